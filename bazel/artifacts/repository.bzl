@@ -1,0 +1,91 @@
+"""artifact_tree: locked artifacts, fetched, verified and unpacked into one repository."""
+
+def _fetch_with_pip(rctx, entry, folder):
+    """Downloads a PyPI file through the machine's own pip, by name, version and sha256."""
+    python = rctx.which("python3")
+    if not python:
+        fail("no python3 on PATH: install python3 and python3-pip")
+    if rctx.execute([python, "-m", "pip", "--version"]).return_code:
+        fail("python3 has no pip: install python3-pip")
+    source = entry["source"]
+    requirements = folder + ".txt"
+    rctx.file(requirements, "{}=={} --hash=sha256:{}\n".format(
+        source["package"],
+        entry["version"],
+        entry["sha256"],
+    ))
+    result = rctx.execute(
+        [python, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"] +
+        ([] if source["file"].endswith(".tar.gz") else ["--only-binary", ":all:"]) +
+        ["--dest", folder, "--requirement", requirements],
+        timeout = 1800,
+    )
+    if result.return_code:
+        if "HASH" in result.stderr.upper():
+            fail("{} {}: the registry's file does not have the sha256 in third_party/artifacts.lock.json ({}); nothing was unpacked".format(
+                entry["name"],
+                entry["version"],
+                entry["sha256"],
+            ))
+        fail("{} {}: pip could not fetch it: {}".format(entry["name"], entry["version"], result.stderr[-800:]))
+
+def _fetch_with_npm(rctx, entry, folder):
+    """Downloads an npm tarball through the machine's own npm; the caller verifies it."""
+    npm = rctx.which("npm")
+    if not npm:
+        fail("no npm on PATH: install npm ({} comes through it)".format(entry["name"]))
+    package = "{}@{}".format(entry["source"]["package"], entry["version"])
+    rctx.file(folder + "/.keep", "")
+    result = rctx.execute([npm, "pack", "--silent", package, "--pack-destination", folder], timeout = 600)
+    if result.return_code:
+        fail("{}: npm could not fetch it: {}".format(package, result.stderr[-800:]))
+
+def _fetch(rctx, entry):
+    """Brings one artifact here, verified against the lock, and returns its path."""
+    source = entry["source"]
+    folder = "_download/" + entry["name"]
+    mirror = rctx.os.environ.get("HEAD_TO_HEAD_MIRROR", "")
+    name = source.get("file") or source["urls"][0].split("/")[-1]
+    file = folder + "/" + name
+    rctx.report_progress("Fetching {} {}".format(entry["name"], entry["version"]))
+    if mirror:
+        base = mirror if "://" in mirror else "file://" + mirror
+        rctx.download(base.rstrip("/") + "/" + name, file, sha256 = entry["sha256"])
+    elif source["kind"] == "http":
+        rctx.download(source["urls"], file, sha256 = entry["sha256"])
+    elif source["kind"] == "registry" and source["registry"] == "pypi":
+        _fetch_with_pip(rctx, entry, folder)
+    elif source["kind"] == "registry" and source["registry"] == "npm":
+        _fetch_with_npm(rctx, entry, folder)
+        rctx.download("file://{}".format(rctx.path(file)), folder + "/verified.tgz", sha256 = entry["sha256"])
+    else:
+        fail("{}: a '{}' artifact is made by //tools/artifacts, not fetched".format(entry["name"], source["kind"]))
+    return file
+
+def _impl(rctx):
+    for encoded in rctx.attr.artifacts:
+        entry = json.decode(encoded)
+        file = _fetch(rctx, entry)
+        rctx.report_progress("Unpacking {}".format(entry["name"]))
+        archive = file
+        if file.endswith(".whl"):
+            archive = file + ".zip"
+            rctx.symlink(file, archive)
+        rctx.extract(archive)
+    rctx.delete("_download")
+    for program in rctx.attr.programs:
+        # Wheels keep no executable bits.
+        rctx.execute(["chmod", "-R", "+x", program])
+    rctx.file("BUILD.bazel", rctx.read(rctx.attr.build_file))
+
+artifact_tree = repository_rule(
+    doc = """Locked artifacts unpacked into one tree under a BUILD file. HEAD_TO_HEAD_MIRROR names a folder or
+    URL that holds the files, for machines that reach no registry.""",
+    implementation = _impl,
+    attrs = {
+        "artifacts": attr.string_list(mandatory = True, doc = "entries of the lock, as JSON"),
+        "build_file": attr.label(mandatory = True),
+        "programs": attr.string_list(doc = "files and folders to mark executable"),
+    },
+    environ = ["HEAD_TO_HEAD_MIRROR", "PATH"],
+)

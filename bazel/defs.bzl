@@ -1,0 +1,20 @@
+"""Everything that BUILD files load."""
+
+load("//bazel/private:comparison_bench.bzl", _comparison_bench = "comparison_bench")
+load("//bazel/private:cuda_kernels.bzl", _cuda_kernels = "cuda_kernels")
+load("//bazel/private:cxx_bridge.bzl", _cxx_bridge = "cxx_bridge")
+load("//bazel/private:gpu_test.bzl", _gpu_test = "gpu_test")
+load("//bazel/private:host_library.bzl", _host_library = "host_library", _host_test = "host_test")
+load("//bazel/private:rust_crate.bzl", _rust_crate = "rust_crate")
+load("//bazel/private:rust_program.bzl", _rust_program = "rust_program")
+load("//bazel/private:source_tree_test.bzl", _source_tree_test = "source_tree_test")
+
+comparison_bench = _comparison_bench
+cuda_kernels = _cuda_kernels
+cxx_bridge = _cxx_bridge
+gpu_test = _gpu_test
+host_library = _host_library
+host_test = _host_test
+rust_crate = _rust_crate
+rust_program = _rust_program
+source_tree_test = _source_tree_test

@@ -1,0 +1,40 @@
+"""What BUILD targets take from the arch flag."""
+
+def per_arch(cuda, cpu):
+    """A select between builds with CUDA and those without.
+
+    Args:
+      cuda: the value where some architecture is built for.
+      cpu: the value where the arch is none.
+    Returns:
+      The select.
+    """
+    return select({
+        "//bazel/cuda:none": cpu,
+        "//conditions:default": cuda,
+    })
+
+# A target with this attribute is skipped by wildcard builds where there is no CUDA.
+NEEDS_CUDA = select({
+    "//bazel/cuda:none": ["@platforms//:incompatible"],
+    "//conditions:default": [],
+})
+
+# What nvcc compiles for: machine code only, no PTX that a driver would compile at start.
+ARCHS = select({
+    "//bazel/cuda:both": [
+        "compute_90a:sm_90a",
+        "compute_100a:sm_100a",
+    ],
+    "//bazel/cuda:sm_100a": ["compute_100a:sm_100a"],
+    "//bazel/cuda:sm_90a": ["compute_90a:sm_90a"],
+    "//conditions:default": [],
+})
+
+# The same as a word, for what a binary says of itself.
+ARCH_NAME = select({
+    "//bazel/cuda:both": "sm_90a+sm_100a",
+    "//bazel/cuda:none": "none",
+    "//bazel/cuda:sm_100a": "sm_100a",
+    "//bazel/cuda:sm_90a": "sm_90a",
+})

@@ -1,0 +1,33 @@
+"""comparison_bench: one comparison, a program that links its contenders."""
+
+load("@rules_rust//rust:defs.bzl", "rust_binary", "rust_clippy")
+load(":arch.bzl", "ARCH_NAME", "per_arch")
+load(":visibility.bzl", "layer_visibility")
+
+def comparison_bench(name, srcs, deps = [], cuda_deps = [], data = [], testonly = False):
+    """Declares the program; with CUDA it gets the feature "cuda" and the CUDA contenders.
+
+    Args:
+      name: the program; its root is <name>.rs.
+      srcs: its sources.
+      deps: crates it always uses.
+      cuda_deps: crates of kernels and baselines.
+      data: files it reads at run time.
+      testonly: true for programs that only tests run.
+    """
+    rust_binary(
+        name = name,
+        testonly = testonly,
+        srcs = srcs,
+        crate_features = per_arch(["cuda"], []),
+        crate_root = name + ".rs",
+        data = data,
+        rustc_env = {"HEAD_TO_HEAD_ARCH": ARCH_NAME},
+        visibility = layer_visibility(),
+        deps = deps + per_arch(cuda_deps, []),
+    )
+    rust_clippy(
+        name = name + "_clippy",
+        testonly = testonly,
+        deps = [name],
+    )

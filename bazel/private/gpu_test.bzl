@@ -1,0 +1,35 @@
+"""gpu_test: a Rust test that wants a GPU, and says why it skips where there is none."""
+
+load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_test")
+load(":arch.bzl", "per_arch")
+
+def gpu_test(name, srcs, crate_root = None, deps = [], cuda_deps = [], data = [], env = {}, size = "large"):
+    """Declares a test tagged gpu; without a GPU it must print "SKIPPED: <reason>" and pass.
+
+    Args:
+      name: the test.
+      srcs: its sources; a single file is the root.
+      crate_root: the root where there are several.
+      deps: crates it always uses.
+      cuda_deps: crates it uses only where CUDA is built; they come with the feature "cuda".
+      data: files it reads.
+      env: variables it sees.
+      size: Bazel's size, which sets its time limit.
+    """
+    rust_test(
+        name = name,
+        size = size,
+        srcs = srcs,
+        crate_features = per_arch(["cuda"], []),
+        crate_root = crate_root or srcs[0],
+        data = data,
+        env = env,
+        # One GPU: tests that use it take turns.
+        tags = ["exclusive-if-local", "gpu"],
+        deps = deps + per_arch(cuda_deps, []),
+    )
+    rust_clippy(
+        name = name + "_clippy",
+        testonly = True,
+        deps = [name],
+    )

@@ -1,0 +1,40 @@
+"""host_library and host_test: plain C++ that needs no CUDA, such as the choice of a tile for a shape."""
+
+load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
+load(":visibility.bzl", "layer_visibility")
+
+def host_library(name, srcs = [], hdrs = [], deps = [], visibility = None):
+    """Declares a C++ library.
+
+    Args:
+      name: the library.
+      srcs: .cc files.
+      hdrs: headers that dependents include.
+      deps: C++ libraries.
+      visibility: leave out for the layer's own.
+    """
+    cc_library(
+        name = name,
+        srcs = srcs,
+        hdrs = hdrs,
+        copts = ["-Wall", "-Wextra", "-Werror"],
+        linkstatic = True,
+        visibility = visibility or layer_visibility(),
+        deps = deps,
+    )
+
+def host_test(name, srcs, deps = []):
+    """Declares a C++ test: a program that exits non-zero when a check fails.
+
+    Args:
+      name: the test.
+      srcs: .cc files, one with main.
+      deps: C++ libraries.
+    """
+    cc_test(
+        name = name,
+        srcs = srcs,
+        copts = ["-Wall", "-Wextra", "-Werror"],
+        linkstatic = True,
+        deps = deps,
+    )

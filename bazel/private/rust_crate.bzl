@@ -1,0 +1,71 @@
+"""rust_crate: a library crate, its unit tests and its integration tests."""
+
+load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_library", "rust_test")
+load(":arch.bzl", "per_arch")
+load(":visibility.bzl", "layer_visibility")
+
+def rust_crate(
+        name,
+        deps = [],
+        cuda_deps = [],
+        test_deps = [],
+        features = [],
+        data = [],
+        compile_data = [],
+        rustc_env = {},
+        test_data = [],
+        test_env = {},
+        visibility = None):
+    """Declares `name` from the folder's .rs files, its tests, and `<name>_clippy`, which must build.
+
+    The tests are `<name>_test` for those inside the crate and one for each file in tests/.
+
+    Args:
+      name: the crate, named like its folder.
+      deps: crates it uses.
+      cuda_deps: crates it uses only where CUDA is built; they come with the feature "cuda".
+      test_deps: crates only its tests use.
+      features: features that are always on.
+      data: files it reads at run time.
+      compile_data: files it includes.
+      rustc_env: variables that env!() sees.
+      test_data: files its tests read.
+      test_env: variables its tests see.
+      visibility: leave out for the layer's own.
+    """
+    deps = deps + (per_arch(cuda_deps, []) if cuda_deps else [])
+    features = features + (per_arch(["cuda"], []) if cuda_deps else [])
+    rust_library(
+        name = name,
+        srcs = native.glob(["**/*.rs"], exclude = ["tests/**"]),
+        compile_data = compile_data,
+        crate_features = features,
+        data = data,
+        rustc_env = rustc_env,
+        visibility = visibility or layer_visibility(),
+        deps = deps,
+    )
+    rust_test(
+        name = name + "_test",
+        crate = ":" + name,
+        data = test_data,
+        env = test_env,
+        deps = test_deps,
+    )
+    tests = [name + "_test"]
+    for source in native.glob(["tests/*.rs"], allow_empty = True):
+        test = "{}_{}_test".format(name, source[len("tests/"):-len(".rs")])
+        tests.append(test)
+        rust_test(
+            name = test,
+            srcs = [source],
+            crate_features = features,
+            data = test_data,
+            env = test_env,
+            deps = [":" + name] + deps + test_deps,
+        )
+    rust_clippy(
+        name = name + "_clippy",
+        testonly = True,
+        deps = [name] + tests,
+    )

@@ -1,0 +1,53 @@
+//! Checks the source tree for what formatters and compilers let pass; `rules` says what that is.
+
+mod rules;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{fs, io};
+
+use rules::Finding;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(count) => {
+            eprintln!("tidy: {count} to mend");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("tidy: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> io::Result<usize> {
+    let root = workspace::root()?;
+    let files: BTreeSet<PathBuf> = workspace::files(&root)?.into_iter().collect();
+    if files.is_empty() {
+        return Err(io::Error::other(format!("no file in {}", root.display())));
+    }
+    let mut count = 0;
+    for file in &files {
+        // What is not text (a picture in a report) has no lines to check.
+        let Ok(text) = fs::read_to_string(root.join(file)) else { continue };
+        for finding in check(file, &text, &files) {
+            println!("{}:{}: {}", file.display(), finding.line, finding.message);
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+fn check(file: &Path, text: &str, files: &BTreeSet<PathBuf>) -> Vec<Finding> {
+    let mut findings = rules::check_lines(file, text);
+    if file.extension().is_some_and(|extension| extension == "md") {
+        findings.extend(rules::check_links(file, text, files));
+    }
+    if file == Path::new("third_party/artifacts.lock.json") {
+        findings.extend(rules::check_artifact_lock(text));
+    }
+    findings
+}

@@ -1,0 +1,194 @@
+//! What the formatters and compilers do not check, one rule a function: text in, findings out.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+/// The widest line of source and prose, in characters; links and pins may be longer.
+const WIDTH: usize = 120;
+
+/// Words that say a thing is unfinished; in pieces, so that this file does not hold them.
+const MARKERS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("dbg", "!(")];
+
+/// Hosts of package registries: a machine's own clients know theirs. In pieces for the same reason.
+const HOSTS: &[&str] = &[
+    concat!("pypi", ".org"),
+    concat!("files.python", "hosted.org"),
+    concat!("registry.npm", "js.org"),
+    concat!("index.crates", ".io"),
+    concat!("static.crates", ".io"),
+    concat!("deb.debian", ".org"),
+];
+
+/// Folders that exist on somebody's machine only.
+const MACHINE_FOLDERS: &[&str] =
+    &[concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/wo", "rk/"), concat!("/Us", "ers/")];
+
+/// One thing to mend.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub line: usize,
+    pub message: String,
+}
+
+fn finding(line: usize, message: impl Into<String>) -> Finding {
+    Finding { line: line + 1, message: message.into() }
+}
+
+/// Width, trailing blanks, unfinished markers, registry hosts and machine paths.
+pub fn check_lines(path: &Path, text: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let is_lock = path.to_string_lossy().contains(".lock") || path.ends_with("Cargo.lock");
+    for (number, line) in text.lines().enumerate() {
+        let width = line.chars().count();
+        let breakable = !line.contains("://") && !line.contains("sha256") && !line.starts_with('|');
+        if width > WIDTH && breakable && !is_lock && !is_data(path) {
+            findings.push(finding(number, format!("{width} columns; {WIDTH} fit")));
+        }
+        if line.ends_with([' ', '\t']) && !is_data(path) {
+            findings.push(finding(number, "blanks at the end of the line"));
+        }
+        for marker in MARKERS.iter().filter(|marker| line.contains(**marker)) {
+            findings.push(finding(number, format!("'{marker}' is left over")));
+        }
+        for host in HOSTS.iter().filter(|host| line.contains(**host)) {
+            findings.push(finding(number, format!("names the registry host {host}; go through its client")));
+        }
+        for folder in MACHINE_FOLDERS.iter().filter(|folder| names_folder(line, folder)) {
+            findings.push(finding(number, format!("names {folder}, a folder of one machine")));
+        }
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
+        findings.push(finding(text.lines().count().saturating_sub(1), "no newline at the end of the file"));
+    }
+    findings
+}
+
+/// Measured results and locks: their lines are not written by hand.
+fn is_data(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json" || extension == "csv")
+        || path.starts_with("results")
+}
+
+/// True where `folder` starts a path, rather than standing inside a longer one.
+fn names_folder(line: &str, folder: &str) -> bool {
+    line.match_indices(folder).any(|(at, _)| {
+        !line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || "_.-}~$".contains(c))
+    })
+}
+
+/// Relative links and images of a Markdown file that lead nowhere.
+pub fn check_links(path: &Path, text: &str, files: &BTreeSet<PathBuf>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut in_code = false;
+    for (number, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        if in_code {
+            continue;
+        }
+        for target in link_targets(line) {
+            let file = target.split('#').next().unwrap_or_default();
+            if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {
+                continue;
+            }
+            let resolved = resolve(path.parent().unwrap_or(Path::new("")), file);
+            let exists = files.contains(&resolved) || files.iter().any(|f| f.starts_with(&resolved));
+            if !exists {
+                findings.push(finding(number, format!("the link to '{target}' leads nowhere")));
+            }
+        }
+    }
+    findings
+}
+
+/// The targets of `[text](target)` in a line.
+fn link_targets(line: &str) -> Vec<&str> {
+    line.match_indices("](")
+        .filter_map(|(at, _)| line[at + 2..].split_once(')').map(|(target, _)| target.trim()))
+        .collect()
+}
+
+fn resolve(folder: &Path, link: &str) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for component in folder.join(link).components() {
+        match component {
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            Component::CurDir => {}
+            other => resolved.push(other),
+        }
+    }
+    resolved
+}
+
+/// Every pinned artifact says under which licence it may be used, and is pinned in full.
+pub fn check_artifact_lock(text: &str) -> Vec<Finding> {
+    let lock: serde_json::Value = match serde_json::from_str(text) {
+        Ok(lock) => lock,
+        Err(error) => return vec![finding(error.line().saturating_sub(1), error.to_string())],
+    };
+    let Some(artifacts) = lock["artifacts"].as_array() else {
+        return vec![finding(0, "has no list 'artifacts'")];
+    };
+    let mut findings = Vec::new();
+    for artifact in artifacts {
+        let name = artifact["name"].as_str().unwrap_or("an artifact without a name");
+        for field in ["licence", "version", "sha256", "upstream"] {
+            if artifact[field].as_str().is_none_or(str::is_empty) {
+                findings.push(finding(0, format!("{name} has no {field}")));
+            }
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(findings: Vec<Finding>) -> String {
+        findings.iter().map(|f| format!("{}: {}\n", f.line, f.message)).collect()
+    }
+
+    #[test]
+    fn finds_each_fault_on_its_line() {
+        let text = format!(
+            "fine\n{}\nend \n// {} later\nsee {}/simple\nin {}someone/x\n",
+            "w".repeat(121),
+            MARKERS[0],
+            HOSTS[0],
+            MACHINE_FOLDERS[1]
+        );
+        let found = messages(check_lines(Path::new("a.rs"), &text));
+        let lines: Vec<&str> = found.lines().map(|line| &line[..2]).collect();
+        assert_eq!(lines, ["2:", "3:", "4:", "5:", "6:"], "{found}");
+    }
+
+    #[test]
+    fn lets_be_what_only_looks_like_a_fault() {
+        let long_link = format!("see https://example.org/{}\n", "a".repeat(120));
+        assert_eq!(check_lines(Path::new("a.md"), &long_link), []);
+        assert_eq!(check_lines(Path::new("a.sh"), "\"$prefix/root/x\" /usr/home/\n"), []);
+    }
+
+    #[test]
+    fn a_missing_last_newline_is_found() {
+        assert_eq!(messages(check_lines(Path::new("a"), "x")), "1: no newline at the end of the file\n");
+    }
+
+    #[test]
+    fn links_are_resolved_from_their_file() {
+        let files = BTreeSet::from([PathBuf::from("docs/A.md"), PathBuf::from("README.md")]);
+        let text = "[a](A.md#part) [up](../README.md) [folder](../docs) [gone](B.md)\n```\n[x](y)\n```\n";
+        let found = messages(check_links(Path::new("docs/C.md"), text, &files));
+        assert_eq!(found, "1: the link to 'B.md' leads nowhere\n");
+    }
+
+    #[test]
+    fn a_lock_entry_without_a_licence_is_named() {
+        let lock = r#"{"artifacts": [{"name": "x", "version": "1", "sha256": "0", "upstream": "u", "licence": ""}]}"#;
+        assert_eq!(messages(check_artifact_lock(lock)), "1: x has no licence\n");
+    }
+}

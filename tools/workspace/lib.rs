@@ -1,0 +1,82 @@
+//! The source tree that a tool works on: where it is, and which files belong to it.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// Folders that hold no source of ours, by name.
+const SKIPPED: &[&str] = &[".git", "target", "out", "node_modules"];
+
+/// The repository's root: given by `bazel run`, or found behind the runfiles' links in a test.
+pub fn root() -> io::Result<PathBuf> {
+    if let Some(root) = env::var_os("BUILD_WORKSPACE_DIRECTORY") {
+        return Ok(root.into());
+    }
+    let module = fs::canonicalize("MODULE.bazel").map_err(|error| {
+        io::Error::other(format!("no MODULE.bazel here ({error}): run this through ./bazelw"))
+    })?;
+    Ok(module.parent().expect("a file has a folder").to_path_buf())
+}
+
+/// Every source file below `root`, relative to it, in order. Links and what git ignores at the root
+/// (Bazel's output links, results in the making) are left out.
+pub fn files(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let ignored = ignored_at_root(root)?;
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root.join(&folder))? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let path = folder.join(&name);
+            let kind = entry.file_type()?;
+            let text = name.to_string_lossy();
+            let skipped = SKIPPED.contains(&text.as_ref())
+                || folder.as_os_str().is_empty() && ignored.iter().any(|rule| matches(rule, &text));
+            if skipped || kind.is_symlink() {
+                continue;
+            }
+            if kind.is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The rules of .gitignore that name entries of the root: "/name", "/name/" or "/prefix*".
+fn ignored_at_root(root: &Path) -> io::Result<Vec<String>> {
+    let text = fs::read_to_string(root.join(".gitignore"))?;
+    Ok(text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix('/'))
+        .map(|rule| rule.trim_end_matches('/').to_owned())
+        .collect())
+}
+
+fn matches(rule: &str, name: &str) -> bool {
+    match rule.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => name == rule,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignores_what_git_ignores_at_the_root_only() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path();
+        fs::write(root.join(".gitignore"), "/bazel-*\n/out/\n").unwrap();
+        for folder in ["bazel-bin", "sub/bazel-notes", ".git"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+            fs::write(root.join(folder).join("a.rs"), "").unwrap();
+        }
+        let found = files(root).unwrap();
+        assert_eq!(found, [Path::new(".gitignore"), Path::new("sub/bazel-notes/a.rs")]);
+    }
+}
