@@ -1,5 +1,6 @@
 """Everything that BUILD files load."""
 
+load("@build_facts//:facts.bzl", _BUILD_FACTS = "BUILD_FACTS")
 load("//bazel/private:comparison_bench.bzl", _comparison_bench = "comparison_bench")
 load("//bazel/private:cuda_kernels.bzl", _cuda_kernels = "cuda_kernels")
 load("//bazel/private:cxx_bridge.bzl", _cxx_bridge = "cxx_bridge")
@@ -9,6 +10,7 @@ load("//bazel/private:rust_crate.bzl", _rust_crate = "rust_crate")
 load("//bazel/private:rust_program.bzl", _rust_program = "rust_program")
 load("//bazel/private:source_tree_test.bzl", _source_tree_test = "source_tree_test")
 
+BUILD_FACTS = _BUILD_FACTS
 comparison_bench = _comparison_bench
 cuda_kernels = _cuda_kernels
 cxx_bridge = _cxx_bridge

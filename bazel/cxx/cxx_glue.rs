@@ -38,5 +38,8 @@ fn run() -> Result<(), Box<dyn Error>> {
 
 /// The header as C++ includes it: relative to the repository, not to Bazel's output folder.
 fn header_path(header: &str) -> String {
-    header.split_once("/bin/").map_or(header, |(_, path)| path).to_owned()
+    header
+        .split_once("/bin/")
+        .map_or(header, |(_, path)| path)
+        .to_owned()
 }

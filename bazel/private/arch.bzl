@@ -31,10 +31,10 @@ ARCHS = select({
     "//conditions:default": [],
 })
 
-# The same as a word, for what a binary says of itself.
-ARCH_NAME = select({
-    "//bazel/cuda:both": "sm_90a+sm_100a",
-    "//bazel/cuda:none": "none",
-    "//bazel/cuda:sm_100a": "sm_100a",
-    "//bazel/cuda:sm_90a": "sm_90a",
+# The same as a word that env!() sees, for what a binary says of itself.
+ARCH_ENV = select({
+    "//bazel/cuda:both": {"HEAD_TO_HEAD_ARCH": "sm_90a+sm_100a"},
+    "//bazel/cuda:none": {"HEAD_TO_HEAD_ARCH": "none"},
+    "//bazel/cuda:sm_100a": {"HEAD_TO_HEAD_ARCH": "sm_100a"},
+    "//bazel/cuda:sm_90a": {"HEAD_TO_HEAD_ARCH": "sm_90a"},
 })

@@ -1,7 +1,7 @@
 """comparison_bench: one comparison, a program that links its contenders."""
 
 load("@rules_rust//rust:defs.bzl", "rust_binary", "rust_clippy")
-load(":arch.bzl", "ARCH_NAME", "per_arch")
+load(":arch.bzl", "ARCH_ENV", "per_arch")
 load(":visibility.bzl", "layer_visibility")
 
 def comparison_bench(name, srcs, deps = [], cuda_deps = [], data = [], testonly = False):
@@ -22,7 +22,7 @@ def comparison_bench(name, srcs, deps = [], cuda_deps = [], data = [], testonly 
         crate_features = per_arch(["cuda"], []),
         crate_root = name + ".rs",
         data = data,
-        rustc_env = {"HEAD_TO_HEAD_ARCH": ARCH_NAME},
+        rustc_env = ARCH_ENV,
         visibility = layer_visibility(),
         deps = deps + per_arch(cuda_deps, []),
     )

@@ -30,7 +30,7 @@ def cuda_kernels(
         srcs = srcs,
         hdrs = hdrs,
         archs = ARCHS,
-        copts = ["-std=c++17", "-O3", "-lineinfo", "-Xcompiler", "-fvisibility=hidden"] + copts,
+        copts = ["-std=c++17", "-lineinfo", "-Xcompiler", "-fvisibility=hidden"] + copts,
         includes = includes,
         local_defines = local_defines,
         target_compatible_with = NEEDS_CUDA,

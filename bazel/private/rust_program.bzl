@@ -8,8 +8,8 @@ def rust_program(name, srcs, crate_root = None, deps = [], test_deps = [], data 
 
     Args:
       name: the program.
-      srcs: its sources; a single file is the root.
-      crate_root: the root where there are several.
+      srcs: its sources; main.rs, or a single file, is the root.
+      crate_root: the root where it is another file.
       deps: crates it uses.
       test_deps: crates only its tests use.
       data: files it reads at run time.
@@ -19,7 +19,7 @@ def rust_program(name, srcs, crate_root = None, deps = [], test_deps = [], data 
     rust_binary(
         name = name,
         srcs = srcs,
-        crate_root = crate_root or srcs[0],
+        crate_root = crate_root or ("main.rs" if "main.rs" in srcs else srcs[0]),
         data = data,
         env = env,
         visibility = visibility or layer_visibility(),

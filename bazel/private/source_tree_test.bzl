@@ -13,6 +13,7 @@ def source_tree_test(name, program, args = [], data = [], env = {}):
       data: files it reads besides the tree.
       env: variables it sees.
     """
+
     # Bazel 7 has sh_test built in; a module for it would be one more pin.
     # buildifier: disable=native-sh-test
     native.sh_test(

@@ -51,6 +51,7 @@ def _impl(rctx):
         _download(rctx)
     else:
         fail("HEAD_TO_HEAD_RUST is '{}': use 'pinned' or 'machine'".format(source))
+    rctx.file("version", rctx.execute([rctx.path("bin/rustc"), "--version"]).stdout)
     rctx.template("BUILD.bazel", rctx.attr._build_file, substitutions = {"{triple}": _TRIPLE})
 
 rust_sysroot = repository_rule(
