@@ -1,0 +1,91 @@
+//! An implementation under test.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{DeviceInfo, Problem};
+
+/// The part an implementation plays in a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// First party.
+    Own,
+    /// Somebody else's, the thing to beat.
+    Baseline,
+    /// Plain and slow; its output serves as the full-tensor reference of the gate.
+    Reference,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Kind::Own => "own",
+            Kind::Baseline => "baseline",
+            Kind::Reference => "reference",
+        })
+    }
+}
+
+/// Who a contender is, and what its time includes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    pub name: String,
+    pub kind: Kind,
+    pub version: String,
+    /// Digest of the prebuilt artifact, where it is one.
+    pub artifact_sha256: Option<String>,
+    /// What is inside the timed region, in words: kernels, copies, planning.
+    pub timed_region: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Support {
+    Yes,
+    /// With the reason, which goes into the row.
+    No(String),
+}
+
+/// Memory of one tensor: host memory on the CPU, device memory on CUDA; 256-byte aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    pub address: usize,
+    pub bytes: usize,
+}
+
+/// A `CUstream`; 0 on the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream(pub usize);
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ContenderError(pub String);
+
+impl ContenderError {
+    pub fn new(message: impl fmt::Display) -> Self {
+        Self(message.to_string())
+    }
+}
+
+/// An implementation of a problem.
+pub trait Contender<P: Problem + ?Sized> {
+    fn identity(&self) -> &Identity;
+
+    fn supports(&self, problem: &P, device: &DeviceInfo) -> Support;
+
+    /// Prepares one set of buffers, in the order of [`Problem::tensors`]. Called once per rotating
+    /// set: planning and workspace belong here, outside the timed region.
+    fn bind(
+        &self,
+        problem: &P,
+        buffers: &[Buffer],
+        device: &DeviceInfo,
+    ) -> Result<Box<dyn Bound>, ContenderError>;
+}
+
+/// A contender with its buffers.
+pub trait Bound {
+    /// Does the work once: asynchronously and on `stream` only on CUDA, synchronously on the CPU.
+    fn enqueue(&mut self, stream: Stream) -> Result<(), ContenderError>;
+}

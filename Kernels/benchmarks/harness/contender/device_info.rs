@@ -1,0 +1,57 @@
+//! Facts of the device that contenders choose by and results record.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    Cpu,
+    Cuda,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown device '{0}'; use cpu or cuda")]
+pub struct UnknownDevice(pub String);
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            DeviceKind::Cpu => "cpu",
+            DeviceKind::Cuda => "cuda",
+        })
+    }
+}
+
+impl FromStr for DeviceKind {
+    type Err = UnknownDevice;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDevice> {
+        match text {
+            "cpu" => Ok(DeviceKind::Cpu),
+            "cuda" => Ok(DeviceKind::Cuda),
+            _ => Err(UnknownDevice(text.to_owned())),
+        }
+    }
+}
+
+/// What is fixed about a device. Readings that change belong to the device crate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    pub kind: DeviceKind,
+    pub name: String,
+    pub uuid: Option<String>,
+    /// `sm_90a`, `x86_64`, ...
+    pub arch: String,
+    /// Major and minor; none on the CPU.
+    pub compute_capability: Option<(u32, u32)>,
+    /// Streaming multiprocessors, or CPU cores.
+    pub multiprocessors: u32,
+    /// Last-level cache.
+    pub l2_bytes: u64,
+    pub memory_bytes: u64,
+    /// Largest shared memory of one block with opt-in; 0 on the CPU.
+    pub shared_bytes_per_block: u32,
+}

@@ -1,0 +1,12 @@
+//! The two sides of every comparison: a [`Problem`] to solve, and the [`Contender`]s that solve it.
+//!
+//! A problem knows its tensors, its cost and its right answers; it never sees a device. A contender
+//! gets addresses of buffers that the harness has filled, and enqueues its work on a stream.
+
+mod contender;
+mod device_info;
+mod problem;
+
+pub use contender::{Bound, Buffer, Contender, ContenderError, Identity, Kind, Stream, Support};
+pub use device_info::{DeviceInfo, DeviceKind, UnknownDevice};
+pub use problem::{Cost, Math, Problem, Slice, Workload};

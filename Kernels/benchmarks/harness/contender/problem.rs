@@ -1,0 +1,64 @@
+//! What is to be computed, how much work it is, and what the right answer is.
+
+use std::collections::BTreeMap;
+
+use numeric::DType;
+use serde::{Deserialize, Serialize};
+use tensor::{Inputs, TensorSpec};
+
+/// One shape of a suite, as data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Unique within its suite, e.g. `4096x7168`.
+    pub name: String,
+    pub suite: String,
+    /// Where the shape comes from: a model, a paper, a benchmark script.
+    pub provenance: String,
+    /// Every number that defines the shape.
+    pub axes: BTreeMap<String, serde_json::Value>,
+}
+
+/// The work that any implementation must do, not what one of them happens to do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    pub flops: f64,
+    pub read_bytes: f64,
+    pub written_bytes: f64,
+    /// Which measured peak is the compute roof.
+    pub math: Math,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Math {
+    Fp32,
+    TensorCore(DType),
+}
+
+/// A run of right output values: elements `start..start + values.len()` of one tensor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slice {
+    pub tensor: usize,
+    pub start: usize,
+    pub values: Vec<f64>,
+}
+
+/// One operation on one workload.
+pub trait Problem: Send + Sync {
+    fn op(&self) -> &str;
+    fn workload(&self) -> &Workload;
+    /// The type that names the problem, usually that of its activations.
+    fn dtype(&self) -> DType;
+    fn tensors(&self) -> &[TensorSpec];
+    fn cost(&self) -> Cost;
+
+    /// How many pieces of the outputs can be checked on their own: rows, column groups. The gate
+    /// samples them; together they cover every output element.
+    fn units(&self) -> usize;
+
+    /// The right values of one unit in f64, from the inputs as rounded to their types; not rounded.
+    fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice>;
+
+    /// The same slices by an honest implementation of the problem's precision: f32 arithmetic,
+    /// results rounded to their types. Its error sets the tolerance.
+    fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice>;
+}

@@ -1,0 +1,152 @@
+//! The contents of inputs, recomputed on demand.
+
+use numeric::{bits, index_below, uniform};
+
+use crate::{Fill, TensorSpec};
+
+/// The inputs of one problem under one seed, without memory: element by element.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    specs: &'a [TensorSpec],
+    seed: u64,
+}
+
+impl<'a> Inputs<'a> {
+    pub fn new(specs: &'a [TensorSpec], seed: u64) -> Self {
+        Self { specs, seed }
+    }
+
+    pub fn specs(&self) -> &'a [TensorSpec] {
+        self.specs
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// One element, as rounded to its type.
+    pub fn get(&self, tensor: usize, index: usize) -> f64 {
+        let mut value = [0.0];
+        self.range_into(tensor, index, &mut value);
+        value[0]
+    }
+
+    pub fn range(&self, tensor: usize, start: usize, len: usize) -> Vec<f64> {
+        let mut values = vec![0.0; len];
+        self.range_into(tensor, start, &mut values);
+        values
+    }
+
+    pub fn range_into(&self, tensor: usize, start: usize, out: &mut [f64]) {
+        let spec = &self.specs[tensor];
+        assert!(
+            spec.role.is_read(),
+            "'{}' is an output: it has no input values",
+            spec.name
+        );
+        assert!(
+            start + out.len() <= spec.elements(),
+            "elements {start}..{} of '{}' asked, it has {}",
+            start + out.len(),
+            spec.name,
+            spec.elements()
+        );
+        let size = spec.dtype.size_bytes();
+        for (offset, value) in out.iter_mut().enumerate() {
+            let index = start + offset;
+            *value = match &spec.fill {
+                Fill::Bytes(bytes) => spec.dtype.decode_one(&bytes[index * size..]),
+                fill => spec
+                    .dtype
+                    .round(element(fill, tensor as u32, self.seed, index)),
+            };
+        }
+    }
+}
+
+/// Writes elements `start..` of a tensor as bytes until `out` is full. `out` holds whole elements.
+pub fn fill_into(spec: &TensorSpec, tensor: u32, seed: u64, start: usize, out: &mut [u8]) {
+    let size = spec.dtype.size_bytes();
+    if let Fill::Bytes(bytes) = &spec.fill {
+        out.copy_from_slice(&bytes[start * size..][..out.len()]);
+        return;
+    }
+    for (offset, destination) in out.chunks_exact_mut(size).enumerate() {
+        let value = element(&spec.fill, tensor, seed, start + offset);
+        spec.dtype.encode_one(value, destination);
+    }
+}
+
+/// One random element before it is rounded to its type.
+fn element(fill: &Fill, tensor: u32, seed: u64, index: usize) -> f64 {
+    let bits = bits(seed, tensor, index as u64);
+    match fill {
+        Fill::Uniform { low, high } => f64::from(uniform(bits, *low, *high)),
+        Fill::Index { below } => f64::from(index_below(bits, *below)),
+        Fill::Bytes(_) => unreachable!("exact contents are copied, not computed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numeric::DType;
+
+    fn specs() -> Vec<TensorSpec> {
+        let offsets: Vec<u8> = DType::I32.encode(&[0.0, 3.0, 7.0]);
+        vec![
+            TensorSpec::input("x", DType::Bf16, &[4, 8]),
+            TensorSpec::input("labels", DType::I64, &[16]).filled(Fill::Index { below: 5 }),
+            TensorSpec::input("offsets", DType::I32, &[3]).filled(Fill::Bytes(offsets.into())),
+            TensorSpec::output("y", DType::F32, &[4, 8]),
+        ]
+    }
+
+    #[test]
+    fn bytes_and_values_agree() {
+        let specs = specs();
+        let inputs = Inputs::new(&specs, 9);
+        for (tensor, spec) in specs
+            .iter()
+            .enumerate()
+            .filter(|(_, spec)| spec.role.is_read())
+        {
+            let mut bytes = vec![0; spec.bytes()];
+            fill_into(spec, tensor as u32, 9, 0, &mut bytes);
+            assert_eq!(
+                spec.dtype.decode(&bytes),
+                inputs.range(tensor, 0, spec.elements())
+            );
+            assert_eq!(inputs.get(tensor, 2), inputs.range(tensor, 1, 2)[1]);
+        }
+        assert_eq!(inputs.range(2, 0, 3), [0.0, 3.0, 7.0]);
+        assert!(inputs
+            .range(1, 0, 16)
+            .iter()
+            .all(|label| (0.0..5.0).contains(label)));
+    }
+
+    #[test]
+    fn a_part_equals_the_same_part_of_the_whole() {
+        let spec = &specs()[0];
+        let (mut whole, mut part) = (vec![0; spec.bytes()], vec![0; 10]);
+        fill_into(spec, 0, 1, 0, &mut whole);
+        fill_into(spec, 0, 1, 6, &mut part);
+        assert_eq!(whole[12..22], part);
+    }
+
+    #[test]
+    fn another_seed_gives_other_values() {
+        let specs = specs();
+        assert_ne!(
+            Inputs::new(&specs, 1).range(0, 0, 32),
+            Inputs::new(&specs, 2).range(0, 0, 32)
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "'y' is an output")]
+    fn outputs_have_no_values() {
+        Inputs::new(&specs(), 1).get(3, 0);
+    }
+}
