@@ -1,0 +1,26 @@
+//! Statistics of timed rounds: summaries, paired ratios with intervals, verdicts, contender order
+//! and the rule that says when to stop. Pure: values in, values out, no clock and no global state.
+//!
+//! The unit of data is the round. In one round every contender runs once, so whatever the machine
+//! does slowly (heat, clocks, other tenants) hits all of them alike and cancels in the ratio of two
+//! samples of the same round. See `ratio` for the estimator and `stopping` for the rule.
+
+mod clock;
+mod error;
+mod fit;
+mod geomean;
+mod order;
+mod random;
+mod ratio;
+mod rounds;
+mod stopping;
+mod summary;
+
+pub use clock::{reference_clock_mhz, ClockFilter};
+pub use error::StatsError;
+pub use geomean::{geomean, Geomean};
+pub use order::{latin_square, latin_square_period, Schedule};
+pub use ratio::{paired_ratio, verdict, PairedRatio, RatioOptions, Verdict};
+pub use rounds::Rounds;
+pub use stopping::{Decision, StopReason, Stopping, StoppingRule};
+pub use summary::{quantile, Summary};

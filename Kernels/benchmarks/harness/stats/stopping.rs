@@ -1,0 +1,217 @@
+//! When a measurement is precise enough to end.
+//!
+//! Asked after every round, but it only computes at checkpoints that grow by a quarter, so its
+//! total cost is a small multiple of its last evaluation.
+
+use crate::fit::Fit;
+use crate::ratio::{fit_log, fit_log_ratio};
+use crate::{Rounds, StatsError};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What has to hold before the rounds of a workload may end. Widths are half-widths of the 95 %
+/// interval, as shares of the ratio.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoppingRule {
+    /// Enough when the verdict is plain: the ratio clears the margin by twice the half-width.
+    pub half_width: f64,
+    /// Needed when the ratio is near 1, where the verdict is decided by the precision.
+    pub half_width_near: f64,
+    /// The equivalence margin of the verdict.
+    pub margin: f64,
+    pub rounds_min: usize,
+    /// Rounds go on for at least this long: noise that is slower than the whole measurement looks
+    /// like no noise at all.
+    pub duration_min: Duration,
+    pub rounds_max: usize,
+    pub budget: Duration,
+    /// Exactly this many rounds instead of all of the above.
+    pub rounds_fixed: Option<usize>,
+}
+
+impl Default for StoppingRule {
+    fn default() -> Self {
+        StoppingRule {
+            half_width: 0.005,
+            half_width_near: 0.002,
+            margin: 0.005,
+            rounds_min: 10,
+            duration_min: Duration::from_millis(100),
+            rounds_max: 10_000,
+            budget: Duration::from_secs(2),
+            rounds_fixed: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// Every ratio is as precise as asked.
+    Precise,
+    /// The time budget is spent.
+    Budget,
+    /// The greatest allowed count of rounds is reached.
+    RoundsMax,
+    /// The count of rounds was fixed by hand.
+    RoundsFixed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    Continue,
+    Stop(StopReason),
+}
+
+/// A rule at work on one workload: remembers its next checkpoint.
+#[derive(Debug, Clone)]
+pub struct Stopping {
+    rule: StoppingRule,
+    checkpoint: usize,
+}
+
+impl Stopping {
+    pub fn new(rule: StoppingRule) -> Self {
+        let checkpoint = rule.rounds_min;
+        Stopping { rule, checkpoint }
+    }
+
+    /// Call after each round. `baseline` is the column that the others are compared with;
+    /// `elapsed` is the time spent on this workload's rounds so far.
+    pub fn after_round(&mut self, rounds: &Rounds, baseline: usize, elapsed: Duration) -> Decision {
+        let count = rounds.len();
+        if let Some(fixed) = self.rule.rounds_fixed {
+            return match count >= fixed {
+                true => Decision::Stop(StopReason::RoundsFixed),
+                false => Decision::Continue,
+            };
+        }
+        if elapsed >= self.rule.duration_min && count >= self.checkpoint {
+            self.checkpoint = count + (count / 4).max(1);
+            if self.is_precise(rounds, baseline) {
+                return Decision::Stop(StopReason::Precise);
+            }
+        }
+        if elapsed >= self.rule.budget && count >= self.rule.rounds_min {
+            return Decision::Stop(StopReason::Budget);
+        }
+        if count >= self.rule.rounds_max {
+            return Decision::Stop(StopReason::RoundsMax);
+        }
+        Decision::Continue
+    }
+
+    fn is_precise(&self, rounds: &Rounds, baseline: usize) -> bool {
+        if rounds.contenders() == 1 {
+            // Without a second contender there is no verdict to decide, only a time to know.
+            return fit_log(&rounds.kept(0))
+                .is_ok_and(|fit| fit.half_width() <= self.rule.half_width);
+        }
+        (0..rounds.contenders())
+            .filter(|&contender| contender != baseline)
+            .map(|contender| {
+                let (baseline, contender) = rounds.pairs(baseline, contender);
+                fit_log_ratio(&baseline, &contender)
+            })
+            .all(|fit| self.is_precise_pair(fit))
+    }
+
+    fn is_precise_pair(&self, fit: Result<Fit, StatsError>) -> bool {
+        let Ok(fit) = fit else { return false };
+        let half_width = fit.half_width();
+        let clearance = fit.location.abs() - self.rule.margin.ln_1p();
+        half_width <= self.rule.half_width_near
+            || (half_width <= self.rule.half_width && clearance >= 2.0 * half_width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two contenders, the second `ratio` times as long, with a deterministic wobble.
+    fn rounds(count: usize, ratio: f64, wobble: f64) -> Rounds {
+        let mut rounds = Rounds::new(2);
+        for round in 0..count {
+            let phase = (round * 7919 % 101) as f64 / 101.0 - 0.5;
+            rounds.push(&[Some(10.0), Some(10.0 * ratio * (1.0 + wobble * phase))]);
+        }
+        rounds
+    }
+
+    fn first_stop(rule: StoppingRule, ratio: f64, wobble: f64) -> (usize, StopReason) {
+        let mut stopping = Stopping::new(rule);
+        for count in 1.. {
+            // Each round takes a millisecond.
+            let elapsed = Duration::from_millis(count as u64);
+            if let Decision::Stop(reason) =
+                stopping.after_round(&rounds(count, ratio, wobble), 0, elapsed)
+            {
+                return (count, reason);
+            }
+        }
+        unreachable!("the rule never stopped")
+    }
+
+    fn hasty() -> StoppingRule {
+        StoppingRule {
+            duration_min: Duration::ZERO,
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn quiet_data_stop_at_the_minimum() {
+        assert_eq!(first_stop(hasty(), 1.0, 1e-4), (10, StopReason::Precise));
+        assert_eq!(
+            first_stop(StoppingRule::default(), 1.0, 1e-4),
+            (100, StopReason::Precise)
+        );
+    }
+
+    #[test]
+    fn near_the_margin_takes_more_rounds_than_far_from_it() {
+        let (near, _) = first_stop(hasty(), 1.004, 0.03);
+        let (far, _) = first_stop(hasty(), 1.5, 0.03);
+        assert!(near > 2 * far, "near {near}, far {far}");
+    }
+
+    #[test]
+    fn budget_and_counts_end_noisy_data() {
+        let short = StoppingRule {
+            budget: Duration::from_millis(40),
+            ..Default::default()
+        };
+        assert_eq!(first_stop(short, 1.0, 2.0), (40, StopReason::Budget));
+        let few = StoppingRule {
+            rounds_max: 30,
+            ..Default::default()
+        };
+        assert_eq!(first_stop(few, 1.0, 2.0), (30, StopReason::RoundsMax));
+        let fixed = StoppingRule {
+            rounds_fixed: Some(3),
+            ..Default::default()
+        };
+        assert_eq!(first_stop(fixed, 1.0, 0.0), (3, StopReason::RoundsFixed));
+    }
+
+    #[test]
+    fn budget_never_cuts_below_the_minimum() {
+        let spent = StoppingRule {
+            budget: Duration::ZERO,
+            ..Default::default()
+        };
+        assert_eq!(first_stop(spent, 1.0, 2.0).0, 10);
+    }
+
+    #[test]
+    fn one_contender_stops_on_its_own_precision() {
+        let mut stopping = Stopping::new(StoppingRule::default());
+        let mut rounds = Rounds::new(1);
+        for round in 0..10 {
+            rounds.push(&[Some(3.0 + 1e-4 * f64::from(round))]);
+        }
+        let decision = stopping.after_round(&rounds, 0, Duration::from_secs(1));
+        assert_eq!(decision, Decision::Stop(StopReason::Precise));
+    }
+}
