@@ -1,0 +1,155 @@
+//! One line a row, for spreadsheets and data frames (RFC 4180). A missing number is an empty field.
+
+use crate::{Device, Errors, ResultFile, Row, Time};
+
+const COLUMNS: [&str; 39] = [
+    "device",
+    "device_name",
+    "op",
+    "suite",
+    "workload",
+    "axes",
+    "contender",
+    "kind",
+    "version",
+    "arch",
+    "dtype",
+    "status",
+    "verified",
+    "reason",
+    "median_us",
+    "mean_us",
+    "std_us",
+    "min_us",
+    "max_us",
+    "p5_us",
+    "p95_us",
+    "p99_us",
+    "mad_us",
+    "samples",
+    "dropped",
+    "tflops",
+    "tbps",
+    "roof",
+    "roof_share",
+    "queries_per_second",
+    "energy_j",
+    "baseline",
+    "speedup",
+    "speedup_low",
+    "speedup_high",
+    "verdict",
+    "max_abs_error",
+    "rel_l2_error",
+    "repro",
+];
+
+/// The rows as CSV with a header line; raw samples are in the JSON file only.
+pub fn to_csv(file: &ResultFile) -> String {
+    let mut text = line(COLUMNS.map(str::to_owned));
+    for row in &file.rows {
+        text += &line(fields(&file.meta.device, row));
+    }
+    text
+}
+
+fn fields(device: &Device, row: &Row) -> [String; 39] {
+    let time = row.time.as_ref();
+    let time_field = |of: fn(&Time) -> f64| number(time.map(of));
+    let speedup = row.speedup.as_ref();
+    let worst = |of: fn(&Errors) -> Option<f64>| {
+        number(row.errors.iter().filter_map(of).max_by(f64::total_cmp))
+    };
+    let metrics = &row.metrics;
+    [
+        device.kind.to_string(),
+        device.name.clone(),
+        row.op.clone(),
+        row.workload.suite.clone(),
+        row.workload.name.clone(),
+        axes(row),
+        row.contender.name.clone(),
+        row.contender.kind.to_string(),
+        row.contender.version.clone(),
+        row.arch.clone(),
+        row.dtype.clone(),
+        row.status.to_string(),
+        row.verified.to_string(),
+        row.reason.clone().unwrap_or_default(),
+        time_field(|time| time.median_us),
+        time_field(|time| time.mean_us),
+        number(time.and_then(|time| time.std_us)),
+        time_field(|time| time.min_us),
+        time_field(|time| time.max_us),
+        time_field(|time| time.p5_us),
+        time_field(|time| time.p95_us),
+        time_field(|time| time.p99_us),
+        time_field(|time| time.mad_us),
+        time.map(|time| time.count.to_string()).unwrap_or_default(),
+        time.map(|_| row.dropped.len().to_string())
+            .unwrap_or_default(),
+        number(metrics.tflops),
+        number(metrics.tbps),
+        metrics.roof.clone().unwrap_or_default(),
+        number(metrics.roof_share),
+        number(metrics.queries_per_second),
+        number(metrics.energy_j),
+        speedup
+            .map(|speedup| speedup.baseline.clone())
+            .unwrap_or_default(),
+        number(speedup.map(|speedup| speedup.ratio)),
+        number(speedup.map(|speedup| speedup.low)),
+        number(speedup.map(|speedup| speedup.high)),
+        speedup
+            .map(|speedup| speedup.verdict.to_string())
+            .unwrap_or_default(),
+        worst(|errors| errors.max_abs),
+        worst(|errors| errors.rel_l2),
+        row.repro.clone(),
+    ]
+}
+
+fn axes(row: &Row) -> String {
+    let pair = |(name, value): (&String, &serde_json::Value)| match value.as_str() {
+        Some(text) => format!("{name}={text}"),
+        None => format!("{name}={value}"),
+    };
+    row.workload
+        .axes
+        .iter()
+        .map(pair)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn number(value: Option<f64>) -> String {
+    value
+        .filter(|value| value.is_finite())
+        .map(|value| value.to_string())
+        .unwrap_or_default()
+}
+
+fn line<const N: usize>(fields: [String; N]) -> String {
+    let mut line = fields.map(|field| quoted(&field)).join(",");
+    line += "\r\n";
+    line
+}
+
+fn quoted(field: &str) -> String {
+    match field.contains(['"', ',', '\r', '\n']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_what_needs_quotes() {
+        assert_eq!(quoted("plain"), "plain");
+        assert_eq!(quoted("a,b"), "\"a,b\"");
+        assert_eq!(quoted("say \"x\"\n"), "\"say \"\"x\"\"\n\"");
+    }
+}

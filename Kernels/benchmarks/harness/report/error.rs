@@ -1,0 +1,36 @@
+//! What can go wrong between a run and its result file.
+
+use std::path::PathBuf;
+
+/// Why a result file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    #[error("cannot read {path}: {source}")]
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("cannot write {path}: {source}; any file that was there is unchanged")]
+    Write {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{origin} is not a result file: line {line}, column {column}: {problem}")]
+    Malformed {
+        origin: String,
+        line: usize,
+        column: usize,
+        problem: String,
+    },
+    #[error(
+        "{origin} has schema version {found}, this program knows {known}; use the program version \
+         that wrote the file, or measure again"
+    )]
+    Schema {
+        origin: String,
+        found: String,
+        known: u32,
+    },
+    #[error("{origin} contradicts itself: {problem}")]
+    Inconsistent { origin: String, problem: String },
+}

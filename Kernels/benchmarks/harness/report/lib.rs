@@ -1,0 +1,42 @@
+//! The result file of a run, and the ways to write it: JSON, CSV, Markdown, terminal table.
+//!
+//! The types are the format; `result.schema.json` says the same for other languages, and
+//! docs/RESULTS.md for people. Pure but for `file`, which reads and replaces files.
+
+mod check;
+mod csv;
+mod error;
+mod file;
+#[cfg(test)]
+mod file_test;
+mod group;
+mod markdown;
+mod meta;
+mod number;
+#[cfg(test)]
+mod render_test;
+mod row;
+mod table;
+#[cfg(test)]
+mod test_samples;
+
+pub use check::{check, sound};
+pub use csv::to_csv;
+pub use error::ReportError;
+pub use file::{from_json, read_json, to_json, write_atomic, write_json};
+pub use group::{groups, Group};
+pub use markdown::to_markdown;
+pub use meta::{Build, Cache, Device, DeviceKind, Git, Gpu, Launch, Meta, Protocol, Roof, Timer};
+pub use number::{count_text, significant, time_us_text};
+pub use row::{
+    Budget, Clocks, Contender, ContenderKind, CrossCheck, DroppedSample, Errors, Metrics,
+    ResultFile, Row, Speedup, Status, Time, Workload,
+};
+pub use table::{to_table, TableStyle};
+
+/// Version of the format that this crate writes, and the only one it reads. Adding an optional
+/// field keeps it; removing a field, or giving one a new meaning, raises it.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// JSON Schema (draft 2020-12) of what this crate writes.
+pub const RESULT_SCHEMA: &str = include_str!("result.schema.json");

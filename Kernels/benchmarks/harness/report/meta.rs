@@ -1,0 +1,185 @@
+//! What is true of the whole run: program, machine, protocol.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Everything a reader needs to judge the rows, or to repeat them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Format version, see `SCHEMA_VERSION`.
+    pub schema: u32,
+    pub program: String,
+    pub argv: Vec<String>,
+    /// Absent when the build was not stamped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<Git>,
+    pub build: Build,
+    /// SHA-256 of the lock file of prebuilt artifacts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_lock_sha256: Option<String>,
+    pub host: String,
+    pub os: String,
+    pub device: Device,
+    /// Absent on the CPU device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<Gpu>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cuda: Option<String>,
+    /// RFC 3339, UTC.
+    pub started_at: String,
+    /// Absent while the run goes on and in the partial file of one that was cut short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// False in the partial file of a run that was cut short.
+    pub complete: bool,
+    pub seed: u64,
+    pub protocol: Protocol,
+    #[serde(default)]
+    pub roofs: Vec<Roof>,
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Git {
+    pub commit: String,
+    /// The tree had changes that are not in the commit.
+    pub dirty: bool,
+}
+
+/// What the program was built for and with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Build {
+    /// `sm_90a`, `sm_100a`, or `none` for a build without CUDA.
+    pub arch: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bazel: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rustc: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nvcc: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceKind {
+    Cpu,
+    Cuda,
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            DeviceKind::Cpu => "cpu",
+            DeviceKind::Cuda => "cuda",
+        })
+    }
+}
+
+/// What ran the kernels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    pub kind: DeviceKind,
+    pub name: String,
+    pub arch: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gpu {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+    /// `9.0`, `10.0`.
+    pub compute_capability: String,
+    pub multiprocessors: u32,
+    pub l2_bytes: u64,
+    pub memory_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecc: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_max_mhz: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_application_mhz: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks_locked: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_clock_max_mhz: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_limit_w: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cache {
+    Cold,
+    Hot,
+}
+
+/// How the work got onto the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Launch {
+    /// By calls of the contender.
+    Direct,
+    /// By replay of a graph captured from those calls.
+    Graph,
+}
+
+/// What a sample's time spans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timer {
+    /// The whole operation, between marks around it.
+    Op,
+    /// From the start of its first kernel to the end of its last, by the activity tracer.
+    Kernel,
+}
+
+/// Parameters of the measurement, as used (not as asked for).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Protocol {
+    pub cache: Cache,
+    pub launch: Launch,
+    pub timer: Timer,
+    /// False with `--skip-verify`; then no row is verified.
+    pub verify: bool,
+    pub warmup_ms: f64,
+    /// Timed work of each contender that was asked for by hand, in place of the adaptive stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat_ms: Option<f64>,
+    pub rounds_min: usize,
+    pub rounds_max: usize,
+    /// Count of rounds that was asked for by hand, in place of the adaptive stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds_fixed: Option<usize>,
+    /// Least time and time limit of one workload's rounds.
+    pub duration_min_ms: f64,
+    pub budget_ms: f64,
+    /// Half-width of the ratio's 95 % interval that ends a plain case, and a case near 1.
+    pub half_width: f64,
+    pub half_width_near: f64,
+    /// Equivalence margin of the verdicts.
+    pub margin: f64,
+    pub bootstrap_resamples: usize,
+    /// Samples below this share of the reference clock are dropped.
+    pub clock_fraction: f64,
+    /// What the timer adds around work; already subtracted from every sample.
+    pub timer_overhead_us: f64,
+    /// Whether events were checked against CUPTI activity records.
+    pub cross_check: bool,
+}
+
+/// A measured peak of the machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Roof {
+    /// `hbm_copy`, `hbm_read`, `tensor_bf16`, ...
+    pub name: String,
+    pub value: f64,
+    /// `TB/s` or `TFLOP/s`.
+    pub unit: String,
+    /// RFC 3339, UTC, where it was measured earlier than in this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_at: Option<String>,
+}

@@ -1,0 +1,347 @@
+//! The table that a bench prints. On a terminal it fits the width, least important columns leaving
+//! first; in a pipe it is plain, complete, and every line carries its workload.
+
+use crate::group::{by_workload, row_warnings, Baselines};
+use crate::number::{
+    count_text, interval_text, or_missing, percent_text, ratio_text, RateUnits, MISSING,
+};
+use crate::{groups, time_us_text, Group, ResultFile, Row, Status, Time};
+use stats::Verdict;
+use std::io::IsTerminal;
+
+/// How the table may look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TableStyle {
+    /// Columns of the terminal; none: as wide as it takes.
+    pub width: Option<usize>,
+    pub color: bool,
+}
+
+impl TableStyle {
+    /// For a pipe or a file.
+    pub const PLAIN: TableStyle = TableStyle {
+        width: None,
+        color: false,
+    };
+
+    /// For standard output: `terminal_width` counts only where it is a terminal, and a set, non-empty
+    /// NO_COLOR turns colours off.
+    pub fn for_stdout(terminal_width: Option<usize>) -> TableStyle {
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        match std::io::stdout().is_terminal() {
+            true => TableStyle {
+                width: terminal_width,
+                color: !refused,
+            },
+            false => TableStyle::PLAIN,
+        }
+    }
+}
+
+const RED: &str = "31";
+const RED_BOLD: &str = "1;31";
+const GREEN: &str = "32";
+const YELLOW: &str = "33";
+const DIM: &str = "2";
+const BOLD: &str = "1";
+
+/// A cell and how to paint it.
+struct Cell {
+    text: String,
+    paint: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Align {
+    Left,
+    Right,
+}
+
+struct Column {
+    title: String,
+    align: Align,
+    /// Columns with the highest number leave first; 0 stays.
+    rank: u8,
+    cells: Vec<Cell>,
+}
+
+impl Column {
+    fn new(title: &str, align: Align, rank: u8, texts: impl Iterator<Item = String>) -> Column {
+        let cells = texts.map(|text| Cell { text, paint: None }).collect();
+        Column {
+            title: title.to_owned(),
+            align,
+            rank,
+            cells,
+        }
+    }
+
+    fn width(&self) -> usize {
+        let texts = self
+            .cells
+            .iter()
+            .map(|cell| &cell.text)
+            .chain([&self.title]);
+        texts.map(|text| text.chars().count()).max().unwrap_or(0)
+    }
+
+    fn is_blank(&self) -> bool {
+        self.cells.iter().all(|cell| cell.text == MISSING)
+    }
+}
+
+const GAP: &str = "  ";
+
+/// The table of all rows, the geomeans, and the reason of every row without a time.
+pub fn to_table(file: &ResultFile, style: TableStyle) -> String {
+    let mut text = String::new();
+    let baselines = Baselines::of(file);
+    let mut sections: Vec<((&str, &str), Vec<&Row>)> = Vec::new();
+    for row in by_workload(file) {
+        let key = (row.op.as_str(), row.dtype.as_str());
+        match sections.iter_mut().find(|(found, _)| *found == key) {
+            Some((_, rows)) => rows.push(row),
+            None => sections.push((key, vec![row])),
+        }
+    }
+    let device = &file.meta.device;
+    for ((op, dtype), rows) in sections {
+        let title = format!("{op} {dtype} on {} (device: {})", device.name, device.kind);
+        text += &painted(&title, Some(BOLD), style);
+        text += "\n";
+        text += &section(&rows, &baselines, style);
+        text += "\n";
+    }
+    for group in groups(file) {
+        text += &group_line(&group, style);
+    }
+    text += &reasons(file, style);
+    text
+}
+
+fn section(rows: &[&Row], baselines: &Baselines, style: TableStyle) -> String {
+    let mut columns = columns(rows, baselines);
+    columns.retain(|column| column.rank == 0 || !column.is_blank());
+    let total = |columns: &[Column]| {
+        columns
+            .iter()
+            .map(|column| column.width() + GAP.len())
+            .sum::<usize>()
+            - GAP.len()
+    };
+    while style.width.is_some_and(|width| total(&columns) > width) {
+        let least = columns.iter().map(|column| column.rank).max().unwrap_or(0);
+        if least == 0 {
+            break;
+        }
+        columns.retain(|column| column.rank != least);
+    }
+    // On a terminal the eye finds a workload's rows by the empty cells below its name.
+    if style.width.is_some() {
+        for index in (1..rows.len()).rev() {
+            if columns[0].cells[index].text == columns[0].cells[index - 1].text {
+                columns[0].cells[index].text.clear();
+            }
+        }
+    }
+    let titles: Vec<Cell> = columns
+        .iter()
+        .map(|column| Cell {
+            text: column.title.clone(),
+            paint: Some(DIM),
+        })
+        .collect();
+    let mut text = line(&columns, |index| &titles[index], style);
+    for row in 0..rows.len() {
+        text += &line(&columns, |index| &columns[index].cells[row], style);
+    }
+    text
+}
+
+fn columns(rows: &[&Row], baselines: &Baselines) -> Vec<Column> {
+    use Align::{Left, Right};
+    let units = RateUnits::of(rows);
+    let time = |of: fn(&Time) -> f64| {
+        rows.iter()
+            .map(move |row| or_missing(row.time.as_ref().map(of), time_us_text))
+    };
+    let each = |of: fn(&Row) -> String| rows.iter().map(move |row| of(row));
+    let verdicts = Column {
+        title: "verdict".to_owned(),
+        align: Left,
+        rank: 0,
+        cells: rows
+            .iter()
+            .map(|row| Cell {
+                text: baselines.verdict_text(row),
+                paint: paint_of(row),
+            })
+            .collect(),
+    };
+    vec![
+        Column::new("workload", Left, 0, each(workload_text)),
+        Column::new("contender", Left, 0, each(|row| row.contender.name.clone())),
+        Column::new("median us", Right, 0, time(|time| time.median_us)),
+        Column::new("p95 us", Right, 4, time(|time| time.p95_us)),
+        Column::new("samples", Right, 5, each(samples_text)),
+        Column::new(
+            units.flops_title,
+            Right,
+            3,
+            rows.iter().map(|row| units.flops(row)),
+        ),
+        Column::new(
+            units.bytes_title,
+            Right,
+            2,
+            rows.iter().map(|row| units.bytes(row)),
+        ),
+        Column::new(
+            "roof",
+            Right,
+            1,
+            each(|row| or_missing(row.metrics.roof_share, percent_text)),
+        ),
+        Column::new("speed-up", Right, 0, each(speedup_text)),
+        verdicts,
+    ]
+}
+
+fn paint_of(row: &Row) -> Option<&'static str> {
+    match row.status {
+        Status::Ok => match row.speedup.as_ref().map(|speedup| speedup.verdict) {
+            Some(Verdict::Faster) => Some(GREEN),
+            Some(Verdict::Slower) => Some(RED),
+            Some(Verdict::Ambiguous) => Some(YELLOW),
+            Some(Verdict::Same) => None,
+            None => Some(DIM),
+        },
+        Status::Unsupported => Some(DIM),
+        _ => Some(RED_BOLD),
+    }
+}
+
+fn line<'a>(columns: &[Column], cell: impl Fn(usize) -> &'a Cell, style: TableStyle) -> String {
+    let mut text = String::new();
+    for (index, column) in columns.iter().enumerate() {
+        let cell = cell(index);
+        let padding = " ".repeat(column.width().saturating_sub(cell.text.chars().count()));
+        let painted = painted(&cell.text, cell.paint, style);
+        text += if index == 0 { "" } else { GAP };
+        text += &match column.align {
+            Align::Right => padding + &painted,
+            Align::Left => painted + &padding,
+        };
+    }
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+fn painted(text: &str, paint: Option<&str>, style: TableStyle) -> String {
+    match paint {
+        Some(code) if style.color && !text.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
+        _ => text.to_owned(),
+    }
+}
+
+fn workload_text(row: &Row) -> String {
+    format!("{}/{}", row.workload.suite, row.workload.name)
+}
+
+fn samples_text(row: &Row) -> String {
+    row.time
+        .as_ref()
+        .map_or(MISSING.to_owned(), |time| time.count.to_string())
+}
+
+/// Ratio and half-width of its interval, which takes less room than two ends.
+fn speedup_text(row: &Row) -> String {
+    row.speedup.as_ref().map_or(MISSING.to_owned(), |speedup| {
+        let percent = 50.0 * (speedup.high - speedup.low) / speedup.ratio;
+        let bound = if percent < 0.005 {
+            "±<0.01".to_owned()
+        } else {
+            format!("±{percent:.2}")
+        };
+        format!("{} {bound} %", ratio_text(speedup.ratio))
+    })
+}
+
+fn group_line(group: &Group, style: TableStyle) -> String {
+    let Group {
+        op,
+        dtype,
+        suite,
+        contender,
+        baseline,
+        ..
+    } = group;
+    let mut text = format!("{op} {dtype} {suite}: {contender} vs {baseline}");
+    if let Some(mean) = &group.geomean {
+        let interval = interval_text(mean.low, mean.high);
+        let of = match group.workloads() {
+            all if all == mean.count => count_text(all, "workload"),
+            all => format!("{} of {}", mean.count, count_text(all, "workload")),
+        };
+        let ratio = painted(&format!("{}x", ratio_text(mean.ratio)), Some(BOLD), style);
+        text += &format!("\n  geomean {ratio} {interval} over {of}");
+    }
+    let counts = [
+        (Verdict::Faster, Some(GREEN)),
+        (Verdict::Slower, Some(RED)),
+        (Verdict::Same, None),
+        (Verdict::Ambiguous, Some(YELLOW)),
+    ]
+    .map(|(verdict, paint)| {
+        let count = group.verdict_count(verdict);
+        painted(
+            &format!("{count} {verdict}"),
+            paint.filter(|_| count > 0),
+            style,
+        )
+    });
+    text += &format!("\n  {}", counts.join(", "));
+    for (status, count) in &group.unpaired {
+        text += &match status {
+            Status::Ok => format!(", {count} without a baseline time"),
+            status => format!(", {count} {status}"),
+        };
+    }
+    if let Some((workload, ratio)) = &group.worst {
+        text += &format!("; worst {}x on {workload}", ratio_text(*ratio));
+    }
+    text + "\n"
+}
+
+/// Why rows have no time, and what to know about the others and the whole run.
+fn reasons(file: &ResultFile, style: TableStyle) -> String {
+    let place = |row: &Row| format!("{} {} {}", row.op, workload_text(row), row.contender.name);
+    let warning = painted("warning", Some(YELLOW), style);
+    let mut lines = Vec::new();
+    for row in file.rows.iter().filter(|row| row.status != Status::Ok) {
+        let status = painted(&row.status.to_string(), paint_of(row), style);
+        let reason = row.reason.as_deref().unwrap_or(MISSING);
+        lines.push(format!("{status}: {}: {reason}", place(row)));
+    }
+    for (text, rows) in row_warnings(file) {
+        let about = match rows.as_slice() {
+            [row] => place(row),
+            rows => count_text(rows.len(), "row"),
+        };
+        lines.push(format!("{warning}: {about}: {text}"));
+    }
+    lines.extend(
+        file.meta
+            .warnings
+            .iter()
+            .map(|text| format!("{warning}: {text}")),
+    );
+    let text: String = lines
+        .into_iter()
+        .map(|line| line.replace(['\n', '\r'], " ") + "\n")
+        .collect();
+    match text.is_empty() {
+        true => text,
+        false => format!("\n{text}"),
+    }
+}
