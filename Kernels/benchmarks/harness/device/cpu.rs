@@ -1,0 +1,273 @@
+//! The CPU as a device: host memory, the same protocol, the monotonic clock.
+
+use std::alloc::{alloc, dealloc, Layout};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use contender::{DeviceInfo, Stream};
+use numeric::DType;
+use rayon::prelude::*;
+use tensor::TensorSpec;
+
+use crate::cpu_cache::Flush;
+use crate::cpu_compare;
+use crate::memory::ALIGNMENT_BYTES;
+use crate::{
+    checksum, cpu_info, Cache, Comparison, CrossCheck, Device, DeviceError, DeviceState, Enqueue,
+    Graph, Memory, Queue, Sample, SampleError, SampleMode, Tolerance,
+};
+
+/// Work unit of the parallel loops: fixed, so that sums come out the same on any number of cores.
+pub(crate) const CHUNK_BYTES: usize = 1 << 20;
+
+/// How long a thread that outlives its `enqueue` is given to betray itself.
+const LATE_WRITE_WAIT: Duration = Duration::from_millis(20);
+
+/// Live allocations: address to size.
+type Live = Rc<RefCell<BTreeMap<usize, usize>>>;
+
+/// The host's CPU.
+pub struct CpuDevice {
+    info: DeviceInfo,
+    live: Live,
+    flush: Flush,
+}
+
+impl CpuDevice {
+    /// Never fails: there is always a CPU.
+    pub fn open() -> Self {
+        let info = cpu_info::device_info();
+        let flush = Flush::new(info.l2_bytes as usize);
+        Self {
+            info,
+            live: Live::default(),
+            flush,
+        }
+    }
+
+    /// The range as bytes, after checking that it lies inside one live allocation.
+    fn range(&self, address: usize, bytes: usize) -> Result<&[u8], DeviceError> {
+        self.check(address, bytes)?;
+        // SAFETY: the range lies inside a live allocation of this device, whose memory was
+        // initialized when it was made; the device is single-threaded and no `&mut` is held.
+        Ok(unsafe { std::slice::from_raw_parts(address as *const u8, bytes) })
+    }
+
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "device memory is owned by address, not by reference"
+    )]
+    fn range_mut(&self, address: usize, bytes: usize) -> Result<&mut [u8], DeviceError> {
+        self.check(address, bytes)?;
+        // SAFETY: as in `range`; every caller drops the slice before it makes another.
+        Ok(unsafe { std::slice::from_raw_parts_mut(address as *mut u8, bytes) })
+    }
+
+    fn check(&self, address: usize, bytes: usize) -> Result<(), DeviceError> {
+        let live = self.live.borrow();
+        let inside = live
+            .range(..=address)
+            .next_back()
+            .is_some_and(|(start, size)| address - start + bytes <= *size);
+        if inside || bytes == 0 {
+            return Ok(());
+        }
+        Err(DeviceError::Invalid(format!(
+            "{bytes} bytes at {address:#x} are in no allocation of the cpu device"
+        )))
+    }
+
+    fn prepare(&self, cache: Cache, enqueue: &mut Enqueue) -> Result<(), SampleError> {
+        match cache {
+            Cache::Cold => self.flush.run(&self.live.borrow()),
+            Cache::Hot => enqueue(self.stream())?,
+            Cache::AsIs => {}
+        }
+        Ok(())
+    }
+}
+
+impl Device for CpuDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Memory, DeviceError> {
+        let available = cpu_info::available_bytes();
+        let failed = || DeviceError::OutOfMemory {
+            device: "cpu",
+            bytes,
+            free: available.map_or("unknown free".into(), |free| format!("{free} available")),
+        };
+        // The kernel promises more than it has and kills later; ask before, not after.
+        if available.is_some_and(|free| bytes as u64 > free) {
+            return Err(failed());
+        }
+        let layout =
+            Layout::from_size_align(bytes.max(1), ALIGNMENT_BYTES).map_err(|_| failed())?;
+        // SAFETY: the layout's size is not zero.
+        let pointer = unsafe { alloc(layout) };
+        if pointer.is_null() {
+            return Err(failed());
+        }
+        // SAFETY: `pointer` is `layout.size()` fresh bytes. Writing them initializes them and makes
+        // the kernel back them with pages now, not inside a sample.
+        unsafe { std::ptr::write_bytes(pointer, 0xFF, layout.size()) };
+        let address = pointer as usize;
+        self.live.borrow_mut().insert(address, bytes);
+        let live = self.live.clone();
+        let release = move || {
+            live.borrow_mut().remove(&address);
+            // SAFETY: from `alloc` with this layout, and `Memory` calls this once.
+            unsafe { dealloc(address as *mut u8, layout) };
+        };
+        Ok(Memory::new(address, bytes, Box::new(release)))
+    }
+
+    fn fill(
+        &self,
+        address: usize,
+        spec: &TensorSpec,
+        tensor: u32,
+        seed: u64,
+    ) -> Result<(), DeviceError> {
+        let step = CHUNK_BYTES / spec.dtype.size_bytes();
+        self.range_mut(address, spec.bytes())?
+            .par_chunks_mut(CHUNK_BYTES)
+            .enumerate()
+            .for_each(|(chunk, out)| tensor::fill_into(spec, tensor, seed, chunk * step, out));
+        Ok(())
+    }
+
+    fn set_bytes(&self, address: usize, bytes: usize, value: u8) -> Result<(), DeviceError> {
+        self.range_mut(address, bytes)?.fill(value);
+        Ok(())
+    }
+
+    fn first_byte_not(
+        &self,
+        address: usize,
+        bytes: usize,
+        value: u8,
+    ) -> Result<Option<usize>, DeviceError> {
+        let range = self.range(address, bytes)?;
+        Ok(range
+            .par_iter()
+            .with_min_len(CHUNK_BYTES)
+            .position_first(|byte| *byte != value))
+    }
+
+    fn read(&self, address: usize, out: &mut [u8]) -> Result<(), DeviceError> {
+        out.copy_from_slice(self.range(address, out.len())?);
+        Ok(())
+    }
+
+    fn write(&self, address: usize, from: &[u8]) -> Result<(), DeviceError> {
+        self.range_mut(address, from.len())?.copy_from_slice(from);
+        Ok(())
+    }
+
+    fn copy(&self, to: usize, from: usize, bytes: usize) -> Result<(), DeviceError> {
+        if to.abs_diff(from) < bytes {
+            return Err(DeviceError::Invalid(format!(
+                "copy of {bytes} bytes from {from:#x} to {to:#x} overlaps"
+            )));
+        }
+        self.range_mut(to, bytes)?
+            .copy_from_slice(self.range(from, bytes)?);
+        Ok(())
+    }
+
+    fn checksum(&self, address: usize, bytes: usize) -> Result<u64, DeviceError> {
+        Ok(checksum::of_bytes(self.range(address, bytes)?))
+    }
+
+    fn compare(
+        &self,
+        actual: usize,
+        reference: usize,
+        dtype: DType,
+        elements: usize,
+        limit: Tolerance,
+    ) -> Result<Comparison, DeviceError> {
+        let bytes = elements * dtype.size_bytes();
+        let (actual, reference) = (self.range(actual, bytes)?, self.range(reference, bytes)?);
+        Ok(cpu_compare::compare(actual, reference, dtype, limit))
+    }
+
+    fn stream(&self) -> Stream {
+        Stream(0)
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn sample(&self, mode: SampleMode, enqueue: &mut Enqueue) -> Result<Sample, SampleError> {
+        self.prepare(mode.cache, enqueue)?;
+        let start = Instant::now();
+        enqueue(self.stream())?;
+        let elapsed = start.elapsed();
+        Ok(Sample {
+            elapsed_us: elapsed.as_secs_f64() * 1e6,
+            clock_mhz: cpu_info::current_clock_mhz(),
+            queue: Queue::Direct,
+        })
+    }
+
+    fn capture(&self, _enqueue: &mut Enqueue) -> Result<Box<dyn Graph>, SampleError> {
+        Err(SampleError::Unsupported(
+            "device cpu has no graphs; choose --device cuda or leave graph mode out".into(),
+        ))
+    }
+
+    fn writes_out_of_order(
+        &self,
+        watched: &[(usize, usize)],
+        _value: u8,
+        enqueue: &mut Enqueue,
+    ) -> Result<bool, SampleError> {
+        enqueue(self.stream())?;
+        let sums = || -> Result<Vec<u64>, DeviceError> {
+            watched
+                .iter()
+                .map(|(address, bytes)| self.checksum(*address, *bytes))
+                .collect()
+        };
+        let at_return = sums()?;
+        std::thread::sleep(LATE_WRITE_WAIT);
+        Ok(at_return != sums()?)
+    }
+
+    fn cross_check(
+        &self,
+        _mode: SampleMode,
+        _enqueue: &mut Enqueue,
+    ) -> Result<CrossCheck, SampleError> {
+        let obstacle = self.cross_check_obstacle().unwrap_or_default();
+        Err(SampleError::Unsupported(obstacle))
+    }
+
+    fn cross_check_obstacle(&self) -> Option<String> {
+        Some("device cpu has one clock only, no activity tracer to check it against".into())
+    }
+
+    fn profile(&self, _label: &str, enqueue: &mut Enqueue) -> Result<(), SampleError> {
+        Ok(enqueue(self.stream())?)
+    }
+
+    fn state(&self) -> DeviceState {
+        cpu_info::state()
+    }
+
+    /// Reading the clock takes some tens of nanoseconds: nothing worth subtracting.
+    fn timer_overhead_us(&self) -> Result<f64, DeviceError> {
+        Ok(0.0)
+    }
+}
+
+#[cfg(test)]
+#[path = "cpu_test.rs"]
+mod tests;

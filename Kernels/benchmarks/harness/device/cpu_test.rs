@@ -1,0 +1,163 @@
+//! The CPU device, function by function.
+
+use std::sync::Arc;
+
+use tensor::{Fill, Inputs};
+
+use super::*;
+use crate::{open, ContenderError, DeviceKind};
+
+#[test]
+fn memory_is_aligned_and_checked() {
+    let device = CpuDevice::open();
+    let memory = device.allocate(1000).unwrap();
+    assert_eq!(memory.address() % 256, 0);
+    assert!(device.set_bytes(memory.address(), 1000, 1).is_ok());
+    let beyond = device.set_bytes(memory.address(), 1001, 1).unwrap_err();
+    assert!(beyond.to_string().contains("in no allocation"), "{beyond}");
+    let address = memory.address();
+    drop(memory);
+    assert!(device.read(address, &mut [0]).is_err());
+}
+
+#[test]
+fn an_impossible_allocation_is_refused() {
+    let error = CpuDevice::open().allocate(1 << 50).unwrap_err();
+    assert!(matches!(error, DeviceError::OutOfMemory { .. }), "{error}");
+}
+
+#[test]
+fn fill_equals_inputs_for_every_kind() {
+    let page_table: Arc<[u8]> = DType::I32.encode(&[4.0, 0.0, 9.0]).into();
+    let specs = [
+        TensorSpec::input("a", DType::Bf16, &[3 * CHUNK_BYTES / 4]),
+        TensorSpec::input("b", DType::F8E4M3, &[1000]),
+        TensorSpec::input("c", DType::I64, &[100]).filled(Fill::Index { below: 17 }),
+        TensorSpec::input("d", DType::I32, &[3]).filled(Fill::Bytes(page_table)),
+    ];
+    let device = CpuDevice::open();
+    let inputs = Inputs::new(&specs, 11);
+    for (tensor, spec) in specs.iter().enumerate() {
+        let memory = device.allocate(spec.bytes()).unwrap();
+        device
+            .fill(memory.address(), spec, tensor as u32, 11)
+            .unwrap();
+        let mut bytes = vec![0; spec.bytes()];
+        device.read(memory.address(), &mut bytes).unwrap();
+        assert_eq!(
+            spec.dtype.decode(&bytes),
+            inputs.range(tensor, 0, spec.elements())
+        );
+    }
+}
+
+#[test]
+fn the_canary_scan_finds_the_first_change() {
+    let device = CpuDevice::open();
+    let bytes = 3 << 20;
+    let memory = device.allocate(bytes).unwrap();
+    let address = memory.address();
+    device.set_bytes(address, bytes, 0xA5).unwrap();
+    assert_eq!(device.first_byte_not(address, bytes, 0xA5).unwrap(), None);
+    device.write(address + (2 << 20) + 5, &[0]).unwrap();
+    device.write(address + bytes - 1, &[0]).unwrap();
+    assert_eq!(
+        device.first_byte_not(address, bytes, 0xA5).unwrap(),
+        Some((2 << 20) + 5)
+    );
+}
+
+#[test]
+fn copies_and_checksums_follow_the_bytes() {
+    let device = CpuDevice::open();
+    let (first, second) = (device.allocate(100).unwrap(), device.allocate(100).unwrap());
+    device.set_bytes(first.address(), 100, 3).unwrap();
+    device.copy(second.address(), first.address(), 100).unwrap();
+    let sum = device.checksum(first.address(), 100).unwrap();
+    assert_eq!(sum, device.checksum(second.address(), 100).unwrap());
+    device.write(second.address() + 50, &[4]).unwrap();
+    assert_ne!(sum, device.checksum(second.address(), 100).unwrap());
+    assert!(device
+        .copy(first.address() + 1, first.address(), 50)
+        .is_err());
+}
+
+#[test]
+fn poison_never_compares_equal() {
+    let device = CpuDevice::open();
+    let memory = device.allocate(64).unwrap();
+    device.set_bytes(memory.address(), 64, 0xFF).unwrap();
+    let limit = Tolerance {
+        absolute: 1e30,
+        relative: 1e30,
+    };
+    for dtype in [
+        DType::F32,
+        DType::F16,
+        DType::Bf16,
+        DType::F8E4M3,
+        DType::F8E8M0,
+    ] {
+        let result = device
+            .compare(memory.address(), memory.address(), dtype, 16, limit)
+            .unwrap();
+        assert_eq!((result.non_finite, result.over_limit), (16, 16), "{dtype}");
+    }
+}
+
+#[test]
+fn a_sample_takes_as_long_as_its_work_and_hot_runs_it_twice() {
+    let device = CpuDevice::open();
+    for (cache, expected) in [(Cache::Cold, 1), (Cache::Hot, 2), (Cache::AsIs, 1)] {
+        let mut calls = 0;
+        let sample = device
+            .sample(SampleMode::new(cache), &mut |_| {
+                calls += 1;
+                std::thread::sleep(Duration::from_millis(3));
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(calls, expected);
+        assert!(sample.elapsed_us >= 3000.0, "{sample:?}");
+        assert_eq!(sample.queue, Queue::Direct);
+    }
+}
+
+#[test]
+fn a_refusal_is_passed_on() {
+    let error = CpuDevice::open()
+        .sample(SampleMode::default(), &mut |_| {
+            Err(ContenderError::new("no plan"))
+        })
+        .unwrap_err();
+    assert_eq!(error.to_string(), "no plan");
+}
+
+#[test]
+fn a_write_after_the_return_is_seen() {
+    let device = CpuDevice::open();
+    let memory = device.allocate(8).unwrap();
+    let (address, watched) = (memory.address(), [(memory.address(), 8)]);
+    device.set_bytes(address, 8, 0xFF).unwrap();
+    let orderly = device.writes_out_of_order(&watched, 0xFF, &mut |_| Ok(()));
+    assert!(!orderly.unwrap());
+    let late = device.writes_out_of_order(&watched, 0xFF, &mut |_| {
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(5));
+            // SAFETY: the allocation outlives the device call that waits for this write.
+            unsafe { (address as *mut u8).write_volatile(1) };
+        });
+        Ok(())
+    });
+    assert!(late.unwrap());
+}
+
+#[test]
+fn opening_is_exact() {
+    assert_eq!(open(DeviceKind::Cpu).unwrap().info().kind, DeviceKind::Cpu);
+    #[cfg(not(feature = "cuda"))]
+    {
+        let error = open(DeviceKind::Cuda).err().unwrap().to_string();
+        assert!(error.contains("--device cpu"), "{error}");
+    }
+}

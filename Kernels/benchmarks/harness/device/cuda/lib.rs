@@ -1,0 +1,160 @@
+//! The bridge to the harness's own CUDA kernels, CUPTI's tracer and NVTX.
+//!
+//! Thin on purpose: every function crosses unchanged and returns CUDA's error as text. The safe
+//! interface is crate `device`, the only user.
+
+#![expect(
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments,
+    reason = "of the glue that cxx generates; a struct for results would tie the kernels to cxx"
+)]
+
+#[cxx::bridge(namespace = "harness_device")]
+mod ffi {
+    unsafe extern "C++" {
+        include!("Kernels/benchmarks/harness/device/cuda/kernels.h");
+        include!("Kernels/benchmarks/harness/device/cuda/tracer.h");
+
+        /// Device memory that the reductions need.
+        fn scratch_bytes() -> usize;
+
+        /// Fills with uniform values. Enqueues only.
+        ///
+        /// # Safety
+        /// `address` is device memory of `elements` elements of `dtype`; `stream` is a live stream.
+        unsafe fn fill_uniform(
+            address: usize,
+            elements: u64,
+            dtype: u32,
+            key: u64,
+            low: f32,
+            high: f32,
+            stream: usize,
+        ) -> Result<()>;
+
+        /// Fills with whole numbers below `below`. Enqueues only.
+        ///
+        /// # Safety
+        /// As for `fill_uniform`.
+        unsafe fn fill_index(
+            address: usize,
+            elements: u64,
+            dtype: u32,
+            key: u64,
+            below: u32,
+            stream: usize,
+        ) -> Result<()>;
+
+        /// Offset of the first byte that is not `value`, or `bytes`. Waits.
+        ///
+        /// # Safety
+        /// `address` is device memory of `bytes`; `scratch` of `scratch_bytes()`.
+        unsafe fn first_byte_not(
+            address: usize,
+            bytes: u64,
+            value: u8,
+            scratch: usize,
+            stream: usize,
+        ) -> Result<u64>;
+
+        /// Sum of the checksum's words. Waits.
+        ///
+        /// # Safety
+        /// As for `first_byte_not`.
+        unsafe fn checksum_sum(
+            address: usize,
+            bytes: u64,
+            scratch: usize,
+            stream: usize,
+        ) -> Result<u64>;
+
+        /// Compares element by element. Waits.
+        ///
+        /// # Safety
+        /// Both tensors are device memory of `elements` elements of `dtype`; `scratch` as above.
+        unsafe fn compare(
+            actual: usize,
+            reference: usize,
+            elements: u64,
+            dtype: u32,
+            absolute: f64,
+            relative: f64,
+            scratch: usize,
+            stream: usize,
+            max_abs: &mut f64,
+            sum_squared_error: &mut f64,
+            sum_squared_reference: &mut f64,
+            non_finite: &mut u64,
+            over_limit: &mut u64,
+            first_over: &mut u64,
+        ) -> Result<()>;
+
+        /// Replaces the contents of the L2 by clean lines. Enqueues only.
+        ///
+        /// # Safety
+        /// `buffer` is device memory of `bytes`; `scratch` as above.
+        unsafe fn flush_l2(buffer: usize, bytes: u64, scratch: usize, stream: usize) -> Result<()>;
+
+        /// Holds the stream until the flag is set or the limit has passed. Enqueues only.
+        ///
+        /// # Safety
+        /// Both words are pinned host memory that outlives the kernel.
+        unsafe fn hold(flag: usize, outcome: usize, limit_ns: u64, stream: usize) -> Result<()>;
+
+        /// Device memory of the clock stamps; zero at first.
+        fn stamp_bytes() -> usize;
+
+        /// Stamps the clocks before the work. Enqueues only.
+        ///
+        /// # Safety
+        /// `stamps` is device memory of `stamp_bytes()`.
+        unsafe fn stamp_head(
+            stamps: usize,
+            multiprocessors: u32,
+            epoch: u64,
+            stream: usize,
+        ) -> Result<()>;
+
+        /// Stamps them after it and writes {cycles, nanoseconds}. Enqueues only.
+        ///
+        /// # Safety
+        /// As for `stamp_head`; `result` is pinned host memory of two words.
+        unsafe fn stamp_tail(
+            stamps: usize,
+            multiprocessors: u32,
+            epoch: u64,
+            window_ns: u64,
+            result: usize,
+            stream: usize,
+        ) -> Result<()>;
+
+        /// Runs for a known time. Enqueues only.
+        ///
+        /// # Safety
+        /// `stream` is a live stream of the current context.
+        #[namespace = "harness_work"]
+        unsafe fn spin(duration_ns: u64, stream: usize) -> Result<()>;
+
+        /// Loads CUPTI.
+        fn tracer_open(path: &CxxString) -> Result<()>;
+        /// Starts recording.
+        fn tracer_start() -> Result<()>;
+        /// Stops recording; the number of records, sorted by start.
+        fn tracer_stop() -> Result<usize>;
+        /// Start of one record.
+        fn tracer_start_ns(record: usize) -> Result<u64>;
+        /// End of one record.
+        fn tracer_end_ns(record: usize) -> Result<u64>;
+        /// Kernel symbol of one record, `memcpy` or `memset`.
+        fn tracer_name(record: usize) -> Result<UniquePtr<CxxString>>;
+        /// What the harness's own kernel symbols start with.
+        fn own_kernel_prefix() -> UniquePtr<CxxString>;
+
+        /// Opens a named range for profilers.
+        fn range_push(label: &CxxString);
+        /// Closes it.
+        fn range_pop();
+    }
+}
+
+pub use ffi::*;

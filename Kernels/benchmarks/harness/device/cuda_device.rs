@@ -1,0 +1,354 @@
+//! A GPU by CUDA: memory, fill, scans. Timing is in `cuda_sample.rs`.
+
+use std::cell::{Cell, OnceCell};
+use std::rc::Rc;
+
+use contender::{DeviceInfo, DeviceKind, Stream};
+use cudarc::driver::result;
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use numeric::DType;
+use tensor::{Fill, TensorSpec};
+
+use crate::cuda_driver::{bridge, check, Context, Event, OwnStream, Pinned};
+use crate::cuda_tracer::Tracer;
+use crate::nvml::Readings;
+use crate::{
+    checksum, Comparison, CrossCheck, Device, DeviceError, DeviceState, Enqueue, Graph, Memory,
+    Options, Sample, SampleError, SampleMode, Tolerance,
+};
+
+/// The first GPU that CUDA_VISIBLE_DEVICES shows.
+pub struct CudaDevice {
+    pub(crate) info: DeviceInfo,
+    pub(crate) stream: OwnStream,
+    /// Looks at memory while `stream` is held.
+    pub(crate) side: OwnStream,
+    pub(crate) start: Event,
+    pub(crate) stop: Event,
+    pub(crate) words: Pinned,
+    pub(crate) scratch: Memory,
+    pub(crate) stamps: Memory,
+    /// Made by the first cold sample.
+    pub(crate) flush: OnceCell<Memory>,
+    pub(crate) epoch: Cell<u64>,
+    pub(crate) tracer: Tracer,
+    /// Measured by the first sample.
+    pub(crate) overhead_us: OnceCell<f64>,
+    readings: Readings,
+    // Last: everything above is freed in it.
+    context: Rc<Context>,
+}
+
+impl CudaDevice {
+    /// Opens the GPU, loads the harness's kernels and checks that they run on it.
+    pub fn open(options: &Options) -> Result<Self, DeviceError> {
+        let context = Context::open()?;
+        let info = device_info(&context)?;
+        let device = Self {
+            stream: OwnStream::new()?,
+            side: OwnStream::new()?,
+            start: Event::new()?,
+            stop: Event::new()?,
+            words: Pinned::new()?,
+            scratch: context.allocate(device_cuda::scratch_bytes())?,
+            stamps: context.allocate(device_cuda::stamp_bytes())?,
+            flush: OnceCell::new(),
+            epoch: Cell::new(0),
+            tracer: Tracer::new(options.cupti.clone()),
+            overhead_us: OnceCell::new(),
+            readings: Readings::new(info.uuid.as_deref().unwrap_or_default()),
+            info,
+            context,
+        };
+        device.set_bytes(device.stamps.address(), device.stamps.bytes(), 0)?;
+        device.warm_up()?;
+        Ok(device)
+    }
+
+    /// Runs every kernel of a sample once: a first launch loads its module, which may wait for the
+    /// stream, and the stream must not be held then.
+    fn warm_up(&self) -> Result<(), DeviceError> {
+        // SAFETY: scratch is live device memory, the stream is live.
+        let ran = unsafe {
+            let (scratch, stream) = (self.scratch.address(), self.stream().0);
+            device_cuda::first_byte_not(scratch, 1, 0, scratch, stream)
+        };
+        ran.map_err(|error| DeviceError::Incompatible {
+            arch: self.info.arch.clone(),
+            status: error.to_string(),
+        })?;
+        // SAFETY: as above; the words are live pinned memory. The flag is set, so the hold ends.
+        unsafe {
+            let stream = self.stream().0;
+            let (stamps, sms) = (self.stamps.address(), self.info.multiprocessors);
+            let words = &self.words;
+            words.set_flag();
+            let (flag, outcome) = (words.flag_address(), words.outcome_address());
+            let epoch = self.next_epoch();
+            bridge("hold", device_cuda::hold(flag, outcome, 1000, stream))?;
+            bridge(
+                "stamp_head",
+                device_cuda::stamp_head(stamps, sms, epoch, stream),
+            )?;
+            let result = words.stamps_address();
+            bridge(
+                "stamp_tail",
+                device_cuda::stamp_tail(stamps, sms, epoch, 0, result, stream),
+            )?;
+        }
+        self.stream.synchronize()
+    }
+
+    pub(crate) fn next_epoch(&self) -> u64 {
+        self.epoch.set(self.epoch.get() + 1);
+        self.epoch.get()
+    }
+}
+
+/// Code of a dtype as `cuda/values.cuh` numbers them.
+fn dtype_code(dtype: DType) -> u32 {
+    match dtype {
+        DType::F32 => 0,
+        DType::F16 => 1,
+        DType::Bf16 => 2,
+        DType::F8E4M3 => 3,
+        DType::F8E8M0 => 4,
+        DType::I32 => 5,
+        DType::I64 => 6,
+    }
+}
+
+fn device_info(context: &Context) -> Result<DeviceInfo, DeviceError> {
+    let device = context.device;
+    let major = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    // Hopper's and Blackwell's own instructions exist in the arch-specific targets only.
+    let suffix = if major >= 9 { "a" } else { "" };
+    let uuid = check("cuDeviceGetUuid", result::device::get_uuid(device))?;
+    // SAFETY: `device` is valid.
+    let memory = check("cuDeviceTotalMem", unsafe {
+        result::device::total_mem(device)
+    })?;
+    Ok(DeviceInfo {
+        kind: DeviceKind::Cuda,
+        name: check("cuDeviceGetName", result::device::get_name(device))?,
+        uuid: Some(uuid_text(uuid.bytes.map(|byte| byte as u8))),
+        arch: format!("sm_{major}{minor}{suffix}"),
+        compute_capability: Some((major, minor)),
+        multiprocessors: context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        l2_bytes: u64::from(context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
+        memory_bytes: memory as u64,
+        shared_bytes_per_block: context
+            .attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+    })
+}
+
+/// As nvidia-smi and NVML write it.
+fn uuid_text(bytes: [u8; 16]) -> String {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (a, b, c, d, e) = (
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    );
+    format!("GPU-{a}-{b}-{c}-{d}-{e}")
+}
+
+impl Device for CudaDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Memory, DeviceError> {
+        self.context.allocate(bytes)
+    }
+
+    fn fill(
+        &self,
+        address: usize,
+        spec: &TensorSpec,
+        tensor: u32,
+        seed: u64,
+    ) -> Result<(), DeviceError> {
+        let (elements, dtype) = (spec.elements() as u64, dtype_code(spec.dtype));
+        let (key, stream) = (numeric::stream_key(seed, tensor), self.stream().0);
+        // SAFETY: the caller owns `spec.bytes()` of device memory at `address`.
+        let filled = match &spec.fill {
+            Fill::Bytes(bytes) => return self.write(address, bytes),
+            Fill::Uniform { low, high } => unsafe {
+                device_cuda::fill_uniform(address, elements, dtype, key, *low, *high, stream)
+            },
+            Fill::Index { below } => unsafe {
+                device_cuda::fill_index(address, elements, dtype, key, *below, stream)
+            },
+        };
+        bridge("fill", filled)?;
+        self.stream.synchronize()
+    }
+
+    fn set_bytes(&self, address: usize, bytes: usize, value: u8) -> Result<(), DeviceError> {
+        if bytes > 0 {
+            // SAFETY: the caller owns the range.
+            let set =
+                unsafe { result::memset_d8_async(address as u64, value, bytes, self.stream.0) };
+            check("cuMemsetD8Async", set)?;
+        }
+        self.stream.synchronize()
+    }
+
+    fn first_byte_not(
+        &self,
+        address: usize,
+        bytes: usize,
+        value: u8,
+    ) -> Result<Option<usize>, DeviceError> {
+        let (scratch, stream) = (self.scratch.address(), self.stream().0);
+        // SAFETY: the caller owns the range; scratch is as large as asked.
+        let first = bridge("first_byte_not", unsafe {
+            device_cuda::first_byte_not(address, bytes as u64, value, scratch, stream)
+        })? as usize;
+        Ok((first < bytes).then_some(first))
+    }
+
+    fn read(&self, address: usize, out: &mut [u8]) -> Result<(), DeviceError> {
+        if !out.is_empty() {
+            // SAFETY: the caller owns the range; `out` outlives the wait below.
+            let copied = unsafe { result::memcpy_dtoh_async(out, address as u64, self.stream.0) };
+            check("cuMemcpyDtoHAsync", copied)?;
+        }
+        self.stream.synchronize()
+    }
+
+    fn write(&self, address: usize, from: &[u8]) -> Result<(), DeviceError> {
+        if !from.is_empty() {
+            // SAFETY: as in `read`.
+            let copied = unsafe { result::memcpy_htod_async(address as u64, from, self.stream.0) };
+            check("cuMemcpyHtoDAsync", copied)?;
+        }
+        self.stream.synchronize()
+    }
+
+    fn copy(&self, to: usize, from: usize, bytes: usize) -> Result<(), DeviceError> {
+        if to.abs_diff(from) < bytes {
+            return Err(DeviceError::Invalid(format!(
+                "copy of {bytes} bytes from {from:#x} to {to:#x} overlaps"
+            )));
+        }
+        if bytes > 0 {
+            // SAFETY: the caller owns both ranges.
+            let copied =
+                unsafe { result::memcpy_dtod_async(to as u64, from as u64, bytes, self.stream.0) };
+            check("cuMemcpyDtoDAsync", copied)?;
+        }
+        self.stream.synchronize()
+    }
+
+    fn checksum(&self, address: usize, bytes: usize) -> Result<u64, DeviceError> {
+        let (scratch, stream) = (self.scratch.address(), self.stream().0);
+        // SAFETY: the caller owns the range; scratch is as large as asked.
+        let sum = bridge("checksum", unsafe {
+            device_cuda::checksum_sum(address, bytes as u64, scratch, stream)
+        })?;
+        Ok(checksum::finish(sum, bytes))
+    }
+
+    fn compare(
+        &self,
+        actual: usize,
+        reference: usize,
+        dtype: DType,
+        elements: usize,
+        limit: Tolerance,
+    ) -> Result<Comparison, DeviceError> {
+        let mut result = Comparison::default();
+        let mut first_over = 0;
+        // SAFETY: the caller owns both tensors; scratch is as large as asked.
+        let compared = unsafe {
+            device_cuda::compare(
+                actual,
+                reference,
+                elements as u64,
+                dtype_code(dtype),
+                limit.absolute,
+                limit.relative,
+                self.scratch.address(),
+                self.stream().0,
+                &mut result.max_abs,
+                &mut result.sum_squared_error,
+                &mut result.sum_squared_reference,
+                &mut result.non_finite,
+                &mut result.over_limit,
+                &mut first_over,
+            )
+        };
+        bridge("compare", compared)?;
+        result.first_over = (result.over_limit > 0).then_some(first_over as usize);
+        Ok(result)
+    }
+
+    fn stream(&self) -> Stream {
+        Stream(self.stream.0 as usize)
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        check("cuCtxSynchronize", result::ctx::synchronize())
+    }
+
+    fn sample(&self, mode: SampleMode, enqueue: &mut Enqueue) -> Result<Sample, SampleError> {
+        self.take_sample(mode, enqueue)
+    }
+
+    fn capture(&self, enqueue: &mut Enqueue) -> Result<Box<dyn Graph>, SampleError> {
+        self.capture_graph(enqueue)
+    }
+
+    fn writes_out_of_order(
+        &self,
+        watched: &[(usize, usize)],
+        value: u8,
+        enqueue: &mut Enqueue,
+    ) -> Result<bool, SampleError> {
+        self.watch_while_held(watched, value, enqueue)
+    }
+
+    fn cross_check(
+        &self,
+        mode: SampleMode,
+        enqueue: &mut Enqueue,
+    ) -> Result<CrossCheck, SampleError> {
+        self.tracer.cross_check(|| self.take_sample(mode, enqueue))
+    }
+
+    fn cross_check_obstacle(&self) -> Option<String> {
+        self.tracer.obstacle()
+    }
+
+    fn profile(&self, label: &str, enqueue: &mut Enqueue) -> Result<(), SampleError> {
+        self.run_profiled(label, enqueue)
+    }
+
+    fn state(&self) -> DeviceState {
+        let cuda = self.context.driver_cuda;
+        DeviceState {
+            cuda: Some(format!("{}.{}", cuda / 1000, cuda % 1000 / 10)),
+            ..self.readings.state()
+        }
+    }
+
+    fn timer_overhead_us(&self) -> Result<f64, DeviceError> {
+        self.calibrated_overhead_us()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuids_are_written_as_nvidia_smi_writes_them() {
+        let bytes = std::array::from_fn(|index| index as u8 * 16 + 1);
+        assert_eq!(uuid_text(bytes), "GPU-01112131-4151-6171-8191-a1b1c1d1e1f1");
+    }
+}

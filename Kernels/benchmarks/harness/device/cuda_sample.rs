@@ -1,0 +1,326 @@
+//! One sample on CUDA: flush, hold the stream, stamp, event, work, event, stamp, let go, wait.
+//!
+//! Everything is queued while the stream is held, so the device runs the timed part without waiting
+//! for the host. Nothing of the harness lies between the two events.
+
+use std::time::Duration;
+
+use contender::{ContenderError, Stream};
+use cudarc::driver::{result, sys};
+
+use crate::cuda_device::CudaDevice;
+use crate::cuda_driver::{bridge, check};
+use crate::{Cache, Device, DeviceError, Enqueue, Graph, Queue, Sample, SampleError, SampleMode};
+
+/// How the hold kernel says it ended; `kReleased` and `kTimedOut` of `cuda/kernels.h`.
+const RELEASED: u32 = 1;
+const TIMED_OUT: u32 = 2;
+
+/// Least time between the clock stamps: their error of some ns is then below 0.1 %.
+const CLOCK_WINDOW: Duration = Duration::from_micros(50);
+
+/// L2 sizes in the flush buffer: two are written, two others read.
+const FLUSH_FACTOR: usize = 4;
+
+/// How long work that does not wait for the held stream is given to write.
+const ESCAPE_WAIT: Duration = Duration::from_millis(20);
+
+/// Work whose length the tracer also tells: what events show beyond it is theirs.
+const CALIBRATION_NS: u64 = 20_000;
+const CALIBRATION_SAMPLES: usize = 11;
+
+/// A held stream; lets go on drop, so that an error or a panic of the work leaves no kernel behind.
+struct Hold<'a>(&'a CudaDevice);
+
+impl<'a> Hold<'a> {
+    fn new(device: &'a CudaDevice, limit: Duration) -> Result<Self, DeviceError> {
+        device.words.reset();
+        let (flag, outcome) = (device.words.flag_address(), device.words.outcome_address());
+        // SAFETY: the words live as long as the device, which outlives the kernel: every path from
+        // here waits for the stream.
+        let held =
+            unsafe { device_cuda::hold(flag, outcome, limit.as_nanos() as u64, device.stream().0) };
+        bridge("hold", held)?;
+        Ok(Self(device))
+    }
+
+    fn timed_out(&self) -> bool {
+        self.0.words.outcome() == TIMED_OUT
+    }
+
+    /// Lets go, waits for the stream, and says whether it was held to the end.
+    fn release(self) -> Result<Queue, DeviceError> {
+        let device = self.0;
+        drop(self);
+        device.stream.synchronize()?;
+        match device.words.outcome() {
+            RELEASED => Ok(Queue::Held),
+            TIMED_OUT => Ok(Queue::TimedOut),
+            other => Err(DeviceError::Invalid(format!(
+                "the hold kernel ended with {other}: its memory was overwritten"
+            ))),
+        }
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.0.words.set_flag();
+    }
+}
+
+impl CudaDevice {
+    pub(crate) fn take_sample(
+        &self,
+        mode: SampleMode,
+        enqueue: &mut Enqueue,
+    ) -> Result<Sample, SampleError> {
+        let overhead_us = self.calibrated_overhead_us()?;
+        let raw = self.raw_sample(mode, enqueue)?;
+        Ok(Sample {
+            elapsed_us: raw.elapsed_us - overhead_us,
+            ..raw
+        })
+    }
+
+    /// A sample as the events show it.
+    fn raw_sample(&self, mode: SampleMode, enqueue: &mut Enqueue) -> Result<Sample, SampleError> {
+        if mode.cache == Cache::Cold {
+            self.flush_cache()?;
+        }
+        let hold = Hold::new(self, mode.hold_limit)?;
+        let queued = self.queue_timed(mode.cache, enqueue);
+        let queue = hold.release();
+        // The work's own refusal explains more than what it did to the device.
+        queued?;
+        let queue = queue?;
+        Ok(Sample {
+            elapsed_us: self.start.elapsed_us(&self.stop)?,
+            clock_mhz: self.stamped_clock_mhz(),
+            queue,
+        })
+    }
+
+    fn queue_timed(&self, cache: Cache, enqueue: &mut Enqueue) -> Result<(), SampleError> {
+        let stream = self.stream();
+        let (stamps, sms) = (self.stamps.address(), self.info.multiprocessors);
+        let (epoch, window_ns) = (self.next_epoch(), CLOCK_WINDOW.as_nanos() as u64);
+        if cache == Cache::Hot {
+            enqueue(stream)?;
+        }
+        // SAFETY: stamps and words live as long as the device.
+        let head = unsafe { device_cuda::stamp_head(stamps, sms, epoch, stream.0) };
+        bridge("stamp_head", head)?;
+        self.start.record(&self.stream)?;
+        enqueue(stream)?;
+        self.stop.record(&self.stream)?;
+        let result = self.words.stamps_address();
+        // SAFETY: as above.
+        let tail =
+            unsafe { device_cuda::stamp_tail(stamps, sms, epoch, window_ns, result, stream.0) };
+        bridge("stamp_tail", tail)?;
+        Ok(())
+    }
+
+    fn stamped_clock_mhz(&self) -> Option<f64> {
+        let [cycles, nanoseconds] = self.words.stamps();
+        (nanoseconds > 0).then(|| cycles as f64 / nanoseconds as f64 * 1e3)
+    }
+
+    fn flush_cache(&self) -> Result<(), DeviceError> {
+        let buffer = match self.flush.get() {
+            Some(buffer) => buffer,
+            None => {
+                let made = self.allocate(FLUSH_FACTOR * self.info.l2_bytes as usize)?;
+                self.set_bytes(made.address(), made.bytes(), 1)?;
+                self.flush.get_or_init(|| made)
+            }
+        };
+        let (address, bytes) = (buffer.address(), buffer.bytes() as u64);
+        // SAFETY: the buffer and scratch live as long as the device.
+        let flushed = unsafe {
+            device_cuda::flush_l2(address, bytes, self.scratch.address(), self.stream().0)
+        };
+        bridge("flush_l2", flushed)
+    }
+
+    /// What events show beyond the work between them, measured once: against the tracer's time of
+    /// the same work, or without a tracer the time between two events with nothing in between, which
+    /// is less, so that no time is reported too short.
+    pub(crate) fn calibrated_overhead_us(&self) -> Result<f64, DeviceError> {
+        if let Some(overhead_us) = self.overhead_us.get() {
+            return Ok(*overhead_us);
+        }
+        let mode = SampleMode::new(Cache::AsIs);
+        let mut spin = |stream: Stream| {
+            // SAFETY: the stream is the device's.
+            unsafe { device_cuda::spin(CALIBRATION_NS, stream.0) }.map_err(ContenderError::new)
+        };
+        let overhead_us = if self.tracer.obstacle().is_none() {
+            // A first launch loads its module; it must not happen while the stream is held.
+            spin(self.stream()).map_err(|error| DeviceError::Invalid(error.to_string()))?;
+            self.synchronize()?;
+            let events = median(|| Ok(self.raw_sample(mode, &mut spin)?.elapsed_us))?;
+            let activity = median(|| {
+                let check = self
+                    .tracer
+                    .cross_check(|| self.raw_sample(mode, &mut spin))?;
+                Ok(check.activity_us)
+            })?;
+            (events - activity).max(0.0)
+        } else {
+            median(|| Ok(self.raw_sample(mode, &mut |_| Ok(()))?.elapsed_us))?
+        };
+        Ok(*self.overhead_us.get_or_init(|| overhead_us))
+    }
+
+    pub(crate) fn watch_while_held(
+        &self,
+        watched: &[(usize, usize)],
+        value: u8,
+        enqueue: &mut Enqueue,
+    ) -> Result<bool, SampleError> {
+        self.synchronize()?;
+        let hold = Hold::new(self, SampleMode::HOLD_LIMIT)?;
+        let outcome = enqueue(self.stream())
+            .map_err(SampleError::from)
+            .and_then(|()| {
+                std::thread::sleep(ESCAPE_WAIT);
+                let written = self.any_byte_not(watched, value)?;
+                if hold.timed_out() {
+                    return Err(SampleError::Unsupported(
+                        "the work waits for its own stream inside: its order cannot be watched"
+                            .into(),
+                    ));
+                }
+                Ok(written)
+            });
+        let released = hold.release();
+        // Work on other streams must end before its memory is used again.
+        let synchronized = self.synchronize();
+        let written = outcome?;
+        released?;
+        synchronized?;
+        Ok(written)
+    }
+
+    /// On the side stream, while the other one is held.
+    fn any_byte_not(&self, watched: &[(usize, usize)], value: u8) -> Result<bool, DeviceError> {
+        let (scratch, side) = (self.scratch.address(), self.side.0 as usize);
+        for (address, bytes) in watched {
+            let bytes = *bytes as u64;
+            // SAFETY: the caller owns the range; nobody else uses scratch while the stream is held.
+            let first =
+                unsafe { device_cuda::first_byte_not(*address, bytes, value, scratch, side) };
+            if bridge("first_byte_not", first)? < bytes {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    pub(crate) fn capture_graph(
+        &self,
+        enqueue: &mut Enqueue,
+    ) -> Result<Box<dyn Graph>, SampleError> {
+        self.stream.synchronize()?;
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream is live and idle; the capture is ended right below on every path.
+        check("cuStreamBeginCapture", unsafe {
+            result::stream::begin_capture(self.stream.0, mode)
+        })?;
+        let recorded = enqueue(self.stream());
+        // SAFETY: ends the capture begun above.
+        let graph = unsafe { result::stream::end_capture(self.stream.0) };
+        recorded?;
+        let graph = graph.map_err(|error| {
+            SampleError::Unsupported(format!(
+                "the work cannot be captured as a graph (does it wait or allocate inside?): {error}"
+            ))
+        })?;
+        if graph.is_null() {
+            return Err(SampleError::Unsupported("the capture gave no graph".into()));
+        }
+        Ok(Box::new(CudaGraph::new(graph)?))
+    }
+
+    pub(crate) fn run_profiled(
+        &self,
+        label: &str,
+        enqueue: &mut Enqueue,
+    ) -> Result<(), SampleError> {
+        self.synchronize()?;
+        // SAFETY: no arguments; without a profiler attached it does nothing.
+        check(
+            "cuProfilerStart",
+            unsafe { sys::cuProfilerStart() }.result(),
+        )?;
+        cxx::let_cxx_string!(label = label);
+        device_cuda::range_push(&label);
+        let ran = enqueue(self.stream());
+        let synchronized = self.synchronize();
+        device_cuda::range_pop();
+        // SAFETY: as above.
+        let stopped = check("cuProfilerStop", unsafe { sys::cuProfilerStop() }.result());
+        ran?;
+        synchronized?;
+        Ok(stopped?)
+    }
+}
+
+/// The median of some tries.
+fn median(mut sample: impl FnMut() -> Result<f64, SampleError>) -> Result<f64, DeviceError> {
+    let taken: Result<Vec<f64>, SampleError> = (0..CALIBRATION_SAMPLES).map(|_| sample()).collect();
+    let mut taken = taken.map_err(|error| DeviceError::Invalid(error.to_string()))?;
+    taken.sort_by(f64::total_cmp);
+    Ok(taken[CALIBRATION_SAMPLES / 2])
+}
+
+struct CudaGraph {
+    graph: sys::CUgraph,
+    executable: sys::CUgraphExec,
+    nodes: usize,
+}
+
+impl CudaGraph {
+    /// Takes over a captured graph.
+    fn new(graph: sys::CUgraph) -> Result<Self, DeviceError> {
+        let mut this = Self {
+            graph,
+            executable: std::ptr::null_mut(),
+            nodes: 0,
+        };
+        // SAFETY: `graph` is live; a null list asks for the count only.
+        check("cuGraphGetNodes", unsafe {
+            sys::cuGraphGetNodes(graph, std::ptr::null_mut(), &mut this.nodes).result()
+        })?;
+        // SAFETY: `graph` is live; the executable is destroyed on drop.
+        let status = unsafe { sys::cuGraphInstantiateWithFlags(&mut this.executable, graph, 0) };
+        check("cuGraphInstantiate", status.result())?;
+        Ok(this)
+    }
+}
+
+impl Graph for CudaGraph {
+    fn launch(&self, stream: Stream) -> Result<(), ContenderError> {
+        // SAFETY: the executable is live; the stream is the caller's.
+        unsafe { result::graph::launch(self.executable, stream.0 as sys::CUstream) }
+            .map_err(|error| ContenderError::new(format!("cuGraphLaunch: {error}")))
+    }
+
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+}
+
+impl Drop for CudaGraph {
+    fn drop(&mut self) {
+        // SAFETY: both handles are this value's own; null only if instantiation failed.
+        unsafe {
+            if !self.executable.is_null() {
+                let _ = result::graph::exec_destroy(self.executable);
+            }
+            let _ = result::graph::destroy(self.graph);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What can go wrong on a device, in words that name the value and the remedy.
+
+use contender::ContenderError;
+
+/// A device operation that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// The program was built without CUDA.
+    #[error(
+        "device cuda: this program was built without CUDA (arch none); build on a machine with a \
+         GPU, or with --config=sm90a or --config=sm100a, or choose --device cpu"
+    )]
+    NotBuilt,
+    /// No driver, or no GPU behind it.
+    #[error("device cuda: {reason}; {remedy}, or choose --device cpu")]
+    Unavailable {
+        /// What was tried and what came back.
+        reason: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// There is a GPU, but this program has no code that runs on it.
+    #[error(
+        "device cuda: this program's kernels do not run on this GPU ({arch}): {status}; build on \
+         this machine, or with the config of its architecture"
+    )]
+    Incompatible {
+        /// The GPU's architecture.
+        arch: String,
+        /// What the first launch answered.
+        status: String,
+    },
+    /// The device has not that much memory free.
+    #[error("device {device}: cannot allocate {bytes} bytes ({free}); use a smaller workload")]
+    OutOfMemory {
+        /// `cpu` or `cuda`.
+        device: &'static str,
+        /// Size asked for.
+        bytes: usize,
+        /// What is free, in words.
+        free: String,
+    },
+    /// The caller passed something that cannot be right.
+    #[error("device: {0}")]
+    Invalid(String),
+    /// The driver reported an error. After a fault the context is dead: the process must restart.
+    #[error("device cuda: {call} failed: {status}{}", if *sticky {
+        "; the context is lost and this process cannot use the GPU again"
+    } else { "" })]
+    Driver {
+        /// The call that reported it; with asynchronous work, not always the one that caused it.
+        call: &'static str,
+        /// The driver's name and text for it.
+        status: String,
+        /// True where every later call on this context fails too (illegal address and the like).
+        sticky: bool,
+    },
+}
+
+/// A sample that could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum SampleError {
+    /// The work under measurement refused.
+    #[error(transparent)]
+    Contender(#[from] ContenderError),
+    /// The device failed, which includes faults of the work under measurement.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The device cannot do this at all.
+    #[error("{0}")]
+    Unsupported(String),
+}

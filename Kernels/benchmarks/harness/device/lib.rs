@@ -1,0 +1,180 @@
+//! The device under measurement: memory, seeded fill, scans, comparison, and one timed sample.
+//!
+//! Two implementations of one trait: [`CpuDevice`], always built, and `CudaDevice`, built with the
+//! feature `cuda`. The harness above sees only [`Device`], so both run the same protocol. There is
+//! no fallback from one to the other: [`open`] gives the device asked for or an error with the
+//! remedy.
+
+mod checksum;
+mod cpu;
+mod cpu_cache;
+mod cpu_compare;
+mod cpu_info;
+#[cfg(feature = "cuda")]
+mod cuda_device;
+#[cfg(feature = "cuda")]
+mod cuda_driver;
+#[cfg(feature = "cuda")]
+mod cuda_sample;
+#[cfg(feature = "cuda")]
+mod cuda_tracer;
+mod error;
+mod memory;
+#[cfg(feature = "cuda")]
+mod nvml;
+mod sample;
+mod state;
+
+pub use contender::{ContenderError, DeviceInfo, DeviceKind, Stream};
+pub use cpu::CpuDevice;
+#[cfg(feature = "cuda")]
+pub use cuda_device::CudaDevice;
+pub use error::{DeviceError, SampleError};
+pub use memory::{Comparison, Memory, Tolerance};
+pub use sample::{Activity, Cache, CrossCheck, Queue, Sample, SampleMode};
+pub use state::DeviceState;
+
+use std::path::PathBuf;
+
+use numeric::DType;
+use tensor::TensorSpec;
+
+/// The work under measurement: called with the device's stream, it enqueues one execution.
+pub type Enqueue<'a> = dyn FnMut(Stream) -> Result<(), ContenderError> + 'a;
+
+/// A recorded execution that can be replayed many times without its host-side launch cost.
+pub trait Graph {
+    /// Enqueues one replay on `stream`.
+    fn launch(&self, stream: Stream) -> Result<(), ContenderError>;
+    /// Number of recorded operations: zero means that nothing was captured.
+    fn nodes(&self) -> usize;
+}
+
+/// One device. Addresses are host addresses on the CPU and device addresses on CUDA; every call
+/// that touches memory has finished when it returns, except what an [`Enqueue`] itself enqueues.
+///
+/// A device belongs to the thread that opened it.
+pub trait Device {
+    /// Fixed facts, for the result file and for `Contender::supports`.
+    fn info(&self) -> &DeviceInfo;
+
+    /// `bytes` of device memory, aligned to 256 bytes, contents undefined, freed on drop.
+    fn allocate(&self, bytes: usize) -> Result<Memory, DeviceError>;
+
+    /// Writes the tensor's seeded content, bit-identical to `tensor::Inputs`. `tensor` is the
+    /// position of `spec` in the problem's list.
+    fn fill(
+        &self,
+        address: usize,
+        spec: &TensorSpec,
+        tensor: u32,
+        seed: u64,
+    ) -> Result<(), DeviceError>;
+
+    /// Sets every byte. 0xFF is the poison: NaN in every floating-point dtype of `numeric`.
+    fn set_bytes(&self, address: usize, bytes: usize, value: u8) -> Result<(), DeviceError>;
+
+    /// Offset of the first byte that is not `value`: the canary scan.
+    fn first_byte_not(
+        &self,
+        address: usize,
+        bytes: usize,
+        value: u8,
+    ) -> Result<Option<usize>, DeviceError>;
+
+    /// Copies device memory to the host.
+    fn read(&self, address: usize, out: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Copies host memory to the device.
+    fn write(&self, address: usize, from: &[u8]) -> Result<(), DeviceError>;
+
+    /// Copies within the device; the ranges do not overlap.
+    fn copy(&self, to: usize, from: usize, bytes: usize) -> Result<(), DeviceError>;
+
+    /// A position-dependent 64-bit checksum, the same on every device for the same bytes.
+    fn checksum(&self, address: usize, bytes: usize) -> Result<u64, DeviceError>;
+
+    /// Compares `elements` values of `dtype`, accumulating in f64. A NaN or an infinity in `actual`
+    /// is counted in `non_finite` and in `over_limit`, whatever the limit is.
+    fn compare(
+        &self,
+        actual: usize,
+        reference: usize,
+        dtype: DType,
+        elements: usize,
+        limit: Tolerance,
+    ) -> Result<Comparison, DeviceError>;
+
+    /// The stream that every sample uses. `Stream(0)` on the CPU.
+    fn stream(&self) -> Stream;
+
+    /// Waits for all work on the device, other streams included, and reports its errors.
+    fn synchronize(&self) -> Result<(), DeviceError>;
+
+    /// One timed sample of one execution. [`SampleMode`] says what happens around it.
+    /// With [`Cache::Hot`] `enqueue` runs twice: once untimed to warm the cache, once timed.
+    fn sample(&self, mode: SampleMode, enqueue: &mut Enqueue) -> Result<Sample, SampleError>;
+
+    /// Records one execution for replay. Time a graph by passing `graph.launch` to `sample`.
+    /// [`SampleError::Unsupported`] on the CPU.
+    fn capture(&self, enqueue: &mut Enqueue) -> Result<Box<dyn Graph>, SampleError>;
+
+    /// Whether `enqueue` writes into a watched range (address, bytes; full of the byte `value`)
+    /// outside the stream's order: on another stream on CUDA, after it has returned on the CPU.
+    /// Run the work once before: a first launch loads its module, which waits for the stream.
+    fn writes_out_of_order(
+        &self,
+        watched: &[(usize, usize)],
+        value: u8,
+        enqueue: &mut Enqueue,
+    ) -> Result<bool, SampleError>;
+
+    /// Times one execution by events and by the activity tracer at once. Slower than a sample and
+    /// disturbing to the ones after it: call it when the samples of a row are done.
+    fn cross_check(
+        &self,
+        mode: SampleMode,
+        enqueue: &mut Enqueue,
+    ) -> Result<CrossCheck, SampleError>;
+
+    /// Why `cross_check` cannot run here; `None` where it can. Goes into the result file.
+    fn cross_check_obstacle(&self) -> Option<String>;
+
+    /// Runs `enqueue` once between profiler start and stop, inside a named range, for ncu and nsys.
+    fn profile(&self, label: &str, enqueue: &mut Enqueue) -> Result<(), SampleError>;
+
+    /// Readings that change: clocks, power, temperature, throttling. Never changes a setting.
+    fn state(&self) -> DeviceState;
+
+    /// What the timer adds around work, in us: measured once, subtracted from every sample, and
+    /// told in the result file.
+    fn timer_overhead_us(&self) -> Result<f64, DeviceError>;
+}
+
+/// Choices that only some devices look at.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// CUPTI's library. `None`: the variable CUPTI_LIBRARY, else the loader's own search.
+    pub cupti: Option<PathBuf>,
+}
+
+/// Opens the device of `kind`. CUDA without a CUDA build, a driver or a GPU is an error that names
+/// the remedy, never another device.
+pub fn open(kind: DeviceKind) -> Result<Box<dyn Device>, DeviceError> {
+    open_with(kind, &Options::default())
+}
+
+/// As [`open`], with choices.
+#[cfg_attr(
+    not(feature = "cuda"),
+    expect(unused_variables, reason = "only CUDA has choices")
+)]
+pub fn open_with(kind: DeviceKind, options: &Options) -> Result<Box<dyn Device>, DeviceError> {
+    match kind {
+        DeviceKind::Cpu => Ok(Box::new(CpuDevice::open())),
+        #[cfg(feature = "cuda")]
+        DeviceKind::Cuda => Ok(Box::new(CudaDevice::open(options)?)),
+        #[cfg(not(feature = "cuda"))]
+        DeviceKind::Cuda => Err(DeviceError::NotBuilt),
+    }
+}

@@ -1,0 +1,93 @@
+//! What one sample is, and what it returns.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// State of the last-level cache when the timed work starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cache {
+    /// Holds nothing of the work's data: at least twice its size is written, then as much read.
+    #[default]
+    Cold,
+    /// Holds what an untimed execution right before left in it.
+    Hot,
+    /// As the caller left it: nothing is flushed or warmed. For rotating buffers, which are colder
+    /// than any flush can make them.
+    AsIs,
+}
+
+/// How a sample is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleMode {
+    /// Cache state at the start.
+    pub cache: Cache,
+    /// How long the blocking kernel holds the stream at most. Work that synchronizes or allocates
+    /// inside waits for the stream, which waits for the release: only this limit ends that.
+    pub hold_limit: Duration,
+}
+
+impl SampleMode {
+    /// Long enough to enqueue thousands of launches, short enough for a test of a synchronizing op.
+    pub const HOLD_LIMIT: Duration = Duration::from_millis(500);
+
+    /// `cache` with the usual limit.
+    pub fn new(cache: Cache) -> Self {
+        Self {
+            cache,
+            hold_limit: Self::HOLD_LIMIT,
+        }
+    }
+}
+
+impl Default for SampleMode {
+    fn default() -> Self {
+        Self::new(Cache::default())
+    }
+}
+
+/// Whether the timed work was completely queued before it started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Queue {
+    /// The device has no queue: work runs as it is called (CPU).
+    Direct,
+    /// All launches were queued behind the blocking kernel: host latency is outside.
+    Held,
+    /// The blocking kernel gave up waiting: host latency, or a synchronization, is inside.
+    TimedOut,
+}
+
+/// One timed execution.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Time between the two marks, in us. CUDA events resolve about 0.5 us.
+    pub elapsed_us: f64,
+    /// Mean core clock over the sample and a short tail after it, where it can be measured.
+    pub clock_mhz: Option<f64>,
+    /// Whether launch latency stayed outside.
+    pub queue: Queue,
+}
+
+/// One kernel, copy or fill that the activity tracer saw inside the timed region.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Activity {
+    /// Kernel symbol, or `memcpy` / `memset`.
+    pub name: String,
+    /// Start, in ns of the tracer's clock.
+    pub start_ns: u64,
+    /// End, in ns of the tracer's clock.
+    pub end_ns: u64,
+}
+
+/// The same execution by two clocks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CrossCheck {
+    /// By events, as in a sample.
+    pub event_us: f64,
+    /// From the start of the first activity to the end of the last.
+    pub activity_us: f64,
+    /// The activities, by start.
+    pub activities: Vec<Activity>,
+}
