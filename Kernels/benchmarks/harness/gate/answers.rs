@@ -1,0 +1,115 @@
+//! Right answers for a sample of units under one seed.
+
+use contender::{Problem, Slice};
+use numeric::{bits, index_below};
+use rayon::prelude::*;
+use tensor::Inputs;
+
+use crate::Failure;
+
+/// Stream of the random choice of units, apart from all tensors'.
+const UNIT_STREAM: u32 = u32::MAX;
+
+/// The oracle's and the honest implementation's values for the same slices.
+pub struct Answers {
+    pub seed: u64,
+    pub(crate) oracle: Vec<Slice>,
+    pub(crate) honest: Vec<Slice>,
+}
+
+impl Answers {
+    pub fn new<P: Problem + ?Sized>(problem: &P, seed: u64, units: usize) -> Result<Self, Failure> {
+        let inputs = Inputs::new(problem.tensors(), seed);
+        let per_unit: Vec<(Vec<Slice>, Vec<Slice>)> = sample_units(problem.units(), units, seed)
+            .into_par_iter()
+            .map(|unit| {
+                let oracle = problem.oracle(&inputs, unit);
+                let honest = problem.honest(&inputs, unit);
+                if !(all_finite(&oracle) && all_finite(&honest)) {
+                    return Err(Failure::Oracle { unit });
+                }
+                assert!(
+                    same_places(&oracle, &honest),
+                    "oracle and honest differ in unit {unit}"
+                );
+                Ok((oracle, honest))
+            })
+            .collect::<Result<_, Failure>>()?;
+        let (oracle, honest): (Vec<_>, Vec<_>) = per_unit.into_iter().unzip();
+        let (oracle, honest) = (oracle.concat(), honest.concat());
+        for (tensor, spec) in problem.tensors().iter().enumerate() {
+            if spec.role.is_written() && !oracle.iter().any(|slice| slice.tensor == tensor) {
+                return Err(Failure::Unsampled { tensor: spec.name });
+            }
+        }
+        Ok(Self {
+            seed,
+            oracle,
+            honest,
+        })
+    }
+
+    /// Deviation of the honest values, and the oracle's values, of one tensor.
+    pub(crate) fn honest_deviations(&self, tensor: usize) -> (Vec<f64>, Vec<f64>) {
+        let of_tensor = |slices: &[Slice]| -> Vec<f64> {
+            slices
+                .iter()
+                .filter(|s| s.tensor == tensor)
+                .flat_map(|s| s.values.clone())
+                .collect()
+        };
+        let (honest, oracle) = (of_tensor(&self.honest), of_tensor(&self.oracle));
+        let deviations = honest
+            .iter()
+            .zip(&oracle)
+            .map(|(h, o)| (h - o).abs())
+            .collect();
+        (deviations, oracle)
+    }
+}
+
+fn all_finite(slices: &[Slice]) -> bool {
+    slices
+        .iter()
+        .flat_map(|slice| &slice.values)
+        .all(|value| value.is_finite())
+}
+
+fn same_places(a: &[Slice], b: &[Slice]) -> bool {
+    let place = |slice: &Slice| (slice.tensor, slice.start, slice.values.len());
+    a.iter().map(place).eq(b.iter().map(place))
+}
+
+/// `count` different units in ascending order, among them always the first and the last.
+fn sample_units(units: usize, count: usize, seed: u64) -> Vec<usize> {
+    if units <= count {
+        return (0..units).collect();
+    }
+    let below = u32::try_from(units).expect("fewer than 2^32 units");
+    let mut chosen = std::collections::BTreeSet::from([0, units - 1]);
+    let mut draw = 0;
+    while chosen.len() < count.max(2) {
+        chosen.insert(index_below(bits(seed, UNIT_STREAM, draw), below) as usize);
+        draw += 1;
+    }
+    chosen.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn samples_are_distinct_sorted_and_hold_both_ends(
+            units in 1usize..5000, count in 1usize..100, seed in any::<u64>()
+        ) {
+            let sample = sample_units(units, count, seed);
+            prop_assert_eq!(sample.len(), units.min(count.max(2)));
+            prop_assert!(sample.windows(2).all(|pair| pair[0] < pair[1]));
+            prop_assert_eq!(sample[0], 0);
+            prop_assert_eq!(*sample.last().unwrap(), units - 1);
+        }
+    }
+}

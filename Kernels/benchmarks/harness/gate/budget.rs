@@ -1,0 +1,96 @@
+//! How much error is allowed, and how much there was.
+
+use numeric::DType;
+use serde::{Deserialize, Serialize};
+
+/// The allowed error of one output tensor: twice that of an honest implementation of the same
+/// precision on the same sample, plus a floor of a few roundings for the case that the honest one
+/// happens to be exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    pub max_abs: f64,
+    pub rel_l2: f64,
+}
+
+const HONEST_FACTOR: f64 = 2.0;
+
+impl Budget {
+    /// From the honest implementation's deviations and the oracle's values, element by element.
+    pub(crate) fn new(dtype: DType, deviations: &[f64], values: &[f64]) -> Self {
+        let honest = Errors::of(deviations, values);
+        let scale = values
+            .iter()
+            .fold(0.0, |scale: f64, value| scale.max(value.abs()));
+        let floor = floor_roundings(dtype) * dtype.unit_roundoff();
+        Self {
+            max_abs: HONEST_FACTOR * honest.max_abs + floor * scale,
+            rel_l2: HONEST_FACTOR * honest.rel_l2 + floor,
+        }
+    }
+}
+
+/// Unit roundoffs that are never held against anybody: one for a narrow type, where the rounding of
+/// the result dominates; more for f32, where the order of a sum does, and its terms may cancel.
+fn floor_roundings(dtype: DType) -> f64 {
+    match dtype {
+        DType::F32 => 32.0,
+        _ => 1.0,
+    }
+}
+
+/// Errors of one output tensor against the oracle, over the sample.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Errors {
+    pub tensor: String,
+    pub max_abs: f64,
+    pub p99_abs: f64,
+    pub rel_l2: f64,
+    pub budget: Budget,
+    /// Elements compared with the oracle.
+    pub sampled: usize,
+}
+
+impl Errors {
+    /// Statistics of the absolute deviations from `values`.
+    pub(crate) fn of(deviations: &[f64], values: &[f64]) -> Self {
+        let mut sorted = deviations.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let squares = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>();
+        let (error, norm) = (squares(deviations), squares(values));
+        Self {
+            max_abs: sorted.last().copied().unwrap_or(0.0),
+            p99_abs: sorted.get(sorted.len() * 99 / 100).copied().unwrap_or(0.0),
+            // A wrong tensor that should be zero is as wrong as can be said with a finite number.
+            rel_l2: if error == 0.0 {
+                0.0
+            } else {
+                (error / norm).sqrt().min(f64::MAX)
+            },
+            sampled: values.len(),
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_of_known_deviations() {
+        let errors = Errors::of(&[0.0, 3.0, 4.0], &[10.0, 0.0, 0.0]);
+        assert_eq!(
+            (errors.max_abs, errors.rel_l2, errors.sampled),
+            (4.0, 0.5, 3)
+        );
+        assert_eq!(Errors::of(&[1.0], &[0.0]).rel_l2, f64::MAX);
+    }
+
+    #[test]
+    fn an_exact_honest_result_still_leaves_one_rounding() {
+        let budget = Budget::new(DType::Bf16, &[0.0, 0.0], &[1.0, -2.0]);
+        assert_eq!(budget.max_abs, 2.0 / 256.0);
+        let exact = Budget::new(DType::I32, &[0.0], &[7.0]);
+        assert_eq!(exact, Budget::default());
+    }
+}

@@ -1,0 +1,208 @@
+//! Comparison of a set's outputs with right answers.
+
+use device::{Device, Tolerance};
+use tensor::TensorSpec;
+
+use crate::buffers::poison_byte;
+use crate::{Answers, Budget, BufferSet, Errors, Failure};
+
+/// Fails where an output has an element that was not written or is not finite.
+pub(crate) fn check_written(set: &BufferSet) -> Result<(), Failure> {
+    for (spec, buffer) in set.specs().iter().zip(set.buffers()) {
+        if !spec.role.is_written() {
+            continue;
+        }
+        let (index, count) = if spec.dtype.is_float() {
+            // Against itself every finite value is right, so only the others are counted.
+            let limit = Tolerance {
+                absolute: 0.0,
+                relative: 0.0,
+            };
+            let found = set.device().compare(
+                buffer.address,
+                buffer.address,
+                spec.dtype,
+                spec.elements(),
+                limit,
+            )?;
+            (found.first_over, found.non_finite)
+        } else {
+            poisoned_integers(set.device(), spec, buffer.address)?
+        };
+        let Some(index) = index else { continue };
+        let tensor = spec.name;
+        return Err(if is_poison(set.device(), spec, buffer.address, index)? {
+            Failure::Unwritten {
+                tensor,
+                index,
+                count,
+            }
+        } else {
+            Failure::NonFinite {
+                tensor,
+                index,
+                count,
+            }
+        });
+    }
+    Ok(())
+}
+
+fn poisoned_integers(
+    device: &dyn Device,
+    spec: &TensorSpec,
+    address: usize,
+) -> Result<(Option<usize>, u64), Failure> {
+    let mut bytes = vec![0; spec.bytes()];
+    device.read(address, &mut bytes)?;
+    let poison = vec![poison_byte(spec); spec.dtype.size_bytes()];
+    let mut poisoned = bytes
+        .chunks_exact(poison.len())
+        .enumerate()
+        .filter(|(_, element)| *element == poison)
+        .map(|(index, _)| index);
+    let first = poisoned.next();
+    let count = poisoned.count() as u64 + u64::from(first.is_some());
+    Ok((first, count))
+}
+
+fn is_poison(
+    device: &dyn Device,
+    spec: &TensorSpec,
+    address: usize,
+    index: usize,
+) -> Result<bool, Failure> {
+    let size = spec.dtype.size_bytes();
+    let mut element = vec![0; size];
+    device.read(address + index * size, &mut element)?;
+    Ok(element.iter().all(|byte| *byte == poison_byte(spec)))
+}
+
+/// Compares the sampled slices with the oracle: the errors of each output tensor, in their order.
+pub(crate) fn check_sample(
+    set: &BufferSet,
+    answers: &Answers,
+    budgets: &[Budget],
+) -> Result<Vec<Errors>, Failure> {
+    let (mut all, mut fault) = (Vec::new(), None);
+    for (tensor, spec) in set.specs().iter().enumerate() {
+        if spec.role.is_written() {
+            let sample = Sample::read(set, answers, tensor)?;
+            let errors = sample.errors(spec, budgets[tensor]);
+            fault = fault.or_else(|| sample.fault(&errors));
+            all.push(errors);
+        }
+    }
+    match fault {
+        None => Ok(all),
+        Some(what) => Err(Failure::Inaccurate { what, errors: all }),
+    }
+}
+
+/// The sampled elements of one tensor.
+struct Sample {
+    indices: Vec<usize>,
+    actual: Vec<f64>,
+    expected: Vec<f64>,
+}
+
+impl Sample {
+    fn read(set: &BufferSet, answers: &Answers, tensor: usize) -> Result<Self, Failure> {
+        let dtype = set.specs()[tensor].dtype;
+        let address = set.buffers()[tensor].address;
+        let mut sample = Self {
+            indices: Vec::new(),
+            actual: Vec::new(),
+            expected: Vec::new(),
+        };
+        for slice in answers.oracle.iter().filter(|slice| slice.tensor == tensor) {
+            let count = slice.values.len();
+            let mut bytes = vec![0; count * dtype.size_bytes()];
+            set.device()
+                .read(address + slice.start * dtype.size_bytes(), &mut bytes)?;
+            sample.indices.extend(slice.start..slice.start + count);
+            sample.actual.extend(dtype.decode(&bytes));
+            sample.expected.extend(&slice.values);
+        }
+        Ok(sample)
+    }
+
+    fn deviations(&self) -> Vec<f64> {
+        self.actual
+            .iter()
+            .zip(&self.expected)
+            .map(|(a, e)| (a - e).abs())
+            .collect()
+    }
+
+    fn errors(&self, spec: &TensorSpec, budget: Budget) -> Errors {
+        let tensor = spec.name.to_owned();
+        Errors {
+            tensor,
+            budget,
+            ..Errors::of(&self.deviations(), &self.expected)
+        }
+    }
+
+    /// The first way in which the sample is not right, in words.
+    fn fault(&self, errors: &Errors) -> Option<String> {
+        let (tensor, budget) = (&errors.tensor, errors.budget);
+        let deviations = self.deviations();
+        if let Some(at) = deviations
+            .iter()
+            .position(|error| !within(*error, budget.max_abs))
+        {
+            let (index, error) = (self.indices[at], deviations[at]);
+            let (actual, expected) = (self.actual[at], self.expected[at]);
+            return Some(format!(
+                "'{tensor}'[{index}] is {actual:e}, the oracle says {expected:e}: error \
+                 {error:.3e}, allowed {:.3e}",
+                budget.max_abs
+            ));
+        }
+        (!within(errors.rel_l2, budget.rel_l2)).then(|| {
+            format!(
+                "'{tensor}' has a relative L2 error of {:.3e}, allowed {:.3e}",
+                errors.rel_l2, budget.rel_l2
+            )
+        })
+    }
+}
+
+/// False for a NaN on either side.
+fn within(error: f64, allowed: f64) -> bool {
+    error <= allowed
+}
+
+/// Compares every element with the reference's output, `reference[tensor]` being its address.
+pub(crate) fn check_full(
+    set: &BufferSet,
+    reference: &[Option<usize>],
+    budgets: &[Budget],
+) -> Result<(), Failure> {
+    for (tensor, spec) in set.specs().iter().enumerate() {
+        let Some(address) = reference[tensor] else {
+            continue;
+        };
+        // Both sides may use their whole budget, in opposite directions. The sample may not hold
+        // the largest values, so two roundings of each side are allowed in proportion.
+        let limit = Tolerance {
+            absolute: 2.0 * budgets[tensor].max_abs,
+            relative: 4.0 * spec.dtype.unit_roundoff(),
+        };
+        let actual = set.buffers()[tensor].address;
+        let found = set
+            .device()
+            .compare(actual, address, spec.dtype, spec.elements(), limit)?;
+        if let Some(index) = found.first_over {
+            return Err(Failure::WrongAgainstReference {
+                tensor: spec.name,
+                index,
+                count: found.over_limit,
+                error: found.max_abs,
+                allowed: limit.absolute,
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Why a contender did not pass.
+
+use contender::ContenderError;
+use device::{DeviceError, SampleError};
+
+use crate::Errors;
+
+/// How a failure counts in the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// It ran, and what it did is not right.
+    Wrong,
+    /// It did not run.
+    Error,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    #[error("wrote out of bounds: the canary {bytes} bytes {side} '{tensor}' is gone")]
+    OutOfBounds {
+        tensor: &'static str,
+        bytes: usize,
+        side: &'static str,
+    },
+    #[error("changed the input '{tensor}'")]
+    InputChanged { tensor: &'static str },
+    #[error("left {count} elements of '{tensor}' unwritten, the first at {index}")]
+    Unwritten {
+        tensor: &'static str,
+        index: usize,
+        count: u64,
+    },
+    #[error("wrote {count} non-finite elements to '{tensor}', the first at {index}")]
+    NonFinite {
+        tensor: &'static str,
+        index: usize,
+        count: u64,
+    },
+    #[error("{what}")]
+    Inaccurate { what: String, errors: Vec<Errors> },
+    #[error(
+        "{count} elements of '{tensor}' differ from the full reference, the first at {index}: \
+         largest error {error:.3e}, allowed {allowed:.3e}"
+    )]
+    WrongAgainstReference {
+        tensor: &'static str,
+        index: usize,
+        count: u64,
+        error: f64,
+        allowed: f64,
+    },
+    #[error("gave the answer to earlier inputs: its output is cached")]
+    Stale,
+    #[error("wrote its output out of stream order: work runs on another stream or thread")]
+    OutOfOrder,
+    #[error("no sampled unit has values of '{tensor}': the problem's units leave it out")]
+    Unsampled { tensor: &'static str },
+    #[error(
+        "the oracle's or the honest answer for unit {unit} is not finite: it cannot be checked"
+    )]
+    Oracle { unit: usize },
+    #[error(transparent)]
+    Contender(#[from] ContenderError),
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl From<SampleError> for Failure {
+    fn from(error: SampleError) -> Self {
+        match error {
+            SampleError::Contender(error) => Failure::Contender(error),
+            SampleError::Device(error) => Failure::Device(error),
+            SampleError::Unsupported(reason) => Failure::Unsupported(reason),
+        }
+    }
+}
+
+impl Failure {
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            Failure::Contender(_)
+            | Failure::Device(_)
+            | Failure::Unsupported(_)
+            | Failure::Oracle { .. }
+            | Failure::Unsampled { .. } => FailureKind::Error,
+            _ => FailureKind::Wrong,
+        }
+    }
+
+    /// How far the outputs are from right, where that was measured.
+    pub fn errors(&self) -> &[Errors] {
+        match self {
+            Failure::Inaccurate { errors, .. } => errors,
+            _ => &[],
+        }
+    }
+
+    /// True where the process can no longer use the device and has to be replaced.
+    pub fn device_is_lost(&self) -> bool {
+        matches!(
+            self,
+            Failure::Device(DeviceError::Driver { sticky: true, .. })
+        )
+    }
+}

@@ -1,0 +1,176 @@
+//! The whole examination of one contender.
+
+use contender::{Bound, Problem};
+use device::{Device, Memory};
+
+use crate::check::{check_full, check_sample, check_written};
+use crate::{Answers, Budget, BufferSet, Errors, Failure};
+
+/// How much is examined.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GateOptions {
+    /// Seed of the first inputs; the second ones follow from it.
+    pub seed: u64,
+    /// Units compared with the oracle on the first inputs.
+    pub units: usize,
+    /// Units compared on the second inputs, whose purpose is to differ.
+    pub units_second: usize,
+}
+
+impl GateOptions {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            units: 64,
+            units_second: 16,
+        }
+    }
+}
+
+/// What a contender for one problem has to show.
+pub struct Gate {
+    first: Answers,
+    second: Answers,
+    /// One per tensor of the problem, over both samples.
+    budgets: Vec<Budget>,
+    reference: Option<Reference>,
+}
+
+/// The output of a plain implementation on the first inputs, which has passed the sample itself.
+struct Reference {
+    addresses: Vec<Option<usize>>,
+    _memory: Vec<Memory>,
+}
+
+impl Gate {
+    /// Computes the right answers: CPU work only.
+    pub fn new<P: Problem + ?Sized>(problem: &P, options: GateOptions) -> Result<Self, Failure> {
+        let first = Answers::new(problem, options.seed, options.units)?;
+        let second = Answers::new(problem, options.seed.wrapping_add(1), options.units_second)?;
+        let budgets = problem
+            .tensors()
+            .iter()
+            .enumerate()
+            .map(|(tensor, spec)| {
+                let (mut deviations, mut values) = first.honest_deviations(tensor);
+                let more = second.honest_deviations(tensor);
+                deviations.extend(more.0);
+                values.extend(more.1);
+                Budget::new(spec.dtype, &deviations, &values)
+            })
+            .collect();
+        Ok(Self {
+            first,
+            second,
+            budgets,
+            reference: None,
+        })
+    }
+
+    /// Examines a contender bound to `set`: order of its writes, then both inputs. The set holds
+    /// the first inputs and the contender's answer to them afterwards.
+    pub fn examine(
+        &self,
+        set: &mut BufferSet,
+        bound: &mut dyn Bound,
+    ) -> Result<Vec<Errors>, Failure> {
+        check_order(set, bound)?;
+        self.run(set, bound, &self.second)?;
+        self.run(set, bound, &self.first)
+    }
+
+    /// One checked run on fresh inputs.
+    fn run(
+        &self,
+        set: &mut BufferSet,
+        bound: &mut dyn Bound,
+        answers: &Answers,
+    ) -> Result<Vec<Errors>, Failure> {
+        set.load(answers.seed)?;
+        bound.enqueue(set.device().stream())?;
+        set.device().synchronize()?;
+        self.check(set)
+    }
+
+    /// Checks what a run left in a set that holds one of the two known inputs: the errors of each
+    /// output tensor.
+    ///
+    /// # Panics
+    /// If the set holds other inputs.
+    pub fn check(&self, set: &BufferSet) -> Result<Vec<Errors>, Failure> {
+        let (answers, other) = if set.seed() == self.first.seed {
+            (&self.first, &self.second)
+        } else {
+            assert_eq!(set.seed(), self.second.seed, "no answers for these inputs");
+            (&self.second, &self.first)
+        };
+        set.check_untouched()?;
+        check_written(set)?;
+        let errors =
+            check_sample(set, answers, &self.budgets).map_err(|failure| {
+                match check_sample(set, other, &self.budgets) {
+                    Ok(_) => Failure::Stale,
+                    Err(_) => failure,
+                }
+            })?;
+        let reference = self
+            .reference
+            .as_ref()
+            .filter(|_| answers.seed == self.first.seed);
+        if let Some(reference) = reference {
+            check_full(set, &reference.addresses, &self.budgets)?;
+        }
+        Ok(errors)
+    }
+
+    /// Keeps the outputs in `set` as the full reference. Call it after `examine` has passed.
+    pub fn adopt_reference(&mut self, set: &BufferSet) -> Result<(), Failure> {
+        assert_eq!(
+            set.seed(),
+            self.first.seed,
+            "the reference answers the first inputs"
+        );
+        let (mut addresses, mut memories) = (Vec::new(), Vec::new());
+        for (spec, buffer) in set.specs().iter().zip(set.buffers()) {
+            if !spec.role.is_written() {
+                addresses.push(None);
+                continue;
+            }
+            let memory = set.device().allocate(buffer.bytes)?;
+            set.device()
+                .copy(memory.address(), buffer.address, buffer.bytes)?;
+            addresses.push(Some(memory.address()));
+            memories.push(memory);
+        }
+        self.reference = Some(Reference {
+            addresses,
+            _memory: memories,
+        });
+        Ok(())
+    }
+}
+
+/// Fails a contender whose writes are not ordered by the stream it was given.
+fn check_order(set: &mut BufferSet, bound: &mut dyn Bound) -> Result<(), Failure> {
+    const WATCHED: u8 = 0xFF;
+    set.load(set.seed())?;
+    let device: &dyn Device = set.device();
+    // Once without looking: code is loaded and streams are made on a first call, which waits for
+    // the device and cannot happen while the stream is held.
+    bound.enqueue(device.stream())?;
+    device.synchronize()?;
+    let mut watched = Vec::new();
+    for (spec, buffer) in set.specs().iter().zip(set.buffers()) {
+        // What is updated in place is overwritten too: only the order matters here, not the values.
+        if spec.role.is_written() {
+            device.set_bytes(buffer.address, buffer.bytes, WATCHED)?;
+            watched.push((buffer.address, buffer.bytes));
+        }
+    }
+    let late =
+        device.writes_out_of_order(&watched, WATCHED, &mut |stream| bound.enqueue(stream))?;
+    if late {
+        return Err(Failure::OutOfOrder);
+    }
+    Ok(())
+}

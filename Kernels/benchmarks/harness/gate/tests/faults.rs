@@ -1,0 +1,143 @@
+//! Every fault that leaves the process alive is caught by the gate, by its own name.
+
+use contender::{Contender, Kind, Problem};
+use device::DeviceKind;
+use faults::{Fault, FaultyContender, Scaled};
+use gate::{BufferSet, Errors, Failure, FailureKind, Gate, GateOptions};
+
+const SEED: u64 = 7;
+
+fn examine(fault: Fault, with_reference: bool) -> Result<Vec<Errors>, Failure> {
+    let device = device::open(DeviceKind::Cpu).unwrap();
+    let problem = Scaled::new(300, 33);
+    let mut gate = Gate::new(&problem, GateOptions::new(SEED)).unwrap();
+    let mut set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
+    if with_reference {
+        run(&problem, &gate, &mut set, Fault::None).expect("the reference is right");
+        gate.adopt_reference(&set).unwrap();
+    }
+    run(&problem, &gate, &mut set, fault)
+}
+
+fn run(
+    problem: &Scaled,
+    gate: &Gate,
+    set: &mut BufferSet,
+    fault: Fault,
+) -> Result<Vec<Errors>, Failure> {
+    let contender = FaultyContender::new("test", Kind::Own, fault);
+    let info = set.device().info().clone();
+    let mut bound = contender.bind(problem, set.buffers(), &info)?;
+    gate.examine(set, &mut *bound)
+}
+
+#[test]
+fn an_honest_contender_passes_with_its_errors() {
+    for with_reference in [false, true] {
+        let errors = examine(Fault::None, with_reference).unwrap();
+        assert_eq!(errors.len(), 1);
+        assert_eq!(
+            (errors[0].tensor.as_str(), errors[0].sampled),
+            ("y", 64 * 33)
+        );
+        assert!(errors[0].max_abs > 0.0 && errors[0].max_abs <= errors[0].budget.max_abs);
+        assert!(errors[0].budget.max_abs < 1e-5);
+    }
+}
+
+/// The failure names the element, and has the errors of the whole sample.
+fn assert_inaccurate(failure: &Failure, index: usize) {
+    assert!(
+        failure
+            .to_string()
+            .starts_with(&format!("'y'[{index}] is ")),
+        "{failure}"
+    );
+    let errors = &failure.errors()[0];
+    assert!(errors.max_abs > 0.009 && errors.max_abs > errors.budget.max_abs);
+}
+
+#[test]
+fn each_fault_is_named() {
+    let failure = |fault| examine(fault, false).unwrap_err();
+    assert_inaccurate(&failure(Fault::WrongResult), 300 * 33 - 1);
+    assert!(matches!(
+        failure(Fault::NotANumber),
+        Failure::NonFinite { count: 1, .. }
+    ));
+    let tail = failure(Fault::UnwrittenTail);
+    assert!(matches!(tail, Failure::Unwritten { index, count: 33, .. } if index == 299 * 33));
+    assert!(matches!(
+        failure(Fault::OutOfBounds),
+        Failure::OutOfBounds {
+            tensor: "y",
+            side: "after",
+            ..
+        }
+    ));
+    assert!(matches!(
+        failure(Fault::InputMutation),
+        Failure::InputChanged { tensor: "x" }
+    ));
+    assert!(matches!(failure(Fault::CachedOutput), Failure::Stale));
+    // Under load the late write may come so late that the element counts as unwritten.
+    let late = failure(Fault::OtherStream);
+    assert!(
+        matches!(late, Failure::OutOfOrder | Failure::Unwritten { .. }),
+        "{late}"
+    );
+    assert!(matches!(
+        failure(Fault::AllocationFailure),
+        Failure::Contender(_)
+    ));
+}
+
+#[test]
+fn all_but_a_refusal_are_wrong() {
+    assert_eq!(
+        examine(Fault::WrongResult, true).unwrap_err().kind(),
+        FailureKind::Wrong
+    );
+    assert_eq!(
+        examine(Fault::OtherStream, true).unwrap_err().kind(),
+        FailureKind::Wrong
+    );
+    assert_eq!(
+        examine(Fault::AllocationFailure, true).unwrap_err().kind(),
+        FailureKind::Error
+    );
+}
+
+/// A wrong element in a unit that the sample does not hold is seen by the full reference only.
+#[test]
+fn the_full_reference_sees_what_the_sample_misses() {
+    let device = device::open(DeviceKind::Cpu).unwrap();
+    let problem = Scaled::new(3000, 5);
+    let options = GateOptions {
+        units: 2,
+        units_second: 2,
+        ..GateOptions::new(SEED)
+    };
+    let mut gate = Gate::new(&problem, options).unwrap();
+    let mut set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
+    run(&problem, &gate, &mut set, Fault::None).unwrap();
+    let damage = |set: &BufferSet| {
+        let middle = set.buffers()[Scaled::Y].address + 4 * 7001;
+        device.write(middle, &0.75f32.to_le_bytes()).unwrap();
+    };
+    damage(&set);
+    gate.check(&set)
+        .expect("the sample holds only the first and the last row");
+    run(&problem, &gate, &mut set, Fault::None).unwrap();
+    gate.adopt_reference(&set).unwrap();
+    damage(&set);
+    let failure = gate.check(&set).unwrap_err();
+    assert!(matches!(
+        failure,
+        Failure::WrongAgainstReference {
+            index: 7001,
+            count: 1,
+            ..
+        }
+    ));
+}
