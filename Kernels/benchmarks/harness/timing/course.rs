@@ -1,0 +1,239 @@
+//! The buffers that contenders run on in turn, and how one sample on them is taken.
+
+use device::{Cache, Device, DeviceError, DeviceInfo, Sample, SampleMode};
+use gate::{BufferSet, Failure, Gate};
+use tensor::{Role, TensorSpec};
+
+use crate::{CacheState, Lane, Plan, Timer};
+
+/// How the cache is made cold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    pub sets: usize,
+    /// Flush before each sample, because rotation alone does not evict the inputs.
+    pub flush: bool,
+}
+
+/// More sets than this cost more in planning than a flush per sample does.
+const SETS_MAX: usize = 32;
+/// Share of the device's memory that buffer sets may take; contenders need workspace too.
+const MEMORY_SHARE: f64 = 0.6;
+
+impl Rotation {
+    /// Enough sets that the inputs of all are twice the last-level cache, where that is possible.
+    pub fn new(specs: &[TensorSpec], cache: CacheState, info: &DeviceInfo) -> Self {
+        let footprint = BufferSet::footprint_bytes(specs) as f64;
+        let fitting = (MEMORY_SHARE * info.memory_bytes as f64 / footprint) as usize;
+        let in_place = specs.iter().any(|spec| spec.role == Role::InOut);
+        let inputs: usize = specs
+            .iter()
+            .filter(|spec| spec.role.is_read())
+            .map(TensorSpec::bytes)
+            .sum();
+        let needed = (2 * info.l2_bytes as usize).div_ceil(inputs.max(1));
+        // Two sets at least, so that checked rounds see two different inputs.
+        let few = fitting.clamp(1, 2);
+        if cache == CacheState::Hot {
+            Self {
+                sets: 1,
+                flush: false,
+            }
+        } else if in_place || needed > SETS_MAX.min(fitting) {
+            // In-place tensors are refilled before each sample, which leaves them in the cache.
+            Self {
+                sets: few,
+                flush: true,
+            }
+        } else {
+            Self {
+                sets: needed.max(few),
+                flush: false,
+            }
+        }
+    }
+}
+
+/// All buffer sets of a workload.
+pub struct Course<'a> {
+    device: &'a dyn Device,
+    sets: Vec<BufferSet<'a>>,
+    flush: bool,
+    in_place: bool,
+}
+
+impl<'a> Course<'a> {
+    /// Set 0 holds the inputs of `seed`, set 1 those of the next seed, and so on.
+    pub fn new(
+        device: &'a dyn Device,
+        specs: &'a [TensorSpec],
+        rotation: Rotation,
+        seed: u64,
+    ) -> Result<Self, DeviceError> {
+        let sets = (0..rotation.sets as u64)
+            .map(|set| BufferSet::new(device, specs, seed.wrapping_add(set)))
+            .collect::<Result<_, _>>()?;
+        let in_place = specs.iter().any(|spec| spec.role == Role::InOut);
+        Ok(Self {
+            device,
+            sets,
+            flush: rotation.flush,
+            in_place,
+        })
+    }
+
+    pub fn device(&self) -> &'a dyn Device {
+        self.device
+    }
+
+    pub fn sets(&self) -> &[BufferSet<'a>] {
+        &self.sets
+    }
+
+    /// The set that the gate examines contenders on.
+    pub fn first(&mut self) -> &mut BufferSet<'a> {
+        &mut self.sets[0]
+    }
+
+    /// One timed sample without a check.
+    pub(crate) fn sample(
+        &self,
+        lane: &mut Lane,
+        set: usize,
+        plan: &Plan,
+    ) -> Result<Sample, Failure> {
+        let cache = match plan.cache {
+            CacheState::Cold if self.flush => Cache::Cold,
+            CacheState::Cold => Cache::AsIs,
+            CacheState::Hot if self.in_place => {
+                lane.enqueue(set, self.device.stream())?;
+                self.device.synchronize()?;
+                Cache::AsIs
+            }
+            CacheState::Hot => Cache::Hot,
+        };
+        self.sets[set].restore()?;
+        self.measure(lane, set, plan.timer, cache)
+    }
+
+    /// One timed sample whose outputs pass the gate.
+    pub(crate) fn checked_sample(
+        &self,
+        lane: &mut Lane,
+        set: usize,
+        plan: &Plan,
+        gate: &Gate,
+    ) -> Result<Sample, Failure> {
+        let cache = match plan.cache {
+            CacheState::Cold => Cache::Cold,
+            CacheState::Hot => {
+                lane.enqueue(set, self.device.stream())?;
+                self.device.synchronize()?;
+                Cache::AsIs
+            }
+        };
+        self.sets[set].restore()?;
+        self.sets[set].poison()?;
+        let sample = self.measure(lane, set, plan.timer, cache)?;
+        gate.check(&self.sets[set])?;
+        Ok(sample)
+    }
+
+    fn measure(
+        &self,
+        lane: &mut Lane,
+        set: usize,
+        timer: Timer,
+        cache: Cache,
+    ) -> Result<Sample, Failure> {
+        let mode = SampleMode::new(cache);
+        let enqueue = &mut |stream| lane.enqueue(set, stream);
+        match timer {
+            Timer::Op => Ok(self.device.sample(mode, enqueue)?),
+            Timer::Kernel => {
+                let traced = self.device.cross_check(mode, enqueue)?;
+                Ok(Sample {
+                    elapsed_us: traced.activity_us,
+                    clock_mhz: None,
+                    queue: device::Queue::Held,
+                })
+            }
+        }
+    }
+
+    /// Fails where a canary or an input of any set is not as it was.
+    pub(crate) fn check_untouched(&self) -> Result<(), Failure> {
+        self.sets.iter().try_for_each(BufferSet::check_untouched)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contender::DeviceKind;
+    use numeric::DType;
+
+    fn info() -> DeviceInfo {
+        DeviceInfo {
+            kind: DeviceKind::Cuda,
+            name: "test".into(),
+            uuid: None,
+            arch: "sm_90a".into(),
+            compute_capability: Some((9, 0)),
+            multiprocessors: 4,
+            l2_bytes: 50 << 20,
+            memory_bytes: 80 << 30,
+            shared_bytes_per_block: 0,
+        }
+    }
+
+    fn specs(rows: usize) -> Vec<TensorSpec> {
+        vec![
+            TensorSpec::input("x", DType::Bf16, &[rows, 1 << 19]),
+            TensorSpec::output("y", DType::Bf16, &[rows, 1 << 19]),
+        ]
+    }
+
+    #[test]
+    fn inputs_of_all_sets_are_twice_the_cache() {
+        let rotation = Rotation::new(&specs(10), CacheState::Cold, &info());
+        assert_eq!(
+            rotation,
+            Rotation {
+                sets: 10,
+                flush: false
+            }
+        );
+        let large = Rotation::new(&specs(1000), CacheState::Cold, &info());
+        assert_eq!(
+            large,
+            Rotation {
+                sets: 2,
+                flush: false
+            }
+        );
+    }
+
+    #[test]
+    fn small_and_in_place_problems_are_flushed() {
+        let small = Rotation::new(&specs(1), CacheState::Cold, &info());
+        assert_eq!(
+            small,
+            Rotation {
+                sets: 2,
+                flush: true
+            }
+        );
+        let mut in_place = specs(10);
+        in_place[1].role = Role::InOut;
+        assert!(Rotation::new(&in_place, CacheState::Cold, &info()).flush);
+    }
+
+    #[test]
+    fn hot_needs_one_set_and_so_does_a_problem_that_fills_memory() {
+        assert_eq!(Rotation::new(&specs(10), CacheState::Hot, &info()).sets, 1);
+        assert_eq!(
+            Rotation::new(&specs(24_000), CacheState::Cold, &info()).sets,
+            1
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! A contender in a race: bound to every buffer set.
+
+use contender::{Bound, Contender, ContenderError, Problem, Stream};
+use device::Graph;
+use gate::Failure;
+
+use crate::{Course, Launch};
+
+pub struct Lane {
+    pub name: String,
+    /// One per buffer set. A graph is dropped before the work it was captured from.
+    graphs: Vec<Box<dyn Graph>>,
+    bounds: Vec<Box<dyn Bound>>,
+}
+
+impl Lane {
+    /// Binds a contender to the sets of a course, and captures its graphs where they are asked for.
+    pub fn new<P: Problem + ?Sized>(
+        contender: &dyn Contender<P>,
+        problem: &P,
+        course: &Course,
+        launch: Launch,
+    ) -> Result<Self, Failure> {
+        let device = course.device();
+        let mut bounds = Vec::new();
+        for set in course.sets() {
+            bounds.push(contender.bind(problem, set.buffers(), device.info())?);
+        }
+        let mut graphs = Vec::new();
+        if launch == Launch::Graph {
+            for bound in &mut bounds {
+                // Lazy loading of modules is not allowed while a stream is captured.
+                bound.enqueue(device.stream())?;
+                device.synchronize()?;
+                let graph = device.capture(&mut |stream| bound.enqueue(stream))?;
+                if graph.nodes() == 0 {
+                    return Err(ContenderError::new("graph capture recorded no work").into());
+                }
+                graphs.push(graph);
+            }
+        }
+        Ok(Self {
+            name: contender.identity().name.clone(),
+            graphs,
+            bounds,
+        })
+    }
+
+    /// Does the work once on one set.
+    pub fn enqueue(&mut self, set: usize, stream: Stream) -> Result<(), ContenderError> {
+        match self.graphs.get(set) {
+            Some(graph) => graph.launch(stream),
+            None => self.bounds[set].enqueue(stream),
+        }
+    }
+
+    /// The work of the first set, for the gate.
+    pub fn first(&mut self) -> FirstSet<'_> {
+        FirstSet(self)
+    }
+}
+
+/// A lane on its first set: what the gate examines is what will be timed.
+pub struct FirstSet<'a>(&'a mut Lane);
+
+impl Bound for FirstSet<'_> {
+    fn enqueue(&mut self, stream: Stream) -> Result<(), ContenderError> {
+        self.0.enqueue(0, stream)
+    }
+}

@@ -1,0 +1,19 @@
+//! Timing: contenders race in paired rounds over rotating buffers until the ratio is known.
+//!
+//! One call of [`race`] measures one workload. In a round every contender runs once, in the order
+//! of a Latin square, so heat, clocks and neighbours hit all alike. Some rounds, chosen by the
+//! seed, are checked: outputs are poisoned before the sample and pass the gate after it.
+
+mod course;
+mod lane;
+mod plan;
+mod race;
+mod roofs;
+mod validity;
+
+pub use course::{Course, Rotation};
+pub use lane::Lane;
+pub use plan::{CacheState, Launch, Plan, Timer};
+pub use race::{race, LaneFailure, Step, TimedSample, Timing};
+pub use roofs::{floor_us, Bandwidth, Roofs};
+pub use validity::{validate, Limits, TimerCheck, Validity};

@@ -1,0 +1,122 @@
+//! Races on the CPU device, from buffers to verdict of validity.
+
+use std::time::Duration;
+
+use contender::{Kind, Problem};
+use device::DeviceKind;
+use faults::{Fault, FaultyContender, Scaled};
+use gate::{Failure, Gate, GateOptions};
+use timing::{race, validate, CacheState, Course, Lane, Limits, Plan, Rotation, Step};
+
+fn plan() -> Plan {
+    let mut plan = Plan::new(3);
+    plan.warmup = Duration::from_millis(1);
+    plan.rule.budget = Duration::from_millis(200);
+    plan
+}
+
+/// Races the faults against each other on small buffers.
+fn run(
+    faults: &[Fault],
+    plan: &Plan,
+    rotation: Rotation,
+) -> Result<Vec<timing::Timing>, timing::LaneFailure> {
+    let device = device::open(DeviceKind::Cpu).unwrap();
+    let problem = Scaled::new(64, 64);
+    let gate = Gate::new(&problem, GateOptions::new(plan.seed)).unwrap();
+    let mut course = Course::new(&*device, problem.tensors(), rotation, plan.seed).unwrap();
+    let mut lanes = Vec::new();
+    for fault in faults {
+        let contender = FaultyContender::new("lane", Kind::Own, *fault);
+        let mut lane = Lane::new(&contender, &problem, &course, plan.launch).unwrap();
+        gate.examine(course.first(), &mut lane.first()).unwrap();
+        lanes.push(lane);
+    }
+    let mut steps = Vec::new();
+    let timings = race(
+        &course,
+        &mut lanes,
+        0,
+        plan,
+        Some(&gate),
+        &mut |lane, step| {
+            steps.push((lane, step));
+        },
+    )?;
+    assert_eq!(steps[0], (0, Step::WarmUp));
+    let samples = steps
+        .iter()
+        .filter(|(_, step)| *step == Step::Sample)
+        .count();
+    assert_eq!(
+        samples,
+        timings
+            .iter()
+            .map(|timing| timing.samples.len())
+            .sum::<usize>()
+    );
+    for (lane, timing) in lanes.iter_mut().zip(&timings) {
+        let validity = validate(&course, lane, timing, plan, Limits::default()).unwrap();
+        assert_eq!(validity.reason, None);
+        let floor = Limits {
+            floor_us: Some(1e9),
+        };
+        let impossible = validate(&course, lane, timing, plan, floor).unwrap();
+        assert!(impossible.reason.unwrap().contains("roofline"));
+    }
+    Ok(timings)
+}
+
+const ROTATE: Rotation = Rotation {
+    sets: 3,
+    flush: false,
+};
+
+#[test]
+fn every_lane_has_a_sample_in_every_round_and_some_rounds_are_checked() {
+    let timings = run(&[Fault::None; 3], &plan(), ROTATE).unwrap();
+    assert_eq!(timings.len(), 3);
+    for timing in &timings {
+        assert!(timing.samples.len() >= 10);
+        assert_eq!(timing.samples.len(), timings[0].samples.len());
+        assert!(timing.checked_rounds >= 1);
+        assert!(timing.samples.iter().all(|sample| sample.elapsed_us > 0.0));
+    }
+}
+
+#[test]
+fn rounds_can_be_fixed_and_the_cache_hot_or_flushed() {
+    let mut fixed = plan();
+    fixed.rule.rounds_fixed = Some(4);
+    for (cache, rotation) in [
+        (
+            CacheState::Cold,
+            Rotation {
+                sets: 2,
+                flush: true,
+            },
+        ),
+        (
+            CacheState::Hot,
+            Rotation {
+                sets: 1,
+                flush: false,
+            },
+        ),
+    ] {
+        fixed.cache = cache;
+        let timings = run(&[Fault::None; 2], &fixed, rotation).unwrap();
+        assert!(timings.iter().all(|timing| timing.samples.len() == 4));
+    }
+}
+
+#[test]
+fn a_lane_that_idles_when_timed_is_found_by_the_checked_rounds() {
+    let lost = run(&[Fault::None, Fault::IdleWhenTimed], &plan(), ROTATE).unwrap_err();
+    assert_eq!(lost.lane, Some(1));
+    assert!(
+        matches!(lost.failure, Failure::Unwritten { .. }),
+        "{}",
+        lost.failure
+    );
+}

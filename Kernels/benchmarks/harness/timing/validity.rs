@@ -1,0 +1,197 @@
+//! Whether a time can be believed.
+
+use device::{Cache, Device, SampleMode};
+use gate::Failure;
+use serde::{Deserialize, Serialize};
+use stats::quantile;
+
+use crate::{CacheState, Course, Lane, Plan, Timing};
+
+/// What times are held against.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// Least possible time by the measured roofs.
+    pub floor_us: Option<f64>,
+}
+
+/// The same work by events and by the activity tracer: medians of a few runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TimerCheck {
+    pub event_us: f64,
+    pub activity_us: f64,
+}
+
+impl TimerCheck {
+    /// Differences up to this are the timers' own.
+    const SLACK_US: f64 = 1.0;
+    const SLACK_SHARE: f64 = 0.02;
+
+    pub fn agrees(&self) -> bool {
+        let slack = Self::SLACK_US.max(Self::SLACK_SHARE * self.activity_us);
+        (self.event_us - self.activity_us).abs() <= slack
+    }
+}
+
+/// The outcome for one lane.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Validity {
+    /// Why the time must not be used; none where it may be.
+    pub reason: Option<String>,
+    /// None where there is no tracer.
+    pub timer_check: Option<TimerCheck>,
+}
+
+/// Judges one lane's samples, and cross-checks its timer where the device can.
+pub fn validate(
+    course: &Course,
+    lane: &mut Lane,
+    timing: &Timing,
+    plan: &Plan,
+    limits: Limits,
+) -> Result<Validity, Failure> {
+    if let Some(reason) = implausible(timing, limits) {
+        return Ok(Validity {
+            reason: Some(reason),
+            timer_check: None,
+        });
+    }
+    if course.device().cross_check_obstacle().is_some() {
+        return Ok(Validity::default());
+    }
+    let check = cross_check(course.device(), lane, plan)?;
+    let reason = (!check.agrees()).then(|| {
+        format!(
+            "timers disagree: events say {:.2} us, the activity tracer {:.2} us",
+            check.event_us, check.activity_us
+        )
+    });
+    Ok(Validity {
+        reason,
+        timer_check: Some(check),
+    })
+}
+
+/// Why samples alone cannot be true.
+fn implausible(timing: &Timing, limits: Limits) -> Option<String> {
+    let kept = timing.kept_us();
+    let total = timing.samples.len();
+    if let Some(bad) = kept.iter().find(|us| !(us.is_finite() && **us > 0.0)) {
+        return Some(format!("a sample took {bad} us: the timer does not work"));
+    }
+    if 2 * kept.len() < total {
+        let dropped = total - kept.len();
+        return Some(format!(
+            "{dropped} of {total} samples ran at a throttled clock"
+        ));
+    }
+    let unqueued = timing
+        .samples
+        .iter()
+        .filter(|sample| sample.unqueued)
+        .count();
+    if unqueued > 0 {
+        return Some(format!(
+            "{unqueued} of {total} samples were not queued in time: it synchronizes or allocates \
+             inside the timed region"
+        ));
+    }
+    let median = median(kept);
+    match limits.floor_us {
+        Some(floor) if median < floor => Some(format!(
+            "{median:.3} us is below the roofline floor of {floor:.3} us"
+        )),
+        _ => None,
+    }
+}
+
+fn cross_check(device: &dyn Device, lane: &mut Lane, plan: &Plan) -> Result<TimerCheck, Failure> {
+    const RUNS: usize = 5;
+    let cache = match plan.cache {
+        CacheState::Cold => Cache::Cold,
+        CacheState::Hot => Cache::Hot,
+    };
+    let (mut events, mut activities) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let check = device.cross_check(SampleMode::new(cache), &mut |stream| {
+            lane.enqueue(0, stream)
+        })?;
+        events.push(check.event_us);
+        activities.push(check.activity_us);
+    }
+    Ok(TimerCheck {
+        event_us: median(events),
+        activity_us: median(activities),
+    })
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    quantile(&values, 0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TimedSample;
+    use stats::StopReason;
+
+    fn timing(times_us: &[f64]) -> Timing {
+        let sample = |elapsed_us: &f64| TimedSample {
+            elapsed_us: *elapsed_us,
+            clock_mhz: None,
+            dropped: false,
+            unqueued: false,
+        };
+        Timing {
+            samples: times_us.iter().map(sample).collect(),
+            reference_clock_mhz: None,
+            checked_rounds: 1,
+            stop: StopReason::Precise,
+        }
+    }
+
+    #[test]
+    fn a_plausible_time_passes() {
+        let limits = Limits {
+            floor_us: Some(9.0),
+        };
+        assert_eq!(implausible(&timing(&[10.0, 11.0, 12.0]), limits), None);
+    }
+
+    #[test]
+    fn times_that_cannot_be_true_are_named() {
+        let limits = Limits {
+            floor_us: Some(9.0),
+        };
+        assert!(implausible(&timing(&[8.0; 3]), limits)
+            .unwrap()
+            .contains("roofline floor"));
+        assert!(implausible(&timing(&[10.0, 0.0]), limits)
+            .unwrap()
+            .contains("timer"));
+        assert!(implausible(&timing(&[f64::NAN]), limits)
+            .unwrap()
+            .contains("timer"));
+        let mut throttled = timing(&[10.0; 4]);
+        throttled.samples[..3]
+            .iter_mut()
+            .for_each(|sample| sample.dropped = true);
+        assert!(implausible(&throttled, limits).unwrap().contains("3 of 4"));
+        let mut late = timing(&[10.0; 4]);
+        late.samples[2].unqueued = true;
+        assert!(implausible(&late, limits).unwrap().contains("synchronizes"));
+    }
+
+    #[test]
+    fn timers_agree_within_a_microsecond_or_two_percent() {
+        let check = |event_us, activity_us| TimerCheck {
+            event_us,
+            activity_us,
+        };
+        assert!(check(5.9, 5.0).agrees());
+        assert!(!check(6.1, 5.0).agrees());
+        assert!(!check(3.9, 5.0).agrees());
+        assert!(check(1019.0, 1000.0).agrees());
+        assert!(!check(1021.0, 1000.0).agrees());
+    }
+}
