@@ -1,0 +1,193 @@
+//! Where the work of the test contenders is done.
+
+use contender::{Buffer, ContenderError, Stream};
+
+use crate::{Fault, Scaled};
+
+pub(crate) trait Backend {
+    /// Computes the output, with the fault if it is one of the computation.
+    fn compute(&self, fault: Fault, stream: Stream) -> Result<(), ContenderError>;
+    /// Keeps a copy of the output.
+    fn remember(&mut self, stream: Stream) -> Result<(), ContenderError>;
+    /// Writes the kept copy as output.
+    fn replay(&self, stream: Stream) -> Result<(), ContenderError>;
+    fn allocate(&self, bytes: usize) -> Result<(), ContenderError>;
+}
+
+pub(crate) fn cpu(problem: &Scaled, buffers: &[Buffer]) -> Box<dyn Backend> {
+    let address = |tensor: usize| buffers[tensor].address;
+    Box::new(Cpu {
+        rows: problem.rows,
+        columns: problem.columns,
+        x: address(Scaled::X) as *mut f32,
+        w: address(Scaled::W) as *const f32,
+        y: address(Scaled::Y) as *mut f32,
+        kept: Vec::new(),
+    })
+}
+
+struct Cpu {
+    rows: usize,
+    columns: usize,
+    x: *mut f32,
+    w: *const f32,
+    y: *mut f32,
+    kept: Vec<f32>,
+}
+
+impl Cpu {
+    fn elements(&self) -> usize {
+        self.rows * self.columns
+    }
+
+    fn output(&self) -> &'static mut [f32] {
+        // SAFETY: the harness gives addresses of live buffers of the problem's sizes and does not
+        // touch them while a contender runs.
+        unsafe { std::slice::from_raw_parts_mut(self.y, self.elements()) }
+    }
+
+    fn scale(&self, rows: usize) {
+        // SAFETY: as in `output`.
+        let (x, w) = unsafe {
+            (
+                std::slice::from_raw_parts(self.x, self.elements()),
+                std::slice::from_raw_parts(self.w, self.columns),
+            )
+        };
+        let y = self.output().chunks_exact_mut(self.columns);
+        for (y, x) in y.zip(x.chunks_exact(self.columns)).take(rows) {
+            for ((y, x), w) in y.iter_mut().zip(x).zip(w) {
+                *y = x * w;
+            }
+        }
+    }
+}
+
+impl Backend for Cpu {
+    fn compute(&self, fault: Fault, _stream: Stream) -> Result<(), ContenderError> {
+        let last = self.elements() - 1;
+        match fault {
+            Fault::OtherStream => {
+                let (y, value) = (self.y as usize + 4 * last, self.output()[last]);
+                self.scale(self.rows);
+                let right = std::mem::replace(&mut self.output()[last], value);
+                std::thread::spawn(move || {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                    // SAFETY: the buffer outlives the test; this is the fault under test.
+                    unsafe { (y as *mut f32).write_volatile(right) };
+                });
+                return Ok(());
+            }
+            Fault::InfiniteLoop => loop {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            },
+            Fault::UnwrittenTail => {
+                self.scale(self.rows - 1);
+                return Ok(());
+            }
+            _ => self.scale(self.rows),
+        }
+        match fault {
+            Fault::OnePercentMore => self.scale(self.rows.div_ceil(100)),
+            Fault::WrongResult => self.output()[last] += 0.01,
+            Fault::NotANumber => self.output()[last] = f32::NAN,
+            // SAFETY: one element after the output lies in its guard; this is the fault under test.
+            Fault::OutOfBounds => unsafe { self.y.add(last + 1).write_volatile(0.0) },
+            // SAFETY: `x` has elements; this is the fault under test.
+            Fault::InputMutation => unsafe { self.x.write_volatile(*self.x + 1.0) },
+            // SAFETY: none: the crash is the fault under test. The page at 8 is never mapped.
+            Fault::IllegalAddress => unsafe { (8 as *mut f32).write_volatile(0.0) },
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, _stream: Stream) -> Result<(), ContenderError> {
+        self.kept = self.output().to_vec();
+        Ok(())
+    }
+
+    fn replay(&self, _stream: Stream) -> Result<(), ContenderError> {
+        self.output().copy_from_slice(&self.kept);
+        Ok(())
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<(), ContenderError> {
+        let mut memory: Vec<u8> = Vec::new();
+        memory
+            .try_reserve_exact(bytes)
+            .map_err(|error| ContenderError::new(format!("workspace of {bytes} bytes: {error}")))?;
+        // The kernel may promise what it does not have; a contender that checks would see this.
+        Err(ContenderError::new(format!(
+            "workspace of {bytes} bytes: more than the machine has"
+        )))
+    }
+}
+
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn cuda(_: &Scaled, _: &[Buffer]) -> Result<Box<dyn Backend>, ContenderError> {
+    Err(ContenderError::new("built without CUDA"))
+}
+
+#[cfg(feature = "cuda")]
+pub(crate) fn cuda(
+    problem: &Scaled,
+    buffers: &[Buffer],
+) -> Result<Box<dyn Backend>, ContenderError> {
+    let address = |tensor: usize| buffers[tensor].address;
+    Ok(Box::new(Cuda {
+        work: faults_cuda::Work {
+            x: address(Scaled::X),
+            w: address(Scaled::W),
+            y: address(Scaled::Y),
+            rows: problem.rows,
+            columns: problem.columns,
+        },
+        kept: None,
+    }))
+}
+
+#[cfg(feature = "cuda")]
+struct Cuda {
+    work: faults_cuda::Work,
+    kept: Option<usize>,
+}
+
+#[cfg(feature = "cuda")]
+impl Backend for Cuda {
+    fn compute(&self, fault: Fault, stream: Stream) -> Result<(), ContenderError> {
+        use faults_cuda::Mode;
+        let mode = match fault {
+            Fault::WrongResult => Mode::WrongResult,
+            Fault::NotANumber => Mode::NotANumber,
+            Fault::UnwrittenTail => Mode::UnwrittenTail,
+            Fault::OutOfBounds => Mode::OutOfBounds,
+            Fault::InputMutation => Mode::InputMutation,
+            Fault::OtherStream => Mode::OtherStream,
+            Fault::IllegalAddress => Mode::IllegalAddress,
+            Fault::InfiniteLoop => Mode::InfiniteLoop,
+            Fault::OnePercentMore => Mode::OnePercentMore,
+            _ => Mode::Honest,
+        };
+        faults_cuda::launch(&self.work, mode, stream.0).map_err(ContenderError::new)
+    }
+
+    fn remember(&mut self, stream: Stream) -> Result<(), ContenderError> {
+        let bytes = 4 * self.work.rows * self.work.columns;
+        let kept = faults_cuda::allocate(bytes).map_err(ContenderError::new)?;
+        self.kept = Some(kept);
+        faults_cuda::copy(kept, self.work.y, bytes, stream.0).map_err(ContenderError::new)
+    }
+
+    fn replay(&self, stream: Stream) -> Result<(), ContenderError> {
+        let kept = self.kept.expect("remembered on the first call");
+        let bytes = 4 * self.work.rows * self.work.columns;
+        faults_cuda::copy(self.work.y, kept, bytes, stream.0).map_err(ContenderError::new)
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<(), ContenderError> {
+        faults_cuda::allocate(bytes)
+            .map(|_| ())
+            .map_err(ContenderError::new)
+    }
+}

@@ -1,0 +1,37 @@
+//! A benchmark whose contenders misbehave, for tests of the harness.
+
+use std::process::ExitCode;
+
+use cli::{Bench, Choices, Suite, UsageError};
+use faults::{contenders, Scaled};
+
+fn main() -> ExitCode {
+    cli::run(Bench {
+        name: "fault_bench",
+        about: "Contenders that misbehave, each in one way",
+        arch: option_env!("HEAD_TO_HEAD_ARCH").unwrap_or("none"),
+        suites: &[Suite {
+            name: "smoke",
+            about: "one small shape",
+        }],
+        problems,
+        contenders: |_| contenders(),
+    })
+}
+
+#[expect(
+    clippy::vec_box,
+    reason = "the harness takes problems of any size"
+)]
+fn problems(choices: &Choices) -> Result<Vec<Box<Scaled>>, UsageError> {
+    if choices.configs.is_empty() {
+        return Ok(vec![Box::new(Scaled::new(64, 96))]);
+    }
+    let shape = |config: &Vec<usize>| match config[..] {
+        [rows, columns] => Ok(Box::new(Scaled::new(rows, columns))),
+        _ => Err(UsageError(format!(
+            "{config:?} is no shape of two sizes; write MxN"
+        ))),
+    };
+    choices.configs.iter().map(shape).collect()
+}

@@ -1,0 +1,107 @@
+// Kernels that misbehave on purpose; see faults.h. `Mode` repeats the enum of lib.rs.
+
+#include <cuda_runtime.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "Kernels/benchmarks/harness/faults/cuda/faults.h"
+
+namespace harness_faults {
+namespace {
+
+enum class Mode : std::uint32_t {
+    kHonest,
+    kWrongResult,
+    kNotANumber,
+    kUnwrittenTail,
+    kOutOfBounds,
+    kInputMutation,
+    kOtherStream,
+    kIllegalAddress,
+    kInfiniteLoop,
+    kOnePercentMore,
+};
+
+void check(cudaError_t status, const char* call) {
+    if (status != cudaSuccess) {
+        throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(status));
+    }
+}
+
+// Elements to compute; those past the end are the first ones again.
+__host__ __device__ std::size_t work(std::size_t elements, std::size_t columns, Mode mode) {
+    if (mode == Mode::kUnwrittenTail) return elements - columns;
+    if (mode == Mode::kOnePercentMore) return elements + elements / 100;
+    return elements;
+}
+
+__global__ void scale(float* x, const float* w, float* y, std::size_t elements, std::size_t columns,
+                      Mode mode) {
+    const std::size_t step = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (step < work(elements, columns, mode)) {
+        const std::size_t i = step < elements ? step : step - elements;
+        float value = x[i] * w[i % columns];
+        if (i == elements - 1) {
+            if (mode == Mode::kWrongResult) value += 0.01f;
+            if (mode == Mode::kNotANumber) value = __int_as_float(0x7fc00000);
+            if (mode == Mode::kOutOfBounds) y[elements] = 0.0f;
+            if (mode == Mode::kInputMutation) x[0] += 1.0f;
+            // Far outside of any allocation, unlike a small offset, which may hit a neighbour.
+            if (mode == Mode::kIllegalAddress) {
+                *reinterpret_cast<volatile float*>(std::uintptr_t{8}) = 0.0f;
+            }
+            // The volatile read keeps the compiler from removing the loop.
+            if (mode == Mode::kInfiniteLoop) {
+                while (*reinterpret_cast<volatile const float*>(w) < 2.0f) {
+                }
+            }
+        }
+        y[i] = value;
+    }
+}
+
+// A stream that the harness does not know of.
+cudaStream_t other_stream() {
+    static cudaStream_t stream = [] {
+        cudaStream_t created = nullptr;
+        check(cudaStreamCreateWithFlags(&created, cudaStreamNonBlocking),
+              "cudaStreamCreateWithFlags");
+        return created;
+    }();
+    return stream;
+}
+
+}  // namespace
+
+void launch(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std::size_t columns,
+            std::uint32_t mode_code, std::size_t stream) {
+    constexpr int kThreads = 256;
+    const auto mode = static_cast<Mode>(mode_code);
+    const std::size_t elements = rows * columns;
+    const auto blocks =
+        static_cast<unsigned>((work(elements, columns, mode) + kThreads - 1) / kThreads);
+    cudaStream_t target =
+        mode == Mode::kOtherStream ? other_stream() : reinterpret_cast<cudaStream_t>(stream);
+    scale<<<blocks, kThreads, 0, target>>>(reinterpret_cast<float*>(x),
+                                           reinterpret_cast<const float*>(w),
+                                           reinterpret_cast<float*>(y), elements, columns, mode);
+    check(cudaGetLastError(), "scale");
+}
+
+std::size_t allocate(std::size_t bytes) {
+    void* memory = nullptr;
+    const cudaError_t status = cudaMalloc(&memory, bytes);
+    // A refused allocation is no sticky error; clearing it keeps it from the next launch check.
+    if (status != cudaSuccess) cudaGetLastError();
+    check(status, ("cudaMalloc of " + std::to_string(bytes) + " bytes").c_str());
+    return reinterpret_cast<std::size_t>(memory);
+}
+
+void copy(std::size_t to, std::size_t from, std::size_t bytes, std::size_t stream) {
+    check(cudaMemcpyAsync(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes,
+                          cudaMemcpyDeviceToDevice, reinterpret_cast<cudaStream_t>(stream)),
+          "cudaMemcpyAsync");
+}
+
+}  // namespace harness_faults

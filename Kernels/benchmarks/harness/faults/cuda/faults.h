@@ -1,0 +1,20 @@
+// The work of the faulty contenders on CUDA: y[row, column] = x[row, column] * w[column], with one
+// fault of choice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace harness_faults {
+
+// Enqueues the work. Throws std::runtime_error with CUDA's text.
+void launch(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std::size_t columns,
+            std::uint32_t mode, std::size_t stream);
+
+// Device memory that is never freed: the process ends with the test.
+std::size_t allocate(std::size_t bytes);
+
+// Enqueues a copy within the device.
+void copy(std::size_t to, std::size_t from, std::size_t bytes, std::size_t stream);
+
+}  // namespace harness_faults

@@ -1,0 +1,61 @@
+//! The bridge to the kernels of the faulty contenders.
+
+#[cxx::bridge(namespace = "harness_faults")]
+mod ffi {
+    unsafe extern "C++" {
+        include!("Kernels/benchmarks/harness/faults/cuda/faults.h");
+
+        fn launch(
+            x: usize,
+            w: usize,
+            y: usize,
+            rows: usize,
+            columns: usize,
+            mode: u32,
+            stream: usize,
+        ) -> Result<()>;
+        fn allocate(bytes: usize) -> Result<usize>;
+        fn copy(to: usize, from: usize, bytes: usize, stream: usize) -> Result<()>;
+    }
+}
+
+pub use ffi::{allocate, copy};
+
+/// What the kernel does; `faults.cu` repeats the order.
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
+pub enum Mode {
+    Honest,
+    WrongResult,
+    NotANumber,
+    UnwrittenTail,
+    OutOfBounds,
+    InputMutation,
+    OtherStream,
+    IllegalAddress,
+    InfiniteLoop,
+    OnePercentMore,
+}
+
+/// Device addresses and sizes of one problem.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    pub x: usize,
+    pub w: usize,
+    pub y: usize,
+    pub rows: usize,
+    pub columns: usize,
+}
+
+/// Enqueues the work on `stream`.
+pub fn launch(work: &Work, mode: Mode, stream: usize) -> Result<(), cxx::Exception> {
+    ffi::launch(
+        work.x,
+        work.w,
+        work.y,
+        work.rows,
+        work.columns,
+        mode as u32,
+        stream,
+    )
+}

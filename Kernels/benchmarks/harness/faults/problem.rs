@@ -1,0 +1,93 @@
+//! The problem: `y[row, column] = x[row, column] * w[column]` in f32.
+
+use std::collections::BTreeMap;
+
+use contender::{Cost, Math, Problem, Slice, Workload};
+use numeric::DType;
+use tensor::{Inputs, TensorSpec};
+
+pub struct Scaled {
+    pub rows: usize,
+    pub columns: usize,
+    workload: Workload,
+    tensors: Vec<TensorSpec>,
+}
+
+impl Scaled {
+    pub const X: usize = 0;
+    pub const W: usize = 1;
+    pub const Y: usize = 2;
+
+    pub fn new(rows: usize, columns: usize) -> Self {
+        let axes = BTreeMap::from([("m".into(), rows.into()), ("n".into(), columns.into())]);
+        let workload = Workload {
+            name: format!("{rows}x{columns}"),
+            suite: "smoke".into(),
+            provenance: "made up for tests of the harness".into(),
+            axes,
+        };
+        let tensors = vec![
+            TensorSpec::input("x", DType::F32, &[rows, columns]),
+            TensorSpec::input("w", DType::F32, &[columns]),
+            TensorSpec::output("y", DType::F32, &[rows, columns]),
+        ];
+        Self {
+            rows,
+            columns,
+            workload,
+            tensors,
+        }
+    }
+
+    fn row(&self, inputs: &Inputs, row: usize, product: impl Fn(f64, f64) -> f64) -> Vec<Slice> {
+        let start = row * self.columns;
+        let x = inputs.range(Self::X, start, self.columns);
+        let w = inputs.range(Self::W, 0, self.columns);
+        let values = x.iter().zip(&w).map(|(x, w)| product(*x, *w)).collect();
+        vec![Slice {
+            tensor: Self::Y,
+            start,
+            values,
+        }]
+    }
+}
+
+impl Problem for Scaled {
+    fn op(&self) -> &str {
+        "scaled"
+    }
+
+    fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    fn dtype(&self) -> DType {
+        DType::F32
+    }
+
+    fn tensors(&self) -> &[TensorSpec] {
+        &self.tensors
+    }
+
+    fn cost(&self) -> Cost {
+        let bytes = |tensor: usize| self.tensors[tensor].bytes() as f64;
+        Cost {
+            flops: (self.rows * self.columns) as f64,
+            read_bytes: bytes(Self::X) + bytes(Self::W),
+            written_bytes: bytes(Self::Y),
+            math: Math::Fp32,
+        }
+    }
+
+    fn units(&self) -> usize {
+        self.rows
+    }
+
+    fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+        self.row(inputs, unit, |x, w| x * w)
+    }
+
+    fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+        self.row(inputs, unit, |x, w| f64::from(x as f32 * w as f32))
+    }
+}
