@@ -1,0 +1,108 @@
+//! What a benchmark program declares, and what its user may choose.
+
+use std::str::FromStr;
+
+use contender::{Contender, DeviceKind, Problem};
+use numeric::{DType, UnknownDType};
+
+/// A benchmark: suites of problems, and contenders that solve them.
+///
+/// The functions are called in the supervisor as well as in the worker: they must not touch a
+/// device.
+pub struct Bench<P: Problem + ?Sized> {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// `sm_90a`, ..., or `none` for a build without CUDA; decides the default device.
+    pub arch: &'static str,
+    pub suites: &'static [Suite],
+    /// The problems for some choices, in the order in which they are measured.
+    pub problems: fn(&Choices) -> Result<Vec<Box<P>>, UsageError>,
+    /// The contenders for the chosen device. The first baseline is the default to compare with.
+    pub contenders: fn(&Choices) -> Vec<Box<dyn Contender<P>>>,
+}
+
+/// A named list of workloads.
+#[derive(Clone, Copy, Debug)]
+pub struct Suite {
+    pub name: &'static str,
+    pub about: &'static str,
+}
+
+/// What the command line says about problems.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choices {
+    pub device: DeviceKind,
+    /// Names of [`Bench::suites`]; empty when `configs` are given instead.
+    pub suites: Vec<String>,
+    /// Shapes given by hand: `[[4096, 7168]]` for `--configs 4096x7168`.
+    pub configs: Vec<Vec<usize>>,
+    pub dtypes: Vec<DType>,
+    pub weight_dtype: WeightDType,
+    pub passes: Passes,
+}
+
+/// Type of weights next to that of activations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeightDType {
+    Same,
+    Is(DType),
+}
+
+impl WeightDType {
+    pub fn resolve(self, activations: DType) -> DType {
+        match self {
+            WeightDType::Same => activations,
+            WeightDType::Is(dtype) => dtype,
+        }
+    }
+}
+
+impl FromStr for WeightDType {
+    type Err = UnknownDType;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDType> {
+        match text {
+            "same" => Ok(WeightDType::Same),
+            _ => text.parse().map(WeightDType::Is),
+        }
+    }
+}
+
+impl std::fmt::Display for WeightDType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            WeightDType::Same => f.pad("same"),
+            WeightDType::Is(dtype) => dtype.fmt(f),
+        }
+    }
+}
+
+/// Which passes of an operation are measured, each on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Passes {
+    Fwd,
+    Bwd,
+    FwdBwd,
+}
+
+impl Passes {
+    pub fn forward(self) -> bool {
+        self != Passes::Bwd
+    }
+
+    pub fn backward(self) -> bool {
+        self != Passes::Fwd
+    }
+}
+
+/// A choice that this benchmark cannot serve. The message names the value and what to use instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);
+
+impl UsageError {
+    pub fn new(message: impl std::fmt::Display) -> Self {
+        Self(message.to_string())
+    }
+}

@@ -1,0 +1,34 @@
+//! The command line of every benchmark, and the flow of one run.
+//!
+//! ```text
+//! run -> options -> selection of problems and contenders
+//!     -> supervisor: starts a worker, which is this program again
+//!          worker: for each workload  buffers -> gate -> race -> validity -> outcomes
+//!     -> rows -> result file, table, exit code
+//! ```
+//!
+//! The worker can crash or hang without harm: the supervisor blames the contender that was running,
+//! starts a new worker and measures the rest of the workload without it.
+
+mod bench;
+mod listing;
+mod measure;
+mod meta;
+mod options;
+mod outcome;
+mod output;
+mod profile;
+mod progress;
+mod protocol;
+mod repro;
+mod roofs;
+mod rows;
+mod run;
+mod selection;
+mod supervisor;
+mod utc;
+mod worker;
+mod workload;
+
+pub use bench::{Bench, Choices, Passes, Suite, UsageError, WeightDType};
+pub use run::{run, run_with_arguments};

@@ -1,0 +1,94 @@
+//! `--list` and `--dry-run`: what there is, and what would be measured.
+
+use std::fmt::Write;
+
+use contender::Problem;
+
+use crate::options::Options;
+use crate::selection::Selection;
+use crate::Bench;
+
+pub fn list<P: Problem + ?Sized>(bench: &Bench<P>, selection: &Selection<P>) -> String {
+    let mut text = String::from("suites\n");
+    for suite in bench.suites {
+        push(
+            &mut text,
+            format_args!("  {:<12} {}", suite.name, suite.about),
+        );
+    }
+    text.push_str("\ncontenders\n");
+    for contender in (bench.contenders)(&selection.choices) {
+        let identity = contender.identity();
+        let (name, kind, version) = (&identity.name, identity.kind, &identity.version);
+        push(
+            &mut text,
+            format_args!(
+                "  {name:<24} {kind:<10} {version}; times {}",
+                identity.timed_region
+            ),
+        );
+    }
+    text.push_str("\nworkloads\n");
+    for problem in &selection.problems {
+        let workload = problem.workload();
+        push(
+            &mut text,
+            format_args!(
+                "  {:<16} {:<9} {}/{}  ({})",
+                problem.op(),
+                problem.dtype(),
+                workload.suite,
+                workload.name,
+                workload.provenance
+            ),
+        );
+    }
+    text
+}
+
+pub fn dry_run<P: Problem + ?Sized>(selection: &Selection<P>, options: &Options) -> String {
+    let names: Vec<&str> = selection
+        .contenders
+        .iter()
+        .map(|contender| contender.identity().name.as_str())
+        .collect();
+    let mut text = format!(
+        "device {}, {} workloads, contenders: {}\n",
+        selection.choices.device,
+        selection.problems.len(),
+        names.join(", ")
+    );
+    let reference = selection
+        .reference
+        .as_ref()
+        .map(|reference| &reference.identity().name);
+    match (options.how.skip_verify, reference) {
+        (true, _) => text.push_str("nothing is verified\n"),
+        (false, Some(name)) => push(
+            &mut text,
+            format_args!("every element is compared with {name}"),
+        ),
+        (false, None) => text.push_str("a sample is compared with the oracle; no full reference\n"),
+    }
+    for problem in &selection.problems {
+        let (workload, cost) = (problem.workload(), problem.cost());
+        push(
+            &mut text,
+            format_args!(
+                "{:<16} {:<9} {}/{}  {:.3} MB read, {:.3} MB written, {:.3} GFLOP",
+                problem.op(),
+                problem.dtype(),
+                workload.suite,
+                workload.name,
+                cost.read_bytes / 1e6,
+                cost.written_bytes / 1e6,
+                cost.flops / 1e9
+            ),
+        );
+    }
+    text
+}
+
+fn push(text: &mut String, line: std::fmt::Arguments) {
+    writeln!(text, "{line}").expect("a String takes any text");
+}

@@ -1,0 +1,372 @@
+//! The options, the same for every benchmark.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap_complete::Shell;
+use contender::{DeviceKind, Problem};
+use numeric::DType;
+use timing::{CacheState, Launch, Plan, Timer};
+
+use crate::{Bench, Choices, Passes, UsageError, WeightDType};
+
+#[derive(Clone, Debug, Parser)]
+#[command(
+    disable_version_flag = true,
+    after_help = "Exit codes: 0 every row is ok or unsupported; 1 a row is wrong, invalid, error \
+                  or timeout, or the result could not be written; 2 usage; 128+n ended by signal \
+                  n (the partial result is written)."
+)]
+pub struct Options {
+    #[command(flatten, next_help_heading = "What to measure")]
+    pub what: WhatOptions,
+    #[command(flatten, next_help_heading = "How to measure")]
+    pub how: HowOptions,
+    #[command(flatten, next_help_heading = "Where the results go")]
+    pub output: OutputOptions,
+    #[command(flatten, next_help_heading = "Instead of measuring")]
+    pub instead: InsteadOptions,
+    /// Serve the supervisor on standard input.
+    #[arg(long, hide = true)]
+    pub worker: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct WhatOptions {
+    /// Device: cpu or cuda [default: cuda where the program is built for it, else cpu]
+    #[arg(long)]
+    pub device: Option<DeviceKind>,
+    /// Suite of workloads; repeatable; --list names them [default: smoke]
+    #[arg(long = "suite", value_name = "NAME")]
+    pub suites: Vec<String>,
+    /// Short for --suite quack
+    #[arg(long)]
+    pub quack_suite: bool,
+    /// Short for --suite dsv3
+    #[arg(long)]
+    pub dsv3: bool,
+    /// Shapes instead of a suite, e.g. 4096x7168,16384x8192
+    #[arg(long, value_name = "MxN", value_delimiter = ',', value_parser = parse_config,
+          conflicts_with_all = ["suites", "quack_suite", "dsv3"])]
+    pub configs: Vec<Config>,
+    /// Type of activations: f32, f16, bf16, fp8_e4m3 (fp32, fp16 also); several with commas
+    #[arg(
+        long = "dtype",
+        value_name = "TYPE",
+        value_delimiter = ',',
+        default_value = "bf16"
+    )]
+    pub dtypes: Vec<DType>,
+    /// Type of weights, or `same` as the activations
+    #[arg(long, value_name = "TYPE", default_value = "same")]
+    pub weight_dtype: WeightDType,
+    /// Forward, backward, or each of both
+    #[arg(long = "mode", value_name = "MODE", value_enum, default_value = "fwd")]
+    pub passes: Passes,
+    /// Only these operations
+    #[arg(long = "op", value_name = "OP", value_delimiter = ',')]
+    pub ops: Vec<String>,
+    /// Only these workloads, by name
+    #[arg(long = "workload", value_name = "NAME", value_delimiter = ',')]
+    pub workloads: Vec<String>,
+    /// Only these contenders; a reference is timed only if it is named here
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub contenders: Vec<String>,
+    /// Contender that the others are compared with [default: the first baseline with a time]
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct HowOptions {
+    /// Exactly this many rounds, in place of stopping when the ratio is known
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with = "rep_ms")]
+    pub iters: Option<u32>,
+    /// Untimed work of each contender before the rounds
+    #[arg(long, value_name = "MS", default_value_t = 25)]
+    pub warmup_ms: u64,
+    /// Timed work of each contender, in place of stopping when the ratio is known
+    #[arg(long, value_name = "MS")]
+    pub rep_ms: Option<u64>,
+    /// Longest time for the rounds of one workload [default: 2000 on cuda, 100 on cpu]
+    #[arg(long, value_name = "MS")]
+    pub budget_ms: Option<u64>,
+    /// What takes the time: events around the op, replay of a graph, cupti (kernels only), or wall
+    /// [default: events on cuda, wall on cpu]
+    #[arg(long, value_enum, hide_default_value = true)]
+    pub timer: Option<TimerChoice>,
+    /// State of the last-level cache when a sample starts
+    #[arg(long, value_enum, default_value = "cold")]
+    pub cache: CacheChoice,
+    /// Decides inputs, samples of the gate, order and checked rounds
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    pub seed: u64,
+    /// Do not check results; every row is marked unverified
+    #[arg(long)]
+    pub skip_verify: bool,
+    /// A contender that is silent for longer than this has hung
+    #[arg(long, value_name = "S", default_value_t = 60,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout_s: u64,
+    /// File of measured roofs [default: what bench_roofline last cached for this device]
+    #[arg(long, value_name = "FILE")]
+    pub roofs: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct OutputOptions {
+    /// Write the result file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write rows as CSV
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write a Markdown report
+    #[arg(long, value_name = "FILE")]
+    pub md: Option<PathBuf>,
+    /// Write all three into this folder, named after the program
+    #[arg(long, value_name = "FOLDER")]
+    pub out_dir: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct InsteadOptions {
+    /// Print suites, workloads and contenders
+    #[arg(long, conflicts_with_all = ["dry_run", "profile"])]
+    pub list: bool,
+    /// Print what would be measured
+    #[arg(long, conflicts_with = "profile")]
+    pub dry_run: bool,
+    /// Run each contender once between profiler start and stop, for ncu and nsys
+    #[arg(long)]
+    pub profile: bool,
+    /// Print a shell's completions
+    #[arg(long, value_name = "SHELL", value_enum)]
+    pub completions: Option<Shell>,
+}
+
+/// One shape of `--configs`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config(pub Vec<usize>);
+
+fn parse_config(text: &str) -> Result<Config, String> {
+    let sizes: Result<Vec<usize>, _> = text.split(['x', 'X']).map(str::parse).collect();
+    match sizes {
+        Ok(sizes) if sizes.iter().all(|size| *size > 0) => Ok(Config(sizes)),
+        _ => Err(format!(
+            "'{text}' is no shape; write positive sizes joined by x, like 4096x7168"
+        )),
+    }
+}
+
+impl std::fmt::Display for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sizes: Vec<String> = self.0.iter().map(usize::to_string).collect();
+        f.write_str(&sizes.join("x"))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TimerChoice {
+    Events,
+    Graph,
+    Cupti,
+    Wall,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CacheChoice {
+    Cold,
+    Hot,
+}
+
+impl Options {
+    /// The command with a benchmark's name, for parsing and for completions.
+    pub fn command_for<P: Problem + ?Sized>(bench: &Bench<P>) -> clap::Command {
+        Self::command()
+            .name(bench.name)
+            .bin_name(bench.name)
+            .about(bench.about)
+    }
+
+    /// Parses a command line. The error prints itself, help included, and knows its exit code.
+    pub fn parse_for<P: Problem + ?Sized>(
+        bench: &Bench<P>,
+        arguments: &[String],
+    ) -> Result<Self, clap::Error> {
+        let matches = Self::command_for(bench).try_get_matches_from(arguments)?;
+        Self::from_arg_matches(&matches)
+    }
+
+    /// The device: as asked, or what the program was built for. Never a second choice.
+    pub fn device<P: Problem + ?Sized>(&self, bench: &Bench<P>) -> DeviceKind {
+        let built_for = if bench.arch == "none" {
+            DeviceKind::Cpu
+        } else {
+            DeviceKind::Cuda
+        };
+        self.what.device.unwrap_or(built_for)
+    }
+
+    pub fn choices<P: Problem + ?Sized>(&self, bench: &Bench<P>) -> Result<Choices, UsageError> {
+        let what = &self.what;
+        let mut suites = what.suites.clone();
+        suites.extend(what.quack_suite.then(|| "quack".to_owned()));
+        suites.extend(what.dsv3.then(|| "dsv3".to_owned()));
+        if suites.is_empty() && what.configs.is_empty() {
+            suites.push("smoke".to_owned());
+        }
+        let known = || bench.suites.iter().map(|suite| suite.name);
+        if let Some(unknown) = suites
+            .iter()
+            .find(|name| !known().any(|suite| suite == **name))
+        {
+            let known: Vec<&str> = known().collect();
+            return Err(UsageError(format!(
+                "{} has no suite '{unknown}'; use one of {}",
+                bench.name,
+                known.join(", ")
+            )));
+        }
+        Ok(Choices {
+            device: self.device(bench),
+            suites,
+            configs: what.configs.iter().map(|config| config.0.clone()).collect(),
+            dtypes: what.dtypes.clone(),
+            weight_dtype: what.weight_dtype,
+            passes: what.passes,
+        })
+    }
+
+    pub fn timer(&self, device: DeviceKind) -> Result<TimerChoice, UsageError> {
+        match (device, self.how.timer) {
+            (DeviceKind::Cpu, None | Some(TimerChoice::Wall)) => Ok(TimerChoice::Wall),
+            (DeviceKind::Cuda, None) => Ok(TimerChoice::Events),
+            (DeviceKind::Cuda, Some(timer)) if timer != TimerChoice::Wall => Ok(timer),
+            (device, Some(timer)) => {
+                let name = timer
+                    .to_possible_value()
+                    .map(|value| value.get_name().to_owned());
+                Err(UsageError(format!(
+                    "device {device} has no timer '{}'; use {}",
+                    name.unwrap_or_default(),
+                    if device == DeviceKind::Cpu {
+                        "wall"
+                    } else {
+                        "events, graph or cupti"
+                    }
+                )))
+            }
+        }
+    }
+
+    pub fn plan(&self, device: DeviceKind) -> Result<Plan, UsageError> {
+        let timer = self.timer(device)?;
+        let mut plan = Plan::new(self.how.seed);
+        plan.cache = match self.how.cache {
+            CacheChoice::Cold => CacheState::Cold,
+            CacheChoice::Hot => CacheState::Hot,
+        };
+        plan.launch = match timer {
+            TimerChoice::Graph => Launch::Graph,
+            _ => Launch::Direct,
+        };
+        plan.timer = match timer {
+            TimerChoice::Cupti => Timer::Kernel,
+            _ => Timer::Op,
+        };
+        plan.warmup = Duration::from_millis(self.how.warmup_ms);
+        plan.repeat = self.how.rep_ms.map(Duration::from_millis);
+        // A shared CPU is never quiet enough to end early: without a GPU, quick and wide is the default.
+        plan.rule.budget = match (self.how.budget_ms, device) {
+            (Some(budget_ms), _) => Duration::from_millis(budget_ms),
+            (None, DeviceKind::Cpu) => plan.rule.duration_min,
+            (None, DeviceKind::Cuda) => plan.rule.budget,
+        };
+        plan.rule.rounds_fixed = self.how.iters.map(|rounds| rounds as usize);
+        Ok(plan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
+        Options::try_parse_from([&["bench"], arguments].concat())
+    }
+
+    #[test]
+    fn the_command_is_well_formed() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn defaults_are_the_protocol() {
+        let options = parse(&[]).unwrap();
+        let plan = options.plan(DeviceKind::Cuda).unwrap();
+        assert_eq!(plan, Plan::new(42));
+        assert_eq!(options.what.dtypes, [DType::Bf16]);
+    }
+
+    #[test]
+    fn configs_are_shapes() {
+        let options = parse(&["--configs", "4x8,16x32x64"]).unwrap();
+        assert_eq!(
+            options.what.configs,
+            [Config(vec![4, 8]), Config(vec![16, 32, 64])]
+        );
+        for bad in ["4x", "x", "0x4", "4*8", "-1x2"] {
+            assert_eq!(
+                parse(&[&format!("--configs={bad}")])
+                    .unwrap_err()
+                    .exit_code(),
+                2,
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn contradictions_are_usage_errors() {
+        for arguments in [
+            &["--iters", "3", "--rep-ms", "5"][..],
+            &["--configs", "1x1", "--dsv3"],
+            &["--iters", "0"],
+            &["--dtype", "float"],
+            &["--mode", "both"],
+            &["--list", "--profile"],
+            &["--unknown"],
+        ] {
+            assert_eq!(
+                parse(arguments).unwrap_err().exit_code(),
+                2,
+                "{arguments:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn timers_belong_to_devices() {
+        let graph = parse(&["--timer", "graph"]).unwrap();
+        assert_eq!(graph.plan(DeviceKind::Cuda).unwrap().launch, Launch::Graph);
+        let error = graph.plan(DeviceKind::Cpu).unwrap_err();
+        assert!(
+            error.0.contains("'graph'") && error.0.contains("wall"),
+            "{error}"
+        );
+        let wall = parse(&["--timer", "wall"]).unwrap();
+        assert!(wall.plan(DeviceKind::Cuda).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn configs_print_as_they_parse(sizes in prop::collection::vec(1usize..100_000, 1..5)) {
+            let config = Config(sizes);
+            prop_assert_eq!(parse_config(&config.to_string()), Ok(config));
+        }
+    }
+}

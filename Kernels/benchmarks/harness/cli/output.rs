@@ -1,0 +1,92 @@
+//! Where results are written, and when.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use report::{ReportError, ResultFile};
+
+use crate::options::OutputOptions;
+use crate::UsageError;
+
+/// A run that is killed outright loses at most this much.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(10);
+
+/// A form of the result, and the function that writes it.
+type Format = fn(&ResultFile) -> Result<String, ReportError>;
+
+pub struct Outputs {
+    files: Vec<(PathBuf, Format)>,
+    written: Option<Instant>,
+}
+
+impl Outputs {
+    /// Checks the paths before anything is measured.
+    pub fn new(options: &OutputOptions, program: &str) -> Result<Self, UsageError> {
+        let formats: [(&Option<PathBuf>, &str, Format); 3] = [
+            (&options.json, "json", report::to_json),
+            (&options.csv, "csv", |file| Ok(report::to_csv(file))),
+            (&options.md, "md", |file| Ok(report::to_markdown(file))),
+        ];
+        let mut files = Vec::new();
+        for (path, extension, format) in formats {
+            files.extend(path.clone().map(|path| (path, format)));
+            if let Some(folder) = &options.out_dir {
+                std::fs::create_dir_all(folder).map_err(|error| {
+                    UsageError(format!("--out-dir {}: {error}", folder.display()))
+                })?;
+                files.push((folder.join(format!("{program}.{extension}")), format));
+            }
+        }
+        files
+            .iter()
+            .try_for_each(|(path, _)| check_writable(path))?;
+        Ok(Self {
+            files,
+            written: None,
+        })
+    }
+
+    /// Writes what there is so far, now and then. Failure is no reason to stop measuring: the last
+    /// write decides.
+    pub fn checkpoint(&mut self, file: &ResultFile) -> Result<(), ReportError> {
+        if self
+            .written
+            .is_some_and(|written| written.elapsed() < CHECKPOINT_EVERY)
+        {
+            return Ok(());
+        }
+        self.written = Some(Instant::now());
+        self.write(file)
+    }
+
+    /// Writes every file. One that fails does not keep the others from being written.
+    pub fn write(&self, file: &ResultFile) -> Result<(), ReportError> {
+        let mut first_error = Ok(());
+        for (path, format) in &self.files {
+            let written = format(file).and_then(|text| report::write_atomic(path, text.as_bytes()));
+            first_error = first_error.and(written);
+        }
+        first_error
+    }
+}
+
+fn check_writable(path: &Path) -> Result<(), UsageError> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    if !folder.is_dir() {
+        return Err(UsageError(format!(
+            "cannot write {}: the folder {} does not exist",
+            path.display(),
+            folder.display()
+        )));
+    }
+    if path.is_dir() {
+        return Err(UsageError(format!(
+            "cannot write {}: it is a folder",
+            path.display()
+        )));
+    }
+    Ok(())
+}

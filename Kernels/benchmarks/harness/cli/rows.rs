@@ -1,0 +1,267 @@
+//! Outcomes become rows: statistics, metrics, speed-ups.
+
+use std::collections::BTreeMap;
+
+use contender::{Contender, Cost, Identity, Kind, Problem};
+use report::{
+    Budget, Clocks, ContenderKind, CrossCheck, DroppedSample, Errors, Metrics, Row, Speedup,
+    Status, Time,
+};
+use stats::{paired_ratio, RatioOptions, Summary};
+use timing::{Roofs, Timing};
+
+use crate::outcome::{Measured, Outcome};
+
+/// What rows of a run have in common.
+pub struct RowContext<'a> {
+    pub arch: &'a str,
+    pub roofs: &'a Roofs,
+    /// Asked for by name; otherwise the first baseline with a time.
+    pub baseline: Option<&'a str>,
+    pub ratio: RatioOptions,
+}
+
+/// The rows of one problem, in the order of the contenders.
+pub fn rows<P: Problem + ?Sized>(
+    problem: &P,
+    contenders: &[Box<dyn Contender<P>>],
+    outcomes: &BTreeMap<String, Outcome>,
+    context: &RowContext,
+    repro: impl Fn(&[&str]) -> String,
+) -> Vec<Row> {
+    let outcome_of = |identity: &Identity| &outcomes[&identity.name];
+    let mut rows: Vec<Row> = contenders
+        .iter()
+        .map(|contender| {
+            let identity = contender.identity();
+            let outcome = outcome_of(identity);
+            row(problem, identity, outcome, context)
+        })
+        .collect();
+    let baseline = rows.iter().position(|row| match context.baseline {
+        Some(name) => row.status == Status::Ok && row.contender.name == name,
+        None => row.status == Status::Ok && row.contender.kind == ContenderKind::Baseline,
+    });
+    let baseline = baseline.map(|index| {
+        (
+            rows[index].contender.name.clone(),
+            rows[index].samples_us.clone(),
+        )
+    });
+    for row in &mut rows {
+        let name = row.contender.name.clone();
+        let mut partners = vec![name.as_str()];
+        if let Some((baseline, samples)) = baseline.as_ref().filter(|(other, _)| *other != name) {
+            partners.push(baseline);
+            compare(row, baseline, samples, &context.ratio);
+        }
+        row.repro = repro(&partners);
+    }
+    rows
+}
+
+fn row<P: Problem + ?Sized>(
+    problem: &P,
+    identity: &Identity,
+    outcome: &Outcome,
+    context: &RowContext,
+) -> Row {
+    let workload = problem.workload();
+    let (status, reason) = status(outcome);
+    let mut row = Row {
+        op: problem.op().to_owned(),
+        workload: report::Workload {
+            name: workload.name.clone(),
+            suite: workload.suite.clone(),
+            provenance: workload.provenance.clone(),
+            axes: workload.axes.clone(),
+        },
+        contender: report::Contender {
+            name: identity.name.clone(),
+            kind: match identity.kind {
+                Kind::Own => ContenderKind::Own,
+                Kind::Baseline => ContenderKind::Baseline,
+                Kind::Reference => ContenderKind::Reference,
+            },
+            version: identity.version.clone(),
+            artifact_sha256: identity.artifact_sha256.clone(),
+            timed_region: identity.timed_region.clone(),
+        },
+        arch: context.arch.to_owned(),
+        dtype: problem.dtype().to_string(),
+        status,
+        verified: false,
+        checked_rounds: None,
+        reason,
+        errors: Vec::new(),
+        time: None,
+        samples_us: Vec::new(),
+        dropped: Vec::new(),
+        clocks: None,
+        cross_check: None,
+        metrics: Metrics::default(),
+        speedup: None,
+        warnings: Vec::new(),
+        repro: String::new(),
+    };
+    match outcome {
+        Outcome::Measured(measured) => {
+            describe(&mut row, measured, &problem.cost(), context.roofs);
+        }
+        Outcome::Wrong { errors, .. } => row.errors = errors.iter().map(report_errors).collect(),
+        _ => {}
+    }
+    row
+}
+
+fn status(outcome: &Outcome) -> (Status, Option<String>) {
+    match outcome {
+        Outcome::Unsupported(reason) => (Status::Unsupported, Some(reason.clone())),
+        Outcome::Wrong { reason, .. } => (Status::Wrong, Some(reason.clone())),
+        Outcome::Error(reason) => (Status::Error, Some(reason.clone())),
+        Outcome::Timeout(reason) => (Status::Timeout, Some(reason.clone())),
+        Outcome::Spoilt(reason) => (Status::Invalid, Some(reason.clone())),
+        Outcome::Measured(measured) => match &measured.validity.reason {
+            Some(reason) => (Status::Invalid, Some(reason.clone())),
+            None => (Status::Ok, None),
+        },
+    }
+}
+
+/// Adds what was measured. An invalid row keeps its samples as evidence, but has no time.
+fn describe(row: &mut Row, measured: &Measured, cost: &Cost, roofs: &Roofs) {
+    let Measured {
+        errors,
+        verified,
+        timing,
+        validity,
+        state,
+    } = measured;
+    row.errors = errors.iter().map(report_errors).collect();
+    row.samples_us = samples(timing);
+    row.dropped = dropped(timing);
+    row.cross_check = validity.timer_check.map(|check| CrossCheck {
+        event_us: check.event_us,
+        activity_us: check.activity_us,
+    });
+    row.clocks = Some(clocks(timing, state));
+    if row.status != Status::Ok {
+        return;
+    }
+    match Summary::of(&timing.kept_us()) {
+        Ok(summary) => {
+            row.verified = *verified;
+            row.checked_rounds = verified.then_some(timing.checked_rounds);
+            row.metrics = metrics(summary.median, cost, roofs);
+            row.time = Some(Time::new(&summary, timing.stop));
+        }
+        Err(error) => {
+            row.status = Status::Invalid;
+            row.reason = Some(error.to_string());
+        }
+    }
+}
+
+fn samples(timing: &Timing) -> Vec<Option<f64>> {
+    timing
+        .samples
+        .iter()
+        .map(|sample| (!sample.dropped).then_some(sample.elapsed_us))
+        .collect()
+}
+
+fn dropped(timing: &Timing) -> Vec<DroppedSample> {
+    let slow = timing
+        .samples
+        .iter()
+        .enumerate()
+        .filter(|(_, sample)| sample.dropped);
+    slow.map(|(round, sample)| DroppedSample {
+        round,
+        time_us: sample.elapsed_us,
+        clock_mhz: sample.clock_mhz,
+        reason: "clock".into(),
+    })
+    .collect()
+}
+
+fn clocks(timing: &Timing, state: &device::DeviceState) -> Clocks {
+    let seen: Vec<f64> = timing
+        .samples
+        .iter()
+        .filter(|s| !s.dropped)
+        .filter_map(|s| s.clock_mhz)
+        .collect();
+    let summary = Summary::of(&seen).ok();
+    Clocks {
+        reference_mhz: timing.reference_clock_mhz,
+        median_mhz: summary.as_ref().map(|summary| summary.median),
+        min_mhz: summary.as_ref().map(|summary| summary.min),
+        max_mhz: summary.as_ref().map(|summary| summary.max),
+        power_w: state.power_w,
+        temperature_c: state.temperature_c,
+        throttle_reasons: state.throttle_reasons.clone(),
+    }
+}
+
+fn report_errors(errors: &gate::Errors) -> Errors {
+    Errors {
+        tensor: errors.tensor.clone(),
+        sampled: errors.sampled as u64,
+        max_abs: finite(errors.max_abs),
+        p99_abs: finite(errors.p99_abs),
+        rel_l2: finite(errors.rel_l2),
+        budget: Budget {
+            max_abs: errors.budget.max_abs,
+            rel_l2: errors.budget.rel_l2,
+        },
+    }
+}
+
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+/// Rates at the median time, and the share of the nearer of the two roofs.
+fn metrics(median_us: f64, cost: &Cost, roofs: &Roofs) -> Metrics {
+    let tflops = cost.flops / (median_us * 1e6);
+    let tbps = (cost.read_bytes + cost.written_bytes) / (median_us * 1e6);
+    let memory = roofs
+        .bandwidth
+        .as_ref()
+        .map(|roof| (tbps / roof.tbps, roof.name.clone()));
+    let compute = roofs
+        .peak_tflops(cost.math)
+        .map(|roof| (tflops / roof, Roofs::math_name(cost.math)));
+    let nearer = memory
+        .into_iter()
+        .chain(compute)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    Metrics {
+        tflops: Some(tflops),
+        tbps: Some(tbps),
+        roof_share: nearer.as_ref().map(|(share, _)| *share),
+        roof: nearer.map(|(_, name)| name),
+        queries_per_second: None,
+        energy_j: None,
+    }
+}
+
+fn compare(row: &mut Row, baseline: &str, baseline_us: &[Option<f64>], options: &RatioOptions) {
+    if row.status != Status::Ok {
+        return;
+    }
+    let pairs = baseline_us.iter().zip(&row.samples_us);
+    let (theirs, ours): (Vec<f64>, Vec<f64>) =
+        pairs.filter_map(|(theirs, ours)| theirs.zip(*ours)).unzip();
+    match paired_ratio(&theirs, &ours, options) {
+        Ok(ratio) => row.speedup = Some(Speedup::new(baseline, &ratio)),
+        Err(error) => row
+            .warnings
+            .push(format!("no speed-up over {baseline}: {error}")),
+    }
+}
+
+#[cfg(test)]
+#[path = "rows_test.rs"]
+mod tests;

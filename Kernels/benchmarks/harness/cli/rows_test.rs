@@ -1,0 +1,171 @@
+//! From outcomes to rows.
+
+use super::*;
+use contender::DeviceKind;
+use faults::{Fault, FaultyContender, Scaled};
+use stats::{StopReason, Verdict};
+use timing::{Bandwidth, TimedSample, Validity};
+
+fn contenders() -> Vec<Box<dyn Contender<Scaled>>> {
+    let named = |name, kind| -> Box<dyn Contender<Scaled>> {
+        Box::new(FaultyContender::new(name, kind, Fault::None))
+    };
+    vec![
+        named("ours", Kind::Own),
+        named("first", Kind::Baseline),
+        named("second", Kind::Baseline),
+    ]
+}
+
+/// Twenty rounds around a time; the third sample of every lane ran at a low clock.
+fn measured(time_us: f64, reason: Option<&str>) -> Outcome {
+    let sample = |round: usize| TimedSample {
+        elapsed_us: time_us * (1.0 + 0.001 * (round % 3) as f64),
+        clock_mhz: Some(1800.0),
+        dropped: round == 2,
+        unqueued: false,
+    };
+    Outcome::Measured(Box::new(Measured {
+        errors: Vec::new(),
+        verified: true,
+        timing: Timing {
+            samples: (0..20).map(sample).collect(),
+            reference_clock_mhz: Some(1900.0),
+            checked_rounds: 1,
+            stop: StopReason::Precise,
+        },
+        validity: Validity {
+            reason: reason.map(str::to_owned),
+            timer_check: None,
+        },
+        state: device::DeviceState::default(),
+    }))
+}
+
+fn rows_of(outcomes: [Outcome; 3], baseline: Option<&str>) -> Vec<Row> {
+    let names = ["ours", "first", "second"].map(str::to_owned);
+    let outcomes = names.into_iter().zip(outcomes).collect();
+    let bandwidth = Bandwidth {
+        name: "hbm_read".into(),
+        tbps: 4.0,
+    };
+    let roofs = Roofs {
+        bandwidth: Some(bandwidth),
+        ..Roofs::default()
+    };
+    let context = RowContext {
+        arch: "sm_90a",
+        roofs: &roofs,
+        baseline,
+        ratio: RatioOptions::default(),
+    };
+    let rows = rows(
+        &Scaled::new(1000, 1000),
+        &contenders(),
+        &outcomes,
+        &context,
+        |names| names.join("+"),
+    );
+    let file = |rows| report::ResultFile {
+        meta: report_meta(),
+        rows,
+    };
+    report::check(&file(rows.clone())).expect("rows are consistent");
+    rows
+}
+
+/// The least meta that a result file may have.
+fn report_meta() -> report::Meta {
+    let text = serde_json::json!({
+        "schema": 1, "program": "test", "argv": [], "build": {"arch": "none"}, "host": "", "os": "",
+        "device": {"kind": DeviceKind::Cpu, "name": "", "arch": ""}, "started_at": "",
+        "complete": false, "seed": 0, "protocol": {
+            "cache": "cold", "launch": "direct", "timer": "op", "verify": true, "warmup_ms": 0.0,
+            "rounds_min": 1, "rounds_max": 1, "duration_min_ms": 0.0, "budget_ms": 0.0,
+            "half_width": 0.0, "half_width_near": 0.0, "margin": 0.0, "bootstrap_resamples": 1,
+            "clock_fraction": 0.0, "timer_overhead_us": 0.0, "cross_check": false
+        }
+    });
+    serde_json::from_value(text).expect("the meta is valid")
+}
+
+#[test]
+fn the_first_baseline_with_a_time_is_the_one_to_compare_with() {
+    let rows = rows_of(
+        [
+            measured(10.0, None),
+            measured(20.0, None),
+            measured(5.0, None),
+        ],
+        None,
+    );
+    let speedup = rows[0].speedup.as_ref().unwrap();
+    assert_eq!(
+        (speedup.baseline.as_str(), speedup.verdict),
+        ("first", Verdict::Faster)
+    );
+    assert!((speedup.ratio - 2.0).abs() < 1e-9);
+    assert_eq!(speedup.pairs, 19);
+    assert!(rows[1].speedup.is_none());
+    assert_eq!(rows[2].speedup.as_ref().unwrap().verdict, Verdict::Faster);
+    assert_eq!(
+        (rows[0].repro.as_str(), rows[1].repro.as_str()),
+        ("ours+first", "first")
+    );
+
+    let wrong = Outcome::Timeout("hung".into());
+    let rows = rows_of([measured(10.0, None), wrong, measured(5.0, None)], None);
+    assert_eq!(rows[0].speedup.as_ref().unwrap().baseline, "second");
+}
+
+#[test]
+fn a_named_baseline_without_a_time_is_not_replaced() {
+    let lost = Outcome::Error("crashed".into());
+    let rows = rows_of(
+        [measured(10.0, None), measured(20.0, None), lost],
+        Some("second"),
+    );
+    assert!(rows.iter().all(|row| row.speedup.is_none()));
+}
+
+#[test]
+fn a_row_has_times_metrics_and_what_was_dropped() {
+    let rows = rows_of(
+        [
+            measured(10.0, None),
+            measured(20.0, None),
+            measured(5.0, None),
+        ],
+        None,
+    );
+    let row = &rows[0];
+    assert!(row.verified && row.checked_rounds == Some(1));
+    assert_eq!(row.time.as_ref().unwrap().count, 19);
+    assert_eq!((row.samples_us.len(), row.samples_us[2]), (20, None));
+    assert_eq!(row.dropped[0].round, 2);
+    // 8.004 MB in 10 us and a little.
+    let tbps = row.metrics.tbps.unwrap();
+    assert!((tbps - 0.8).abs() < 0.001, "{tbps}");
+    assert_eq!(row.metrics.roof.as_deref(), Some("hbm_read"));
+    assert!((row.metrics.roof_share.unwrap() - tbps / 4.0).abs() < 1e-12);
+}
+
+#[test]
+fn failures_have_a_reason_and_no_time() {
+    let wrong = Outcome::Wrong {
+        reason: "off".into(),
+        errors: Vec::new(),
+    };
+    let spoilt = Outcome::Spoilt("canary".into());
+    let rows = rows_of(
+        [wrong, measured(1.0, Some("below the floor")), spoilt],
+        None,
+    );
+    let statuses = rows.iter().map(|row| row.status);
+    assert!(statuses.eq([Status::Wrong, Status::Invalid, Status::Invalid]));
+    for row in &rows {
+        assert!(row.time.is_none() && row.speedup.is_none() && !row.verified);
+        assert!(row.reason.is_some());
+    }
+    assert_eq!(rows[1].samples_us.len(), 20, "samples stay as evidence");
+}

@@ -1,0 +1,96 @@
+//! From the command line to what was asked for: a measurement, a list, a profile, or a worker.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use contender::Problem;
+
+use crate::measure::measure;
+use crate::options::Options;
+use crate::selection::Selection;
+use crate::{listing, profile, worker, Bench, UsageError};
+
+pub const FAILED: u8 = 1;
+pub const USAGE: u8 = 2;
+/// Plus the number of the signal, as shells do.
+pub const SIGNALLED: u8 = 128;
+
+/// Runs a benchmark with this process's arguments. A bench's `main` is this call.
+pub fn run<P: Problem + ?Sized>(bench: Bench<P>) -> ExitCode {
+    run_with_arguments(bench, std::env::args().collect())
+}
+
+/// The same with given arguments; the first is the program's name.
+pub fn run_with_arguments<P: Problem + ?Sized>(
+    bench: Bench<P>,
+    arguments: Vec<String>,
+) -> ExitCode {
+    let options = match Options::parse_for(&bench, &arguments) {
+        Ok(options) => options,
+        Err(error) => {
+            // Help goes to standard output, errors to standard error; a closed pipe is no matter.
+            let _ = error.print();
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    match dispatch(&bench, &options, &arguments) {
+        Ok(code) => code,
+        Err(UsageError(message)) => {
+            eprintln!("{}: {message}", bench.name);
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+fn dispatch<P: Problem + ?Sized>(
+    bench: &Bench<P>,
+    options: &Options,
+    arguments: &[String],
+) -> Result<ExitCode, UsageError> {
+    if let Some(shell) = options.instead.completions {
+        let mut command = Options::command_for(bench);
+        clap_complete::generate(shell, &mut command, bench.name, &mut std::io::stdout());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let selection = Selection::new(bench, options)?;
+    if options.worker {
+        return worker::serve(&selection, options);
+    }
+    if options.instead.list {
+        print(&listing::list(bench, &selection));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if options.instead.dry_run {
+        print(&listing::dry_run(&selection, options));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if options.instead.profile {
+        return Ok(run_profile(bench.name, &selection, options.how.seed));
+    }
+    measure(bench, &selection, options, arguments)
+}
+
+fn run_profile<P: Problem + ?Sized>(
+    program: &str,
+    selection: &Selection<P>,
+    seed: u64,
+) -> ExitCode {
+    match profile::profile(selection, seed) {
+        Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
+        Ok(failures) => {
+            failures
+                .iter()
+                .for_each(|failure| eprintln!("{program}: {failure}"));
+            ExitCode::from(FAILED)
+        }
+        Err(failure) => {
+            eprintln!("{program}: {failure}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Prints to standard output; a reader that has gone away is no error.
+pub fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}

@@ -1,0 +1,90 @@
+//! The problems and contenders that the options leave.
+
+use contender::{Contender, Kind, Problem};
+
+use crate::options::Options;
+use crate::{Bench, Choices, UsageError};
+
+/// Both sides of the comparison, the same in the supervisor and in its workers.
+pub struct Selection<P: Problem + ?Sized> {
+    pub choices: Choices,
+    pub problems: Vec<Box<P>>,
+    /// Contenders to time, in the benchmark's order.
+    pub contenders: Vec<Box<dyn Contender<P>>>,
+    /// Gives the gate its full-tensor reference; in `contenders` too only if asked for by name.
+    pub reference: Option<Box<dyn Contender<P>>>,
+}
+
+impl<P: Problem + ?Sized> Selection<P> {
+    pub fn new(bench: &Bench<P>, options: &Options) -> Result<Self, UsageError> {
+        let choices = options.choices(bench)?;
+        let mut problems = (bench.problems)(&choices)?;
+        let what = &options.what;
+        check_known(
+            "operation",
+            &what.ops,
+            &names(&problems, |problem| problem.op()),
+        )?;
+        let workloads = names(&problems, |problem| &problem.workload().name);
+        check_known("workload", &what.workloads, &workloads)?;
+        problems.retain(|problem| {
+            admits(&what.ops, problem.op()) && admits(&what.workloads, &problem.workload().name)
+        });
+        if problems.is_empty() {
+            return Err(UsageError::new(
+                "no problem has all of --suite, --op and --workload; --list shows what there is",
+            ));
+        }
+        let mut contenders = (bench.contenders)(&choices);
+        let known = names(&contenders, |contender| &contender.identity().name);
+        check_known("contender", &what.contenders, &known)?;
+        check_known("contender", what.baseline.as_slice(), &known)?;
+        contenders.retain(|contender| {
+            let identity = contender.identity();
+            let named = what.contenders.contains(&identity.name)
+                || what.baseline.as_ref() == Some(&identity.name);
+            named || (what.contenders.is_empty() && identity.kind != Kind::Reference)
+        });
+        if contenders.is_empty() {
+            return Err(UsageError(format!(
+                "{} has no contenders for device {}",
+                bench.name, choices.device
+            )));
+        }
+        let reference = (bench.contenders)(&choices)
+            .into_iter()
+            .find(|contender| contender.identity().kind == Kind::Reference);
+        Ok(Self {
+            choices,
+            problems,
+            contenders,
+            reference,
+        })
+    }
+}
+
+/// Distinct names in their first order.
+fn names<'a, T>(items: &'a [T], name: impl Fn(&'a T) -> &'a str) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for item in items {
+        let name = name(item);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn admits(wanted: &[String], name: &str) -> bool {
+    wanted.is_empty() || wanted.iter().any(|wanted| wanted == name)
+}
+
+fn check_known(what: &str, wanted: &[String], known: &[&str]) -> Result<(), UsageError> {
+    match wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(UsageError(format!(
+            "no {what} '{name}'; use one of {}",
+            known.join(", ")
+        ))),
+    }
+}

@@ -1,0 +1,292 @@
+//! The supervisor's side of a worker: start it, listen, and when it dies or falls silent, say who
+//! was at it and start another.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use crate::outcome::Outcome;
+use crate::protocol::{self, Event, Machine, Step, Task};
+
+/// Opening a device takes seconds at most; a driver that hangs must not hang the run.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// The harness's own steps (inputs, oracle) may take long, but not for ever.
+const OWN_STEP_LIMIT: Duration = Duration::from_secs(1800);
+
+const RESTART_WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
+
+#[derive(Debug, thiserror::Error)]
+pub enum SupervisorError {
+    #[error("{0}")]
+    Unusable(String),
+    #[error("the worker {0} before it was ready; what it said is above")]
+    NeverReady(String),
+    #[error("cannot start the worker: {0}")]
+    Start(#[from] io::Error),
+    /// Somebody wants the run to end.
+    #[error("interrupted by signal {0}")]
+    Signal(i32),
+}
+
+/// What the supervisor hears.
+enum Message {
+    Event(Event),
+    /// The worker's end of the socket is closed, or it speaks no sense.
+    Closed,
+    Signal(i32),
+}
+
+pub struct Supervisor {
+    arguments: Vec<String>,
+    timeout: Duration,
+    inbox: Receiver<(usize, Message)>,
+    sender: Sender<(usize, Message)>,
+    worker: Option<Worker>,
+    /// Distinguishes messages of the present worker from late ones of its predecessors.
+    generation: usize,
+}
+
+struct Worker {
+    child: Child,
+    socket: UnixStream,
+}
+
+/// What the worker was last heard to do, and how it ended if it has.
+enum Heard {
+    Event(Event),
+    Silence,
+    End(String),
+}
+
+impl Supervisor {
+    /// `arguments` are this program's own; workers get the same.
+    pub fn new(arguments: &[String], timeout: Duration) -> io::Result<Self> {
+        let (sender, inbox) = mpsc::channel();
+        let mut signals = signal_hook::iterator::Signals::new([
+            signal_hook::consts::SIGINT,
+            signal_hook::consts::SIGTERM,
+            signal_hook::consts::SIGHUP,
+        ])?;
+        let of_signals = sender.clone();
+        thread::spawn(move || {
+            for signal in signals.forever() {
+                // The receiver is gone only when the process is about to end anyway.
+                let _ = of_signals.send((0, Message::Signal(signal)));
+            }
+        });
+        let arguments = arguments.to_vec();
+        Ok(Self {
+            arguments,
+            timeout,
+            inbox,
+            sender,
+            worker: None,
+            generation: 0,
+        })
+    }
+
+    /// Starts a worker and waits until its device is open.
+    pub fn start(&mut self) -> Result<Machine, SupervisorError> {
+        self.stop();
+        self.generation += 1;
+        let (ours, theirs) = UnixStream::pair()?;
+        let child = Command::new(std::env::current_exe()?)
+            .args(self.arguments.iter().skip(1))
+            .arg("--worker")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(io::stderr().as_fd().try_clone_to_owned()?)
+            // Not in the terminal's foreground group: Ctrl-C is the supervisor's to handle.
+            .process_group(0)
+            .spawn()?;
+        self.listen(ours.try_clone()?);
+        self.worker = Some(Worker {
+            child,
+            socket: ours,
+        });
+        match self.hear(START_LIMIT)? {
+            Heard::Event(Event::Ready(machine)) => Ok(*machine),
+            Heard::Event(Event::Unusable(reason)) => Err(SupervisorError::Unusable(reason)),
+            Heard::Event(_) => Err(SupervisorError::NeverReady("spoke out of turn".into())),
+            Heard::Silence => Err(SupervisorError::NeverReady(
+                "was silent for too long".into(),
+            )),
+            Heard::End(how) => Err(SupervisorError::NeverReady(how)),
+        }
+    }
+
+    /// Starts the successor of a worker that has died. A driver that is still cleaning up after a
+    /// fault may refuse at first.
+    fn restart(&mut self) -> Result<(), SupervisorError> {
+        for wait in RESTART_WAITS {
+            match self.start() {
+                Ok(_) => return Ok(()),
+                Err(SupervisorError::Signal(signal)) => {
+                    return Err(SupervisorError::Signal(signal))
+                }
+                Err(_) => thread::sleep(wait),
+            }
+        }
+        self.start().map(|_| ())
+    }
+
+    fn listen(&self, socket: UnixStream) {
+        let (sender, generation) = (self.sender.clone(), self.generation);
+        thread::spawn(move || {
+            for event in protocol::receive(socket).map_while(Result::ok) {
+                if sender.send((generation, Message::Event(event))).is_err() {
+                    return;
+                }
+            }
+            let _ = sender.send((generation, Message::Closed));
+        });
+    }
+
+    /// Measures one problem: an outcome for every contender, whatever some of them do.
+    pub fn measure(
+        &mut self,
+        problem: usize,
+        contenders: &[String],
+        on_step: &mut dyn FnMut(&Step),
+    ) -> Result<BTreeMap<String, Outcome>, SupervisorError> {
+        let mut outcomes = BTreeMap::new();
+        loop {
+            let pending: Vec<String> = contenders
+                .iter()
+                .filter(|name| !outcomes.contains_key(*name))
+                .cloned()
+                .collect();
+            if pending.is_empty() {
+                return Ok(outcomes);
+            }
+            if self.worker.is_none() {
+                self.restart()?;
+            }
+            let known = outcomes.len();
+            let task = Task {
+                problem,
+                contenders: pending.clone(),
+            };
+            let ended = self.attempt(&task, &mut outcomes, on_step)?;
+            if let Some((step, outcome)) = ended {
+                self.stop();
+                match step.contender {
+                    Some(name) if pending.contains(&name) && !outcomes.contains_key(&name) => {
+                        outcomes.insert(name, outcome);
+                    }
+                    // Its outcome was told before it took the worker down: the rest is tried again.
+                    _ if outcomes.len() > known => {}
+                    _ => {
+                        for name in pending {
+                            outcomes.entry(name).or_insert_with(|| outcome.clone());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives a task to the worker. Returns the last step, and what to make of it, if the worker
+    /// ended or fell silent before it was done.
+    fn attempt(
+        &mut self,
+        task: &Task,
+        outcomes: &mut BTreeMap<String, Outcome>,
+        on_step: &mut dyn FnMut(&Step),
+    ) -> Result<Option<(Step, Outcome)>, SupervisorError> {
+        let mut step = Step {
+            contender: None,
+            what: "taking the task".into(),
+        };
+        if let Some(worker) = &mut self.worker {
+            // A worker that is gone is heard to be gone.
+            let _ = protocol::send(&mut worker.socket, task);
+        }
+        loop {
+            let limit = if step.contender.is_some() {
+                self.timeout
+            } else {
+                OWN_STEP_LIMIT
+            };
+            match self.hear(limit)? {
+                Heard::Event(Event::Step(next)) => {
+                    on_step(&next);
+                    step = next;
+                }
+                Heard::Event(Event::Outcome { contender, outcome }) => {
+                    outcomes.insert(contender, outcome);
+                }
+                Heard::Event(Event::Done) => return Ok(None),
+                Heard::Event(event) => {
+                    let reason = format!("the worker said {event:?} while {}", step.what);
+                    return Ok(Some((step, Outcome::Error(reason))));
+                }
+                Heard::Silence => {
+                    let reason =
+                        format!("hung: silent for {} s while {}", limit.as_secs(), step.what);
+                    return Ok(Some((step, Outcome::Timeout(reason))));
+                }
+                Heard::End(how) => {
+                    let reason = format!("the process {how} while {}", step.what);
+                    return Ok(Some((step, Outcome::Error(reason))));
+                }
+            }
+        }
+    }
+
+    /// Waits for the next word of the present worker.
+    fn hear(&mut self, limit: Duration) -> Result<Heard, SupervisorError> {
+        loop {
+            match self.inbox.recv_timeout(limit) {
+                Ok((_, Message::Signal(signal))) => return Err(SupervisorError::Signal(signal)),
+                Ok((generation, _)) if generation != self.generation => {}
+                Ok((_, Message::Event(event))) => return Ok(Heard::Event(event)),
+                Ok((_, Message::Closed)) => return Ok(Heard::End(self.reap())),
+                Err(RecvTimeoutError::Timeout) => return Ok(Heard::Silence),
+                Err(RecvTimeoutError::Disconnected) => unreachable!("a sender is held here"),
+            }
+        }
+    }
+
+    /// How the worker ended, in words.
+    fn reap(&mut self) -> String {
+        let Some(mut worker) = self.worker.take() else {
+            return "was gone".into();
+        };
+        // It may have closed its end without ending: it is not waited for without a kill.
+        thread::sleep(Duration::from_millis(5));
+        match worker.child.try_wait() {
+            Ok(Some(status)) => return format!("ended ({status})"),
+            _ => thread::sleep(Duration::from_millis(200)),
+        }
+        if let Ok(Some(status)) = worker.child.try_wait() {
+            return format!("ended ({status})");
+        }
+        kill(&mut worker.child);
+        "stopped speaking".into()
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut worker) = self.worker.take() {
+            kill(&mut worker.child);
+        }
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Ends a worker that may be stuck in a driver call.
+fn kill(child: &mut Child) {
+    // Both fail only if it has ended already, which is what is wanted.
+    let _ = child.kill();
+    let _ = child.wait();
+}

@@ -1,0 +1,209 @@
+//! Whole runs of a benchmark program on the CPU: faults, exit codes, outputs, signals.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// The program under test, given by the BUILD file.
+fn program() -> PathBuf {
+    let path = std::env::var("FAULT_BENCH").expect("FAULT_BENCH names the program");
+    std::fs::canonicalize(path).expect("the program exists")
+}
+
+fn bench(arguments: &[&str]) -> Output {
+    let output = Command::new(program())
+        .args(["--device", "cpu"])
+        .args(arguments)
+        .output();
+    output.expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const QUICK: [&str; 4] = ["--iters", "10", "--contenders", "honest,baseline"];
+
+#[test]
+fn every_fault_is_caught_named_and_harmless_to_others() {
+    let folder = TempDir::new().unwrap();
+    faults::suite::check(&program(), "cpu", &folder.path().join("faults.json"));
+}
+
+#[test]
+fn an_honest_run_ends_with_0_and_writes_all_forms() {
+    let folder = TempDir::new().unwrap();
+    let start = Instant::now();
+    let output = bench(&[&QUICK[..], &["--out-dir", folder.path().to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(start.elapsed() < Duration::from_secs(20));
+    let table = text(&output.stdout);
+    assert!(
+        table.contains("device: cpu") && table.contains("honest"),
+        "{table}"
+    );
+    let file = report::read_json(&folder.path().join("fault_bench.json")).unwrap();
+    assert!(file.meta.complete);
+    assert_eq!(file.rows.len(), 2);
+    let honest = &file.rows[0];
+    assert!(honest.verified && honest.checked_rounds.unwrap() >= 1);
+    assert_eq!(honest.samples_us.len(), 10);
+    assert_eq!(honest.speedup.as_ref().unwrap().baseline, "baseline");
+    assert!(honest.errors[0].max_abs.unwrap() <= honest.errors[0].budget.max_abs);
+    assert!(folder.path().join("fault_bench.csv").exists());
+    assert!(folder.path().join("fault_bench.md").exists());
+}
+
+#[test]
+fn the_repro_command_measures_the_same_row() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("a.json");
+    let json = ["--configs", "32x48,16x8", "--json", path.to_str().unwrap()];
+    assert_eq!(bench(&[&QUICK[..], &json].concat()).status.code(), Some(0));
+    let row = report::read_json(&path).unwrap().rows.remove(2);
+    let mut words = row.repro.split(' ');
+    assert_eq!(words.next(), Some("fault_bench"));
+    let arguments: Vec<&str> = words.chain(["--json", path.to_str().unwrap()]).collect();
+    let again = Command::new(program()).args(arguments).output().unwrap();
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    let file = report::read_json(&path).unwrap();
+    assert_eq!(file.rows[0].workload, row.workload);
+    assert_eq!(file.rows[0].contender, row.contender);
+    assert_eq!(file.rows[0].errors, row.errors);
+}
+
+#[test]
+fn skipped_verification_is_marked() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("a.json");
+    let skip = ["--skip-verify", "--json", path.to_str().unwrap()];
+    let output = bench(&[&QUICK[..], &skip].concat());
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("unverified"));
+    let file = report::read_json(&path).unwrap();
+    assert!(file
+        .rows
+        .iter()
+        .all(|row| !row.verified && row.errors.is_empty()));
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_says_what_to_use() {
+    for (arguments, remedy) in [
+        (&["--contenders", "nobody"][..], "use one of honest"),
+        (&["--suite", "unknown"], "use one of smoke"),
+        (&["--op", "gemm"], "use one of scaled"),
+        (&["--baseline", "nobody"], "use one of honest"),
+        (&["--timer", "cupti"], "use wall"),
+        (&["--json", "no/such/folder/a.json"], "does not exist"),
+        (&["--configs", "1x2x3"], "write MxN"),
+        (&["--itres", "3"], "--iters"),
+    ] {
+        let output = bench(arguments);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(remedy), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn cuda_is_there_or_an_error_with_the_remedy() {
+    let output = Command::new(program())
+        .args(["--device", "cuda"])
+        .args(QUICK)
+        .output()
+        .unwrap();
+    let stderr = text(&output.stderr);
+    match output.status.code() {
+        Some(0) => assert!(text(&output.stdout).contains("device: cuda")),
+        code => assert!(
+            code == Some(1) && stderr.contains("--device cpu"),
+            "{stderr}"
+        ),
+    }
+}
+
+#[test]
+fn listing_dry_run_completions_and_profile_do_not_measure() {
+    let list = text(&bench(&["--list"]).stdout);
+    for word in ["smoke", "honest", "wrong_result", "smoke/64x96"] {
+        assert!(list.contains(word), "{list}");
+    }
+    assert!(text(&bench(&["--dry-run"]).stdout).contains("MB read"));
+    assert!(text(&bench(&["--completions", "bash"]).stdout).contains("fault_bench"));
+    let profile = bench(&["--profile", "--contenders", "honest"]);
+    assert_eq!(profile.status.code(), Some(0));
+    assert!(text(&profile.stderr).contains("scaled 64x96 honest: profiled"));
+}
+
+/// Starts a run whose second workload takes long, and signals it after the first.
+fn interrupted(signal: &str, result: &Path) -> Output {
+    let child = Command::new(program())
+        .args([
+            "--device",
+            "cpu",
+            "--configs",
+            "8x8,16x16",
+            "--contenders",
+            "honest,infinite_loop",
+        ])
+        .args([
+            "--timeout-s",
+            "2",
+            "--iters",
+            "10",
+            "--json",
+            result.to_str().unwrap(),
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !result.exists() {
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "no checkpoint was written"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let kill = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(kill.success());
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn signals_leave_a_valid_partial_result() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("partial.json");
+        let output = interrupted(signal, &path);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+        let file = report::read_json(&path).unwrap();
+        assert!(!file.meta.complete);
+        assert_eq!(file.rows.len(), 2);
+        assert_eq!(file.rows[0].status, report::Status::Ok);
+        assert_eq!(file.rows[1].status, report::Status::Timeout);
+    }
+}
+
+/// A device that is always full stands in for a full disk.
+#[test]
+fn a_full_disk_is_a_clear_error() {
+    let output = bench(&[&QUICK[..], &["--json", "/dev/full"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = text(&output.stderr);
+    assert!(
+        stderr.contains("/dev/full") && stderr.contains("space"),
+        "{stderr}"
+    );
+    assert!(
+        text(&output.stdout).contains("honest"),
+        "the table is still printed"
+    );
+}

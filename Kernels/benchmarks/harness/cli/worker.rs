@@ -1,0 +1,114 @@
+//! The worker: opens the device and measures what it is told to, until its standard input ends.
+
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::sync::mpsc;
+
+use contender::Problem;
+use device::Device;
+
+use crate::options::Options;
+use crate::outcome::Outcome;
+use crate::protocol::{self, Event, Machine, Step, Task};
+use crate::selection::Selection;
+use crate::workload::Workshop;
+use crate::{roofs, UsageError};
+
+/// Serves one supervisor.
+pub fn serve<P: Problem + ?Sized>(
+    selection: &Selection<P>,
+    options: &Options,
+) -> Result<ExitCode, UsageError> {
+    let plan = options.plan(selection.choices.device)?;
+    let Ok((mut voice, tasks)) = connect() else {
+        return Err(UsageError::new("--worker is for the supervisor only"));
+    };
+    let (device, machine) = match open(selection) {
+        Ok(opened) => opened,
+        Err(error) => {
+            voice.say(&Event::Unusable(error.to_string()));
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let roofs = roofs::load(options.how.roofs.as_deref(), &machine)?;
+    let workshop = Workshop {
+        device: &*device,
+        plan,
+        verify: !options.how.skip_verify,
+        baseline: options.what.baseline.as_deref(),
+        roofs: roofs::summary(&roofs),
+        selection,
+    };
+    voice.say(&Event::Ready(Box::new(machine)));
+    for task in tasks {
+        if workshop.measure(&task, &mut voice).is_err() {
+            // The device is lost. Everything known has been said; the supervisor starts anew.
+            return Ok(ExitCode::FAILURE);
+        }
+        voice.say(&Event::Done);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open<P: Problem + ?Sized>(
+    selection: &Selection<P>,
+) -> Result<(Box<dyn Device>, Machine), device::DeviceError> {
+    let device = device::open(selection.choices.device)?;
+    let machine = Machine {
+        info: device.info().clone(),
+        state: device.state(),
+        timer_overhead_us: device.timer_overhead_us()?,
+        cross_check_obstacle: device.cross_check_obstacle(),
+    };
+    Ok((device, machine))
+}
+
+/// Tasks come through a thread of their own, which ends the process with its supervisor even while
+/// a contender hangs.
+fn connect() -> std::io::Result<(Voice, mpsc::Receiver<Task>)> {
+    let socket = protocol::worker_socket()?;
+    // Fails where standard input is not a socket, i.e. without a supervisor.
+    socket.peer_addr()?;
+    let voice = Voice {
+        socket: socket.try_clone()?,
+    };
+    let (sender, tasks) = mpsc::channel();
+    std::thread::spawn(move || {
+        for task in protocol::receive(socket).map_while(Result::ok) {
+            if sender.send(task).is_err() {
+                break;
+            }
+        }
+        std::process::exit(0);
+    });
+    Ok((voice, tasks))
+}
+
+/// The worker's way to be heard.
+pub struct Voice {
+    socket: UnixStream,
+}
+
+impl Voice {
+    pub fn say(&mut self, event: &Event) {
+        if protocol::send(&mut self.socket, event).is_err() {
+            // Nobody listens any more.
+            std::process::exit(1);
+        }
+    }
+
+    pub fn step(&mut self, contender: Option<&str>, what: &str) {
+        let contender = contender.map(str::to_owned);
+        self.say(&Event::Step(Step {
+            contender,
+            what: what.to_owned(),
+        }));
+    }
+
+    pub fn outcome(&mut self, contender: &str, outcome: Outcome) {
+        self.say(&Event::Outcome {
+            contender: contender.to_owned(),
+            outcome,
+        });
+    }
+}

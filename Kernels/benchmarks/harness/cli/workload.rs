@@ -1,0 +1,286 @@
+//! One workload, from buffers to outcomes.
+
+use contender::{Contender, ContenderError, Identity, Kind, Problem, Support};
+use device::{Device, DeviceError};
+use gate::{Errors, Failure, Gate, GateOptions};
+use timing::{
+    floor_us, race, validate, CacheState, Course, Lane, LaneFailure, Limits, Plan, Roofs, Rotation,
+    Step, Timing,
+};
+
+use crate::outcome::{Measured, Outcome};
+use crate::protocol::Task;
+use crate::selection::Selection;
+use crate::worker::Voice;
+
+/// What all workloads of a worker share.
+pub struct Workshop<'a, P: Problem + ?Sized> {
+    pub device: &'a dyn Device,
+    pub plan: Plan,
+    pub verify: bool,
+    pub baseline: Option<&'a str>,
+    pub roofs: Roofs,
+    pub selection: &'a Selection<P>,
+}
+
+/// The device no longer answers; the process has to be replaced.
+pub struct DeviceLost;
+
+/// A contender that has passed the gate; its lane has the same index.
+struct Entrant<'a> {
+    identity: &'a Identity,
+    errors: Vec<Errors>,
+}
+
+impl<P: Problem + ?Sized> Workshop<'_, P> {
+    /// Measures a task and tells the outcome of each of its contenders.
+    pub fn measure(&self, task: &Task, voice: &mut Voice) -> Result<(), DeviceLost> {
+        let problem = &*self.selection.problems[task.problem];
+        let contenders = self.supporting(problem, task, voice);
+        if contenders.is_empty() {
+            return Ok(());
+        }
+        voice.step(None, "preparing inputs");
+        let mut course = match self.course(problem) {
+            Ok(course) => course,
+            Err(error) => return self.fail_all(&contenders, &error.into(), voice),
+        };
+        voice.step(None, "computing the oracle's answers");
+        let gate = match self.gate(problem, &mut course, voice) {
+            Ok(gate) => gate,
+            Err(failure) => return self.fail_all(&contenders, &failure, voice),
+        };
+        let (mut lanes, mut entrants) = (Vec::new(), Vec::new());
+        for contender in contenders {
+            let identity = contender.identity();
+            match self.admit(problem, contender, &mut course, gate.as_ref(), voice) {
+                Ok((lane, errors)) => {
+                    lanes.push(lane);
+                    entrants.push(Entrant { identity, errors });
+                }
+                Err(failure) => self.fail(&identity.name, &failure, voice)?,
+            }
+        }
+        self.race_all(problem, &course, lanes, entrants, gate.as_ref(), voice)
+    }
+
+    /// The buffers: as many sets as the cache asks for, or one where memory is short.
+    fn course<'p>(&'p self, problem: &'p P) -> Result<Course<'p>, DeviceError> {
+        let (specs, cache) = (problem.tensors(), self.plan.cache);
+        let rotation = Rotation::new(specs, cache, self.device.info());
+        match Course::new(self.device, specs, rotation, self.plan.seed) {
+            Err(DeviceError::OutOfMemory { .. }) if rotation.sets > 1 => {
+                let single = Rotation {
+                    sets: 1,
+                    flush: cache == CacheState::Cold,
+                };
+                Course::new(self.device, specs, single, self.plan.seed)
+            }
+            course => course,
+        }
+    }
+
+    /// The task's contenders that can do the problem here.
+    fn supporting(&self, problem: &P, task: &Task, voice: &mut Voice) -> Vec<&dyn Contender<P>> {
+        let mut supporting = Vec::new();
+        for contender in &self.selection.contenders {
+            let name = &contender.identity().name;
+            if !task.contenders.contains(name) {
+                continue;
+            }
+            voice.step(Some(name), "asking what it supports");
+            match contender.supports(problem, self.device.info()) {
+                Support::Yes => supporting.push(&**contender),
+                Support::No(reason) => voice.outcome(name, Outcome::Unsupported(reason)),
+            }
+        }
+        supporting
+    }
+
+    /// The gate, with the output of the reference contender where there is one that passes.
+    fn gate(
+        &self,
+        problem: &P,
+        course: &mut Course,
+        voice: &mut Voice,
+    ) -> Result<Option<Gate>, Failure> {
+        if !self.verify {
+            return Ok(None);
+        }
+        let mut gate = Gate::new(problem, GateOptions::new(self.plan.seed))?;
+        if let Some(reference) = &self.selection.reference {
+            if reference.supports(problem, self.device.info()) == Support::Yes {
+                // Not one of the contenders to measure: if it fails, nobody can be verified.
+                let name = &reference.identity().name;
+                voice.step(Some(name), "serving as the reference");
+                let set = course.first();
+                let mut bound = reference.bind(problem, set.buffers(), self.device.info())?;
+                gate.examine(set, &mut *bound)
+                    .map_err(|failure| match failure {
+                        Failure::Device(error) => Failure::Device(error),
+                        wrong => ContenderError::new(format!("the reference {wrong}")).into(),
+                    })?;
+                match gate.adopt_reference(set) {
+                    // A problem that fills the memory is checked by the sample alone.
+                    Err(Failure::Device(DeviceError::OutOfMemory { .. })) => {}
+                    adopted => adopted?,
+                }
+            }
+        }
+        Ok(Some(gate))
+    }
+
+    /// Binds and examines one contender.
+    fn admit(
+        &self,
+        problem: &P,
+        contender: &dyn Contender<P>,
+        course: &mut Course,
+        gate: Option<&Gate>,
+        voice: &mut Voice,
+    ) -> Result<(Lane, Vec<Errors>), Failure> {
+        let name = &contender.identity().name;
+        voice.step(Some(name), "binding");
+        let mut lane = Lane::new(contender, problem, course, self.plan.launch)?;
+        let mut errors = Vec::new();
+        if let Some(gate) = gate {
+            voice.step(Some(name), "passing the gate");
+            errors = gate.examine(course.first(), &mut lane.first())?;
+        }
+        Ok((lane, errors))
+    }
+
+    /// Races the lanes, again without the culprit if one fails on the way.
+    fn race_all(
+        &self,
+        problem: &P,
+        course: &Course,
+        mut lanes: Vec<Lane>,
+        mut entrants: Vec<Entrant>,
+        gate: Option<&Gate>,
+        voice: &mut Voice,
+    ) -> Result<(), DeviceLost> {
+        while !lanes.is_empty() {
+            let raced = self.race(course, &mut lanes, &entrants, gate, voice);
+            let failed = match raced {
+                Ok(timings) => {
+                    let measured = lanes.iter_mut().zip(entrants).zip(timings);
+                    let verified = gate.is_some();
+                    return self.conclude(problem, course, measured, verified, voice);
+                }
+                Err(failed) => failed,
+            };
+            let Some(culprit) = failed.lane else {
+                let reason = format!("one of the contenders in this race {}", failed.failure);
+                for entrant in &entrants {
+                    voice.outcome(&entrant.identity.name, Outcome::Spoilt(reason.clone()));
+                }
+                return Ok(());
+            };
+            self.fail(&entrants[culprit].identity.name, &failed.failure, voice)?;
+            lanes.remove(culprit);
+            entrants.remove(culprit);
+        }
+        Ok(())
+    }
+
+    fn race(
+        &self,
+        course: &Course,
+        lanes: &mut [Lane],
+        entrants: &[Entrant],
+        gate: Option<&Gate>,
+        voice: &mut Voice,
+    ) -> Result<Vec<Timing>, LaneFailure> {
+        let is_baseline = |entrant: &Entrant| match self.baseline {
+            Some(name) => entrant.identity.name == name,
+            None => entrant.identity.kind == Kind::Baseline,
+        };
+        let baseline = entrants.iter().position(is_baseline).unwrap_or(0);
+        race(
+            course,
+            lanes,
+            baseline,
+            &self.plan,
+            gate,
+            &mut |lane, step| {
+                let what = match step {
+                    Step::WarmUp => "warming up",
+                    Step::Sample => "being timed",
+                    Step::Check => "being checked after the race",
+                };
+                voice.step(Some(&entrants[lane].identity.name), what);
+            },
+        )
+    }
+
+    /// Judges the times of a race. Nothing is told before all are judged: should the process end on
+    /// the way, no sample of this race may be paired with one of the next.
+    fn conclude<'l>(
+        &self,
+        problem: &P,
+        course: &Course,
+        measured: impl Iterator<Item = ((&'l mut Lane, Entrant<'l>), Timing)>,
+        verified: bool,
+        voice: &mut Voice,
+    ) -> Result<(), DeviceLost> {
+        let (state, limits) = (self.device.state(), self.limits(problem));
+        let mut outcomes = Vec::new();
+        for ((lane, Entrant { identity, errors }), timing) in measured {
+            voice.step(Some(&identity.name), "being cross-checked");
+            match validate(course, lane, &timing, &self.plan, limits) {
+                Ok(validity) => {
+                    let state = state.clone();
+                    let measured = Measured {
+                        errors,
+                        verified,
+                        timing,
+                        validity,
+                        state,
+                    };
+                    outcomes.push((identity, Outcome::Measured(Box::new(measured))));
+                }
+                Err(failure) => self.fail(&identity.name, &failure, voice)?,
+            }
+        }
+        for (identity, outcome) in outcomes {
+            voice.outcome(&identity.name, outcome);
+        }
+        Ok(())
+    }
+
+    fn limits(&self, problem: &P) -> Limits {
+        let l2_bytes = self.device.info().l2_bytes;
+        Limits {
+            floor_us: floor_us(&problem.cost(), self.plan.cache, l2_bytes, &self.roofs),
+        }
+    }
+
+    /// Tells a contender's failure, and whether the device has survived it.
+    fn fail(&self, name: &str, failure: &Failure, voice: &mut Voice) -> Result<(), DeviceLost> {
+        voice.outcome(name, Outcome::from(failure));
+        self.check_alive(failure)
+    }
+
+    /// Tells that nobody could be measured, because the harness itself failed.
+    fn fail_all(
+        &self,
+        contenders: &[&dyn Contender<P>],
+        failure: &Failure,
+        voice: &mut Voice,
+    ) -> Result<(), DeviceLost> {
+        for contender in contenders {
+            let name = &contender.identity().name;
+            voice.outcome(name, Outcome::Error(failure.to_string()));
+        }
+        self.check_alive(failure)
+    }
+
+    /// A fault may reach us as a contender's error message; the device itself knows if it is lost.
+    fn check_alive(&self, failure: &Failure) -> Result<(), DeviceLost> {
+        match failure.device_is_lost() || self.device.synchronize().is_err() {
+            true => Err(DeviceLost),
+            false => Ok(()),
+        }
+    }
+}
