@@ -1,0 +1,154 @@
+// Arithmetic peaks: fp32 on the ordinary units, bf16, fp16 and fp8 on the tensor cores.
+//
+// Tensor cores: each warpgroup adds the products of kSlices different pairs of operand tiles to one
+// 64 x 256 accumulator, kUnroll times a step. Operands are real values, loaded once into shared
+// memory and different from slice to slice, because what toggles decides the power and so the
+// clock.
+
+#include <string>
+
+#include "Kernels/benchmarks/harness/roofline/cuda/kernels.h"
+#include "Kernels/benchmarks/harness/roofline/cuda/launch.h"
+#include "Kernels/benchmarks/harness/roofline/cuda/wgmma.cuh"
+
+namespace roofline {
+namespace {
+
+// Independent chains per thread: more than the units' latency times their issue rate.
+constexpr int kChains = 16;
+constexpr int kFmaUnroll = 8;
+
+__global__ void fp32_kernel(const float* operands, float* out, uint32_t steps) {
+    float scale = operands[0];
+    float shift = operands[1];
+    float values[kChains];
+#pragma unroll
+    for (int chain = 0; chain < kChains; ++chain) values[chain] = shift * (threadIdx.x + chain);
+    for (uint32_t step = 0; step < steps; ++step) {
+#pragma unroll
+        for (int repeat = 0; repeat < kFmaUnroll; ++repeat) {
+#pragma unroll
+            for (int chain = 0; chain < kChains; ++chain) {
+                values[chain] = fmaf(values[chain], scale, shift);
+            }
+        }
+    }
+    float sum = 0;
+#pragma unroll
+    for (int chain = 0; chain < kChains; ++chain) sum += values[chain];
+    out[static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
+}
+
+constexpr int kSlices = 4;
+constexpr int kUnroll = 4;
+constexpr int kWarpgroupThreads = 128;
+constexpr int kMaxWarpgroups = 3;
+
+struct alignas(128) Operands {
+    uint8_t b[kSlices][kColumns * kDepthBytes];
+    uint8_t a[kMaxWarpgroups][kSlices][kRows * kDepthBytes];
+};
+static_assert(sizeof(Operands) <= 227 * 1024, "the operands must fit one block's shared memory");
+
+template <uint32_t kType>
+__global__ void __launch_bounds__(kMaxWarpgroups* kWarpgroupThreads, 1)
+    tensor_kernel(const uint4* operands, float* out, uint32_t steps) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    extern __shared__ __align__(128) uint8_t shared[];
+    Operands& tiles = *reinterpret_cast<Operands*>(shared);
+    for (int i = threadIdx.x; i < sizeof(Operands) / sizeof(uint4); i += blockDim.x) {
+        reinterpret_cast<uint4*>(shared)[i] = operands[i];
+    }
+    // The tensor cores read what ordinary stores wrote: another path, which needs its own fence.
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();  // all of the operands are there
+
+    int warpgroup = threadIdx.x / kWarpgroupThreads;
+    uint64_t a[kSlices];
+    uint64_t b[kSlices];
+#pragma unroll
+    for (int slice = 0; slice < kSlices; ++slice) {
+        a[slice] = wgmma_descriptor(tiles.a[warpgroup][slice], kRows);
+        b[slice] = wgmma_descriptor(tiles.b[slice], kColumns);
+    }
+    float d[kAccumulators] = {};
+    for (uint32_t step = 0; step < steps; ++step) {
+        wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < kSlices * kUnroll; ++i) {
+            if constexpr (kType == kBf16) wgmma_bf16(d, a[i % kSlices], b[i % kSlices]);
+            if constexpr (kType == kF16) wgmma_f16(d, a[i % kSlices], b[i % kSlices]);
+            if constexpr (kType == kF8E4M3) wgmma_e4m3(d, a[i % kSlices], b[i % kSlices]);
+        }
+        wgmma_commit();
+        wgmma_wait();
+    }
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < kAccumulators; ++i) sum += d[i];
+    out[static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
+#endif
+}
+
+template <uint32_t kType>
+void launch_tensor(uint32_t blocks, uint32_t warpgroups, uint32_t steps, size_t operands,
+                   size_t out, size_t stream) {
+    auto* kernel = tensor_kernel<kType>;
+    check(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Operands)),
+        "tensor_steps: shared memory");
+    kernel<<<blocks, warpgroups * kWarpgroupThreads, sizeof(Operands), as_stream(stream)>>>(
+        as_pointer<uint4>(operands), as_pointer<float>(out), steps);
+    check(cudaGetLastError(), "tensor_steps");
+}
+
+// The instruction exists on Hopper alone; a kernel without it would look infinitely fast.
+void require_hopper() {
+    int device = 0;
+    int major = 0;
+    check(cudaGetDevice(&device), "tensor_steps: device");
+    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+          "tensor_steps: compute capability");
+    if (major != 9) {
+        throw std::runtime_error(
+            "the tensor-core peak is measured on compute capability 9.0 only, not " +
+            std::to_string(major) + ".x");
+    }
+}
+
+}  // namespace
+
+uint64_t fp32_flops_per_step() { return 2ull * kChains * kFmaUnroll; }
+
+void fp32_steps(uint32_t blocks, uint32_t threads, uint32_t steps, size_t operands, size_t out,
+                size_t stream) {
+    fp32_kernel<<<blocks, threads, 0, as_stream(stream)>>>(as_pointer<float>(operands),
+                                                           as_pointer<float>(out), steps);
+    check(cudaGetLastError(), "fp32_steps");
+}
+
+size_t tensor_operand_bytes() { return sizeof(Operands); }
+
+uint64_t tensor_flops_per_step(uint32_t type) {
+    uint64_t depth = type == kF8E4M3 ? kDepthBytes : kDepthBytes / 2;
+    return 2ull * kRows * kColumns * depth * kSlices * kUnroll;
+}
+
+void tensor_steps(uint32_t type, uint32_t blocks, uint32_t warpgroups, uint32_t steps,
+                  size_t operands, size_t out, size_t stream) {
+    require_hopper();
+    if (warpgroups < 1 || warpgroups > kMaxWarpgroups) {
+        throw std::runtime_error("tensor_steps: " + std::to_string(warpgroups) + " warpgroups");
+    }
+    switch (type) {
+        case kBf16:
+            return launch_tensor<kBf16>(blocks, warpgroups, steps, operands, out, stream);
+        case kF16:
+            return launch_tensor<kF16>(blocks, warpgroups, steps, operands, out, stream);
+        case kF8E4M3:
+            return launch_tensor<kF8E4M3>(blocks, warpgroups, steps, operands, out, stream);
+    }
+    throw std::runtime_error("tensor_steps: no element type " + std::to_string(type));
+}
+
+}  // namespace roofline
