@@ -45,11 +45,18 @@ fn run(options: &Options) -> io::Result<bool> {
     let files = workspace::files(&root)?;
     let mut clean = true;
     for formatter in formatters()? {
-        let mine: Vec<&PathBuf> = files.iter().filter(|file| (formatter.takes)(file)).collect();
+        let mine: Vec<&PathBuf> = files
+            .iter()
+            .filter(|file| (formatter.takes)(file))
+            .collect();
         if mine.is_empty() {
             continue;
         }
-        let arguments = if options.check { formatter.check } else { formatter.write };
+        let arguments = if options.check {
+            formatter.check
+        } else {
+            formatter.write
+        };
         let status = Command::new(&formatter.program)
             .args(arguments)
             .args(mine)
@@ -100,5 +107,6 @@ fn program(variable: &str) -> io::Result<PathBuf> {
 }
 
 fn has_extension(file: &Path, extensions: &[&str]) -> bool {
-    file.extension().is_some_and(|found| extensions.iter().any(|extension| found == *extension))
+    file.extension()
+        .is_some_and(|found| extensions.iter().any(|extension| found == *extension))
 }

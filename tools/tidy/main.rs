@@ -32,7 +32,9 @@ fn run() -> io::Result<usize> {
     let mut count = 0;
     for file in &files {
         // What is not text (a picture in a report) has no lines to check.
-        let Ok(text) = fs::read_to_string(root.join(file)) else { continue };
+        let Ok(text) = fs::read_to_string(root.join(file)) else {
+            continue;
+        };
         for finding in check(file, &text, &files) {
             println!("{}:{}: {}", file.display(), finding.line, finding.message);
             count += 1;

@@ -7,7 +7,11 @@ use std::path::{Component, Path, PathBuf};
 const WIDTH: usize = 120;
 
 /// Words that say a thing is unfinished; in pieces, so that this file does not hold them.
-const MARKERS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("dbg", "!(")];
+const MARKERS: &[&str] = &[
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("dbg", "!("),
+];
 
 /// Hosts of package registries: a machine's own clients know theirs. In pieces for the same reason.
 const HOSTS: &[&str] = &[
@@ -20,8 +24,12 @@ const HOSTS: &[&str] = &[
 ];
 
 /// Folders that exist on somebody's machine only.
-const MACHINE_FOLDERS: &[&str] =
-    &[concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/wo", "rk/"), concat!("/Us", "ers/")];
+const MACHINE_FOLDERS: &[&str] = &[
+    concat!("/ro", "ot/"),
+    concat!("/ho", "me/"),
+    concat!("/wo", "rk/"),
+    concat!("/Us", "ers/"),
+];
 
 /// One thing to mend.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,7 +39,10 @@ pub struct Finding {
 }
 
 fn finding(line: usize, message: impl Into<String>) -> Finding {
-    Finding { line: line + 1, message: message.into() }
+    Finding {
+        line: line + 1,
+        message: message.into(),
+    }
 }
 
 /// Width, trailing blanks, unfinished markers, registry hosts and machine paths.
@@ -51,21 +62,34 @@ pub fn check_lines(path: &Path, text: &str) -> Vec<Finding> {
             findings.push(finding(number, format!("'{marker}' is left over")));
         }
         for host in HOSTS.iter().filter(|host| line.contains(**host)) {
-            findings.push(finding(number, format!("names the registry host {host}; go through its client")));
+            findings.push(finding(
+                number,
+                format!("names the registry host {host}; go through its client"),
+            ));
         }
-        for folder in MACHINE_FOLDERS.iter().filter(|folder| names_folder(line, folder)) {
-            findings.push(finding(number, format!("names {folder}, a folder of one machine")));
+        for folder in MACHINE_FOLDERS
+            .iter()
+            .filter(|folder| names_folder(line, folder))
+        {
+            findings.push(finding(
+                number,
+                format!("names {folder}, a folder of one machine"),
+            ));
         }
     }
     if !text.is_empty() && !text.ends_with('\n') {
-        findings.push(finding(text.lines().count().saturating_sub(1), "no newline at the end of the file"));
+        findings.push(finding(
+            text.lines().count().saturating_sub(1),
+            "no newline at the end of the file",
+        ));
     }
     findings
 }
 
 /// Measured results and locks: their lines are not written by hand.
 fn is_data(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "json" || extension == "csv")
+    path.extension()
+        .is_some_and(|extension| extension == "json" || extension == "csv")
         || path.starts_with("results")
 }
 
@@ -93,9 +117,13 @@ pub fn check_links(path: &Path, text: &str, files: &BTreeSet<PathBuf>) -> Vec<Fi
                 continue;
             }
             let resolved = resolve(path.parent().unwrap_or(Path::new("")), file);
-            let exists = files.contains(&resolved) || files.iter().any(|f| f.starts_with(&resolved));
+            let exists =
+                files.contains(&resolved) || files.iter().any(|f| f.starts_with(&resolved));
             if !exists {
-                findings.push(finding(number, format!("the link to '{target}' leads nowhere")));
+                findings.push(finding(
+                    number,
+                    format!("the link to '{target}' leads nowhere"),
+                ));
             }
         }
     }
@@ -105,7 +133,11 @@ pub fn check_links(path: &Path, text: &str, files: &BTreeSet<PathBuf>) -> Vec<Fi
 /// The targets of `[text](target)` in a line.
 fn link_targets(line: &str) -> Vec<&str> {
     line.match_indices("](")
-        .filter_map(|(at, _)| line[at + 2..].split_once(')').map(|(target, _)| target.trim()))
+        .filter_map(|(at, _)| {
+            line[at + 2..]
+                .split_once(')')
+                .map(|(target, _)| target.trim())
+        })
         .collect()
 }
 
@@ -134,7 +166,9 @@ pub fn check_artifact_lock(text: &str) -> Vec<Finding> {
     };
     let mut findings = Vec::new();
     for artifact in artifacts {
-        let name = artifact["name"].as_str().unwrap_or("an artifact without a name");
+        let name = artifact["name"]
+            .as_str()
+            .unwrap_or("an artifact without a name");
         for field in ["licence", "version", "sha256", "upstream"] {
             if artifact[field].as_str().is_none_or(str::is_empty) {
                 findings.push(finding(0, format!("{name} has no {field}")));
@@ -149,7 +183,10 @@ mod tests {
     use super::*;
 
     fn messages(findings: Vec<Finding>) -> String {
-        findings.iter().map(|f| format!("{}: {}\n", f.line, f.message)).collect()
+        findings
+            .iter()
+            .map(|f| format!("{}: {}\n", f.line, f.message))
+            .collect()
     }
 
     #[test]
@@ -170,18 +207,25 @@ mod tests {
     fn lets_be_what_only_looks_like_a_fault() {
         let long_link = format!("see https://example.org/{}\n", "a".repeat(120));
         assert_eq!(check_lines(Path::new("a.md"), &long_link), []);
-        assert_eq!(check_lines(Path::new("a.sh"), "\"$prefix/root/x\" /usr/home/\n"), []);
+        assert_eq!(
+            check_lines(Path::new("a.sh"), "\"$prefix/root/x\" /usr/home/\n"),
+            []
+        );
     }
 
     #[test]
     fn a_missing_last_newline_is_found() {
-        assert_eq!(messages(check_lines(Path::new("a"), "x")), "1: no newline at the end of the file\n");
+        assert_eq!(
+            messages(check_lines(Path::new("a"), "x")),
+            "1: no newline at the end of the file\n"
+        );
     }
 
     #[test]
     fn links_are_resolved_from_their_file() {
         let files = BTreeSet::from([PathBuf::from("docs/A.md"), PathBuf::from("README.md")]);
-        let text = "[a](A.md#part) [up](../README.md) [folder](../docs) [gone](B.md)\n```\n[x](y)\n```\n";
+        let text =
+            "[a](A.md#part) [up](../README.md) [folder](../docs) [gone](B.md)\n```\n[x](y)\n```\n";
         let found = messages(check_links(Path::new("docs/C.md"), text, &files));
         assert_eq!(found, "1: the link to 'B.md' leads nowhere\n");
     }

@@ -12,7 +12,9 @@ pub fn root() -> io::Result<PathBuf> {
         return Ok(root.into());
     }
     let module = fs::canonicalize("MODULE.bazel").map_err(|error| {
-        io::Error::other(format!("no MODULE.bazel here ({error}): run this through ./bazelw"))
+        io::Error::other(format!(
+            "no MODULE.bazel here ({error}): run this through ./bazelw"
+        ))
     })?;
     Ok(module.parent().expect("a file has a folder").to_path_buf())
 }
@@ -77,6 +79,9 @@ mod tests {
             fs::write(root.join(folder).join("a.rs"), "").unwrap();
         }
         let found = files(root).unwrap();
-        assert_eq!(found, [Path::new(".gitignore"), Path::new("sub/bazel-notes/a.rs")]);
+        assert_eq!(
+            found,
+            [Path::new(".gitignore"), Path::new("sub/bazel-notes/a.rs")]
+        );
     }
 }

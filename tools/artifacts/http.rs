@@ -1,0 +1,88 @@
+//! The HTTP client: its patience, and errors that name the address without its secrets.
+
+use std::time::Duration;
+
+use reqwest::blocking::{Client, RequestBuilder, Response};
+use reqwest::redirect;
+
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+
+/// When to try again and when to give up.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    pub attempts: u32,
+    /// Wait before the second attempt; doubled for each later one.
+    pub backoff: Duration,
+    pub longest_backoff: Duration,
+    /// Longest time in which fewer than `stall_bytes` may arrive.
+    pub stall: Duration,
+    pub stall_bytes: u64,
+    pub redirects: usize,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            attempts: 5,
+            backoff: Duration::from_millis(500),
+            longest_backoff: Duration::from_secs(30),
+            stall: Duration::from_secs(30),
+            stall_bytes: 16 << 10,
+            redirects: 8,
+        }
+    }
+}
+
+pub struct Http {
+    pub client: Client,
+    pub policy: Policy,
+    pub cancel: Cancel,
+}
+
+impl Http {
+    pub fn new(policy: Policy, cancel: Cancel) -> Result<Self> {
+        let client = Client::builder()
+            .user_agent("head-to-head-artifacts")
+            .redirect(redirect::Policy::limited(policy.redirects))
+            .connect_timeout(policy.stall)
+            .timeout(policy.stall) // of each read, in the blocking client
+            .build()
+            .map_err(|error| transfer("HTTP client", &error))?;
+        Ok(Self {
+            client,
+            policy,
+            cancel,
+        })
+    }
+}
+
+pub fn send(request: RequestBuilder, url: &str) -> Result<Response> {
+    request.send().map_err(|error| transfer(url, &error))
+}
+
+/// A URL without its query: a signed one carries a credential there.
+pub fn shown(url: &str) -> String {
+    url.split(['?', '#']).next().unwrap_or(url).to_owned()
+}
+
+fn transfer(url: &str, error: &reqwest::Error) -> Error {
+    if error.is_redirect() {
+        return Error::Redirects { url: shown(url) };
+    }
+    let mut message = if error.is_timeout() {
+        "timed out"
+    } else {
+        "no answer"
+    }
+    .to_owned();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        message = format!("{message}: {inner}");
+        cause = inner.source();
+    }
+    Error::Transfer {
+        url: shown(url),
+        message,
+    }
+}

@@ -1,0 +1,33 @@
+//! Baseline artifacts: pinned in one lock, fetched, built, verified and uploaded by one tool.
+//!
+//! `lock` says what an artifact is; `cache` keeps verified bytes under their sha256; `fetch`
+//! brings missing ones from a mirror, a store, the package registry or a `recipe`; `upload` puts
+//! them into a `store`. Nothing is trusted before its size and sha256 match the lock, and
+//! every file appears by rename, so an interrupted run leaves no half-truth behind.
+
+pub mod cache;
+pub mod cancel;
+pub mod credentials;
+pub mod digest;
+pub mod download;
+pub mod error;
+pub mod fetch;
+pub mod gc;
+pub mod http;
+pub mod lock;
+pub mod mirror;
+pub mod npm;
+pub mod pin;
+pub mod pip;
+pub mod process;
+pub mod progress;
+pub mod python;
+pub mod recipe;
+pub mod s3;
+pub mod sbom;
+pub mod store;
+pub mod unpack;
+pub mod upload;
+pub mod verify;
+
+pub use error::{Error, Result};

@@ -1,0 +1,257 @@
+//! The lock file: which artifacts there are, exactly.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::error::{At, Error, Result};
+
+const SCHEMA: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lock {
+    pub schema: u32,
+    pub artifacts: Vec<Artifact>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Artifact {
+    pub name: String,
+    pub version: String,
+    pub source: Source,
+    pub sha256: Digest,
+    pub size: u64,
+    /// SPDX expression, or a `LicenseRef-` name.
+    pub licence: String,
+    pub redistributable: bool,
+    /// Home of the project that made it.
+    pub upstream: String,
+    /// Copies in stores, written by `upload`; tried before `source`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urls: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Source {
+    /// A file of a package registry, fetched by that registry's client.
+    Registry {
+        registry: String,
+        package: String,
+        file: String,
+    },
+    Http {
+        urls: Vec<String>,
+    },
+    /// Built from other artifacts by `recipes/<recipe>.py`.
+    Recipe {
+        recipe: String,
+        arch: String,
+        inputs: Vec<String>,
+    },
+}
+
+impl Artifact {
+    pub fn file(&self) -> String {
+        match &self.source {
+            Source::Registry { file, .. } => file.clone(),
+            Source::Http { urls } => urls
+                .first()
+                .map(|url| last_segment(url))
+                .unwrap_or_default(),
+            Source::Recipe { .. } => format!("{}-{}.zip", self.name, self.version),
+        }
+    }
+
+    /// The file name in a store: S3 and Bazel disagree on how to encode `+` in a URL.
+    pub fn key(&self) -> String {
+        self.file().replace('+', "_")
+    }
+}
+
+impl Lock {
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).at("read", path)?;
+        Self::parse(&text, path)
+    }
+
+    pub fn parse(text: &str, path: &Path) -> Result<Self> {
+        let at = |line, message| Error::Lock {
+            path: path.to_path_buf(),
+            line,
+            message,
+        };
+        let lock: Self = serde_json::from_str(text).map_err(|error| {
+            at(
+                error.line(),
+                format!("{}{error}", named(text, error.line())),
+            )
+        })?;
+        lock.check().map_err(|fault| {
+            let line = line_of(text, &fault.artifact, fault.field);
+            at(
+                line,
+                format!("{} `{}`: {}", fault.field, fault.artifact, fault.message),
+            )
+        })?;
+        Ok(lock)
+    }
+
+    /// Writes by rename: a reader sees the old lock or the new one.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let partial = path.with_extension(format!("partial.{}", std::process::id()));
+        fs::write(&partial, self.text()).at("write", &partial)?;
+        fs::rename(&partial, path).at("replace", path)
+    }
+
+    pub fn text(&self) -> String {
+        let json = serde_json::to_string_pretty(self).unwrap_or_default();
+        format!("{json}\n")
+    }
+
+    pub fn get(&self, name: &str) -> Result<&Artifact> {
+        self.artifacts
+            .iter()
+            .find(|artifact| artifact.name == name)
+            .ok_or_else(|| {
+                Error::Refused(format!(
+                    "no artifact `{name}` in the lock; see `artifacts list`"
+                ))
+            })
+    }
+
+    /// Adds or replaces the artifact of that name, and keeps the order.
+    pub fn put(&mut self, artifact: Artifact) {
+        self.artifacts.retain(|other| other.name != artifact.name);
+        let place = self
+            .artifacts
+            .partition_point(|other| other.name < artifact.name);
+        self.artifacts.insert(place, artifact);
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.schema != SCHEMA {
+            let message = format!("this tool reads {SCHEMA}; use the tool of the same checkout");
+            return Err(fault("schema", &self.schema.to_string(), message));
+        }
+        let names: HashSet<_> = self.artifacts.iter().map(|a| a.name.as_str()).collect();
+        let mut files = HashSet::new();
+        for pair in self.artifacts.windows(2) {
+            if pair[0].name >= pair[1].name {
+                let message = format!("comes after `{}`; sort by name, once each", pair[0].name);
+                return Err(fault("name", &pair[1].name, message));
+            }
+        }
+        for artifact in &self.artifacts {
+            artifact.check(&names)?;
+            if !files.insert(artifact.key()) {
+                return Err(fault(
+                    "name",
+                    &artifact.name,
+                    "has the file name of another".into(),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Artifact {
+    fn check(&self, names: &HashSet<&str>) -> Result<(), Fault> {
+        let wrong = |field, message: &str| Err(fault(field, &self.name, message.to_owned()));
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+        if self.name.is_empty() || !self.name.chars().all(plain) {
+            return wrong("name", "use lower-case letters, digits and `-_.`");
+        }
+        if self.size == 0 {
+            return wrong("size", "is 0");
+        }
+        if self.licence.is_empty() {
+            return wrong(
+                "licence",
+                "is empty; give an SPDX expression or LicenseRef-...",
+            );
+        }
+        let file = self.file();
+        if file.is_empty() || file.starts_with('.') || file.contains(['/', '\\']) {
+            return wrong("source", "does not give a plain file name");
+        }
+        match &self.source {
+            Source::Registry { registry, .. } if !["npm", "pypi"].contains(&&registry[..]) => {
+                wrong("registry", "is not known; `npm` and `pypi` are")
+            }
+            Source::Recipe { inputs, .. } if inputs.iter().any(|i| !names.contains(&i[..])) => {
+                wrong("inputs", "names an artifact that is not in the lock")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+struct Fault {
+    field: &'static str,
+    artifact: String,
+    message: String,
+}
+
+fn fault(field: &'static str, artifact: &str, message: String) -> Fault {
+    Fault {
+        field,
+        artifact: artifact.to_owned(),
+        message,
+    }
+}
+
+/// The field on a line of the lock, which is written one field a line, and whose it is.
+fn named(text: &str, line: usize) -> String {
+    let lines: Vec<_> = text.lines().take(line).collect();
+    let name = lines.iter().rev().find(|line| key(line) == Some("name"));
+    let artifact = name.and_then(|line| line.split('"').nth(3)).unwrap_or("?");
+    match lines.last().and_then(|line| key(line)) {
+        Some(field) => format!("field `{field}` of `{artifact}`: "),
+        None => format!("near `{artifact}`: "),
+    }
+}
+
+fn key(line: &str) -> Option<&str> {
+    line.trim_start()
+        .strip_prefix('"')?
+        .split_once("\":")
+        .map(|(key, _)| key)
+}
+
+fn line_of(text: &str, artifact: &str, field: &str) -> usize {
+    let is_name = |line: &str| key(line) == Some("name") && line.contains(&format!("{artifact:?}"));
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .skip_while(|(_, line)| !is_name(line))
+        .peekable();
+    let first = lines.peek().map_or(0, |(index, _)| *index);
+    let found = lines.find(|(_, line)| key(line) == Some(field));
+    found.map_or(first, |(index, _)| index) + 1
+}
+
+fn last_segment(url: &str) -> String {
+    let path = url.split(['?', '#']).next().unwrap_or(url);
+    path.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+/// The lock of this checkout: under `bazel run`, else in or above the current folder.
+pub fn find() -> Result<PathBuf> {
+    const PLACE: &str = "third_party/artifacts.lock.json";
+    if let Some(root) = std::env::var_os("BUILD_WORKSPACE_DIRECTORY") {
+        return Ok(Path::new(&root).join(PLACE));
+    }
+    let here = std::env::current_dir().at("read", Path::new("."))?;
+    let found = here
+        .ancestors()
+        .map(|folder| folder.join(PLACE))
+        .find(|path| path.is_file());
+    found.ok_or_else(|| Error::Refused(format!("no {PLACE} here or above; give --lock FILE")))
+}

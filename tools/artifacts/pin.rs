@@ -1,0 +1,194 @@
+//! Records an artifact in the lock: a version of a package, a file behind a URL, a recipe's result.
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::fetch::Context;
+use crate::lock::{Artifact, Source};
+use crate::pip;
+use crate::python::Python;
+use crate::recipe;
+use crate::upload::change_lock;
+
+/// What the user said, beside the name.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    pub version: Option<String>,
+    /// Registry package, where it is not called like the artifact.
+    pub package: Option<String>,
+    pub licence: Option<String>,
+    pub upstream: Option<String>,
+    pub redistributable: Option<bool>,
+    /// A source package, not a wheel.
+    pub sdist: bool,
+}
+
+pub fn pin(context: &Context, name: &str, facts: &Facts) -> Result<Artifact> {
+    let known = context
+        .lock
+        .artifacts
+        .iter()
+        .find(|artifact| artifact.name == name);
+    let pinned = match known.map(|artifact| &artifact.source) {
+        Some(Source::Recipe { .. }) => pin_recipe(context, name, facts)?,
+        Some(Source::Http { .. }) => {
+            return Err(Error::Refused(format!(
+                "{name} is behind a URL: change its url, sha256 and size in the lock, then run \
+                 `artifacts fetch {name}`, which checks them"
+            )));
+        }
+        Some(Source::Registry { .. }) | None => pin_package(context, name, known, facts)?,
+    };
+    change_lock(&context.cache, &context.lock_path, |lock| {
+        lock.put(pinned.clone());
+        Ok(())
+    })?;
+    Ok(pinned)
+}
+
+fn pin_recipe(context: &Context, name: &str, facts: &Facts) -> Result<Artifact> {
+    let mut pinned = context.lock.get(name)?.clone();
+    let built = recipe::run(context, &pinned, None)?;
+    if (built.digest, built.size) != (pinned.sha256, pinned.size) {
+        pinned.urls.clear();
+    }
+    (pinned.sha256, pinned.size) = (built.digest, built.size);
+    if let Some(version) = &facts.version {
+        pinned.version = version.clone();
+    }
+    context
+        .cache
+        .admit(&built.archive, &pinned, &context.cancel)?;
+    Ok(pinned)
+}
+
+fn pin_package(
+    context: &Context,
+    name: &str,
+    known: Option<&Artifact>,
+    facts: &Facts,
+) -> Result<Artifact> {
+    let (package, kind) = match known.map(|artifact| &artifact.source) {
+        Some(Source::Registry { package, file, .. }) => (package.clone(), pip::Kind::of(file)),
+        _ if facts.sdist => (name.to_owned(), pip::Kind::Sdist),
+        _ => (name.to_owned(), pip::Kind::any_wheel(pip::ANY_PYTHON)),
+    };
+    // A new version may be built for other platforms than the old one.
+    let kind = match kind {
+        pip::Kind::Wheel { python, .. } => pip::Kind::any_wheel(&python),
+        kind => kind,
+    };
+    let package = facts.package.clone().unwrap_or(package);
+    let python = Python::find(context.python.as_deref(), |_| true)?;
+    let scratch = context.cache.scratch()?;
+    let bar = context.progress.steps(name);
+    let version = facts.version.as_deref();
+    let wanted = pip::Wanted {
+        package: &package,
+        version,
+        kind,
+        digest: None,
+        size: None,
+    };
+    let path = pip::download(&python, &wanted, scratch.path(), &bar, &context.cancel)?;
+    bar.finish_and_clear();
+
+    let file = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let (sha256, size) = Digest::of_file(&path, &context.cancel)?;
+    let metadata = metadata(&path);
+    let missing =
+        |what: &str| Error::Refused(format!("{name}: its metadata has no {what}; give --{what}"));
+    let stated = |given: &Option<String>, old: Option<&String>, field: &str| {
+        given
+            .clone()
+            .or_else(|| old.cloned())
+            .or_else(|| entry(&metadata, field))
+    };
+    let licence = stated(
+        &facts.licence,
+        known.map(|k| &k.licence),
+        "License-Expression",
+    );
+    let upstream = stated(&facts.upstream, known.map(|k| &k.upstream), "Home-page");
+    let redistributable = facts.redistributable.or(known.map(|k| k.redistributable));
+    let pinned = Artifact {
+        name: name.to_owned(),
+        version: version_of(&file)
+            .ok_or_else(|| Error::Refused(format!("{file}: its name has no version")))?,
+        source: Source::Registry {
+            registry: "pypi".into(),
+            package,
+            file,
+        },
+        sha256,
+        size,
+        licence: licence.ok_or_else(|| missing("licence"))?,
+        // Unless somebody says so, it is not.
+        redistributable: redistributable.unwrap_or(false),
+        upstream: upstream.ok_or_else(|| missing("upstream"))?,
+        urls: Vec::new(),
+    };
+    context.cache.admit(&path, &pinned, &context.cancel)?;
+    Ok(pinned)
+}
+
+/// `name-VERSION-tags.whl` or `name-VERSION.tar.gz`.
+fn version_of(file: &str) -> Option<String> {
+    let stem = file
+        .strip_suffix(".whl")
+        .or_else(|| file.strip_suffix(".tar.gz"))?;
+    stem.split('-').nth(1).map(str::to_owned)
+}
+
+/// The wheel's METADATA; nothing for other files.
+fn metadata(wheel: &Path) -> String {
+    let read = || -> Option<String> {
+        let mut zip = zip::ZipArchive::new(std::fs::File::open(wheel).ok()?).ok()?;
+        let name = zip
+            .file_names()
+            .find(|name| name.ends_with(".dist-info/METADATA"))?
+            .to_owned();
+        let mut bytes = Vec::new();
+        zip.by_name(&name)
+            .ok()?
+            .take(1 << 20)
+            .read_to_end(&mut bytes)
+            .ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    read().unwrap_or_default()
+}
+
+fn entry(metadata: &str, field: &str) -> Option<String> {
+    let head = metadata.split("\n\n").next()?;
+    let line = head
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+    Some(line.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_from_names() {
+        let version = |file: &str| version_of(file).unwrap();
+        assert_eq!(version("quack_kernels-0.6.5-py3-none-any.whl"), "0.6.5");
+        assert_eq!(version("flash_attn-2.8.3.tar.gz"), "2.8.3");
+        assert_eq!(version_of("thing.zip"), None);
+    }
+
+    #[test]
+    fn metadata_fields() {
+        let text = "Name: a\nLicense-Expression: MIT\nHome-page:\n\nLicense-Expression: no";
+        assert_eq!(entry(text, "License-Expression").as_deref(), Some("MIT"));
+        assert_eq!(entry(text, "Home-page"), None);
+    }
+}

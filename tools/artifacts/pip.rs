@@ -1,0 +1,244 @@
+//! Files of the Python package registry, through the machine's own pip, so that its index, proxy
+//! and certificate settings apply and no host is named here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use indicatif::ProgressBar;
+
+use crate::cancel::Cancel;
+use crate::digest::Digest;
+use crate::error::{At, Error, Result};
+use crate::process;
+use crate::python::Python;
+
+/// Which file of a package.
+pub struct Wanted<'a> {
+    pub package: &'a str,
+    /// None: the newest.
+    pub version: Option<&'a str>,
+    pub kind: Kind,
+    /// Checked by pip too, before it looks into the file.
+    pub digest: Option<Digest>,
+    /// No larger file is let in.
+    pub size: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// For a Python version such as 311, on any of these platforms.
+    Wheel {
+        python: String,
+        platforms: Vec<String>,
+    },
+    Sdist,
+}
+
+impl Kind {
+    /// What a file name says.
+    pub fn of(file: &str) -> Self {
+        let Some(stem) = file.strip_suffix(".whl") else {
+            return Self::Sdist;
+        };
+        let tags: Vec<_> = stem.rsplitn(4, '-').collect();
+        let platforms = tags[0].split('.').map(str::to_owned).collect();
+        let python = tags
+            .get(2)
+            .and_then(|tag| tag.strip_prefix("cp"))
+            .unwrap_or(ANY_PYTHON);
+        Self::Wheel {
+            python: python.to_owned(),
+            platforms,
+        }
+    }
+
+    /// A wheel for this tool's platform, whatever glibc it was built for.
+    pub fn any_wheel(python: &str) -> Self {
+        let old = [
+            "any",
+            "manylinux1_x86_64",
+            "manylinux2010_x86_64",
+            "manylinux2014_x86_64",
+        ];
+        let new = (5..=39).map(|minor| format!("manylinux_2_{minor}_x86_64"));
+        let platforms = old.iter().map(|tag| (*tag).to_owned()).chain(new).collect();
+        Self::Wheel {
+            python: python.to_owned(),
+            platforms,
+        }
+    }
+}
+
+/// For wheels that do not care; pip checks it against Requires-Python.
+pub const ANY_PYTHON: &str = "311";
+
+/// Downloads into `folder`, which must be empty, and returns the file.
+pub fn download(
+    python: &Python,
+    wanted: &Wanted,
+    folder: &Path,
+    bar: &ProgressBar,
+    cancel: &Cancel,
+) -> Result<PathBuf> {
+    let make = |name| -> Result<PathBuf> {
+        let path = folder.join(name);
+        fs::create_dir(&path).at("create", &path)?;
+        Ok(path)
+    };
+    let (files, temporary) = (make("files")?, make("temporary")?);
+    let requirements = folder.join("requirements.txt");
+    fs::write(&requirements, wanted.requirement()).at("write", &requirements)?;
+
+    let mut command = Command::new(&python.program);
+    command.args([
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--no-input",
+        "--no-cache-dir",
+    ]);
+    command.args(["--disable-pip-version-check", "--progress-bar", "off"]);
+    command
+        .arg("--requirement")
+        .arg(&requirements)
+        .arg("--dest")
+        .arg(&files);
+    // pip downloads to its temporary folder: where progress and size can be watched.
+    command.env("TMPDIR", &temporary);
+    match &wanted.kind {
+        Kind::Wheel { python, platforms } => {
+            command.args(["--only-binary", ":all:", "--implementation", "cp"]);
+            command.args(["--python-version", python]);
+            for platform in platforms {
+                command.args(["--platform", platform]);
+            }
+        }
+        Kind::Sdist => {
+            let backend = make("backend")?;
+            write_backend(&backend, wanted)?;
+            command.args([
+                "--no-binary",
+                ":all:",
+                "--no-build-isolation",
+                "--use-pep517",
+            ]);
+            command.env("PYTHONPATH", backend);
+        }
+    }
+    process::run(&mut command, &folder.join("log"), cancel, || {
+        let bytes = largest_file(&temporary);
+        bar.set_position(bytes);
+        match wanted.size {
+            Some(expected) if bytes > expected => Err(Error::Size {
+                what: wanted.package.to_owned(),
+                expected,
+                actual: bytes,
+            }),
+            _ => Ok(()),
+        }
+    })?;
+    only_file(&files, "pip download")
+}
+
+impl Wanted<'_> {
+    fn requirement(&self) -> String {
+        let version = self
+            .version
+            .map(|version| format!("=={version}"))
+            .unwrap_or_default();
+        // One hash in a requirements file makes pip demand hashes of everything in it.
+        let hash = self.digest.map(|digest| format!(" --hash=sha256:{digest}"));
+        format!("{}{version}{}\n", self.package, hash.unwrap_or_default())
+    }
+}
+
+/// pip asks an sdist's build backend for metadata even when it only downloads. This backend
+/// answers from the lock, so that no code of the sdist runs and none of its needs are installed.
+fn write_backend(folder: &Path, wanted: &Wanted) -> Result<()> {
+    let package = folder.join("setuptools");
+    fs::create_dir(&package).at("create", &package)?;
+    let name = wanted.package;
+    let version = wanted.version.ok_or_else(|| {
+        Error::Refused(format!(
+            "{name}: give the version of a source package: {name}@VERSION"
+        ))
+    })?;
+    let source = format!(
+        r#"import os
+class Backend:
+    def get_requires_for_build_wheel(self, config_settings=None):
+        return []
+    def prepare_metadata_for_build_wheel(self, folder, config_settings=None):
+        info = "{}-{version}.dist-info"
+        os.makedirs(os.path.join(folder, info))
+        with open(os.path.join(folder, info, "METADATA"), "w") as file:
+            file.write("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        return info
+__legacy__ = Backend()
+get_requires_for_build_wheel = __legacy__.get_requires_for_build_wheel
+prepare_metadata_for_build_wheel = __legacy__.prepare_metadata_for_build_wheel
+"#,
+        name.replace('-', "_")
+    );
+    for (file, text) in [("__init__.py", ""), ("build_meta.py", &source[..])] {
+        let path = package.join(file);
+        fs::write(&path, text).at("write", &path)?;
+    }
+    Ok(())
+}
+
+fn largest_file(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return 0;
+    };
+    let sizes = entries.flatten().map(|entry| match entry.metadata() {
+        Ok(data) if data.is_dir() => largest_file(&entry.path()),
+        Ok(data) => data.len(),
+        Err(_) => 0,
+    });
+    sizes.max().unwrap_or(0)
+}
+
+/// The one file that a registry's client was asked for.
+pub fn only_file(folder: &Path, program: &str) -> Result<PathBuf> {
+    let entries = fs::read_dir(folder).at("read", folder)?;
+    let files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    if let [file] = &files[..] {
+        return Ok(file.clone());
+    }
+    let message = format!("left {} files, not one", files.len());
+    Err(Error::Program {
+        program: program.to_owned(),
+        message,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_file_names() {
+        let platforms = vec![
+            "manylinux2014_x86_64".to_owned(),
+            "manylinux_2_17_x86_64".to_owned(),
+        ];
+        let file =
+            "nvidia_cuda_crt-13.0.88-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl";
+        assert_eq!(
+            Kind::of(file),
+            Kind::Wheel {
+                python: ANY_PYTHON.into(),
+                platforms
+            }
+        );
+        let cp312 = Kind::Wheel {
+            python: "312".into(),
+            platforms: vec!["linux_x86_64".into()],
+        };
+        assert_eq!(Kind::of("a-1-cp312-cp312-linux_x86_64.whl"), cp312);
+        assert_eq!(Kind::of("flash_attn-2.8.3.tar.gz"), Kind::Sdist);
+    }
+}

@@ -1,0 +1,129 @@
+//! Recipes: Python programs that turn pinned wheels into objects, the same bytes everywhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cache::Scratch;
+use crate::digest::Digest;
+use crate::error::{At, Error, Result};
+use crate::fetch::Context;
+use crate::lock::{Artifact, Source};
+use crate::process;
+use crate::python::Python;
+use crate::unpack;
+
+/// Builds what the lock pins, and takes it into the cache. The caller holds the blob's guard.
+pub fn build(context: &Context, artifact: &Artifact) -> Result<()> {
+    let built = run(context, artifact, None)?;
+    context
+        .cache
+        .admit(&built.archive, artifact, &context.cancel)
+        .map_err(|error| match error {
+            Error::Digest {
+                expected, actual, ..
+            } => Error::Refused(format!(
+            "{name}: its recipe gave sha256 {actual}, the lock says {expected}; if the recipe or \
+             its inputs changed on purpose, record it with `artifacts pin {name}`",
+            name = artifact.name
+        )),
+            error => error,
+        })
+}
+
+/// A fresh archive, in a folder that goes away with this value.
+pub struct Built {
+    pub archive: PathBuf,
+    pub digest: Digest,
+    pub size: u64,
+    _folder: Scratch,
+}
+
+/// Runs the recipe in a new folder. A local checkout, if given, stands before the wheels.
+pub fn run(context: &Context, artifact: &Artifact, checkout: Option<&Path>) -> Result<Built> {
+    let Source::Recipe {
+        recipe,
+        arch,
+        inputs,
+    } = &artifact.source
+    else {
+        return Err(Error::Refused(format!(
+            "{} is not built by a recipe",
+            artifact.name
+        )));
+    };
+    let inputs: Vec<_> = inputs
+        .iter()
+        .map(|name| context.lock.get(name))
+        .collect::<Result<_>>()?;
+    let python = Python::find(context.python.as_deref(), |python| covers(python, &inputs))?;
+    let wheels: Vec<_> = inputs
+        .into_iter()
+        .filter(|input| python.imports(&input.file()))
+        .collect();
+    for fetched in context.fetch_all(&wheels, wheels.len()) {
+        fetched?;
+    }
+
+    let _one_at_a_time = context.building.lock().unwrap_or_else(|e| e.into_inner());
+    let folder = context.cache.scratch()?;
+    let bar = context.progress.steps(&artifact.name);
+    let site = folder.path().join("site");
+    for wheel in &wheels {
+        bar.set_message(format!("unpacking {}", wheel.name));
+        let blob = context.cache.blob(wheel.sha256);
+        unpack::unpack(&blob, &site, unpack::Bounds::default(), &context.cancel)?;
+    }
+    let script = context.recipes.join(format!("{recipe}.py"));
+    let script = fs::canonicalize(&script).at("find the recipe", &script)?;
+    let archive = folder.path().join(artifact.file());
+    let temporary = folder.path().join("temporary");
+    fs::create_dir(&temporary).at("create", &temporary)?;
+
+    let mut command = Command::new(&python.program);
+    // Isolated: no site-packages, no PYTHON* settings, no user folder, no byte code left behind.
+    command.args(["-I", "-S", "-B"]).arg(script);
+    command
+        .args(["--arch", arch])
+        .arg("--site")
+        .arg(&site)
+        .arg("--out")
+        .arg(&archive);
+    if let Some(checkout) = checkout {
+        command.arg("--source").arg(checkout);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    command
+        .env_clear()
+        .env("PATH", path)
+        .env("LC_ALL", "C.UTF-8");
+    command.env("HOME", folder.path()).env("TMPDIR", &temporary);
+    let log = folder.path().join("log");
+    process::run(&mut command, &log, &context.cancel, || {
+        let said = process::last_lines(&log);
+        bar.set_message(said.lines().last().unwrap_or_default().to_owned());
+        Ok(())
+    })?;
+    bar.finish_and_clear();
+    let (digest, size) = Digest::of_file(&archive, &context.cancel)?;
+    Ok(Built {
+        archive,
+        digest,
+        size,
+        _folder: folder,
+    })
+}
+
+/// Whether every package among the inputs has a wheel for this interpreter.
+fn covers(python: &Python, inputs: &[&Artifact]) -> bool {
+    let package = |artifact: &Artifact| match &artifact.source {
+        Source::Registry { package, .. } => package.clone(),
+        _ => artifact.name.clone(),
+    };
+    inputs.iter().all(|input| {
+        let mut same = inputs
+            .iter()
+            .filter(|other| package(other) == package(input));
+        same.any(|other| python.imports(&other.file()))
+    })
+}

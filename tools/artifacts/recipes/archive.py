@@ -1,0 +1,21 @@
+"""A zip whose bytes depend only on its entries: sorted, stored, one fixed date and mode.
+
+Entries are stored, not deflated, because compressed bytes differ between zlib builds.
+"""
+
+import os
+import zipfile
+
+DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def write(path, entries):
+    """Writes `entries` (name -> bytes) to `path`; a reader never sees half a file."""
+    partial = f"{path}.partial"
+    with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(entries):
+            entry = zipfile.ZipInfo(name, DATE)
+            entry.create_system = 3  # Unix, on every host
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, entries[name])
+    os.replace(partial, path)

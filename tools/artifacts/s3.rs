@@ -1,0 +1,127 @@
+//! An S3-compatible bucket: addresses and signatures.
+
+use std::time::Duration;
+
+use rusty_s3::{S3Action, UrlStyle};
+
+use crate::credentials::Settings;
+use crate::error::{Error, Result};
+use crate::store::Action;
+
+const SIGNATURE_LIFE: Duration = Duration::from_secs(3600);
+
+pub struct Bucket {
+    bucket: rusty_s3::Bucket,
+    credentials: rusty_s3::Credentials,
+    prefix: String,
+}
+
+impl Bucket {
+    /// Opens `s3://bucket/prefix` with the settings of the environment.
+    pub fn open(to: &str) -> Result<Self> {
+        Self::with(to, &Settings::from_environment()?)
+    }
+
+    pub fn with(to: &str, settings: &Settings) -> Result<Self> {
+        let wrong = |why: String| Error::Refused(format!("`{to}`: {why}"));
+        let path = to.strip_prefix("s3://").unwrap_or(to);
+        let (name, prefix) = path.split_once('/').unwrap_or((path, ""));
+        if name.is_empty() {
+            return Err(wrong("give s3://bucket/prefix".into()));
+        }
+        // Other servers than AWS seldom have a host name per bucket.
+        let style = match settings.endpoint {
+            Some(_) => UrlStyle::Path,
+            None => UrlStyle::VirtualHost,
+        };
+        let aws = || format!("https://s3.{}.amazonaws.com", settings.region);
+        let endpoint = settings.endpoint.clone().unwrap_or_else(aws);
+        let endpoint = endpoint
+            .parse()
+            .map_err(|e| wrong(format!("endpoint {endpoint}: {e}")))?;
+        let region = settings.region.clone();
+        let bucket = rusty_s3::Bucket::new(endpoint, style, name.to_owned(), region)
+            .map_err(|error| wrong(error.to_string()))?;
+        let ours = &settings.credentials;
+        let credentials = match &ours.session {
+            Some(session) => rusty_s3::Credentials::new_with_token(
+                ours.key_id.clone(),
+                ours.secret.clone(),
+                session.clone(),
+            ),
+            None => rusty_s3::Credentials::new(ours.key_id.clone(), ours.secret.clone()),
+        };
+        Ok(Self {
+            bucket,
+            credentials,
+            prefix: prefix.trim_matches('/').to_owned(),
+        })
+    }
+
+    fn object(&self, key: &str) -> String {
+        if self.prefix.is_empty() {
+            return key.to_owned();
+        }
+        format!("{}/{key}", self.prefix)
+    }
+
+    pub fn public_url(&self, key: &str) -> Result<String> {
+        let url = self.bucket.object_url(&self.object(key));
+        url.map(String::from)
+            .map_err(|error| Error::Refused(format!("{key}: {error}")))
+    }
+
+    pub fn signed_url(&self, key: &str, action: Action) -> Result<String> {
+        let (object, credentials) = (self.object(key), Some(&self.credentials));
+        Ok(String::from(match action {
+            Action::Get => self
+                .bucket
+                .get_object(credentials, &object)
+                .sign(SIGNATURE_LIFE),
+            Action::Put => self
+                .bucket
+                .put_object(credentials, &object)
+                .sign(SIGNATURE_LIFE),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::credentials::Credentials;
+
+    fn bucket(endpoint: Option<&str>) -> Bucket {
+        let credentials = Credentials {
+            key_id: "id".into(),
+            secret: "secret".into(),
+            session: None,
+        };
+        let endpoint = endpoint.map(str::to_owned);
+        let settings = Settings {
+            credentials,
+            region: "eu-1".into(),
+            endpoint,
+        };
+        Bucket::with("s3://things/a/b/", &settings).unwrap()
+    }
+
+    #[test]
+    fn addresses() {
+        let own = bucket(Some("http://127.0.0.1:9000"))
+            .public_url("x.zip")
+            .unwrap();
+        assert_eq!(own, "http://127.0.0.1:9000/things/a/b/x.zip");
+        let aws = bucket(None).public_url("x.zip").unwrap();
+        assert_eq!(aws, "https://things.s3.eu-1.amazonaws.com/a/b/x.zip");
+    }
+
+    #[test]
+    fn signatures_hide_the_secret() {
+        let url = bucket(None).signed_url("x.zip", Action::Put).unwrap();
+        assert!(
+            url.contains("X-Amz-Signature=") && !url.contains("secret"),
+            "{url}"
+        );
+    }
+}

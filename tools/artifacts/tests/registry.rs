@@ -1,0 +1,123 @@
+//! Packages through the machine's own pip, from a folder in place of an index.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use artifacts_lib::digest::Digest;
+use artifacts_lib::lock::{Lock, Source};
+use artifacts_testing::{write_wheel, Fixture};
+
+fn program() -> Option<String> {
+    let built = option_env!("CARGO_BIN_EXE_artifacts").map(str::to_owned);
+    let found = std::env::var("ARTIFACTS_PROGRAM").ok().or(built);
+    let pip = Command::new("python3")
+        .args(["-m", "pip", "--version"])
+        .output();
+    if found.is_none() || !pip.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: no ARTIFACTS_PROGRAM, or no python3 with pip");
+        return None;
+    }
+    found
+}
+
+/// A fixture whose artifact is a file of a package.
+fn fixture(file: &Path) -> Fixture {
+    let mut fixture = Fixture::new(&fs::read(file).unwrap(), &[]);
+    fixture.artifact.name = "small-thing".into();
+    fixture.artifact.version = "1.0".into();
+    fixture.artifact.source = Source::Registry {
+        registry: "pypi".into(),
+        package: "small-thing".into(),
+        file: file.file_name().unwrap().to_string_lossy().into_owned(),
+    };
+    fixture.write_lock();
+    fixture
+}
+
+fn run(program: &str, fixture: &Fixture, index: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    command.arg("--lock").arg(fixture.lock_path());
+    command.arg("--cache").arg(fixture.cache_path()).args(args);
+    command
+        .env("PIP_NO_INDEX", "1")
+        .env("PIP_FIND_LINKS", index);
+    command.env_remove("HEAD_TO_HEAD_MIRROR");
+    command.output().expect("starts")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_wheel() {
+    let Some(program) = program() else { return };
+    let index = tempfile::tempdir().unwrap();
+    let wheel = write_wheel(index.path(), "small_thing", "1.0", "");
+    let fixture = fixture(&wheel);
+    let output = run(&program, &fixture, index.path(), &["fetch", "--all"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let work = fixture.cache_path().join("work");
+    assert_eq!(fs::read_dir(work).unwrap().count(), 0, "leftovers");
+
+    let changed = run(&program, &fixture, index.path(), &["verify"]);
+    assert!(changed.status.success());
+}
+
+#[test]
+fn a_wheel_that_is_not_the_locks() {
+    let Some(program) = program() else { return };
+    let index = tempfile::tempdir().unwrap();
+    let wheel = write_wheel(index.path(), "small_thing", "1.0", "");
+    let fixture = fixture(&wheel);
+    write_wheel(index.path(), "small_thing", "1.0", "import evil");
+    let output = run(&program, &fixture, index.path(), &["fetch", "--all"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).to_lowercase().contains("hash"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(fixture.state().0.is_empty());
+}
+
+#[test]
+fn a_source_package_is_not_run() {
+    let Some(program) = program() else { return };
+    let index = tempfile::tempdir().unwrap();
+    let folder = index.path().join("small_thing-1.0");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("setup.py"), "raise SystemExit('was run')").unwrap();
+    fs::write(folder.join("PKG-INFO"), "Name: small-thing\nVersion: 1.0\n").unwrap();
+    let archive = index.path().join("small_thing-1.0.tar.gz");
+    let mut tar = Command::new("tar");
+    tar.arg("-C").arg(index.path()).arg("-czf").arg(&archive);
+    assert!(tar.arg("small_thing-1.0").status().unwrap().success());
+    let fixture = fixture(&archive);
+    let output = run(&program, &fixture, index.path(), &["fetch", "--all"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn pin_records_the_newest_or_the_one_that_was_named() {
+    let Some(program) = program() else { return };
+    let index = tempfile::tempdir().unwrap();
+    let old = write_wheel(index.path(), "small_thing", "1.0", "");
+    let new = write_wheel(index.path(), "small_thing", "2.0", "x = 1");
+    let fixture = fixture(&old);
+    for (name, version, file) in [
+        ("small-thing", "2.0", &new),
+        ("small-thing@1.0", "1.0", &old),
+    ] {
+        let output = run(&program, &fixture, index.path(), &["pin", name]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let pinned = Lock::read(&fixture.lock_path()).unwrap().artifacts[0].clone();
+        assert_eq!(pinned.version, version);
+        assert_eq!(pinned.sha256, Digest::of(&fs::read(file).unwrap()));
+    }
+    let before = fixture.state();
+    let output = run(&program, &fixture, index.path(), &["pin", "other-thing"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(fixture.state(), before);
+}

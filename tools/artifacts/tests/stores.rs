@@ -1,0 +1,251 @@
+//! Uploads: to a folder, to a web server, and to a real S3-compatible server where there is one.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::thread;
+use std::time::Duration;
+
+use artifacts_lib::credentials::{Credentials, Settings};
+use artifacts_lib::digest::Digest;
+use artifacts_lib::fetch::Origin;
+use artifacts_lib::lock::{Lock, Source};
+use artifacts_lib::s3::Bucket;
+use artifacts_lib::store::Store;
+use artifacts_lib::upload::{upload, Licence};
+use artifacts_testing::{Fixture, Response, Server};
+
+const CONTENT: &[u8] = b"kernels";
+
+/// A fixture whose artifact is a recipe's result, present in the cache.
+fn fixture() -> Fixture {
+    let mut fixture = Fixture::new(CONTENT, &[]);
+    let (recipe, arch) = ("thing".to_owned(), "sm_90a".to_owned());
+    fixture.artifact.source = Source::Recipe {
+        recipe,
+        arch,
+        inputs: Vec::new(),
+    };
+    fixture.write_lock();
+    put_in_cache(&fixture);
+    fixture
+}
+
+fn put_in_cache(fixture: &Fixture) {
+    let context = fixture.context();
+    let file = fixture.folder.path().join("made");
+    fs::write(&file, CONTENT).unwrap();
+    context
+        .cache
+        .admit(&file, &fixture.artifact, &context.cancel)
+        .unwrap();
+}
+
+fn urls(fixture: &Fixture) -> Vec<String> {
+    Lock::read(&fixture.lock_path()).unwrap().artifacts[0]
+        .urls
+        .clone()
+}
+
+/// Uploads twice, fetches back into an empty cache, then finds the key taken by other content.
+fn round_trip(store: &Store, overwrite: impl FnOnce(&str)) {
+    let fixture = fixture();
+    let context = fixture.context();
+    let url = upload(&context, &fixture.artifact, store, Licence::Respected).unwrap();
+    assert!(url.ends_with("/thing-1.0_r1.zip"), "{url}");
+    let again = upload(&context, &fixture.artifact, store, Licence::Respected).unwrap();
+    assert_eq!((&again, urls(&fixture)), (&url, vec![url.clone()]));
+
+    fs::remove_dir_all(fixture.cache_path()).unwrap();
+    let context = fixture.context();
+    let origin = context.fetch(&context.lock.artifacts[0]).unwrap();
+    assert_eq!(origin, Origin::Store);
+
+    overwrite(&url);
+    let before = fixture.state();
+    let error = upload(&context, &fixture.artifact, store, Licence::Respected).unwrap_err();
+    assert!(error.to_string().contains("other content"), "{error}");
+    assert_eq!(fixture.state(), before);
+    let held = store.digest(&context.http, "thing-1.0_r1.zip").unwrap();
+    assert_eq!(
+        held,
+        Some(Digest::of(b"other")),
+        "the other content was replaced"
+    );
+}
+
+#[test]
+fn folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    let store = Store::parse(&format!("file://{path}")).unwrap();
+    round_trip(&store, |url| {
+        fs::write(url.strip_prefix("file://").unwrap(), "other").unwrap()
+    });
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "leftovers");
+}
+
+#[test]
+fn web() {
+    let server = Server::store();
+    let store = Store::parse(&server.url("/a/b")).unwrap();
+    round_trip(&store, |url| {
+        let client = reqwest::blocking::Client::new();
+        let answer = client.put(url).body("other").send().unwrap();
+        assert_eq!(answer.status(), 201);
+    });
+    let put = server
+        .requests()
+        .into_iter()
+        .find(|request| request.method == "PUT")
+        .unwrap();
+    assert_eq!(put.header("if-none-match"), Some("*"));
+}
+
+#[test]
+fn a_race_that_was_lost_is_a_conflict() {
+    // Nothing is there when asked, and something else is when written.
+    let server = Server::start(|request, before| match (&request.method[..], before) {
+        ("GET", 0) => Response::status(404),
+        ("GET", _) => Response::ok(b"other"),
+        _ => Response::status(412),
+    });
+    let fixture = fixture();
+    let store = Store::parse(&server.url("/a")).unwrap();
+    let before = fixture.state();
+    let context = fixture.context();
+    let error = upload(&context, &fixture.artifact, &store, Licence::Respected).unwrap_err();
+    assert!(error.to_string().contains("other content"), "{error}");
+    assert_eq!(fixture.state(), before);
+}
+
+#[test]
+fn a_store_that_loses_bytes_gets_no_address() {
+    let server = Server::start(|request, before| match (&request.method[..], before) {
+        ("GET", 0) => Response::status(404),
+        ("GET", _) => Response::ok(b"kern"),
+        _ => Response::status(200),
+    });
+    let fixture = fixture();
+    let store = Store::parse(&server.url("/a")).unwrap();
+    let context = fixture.context();
+    let error = upload(&context, &fixture.artifact, &store, Licence::Respected).unwrap_err();
+    assert!(error.to_string().contains("read back"), "{error}");
+    assert_eq!(urls(&fixture), Vec::<String>::new());
+}
+
+#[test]
+fn licences_are_respected() {
+    let mut fixture = fixture();
+    fixture.artifact.redistributable = false;
+    fixture.artifact.licence = "LicenseRef-Owner".into();
+    fixture.write_lock();
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::Folder(folder.path().to_path_buf());
+    let context = fixture.context();
+    let error = upload(&context, &fixture.artifact, &store, Licence::Respected).unwrap_err();
+    let message = error.to_string();
+    assert!(message.contains("LicenseRef-Owner") && message.contains("--accept-licence"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    upload(&context, &fixture.artifact, &store, Licence::Accepted).unwrap();
+}
+
+#[test]
+fn unknown_schemes_are_refused() {
+    let error = Store::parse("ftp://host/x").err().unwrap().to_string();
+    assert!(error.contains("s3://bucket/prefix"), "{error}");
+}
+
+/// s3s-fs, a file-backed S3 server that checks signatures, named by S3_SERVER.
+struct S3Server {
+    child: Child,
+    endpoint: String,
+}
+
+impl S3Server {
+    fn start(program: &str, folder: &Path) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let mut command = Command::new(program);
+        command.args(["--host", "127.0.0.1", "--port", &port.to_string()]);
+        command
+            .args(["--access-key", "id", "--secret-key", "secret"])
+            .arg(folder);
+        let child = command.spawn().expect("S3_SERVER starts");
+        for _ in 0..100 {
+            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Self {
+            child,
+            endpoint: format!("http://127.0.0.1:{port}"),
+        }
+    }
+
+    fn bucket(&self, secret: &str) -> Store {
+        let credentials = Credentials {
+            key_id: "id".into(),
+            secret: secret.into(),
+            session: None,
+        };
+        let endpoint = Some(self.endpoint.clone());
+        let settings = Settings {
+            credentials,
+            region: "us-east-1".into(),
+            endpoint,
+        };
+        Store::S3(Bucket::with("s3://bucket/some/prefix", &settings).unwrap())
+    }
+}
+
+impl Drop for S3Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn s3() {
+    let Ok(program) = std::env::var("S3_SERVER") else {
+        println!("SKIPPED: S3_SERVER does not name an s3s-fs program");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("bucket")).unwrap();
+    let server = S3Server::start(&program, folder.path());
+    let store = server.bucket("secret");
+    let fixture = fixture();
+    let context = fixture.context();
+
+    let wrong = server.bucket("wrong");
+    let error = upload(&context, &fixture.artifact, &wrong, Licence::Respected).unwrap_err();
+    let message = error.to_string();
+    assert!(
+        message.contains("HTTP 403") && !message.contains("Signature"),
+        "{message}"
+    );
+
+    let url = upload(&context, &fixture.artifact, &store, Licence::Respected).unwrap();
+    let expected = format!("{}/bucket/some/prefix/thing-1.0_r1.zip", server.endpoint);
+    assert_eq!((&url, urls(&fixture)), (&expected, vec![expected.clone()]));
+    let stored = folder.path().join("bucket/some/prefix/thing-1.0_r1.zip");
+    assert_eq!(fs::read(&stored).unwrap(), CONTENT);
+    let lock = fs::read_to_string(fixture.lock_path()).unwrap();
+    assert!(
+        !lock.contains("X-Amz") && !lock.contains("secret"),
+        "{lock}"
+    );
+
+    upload(&context, &fixture.artifact, &store, Licence::Respected).unwrap();
+    fs::write(&stored, "other").unwrap();
+    let error = upload(&context, &fixture.artifact, &store, Licence::Respected).unwrap_err();
+    assert!(error.to_string().contains("other content"), "{error}");
+    assert_eq!(fs::read(&stored).unwrap(), b"other");
+}
