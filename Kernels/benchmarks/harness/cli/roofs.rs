@@ -26,14 +26,25 @@ pub fn load(file: Option<&Path>, machine: &Machine) -> Result<Vec<Roof>, UsageEr
 /// The form that floors and shares are computed from.
 pub fn summary(roofs: &[Roof]) -> Roofs {
     let of_unit = |unit: &'static str| roofs.iter().filter(move |roof| roof.unit == unit);
-    let best = of_unit("TB/s").max_by(|a, b| a.value.total_cmp(&b.value));
     Roofs {
-        bandwidth: best.map(|roof| Bandwidth {
-            name: roof.name.clone(),
-            tbps: roof.value,
-        }),
+        bandwidths: of_unit("TB/s")
+            .map(|roof| Bandwidth {
+                name: roof.name.clone(),
+                tbps: roof.value,
+                written_share: written_share(&roof.name),
+            })
+            .collect(),
         tflops: of_unit("TFLOP/s")
             .map(|roof| (roof.name.clone(), roof.value))
             .collect(),
+    }
+}
+
+/// Of a memory roof, by its name: `hbm_read`, `hbm_triad`, `hbm_copy`, `hbm_memcpy`.
+fn written_share(name: &str) -> f64 {
+    match name.rsplit('_').next() {
+        Some("read") => 0.0,
+        Some("triad") => 1.0 / 3.0,
+        _ => 0.5,
     }
 }

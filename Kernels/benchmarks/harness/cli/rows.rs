@@ -227,8 +227,7 @@ fn metrics(median_us: f64, cost: &Cost, roofs: &Roofs) -> Metrics {
     let tflops = cost.flops / (median_us * 1e6);
     let tbps = (cost.read_bytes + cost.written_bytes) / (median_us * 1e6);
     let memory = roofs
-        .bandwidth
-        .as_ref()
+        .bandwidth_for(cost)
         .map(|roof| (tbps / roof.tbps, roof.name.clone()));
     let compute = roofs
         .peak_tflops(cost.math)

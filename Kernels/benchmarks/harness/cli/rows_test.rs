@@ -48,9 +48,10 @@ fn rows_of(outcomes: [Outcome; 3], baseline: Option<&str>) -> Vec<Row> {
     let bandwidth = Bandwidth {
         name: "hbm_read".into(),
         tbps: 4.0,
+        written_share: 0.0,
     };
     let roofs = Roofs {
-        bandwidth: Some(bandwidth),
+        bandwidths: vec![bandwidth],
         ..Roofs::default()
     };
     let context = RowContext {

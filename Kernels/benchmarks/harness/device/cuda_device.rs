@@ -10,6 +10,7 @@ use numeric::DType;
 use tensor::{Fill, TensorSpec};
 
 use crate::cuda_driver::{bridge, check, Context, Event, OwnStream, Pinned};
+use crate::cuda_sample::Overhead;
 use crate::cuda_tracer::Tracer;
 use crate::nvml::Readings;
 use crate::{
@@ -33,7 +34,7 @@ pub struct CudaDevice {
     pub(crate) epoch: Cell<u64>,
     pub(crate) tracer: Tracer,
     /// Measured by the first sample.
-    pub(crate) overhead_us: OnceCell<f64>,
+    pub(crate) overhead: OnceCell<Overhead>,
     readings: Readings,
     // Last: everything above is freed in it.
     context: Rc<Context>,
@@ -55,7 +56,7 @@ impl CudaDevice {
             flush: OnceCell::new(),
             epoch: Cell::new(0),
             tracer: Tracer::new(options.cupti.clone()),
-            overhead_us: OnceCell::new(),
+            overhead: OnceCell::new(),
             readings: Readings::new(info.uuid.as_deref().unwrap_or_default()),
             info,
             context,
@@ -318,7 +319,7 @@ impl Device for CudaDevice {
         mode: SampleMode,
         enqueue: &mut Enqueue,
     ) -> Result<CrossCheck, SampleError> {
-        self.tracer.cross_check(|| self.take_sample(mode, enqueue))
+        self.take_cross_check(mode, enqueue)
     }
 
     fn cross_check_obstacle(&self) -> Option<String> {
@@ -338,7 +339,7 @@ impl Device for CudaDevice {
     }
 
     fn timer_overhead_us(&self) -> Result<f64, DeviceError> {
-        self.calibrated_overhead_us()
+        Ok(self.overhead()?.plain_us)
     }
 }
 

@@ -10,7 +10,9 @@ use cudarc::driver::{result, sys};
 
 use crate::cuda_device::CudaDevice;
 use crate::cuda_driver::{bridge, check};
-use crate::{Cache, Device, DeviceError, Enqueue, Graph, Queue, Sample, SampleError, SampleMode};
+use crate::{
+    Cache, CrossCheck, Device, DeviceError, Enqueue, Graph, Queue, Sample, SampleError, SampleMode,
+};
 
 /// How the hold kernel says it ended; `kReleased` and `kTimedOut` of `cuda/kernels.h`.
 const RELEASED: u32 = 1;
@@ -28,6 +30,13 @@ const ESCAPE_WAIT: Duration = Duration::from_millis(20);
 /// Work whose length the tracer also tells: what events show beyond it is theirs.
 const CALIBRATION_NS: u64 = 20_000;
 const CALIBRATION_SAMPLES: usize = 11;
+
+/// What events show beyond the work between them: usually, and while the tracer records.
+#[derive(Clone, Copy)]
+pub(crate) struct Overhead {
+    pub(crate) plain_us: f64,
+    pub(crate) traced_us: f64,
+}
 
 /// A held stream; lets go on drop, so that an error or a panic of the work leaves no kernel behind.
 struct Hold<'a>(&'a CudaDevice);
@@ -75,10 +84,23 @@ impl CudaDevice {
         mode: SampleMode,
         enqueue: &mut Enqueue,
     ) -> Result<Sample, SampleError> {
-        let overhead_us = self.calibrated_overhead_us()?;
+        let overhead = self.overhead()?;
         let raw = self.raw_sample(mode, enqueue)?;
         Ok(Sample {
-            elapsed_us: raw.elapsed_us - overhead_us,
+            elapsed_us: raw.elapsed_us - overhead.plain_us,
+            ..raw
+        })
+    }
+
+    pub(crate) fn take_cross_check(
+        &self,
+        mode: SampleMode,
+        enqueue: &mut Enqueue,
+    ) -> Result<CrossCheck, SampleError> {
+        let overhead = self.overhead()?;
+        let raw = self.tracer.cross_check(|| self.raw_sample(mode, enqueue))?;
+        Ok(CrossCheck {
+            event_us: raw.event_us - overhead.traced_us,
             ..raw
         })
     }
@@ -144,34 +166,38 @@ impl CudaDevice {
         bridge("flush_l2", flushed)
     }
 
-    /// What events show beyond the work between them, measured once: against the tracer's time of
-    /// the same work, or without a tracer the time between two events with nothing in between, which
-    /// is less, so that no time is reported too short.
-    pub(crate) fn calibrated_overhead_us(&self) -> Result<f64, DeviceError> {
-        if let Some(overhead_us) = self.overhead_us.get() {
-            return Ok(*overhead_us);
+    /// Measured once: against the tracer's time of the same work, or without a tracer by two events
+    /// with nothing in between, which is less, so that no time is reported too short.
+    pub(crate) fn overhead(&self) -> Result<Overhead, DeviceError> {
+        if let Some(overhead) = self.overhead.get() {
+            return Ok(*overhead);
         }
         let mode = SampleMode::new(Cache::AsIs);
-        let mut spin = |stream: Stream| {
-            // SAFETY: the stream is the device's.
-            unsafe { device_cuda::spin(CALIBRATION_NS, stream.0) }.map_err(ContenderError::new)
-        };
-        let overhead_us = if self.tracer.obstacle().is_none() {
+        let measured = if self.tracer.obstacle().is_some() {
+            let empty = repeat(|| Ok(self.raw_sample(mode, &mut |_| Ok(()))?.elapsed_us))?;
+            let nothing = median(empty);
+            Overhead {
+                plain_us: nothing,
+                traced_us: nothing,
+            }
+        } else {
+            let mut spin = |stream: Stream| {
+                // SAFETY: the stream is the device's.
+                unsafe { device_cuda::spin(CALIBRATION_NS, stream.0) }.map_err(ContenderError::new)
+            };
             // A first launch loads its module; it must not happen while the stream is held.
             spin(self.stream()).map_err(|error| DeviceError::Invalid(error.to_string()))?;
             self.synchronize()?;
-            let events = median(|| Ok(self.raw_sample(mode, &mut spin)?.elapsed_us))?;
-            let activity = median(|| {
-                let check = self
-                    .tracer
-                    .cross_check(|| self.raw_sample(mode, &mut spin))?;
-                Ok(check.activity_us)
-            })?;
-            (events - activity).max(0.0)
-        } else {
-            median(|| Ok(self.raw_sample(mode, &mut |_| Ok(()))?.elapsed_us))?
+            let plain = repeat(|| Ok(self.raw_sample(mode, &mut spin)?.elapsed_us))?;
+            let checks = repeat(|| self.tracer.cross_check(|| self.raw_sample(mode, &mut spin)))?;
+            let activity = median(checks.iter().map(|check| check.activity_us));
+            let traced = median(checks.iter().map(|check| check.event_us));
+            Overhead {
+                plain_us: (median(plain) - activity).max(0.0),
+                traced_us: (traced - activity).max(0.0),
+            }
         };
-        Ok(*self.overhead_us.get_or_init(|| overhead_us))
+        Ok(*self.overhead.get_or_init(|| measured))
     }
 
     pub(crate) fn watch_while_held(
@@ -268,12 +294,17 @@ impl CudaDevice {
     }
 }
 
-/// The median of some tries.
-fn median(mut sample: impl FnMut() -> Result<f64, SampleError>) -> Result<f64, DeviceError> {
-    let taken: Result<Vec<f64>, SampleError> = (0..CALIBRATION_SAMPLES).map(|_| sample()).collect();
-    let mut taken = taken.map_err(|error| DeviceError::Invalid(error.to_string()))?;
-    taken.sort_by(f64::total_cmp);
-    Ok(taken[CALIBRATION_SAMPLES / 2])
+fn repeat<T>(sample: impl FnMut() -> Result<T, SampleError>) -> Result<Vec<T>, DeviceError> {
+    std::iter::repeat_with(sample)
+        .take(CALIBRATION_SAMPLES)
+        .collect::<Result<_, _>>()
+        .map_err(|error| DeviceError::Invalid(error.to_string()))
+}
+
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 struct CudaGraph {

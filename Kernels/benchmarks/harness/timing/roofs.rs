@@ -9,8 +9,8 @@ use crate::CacheState;
 /// What a device was measured to do at best. Empty where nothing has been measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Roofs {
-    /// Best of copy, triad and read.
-    pub bandwidth: Option<Bandwidth>,
+    /// Of copy, triad and read.
+    pub bandwidths: Vec<Bandwidth>,
     /// Peaks by the name of [`Roofs::math_name`].
     pub tflops: BTreeMap<String, f64>,
 }
@@ -20,6 +20,8 @@ pub struct Roofs {
 pub struct Bandwidth {
     pub name: String,
     pub tbps: f64,
+    /// Part of the bytes that are written: a half for a copy.
+    pub written_share: f64,
 }
 
 /// A measured roof is itself a measurement: a time this much below it is still possible.
@@ -32,6 +34,17 @@ impl Roofs {
             Math::Fp32 => "fp32".to_owned(),
             Math::TensorCore(dtype) => format!("tensor_{dtype}"),
         }
+    }
+
+    /// The rate that was measured with a mix of reads and writes nearest to the problem's; the higher
+    /// one of equals.
+    pub fn bandwidth_for(&self, cost: &Cost) -> Option<&Bandwidth> {
+        let written_share = cost.written_bytes / (cost.read_bytes + cost.written_bytes);
+        let distance = |roof: &Bandwidth| (roof.written_share - written_share).abs();
+        self.bandwidths.iter().min_by(|a, b| {
+            let nearer = distance(a).total_cmp(&distance(b));
+            nearer.then(b.tbps.total_cmp(&a.tbps))
+        })
     }
 
     pub fn peak_tflops(&self, math: Math) -> Option<f64> {
@@ -48,10 +61,8 @@ pub fn floor_us(cost: &Cost, cache: CacheState, l2_bytes: u64, roofs: &Roofs) ->
         CacheState::Cold => through_cache.max(cost.read_bytes),
         CacheState::Hot => through_cache,
     };
-    let memory = roofs
-        .bandwidth
-        .as_ref()
-        .map(|roof| moved / (roof.tbps * 1e6));
+    let fastest = roofs.bandwidths.iter().map(|roof| roof.tbps);
+    let memory = fastest.reduce(f64::max).map(|tbps| moved / (tbps * 1e6));
     let compute = roofs
         .peak_tflops(cost.math)
         .map(|tflops| cost.flops / (tflops * 1e6));
@@ -65,10 +76,13 @@ mod tests {
 
     fn roofs() -> Roofs {
         Roofs {
-            bandwidth: Some(Bandwidth {
-                name: "hbm_read".into(),
-                tbps: 4.0,
-            }),
+            bandwidths: [("read", 4.0, 0.0), ("copy", 3.5, 0.5), ("memcpy", 3.6, 0.5)]
+                .map(|(name, tbps, written_share)| Bandwidth {
+                    name: name.into(),
+                    tbps,
+                    written_share,
+                })
+                .into(),
             tflops: BTreeMap::from([("fp32".into(), 50.0)]),
         }
     }
@@ -101,6 +115,17 @@ mod tests {
             floor_us(&small, CacheState::Hot, l2_bytes, &roofs()),
             Some(0.0)
         );
+    }
+
+    #[test]
+    fn a_problem_is_held_against_its_own_mix_of_reads_and_writes() {
+        let name = |read_bytes, written_bytes| {
+            let cost = cost(0.0, read_bytes, written_bytes);
+            roofs().bandwidth_for(&cost).map(|roof| roof.name.clone())
+        };
+        assert_eq!(name(1.0, 1.0).as_deref(), Some("memcpy"));
+        assert_eq!(name(1.0, 0.1).as_deref(), Some("read"));
+        assert_eq!(Roofs::default().bandwidth_for(&cost(0.0, 1.0, 1.0)), None);
     }
 
     #[test]

@@ -19,10 +19,7 @@ fn main() -> ExitCode {
     })
 }
 
-#[expect(
-    clippy::vec_box,
-    reason = "the harness takes problems of any size"
-)]
+#[expect(clippy::vec_box, reason = "the harness takes problems of any size")]
 fn problems(choices: &Choices) -> Result<Vec<Box<Scaled>>, UsageError> {
     if choices.configs.is_empty() {
         return Ok(vec![Box::new(Scaled::new(64, 96))]);

@@ -30,16 +30,16 @@ void check(cudaError_t status, const char* call) {
 }
 
 // Elements to compute; those past the end are the first ones again.
-__host__ __device__ std::size_t work(std::size_t elements, std::size_t columns, Mode mode) {
+std::size_t work(std::size_t elements, std::size_t columns, Mode mode) {
     if (mode == Mode::kUnwrittenTail) return elements - columns;
     if (mode == Mode::kOnePercentMore) return elements + elements / 100;
     return elements;
 }
 
 __global__ void scale(float* x, const float* w, float* y, std::size_t elements, std::size_t columns,
-                      Mode mode) {
+                      std::size_t steps, Mode mode) {
     const std::size_t step = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (step < work(elements, columns, mode)) {
+    if (step < steps) {
         const std::size_t i = step < elements ? step : step - elements;
         float value = x[i] * w[i % columns];
         if (i == elements - 1) {
@@ -79,13 +79,13 @@ void launch(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std::
     constexpr int kThreads = 256;
     const auto mode = static_cast<Mode>(mode_code);
     const std::size_t elements = rows * columns;
-    const auto blocks =
-        static_cast<unsigned>((work(elements, columns, mode) + kThreads - 1) / kThreads);
+    const std::size_t steps = work(elements, columns, mode);
+    const auto blocks = static_cast<unsigned>((steps + kThreads - 1) / kThreads);
     cudaStream_t target =
         mode == Mode::kOtherStream ? other_stream() : reinterpret_cast<cudaStream_t>(stream);
-    scale<<<blocks, kThreads, 0, target>>>(reinterpret_cast<float*>(x),
-                                           reinterpret_cast<const float*>(w),
-                                           reinterpret_cast<float*>(y), elements, columns, mode);
+    scale<<<blocks, kThreads, 0, target>>>(
+        reinterpret_cast<float*>(x), reinterpret_cast<const float*>(w), reinterpret_cast<float*>(y),
+        elements, columns, steps, mode);
     check(cudaGetLastError(), "scale");
 }
 

@@ -162,8 +162,7 @@ fn the_tracer_agrees_with_events() {
                 println!("{cache:?} {expected} us: events {event:.2}, tracer {activity:.2} us");
                 assert_eq!(check.activities.len(), 1, "{:?}", check.activities);
                 assert!(check.activities[0].name.contains("spin_kernel"));
-                // Generous: the limit of a row is the engine's to judge.
-                assert!((event - activity).abs() <= f64::max(5.0, 0.02 * activity));
+                assert!((event - activity).abs() <= f64::max(1.0, 0.02 * activity));
             }
         }
     });
