@@ -1,0 +1,65 @@
+// Host-side launch with cluster and dependency attributes; every failure becomes an exception.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace device {
+
+inline void check(cudaError_t status, const char* what) {
+    if (status == cudaSuccess) return;
+    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorName(status) + ", " +
+                             cudaGetErrorString(status));
+}
+
+struct Launch {
+    dim3 grid;
+    dim3 block;
+    int cluster_blocks = 1;
+    // The kernel may start while the stream's previous one drains; it must then wait for it itself.
+    bool overlaps_previous = false;
+};
+
+template <class... Parameters, class... Arguments>
+void launch(const char* name, void (*kernel)(Parameters...), const Launch& shape,
+            cudaStream_t stream, const Arguments&... arguments) {
+    cudaLaunchAttribute attributes[2];
+    unsigned count = 0;
+    if (shape.cluster_blocks > 1) {
+        attributes[count].id = cudaLaunchAttributeClusterDimension;
+        attributes[count].val.clusterDim.x = static_cast<unsigned>(shape.cluster_blocks);
+        attributes[count].val.clusterDim.y = 1;
+        attributes[count].val.clusterDim.z = 1;
+        ++count;
+    }
+    if (shape.overlaps_previous) {
+        attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[count].val.programmaticStreamSerializationAllowed = 1;
+        ++count;
+    }
+    cudaLaunchConfig_t config = {};
+    config.gridDim = shape.grid;
+    config.blockDim = shape.block;
+    config.stream = stream;
+    config.attrs = attributes;
+    config.numAttrs = count;
+    check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), name);
+}
+
+// Multiprocessors of the current device; asked once per device.
+inline int multiprocessors() {
+    constexpr int kMaxDevices = 64;
+    static int counts[kMaxDevices] = {};
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    if (device >= kMaxDevices) throw std::runtime_error("device number above 63");
+    if (counts[device] == 0) {
+        check(cudaDeviceGetAttribute(&counts[device], cudaDevAttrMultiProcessorCount, device),
+              "cudaDeviceGetAttribute");
+    }
+    return counts[device];
+}
+
+}  // namespace device

@@ -1,0 +1,167 @@
+// A thread's share of one row: up to kVectors packets of 16 bytes per chunk.
+//
+// Packet p of a row belongs to the thread at place p % threads of the team, so that neighbours load
+// neighbouring packets. Rows longer than threads * kVectors packets are walked in chunks.
+//
+// kAligned: every row starts at a 16-byte boundary and holds whole packets.
+// Otherwise packets are cut at 16-byte boundaries of memory, not of the row: all inner packets
+// still move as 16 bytes, and the two that reach over the row's ends move element by element.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "Kernels/device/convert.cuh"
+#include "Kernels/device/ptx/memory.cuh"
+#include "Kernels/device/row_team.cuh"
+
+namespace device {
+
+template <class T, int kVectors, bool kAligned>
+class RowSlice {
+  public:
+    static constexpr int kPer = kPerPacket<T>;
+    using Packets = uint4[kVectors];
+    using Values = float[kPer];
+
+    // `row` tells the alignment; every tensor of the row must share it. `active` is false for rows
+    // past the last one, whose threads only take part in reductions.
+    __device__ RowSlice(const RowTeam& team, const T* row, int columns, bool active)
+        : columns_(active ? columns : 0),
+          begin_(team.place() * kPer),
+          step_(team.threads() * kPer) {
+        if constexpr (!kAligned) {
+            begin_ -= static_cast<int>(reinterpret_cast<uintptr_t>(row) / sizeof(T) % kPer);
+        }
+    }
+
+    // Row index of the packet's first element; below 0 for a first packet that begins earlier.
+    __device__ int first(int chunk, int vector) const {
+        return begin_ + (chunk * kVectors + vector) * step_;
+    }
+    __device__ bool holds(int index) const { return index < columns_ && (kAligned || index >= 0); }
+    // How many elements of the packet belong to the row.
+    __device__ int held(int chunk, int vector) const {
+        const int begin = first(chunk, vector);
+        if constexpr (kAligned) return begin < columns_ ? kPer : 0;
+        return max(0, min(begin + kPer, columns_) - max(begin, 0));
+    }
+
+    // Elements outside the row become `outside`.
+    __device__ void load(const T* row, int chunk, Packets& packets, float outside = 0.0f) const {
+        const uint4 nothing = packet_of(outside);
+#pragma unroll
+        for (int vector = 0; vector < kVectors; ++vector) {
+            const int begin = first(chunk, vector);
+            packets[vector] = nothing;
+            if (is_whole(begin)) {
+                packets[vector] = ptx::load_16_once(row + begin);
+            } else if (!kAligned && begin < columns_) {
+                packets[vector] = load_edge(row, begin, nothing);
+            }
+        }
+    }
+
+    __device__ void store(T* row, int chunk, int vector, const Values& values) const {
+        store_packet(row, chunk, vector, pack<T>(values));
+    }
+    __device__ void store_packet(T* row, int chunk, int vector, uint4 packet) const {
+        const int begin = first(chunk, vector);
+        if (is_whole(begin)) {
+            ptx::store_16_once(row + begin, packet);
+        } else if (!kAligned && begin < columns_) {
+            store_edge(row, begin, packet);
+        }
+    }
+
+    // The elements of a vector that all rows share (weight, bias), of type fp32 (`wide`) or T.
+    __device__ void shared_values(const void* vector_of_columns, bool wide, int chunk, int vector,
+                                  Values& values) const {
+        const int begin = first(chunk, vector);
+        const float* floats = static_cast<const float*>(vector_of_columns);
+        const T* elements = static_cast<const T*>(vector_of_columns);
+        if constexpr (kAligned) {
+            if (begin >= columns_) return;
+            if (sizeof(T) == 4 || wide) {
+#pragma unroll
+                for (int quad = 0; quad < kPer; quad += 4) {
+                    float four[4];
+                    unpack<float>(ptx::load_16_shared_by_rows(floats + begin + quad), four);
+#pragma unroll
+                    for (int element = 0; element < 4; ++element) {
+                        values[quad + element] = four[element];
+                    }
+                }
+            } else {
+                unpack<T>(ptx::load_16_shared_by_rows(elements + begin), values);
+            }
+        } else {
+#pragma unroll
+            for (int element = 0; element < kPer; ++element) {
+                // Clamped, not skipped: values outside the row are never used.
+                const int index = max(min(begin + element, columns_ - 1), 0);
+                values[element] =
+                    sizeof(T) == 4 || wide ? __ldg(floats + index) : to_float(elements[index]);
+            }
+        }
+    }
+
+  private:
+    // The bits of one element, in the low end of a word.
+    static __device__ uint32_t bits_of(T value) {
+        uint32_t bits = 0;
+        memcpy(&bits, &value, sizeof(T));
+        return bits;
+    }
+    static __device__ uint4 packet_of(float value) {
+        Values values;
+#pragma unroll
+        for (float& each : values) each = value;
+        return pack<T>(values);
+    }
+
+    __device__ bool is_whole(int begin) const {
+        if constexpr (kAligned) return begin < columns_;
+        return begin >= 0 && begin + kPer <= columns_;
+    }
+
+    // Rolled loops, because at most two packets a row come here: elements enter at the top of a
+    // 128-bit shift register and leave at its bottom.
+    __device__ uint4 load_edge(const T* row, int begin, uint4 nothing) const {
+        constexpr int kBits = 8 * static_cast<int>(sizeof(T));
+        uint64_t low = nothing.x | static_cast<uint64_t>(nothing.y) << 32;
+        uint64_t high = low;
+#pragma unroll 1
+        for (int element = 0; element < kPer; ++element) {
+            const bool inside = holds(begin + element);
+            const uint64_t bits = inside ? bits_of(row[begin + element]) : low_bits(nothing.x);
+            low = low >> kBits | high << (64 - kBits);
+            high = high >> kBits | bits << (64 - kBits);
+        }
+        return {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
+                static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)};
+    }
+    __device__ void store_edge(T* row, int begin, uint4 packet) const {
+        constexpr int kBits = 8 * static_cast<int>(sizeof(T));
+        uint64_t low = packet.x | static_cast<uint64_t>(packet.y) << 32;
+        uint64_t high = packet.z | static_cast<uint64_t>(packet.w) << 32;
+#pragma unroll 1
+        for (int element = 0; element < kPer; ++element) {
+            if (holds(begin + element)) {
+                using Bits = std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>;
+                reinterpret_cast<Bits*>(row)[begin + element] = static_cast<Bits>(low);
+            }
+            low = low >> kBits | high << (64 - kBits);
+            high >>= kBits;
+        }
+    }
+    static __device__ uint32_t low_bits(uint32_t word) {
+        return sizeof(T) == 4 ? word : word & 0xffffu;
+    }
+
+    const int columns_;
+    int begin_;
+    const int step_;
+};
+
+}  // namespace device

@@ -1,0 +1,164 @@
+// The threads that share a row, and reductions over them.
+//
+// A team is one of: part of a warp (several rows a block), a block, or a cluster of blocks.
+//   lanes   threads of the team within a warp: a power of two up to 32
+//   warps   warps of the team within a block; above 1 the block holds one row
+//   blocks  blocks of the team: the size of the cluster
+// Reductions go lanes -> warps -> blocks in a fixed order, so results are the same in every run,
+// and every thread of the team gets the result.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/device/exponential.cuh"
+#include "Kernels/device/ptx/cluster.cuh"
+
+namespace device {
+
+constexpr int kMaxWarps = 32;
+constexpr int kMaxClusterBlocks = 8;
+constexpr int kMaxReducedFloats = 3;
+
+// Values that reductions combine. Each has the neutral element and the (associative) operation.
+struct Sum {
+    float value;
+    static __device__ Sum neutral() { return {0.0f}; }
+    __device__ Sum operator+(Sum other) const { return {value + other.value}; }
+};
+
+struct TwoSums {
+    float first, second;
+    static __device__ TwoSums neutral() { return {0.0f, 0.0f}; }
+    __device__ TwoSums operator+(TwoSums other) const {
+        return {first + other.first, second + other.second};
+    }
+};
+
+// Mean and sum of squared distances from it, merged as Chan et al. do: no cancellation.
+struct Moments {
+    float count, mean, squares;
+    static __device__ Moments neutral() { return {0.0f, 0.0f, 0.0f}; }
+    __device__ Moments operator+(Moments other) const {
+        const float total = count + other.count;
+        const float share = total > 0.0f ? __fdividef(other.count, total) : 0.0f;
+        const float distance = other.mean - mean;
+        return {total, fmaf(distance, share, mean),
+                squares + other.squares + distance * distance * count * share};
+    }
+};
+
+// The largest value, and the sum of exp(value - largest).
+struct LogSum {
+    float largest, sum;
+    static __device__ LogSum neutral() { return {-INFINITY, 0.0f}; }
+    __device__ LogSum operator+(LogSum other) const {
+        const float top = fmaxf(largest, other.largest);
+        // Both sides without a finite member: exp(-inf - -inf) would be NaN.
+        if (top == -INFINITY) return neutral();
+        return {top, sum * exp_fast(largest - top) + other.sum * exp_fast(other.largest - top)};
+    }
+};
+
+struct TeamStorage {
+    // Two copies, used in turn: one barrier per reduction is then enough.
+    float warps[2][kMaxWarps][kMaxReducedFloats];
+    float blocks[2][kMaxClusterBlocks][kMaxReducedFloats];
+};
+
+class RowTeam {
+  public:
+    __device__ RowTeam(TeamStorage& storage, int cluster_blocks)
+        : storage_(storage),
+          lanes_(blockDim.x < 32 ? blockDim.x : 32),
+          warps_((blockDim.x + 31) / 32),
+          blocks_(cluster_blocks),
+          rank_(cluster_blocks > 1 ? ptx::cluster_rank() : 0) {
+        if (blocks_ > 1) {
+            // Peers must have started before anyone stores to their shared memory.
+            ptx::cluster_arrive();
+            ptx::cluster_wait();
+        }
+    }
+
+    // This thread's place among the team's threads, and how many there are.
+    __device__ int place() const { return rank_ * blockDim.x + threadIdx.x; }
+    __device__ int threads() const { return blocks_ * blockDim.x; }
+    __device__ bool leads() const { return place() == 0; }
+
+    // All threads of the block (of the cluster) must call it.
+    template <class Value>
+    __device__ Value reduce(Value value) {
+#pragma unroll
+        for (int distance = 16; distance > 0; distance /= 2) {
+            if (distance < lanes_) value = value + exchange(value, distance);
+        }
+        if (warps_ > 1) value = reduce_warps(value);
+        if (blocks_ > 1) value = reduce_blocks(value);
+        turn_ ^= 1;
+        return value;
+    }
+
+  private:
+    template <class Value>
+    static constexpr int kFloats = static_cast<int>(sizeof(Value) / sizeof(float));
+
+    template <class Value>
+    static __device__ Value exchange(Value value, int distance) {
+        float parts[kFloats<Value>];
+        memcpy(parts, &value, sizeof(value));
+#pragma unroll
+        for (float& part : parts) part = __shfl_xor_sync(0xffffffffu, part, distance);
+        memcpy(&value, parts, sizeof(value));
+        return value;
+    }
+
+    template <class Value>
+    __device__ Value reduce_warps(Value value) {
+        static_assert(kFloats<Value> <= kMaxReducedFloats, "TeamStorage has too little room");
+        const int lane = threadIdx.x % 32;
+        if (lane == 0) memcpy(storage_.warps[turn_][threadIdx.x / 32], &value, sizeof(value));
+        // Orders the partials of all warps before anyone reads them.
+        __syncthreads();
+        // Lanes beyond the next power of two repeat the first ones, so every lane gets the result.
+        const int warp = lane & ((1 << (32 - __clz(warps_ - 1))) - 1);
+        value = Value::neutral();
+        if (warp < warps_) memcpy(&value, storage_.warps[turn_][warp], sizeof(value));
+#pragma unroll
+        for (int distance = 16; distance > 0; distance /= 2) {
+            if (distance < warps_) value = value + exchange(value, distance);
+        }
+        return value;
+    }
+
+    template <class Value>
+    __device__ Value reduce_blocks(Value value) {
+        if (threadIdx.x < blocks_) {
+            float parts[kFloats<Value>];
+            memcpy(parts, &value, sizeof(value));
+#pragma unroll
+            for (int part = 0; part < kFloats<Value>; ++part) {
+                ptx::store_to_peer(&storage_.blocks[turn_][rank_][part], threadIdx.x, parts[part]);
+            }
+        }
+        // Orders the partials of all blocks, here and at the peers, before anyone reads them.
+        ptx::cluster_arrive();
+        ptx::cluster_wait();
+        memcpy(&value, storage_.blocks[turn_][0], sizeof(value));
+#pragma unroll 1
+        for (int block = 1; block < blocks_; ++block) {
+            Value other;
+            memcpy(&other, storage_.blocks[turn_][block], sizeof(other));
+            value = value + other;
+        }
+        return value;
+    }
+
+    TeamStorage& storage_;
+    const int lanes_;
+    const int warps_;
+    const int blocks_;
+    const int rank_;
+    int turn_ = 0;
+};
+
+}  // namespace device

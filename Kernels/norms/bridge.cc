@@ -1,0 +1,172 @@
+#include "Kernels/norms/bridge.h"
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "Kernels/device/launch.h"
+#include "Kernels/norms/cross_entropy_backward.h"
+#include "Kernels/norms/cross_entropy_forward.h"
+#include "Kernels/norms/fused_add_rmsnorm.h"
+#include "Kernels/norms/layernorm_forward.h"
+#include "Kernels/norms/lib.rs.h"
+#include "Kernels/norms/norm_backward.h"
+#include "Kernels/norms/rmsnorm_forward.h"
+#include "Kernels/norms/softmax_backward.h"
+#include "Kernels/norms/softmax_forward.h"
+
+namespace norms::bridge {
+namespace {
+
+ElementType element_type(Dtype dtype) {
+    switch (dtype) {
+        case Dtype::F32:
+            return ElementType::kF32;
+        case Dtype::F16:
+            return ElementType::kF16;
+        case Dtype::Bf16:
+            return ElementType::kBf16;
+    }
+    throw std::invalid_argument("unknown dtype");
+}
+
+template <class T>
+T* pointer(std::size_t address) {
+    return reinterpret_cast<T*>(address);
+}
+
+// Fills the fields that every op's Params has.
+template <class Params>
+void set_shape(Params& params, const Matrix& matrix) {
+    if (matrix.columns > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+        throw std::invalid_argument("columns is " + std::to_string(matrix.columns) +
+                                    "; that does not fit in 31 bits");
+    }
+    params.rows = static_cast<std::int64_t>(matrix.rows);
+    params.columns = static_cast<int>(matrix.columns);
+    params.type = element_type(matrix.dtype);
+}
+
+template <class Params>
+void launch_variant(Params& params, const Matrix& matrix, Variant variant, std::size_t stream) {
+    set_shape(params, matrix);
+    if (variant == Variant::Plain) {
+        launch_plain(params, pointer<CUstream_st>(stream));
+    } else {
+        launch(params, pointer<CUstream_st>(stream));
+    }
+}
+
+norms::NormBackward backward_params(const NormBackward& tensors, const Matrix& matrix) {
+    norms::NormBackward params = {};
+    params.norm = tensors.mean == 0 ? Norm::kRms : Norm::kLayer;
+    params.x = pointer<void>(tensors.x);
+    params.weight = pointer<void>(tensors.weight);
+    params.out_gradient = pointer<void>(tensors.out_gradient);
+    params.mean = pointer<float>(tensors.mean);
+    params.rstd = pointer<float>(tensors.rstd);
+    params.x_gradient = pointer<void>(tensors.x_gradient);
+    params.weight_gradient = pointer<void>(tensors.weight_gradient);
+    params.bias_gradient = pointer<void>(tensors.bias_gradient);
+    params.weight_type = element_type(matrix.weight_dtype);
+    set_shape(params, matrix);
+    return params;
+}
+
+}  // namespace
+
+Workspace::Workspace(std::size_t bytes) : bytes_(bytes) {
+    device::check(cudaMalloc(&address_, bytes), "cudaMalloc of a workspace");
+}
+
+// A failure here means that the context is gone, and with it the memory.
+Workspace::~Workspace() { static_cast<void>(cudaFree(address_)); }
+
+void rmsnorm_forward(const RmsNormForward& tensors, const Matrix& matrix, Variant variant,
+                     std::size_t stream) {
+    norms::RmsNormForward params = {};
+    params.x = pointer<void>(tensors.x);
+    params.weight = pointer<void>(tensors.weight);
+    params.out = pointer<void>(tensors.out);
+    params.weight_type = element_type(matrix.weight_dtype);
+    params.epsilon = tensors.epsilon;
+    launch_variant(params, matrix, variant, stream);
+}
+
+void fused_add_rmsnorm(const FusedAddRmsNorm& tensors, const Matrix& matrix, Variant variant,
+                       std::size_t stream) {
+    norms::FusedAddRmsNorm params = {};
+    params.x = pointer<void>(tensors.x);
+    params.residual = pointer<void>(tensors.residual);
+    params.weight = pointer<void>(tensors.weight);
+    params.weight_type = element_type(matrix.weight_dtype);
+    params.epsilon = tensors.epsilon;
+    launch_variant(params, matrix, variant, stream);
+}
+
+void layernorm_forward(const LayerNormForward& tensors, const Matrix& matrix, Variant variant,
+                       std::size_t stream) {
+    norms::LayerNormForward params = {};
+    params.x = pointer<void>(tensors.x);
+    params.weight = pointer<void>(tensors.weight);
+    params.bias = pointer<void>(tensors.bias);
+    params.out = pointer<void>(tensors.out);
+    params.weight_type = element_type(matrix.weight_dtype);
+    params.epsilon = tensors.epsilon;
+    launch_variant(params, matrix, variant, stream);
+}
+
+std::unique_ptr<Workspace> allocate_workspace(const NormBackward& tensors, const Matrix& matrix,
+                                              Variant variant) {
+    const norms::NormBackward params = backward_params(tensors, matrix);
+    return std::make_unique<Workspace>(variant == Variant::Plain ? plain_workspace_bytes(params)
+                                                                 : workspace_bytes(params));
+}
+
+void norm_backward(const NormBackward& tensors, const Matrix& matrix, Variant variant,
+                   const Workspace& workspace, std::size_t stream) {
+    norms::NormBackward params = backward_params(tensors, matrix);
+    params.workspace = workspace.address();
+    params.workspace_bytes = workspace.bytes();
+    launch_variant(params, matrix, variant, stream);
+}
+
+void softmax_forward(const SoftmaxForward& tensors, const Matrix& matrix, Variant variant,
+                     std::size_t stream) {
+    norms::SoftmaxForward params = {};
+    params.x = pointer<void>(tensors.x);
+    params.out = pointer<void>(tensors.out);
+    launch_variant(params, matrix, variant, stream);
+}
+
+void softmax_backward(const SoftmaxBackward& tensors, const Matrix& matrix, Variant variant,
+                      std::size_t stream) {
+    norms::SoftmaxBackward params = {};
+    params.out = pointer<void>(tensors.out);
+    params.out_gradient = pointer<void>(tensors.out_gradient);
+    params.x_gradient = pointer<void>(tensors.x_gradient);
+    launch_variant(params, matrix, variant, stream);
+}
+
+void cross_entropy_forward(const CrossEntropyForward& tensors, const Matrix& matrix,
+                           Variant variant, std::size_t stream) {
+    norms::CrossEntropyForward params = {};
+    params.logits = pointer<void>(tensors.logits);
+    params.targets = pointer<std::int64_t>(tensors.targets);
+    params.loss = pointer<float>(tensors.loss);
+    params.lse = pointer<float>(tensors.lse);
+    launch_variant(params, matrix, variant, stream);
+}
+
+void cross_entropy_backward(const CrossEntropyBackward& tensors, const Matrix& matrix,
+                            Variant variant, std::size_t stream) {
+    norms::CrossEntropyBackward params = {};
+    params.logits = pointer<void>(tensors.logits);
+    params.targets = pointer<std::int64_t>(tensors.targets);
+    params.lse = pointer<float>(tensors.lse);
+    params.loss_gradient = pointer<float>(tensors.loss_gradient);
+    params.logits_gradient = pointer<void>(tensors.logits_gradient);
+    launch_variant(params, matrix, variant, stream);
+}
+
+}  // namespace norms::bridge

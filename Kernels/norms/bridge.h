@@ -1,0 +1,59 @@
+// C++ side of the cxx bridge in lib.rs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "rust/cxx.h"
+
+namespace norms::bridge {
+
+enum class Dtype : std::uint8_t;
+enum class Variant : std::uint8_t;
+struct Matrix;
+struct RmsNormForward;
+struct FusedAddRmsNorm;
+struct LayerNormForward;
+struct NormBackward;
+struct SoftmaxForward;
+struct SoftmaxBackward;
+struct CrossEntropyForward;
+struct CrossEntropyBackward;
+
+// Device memory that frees itself.
+class Workspace {
+  public:
+    explicit Workspace(std::size_t bytes);
+    ~Workspace();
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
+
+    void* address() const { return address_; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    void* address_ = nullptr;
+    std::size_t bytes_;
+};
+
+void rmsnorm_forward(const RmsNormForward& tensors, const Matrix& matrix, Variant variant,
+                     std::size_t stream);
+void fused_add_rmsnorm(const FusedAddRmsNorm& tensors, const Matrix& matrix, Variant variant,
+                       std::size_t stream);
+void layernorm_forward(const LayerNormForward& tensors, const Matrix& matrix, Variant variant,
+                       std::size_t stream);
+std::unique_ptr<Workspace> allocate_workspace(const NormBackward& tensors, const Matrix& matrix,
+                                              Variant variant);
+void norm_backward(const NormBackward& tensors, const Matrix& matrix, Variant variant,
+                   const Workspace& workspace, std::size_t stream);
+void softmax_forward(const SoftmaxForward& tensors, const Matrix& matrix, Variant variant,
+                     std::size_t stream);
+void softmax_backward(const SoftmaxBackward& tensors, const Matrix& matrix, Variant variant,
+                      std::size_t stream);
+void cross_entropy_forward(const CrossEntropyForward& tensors, const Matrix& matrix,
+                           Variant variant, std::size_t stream);
+void cross_entropy_backward(const CrossEntropyBackward& tensors, const Matrix& matrix,
+                            Variant variant, std::size_t stream);
+
+}  // namespace norms::bridge

@@ -1,0 +1,163 @@
+#include "Kernels/norms/config.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace norms {
+namespace {
+
+constexpr int kWarp = 32;
+// Threads of a block that holds several rows.
+constexpr int kManyRowsThreads = 128;
+// Warps a multiprocessor needs for its loads to cover the latency of memory.
+constexpr int kBusyWarps = 32;
+// Lanes whose packets fill one 128-byte line.
+constexpr int kLineLanes = 8;
+// Threads of kernels with sums over rows that a multiprocessor holds: they use up to 128 registers.
+constexpr int kAccumulateThreads = 512;
+// Rows of partial sums that are still quick to add up.
+constexpr int kMostTeams = 2048;
+// Vectors of a thread whose sums over rows fit in registers too.
+constexpr int kMostAccumulated = 4;
+constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 30;
+
+std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+
+int power_of_two_from(std::int64_t value) {
+    int power = 1;
+    while (power < value) power *= 2;
+    return power;
+}
+
+bool is_aligned(const Shape& shape) {
+    return std::int64_t{shape.columns} * shape.element_bytes % kPacketBytes == 0;
+}
+
+// Packets that a row touches; cut at boundaries of memory, it may touch one more than it fills.
+std::int64_t packets_of(const Shape& shape) {
+    const std::int64_t bytes = std::int64_t{shape.columns} * shape.element_bytes;
+    return divide_up(bytes, kPacketBytes) + (is_aligned(shape) ? 0 : 1);
+}
+
+// The most vectors a thread may hold and the rows still keep every multiprocessor busy.
+int vectors_for(std::int64_t rows, std::int64_t packets, const Machine& machine, int most) {
+    int vectors = most;
+    while (vectors > 1 && rows * divide_up(packets, vectors) <
+                              std::int64_t{machine.multiprocessors} * kBusyWarps * kWarp) {
+        vectors /= 2;
+    }
+    return vectors;
+}
+
+void cut_within_warp(Config& config, std::int64_t packets, int vectors) {
+    const int fewest = std::min(kLineLanes, power_of_two_from(packets));
+    const int wanted = power_of_two_from(divide_up(packets, vectors));
+    config.threads_per_row = std::clamp(wanted, fewest, kWarp);
+    config.vectors = power_of_two_from(divide_up(packets, config.threads_per_row));
+}
+
+void cut_over_blocks(Config& config, std::int64_t packets, int vectors, int most_vectors,
+                     RowUse use) {
+    while (vectors < most_vectors && packets > std::int64_t{vectors} * max_threads(vectors, use)) {
+        vectors *= 2;
+    }
+    const std::int64_t per_block = std::int64_t{vectors} * max_threads(vectors, use);
+    config.vectors = vectors;
+    config.cluster_blocks =
+        std::min(kMaxClusterBlocks, power_of_two_from(divide_up(packets, per_block)));
+    const std::int64_t share = divide_up(packets, config.cluster_blocks);
+    config.chunks = static_cast<int>(divide_up(share, per_block));
+    const std::int64_t threads = divide_up(share, std::int64_t{config.chunks} * vectors);
+    config.threads_per_row = static_cast<int>(divide_up(threads, kWarp)) * kWarp;
+}
+
+// Kernels that are not aligned exist for 2 and 8 vectors only.
+int existing_vectors(bool aligned, int vectors) {
+    if (aligned) return vectors;
+    return vectors <= 2 ? 2 : 8;
+}
+
+}  // namespace
+
+Config choose(const Shape& shape, const Machine& machine, RowUse use) {
+    if (shape.rows < 1) {
+        throw std::invalid_argument("rows is " + std::to_string(shape.rows) + "; give at least 1");
+    }
+    if (shape.columns < 1 || shape.columns > kMaxColumns) {
+        throw std::invalid_argument("columns is " + std::to_string(shape.columns) + "; 1 to " +
+                                    std::to_string(kMaxColumns) + " are supported");
+    }
+    const std::int64_t packets = packets_of(shape);
+    const int preferred = use == RowUse::kTwoRows ? 2 : 4;
+    const int most = use == RowUse::kAccumulate ? kMostAccumulated : kMostVectors;
+    Config config;
+    config.aligned = is_aligned(shape) &&
+                     (use != RowUse::kAccumulate ||
+                      packets <= std::int64_t{most} * max_threads(most, use) * kMaxClusterBlocks);
+    const int vectors = vectors_for(shape.rows, packets, machine, preferred);
+    if (packets <= std::int64_t{kWarp} * preferred) {
+        cut_within_warp(config, packets, vectors);
+        config.vectors = existing_vectors(config.aligned, config.vectors);
+        config.rows_per_block = kManyRowsThreads / config.threads_per_row;
+    } else if (config.aligned) {
+        cut_over_blocks(config, packets, vectors, most, use);
+    } else {
+        const int unaligned = packets > std::int64_t{2} * max_threads(2, use) ? kMostVectors : 2;
+        cut_over_blocks(config, packets, unaligned, kMostVectors, use);
+    }
+    const std::int64_t blocks = divide_up(shape.rows, config.rows_per_block);
+    const std::int64_t most_blocks = kMaxBlocks / config.cluster_blocks;
+    config.blocks = std::min(blocks, most_blocks) * config.cluster_blocks;
+    if (use == RowUse::kAccumulate && config.aligned) {
+        // Every team leaves a row of partial sums: no more of them than run at once.
+        const int threads = config.threads_per_row * config.rows_per_block;
+        const std::int64_t resident = std::max<std::int64_t>(
+            1, std::int64_t{machine.multiprocessors} * std::max(1, kAccumulateThreads / threads) /
+                   config.cluster_blocks);
+        const std::int64_t summed = std::max(1, kMostTeams / config.rows_per_block);
+        config.blocks = std::min({blocks, resident, summed}) * config.cluster_blocks;
+    }
+    validate(config, shape, use);
+    return config;
+}
+
+void validate(const Config& config, const Shape& shape, RowUse use) {
+    const auto require = [](bool holds, const std::string& what) {
+        if (!holds) throw std::invalid_argument("config: " + what);
+    };
+    const int vectors = config.vectors;
+    const int threads = config.threads_per_row;
+    require(vectors == 1 || vectors == 2 || vectors == 4 || vectors == 8,
+            "vectors is " + std::to_string(vectors) + "; use 1, 2, 4 or 8");
+    require(!config.aligned || is_aligned(shape), "aligned, but rows are not whole packets");
+    require(config.aligned || vectors == 2 || vectors == 8, "not aligned needs vectors 2 or 8");
+    require(threads >= 1 && (threads % kWarp == 0 ||
+                             (threads < kWarp && power_of_two_from(threads) == threads)),
+            "threads_per_row is " + std::to_string(threads));
+    require(config.rows_per_block >= 1 && (config.rows_per_block == 1 || threads <= kWarp),
+            "rows_per_block above 1 needs rows within a warp");
+    const int block = threads * config.rows_per_block;
+    require(block <= max_threads(vectors, use), "block of " + std::to_string(block) + " threads");
+    require(block % kWarp == 0, "block of " + std::to_string(block) + " threads: no whole warps");
+    require(config.cluster_blocks >= 1 && config.cluster_blocks <= kMaxClusterBlocks &&
+                power_of_two_from(config.cluster_blocks) == config.cluster_blocks,
+            "cluster_blocks is " + std::to_string(config.cluster_blocks));
+    require(config.cluster_blocks == 1 || threads >= kWarp, "a cluster needs whole warps");
+    require(config.chunks == 1 || (config.chunks > 1 && vectors == kMostVectors),
+            "chunks is " + std::to_string(config.chunks));
+    require(config.blocks >= 1 && config.blocks <= kMaxBlocks &&
+                config.blocks % config.cluster_blocks == 0,
+            "blocks is " + std::to_string(config.blocks));
+    require(std::int64_t{vectors} * threads * config.cluster_blocks * config.chunks >=
+                packets_of(shape) - (config.aligned == is_aligned(shape) ? 0 : 1),
+            "threads do not cover the row");
+}
+
+std::string describe(const Config& config) {
+    return (config.aligned ? "v" : "u") + std::to_string(config.vectors) + " t" +
+           std::to_string(config.threads_per_row) + " r" + std::to_string(config.rows_per_block) +
+           " c" + std::to_string(config.cluster_blocks) + " k" + std::to_string(config.chunks) +
+           " b" + std::to_string(config.blocks);
+}
+
+}  // namespace norms

@@ -1,0 +1,118 @@
+// Every shape gets a config that covers it, and the shapes that matter get the intended one.
+#include "Kernels/norms/config.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+using norms::choose;
+using norms::Config;
+using norms::RowUse;
+using norms::Shape;
+
+constexpr norms::Machine kMachine = {132};
+constexpr RowUse kUses[] = {RowUse::kOneRow, RowUse::kTwoRows, RowUse::kAccumulate};
+
+void expect(bool holds, const std::string& what) {
+    if (holds) return;
+    std::fprintf(stderr, "FAILED: %s\n", what.c_str());
+    std::exit(1);
+}
+
+void every_shape_is_covered() {
+    const int columns[] = {1,     2,     3,      7,      8,      9,      31,    32,    33,
+                           63,    64,    65,     127,    128,    129,    255,   256,   257,
+                           511,   512,   513,    1000,   1023,   1024,   1025,  2048,  3072,
+                           4095,  4096,  6144,   7168,   8191,   8192,   12288, 16384, 32768,
+                           32769, 65536, 131072, 131073, 200000, 262143, 262144};
+    const std::int64_t rows[] = {1, 2, 16, 127, 2048, 65536, 4194304, std::int64_t{1} << 33};
+    for (const RowUse use : kUses) {
+        for (const int bytes : {2, 4}) {
+            for (const int column : columns) {
+                for (const std::int64_t row : rows) {
+                    const Shape shape = {row, column, bytes};
+                    const Config config = choose(shape, kMachine, use);
+                    validate(config, shape, use);
+                    const bool whole = std::int64_t{column} * bytes % 16 == 0;
+                    expect(config.aligned == whole || (whole && use == RowUse::kAccumulate),
+                           "aligned: " + describe(config));
+                    expect(config.teams() <= row + config.rows_per_block - 1,
+                           "idle teams: " + describe(config));
+                }
+            }
+        }
+    }
+}
+
+void long_rows_are_read_once() {
+    for (const RowUse use : {RowUse::kOneRow, RowUse::kTwoRows}) {
+        const Config bf16 = choose({4096, 262144, 2}, kMachine, use);
+        expect(bf16.chunks == 1 && bf16.cluster_blocks == 8, describe(bf16));
+    }
+}
+
+void few_rows_get_many_threads() {
+    const Config one = choose({1, 4096, 2}, kMachine, RowUse::kOneRow);
+    expect(one.vectors == 1 && one.threads_per_row == 512, describe(one));
+    const Config many = choose({65536, 4096, 2}, kMachine, RowUse::kOneRow);
+    expect(many.vectors == 4 && many.threads_per_row == 128, describe(many));
+    const Config odd_warps = choose({65536, 7168, 2}, kMachine, RowUse::kOneRow);
+    expect(odd_warps.vectors == 4 && odd_warps.threads_per_row == 224, describe(odd_warps));
+}
+
+void sums_over_rows_leave_few_partials() {
+    const Config config = choose({4194304, 4096, 2}, kMachine, RowUse::kAccumulate);
+    expect(config.aligned && config.chunks == 1 && config.teams() <= 132 * 8, describe(config));
+    const Config longest = choose({4096, 131072, 2}, kMachine, RowUse::kAccumulate);
+    expect(longest.aligned && longest.cluster_blocks == 8, describe(longest));
+    const Config too_long = choose({4096, 262144, 2}, kMachine, RowUse::kAccumulate);
+    expect(!too_long.aligned && too_long.chunks == 1, describe(too_long));
+}
+
+void refuses(const Shape& shape) {
+    try {
+        choose(shape, kMachine, RowUse::kOneRow);
+    } catch (const std::invalid_argument&) {
+        return;
+    }
+    expect(false, "accepted " + std::to_string(shape.rows) + "x" + std::to_string(shape.columns));
+}
+
+void refuses_configs_that_do_not_fit() {
+    const Shape shape = {64, 4096, 2};
+    const Config good = choose(shape, kMachine, RowUse::kOneRow);
+    Config bad[6] = {good, good, good, good, good, good};
+    bad[0].vectors = 3;
+    bad[1].threads_per_row = 33;
+    bad[2].threads_per_row = 32;
+    bad[3].rows_per_block = 2;
+    bad[4].cluster_blocks = 16;
+    bad[5].blocks = 0;
+    for (const Config& config : bad) {
+        bool refused = false;
+        try {
+            validate(config, shape, RowUse::kOneRow);
+        } catch (const std::invalid_argument&) {
+            refused = true;
+        }
+        expect(refused, "accepted " + describe(config));
+    }
+}
+
+}  // namespace
+
+int main() {
+    every_shape_is_covered();
+    long_rows_are_read_once();
+    few_rows_get_many_threads();
+    sums_over_rows_leave_few_partials();
+    refuses({0, 8, 2});
+    refuses({8, 0, 2});
+    refuses({8, norms::kMaxColumns + 1, 2});
+    refuses_configs_that_do_not_fit();
+    std::puts("config: all checks passed");
+    return 0;
+}

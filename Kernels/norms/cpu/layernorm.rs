@@ -1,0 +1,73 @@
+//! LayerNorm.
+
+use crate::columns::{Columns, ColumnsMut};
+use crate::lanes::{sum, sum2};
+use crate::rows::{accumulate_rows, each_row};
+use crate::Element;
+
+/// `out = (x - mean) * rstd * weight + bias`
+pub fn layernorm_forward<T: Element>(
+    x: &[T],
+    weight: Columns<T>,
+    bias: Columns<T>,
+    out: &mut [T],
+    columns: usize,
+    epsilon: f32,
+) {
+    let (weight, bias) = (weight.widened(), bias.widened());
+    each_row(out, columns, columns, |row, out, buffer| {
+        T::widen_all(&x[row * columns..][..columns], buffer);
+        let mean = sum(buffer, |x| x) / columns as f32;
+        let variance = sum(buffer, |x| (x - mean) * (x - mean)) / columns as f32;
+        let rstd = 1.0 / (variance + epsilon).sqrt();
+        for (x, (weight, bias)) in buffer.iter_mut().zip(weight.iter().zip(bias.iter())) {
+            *x = (*x - mean) * rstd * weight + bias;
+        }
+        T::narrow_all(buffer, out);
+    });
+}
+
+/// What the backward pass reads.
+#[derive(Clone, Copy, Debug)]
+pub struct LayerNormSaved<'a, T> {
+    pub x: &'a [T],
+    pub weight: Columns<'a, T>,
+    pub out_gradient: &'a [T],
+    pub mean: &'a [f32],
+    pub rstd: &'a [f32],
+}
+
+/// The gradients of x, of the weight and of the bias.
+pub fn layernorm_backward<T: Element>(
+    saved: LayerNormSaved<T>,
+    x_gradient: &mut [T],
+    weight_gradient: ColumnsMut<T>,
+    bias_gradient: ColumnsMut<T>,
+    columns: usize,
+) {
+    let weight = saved.weight.widened();
+    let count = columns as f32;
+    let sums = accumulate_rows(x_gradient, columns, |row, dx, sums, [x, gradient]| {
+        T::widen_all(&saved.x[row * columns..][..columns], x);
+        T::widen_all(&saved.out_gradient[row * columns..][..columns], gradient);
+        let (mean, rstd) = (saved.mean[row], saved.rstd[row]);
+        let [weight_sums, bias_sums]: &mut [Vec<f32>; 2] = sums;
+        for (x, (gradient, sum)) in x.iter_mut().zip(gradient.iter().zip(weight_sums)) {
+            *x = (*x - mean) * rstd;
+            *sum += gradient * *x;
+        }
+        for (gradient, (weight, sum)) in gradient.iter_mut().zip(weight.iter().zip(bias_sums)) {
+            *sum += *gradient;
+            *gradient *= weight;
+        }
+        let average = sum(gradient, |scaled| scaled) / count;
+        let projection = sum2(x, gradient, |x, scaled| x * scaled) / count;
+        for (x, scaled) in x.iter_mut().zip(gradient.iter()) {
+            *x = rstd * (scaled - average - *x * projection);
+        }
+        T::narrow_all(x, dx);
+    });
+    let [weight_sums, bias_sums] = sums;
+    weight_gradient.store(&weight_sums);
+    bias_gradient.store(&bias_sums);
+}

@@ -1,0 +1,23 @@
+//! The row operations on the CPU: threaded over rows and written so that the compiler vectorises
+//! them; and, in [`plain`], as one obvious loop each.
+//!
+//! All arithmetic is in f32, whatever the elements are. Matrices are dense and row major, `columns`
+//! wide. Sums have a fixed order, so results do not depend on the number of threads.
+
+mod columns;
+mod cross_entropy;
+mod element;
+mod exponential;
+mod lanes;
+mod layernorm;
+pub mod plain;
+mod rmsnorm;
+mod rows;
+mod softmax;
+
+pub use columns::{Columns, ColumnsMut};
+pub use cross_entropy::{cross_entropy_backward, cross_entropy_forward};
+pub use element::Element;
+pub use layernorm::{layernorm_backward, layernorm_forward, LayerNormSaved};
+pub use rmsnorm::{fused_add_rmsnorm, rmsnorm_backward, rmsnorm_forward, RmsNormSaved};
+pub use softmax::{softmax_backward, softmax_forward};

@@ -1,0 +1,100 @@
+//! RMSNorm.
+
+use crate::columns::{Columns, ColumnsMut};
+use crate::lanes::{sum, sum2};
+use crate::rows::{accumulate_rows, each_row, each_row2};
+use crate::Element;
+
+fn rstd(x: &[f32], epsilon: f32) -> f32 {
+    1.0 / (sum(x, |value| value * value) / x.len() as f32 + epsilon).sqrt()
+}
+
+fn scale(x: &mut [f32], rstd: f32, weight: &[f32]) {
+    for (x, weight) in x.iter_mut().zip(weight) {
+        *x = *x * rstd * weight;
+    }
+}
+
+/// `out = x * rstd * weight`
+pub fn rmsnorm_forward<T: Element>(
+    x: &[T],
+    weight: Columns<T>,
+    out: &mut [T],
+    columns: usize,
+    epsilon: f32,
+) {
+    let weight = weight.widened();
+    each_row(out, columns, columns, |row, out, buffer| {
+        T::widen_all(&x[row * columns..][..columns], buffer);
+        let rstd = rstd(buffer, epsilon);
+        scale(buffer, rstd, &weight);
+        T::narrow_all(buffer, out);
+    });
+}
+
+/// In place: `residual += x`, then `x = residual * rstd * weight`.
+pub fn fused_add_rmsnorm<T: Element>(
+    x: &mut [T],
+    residual: &mut [T],
+    weight: Columns<T>,
+    columns: usize,
+    epsilon: f32,
+) {
+    let weight = weight.widened();
+    each_row2(
+        (x, columns),
+        (residual, columns),
+        columns,
+        |_, x, residual, buffer| {
+            for (x, residual) in x.iter().zip(residual.iter_mut()) {
+                *residual = T::narrow(x.widen() + residual.widen());
+            }
+            T::widen_all(residual, buffer);
+            let rstd = rstd(buffer, epsilon);
+            scale(buffer, rstd, &weight);
+            T::narrow_all(buffer, x);
+        },
+    );
+}
+
+/// What the backward pass reads.
+#[derive(Clone, Copy, Debug)]
+pub struct RmsNormSaved<'a, T> {
+    pub x: &'a [T],
+    pub weight: Columns<'a, T>,
+    pub out_gradient: &'a [T],
+    pub rstd: &'a [f32],
+}
+
+/// The gradients of x and of the weight.
+pub fn rmsnorm_backward<T: Element>(
+    saved: RmsNormSaved<T>,
+    x_gradient: &mut [T],
+    weight_gradient: ColumnsMut<T>,
+    columns: usize,
+) {
+    let weight = saved.weight.widened();
+    let [weight_sums] = accumulate_rows(
+        x_gradient,
+        columns,
+        |row, dx, sums: &mut [Vec<f32>; 1], buffers| {
+            let [x, gradient] = buffers;
+            T::widen_all(&saved.x[row * columns..][..columns], x);
+            T::widen_all(&saved.out_gradient[row * columns..][..columns], gradient);
+            let rstd = saved.rstd[row];
+            for (x, (gradient, sum)) in x.iter_mut().zip(gradient.iter_mut().zip(&mut sums[0])) {
+                *x *= rstd;
+                *sum += *gradient * *x;
+            }
+            for (gradient, weight) in gradient.iter_mut().zip(weight.iter()) {
+                *gradient *= weight;
+            }
+            let projection = sum2(x, gradient, |x, scaled| x * scaled) / columns as f32;
+            for (x, scaled) in x.iter_mut().zip(gradient.iter()) {
+                *x = rstd * (scaled - *x * projection);
+            }
+            T::narrow_all(x, dx);
+        },
+    );
+    weight_gradient.store(&weight_sums);
+}

@@ -1,0 +1,57 @@
+// Cross-entropy backward kernel: elementwise, with three scalars per row.
+#pragma once
+
+#include "Kernels/norms/kernel.cuh"
+
+namespace norms {
+
+struct CrossEntropyBackwardArguments {
+    const void* logits;
+    const std::int64_t* targets;
+    const float* lse;
+    const float* loss_gradient;
+    void* logits_gradient;
+    Geometry geometry;
+};
+
+template <class T, int kVectors, bool kAligned>
+__global__ void __launch_bounds__(max_threads(kVectors), min_blocks(kVectors))
+    cross_entropy_backward_kernel(const __grid_constant__ CrossEntropyBackwardArguments arguments) {
+    using Slice = device::RowSlice<T, kVectors, kAligned>;
+    constexpr int kPer = Slice::kPer;
+
+    __shared__ device::TeamStorage storage;
+    const Geometry& geometry = arguments.geometry;
+    const device::RowTeam team(storage, geometry.cluster_blocks);
+    const int last_chunk = kChunked<kVectors> ? geometry.chunks - 1 : 0;
+
+    uint4 packets[kVectors];
+    for (RowWalk walk(geometry); walk.active(); walk.next()) {
+        const std::int64_t offset = walk.row * geometry.columns;
+        const T* logits = static_cast<const T*>(arguments.logits) + offset;
+        T* logits_gradient = static_cast<T*>(arguments.logits_gradient) + offset;
+        const Slice slice(team, logits, geometry.columns, true);
+
+        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+            slice.load(logits, chunk, packets);
+            const float lse = arguments.lse[walk.row];
+            const float gradient = arguments.loss_gradient[walk.row];
+            const std::int64_t target = arguments.targets[walk.row];
+#pragma unroll
+            for (int vector = 0; vector < kVectors; ++vector) {
+                const int first = slice.first(chunk, vector);
+                float values[kPer];
+                device::unpack<T>(packets[vector], values);
+#pragma unroll
+                for (int element = 0; element < kPer; ++element) {
+                    const float share = device::exp_fast(values[element] - lse);
+                    const float wanted = first + element == target ? 1.0f : 0.0f;
+                    values[element] = (share - wanted) * gradient;
+                }
+                slice.store(logits_gradient, chunk, vector, values);
+            }
+        }
+    }
+}
+
+}  // namespace norms

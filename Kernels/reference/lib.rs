@@ -1,0 +1,15 @@
+//! Slow, obvious implementations of the operations, one row at a time: the right answers.
+//!
+//! Every function is generic over [`Real`]. With `f64` it is the oracle; with `f32` it is what an
+//! honest implementation of that precision computes, whose error sets the tolerance.
+
+pub mod cross_entropy;
+pub mod layernorm;
+mod real;
+pub mod rmsnorm;
+pub mod softmax;
+
+#[cfg(test)]
+mod gradient;
+
+pub use real::{farthest_sum, mean, sum, Real};

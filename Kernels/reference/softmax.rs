@@ -1,0 +1,58 @@
+//! Softmax over a row and its gradient.
+
+use crate::{sum, Real};
+
+pub fn largest<R: Real>(x: &[R]) -> R {
+    x.iter()
+        .copied()
+        .fold(x[0], |largest, x| if x > largest { x } else { largest })
+}
+
+/// `exp(x - max) / sum(exp(x - max))`
+pub fn forward<R: Real>(x: &[R]) -> Vec<R> {
+    let largest = largest(x);
+    let exponentials: Vec<R> = x.iter().map(|&x| (x - largest).exp()).collect();
+    let scale = R::of(1.0) / sum(exponentials.iter().copied());
+    exponentials
+        .into_iter()
+        .map(|value| value * scale)
+        .collect()
+}
+
+/// The gradient of x, from the forward pass's output and its gradient.
+pub fn backward<R: Real>(out: &[R], gradient: &[R]) -> Vec<R> {
+    let projection = sum(out
+        .iter()
+        .zip(gradient)
+        .map(|(&out, &gradient)| out * gradient));
+    out.iter()
+        .zip(gradient)
+        .map(|(&out, &gradient)| out * (gradient - projection))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gradient::{assert_close, numeric, values};
+
+    #[test]
+    fn known_values() {
+        assert_close(&forward(&[0.0, 3f64.ln()]), &[0.25, 0.75], 1e-15);
+        assert_eq!(forward(&[1e30f32]), [1.0]);
+        assert_eq!(forward(&[-1e30f32, 1e30]), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn gradients_agree_with_finite_differences() {
+        let (x, gradient) = (values(1, 9), values(2, 9));
+        let loss = |x: &[f64]| {
+            forward(x)
+                .iter()
+                .zip(&gradient)
+                .map(|(o, g)| o * g)
+                .sum::<f64>()
+        };
+        assert_close(&backward(&forward(&x), &gradient), &numeric(&x, loss), 1e-8);
+    }
+}
