@@ -1,0 +1,200 @@
+//! Every row operation, type and kind of shape passes the gate: on the GPU with our kernels, on the
+//! CPU with the CPU contenders.
+
+#[path = "../norms/mod.rs"]
+mod norms;
+
+use contender::{Contender, DeviceKind, Problem, Support};
+use device::{Device, DeviceError};
+use gate::{BufferSet, Gate, GateOptions};
+use numeric::{bits, index_below, DType};
+use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
+
+const SEED: u64 = 20;
+const RANDOM_SHAPES: u64 = 200;
+
+/// How large the shapes of a device may be.
+struct Scale {
+    elements: usize,
+    columns: usize,
+    rows: usize,
+}
+
+const GPU: Scale = Scale {
+    elements: 1 << 27,
+    columns: 262_144,
+    rows: 1 << 20,
+};
+const CPU: Scale = Scale {
+    elements: 1 << 15,
+    columns: 1 << 14,
+    rows: 1 << 12,
+};
+
+#[test]
+fn cpu_contenders_pass() {
+    let device = device::open(DeviceKind::Cpu).expect("the CPU is always there");
+    pass(&*device, random_problems(&CPU));
+    pass(&*device, suite_problems(&[NormSuite::Smoke], &CPU));
+}
+
+#[test]
+fn gpu_contenders_pass_random_shapes() {
+    if let Some(device) = gpu() {
+        pass(&*device, random_problems(&GPU));
+    }
+}
+
+#[test]
+fn gpu_contenders_pass_suites() {
+    if let Some(device) = gpu() {
+        let suites = [NormSuite::Smoke, NormSuite::Decode, NormSuite::Dsv3];
+        pass(&*device, suite_problems(&suites, &GPU));
+    }
+}
+
+/// Past 2^31 elements, where 32-bit offsets would wrap around.
+#[test]
+fn gpu_contenders_pass_beyond_32_bits() {
+    if let Some(device) = gpu() {
+        let shapes = [(540_000, 4096), (2_200_000, 1001)];
+        let problems = NormOp::all().flat_map(|op| {
+            shapes.map(|(rows, columns)| problem(op, rows, columns, DType::Bf16, DType::F32))
+        });
+        pass(&*device, problems.collect());
+    }
+}
+
+fn gpu() -> Option<Box<dyn Device>> {
+    match device::open(DeviceKind::Cuda) {
+        Ok(device) => Some(device),
+        Err(error @ (DeviceError::NotBuilt | DeviceError::Unavailable { .. })) => {
+            println!("SKIPPED: {error}");
+            None
+        }
+        Err(error) => panic!("the GPU cannot be opened: {error}"),
+    }
+}
+
+fn problem(
+    op: NormOp,
+    rows: usize,
+    columns: usize,
+    activation: DType,
+    weight: DType,
+) -> NormProblem {
+    let (shape, workload) = NormSuite::custom(RowShape { rows, columns });
+    NormProblem::new(op, shape, NormTypes { activation, weight }, workload)
+}
+
+/// Seeded shapes of all kinds; operations and types take turns, so that each meets many of them.
+fn random_problems(scale: &Scale) -> Vec<NormProblem> {
+    let ops: Vec<NormOp> = NormOp::all().collect();
+    let types = [DType::Bf16, DType::F16, DType::F32];
+    (0..RANDOM_SHAPES)
+        .map(|case| {
+            let draw = |stream: u32, below: usize| {
+                index_below(bits(SEED, stream, case), below as u32) as usize
+            };
+            let columns = match draw(0, 6) {
+                // Tiny, any, a multiple of every vector, one off it, a power of two, the largest.
+                0 => 1 + draw(1, 40),
+                1 => 1 + draw(1, scale.columns.min(20_000)),
+                2 => 8 * (1 + draw(1, scale.columns.min(32_768) / 8)),
+                3 => 8 * (1 + draw(1, scale.columns.min(32_768) / 8)) - 1,
+                4 => 1 << draw(1, scale.columns.ilog2() as usize + 1),
+                _ => scale.columns - draw(1, 3),
+            };
+            let most = (scale.elements / columns).clamp(1, scale.rows);
+            let rows = match draw(2, 3) {
+                0 => 1 + draw(3, most.min(8)),
+                1 => 1 + draw(3, most.min(3000)),
+                _ => 1 + draw(3, most),
+            };
+            let activation = types[draw(4, types.len())];
+            let weight = if draw(5, 2) == 0 {
+                DType::F32
+            } else {
+                activation
+            };
+            problem(
+                ops[case as usize % ops.len()],
+                rows,
+                columns,
+                activation,
+                weight,
+            )
+        })
+        .collect()
+}
+
+fn suite_problems(suites: &[NormSuite], scale: &Scale) -> Vec<NormProblem> {
+    let mut problems = Vec::new();
+    for op in NormOp::all() {
+        for (shape, workload) in suites.iter().flat_map(|suite| suite.workloads(op)) {
+            if shape.rows * shape.columns > 8 * scale.elements {
+                continue;
+            }
+            for activation in [DType::Bf16, DType::F16, DType::F32] {
+                let types = NormTypes {
+                    activation,
+                    weight: DType::F32,
+                };
+                problems.push(NormProblem::new(op, shape, types, workload.clone()));
+            }
+        }
+    }
+    problems
+}
+
+/// Panics with all failures, so that one run shows the pattern.
+fn pass(device: &dyn Device, problems: Vec<NormProblem>) {
+    let contenders = norms::contenders(device.info().kind);
+    assert!(!contenders.is_empty());
+    let mut failures = Vec::new();
+    let mut passed = 0;
+    for problem in &problems {
+        let name = format!("{} {} {}", problem.op, problem.shape, problem.dtype());
+        match examine(device, &contenders, problem) {
+            Ok(count) => passed += count,
+            Err(failure) => failures.push(format!("{name}: {failure}")),
+        }
+    }
+    println!(
+        "{passed} examinations of {} problems passed",
+        problems.len()
+    );
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+fn examine(
+    device: &dyn Device,
+    contenders: &[Box<dyn Contender<NormProblem>>],
+    problem: &NormProblem,
+) -> Result<usize, String> {
+    let options = GateOptions {
+        units: 12,
+        units_second: 4,
+        ..GateOptions::new(SEED)
+    };
+    let gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
+    let mut set =
+        BufferSet::new(device, problem.tensors(), SEED).map_err(|error| error.to_string())?;
+    for contender in contenders {
+        let name = &contender.identity().name;
+        if let Support::No(reason) = contender.supports(problem, device.info()) {
+            return Err(format!("{name} does not support it: {reason}"));
+        }
+        let mut bound = contender
+            .bind(problem, set.buffers(), device.info())
+            .map_err(|error| format!("{name}: {error}"))?;
+        gate.examine(&mut set, &mut *bound)
+            .map_err(|failure| format!("{name} {failure}"))?;
+    }
+    Ok(contenders.len())
+}

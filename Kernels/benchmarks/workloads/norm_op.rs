@@ -1,0 +1,115 @@
+//! The memory-bound row operations.
+
+use std::fmt;
+use std::str::FromStr;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NormOp {
+    RmsNormForward,
+    RmsNormBackward,
+    /// In place: residual += x, then x = norm(residual) * weight.
+    FusedAddRmsNorm,
+    LayerNormForward,
+    LayerNormBackward,
+    SoftmaxForward,
+    SoftmaxBackward,
+    CrossEntropyForward,
+    CrossEntropyBackward,
+}
+
+const NAMES: [(NormOp, &str); 9] = [
+    (NormOp::RmsNormForward, "rmsnorm_fwd"),
+    (NormOp::RmsNormBackward, "rmsnorm_bwd"),
+    (NormOp::FusedAddRmsNorm, "fused_add_rmsnorm"),
+    (NormOp::LayerNormForward, "layernorm_fwd"),
+    (NormOp::LayerNormBackward, "layernorm_bwd"),
+    (NormOp::SoftmaxForward, "softmax_fwd"),
+    (NormOp::SoftmaxBackward, "softmax_bwd"),
+    (NormOp::CrossEntropyForward, "cross_entropy_fwd"),
+    (NormOp::CrossEntropyBackward, "cross_entropy_bwd"),
+];
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown op '{0}'; use one of {known}", known = NormOp::names().join(", "))]
+pub struct UnknownOp(pub String);
+
+impl NormOp {
+    pub fn all() -> impl Iterator<Item = NormOp> {
+        NAMES.iter().map(|(op, _)| *op)
+    }
+
+    pub fn names() -> Vec<&'static str> {
+        NAMES.iter().map(|(_, name)| *name).collect()
+    }
+
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize].1
+    }
+
+    pub fn is_cross_entropy(self) -> bool {
+        matches!(
+            self,
+            NormOp::CrossEntropyForward | NormOp::CrossEntropyBackward
+        )
+    }
+
+    pub fn is_backward(self) -> bool {
+        matches!(
+            self,
+            NormOp::RmsNormBackward
+                | NormOp::LayerNormBackward
+                | NormOp::SoftmaxBackward
+                | NormOp::CrossEntropyBackward
+        )
+    }
+
+    pub fn has_weight(self) -> bool {
+        !self.is_cross_entropy()
+            && !matches!(self, NormOp::SoftmaxForward | NormOp::SoftmaxBackward)
+    }
+
+    /// What the operation computes with when nothing else is said: the usual values of models.
+    pub fn epsilon(self) -> Option<f32> {
+        match self {
+            NormOp::RmsNormForward | NormOp::FusedAddRmsNorm => Some(1e-6),
+            NormOp::LayerNormForward => Some(1e-5),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for NormOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for NormOp {
+    type Err = UnknownOp;
+
+    fn from_str(text: &str) -> Result<Self, UnknownOp> {
+        NAMES
+            .iter()
+            .find(|(_, name)| *name == text)
+            .map(|(op, _)| *op)
+            .ok_or_else(|| UnknownOp(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_the_order_of_the_ops() {
+        for (op, name) in NAMES {
+            assert_eq!(op.to_string(), name);
+            assert_eq!(name.parse(), Ok(op));
+        }
+        let error = "rms".parse::<NormOp>().unwrap_err().to_string();
+        assert!(
+            error.contains("'rms'") && error.contains("rmsnorm_fwd"),
+            "{error}"
+        );
+    }
+}
