@@ -31,6 +31,14 @@ ARCHS = select({
     "//conditions:default": [],
 })
 
+# The same as words, for who looks into a binary.
+ARCH_WORDS = select({
+    "//bazel/cuda:both": ["sm_90a", "sm_100a"],
+    "//bazel/cuda:none": [],
+    "//bazel/cuda:sm_100a": ["sm_100a"],
+    "//bazel/cuda:sm_90a": ["sm_90a"],
+})
+
 # The same as a word that env!() sees, for what a binary says of itself.
 ARCH_ENV = select({
     "//bazel/cuda:both": {"HEAD_TO_HEAD_ARCH": "sm_90a+sm_100a"},

@@ -1,11 +1,14 @@
 """comparison_bench: one comparison, a program that links its contenders."""
 
 load("@rules_rust//rust:defs.bzl", "rust_binary", "rust_clippy")
-load(":arch.bzl", "ARCH_ENV", "per_arch")
+load(":arch.bzl", "ARCH_ENV", "ARCH_WORDS", "NEEDS_CUDA", "per_arch")
 load(":visibility.bzl", "layer_visibility")
 
 def comparison_bench(name, srcs, deps = [], cuda_deps = [], data = [], testonly = False):
     """Declares the program; with CUDA it gets the feature "cuda" and the CUDA contenders.
+
+    Besides `name` there are `<name>_clippy`, which must build, and with CUDA `<name>_cubins_test`, which
+    looks at the machine code in the program.
 
     Args:
       name: the program; its root is <name>.rs.
@@ -30,4 +33,14 @@ def comparison_bench(name, srcs, deps = [], cuda_deps = [], data = [], testonly 
         name = name + "_clippy",
         testonly = testonly,
         deps = [name],
+    )
+
+    # buildifier: disable=native-sh-test
+    native.sh_test(
+        name = name + "_cubins_test",
+        size = "small",
+        srcs = ["//bazel/private:cubins_test.sh"],
+        args = ["$(rootpath @cuda_toolkit//:cuobjdump)", "$(rootpath :{})".format(name)] + ARCH_WORDS,
+        data = [":" + name, "@cuda_toolkit//:cuobjdump"],
+        target_compatible_with = NEEDS_CUDA,
     )
