@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::cache::Cache;
 use crate::cancel::Cancel;
+use crate::credentials::Settings;
 use crate::download::Download;
 use crate::error::{At, Error, Result};
 use crate::http::Http;
@@ -20,6 +21,7 @@ use crate::pip;
 use crate::progress::Progress;
 use crate::python::Python;
 use crate::recipe;
+use crate::s3;
 use crate::unpack;
 
 /// What a run works with.
@@ -30,6 +32,8 @@ pub struct Context {
     pub http: Http,
     /// Asked first, in this order.
     pub mirrors: Vec<Place>,
+    /// For stores that let only some read.
+    pub s3: Option<Settings>,
     /// The interpreter to use; None: the first one that fits.
     pub python: Option<PathBuf>,
     pub recipes: PathBuf,
@@ -144,14 +148,24 @@ impl Context {
             Place::Url(url) => {
                 let partial = self.cache.partial(artifact.sha256);
                 let bar = self.progress.bytes(&artifact.name, artifact.size);
-                let download = Download {
-                    url,
-                    partial: &partial,
-                    size: artifact.size,
-                    digest: artifact.sha256,
-                    bar: &bar,
+                let download = |url: &str| {
+                    let download = Download {
+                        url,
+                        partial: &partial,
+                        size: artifact.size,
+                        digest: artifact.sha256,
+                        bar: &bar,
+                    };
+                    download.run(&self.http)
                 };
-                let downloaded = download.run(&self.http);
+                let downloaded = match (download(url), &self.s3) {
+                    // A private bucket.
+                    (Err(error @ Error::Status { .. }), Some(settings)) => {
+                        let signed = s3::signed_address(url, settings);
+                        signed.map_or(Err(error), |signed| download(&signed))
+                    }
+                    (downloaded, _) => downloaded,
+                };
                 bar.finish_and_clear();
                 downloaded?;
                 self.cache.keep(&partial, artifact.sha256)

@@ -13,6 +13,7 @@ use serde_json::{json, Value};
 
 use artifacts_lib::cache::{self, Access, Cache};
 use artifacts_lib::cancel::{Cancel, INTERRUPTED_EXIT_CODE};
+use artifacts_lib::credentials::Settings;
 use artifacts_lib::error::At;
 use artifacts_lib::fetch::Context;
 use artifacts_lib::http::{Http, Policy};
@@ -123,6 +124,7 @@ fn open(common: &cli::Common, access: Access) -> Result<Context> {
         cache: Cache::open(&root, access)?,
         http: Http::new(policy, cancel.clone())?,
         mirrors: mirrors.map(|text| Place::parse(&text)).collect(),
+        s3: Settings::from_environment().ok(),
         python: common
             .python
             .clone()

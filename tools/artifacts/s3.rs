@@ -86,24 +86,56 @@ impl Bucket {
     }
 }
 
+/// The signed form of an address in a bucket that the settings speak of; None for other addresses.
+pub fn signed_address(url: &str, settings: &Settings) -> Option<String> {
+    let (bucket, key) = match &settings.endpoint {
+        Some(endpoint) => {
+            let path = url.strip_prefix(endpoint.trim_end_matches('/'))?;
+            path.strip_prefix('/')?.split_once('/')?
+        }
+        None => {
+            let (host, key) = url.strip_prefix("https://")?.split_once('/')?;
+            let aws = format!(".s3.{}.amazonaws.com", settings.region);
+            (host.strip_suffix(&aws)?, key)
+        }
+    };
+    let bucket = Bucket::with(&format!("s3://{bucket}"), settings).ok()?;
+    bucket.signed_url(key, Action::Get).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::credentials::Credentials;
 
-    fn bucket(endpoint: Option<&str>) -> Bucket {
+    fn settings(endpoint: Option<&str>) -> Settings {
         let credentials = Credentials {
             key_id: "id".into(),
             secret: "secret".into(),
             session: None,
         };
-        let endpoint = endpoint.map(str::to_owned);
-        let settings = Settings {
+        Settings {
             credentials,
             region: "eu-1".into(),
-            endpoint,
-        };
-        Bucket::with("s3://things/a/b/", &settings).unwrap()
+            endpoint: endpoint.map(str::to_owned),
+        }
+    }
+
+    fn bucket(endpoint: Option<&str>) -> Bucket {
+        Bucket::with("s3://things/a/b/", &settings(endpoint)).unwrap()
+    }
+
+    #[test]
+    fn only_own_addresses_are_signed() {
+        let own = Some("http://127.0.0.1:9000");
+        for endpoint in [None, own] {
+            let url = bucket(endpoint).public_url("x.zip").unwrap();
+            let signed = signed_address(&url, &settings(endpoint)).unwrap();
+            assert!(signed.starts_with(&format!("{url}?")), "{signed}");
+        }
+        let elsewhere = "https://example.com/things/x.zip";
+        assert_eq!(signed_address(elsewhere, &settings(own)), None);
+        assert_eq!(signed_address(elsewhere, &settings(None)), None);
     }
 
     #[test]

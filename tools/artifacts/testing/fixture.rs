@@ -76,6 +76,7 @@ impl Fixture {
             cache: Cache::open(&self.cache_path(), Access::Shared).expect("a cache"),
             http: Http::new(QUICK, cancel.clone()).expect("a client"),
             mirrors: Vec::new(),
+            s3: None,
             python: None,
             recipes: PathBuf::new(),
             progress: Progress::none(),

@@ -188,18 +188,21 @@ impl S3Server {
         }
     }
 
-    fn bucket(&self, secret: &str) -> Store {
+    fn settings(&self, secret: &str) -> Settings {
         let credentials = Credentials {
             key_id: "id".into(),
             secret: secret.into(),
             session: None,
         };
-        let endpoint = Some(self.endpoint.clone());
-        let settings = Settings {
+        Settings {
             credentials,
             region: "us-east-1".into(),
-            endpoint,
-        };
+            endpoint: Some(self.endpoint.clone()),
+        }
+    }
+
+    fn bucket(&self, secret: &str) -> Store {
+        let settings = self.settings(secret);
         Store::S3(Bucket::with("s3://bucket/some/prefix", &settings).unwrap())
     }
 }
@@ -244,6 +247,16 @@ fn s3() {
     );
 
     upload(&context, &fixture.artifact, &store, Licence::Respected).unwrap();
+
+    fs::remove_dir_all(fixture.cache_path()).unwrap();
+    let mut context = fixture.context();
+    let thing = context.lock.artifacts[0].clone();
+    context
+        .fetch(&thing)
+        .expect_err("not readable without a signature");
+    context.s3 = Some(server.settings("secret"));
+    assert_eq!(context.fetch(&thing).unwrap(), Origin::Store);
+
     fs::write(&stored, "other").unwrap();
     let error = upload(&context, &fixture.artifact, &store, Licence::Respected).unwrap_err();
     assert!(error.to_string().contains("other content"), "{error}");
