@@ -4,17 +4,27 @@ load("@rules_rust//rust:defs.bzl", "rust_binary", "rust_clippy")
 load(":arch.bzl", "ARCH_ENV", "ARCH_WORDS", "NEEDS_CUDA", "per_arch")
 load(":visibility.bzl", "layer_visibility")
 
-def comparison_bench(name, srcs, deps = [], cuda_deps = [], data = [], testonly = False):
+def comparison_bench(
+        name,
+        srcs,
+        crate_root = None,
+        deps = [],
+        cuda_deps = [],
+        features = [],
+        data = [],
+        testonly = False):
     """Declares the program; with CUDA it gets the feature "cuda" and the CUDA contenders.
 
     Besides `name` there are `<name>_clippy`, which must build, and with CUDA `<name>_cubins_test`, which
     looks at the machine code in the program.
 
     Args:
-      name: the program; its root is <name>.rs.
+      name: the program.
       srcs: its sources.
+      crate_root: their root; <name>.rs if left out.
       deps: crates it always uses.
       cuda_deps: crates of kernels and baselines.
+      features: features that are always on.
       data: files it reads at run time.
       testonly: true for programs that only tests run.
     """
@@ -22,8 +32,8 @@ def comparison_bench(name, srcs, deps = [], cuda_deps = [], data = [], testonly 
         name = name,
         testonly = testonly,
         srcs = srcs,
-        crate_features = per_arch(["cuda"], []),
-        crate_root = name + ".rs",
+        crate_features = features + per_arch(["cuda"], []),
+        crate_root = crate_root or name + ".rs",
         data = data,
         rustc_env = ARCH_ENV,
         visibility = layer_visibility(),

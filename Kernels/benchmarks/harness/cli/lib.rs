@@ -11,6 +11,7 @@
 //! starts a new worker and measures the rest of the workload without it.
 
 mod bench;
+mod ledger;
 mod listing;
 mod measure;
 mod meta;

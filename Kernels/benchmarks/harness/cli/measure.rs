@@ -9,6 +9,7 @@ use report::{ResultFile, Row, TableStyle};
 use stats::RatioOptions;
 use timing::Roofs;
 
+use crate::ledger::Ledger;
 use crate::options::Options;
 use crate::output::Outputs;
 use crate::progress::Progress;
@@ -110,9 +111,15 @@ impl<P: Problem + ?Sized> Run<'_, P> {
             .map(|contender| contender.identity().name.clone())
             .collect();
         let mut progress = Progress::new(self.selection.problems.len());
+        let mut ledger = Ledger::new();
         for (index, problem) in self.selection.problems.iter().enumerate() {
             progress.begin(title(&**problem));
-            let outcomes = supervisor.measure(index, &names, &mut |step| progress.step(step))?;
+            let outcomes = supervisor.measure(index, &names, &mut |step| {
+                ledger.step(step);
+                progress.step(step);
+            })?;
+            ledger.end();
+            file.meta.spent_s = ledger.seconds();
             let context = self.row_context();
             let rows = rows(&**problem, contenders, &outcomes, &context, |partners| {
                 let device = self.selection.choices.device;

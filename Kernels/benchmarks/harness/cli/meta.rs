@@ -75,6 +75,7 @@ pub fn begin<P: Problem + ?Sized>(
         seed: plan.seed,
         protocol: protocol(plan, options, machine),
         roofs,
+        spent_s: Default::default(),
         warnings,
     }
 }
@@ -130,10 +131,21 @@ fn protocol(plan: &Plan, options: &Options, machine: &Machine) -> Protocol {
     }
 }
 
-/// The commit of the tree that `bazel run` built the program from a moment ago; none where the
-/// program is started in another way, because then nobody knows.
+/// Commit of a program that runs far from its checkout, as `git describe --always --dirty
+/// --abbrev=40` printed it where the program was built.
+const COMMIT_VARIABLE: &str = "HEAD_TO_HEAD_COMMIT";
+
+/// The commit of the tree that `bazel run` built the program from a moment ago, or what was said of
+/// it; none where nobody knows.
 fn git() -> Option<Git> {
-    let folder = std::env::var_os("BUILD_WORKSPACE_DIRECTORY")?;
+    let Some(folder) = std::env::var_os("BUILD_WORKSPACE_DIRECTORY") else {
+        let described = std::env::var(COMMIT_VARIABLE).ok()?;
+        let clean = described.strip_suffix("-dirty");
+        return Some(Git {
+            dirty: clean.is_some(),
+            commit: clean.unwrap_or(&described).to_owned(),
+        });
+    };
     let git = |arguments: &[&str]| {
         let output = Command::new("git")
             .arg("-C")

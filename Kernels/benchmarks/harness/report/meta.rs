@@ -1,6 +1,7 @@
 //! What is true of the whole run: program, machine, protocol.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Everything a reader needs to judge the rows, or to repeat them.
@@ -38,6 +39,9 @@ pub struct Meta {
     pub protocol: Protocol,
     #[serde(default)]
     pub roofs: Vec<Roof>,
+    /// Wall time by what the worker was at, in seconds.
+    #[serde(default)]
+    pub spent_s: BTreeMap<String, f64>,
     #[serde(default)]
     pub warnings: Vec<String>,
 }

@@ -1,0 +1,71 @@
+//! Where the time of a run goes, by what the worker says it is at.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use crate::protocol::Step;
+
+/// Seconds by step; what is not said is between steps.
+pub struct Ledger {
+    step: String,
+    since: Instant,
+    seconds: BTreeMap<String, f64>,
+}
+
+const BETWEEN: &str = "between workloads";
+
+impl Ledger {
+    pub fn new() -> Self {
+        Self {
+            step: BETWEEN.to_owned(),
+            since: Instant::now(),
+            seconds: BTreeMap::new(),
+        }
+    }
+
+    pub fn step(&mut self, step: &Step) {
+        // Said anew for every sample: equal steps are one.
+        if step.what != self.step {
+            self.turn(&step.what);
+        }
+    }
+
+    /// The workload is done.
+    pub fn end(&mut self) {
+        self.turn(BETWEEN);
+    }
+
+    pub fn seconds(&self) -> BTreeMap<String, f64> {
+        self.seconds.clone()
+    }
+
+    fn turn(&mut self, next: &str) {
+        let past = std::mem::replace(&mut self.step, next.to_owned());
+        *self.seconds.entry(past).or_default() += self.since.elapsed().as_secs_f64();
+        self.since = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_second_is_booked_once() {
+        let start = Instant::now();
+        let mut ledger = Ledger::new();
+        for what in ["passing the gate", "being timed", "being timed"] {
+            let contender = None;
+            ledger.step(&Step {
+                contender,
+                what: what.into(),
+            });
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        ledger.end();
+        let seconds = ledger.seconds();
+        assert_eq!(seconds.len(), 3);
+        assert!(seconds["being timed"] >= 0.004);
+        assert!(seconds.values().sum::<f64>() <= start.elapsed().as_secs_f64());
+    }
+}
