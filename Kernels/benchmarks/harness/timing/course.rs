@@ -1,6 +1,6 @@
 //! The buffers that contenders run on in turn, and how one sample on them is taken.
 
-use device::{Cache, Device, DeviceError, DeviceInfo, Sample, SampleMode};
+use device::{Cache, Device, DeviceError, DeviceInfo, DeviceKind, Sample, SampleMode};
 use gate::{BufferSet, Failure, Gate};
 use tensor::{Role, TensorSpec};
 
@@ -76,7 +76,9 @@ impl<'a> Course<'a> {
         Ok(Self {
             device,
             sets,
-            flush: rotation.flush,
+            // A GPU's cache is flushed although buffers rotate: what the last sample wrote would
+            // otherwise be written back in the time of this one.
+            flush: rotation.flush || device.info().kind == DeviceKind::Cuda,
             in_place,
         })
     }
