@@ -88,10 +88,11 @@ Config choose(const Shape& shape, const Machine& machine, RowUse use) {
                                     std::to_string(kMaxColumns) + " are supported");
     }
     const std::int64_t packets = packets_of(shape);
-    // Wide rows want many packets in flight in few threads: on an H200, 65536 rows of 4096 bf16, 8
-    // packets a thread against 4 (or 2 for two rows) gave 5 % in LayerNorm, 3 % in the fused add.
-    const bool wide = packets > std::int64_t{kWarp} * kMostVectors && use != RowUse::kAccumulate;
-    const int preferred = wide ? kMostVectors : use == RowUse::kTwoRows ? 2 : 4;
+    // From tune.cu on an H200, bf16, 4096 to 8192 columns: 4 packets a thread are best or within 2
+    // %, except where a row is reduced twice: fewer warps to wait for are worth 5 to 7 % there.
+    const int preferred =
+        use == RowUse::kReducedTwice && packets > std::int64_t{kWarp} * kMostVectors ? kMostVectors
+                                                                                     : 4;
     const int most = use == RowUse::kAccumulate ? kMostAccumulated : kMostVectors;
     Config config;
     config.aligned = is_aligned(shape) &&

@@ -23,8 +23,10 @@ struct Machine {
 
 // What an op's kernel does with a row, as far as the cut depends on it.
 enum class RowUse {
-    // One row in registers: rmsnorm, layernorm, softmax and cross-entropy forward.
+    // One row in registers: rmsnorm, softmax and cross-entropy forward.
     kOneRow,
+    // One row in registers, reduced twice: layernorm forward.
+    kReducedTwice,
     // Two rows in registers: fused add, softmax backward.
     kTwoRows,
     // Two rows, and sums over rows that stay in registers until the block ends: weight gradients.

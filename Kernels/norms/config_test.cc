@@ -14,7 +14,8 @@ using norms::RowUse;
 using norms::Shape;
 
 constexpr norms::Machine kMachine = {132};
-constexpr RowUse kUses[] = {RowUse::kOneRow, RowUse::kTwoRows, RowUse::kAccumulate};
+constexpr RowUse kUses[] = {RowUse::kOneRow, RowUse::kReducedTwice, RowUse::kTwoRows,
+                            RowUse::kAccumulate};
 
 void expect(bool holds, const std::string& what) {
     if (holds) return;
@@ -58,9 +59,9 @@ void few_rows_get_many_threads() {
     const Config one = choose({1, 4096, 2}, kMachine, RowUse::kOneRow);
     expect(one.vectors == 1 && one.threads_per_row == 512, describe(one));
     const Config many = choose({65536, 4096, 2}, kMachine, RowUse::kOneRow);
-    expect(many.vectors == 8 && many.threads_per_row == 64, describe(many));
+    expect(many.vectors == 4 && many.threads_per_row == 128, describe(many));
     const Config odd_warps = choose({65536, 7168, 2}, kMachine, RowUse::kOneRow);
-    expect(odd_warps.vectors == 8 && odd_warps.threads_per_row == 128, describe(odd_warps));
+    expect(odd_warps.vectors == 4 && odd_warps.threads_per_row == 224, describe(odd_warps));
 }
 
 void sums_over_rows_leave_few_partials() {

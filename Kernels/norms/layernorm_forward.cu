@@ -46,12 +46,12 @@ __global__ void layernorm_forward_plain_kernel(const __grid_constant__ LayerNorm
 }  // namespace
 
 Config config_of(const LayerNormForward& params) {
-    return choose(shape_of(params), {device::multiprocessors()}, RowUse::kOneRow);
+    return choose(shape_of(params), {device::multiprocessors()}, RowUse::kReducedTwice);
 }
 
 void launch(const LayerNormForward& params, const Config& config, cudaStream_t stream) {
     check(params);
-    validate(config, shape_of(params), RowUse::kOneRow);
+    validate(config, shape_of(params), RowUse::kReducedTwice);
     const LayerNormForwardArguments arguments = {params.x,
                                                  params.weight,
                                                  params.bias,

@@ -116,7 +116,7 @@ std::vector<Op> all_ops() {
                                         p.type, 1e-6f},
                         p, c, s);
          }},
-        {"layernorm_fwd", RowUse::kOneRow, 2,
+        {"layernorm_fwd", RowUse::kReducedTwice, 2,
          [](P p, B b, C c, S s) {
              launch_one(LayerNormForward{b.matrix[0], b.columns[0], b.columns[1], b.matrix[1],
                                          nullptr, nullptr, 0, 0, p.type, p.type, 1e-5f},
