@@ -1,8 +1,12 @@
-"""Turns third_party/artifacts.lock.json into external repositories, fetched when first needed."""
+"""Turns third_party/artifacts.lock.json into external repositories, fetched when first needed.
+
+Every fetched artifact is a repository of its own, named like the artifact with "_" for what a label cannot
+hold, with one target, :files. Those in _TREES are laid out by a BUILD file of ours instead.
+"""
 
 load(":repository.bzl", "artifact_tree")
 
-# Repositories made of several artifacts unpacked over one another, or laid out by a BUILD file of ours.
+# Repository -> the artifacts unpacked into it; third_party/<repository>/<repository>.BUILD lays them out.
 _TREES = {
     "buildifier": ["buildifier"],
     "clang_format": ["clang-format"],
@@ -44,5 +48,13 @@ def _impl(module_ctx):
             build_file = Label("//third_party/{}:{}.BUILD".format(tree, tree)),
             programs = _PROGRAMS.get(tree, []),
         )
+    for name, entry in entries.items():
+        repository = name.replace("-", "_").replace(".", "_")
+        if repository not in _TREES and entry["source"]["kind"] != "recipe":
+            artifact_tree(
+                name = repository,
+                artifacts = [json.encode(entry)],
+                build_file = Label("//bazel/artifacts:files.BUILD"),
+            )
 
 artifacts = module_extension(implementation = _impl)

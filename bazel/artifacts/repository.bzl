@@ -1,5 +1,17 @@
 """artifact_tree: locked artifacts, fetched, verified and unpacked into one repository."""
 
+def _wheel_options(file):
+    """pip's options for this very wheel, whatever Python the machine has."""
+    if not file.endswith(".whl"):
+        return []
+    python, abi, platforms = file[:-len(".whl")].split("-")[-3:]
+    options = ["--only-binary", ":all:"]
+    if python.startswith("cp"):
+        options += ["--implementation", "cp", "--python-version", python[len("cp"):], "--abi", abi]
+        for platform in platforms.split("."):
+            options += ["--platform", platform]
+    return options
+
 def _fetch_with_pip(rctx, entry, folder):
     """Downloads a PyPI file through the machine's own pip, by name, version and sha256."""
     python = rctx.which("python3")
@@ -16,7 +28,7 @@ def _fetch_with_pip(rctx, entry, folder):
     ))
     result = rctx.execute(
         [python, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"] +
-        ([] if source["file"].endswith(".tar.gz") else ["--only-binary", ":all:"]) +
+        _wheel_options(source["file"]) +
         ["--dest", folder, "--requirement", requirements],
         timeout = 1800,
     )
@@ -46,11 +58,14 @@ def _fetch(rctx, entry):
     folder = "_download/" + entry["name"]
     mirror = rctx.os.environ.get("HEAD_TO_HEAD_MIRROR", "")
     name = source.get("file") or source["urls"][0].split("/")[-1]
+    stores = entry.get("urls", [])
     file = folder + "/" + name
     rctx.report_progress("Fetching {} {}".format(entry["name"], entry["version"]))
     if mirror:
         base = mirror if "://" in mirror else "file://" + mirror
-        rctx.download(base.rstrip("/") + "/" + name, file, sha256 = entry["sha256"])
+        rctx.download(base.rstrip("/") + "/" + name.replace("+", "_"), file, sha256 = entry["sha256"])
+    elif stores and rctx.download(stores, file, sha256 = entry["sha256"], allow_fail = True).success:
+        pass
     elif source["kind"] == "http":
         rctx.download(source["urls"], file, sha256 = entry["sha256"])
     elif source["kind"] == "registry" and source["registry"] == "pypi":

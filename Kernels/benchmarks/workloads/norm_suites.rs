@@ -55,9 +55,9 @@ const DSV3_VOCABULARY: [usize; 4] = [3072, 6144, 8192, 12288];
 const DECODE_ROWS: [usize; 4] = [1, 16, 128, 2048];
 const DECODE_HIDDEN: [usize; 3] = [4096, 7168, 8192];
 
-/// Small enough for a CPU, and with the awkward cases: one element, odd lengths, rows that do not
-/// start at 16-byte boundaries.
-const SMOKE: [(usize, usize); 4] = [(3, 1001), (64, 1024), (128, 4096), (512, 768)];
+/// Seconds in all, so that a first look is quick: rows that do not start at 16-byte boundaries, and
+/// rows that do.
+const SMOKE: [(usize, usize); 2] = [(3, 1001), (512, 768)];
 
 impl NormSuite {
     pub fn all() -> impl Iterator<Item = NormSuite> {

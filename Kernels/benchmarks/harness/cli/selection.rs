@@ -1,6 +1,7 @@
 //! The problems and contenders that the options leave.
 
-use contender::{Contender, Kind, Problem};
+use contender::{Contender, DeviceKind, Kind, Problem};
+use device::DeviceError;
 
 use crate::options::Options;
 use crate::{Bench, Choices, UsageError};
@@ -36,6 +37,9 @@ impl<P: Problem + ?Sized> Selection<P> {
             ));
         }
         let mut contenders = (bench.contenders)(&choices);
+        if choices.device == DeviceKind::Cuda && bench.arch == "none" {
+            return Err(UsageError(DeviceError::NotBuilt.to_string()));
+        }
         let known = names(&contenders, |contender| &contender.identity().name);
         check_known("contender", &what.contenders, &known)?;
         check_known("contender", what.baseline.as_slice(), &known)?;
