@@ -104,7 +104,8 @@ pub fn to_json(info: &DeviceInfo, state: &DeviceState, peaks: &[Peak]) -> String
             conditions: Conditions::new(info, state),
         })
         .collect();
-    serde_json::to_string_pretty(&roofs).expect("roofs are plain numbers and text")
+    let text = serde_json::to_string_pretty(&roofs).expect("roofs are plain numbers and text");
+    text + "\n"
 }
 
 /// The cached roofs that hold for the device as it is now; empty where there are none.
