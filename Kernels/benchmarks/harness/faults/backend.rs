@@ -1,5 +1,9 @@
 //! Where the work of the test contenders is done.
 
+use std::cell::RefCell;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
 use contender::{Buffer, ContenderError, Stream};
 
 use crate::{Fault, Scaled};
@@ -23,6 +27,7 @@ pub(crate) fn cpu(problem: &Scaled, buffers: &[Buffer]) -> Box<dyn Backend> {
         w: address(Scaled::W) as *const f32,
         y: address(Scaled::Y) as *mut f32,
         kept: Vec::new(),
+        late: RefCell::default(),
     })
 }
 
@@ -33,6 +38,17 @@ struct Cpu {
     w: *const f32,
     y: *mut f32,
     kept: Vec<f32>,
+    /// Threads that still write; waited for before the buffers go.
+    late: RefCell<Vec<JoinHandle<()>>>,
+}
+
+impl Drop for Cpu {
+    fn drop(&mut self) {
+        for thread in self.late.take() {
+            // It only sleeps and writes.
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Cpu {
@@ -71,15 +87,20 @@ impl Backend for Cpu {
                 let (y, value) = (self.y as usize + 4 * last, self.output()[last]);
                 self.scale(self.rows);
                 let right = std::mem::replace(&mut self.output()[last], value);
-                std::thread::spawn(move || {
-                    std::thread::sleep(std::time::Duration::from_millis(10));
-                    // SAFETY: the buffer outlives the test; this is the fault under test.
-                    unsafe { (y as *mut f32).write_volatile(right) };
-                });
+                // Soon something, so that a watcher sees a change; the result much later than any
+                // check, however busy the machine.
+                let writes = [(10, f32::NAN), (250, right)];
+                self.late.borrow_mut().push(thread::spawn(move || {
+                    for (wait_ms, value) in writes {
+                        thread::sleep(Duration::from_millis(wait_ms));
+                        // SAFETY: the backend, and so its buffers, wait for this thread.
+                        unsafe { (y as *mut f32).write_volatile(value) };
+                    }
+                }));
                 return Ok(());
             }
             Fault::InfiniteLoop => loop {
-                std::thread::sleep(std::time::Duration::from_millis(1));
+                thread::sleep(Duration::from_millis(1));
             },
             Fault::UnwrittenTail => {
                 self.scale(self.rows - 1);

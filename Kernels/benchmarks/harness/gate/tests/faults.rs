@@ -80,12 +80,9 @@ fn each_fault_is_named() {
         Failure::InputChanged { tensor: "x" }
     ));
     assert!(matches!(failure(Fault::CachedOutput), Failure::Stale));
-    // Under load the late write may come so late that the element counts as unwritten.
+    // On a busy machine the watcher may miss the late write; the check after it does not.
     let late = failure(Fault::OtherStream);
-    assert!(
-        matches!(late, Failure::OutOfOrder | Failure::Unwritten { .. }),
-        "{late}"
-    );
+    assert_eq!(late.kind(), FailureKind::Wrong, "{late}");
     assert!(matches!(
         failure(Fault::AllocationFailure),
         Failure::Contender(_)
