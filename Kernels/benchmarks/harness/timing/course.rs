@@ -76,7 +76,7 @@ impl<'a> Course<'a> {
         Ok(Self {
             device,
             sets,
-            // A GPU's cache is flushed although buffers rotate: what the last sample wrote would
+            // A GPU's cache is flushed although buffers rotate: what the last sample wrote could
             // otherwise be written back in the time of this one.
             flush: rotation.flush || device.info().kind == DeviceKind::Cuda,
             in_place,
