@@ -21,6 +21,7 @@ _TREES = {
         "nvidia-nvtx",
         "nvidia-nvvm",
     ],
+    "flashinfer": ["flashinfer-python"],
 }
 
 # What must be executable in them.

@@ -3,6 +3,8 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+#[cfg(feature = "cuda")]
+mod flashinfer;
 #[cfg(feature = "planted")]
 mod planted;
 
@@ -14,7 +16,11 @@ pub fn contenders(device: DeviceKind) -> Vec<Box<dyn Contender<NormProblem>>> {
     let all = || match device {
         DeviceKind::Cpu => cpu::contenders(),
         #[cfg(feature = "cuda")]
-        DeviceKind::Cuda => cuda::contenders(),
+        DeviceKind::Cuda => {
+            let mut all = cuda::contenders();
+            all.push(flashinfer::contender());
+            all
+        }
         #[cfg(not(feature = "cuda"))]
         DeviceKind::Cuda => Vec::new(),
     };
