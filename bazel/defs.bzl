@@ -1,6 +1,7 @@
 """Everything that BUILD files load."""
 
 load("@build_facts//:facts.bzl", _BUILD_FACTS = "BUILD_FACTS")
+load("//bazel/private:arch.bzl", _on_arch = "on_arch")
 load("//bazel/private:comparison_bench.bzl", _comparison_bench = "comparison_bench")
 load("//bazel/private:cuda_kernels.bzl", _cuda_kernels = "cuda_kernels")
 load("//bazel/private:cxx_bridge.bzl", _cxx_bridge = "cxx_bridge")
@@ -17,6 +18,7 @@ cxx_bridge = _cxx_bridge
 gpu_test = _gpu_test
 host_library = _host_library
 host_test = _host_test
+on_arch = _on_arch
 rust_crate = _rust_crate
 rust_program = _rust_program
 source_tree_test = _source_tree_test
