@@ -93,6 +93,9 @@ pub struct HowOptions {
     /// Longest time for the rounds of one workload [default: 2000 on cuda, 100 on cpu]
     #[arg(long, value_name = "MS")]
     pub budget_ms: Option<u64>,
+    /// Measure energy too: run each contender this long after the race, and read the device's meter
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub energy_ms: Option<u64>,
     /// What takes the time: events around the op, replay of a graph, cupti (kernels only), or wall
     /// [default: events on cuda, wall on cpu]
     #[arg(long, value_enum, hide_default_value = true)]
@@ -278,6 +281,7 @@ impl Options {
             _ => Timer::Op,
         };
         plan.warmup = Duration::from_millis(self.how.warmup_ms);
+        plan.energy = self.how.energy_ms.map(Duration::from_millis);
         plan.repeat = self.how.rep_ms.map(Duration::from_millis);
         // A shared CPU is never quiet enough to end early: without a GPU, quick and wide is the default.
         plan.rule.budget = match (self.how.budget_ms, device) {

@@ -1,5 +1,6 @@
 //! What became of one contender on one workload, as the worker tells it.
 
+use contender::Facts;
 use device::DeviceState;
 use gate::{Errors, Failure, FailureKind};
 use serde::{Deserialize, Serialize};
@@ -26,8 +27,11 @@ pub struct Measured {
     /// Empty where verification was skipped.
     pub errors: Vec<Errors>,
     pub verified: bool,
+    pub facts: Facts,
     pub timing: Timing,
     pub validity: Validity,
+    /// Of one execution; none where it was not asked for or the device has no meter.
+    pub energy_j: Option<f64>,
     /// The device right after the race.
     pub state: DeviceState,
 }

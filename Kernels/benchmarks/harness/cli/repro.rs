@@ -50,6 +50,9 @@ pub fn command<P: Problem + ?Sized>(
     if let Some(budget_ms) = how.budget_ms {
         add("--budget-ms", budget_ms.to_string());
     }
+    if let Some(energy_ms) = how.energy_ms {
+        add("--energy-ms", energy_ms.to_string());
+    }
     add("--seed", how.seed.to_string());
     if how.skip_verify {
         words.push("--skip-verify".to_owned());

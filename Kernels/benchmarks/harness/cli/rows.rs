@@ -102,6 +102,7 @@ fn row<P: Problem + ?Sized>(
         metrics: Metrics::default(),
         speedup: None,
         warnings: Vec::new(),
+        facts: BTreeMap::new(),
         repro: String::new(),
     };
     match outcome {
@@ -133,11 +134,14 @@ fn describe(row: &mut Row, measured: &Measured, cost: &Cost, roofs: &Roofs) {
     let Measured {
         errors,
         verified,
+        facts,
         timing,
         validity,
+        energy_j,
         state,
     } = measured;
     row.errors = errors.iter().map(report_errors).collect();
+    row.facts = facts.clone();
     row.samples_us = samples(timing);
     row.dropped = dropped(timing);
     row.cross_check = validity.timer_check.map(|check| CrossCheck {
@@ -152,7 +156,10 @@ fn describe(row: &mut Row, measured: &Measured, cost: &Cost, roofs: &Roofs) {
         Ok(summary) => {
             row.verified = *verified;
             row.checked_rounds = verified.then_some(timing.checked_rounds);
-            row.metrics = metrics(summary.median, cost, roofs);
+            row.metrics = Metrics {
+                energy_j: *energy_j,
+                ..metrics(summary.median, cost, roofs)
+            };
             row.time = Some(Time::new(&summary, timing.stop));
         }
         Err(error) => {
@@ -241,7 +248,7 @@ fn metrics(median_us: f64, cost: &Cost, roofs: &Roofs) -> Metrics {
         tbps: Some(tbps),
         roof_share: nearer.as_ref().map(|(share, _)| *share),
         roof: nearer.map(|(_, name)| name),
-        queries_per_second: None,
+        queries_per_second: Some(1e6 / median_us),
         energy_j: None,
     }
 }

@@ -26,6 +26,7 @@ fn measured(time_us: f64, reason: Option<&str>) -> Outcome {
         unqueued: false,
     };
     Outcome::Measured(Box::new(Measured {
+        facts: BTreeMap::from([("tile".to_owned(), "128x64".into())]),
         errors: Vec::new(),
         verified: true,
         timing: Timing {
@@ -38,6 +39,7 @@ fn measured(time_us: f64, reason: Option<&str>) -> Outcome {
             reason: reason.map(str::to_owned),
             timer_check: None,
         },
+        energy_j: None,
         state: device::DeviceState::default(),
     }))
 }
@@ -148,6 +150,9 @@ fn a_row_has_times_metrics_and_what_was_dropped() {
     let tbps = row.metrics.tbps.unwrap();
     assert!((tbps - 0.8).abs() < 0.001, "{tbps}");
     assert_eq!(row.metrics.roof.as_deref(), Some("hbm_read"));
+    assert_eq!(row.facts["tile"], "128x64");
+    let median_us = row.time.as_ref().unwrap().median_us;
+    assert_eq!(row.metrics.queries_per_second, Some(1e6 / median_us));
     assert!((row.metrics.roof_share.unwrap() - tbps / 4.0).abs() < 1e-12);
 }
 

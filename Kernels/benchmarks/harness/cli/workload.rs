@@ -4,8 +4,8 @@ use contender::{Contender, ContenderError, Identity, Kind, Problem, Support};
 use device::{Device, DeviceError};
 use gate::{Errors, Failure, Gate, GateOptions};
 use timing::{
-    floor_us, race, validate, CacheState, Course, Lane, LaneFailure, Limits, Plan, Roofs, Rotation,
-    Step, Timing,
+    energy_j, floor_us, race, validate, CacheState, Course, Lane, LaneFailure, Limits, Plan, Roofs,
+    Rotation, Step, Timing,
 };
 
 use crate::outcome::{Measured, Outcome};
@@ -228,14 +228,18 @@ impl<P: Problem + ?Sized> Workshop<'_, P> {
         let mut outcomes = Vec::new();
         for ((lane, Entrant { identity, errors }), timing) in measured {
             voice.step(Some(&identity.name), "being cross-checked");
-            match validate(course, lane, &timing, &self.plan, limits) {
-                Ok(validity) => {
+            let judged = validate(course, lane, &timing, &self.plan, limits)
+                .and_then(|validity| Ok((validity, self.energy_j(course, lane)?)));
+            match judged {
+                Ok((validity, energy_j)) => {
                     let state = state.clone();
                     let measured = Measured {
                         errors,
                         verified,
+                        facts: lane.facts(),
                         timing,
                         validity,
+                        energy_j,
                         state,
                     };
                     outcomes.push((identity, Outcome::Measured(Box::new(measured))));
@@ -247,6 +251,13 @@ impl<P: Problem + ?Sized> Workshop<'_, P> {
             voice.outcome(&identity.name, outcome);
         }
         Ok(())
+    }
+
+    fn energy_j(&self, course: &Course, lane: &mut Lane) -> Result<Option<f64>, Failure> {
+        match self.plan.energy {
+            Some(duration) => energy_j(course, lane, duration),
+            None => Ok(None),
+        }
     }
 
     fn limits(&self, problem: &P) -> Limits {

@@ -1,5 +1,6 @@
 //! An implementation under test.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -84,8 +85,16 @@ pub trait Contender<P: Problem + ?Sized> {
     ) -> Result<Box<dyn Bound>, ContenderError>;
 }
 
+/// What a contender decided for a problem, for the row: tile, kernel, time of planning.
+pub type Facts = BTreeMap<String, serde_json::Value>;
+
 /// A contender with its buffers.
 pub trait Bound {
     /// Does the work once: asynchronously and on `stream` only on CUDA, synchronously on the CPU.
     fn enqueue(&mut self, stream: Stream) -> Result<(), ContenderError>;
+
+    /// Asked once, of the first set of buffers, before anything is timed.
+    fn facts(&self) -> Facts {
+        Facts::new()
+    }
 }

@@ -7,6 +7,8 @@ mod contender;
 mod device_info;
 mod problem;
 
-pub use contender::{Bound, Buffer, Contender, ContenderError, Identity, Kind, Stream, Support};
+pub use contender::{
+    Bound, Buffer, Contender, ContenderError, Facts, Identity, Kind, Stream, Support,
+};
 pub use device_info::{DeviceInfo, DeviceKind, UnknownDevice};
 pub use problem::{Cost, Math, Problem, Slice, Workload};

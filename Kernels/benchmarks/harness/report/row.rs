@@ -102,6 +102,9 @@ pub struct Row {
     pub speedup: Option<Speedup>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What the contender decided for this workload: tile, kernel, time of planning.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, serde_json::Value>,
     /// Command that measures this row again.
     pub repro: String,
 }

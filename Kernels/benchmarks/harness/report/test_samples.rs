@@ -1,6 +1,8 @@
 //! Result files for tests: every status, every optional field there and absent.
 
 use crate::*;
+use std::collections::BTreeMap;
+
 use stats::{paired_ratio, RatioOptions, StopReason, Summary};
 
 pub(crate) fn meta(kind: DeviceKind) -> Meta {
@@ -150,6 +152,7 @@ pub(crate) fn ok_row(workload: &str, contender: &str, scale: f64) -> Row {
         },
         speedup: None,
         warnings: Vec::new(),
+        facts: BTreeMap::from([("tile".to_owned(), "128x64".into())]),
         repro: format!("bench_norms --configs {workload} --contenders {contender}"),
     }
 }

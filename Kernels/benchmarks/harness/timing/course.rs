@@ -91,6 +91,11 @@ impl<'a> Course<'a> {
         &self.sets
     }
 
+    /// Whether a run changes its own inputs.
+    pub(crate) fn in_place(&self) -> bool {
+        self.in_place
+    }
+
     /// The set that the gate examines contenders on.
     pub fn first(&mut self) -> &mut BufferSet<'a> {
         &mut self.sets[0]

@@ -1,6 +1,6 @@
 //! A contender in a race: bound to every buffer set.
 
-use contender::{Bound, Contender, ContenderError, Problem, Stream};
+use contender::{Bound, Contender, ContenderError, Facts, Problem, Stream};
 use device::Graph;
 use gate::Failure;
 
@@ -52,6 +52,14 @@ impl Lane {
             Some(graph) => graph.launch(stream),
             None => self.bounds[set].enqueue(stream),
         }
+    }
+
+    /// What the contender decided for its first set.
+    pub fn facts(&self) -> Facts {
+        self.bounds
+            .first()
+            .map(|bound| bound.facts())
+            .unwrap_or_default()
     }
 
     /// The work of the first set, for the gate.

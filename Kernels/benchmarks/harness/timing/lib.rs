@@ -5,6 +5,7 @@
 //! seed, are checked: outputs are poisoned before the sample and pass the gate after it.
 
 mod course;
+mod energy;
 mod lane;
 mod plan;
 mod race;
@@ -12,6 +13,7 @@ mod roofs;
 mod validity;
 
 pub use course::{Course, Rotation};
+pub use energy::energy_j;
 pub use lane::Lane;
 pub use plan::{CacheState, Launch, Plan, Timer};
 pub use race::{race, LaneFailure, Step, TimedSample, Timing};

@@ -47,6 +47,8 @@ pub struct Plan {
     /// Timed work of each contender, in place of the adaptive stop.
     pub repeat: Option<Duration>,
     pub rule: StoppingRule,
+    /// Work per contender for the energy meter after the race; none by default.
+    pub energy: Option<Duration>,
     pub clock_filter: ClockFilter,
     /// Decides the order of contenders and which rounds are checked.
     pub seed: u64,
@@ -67,6 +69,7 @@ impl Plan {
             warmup: Duration::from_millis(25),
             repeat: None,
             rule: StoppingRule::default(),
+            energy: None,
             clock_filter: ClockFilter::default(),
             seed,
         }
