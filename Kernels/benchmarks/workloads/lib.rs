@@ -1,12 +1,25 @@
 //! What is raced: suites of shapes as data, with their provenance, and the problems made of them.
 
+mod decode_problem;
+mod decode_shape;
+mod decode_suites;
+mod lengths;
+mod mla_problem;
+mod mla_suites;
 mod norm_answers;
 mod norm_op;
 mod norm_problem;
 mod norm_suites;
+mod paging;
 mod shape;
 
+pub use decode_problem::{decode_tensor, DecodeProblem};
+pub use decode_shape::{DecodeShape, KvLayout};
+pub use decode_suites::{DecodeSuite, UnknownDecodeSuite};
+pub use mla_problem::{mla_tensor, MlaDecodeProblem, MLA_LATENT, MLA_ROPE};
+pub use mla_suites::{MlaShape, MlaSuite, UnknownMlaSuite};
 pub use norm_op::{NormOp, UnknownOp};
 pub use norm_problem::{NormProblem, NormTypes};
 pub use norm_suites::{NormSuite, UnknownSuite};
+pub use paging::{BadPageTable, PageTable};
 pub use shape::{BadShape, RowShape};

@@ -1,0 +1,363 @@
+//! Suites of shapes for decode attention.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use contender::Workload;
+use serde_json::Value;
+
+use crate::lengths::long_tail;
+use crate::{DecodeShape, KvLayout};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DecodeSuite {
+    Modular,
+    Llama,
+    Qwen,
+    LongTail,
+    Speculative,
+    Pages,
+    Smoke,
+}
+
+const NAMES: [(DecodeSuite, &str); 7] = [
+    (DecodeSuite::Modular, "modular"),
+    (DecodeSuite::Llama, "llama"),
+    (DecodeSuite::Qwen, "qwen"),
+    (DecodeSuite::LongTail, "long_tail"),
+    (DecodeSuite::Speculative, "speculative"),
+    (DecodeSuite::Pages, "pages"),
+    (DecodeSuite::Smoke, "smoke"),
+];
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown suite '{0}'; use one of {known}", known = names().join(", "))]
+pub struct UnknownDecodeSuite(pub String);
+
+fn names() -> Vec<&'static str> {
+    NAMES.iter().map(|(_, name)| *name).collect()
+}
+
+impl fmt::Display for DecodeSuite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(NAMES[*self as usize].1)
+    }
+}
+
+impl FromStr for DecodeSuite {
+    type Err = UnknownDecodeSuite;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDecodeSuite> {
+        NAMES
+            .iter()
+            .find(|(_, name)| *name == text)
+            .map(|(suite, _)| *suite)
+            .ok_or_else(|| UnknownDecodeSuite(text.to_owned()))
+    }
+}
+
+/// Attention of a model: heads, heads of the cache, size of a head.
+struct Model {
+    name: &'static str,
+    provenance: &'static str,
+    heads: usize,
+    kv_heads: usize,
+    head_dim: usize,
+}
+
+const LLAMA_8B: Model = Model {
+    name: "llama8b",
+    provenance: "Llama 3 8B: 32 heads, 8 of the cache, 128 each",
+    heads: 32,
+    kv_heads: 8,
+    head_dim: 128,
+};
+const LLAMA_70B: Model = Model {
+    name: "llama70b",
+    provenance: "Llama 3 70B: 64 heads, 8 of the cache, 128 each",
+    heads: 64,
+    kv_heads: 8,
+    head_dim: 128,
+};
+const LLAMA_1B: Model = Model {
+    name: "llama1b",
+    provenance: "Llama 3.2 1B: 32 heads, 8 of the cache, 64 each",
+    heads: 32,
+    kv_heads: 8,
+    head_dim: 64,
+};
+const LLAMA2_7B: Model = Model {
+    name: "llama2_7b",
+    provenance: "Llama 2 7B: 32 heads, each with its own cache, 128 each",
+    heads: 32,
+    kv_heads: 32,
+    head_dim: 128,
+};
+const QWEN_7B: Model = Model {
+    name: "qwen7b",
+    provenance: "Qwen2.5 7B: 28 heads, 4 of the cache, 128 each",
+    heads: 28,
+    kv_heads: 4,
+    head_dim: 128,
+};
+const QWEN_235B: Model = Model {
+    name: "qwen235b",
+    provenance: "Qwen3 235B-A22B: 64 heads, 4 of the cache, 128 each",
+    heads: 64,
+    kv_heads: 4,
+    head_dim: 128,
+};
+
+/// Batch and context of one step.
+const LLAMA_STEPS: [(usize, usize); 8] = [
+    (1, 1024),
+    (1, 8192),
+    (1, 65_536),
+    (1, 131_072),
+    (16, 8192),
+    (64, 4096),
+    (64, 32_768),
+    (256, 1024),
+];
+const QWEN_STEPS: [(usize, usize); 5] = [
+    (1, 32_768),
+    (8, 131_072),
+    (32, 8192),
+    (128, 4096),
+    (256, 8192),
+];
+const MODULAR_BATCHES: [usize; 4] = [1, 8, 32, 128];
+const MODULAR_CONTEXTS: [usize; 2] = [1024, 8192];
+
+impl DecodeSuite {
+    pub fn all() -> impl Iterator<Item = DecodeSuite> {
+        NAMES.iter().map(|(suite, _)| *suite)
+    }
+
+    pub fn workloads(self) -> Vec<(DecodeShape, Workload)> {
+        let entries: Vec<Entry> = match self {
+            DecodeSuite::Modular => MODULAR_BATCHES
+                .iter()
+                .flat_map(|&batch| {
+                    MODULAR_CONTEXTS.map(|context| even(&LLAMA_8B, batch, context).pages(128))
+                })
+                .collect(),
+            DecodeSuite::Llama => [LLAMA_8B, LLAMA_70B]
+                .iter()
+                .flat_map(|model| {
+                    LLAMA_STEPS.map(|(batch, context)| even(model, batch, context).pages(16))
+                })
+                .chain([even(&LLAMA2_7B, 32, 4096).pages(16)])
+                .collect(),
+            DecodeSuite::Qwen => [QWEN_7B, QWEN_235B]
+                .iter()
+                .flat_map(|model| {
+                    QWEN_STEPS.map(|(batch, context)| even(model, batch, context).pages(64))
+                })
+                .collect(),
+            DecodeSuite::LongTail => [(16, 131_072), (64, 65_536), (256, 32_768)]
+                .iter()
+                .flat_map(|&(batch, longest)| {
+                    [&LLAMA_8B, &LLAMA_70B].map(|model| tail(model, batch, longest).pages(16))
+                })
+                .collect(),
+            DecodeSuite::Speculative => [(2, &LLAMA_8B), (4, &LLAMA_8B), (8, &LLAMA_8B)]
+                .into_iter()
+                .chain([(2, &LLAMA_70B), (4, &LLAMA_70B)])
+                .map(|(q_len, model)| even(model, 32, 8192).pages(16).queries(q_len))
+                .collect(),
+            DecodeSuite::Pages => pages(),
+            DecodeSuite::Smoke => smoke(),
+        };
+        let suite = self.to_string();
+        entries
+            .into_iter()
+            .map(|entry| entry.workload(&suite))
+            .collect()
+    }
+
+    /// The workload of a shape given by hand.
+    pub fn custom(shape: &DecodeShape) -> Workload {
+        Entry {
+            name: format!(
+                "b{}s{}h{}kv{}d{}p{}{}q{}",
+                shape.batch(),
+                shape.lengths.iter().max().unwrap_or(&0),
+                shape.heads,
+                shape.kv_heads,
+                shape.head_dim,
+                shape.page_size,
+                shape.layout,
+                shape.q_len
+            ),
+            provenance: "given by hand".to_owned(),
+            shape: shape.clone(),
+        }
+        .workload("custom")
+        .1
+    }
+}
+
+fn pages() -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for layout in [KvLayout::Nhd, KvLayout::Hnd] {
+        for page_size in [1, 16, 32, 64, 128] {
+            entries.push(even(&LLAMA_8B, 32, 8192).pages(page_size).laid_out(layout));
+        }
+        entries.push(even(&LLAMA_1B, 32, 8192).pages(16).laid_out(layout));
+    }
+    entries
+}
+
+/// Edge cases: one token, an empty sequence, last pages that are full, nearly empty and in between.
+fn smoke() -> Vec<Entry> {
+    const SMALL: Model = Model {
+        name: "small",
+        provenance: "small shapes and edge cases of this project",
+        heads: 8,
+        kv_heads: 2,
+        head_dim: 64,
+    };
+    let ragged = |name: &str, lengths: &[usize]| {
+        let mut entry = even(&SMALL, 1, 1);
+        entry.name = name.to_owned();
+        entry.shape.lengths = lengths.to_vec();
+        entry
+    };
+    let wide = Model {
+        head_dim: 128,
+        name: "wide",
+        ..SMALL
+    };
+    vec![
+        ragged("edges", &[1, 0, 16, 17, 31, 100]).pages(16),
+        ragged("single", &[1]).pages(1),
+        ragged("hnd", &[250, 3, 64])
+            .pages(32)
+            .laid_out(KvLayout::Hnd),
+        even(&wide, 4, 300).pages(16).queries(3),
+        even(&wide, 1, 2048).pages(64),
+    ]
+}
+
+/// A workload in the making.
+struct Entry {
+    name: String,
+    provenance: String,
+    shape: DecodeShape,
+}
+
+fn even(model: &Model, batch: usize, context: usize) -> Entry {
+    entry(model, format!("b{batch}s{context}"), vec![context; batch])
+}
+
+fn tail(model: &Model, batch: usize, longest: usize) -> Entry {
+    let lengths = long_tail(batch, 64, longest);
+    let mut entry = entry(model, format!("b{batch}tail{longest}"), lengths);
+    entry
+        .provenance
+        .push_str("; lengths log-uniform from 64 tokens");
+    entry
+}
+
+fn entry(model: &Model, step: String, lengths: Vec<usize>) -> Entry {
+    Entry {
+        name: format!("{}_{step}", model.name),
+        provenance: model.provenance.to_owned(),
+        shape: DecodeShape {
+            lengths,
+            q_len: 1,
+            heads: model.heads,
+            kv_heads: model.kv_heads,
+            head_dim: model.head_dim,
+            page_size: 16,
+            layout: KvLayout::Nhd,
+        },
+    }
+}
+
+impl Entry {
+    fn pages(mut self, page_size: usize) -> Self {
+        self.shape.page_size = page_size;
+        self.name.push_str(&format!("_p{page_size}"));
+        self
+    }
+
+    fn laid_out(mut self, layout: KvLayout) -> Self {
+        self.shape.layout = layout;
+        self.name.push_str(&format!("_{layout}"));
+        self
+    }
+
+    fn queries(mut self, q_len: usize) -> Self {
+        self.shape.q_len = q_len;
+        self.name.push_str(&format!("_q{q_len}"));
+        self
+    }
+
+    fn workload(self, suite: &str) -> (DecodeShape, Workload) {
+        let shape = self.shape;
+        let numbers = [
+            ("batch", shape.batch()),
+            ("q_len", shape.q_len),
+            ("heads", shape.heads),
+            ("kv_heads", shape.kv_heads),
+            ("head_dim", shape.head_dim),
+            ("page_size", shape.page_size),
+            ("kv_tokens", shape.lengths.iter().sum()),
+            (
+                "kv_longest",
+                shape.lengths.iter().max().copied().unwrap_or(0),
+            ),
+        ];
+        let mut axes: BTreeMap<String, Value> = numbers
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), Value::from(value)))
+            .collect();
+        axes.insert("layout".to_owned(), Value::from(shape.layout.to_string()));
+        let workload = Workload {
+            name: self.name,
+            suite: suite.to_owned(),
+            provenance: self.provenance,
+            axes,
+        };
+        (shape, workload)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_axes_say_the_shape() {
+        for suite in DecodeSuite::all() {
+            assert_eq!(suite.to_string().parse(), Ok(suite));
+            let mut names = BTreeSet::new();
+            for (shape, workload) in suite.workloads() {
+                assert!(names.insert(workload.name.clone()), "{}", workload.name);
+                assert_eq!(workload.axes["batch"], shape.batch());
+                assert_eq!(workload.axes["layout"], shape.layout.to_string());
+                assert!(!workload.provenance.is_empty());
+                assert!(shape.heads.is_multiple_of(shape.kv_heads));
+            }
+        }
+        assert!("llamas".parse::<DecodeSuite>().is_err());
+    }
+
+    #[test]
+    fn the_smoke_suite_has_the_edges() {
+        let shapes: Vec<DecodeShape> = DecodeSuite::Smoke
+            .workloads()
+            .into_iter()
+            .map(|(shape, _)| shape)
+            .collect();
+        let lengths = || shapes.iter().flat_map(|shape| &shape.lengths);
+        assert!(lengths().any(|&n| n == 0) && lengths().any(|&n| n == 1));
+        assert!(shapes.iter().any(|shape| shape.q_len > 1));
+        assert!(shapes.iter().any(|shape| shape.layout == KvLayout::Hnd));
+    }
+}

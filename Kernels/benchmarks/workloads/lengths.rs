@@ -1,0 +1,41 @@
+//! Lengths of the sequences of a batch, drawn so that every run sees the same.
+
+use numeric::{bits, uniform};
+
+const SEED: u64 = 11;
+
+/// Log-uniform between `shortest` and `longest`: many short sequences and a few that are very long,
+/// as in a server's batch. The last one is always the longest.
+pub fn long_tail(batch: usize, shortest: usize, longest: usize) -> Vec<usize> {
+    let (low, high) = ((shortest as f32).ln(), (longest as f32).ln());
+    (0..batch)
+        .map(|index| {
+            if index + 1 == batch {
+                return longest;
+            }
+            let drawn = uniform(bits(SEED, batch as u32, index as u64), low, high).exp();
+            (drawn as usize).clamp(shortest, longest)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_pinned_in_range_and_skewed() {
+        let lengths = long_tail(256, 16, 65_536);
+        assert_eq!(lengths, long_tail(256, 16, 65_536));
+        assert!(lengths.iter().all(|n| (16..=65_536).contains(n)));
+        assert_eq!(lengths[255], 65_536);
+        let mut sorted = lengths.clone();
+        sorted.sort_unstable();
+        let mean = lengths.iter().sum::<usize>() / 256;
+        assert!(
+            sorted[128] * 3 < mean,
+            "median {}, mean {mean}",
+            sorted[128]
+        );
+    }
+}

@@ -1,0 +1,289 @@
+//! Decode with multi-head latent attention over a paged cache: tensors, cost, and what can be
+//! checked.
+//!
+//! All heads read one cache: a latent row of 512 and a rotary row of 64 a token. A head's score is
+//! the sum of both products; its value is the latent row itself. Queries are already projected into
+//! the latent space. Which positions a query sees, and what an empty sequence gives, is as in
+//! [`crate::DecodeProblem`].
+
+use contender::{Cost, Math, Problem, Slice, Workload};
+use numeric::DType;
+use reference::attention_decode::{attend, Query};
+use reference::Real;
+use tensor::{Inputs, TensorSpec};
+
+use crate::{MlaShape, PageTable};
+
+/// Width of a latent row, and of the output.
+pub const MLA_LATENT: usize = 512;
+/// Width of a rotary row.
+pub const MLA_ROPE: usize = 64;
+
+/// Heads of one unit: few, because each takes a pass over the whole sequence.
+const UNIT_HEADS: usize = 4;
+
+/// Places of the tensors in the problem's list.
+pub mod mla_tensor {
+    pub const Q_NOPE: usize = 0;
+    pub const Q_PE: usize = 1;
+    pub const CKV_PAGES: usize = 2;
+    pub const KPE_PAGES: usize = 3;
+    pub const PAGE_INDPTR: usize = 4;
+    pub const PAGE_INDICES: usize = 5;
+    pub const LAST_PAGE_LEN: usize = 6;
+    pub const KV_LEN: usize = 7;
+    pub const OUT: usize = 8;
+}
+use mla_tensor as at;
+
+/// One decode step of one batch.
+#[derive(Clone, Debug)]
+pub struct MlaDecodeProblem {
+    pub shape: MlaShape,
+    /// The host's copy of the page table and the lengths, for planning.
+    pub table: PageTable,
+    pub dtype: DType,
+    /// 1 / sqrt(192): of the head before projection, 128 without and 64 with rotation.
+    pub scale: f32,
+    workload: Workload,
+    tensors: Vec<TensorSpec>,
+}
+
+impl MlaDecodeProblem {
+    /// # Panics
+    /// If there is no sequence or no head, or the pages do not fit in 31 bits.
+    pub fn new(shape: MlaShape, dtype: DType, workload: Workload) -> Self {
+        assert!(
+            !shape.lengths.is_empty(),
+            "a batch has at least one sequence"
+        );
+        assert!(shape.heads > 0, "there is at least one head");
+        let table = PageTable::scattered(&shape.lengths, shape.page_size)
+            .unwrap_or_else(|error| panic!("{}: {error}", workload.name));
+        let queries = |width| [shape.batch(), shape.q_len, shape.heads, width];
+        let pool = |width| [table.pool_pages, shape.page_size, width];
+        let [indptr, indices, last_page_len, kv_len] = table.tensors();
+        Self {
+            tensors: vec![
+                TensorSpec::input("q_nope", dtype, &queries(MLA_LATENT)),
+                TensorSpec::input("q_pe", dtype, &queries(MLA_ROPE)),
+                TensorSpec::input("ckv_pages", dtype, &pool(MLA_LATENT)),
+                TensorSpec::input("kpe_pages", dtype, &pool(MLA_ROPE)),
+                indptr,
+                indices,
+                last_page_len,
+                kv_len,
+                TensorSpec::output("out", dtype, &queries(MLA_LATENT)),
+            ],
+            scale: 1.0 / 192f32.sqrt(),
+            shape,
+            table,
+            dtype,
+            workload,
+        }
+    }
+
+    /// Positions that query `query` of a sequence sees.
+    pub fn visible(&self, sequence: usize, query: usize) -> usize {
+        let length = self.table.lengths[sequence] as usize;
+        (length + query + 1).saturating_sub(self.shape.q_len)
+    }
+
+    /// A token's row in the pools.
+    pub fn cache_row(&self, sequence: usize, token: usize) -> usize {
+        let (page, place) = self.table.place(sequence, token);
+        page * self.shape.page_size + place
+    }
+
+    fn head_groups(&self) -> usize {
+        self.shape.heads.div_ceil(UNIT_HEADS)
+    }
+
+    /// A few heads of one new token; `store` rounds to the type.
+    fn unit<R: Real>(
+        &self,
+        inputs: &Inputs,
+        unit: usize,
+        store: fn(DType, f64) -> f64,
+    ) -> Vec<Slice> {
+        let shape = &self.shape;
+        let (token, group) = (unit / self.head_groups(), unit % self.head_groups());
+        let (sequence, query) = (token / shape.q_len, token % shape.q_len);
+        let first = token * shape.heads + group * UNIT_HEADS;
+        let heads = UNIT_HEADS.min(shape.heads - group * UNIT_HEADS);
+        let queries: Vec<Query<R>> = (first..first + heads)
+            .map(|row| {
+                let mut values = inputs.range(at::Q_NOPE, row * MLA_LATENT, MLA_LATENT);
+                values.extend(inputs.range(at::Q_PE, row * MLA_ROPE, MLA_ROPE));
+                Query {
+                    values: values.into_iter().map(R::of).collect(),
+                    visible: self.visible(sequence, query),
+                }
+            })
+            .collect();
+        let read = |tensor, width: usize, token, out: &mut [R]| {
+            let mut row = [0.0; MLA_LATENT];
+            let row = &mut row[..width];
+            inputs.range_into(tensor, self.cache_row(sequence, token) * width, row);
+            for (out, value) in out.iter_mut().zip(row) {
+                *out = R::of(*value);
+            }
+        };
+        let rows = attend(
+            &queries,
+            R::of(f64::from(self.scale)),
+            MLA_LATENT,
+            |run, out| {
+                for (token, out) in run.zip(out.chunks_exact_mut(MLA_LATENT + MLA_ROPE)) {
+                    let (latent, rope) = out.split_at_mut(MLA_LATENT);
+                    read(at::CKV_PAGES, MLA_LATENT, token, latent);
+                    read(at::KPE_PAGES, MLA_ROPE, token, rope);
+                }
+            },
+            |run, out| {
+                for (token, out) in run.zip(out.chunks_exact_mut(MLA_LATENT)) {
+                    read(at::CKV_PAGES, MLA_LATENT, token, out);
+                }
+            },
+            |weight: R| R::of(store(self.dtype, weight.to_f64())),
+        );
+        let values = rows.iter().flatten();
+        vec![Slice {
+            tensor: at::OUT,
+            start: first * MLA_LATENT,
+            values: values
+                .map(|value| store(self.dtype, value.to_f64()))
+                .collect(),
+        }]
+    }
+}
+
+impl Problem for MlaDecodeProblem {
+    fn op(&self) -> &str {
+        "mla_decode"
+    }
+
+    fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    fn tensors(&self) -> &[TensorSpec] {
+        &self.tensors
+    }
+
+    /// The queries, every cached token once for all heads, and the output; not the page table.
+    fn cost(&self) -> Cost {
+        let shape = &self.shape;
+        let seen: usize = (0..shape.batch())
+            .flat_map(|sequence| (0..shape.q_len).map(move |query| self.visible(sequence, query)))
+            .sum();
+        let width = MLA_LATENT + MLA_ROPE;
+        let cached = self.table.tokens() * width * self.dtype.size_bytes();
+        let queries = self.tensors[at::Q_NOPE].bytes() + self.tensors[at::Q_PE].bytes();
+        Cost {
+            // Two operations an element: of the scores' product, and of the values'.
+            flops: 2.0 * seen as f64 * shape.heads as f64 * (width + MLA_LATENT) as f64,
+            read_bytes: (cached + queries) as f64,
+            written_bytes: self.tensors[at::OUT].bytes() as f64,
+            math: Math::TensorCore(self.dtype),
+        }
+    }
+
+    fn units(&self) -> usize {
+        self.shape.batch() * self.shape.q_len * self.head_groups()
+    }
+
+    fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+        self.unit::<f64>(inputs, unit, |_, value| value)
+    }
+
+    /// As tensor cores do it: f32 sums, weights rounded to the type before they meet the values.
+    fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+        self.unit::<f32>(inputs, unit, |dtype, value| dtype.round(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MlaSuite;
+
+    fn problem(lengths: &[usize], heads: usize, q_len: usize) -> MlaDecodeProblem {
+        let shape = MlaShape {
+            lengths: lengths.to_vec(),
+            q_len,
+            heads,
+            page_size: 4,
+        };
+        let workload = MlaSuite::custom(&shape);
+        MlaDecodeProblem::new(shape, DType::Bf16, workload)
+    }
+
+    #[test]
+    fn units_cover_every_output_element_once() {
+        let problem = problem(&[9, 0, 1], 6, 2);
+        let inputs = Inputs::new(problem.tensors(), 1);
+        let mut seen = vec![0; problem.tensors()[at::OUT].elements()];
+        for unit in 0..problem.units() {
+            for slice in problem.oracle(&inputs, unit) {
+                let end = slice.start + slice.values.len();
+                seen[slice.start..end].iter_mut().for_each(|n| *n += 1);
+            }
+        }
+        assert!(seen.iter().all(|&count| count == 1));
+    }
+
+    #[test]
+    fn the_oracle_agrees_with_the_definition() {
+        let problem = problem(&[3, 10], 5, 2);
+        let inputs = Inputs::new(problem.tensors(), 5);
+        // The first of two queries of sequence 1, head 4, sees nine of ten positions.
+        let (row, dim) = (2 * 5 + 4, 77);
+        let (mut top, mut total) = (0.0, 0.0);
+        for token in 0..9 {
+            let cached = problem.cache_row(1, token);
+            let product = |q, k, width: usize| -> f64 {
+                (0..width)
+                    .map(|d| inputs.get(q, row * width + d) * inputs.get(k, cached * width + d))
+                    .sum()
+            };
+            let score =
+                product(at::Q_NOPE, at::CKV_PAGES, 512) + product(at::Q_PE, at::KPE_PAGES, 64);
+            let weight = (score * f64::from(problem.scale)).exp();
+            top += weight * inputs.get(at::CKV_PAGES, cached * 512 + dim);
+            total += weight;
+        }
+        // Two units of heads a token: 0 to 3, and 4.
+        let slice = &problem.oracle(&inputs, 2 * 2 + 1)[0];
+        assert_eq!(slice.start, row * 512);
+        assert!((slice.values[dim] - top / total).abs() < 1e-13);
+    }
+
+    #[test]
+    fn honest_values_are_near_and_representable() {
+        let problem = problem(&[200, 0], 4, 1);
+        let inputs = Inputs::new(problem.tensors(), 5);
+        let (oracle, honest) = (problem.oracle(&inputs, 0), problem.honest(&inputs, 0));
+        for (o, h) in oracle[0].values.iter().zip(&honest[0].values) {
+            assert_eq!(problem.dtype.round(*h), *h);
+            assert!((o - h).abs() <= 0.01, "{o} and {h}");
+        }
+        assert!(problem.oracle(&inputs, 1)[0]
+            .values
+            .iter()
+            .all(|&v| v == 0.0));
+    }
+
+    #[test]
+    fn cost_counts_the_cache_once_for_all_heads() {
+        let cost = problem(&[9, 0, 1], 5, 1).cost();
+        let rows = 3.0 * 5.0 * 2.0;
+        assert_eq!(cost.read_bytes, 10.0 * 576.0 * 2.0 + rows * 576.0);
+        assert_eq!(cost.written_bytes, rows * 512.0);
+        assert_eq!(cost.flops, 2.0 * 10.0 * 5.0 * (576.0 + 512.0));
+    }
+}

@@ -1,0 +1,227 @@
+//! Paged caches: which page of the pool holds which tokens of which sequence.
+
+use std::sync::Arc;
+
+use numeric::{bits, index_below, DType};
+use tensor::{Fill, TensorSpec};
+
+/// Stream and seed of the permutation: the same table for every seed of the inputs.
+const SEED: u64 = 7;
+
+/// The host's copy of a page table. Page `p` of sequence `s` is `indices[indptr[s] + p]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageTable {
+    /// Tokens of a page.
+    pub page_size: usize,
+    /// Pages of the pool; some belong to no sequence.
+    pub pool_pages: usize,
+    /// Tokens of each sequence; 0 is an empty one, which owns no page.
+    pub lengths: Vec<i32>,
+    /// First entry of each sequence in `indices`, and the end of the last one.
+    pub indptr: Vec<i32>,
+    /// Pages of all sequences, one after the other.
+    pub indices: Vec<i32>,
+    /// Tokens in the last page of each sequence: 1 to `page_size`; 0 where there is none.
+    pub last_page_lengths: Vec<i32>,
+}
+
+/// A page table that must not be read through. The message names the entry.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("bad page table: {0}")]
+pub struct BadPageTable(pub String);
+
+impl PageTable {
+    /// A table for sequences of these lengths, with pages scattered over a pool that has an eighth
+    /// more than they need.
+    pub fn scattered(lengths: &[usize], page_size: usize) -> Result<Self, BadPageTable> {
+        if page_size == 0 {
+            return Err(BadPageTable("page size 0; it must be at least 1".into()));
+        }
+        let pages: Vec<usize> = lengths.iter().map(|n| n.div_ceil(page_size)).collect();
+        let needed: usize = pages.iter().sum();
+        let pool_pages = needed + (needed / 8).max(2);
+        let tokens = pool_pages.saturating_mul(page_size);
+        if i32::try_from(tokens).is_err() {
+            return Err(BadPageTable(format!(
+                "{tokens} tokens in the pool; at most {}",
+                i32::MAX
+            )));
+        }
+        let mut pool: Vec<i32> = (0..pool_pages as i32).collect();
+        for last in (1..pool_pages).rev() {
+            let other = index_below(bits(SEED, 0, last as u64), last as u32 + 1);
+            pool.swap(last, other as usize);
+        }
+        pool.truncate(needed);
+        let ends = pages.iter().scan(0, |end, pages| {
+            *end += *pages as i32;
+            Some(*end)
+        });
+        let table = Self {
+            page_size,
+            pool_pages,
+            lengths: lengths.iter().map(|&length| length as i32).collect(),
+            indptr: std::iter::once(0).chain(ends).collect(),
+            indices: pool,
+            last_page_lengths: lengths
+                .iter()
+                .zip(&pages)
+                .map(|(&length, &pages)| (length - pages.saturating_sub(1) * page_size) as i32)
+                .collect(),
+        };
+        table.validate()?;
+        Ok(table)
+    }
+
+    pub fn sequences(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// Tokens of all sequences.
+    pub fn tokens(&self) -> usize {
+        self.lengths.iter().map(|&length| length as usize).sum()
+    }
+
+    /// Where a token lies: its page, and its place in the page.
+    pub fn place(&self, sequence: usize, token: usize) -> (usize, usize) {
+        assert!(token < self.lengths[sequence] as usize, "token {token}");
+        let first = self.indptr[sequence] as usize;
+        let page = self.indices[first + token / self.page_size] as usize;
+        (page, token % self.page_size)
+    }
+
+    /// Whoever reads through the table calls this first.
+    pub fn validate(&self) -> Result<(), BadPageTable> {
+        let bad = |text: String| Err(BadPageTable(text));
+        let sequences = self.lengths.len();
+        if self.indptr.len() != sequences + 1 || self.last_page_lengths.len() != sequences {
+            return bad(format!(
+                "{sequences} sequences have {} offsets and {} last pages",
+                self.indptr.len(),
+                self.last_page_lengths.len()
+            ));
+        }
+        if self.indptr[0] != 0 || self.indptr[sequences] as usize != self.indices.len() {
+            return bad(format!(
+                "offsets run from {} to {}; they must run from 0 to {}, the number of entries",
+                self.indptr[0],
+                self.indptr[sequences],
+                self.indices.len()
+            ));
+        }
+        for (sequence, &length) in self.lengths.iter().enumerate() {
+            let pages = i64::from(self.indptr[sequence + 1]) - i64::from(self.indptr[sequence]);
+            let needed = i64::from(length).max(0) as usize;
+            if length < 0 || pages != needed.div_ceil(self.page_size) as i64 {
+                return bad(format!(
+                    "sequence {sequence} of {length} tokens has {pages} pages of {}",
+                    self.page_size
+                ));
+            }
+            let last = i64::from(length) - (pages - 1).max(0) * self.page_size as i64;
+            if i64::from(self.last_page_lengths[sequence]) != last {
+                return bad(format!(
+                    "the last page of sequence {sequence} holds {} tokens, not {last}",
+                    self.last_page_lengths[sequence]
+                ));
+            }
+        }
+        let outside = |page: &i32| usize::try_from(*page).map_or(true, |p| p >= self.pool_pages);
+        if let Some(entry) = self.indices.iter().position(outside) {
+            return bad(format!(
+                "entry {entry} names page {}; the pool has {}",
+                self.indices[entry], self.pool_pages
+            ));
+        }
+        Ok(())
+    }
+
+    /// The device's copies: offsets, entries, last page lengths, lengths.
+    pub(crate) fn tensors(&self) -> [TensorSpec; 4] {
+        let spec = |name, values: &[i32]| {
+            let bytes: Vec<u8> = values
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect();
+            let bytes: Arc<[u8]> = bytes.into();
+            TensorSpec::input(name, DType::I32, &[values.len()]).filled(Fill::Bytes(bytes))
+        };
+        // A tensor has at least one element; nobody reads that of a table without entries.
+        let entries: &[i32] = if self.indices.is_empty() {
+            &[0]
+        } else {
+            &self.indices
+        };
+        [
+            spec("page_indptr", &self.indptr),
+            spec("page_indices", entries),
+            spec("last_page_len", &self.last_page_lengths),
+            spec("kv_len", &self.lengths),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_token_has_a_place_of_its_own() {
+        for page_size in [1, 3, 16] {
+            let table = PageTable::scattered(&[5, 0, 16, 1, 33], page_size).unwrap();
+            let mut seen = BTreeSet::new();
+            for (sequence, &length) in table.lengths.iter().enumerate() {
+                for token in 0..length as usize {
+                    let (page, row) = table.place(sequence, token);
+                    assert!(page < table.pool_pages && row < page_size);
+                    assert!(seen.insert((page, row)));
+                }
+            }
+            assert_eq!(seen.len(), table.tokens());
+            assert_ne!(table.indices[0], 0, "the permutation moves pages");
+        }
+    }
+
+    #[test]
+    fn offsets_and_last_pages() {
+        let table = PageTable::scattered(&[5, 0, 16, 1], 4).unwrap();
+        assert_eq!(table.indptr, [0, 2, 2, 6, 7]);
+        assert_eq!(table.last_page_lengths, [1, 0, 4, 1]);
+        assert_eq!(table.pool_pages, 9);
+    }
+
+    #[test]
+    fn no_sequence_at_all_is_a_table_too() {
+        let table = PageTable::scattered(&[0, 0], 16).unwrap();
+        assert!(table.indices.is_empty());
+        assert_eq!(table.tensors()[1].shape, [1]);
+    }
+
+    #[test]
+    fn tables_out_of_range_are_refused_with_the_entry() {
+        let good = PageTable::scattered(&[40, 7], 16).unwrap();
+        let refused = |change: &dyn Fn(&mut PageTable), words: &str| {
+            let mut table = good.clone();
+            change(&mut table);
+            let error = table.validate().unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        };
+        refused(
+            &|t| t.indices[2] = 6,
+            "entry 2 names page 6; the pool has 6",
+        );
+        refused(&|t| t.indices[0] = -1, "entry 0 names page -1");
+        refused(&|t| t.indptr[1] = 2, "sequence 0 of 40 tokens has 2 pages");
+        refused(&|t| t.indptr[2] = 5, "run from 0 to 5");
+        refused(&|t| t.lengths[1] = -7, "sequence 1 of -7 tokens");
+        refused(
+            &|t| t.lengths[1] = 17,
+            "sequence 1 of 17 tokens has 1 pages",
+        );
+        refused(&|t| t.last_page_lengths[0] = 9, "holds 9 tokens, not 8");
+        assert!(PageTable::scattered(&[1], 0).is_err());
+        assert!(PageTable::scattered(&[usize::MAX / 32], 16).is_err());
+    }
+}
