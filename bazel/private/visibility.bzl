@@ -10,6 +10,7 @@ _MAY_SEE = {
     "Kernels": [_COMPARISON],
     "Kernels/benchmarks": ["//Kernels/benchmarks:__subpackages__"],
     "Kernels/device": ["//Kernels:__subpackages__"],
+    "Kernels/host": ["//Kernels:__subpackages__"],
     "Kernels/reference": ["//Kernels/benchmarks:__subpackages__"],
     "tools": ["//tools:__subpackages__"],
 }

@@ -1,9 +1,7 @@
 //! Cross-entropy of rows of logits against one target each.
 
-use crate::exponential::exp;
-use crate::lanes::{largest, sum};
-use crate::rows::{each_row, each_row2};
 use crate::Element;
+use host::{each_row, each_row2, exp, largest, sum};
 
 /// `lse = ln(sum(exp(logits)))`, `loss = lse - logits[target]`
 ///

@@ -1,9 +1,8 @@
 //! LayerNorm.
 
 use crate::columns::{Columns, ColumnsMut};
-use crate::lanes::{sum, sum2};
-use crate::rows::{accumulate_rows, each_row};
 use crate::Element;
+use host::{accumulate_rows, each_row, sum, sum2};
 
 /// `out = (x - mean) * rstd * weight + bias`
 pub fn layernorm_forward<T: Element>(

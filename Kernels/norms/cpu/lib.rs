@@ -6,18 +6,14 @@
 
 mod columns;
 mod cross_entropy;
-mod element;
-mod exponential;
-mod lanes;
 mod layernorm;
 pub mod plain;
 mod rmsnorm;
-mod rows;
 mod softmax;
 
 pub use columns::{Columns, ColumnsMut};
 pub use cross_entropy::{cross_entropy_backward, cross_entropy_forward};
-pub use element::Element;
+pub use host::Element;
 pub use layernorm::{layernorm_backward, layernorm_forward, LayerNormSaved};
 pub use rmsnorm::{fused_add_rmsnorm, rmsnorm_backward, rmsnorm_forward, RmsNormSaved};
 pub use softmax::{softmax_backward, softmax_forward};

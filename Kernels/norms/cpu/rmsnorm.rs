@@ -1,9 +1,8 @@
 //! RMSNorm.
 
 use crate::columns::{Columns, ColumnsMut};
-use crate::lanes::{sum, sum2};
-use crate::rows::{accumulate_rows, each_row, each_row2};
 use crate::Element;
+use host::{accumulate_rows, each_row, each_row2, sum, sum2};
 
 fn rstd(x: &[f32], epsilon: f32) -> f32 {
     1.0 / (sum(x, |value| value * value) / x.len() as f32 + epsilon).sqrt()

@@ -1,9 +1,7 @@
 //! Softmax over rows.
 
-use crate::exponential::exp;
-use crate::lanes::{largest, sum, sum2};
-use crate::rows::each_row;
 use crate::Element;
+use host::{each_row, exp, largest, sum, sum2};
 
 /// `out = exp(x - max) / sum(exp(x - max))`
 pub fn softmax_forward<T: Element>(x: &[T], out: &mut [T], columns: usize) {

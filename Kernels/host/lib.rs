@@ -1,0 +1,14 @@
+//! What CPU kernels share: element types, functions that vectorise, and rows shared out among
+//! threads.
+//!
+//! All arithmetic is in f32, whatever the elements are.
+
+mod element;
+mod exponential;
+mod lanes;
+mod rows;
+
+pub use element::Element;
+pub use exponential::exp;
+pub use lanes::{largest, sum, sum2};
+pub use rows::{accumulate_rows, each_row, each_row2};
