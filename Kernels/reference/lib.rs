@@ -3,6 +3,7 @@
 //! Every function is generic over [`Real`]. With `f64` it is the oracle; with `f32` it is what an
 //! honest implementation of that precision computes, whose error sets the tolerance.
 
+pub mod attention;
 pub mod attention_decode;
 pub mod cross_entropy;
 pub mod layernorm;

@@ -11,6 +11,10 @@ mod norm_op;
 mod norm_problem;
 mod norm_suites;
 mod paging;
+mod prefill_answers;
+mod prefill_problem;
+mod prefill_shape;
+mod prefill_suites;
 mod shape;
 
 pub use decode_problem::{decode_tensor, DecodeProblem};
@@ -22,4 +26,7 @@ pub use norm_op::{NormOp, UnknownOp};
 pub use norm_problem::{NormProblem, NormTypes};
 pub use norm_suites::{NormSuite, UnknownSuite};
 pub use paging::{BadPageTable, PageTable};
+pub use prefill_problem::{PrefillOp, PrefillProblem};
+pub use prefill_shape::{BadPrefill, PrefillShape};
+pub use prefill_suites::{PrefillSuite, UnknownPrefillSuite};
 pub use shape::{BadShape, RowShape};

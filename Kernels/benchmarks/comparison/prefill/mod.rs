@@ -1,0 +1,21 @@
+//! Contenders for prefill attention. A baseline adds its module and its line in [`cuda_sources`].
+
+mod cpu;
+
+use contender::{Contender, DeviceKind};
+use workloads::PrefillProblem;
+
+type Contenders = Vec<Box<dyn Contender<PrefillProblem>>>;
+
+/// Everybody who competes on a kind of device, ours first.
+pub fn contenders(device: DeviceKind) -> Contenders {
+    match device {
+        DeviceKind::Cpu => cpu::contenders(),
+        DeviceKind::Cuda => cuda_sources().iter().flat_map(|source| source()).collect(),
+    }
+}
+
+/// Who brings contenders for CUDA. The first baseline here is the default to compare with.
+fn cuda_sources() -> Vec<fn() -> Contenders> {
+    vec![]
+}

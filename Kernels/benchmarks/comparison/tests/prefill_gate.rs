@@ -1,0 +1,218 @@
+//! Prefill attention of every kind of batch passes the gate: on the GPU with all CUDA contenders, on
+//! the CPU with the CPU contenders.
+
+#[path = "../prefill/mod.rs"]
+mod prefill;
+
+use contender::{Contender, DeviceKind, Kind, Problem, Support};
+use device::{Device, DeviceError};
+use gate::{BufferSet, Gate, GateOptions};
+use numeric::{bits, index_below, DType};
+use workloads::{PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
+
+const SEED: u64 = 21;
+
+/// How many and how large the batches of a device may be.
+struct Scale {
+    batches: u64,
+    sequences: usize,
+    longest: usize,
+    /// Query heads times visible pairs.
+    pairs: f64,
+    dtypes: &'static [DType],
+}
+
+const GPU: Scale = Scale {
+    batches: 200,
+    sequences: 12,
+    longest: 2500,
+    pairs: 1e12,
+    dtypes: &[DType::Bf16, DType::F16],
+};
+const CPU: Scale = Scale {
+    batches: 60,
+    sequences: 5,
+    longest: 100,
+    pairs: 1e6,
+    dtypes: &[DType::Bf16, DType::F16, DType::F32],
+};
+
+#[test]
+fn cpu_contenders_pass() {
+    let device = device::open(DeviceKind::Cpu).expect("the CPU is always there");
+    pass(&*device, random_problems(&CPU));
+    pass(&*device, suite_problems(&CPU));
+}
+
+#[test]
+fn gpu_contenders_pass_random_batches() {
+    if let Some(device) = gpu() {
+        pass(&*device, random_problems(&GPU));
+    }
+}
+
+#[test]
+fn gpu_contenders_pass_suites() {
+    if let Some(device) = gpu() {
+        pass(&*device, suite_problems(&GPU));
+    }
+}
+
+fn gpu() -> Option<Box<dyn Device>> {
+    match device::open(DeviceKind::Cuda) {
+        Ok(device) => Some(device),
+        Err(error @ (DeviceError::NotBuilt | DeviceError::Unavailable { .. })) => {
+            println!("SKIPPED: {error}");
+            None
+        }
+        Err(error) => panic!("the GPU cannot be opened: {error}"),
+    }
+}
+
+/// Seeded batches of all kinds: lengths 0 and 1, around the edges of tiles, any; cached prefixes;
+/// grouped, shared and own keys; both head dims; with and without the mask.
+fn random_problems(scale: &Scale) -> Vec<PrefillProblem> {
+    (0..scale.batches)
+        .map(|case| random_problem(scale, case))
+        .collect()
+}
+
+fn random_problem(scale: &Scale, case: u64) -> PrefillProblem {
+    let draw =
+        |stream: u32, below: usize| index_below(bits(SEED, stream, case), below as u32) as usize;
+    let batch = 1 + draw(0, scale.sequences);
+    let causal = draw(1, 3) > 0;
+    let length = |stream: u32| match draw(stream, 6) {
+        0 => 0,
+        1 => 1,
+        // One below, at or above a multiple of every tile's height.
+        2 => 64 * (1 + draw(stream + 1, scale.longest / 64)) - 1 + draw(stream + 2, 3),
+        3 => 1 + draw(stream + 1, 40),
+        _ => 1 + draw(stream + 1, scale.longest),
+    };
+    let (mut q_lens, mut kv_lens) = (Vec::new(), Vec::new());
+    for sequence in 0..batch as u32 {
+        let q = length(100 + 16 * sequence);
+        let other = length(108 + 16 * sequence);
+        q_lens.push(q);
+        kv_lens.push(match (causal, draw(106 + 16 * sequence, 2)) {
+            (true, 0) => q,
+            (true, _) => q + other,
+            // No keys only where there are no queries.
+            (false, _) => other.max(usize::from(q > 0)),
+        });
+    }
+    if q_lens.iter().all(|&length| length == 0) {
+        q_lens.push(1);
+        kv_lens.push(1);
+    }
+    let (heads, kv_heads) = [(1, 1), (4, 4), (4, 1), (8, 2), (6, 2), (7, 1)][draw(2, 6)];
+    let shape = PrefillShape {
+        q_lens,
+        kv_lens,
+        heads,
+        kv_heads,
+        head_dim: [64, 128][draw(3, 2)],
+        causal,
+    };
+    let op = [PrefillOp::Prefill, PrefillOp::PrefillLse][draw(4, 2)];
+    let dtype = scale.dtypes[draw(5, scale.dtypes.len())];
+    let workload = PrefillSuite::custom(format!("random {case}"));
+    PrefillProblem::new(op, shape, dtype, workload).expect("a valid batch")
+}
+
+fn suite_problems(scale: &Scale) -> Vec<PrefillProblem> {
+    let mut problems = Vec::new();
+    for suite in PrefillSuite::all() {
+        for &op in suite.ops() {
+            for (shape, workload) in suite.workloads() {
+                if shape.visible_pairs() * shape.heads as f64 > scale.pairs {
+                    continue;
+                }
+                for &dtype in scale.dtypes {
+                    let problem = PrefillProblem::new(op, shape.clone(), dtype, workload.clone());
+                    problems.push(problem.expect("a valid batch"));
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// Panics with all failures, so that one run shows the pattern.
+fn pass(device: &dyn Device, problems: Vec<PrefillProblem>) {
+    let contenders = prefill::contenders(device.info().kind);
+    let (mut failures, mut passed) = (Vec::new(), 0);
+    for problem in &problems {
+        let name = format!(
+            "{} {}/{} {} {:?}",
+            problem.op(),
+            problem.workload().suite,
+            problem.workload().name,
+            problem.dtype,
+            problem.shape
+        );
+        match examine(device, &contenders, problem) {
+            Ok(count) => passed += count,
+            Err(failure) => failures.push(format!("{name}: {failure}")),
+        }
+    }
+    println!(
+        "{passed} examinations of {} problems passed",
+        problems.len()
+    );
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+fn examine(
+    device: &dyn Device,
+    contenders: &[Box<dyn Contender<PrefillProblem>>],
+    problem: &PrefillProblem,
+) -> Result<usize, String> {
+    let options = GateOptions {
+        units: 24,
+        units_second: 8,
+        ..GateOptions::new(SEED)
+    };
+    let mut gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
+    let mut set =
+        BufferSet::new(device, problem.tensors(), SEED).map_err(|error| error.to_string())?;
+    let mut passed = 0;
+    // The reference first: the others are then held to all of its output.
+    let references = |wanted: bool| {
+        let is_wanted = move |kind: Kind| (kind == Kind::Reference) == wanted;
+        contenders
+            .iter()
+            .filter(move |c| is_wanted(c.identity().kind))
+    };
+    for contender in references(true).chain(references(false)) {
+        let name = &contender.identity().name;
+        let kind = contender.identity().kind;
+        match contender.supports(problem, device.info()) {
+            Support::No(reason) if kind == Kind::Own => {
+                return Err(format!("{name} does not support it: {reason}"));
+            }
+            Support::No(_) => continue,
+            Support::Yes => {}
+        }
+        let mut bound = contender
+            .bind(problem, set.buffers(), device.info())
+            .map_err(|error| format!("{name}: {error}"))?;
+        gate.examine(&mut set, &mut *bound)
+            .map_err(|failure| format!("{name} {failure}"))?;
+        if kind == Kind::Reference {
+            gate.adopt_reference(&set)
+                .map_err(|failure| failure.to_string())?;
+        }
+        passed += 1;
+    }
+    if passed == 0 {
+        return Err("nobody supports it".to_owned());
+    }
+    Ok(passed)
+}

@@ -1,0 +1,179 @@
+//! Shapes of variable-length attention.
+
+/// A batch of sequences. Sequence `b` has `q_lens[b]` queries and `kv_lens[b]` keys; its queries are
+/// its last positions, the keys before them a cached prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrefillShape {
+    pub q_lens: Vec<usize>,
+    pub kv_lens: Vec<usize>,
+    /// Of the queries; a multiple of `kv_heads`, whose heads serve runs of them.
+    pub heads: usize,
+    pub kv_heads: usize,
+    pub head_dim: usize,
+    /// Query i of q sees keys 0 ..= i + kv - q; otherwise all keys.
+    pub causal: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadPrefill {
+    #[error("{q} lengths of queries and {kv} of keys; both must be the batch")]
+    Lengths { q: usize, kv: usize },
+    #[error("no sequence has a query; at least one must")]
+    NoQueries,
+    #[error(
+        "sequence {sequence} has {q_len} queries and {kv_len} keys; causal attention needs at \
+         least as many keys as queries, or the first queries would see none"
+    )]
+    MoreQueriesThanKeys {
+        sequence: usize,
+        q_len: usize,
+        kv_len: usize,
+    },
+    #[error("sequence {sequence} has {q_len} queries and no keys to attend to")]
+    NoKeys { sequence: usize, q_len: usize },
+    #[error("{heads} heads and {kv_heads} kv heads; the first must be a multiple of the second")]
+    Heads { heads: usize, kv_heads: usize },
+    #[error("head dim 0")]
+    NoHeadDim,
+    #[error("{tokens} tokens in the batch; cu_seqlens are 32-bit")]
+    TooLong { tokens: usize },
+}
+
+impl PrefillShape {
+    pub fn validate(&self) -> Result<(), BadPrefill> {
+        let (q, kv) = (self.q_lens.len(), self.kv_lens.len());
+        if q != kv {
+            return Err(BadPrefill::Lengths { q, kv });
+        }
+        for (sequence, (&q_len, &kv_len)) in self.q_lens.iter().zip(&self.kv_lens).enumerate() {
+            if q_len > 0 && kv_len == 0 {
+                return Err(BadPrefill::NoKeys { sequence, q_len });
+            }
+            if self.causal && q_len > kv_len {
+                return Err(BadPrefill::MoreQueriesThanKeys {
+                    sequence,
+                    q_len,
+                    kv_len,
+                });
+            }
+        }
+        let (heads, kv_heads) = (self.heads, self.kv_heads);
+        if kv_heads == 0 || heads == 0 || !heads.is_multiple_of(kv_heads) {
+            return Err(BadPrefill::Heads { heads, kv_heads });
+        }
+        if self.head_dim == 0 {
+            return Err(BadPrefill::NoHeadDim);
+        }
+        if self.total_q() == 0 {
+            return Err(BadPrefill::NoQueries);
+        }
+        let tokens = self.total_q().max(self.total_kv());
+        if tokens > i32::MAX as usize {
+            return Err(BadPrefill::TooLong { tokens });
+        }
+        Ok(())
+    }
+
+    pub fn batch(&self) -> usize {
+        self.q_lens.len()
+    }
+
+    pub fn total_q(&self) -> usize {
+        self.q_lens.iter().sum()
+    }
+
+    pub fn total_kv(&self) -> usize {
+        self.kv_lens.iter().sum()
+    }
+
+    /// Keys that a query sees.
+    pub fn visible(&self, sequence: usize, query: usize) -> usize {
+        let kv_len = self.kv_lens[sequence];
+        if self.causal {
+            query + 1 + kv_len - self.q_lens[sequence]
+        } else {
+            kv_len
+        }
+    }
+
+    /// Pairs of a query and a key that it sees, of one head.
+    pub fn visible_pairs(&self) -> f64 {
+        let pairs = |(&q, &kv): (&usize, &usize)| {
+            let (q, kv) = (q as f64, kv as f64);
+            if self.causal {
+                q * (kv - q) + q * (q + 1.0) / 2.0
+            } else {
+                q * kv
+            }
+        };
+        self.q_lens.iter().zip(&self.kv_lens).map(pairs).sum()
+    }
+}
+
+/// Starts of the sequences in a packed tensor, and its end.
+pub fn cumulative(lengths: &[usize]) -> Vec<usize> {
+    let mut total = 0;
+    let ends = lengths.iter().map(|length| {
+        total += length;
+        total
+    });
+    [0].into_iter().chain(ends).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(q_lens: &[usize], kv_lens: &[usize], causal: bool) -> PrefillShape {
+        PrefillShape {
+            q_lens: q_lens.to_vec(),
+            kv_lens: kv_lens.to_vec(),
+            heads: 4,
+            kv_heads: 2,
+            head_dim: 64,
+            causal,
+        }
+    }
+
+    #[test]
+    fn pairs_are_those_that_are_visible() {
+        for causal in [true, false] {
+            let shape = shape(&[3, 0, 1, 5], &[7, 4, 1, 5], causal);
+            let counted: usize = (0..shape.batch())
+                .flat_map(|sequence| {
+                    (0..shape.q_lens[sequence]).map(move |query| (sequence, query))
+                })
+                .map(|(sequence, query)| shape.visible(sequence, query))
+                .sum();
+            assert_eq!(shape.visible_pairs(), counted as f64);
+        }
+        assert_eq!(shape(&[3], &[7], true).visible(0, 2), 7);
+        assert_eq!(shape(&[3], &[7], true).visible(0, 0), 5);
+    }
+
+    #[test]
+    fn refuses_what_has_no_answer() {
+        let refused = |shape: PrefillShape| shape.validate().unwrap_err().to_string();
+        let more = refused(shape(&[1, 9], &[1, 8], true));
+        assert!(
+            more.contains("sequence 1 has 9 queries and 8 keys"),
+            "{more}"
+        );
+        assert_eq!(shape(&[9], &[8], false).validate(), Ok(()));
+        assert!(refused(shape(&[2], &[0], false)).contains("no keys"));
+        assert_eq!(shape(&[0, 1], &[0, 1], true).validate(), Ok(()));
+        assert!(refused(shape(&[0], &[4], true)).contains("no sequence has a query"));
+        assert!(refused(shape(&[1, 1], &[1], true)).contains("2 lengths"));
+        let heads = PrefillShape {
+            heads: 3,
+            ..shape(&[1], &[1], true)
+        };
+        assert!(refused(heads).contains("3 heads and 2 kv heads"));
+    }
+
+    #[test]
+    fn starts_and_end() {
+        assert_eq!(cumulative(&[3, 0, 2]), [0, 3, 3, 5]);
+        assert_eq!(cumulative(&[]), [0]);
+    }
+}
