@@ -61,4 +61,10 @@ pub trait Problem: Send + Sync {
     /// The same slices by an honest implementation of the problem's precision: f32 arithmetic,
     /// results rounded to their types. Its error sets the tolerance.
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice>;
+
+    /// Whether an output has one right answer, bit by bit, as quantisation does: the gate then
+    /// allows no error, and the oracle's values are rounded.
+    fn is_exact(&self, _tensor: usize) -> bool {
+        false
+    }
 }

@@ -52,6 +52,9 @@ impl Gate {
             .iter()
             .enumerate()
             .map(|(tensor, spec)| {
+                if problem.is_exact(tensor) {
+                    return Budget::default();
+                }
                 let (mut deviations, mut values) = first.honest_deviations(tensor);
                 let more = second.honest_deviations(tensor);
                 deviations.extend(more.0);
