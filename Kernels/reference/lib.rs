@@ -3,12 +3,16 @@
 //! Every function is generic over [`Real`]. With `f64` it is the oracle; with `f32` it is what an
 //! honest implementation of that precision computes, whose error sets the tolerance.
 
+pub mod activation;
 pub mod attention;
 pub mod attention_decode;
 pub mod cross_entropy;
+mod erf;
 pub mod layernorm;
+pub mod quantize;
 mod real;
 pub mod rmsnorm;
+pub mod rope;
 pub mod softmax;
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub trait Real:
     fn sqrt(self) -> Self;
     fn exp(self) -> Self;
     fn ln(self) -> Self;
+    fn tanh(self) -> Self;
+    fn erf(self) -> Self;
 }
 
 macro_rules! real {
@@ -35,6 +37,13 @@ macro_rules! real {
             }
             fn ln(self) -> Self {
                 self.ln()
+            }
+            fn tanh(self) -> Self {
+                self.tanh()
+            }
+            // Rounded once: what a good function of this precision returns.
+            fn erf(self) -> Self {
+                crate::erf::erf(f64::from(self)) as $type
             }
         }
     };
