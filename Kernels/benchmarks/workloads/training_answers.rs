@@ -1,0 +1,203 @@
+//! Right answers of the training primitives, unit by unit, from the references.
+
+use contender::{Problem, Slice};
+use numeric::DType;
+use reference::activation::{gated, gated_backward};
+use reference::{quantize, rope, Real};
+use tensor::Inputs;
+
+use crate::{
+    Activation, Pass, RopeShape, RowShape, Scaling, TrainingOp, TrainingProblem, TrainingShape,
+};
+
+pub fn units_of(problem: &TrainingProblem) -> usize {
+    match (problem.op, problem.shape) {
+        (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => {
+            let tiles = Tiles::new(scaling, shape);
+            tiles.down() * tiles.across()
+        }
+        (_, TrainingShape::Rows(shape)) => shape.rows,
+        (_, TrainingShape::Rope(shape)) => shape.tokens(),
+    }
+}
+
+/// In f64, not rounded; except quantisation, whose definition rounds.
+pub fn exact(problem: &TrainingProblem, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+    answers::<f64>(problem, inputs, unit, |_, value| value)
+}
+
+/// In f32, rounded to the outputs' types.
+pub fn rounded(problem: &TrainingProblem, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+    answers::<f32>(problem, inputs, unit, |dtype, value| dtype.round(value))
+}
+
+fn answers<R: Real>(
+    problem: &TrainingProblem,
+    inputs: &Inputs,
+    unit: usize,
+    store: fn(DType, f64) -> f64,
+) -> Vec<Slice> {
+    let outputs: Vec<(usize, usize, Vec<R>)> = match (problem.op, problem.shape) {
+        (TrainingOp::Activation(activation, pass), TrainingShape::Rows(shape)) => {
+            activation_row(activation, pass, shape, inputs, unit)
+        }
+        (TrainingOp::Rope(pairs, pass), TrainingShape::Rope(shape)) => {
+            token(pairs, pass, shape, inputs, unit)
+        }
+        (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => {
+            return Tiles::new(scaling, shape).quantized(inputs, unit);
+        }
+        (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => {
+            let start = unit * shape.columns;
+            let values = read::<R>(inputs, 0, start, shape.columns);
+            let tiles = Tiles::new(scaling, shape);
+            let scaled = values
+                .into_iter()
+                .enumerate()
+                .map(|(column, value)| value * R::of(inputs.get(1, tiles.scale_of(unit, column))));
+            vec![(2, start, scaled.collect())]
+        }
+        (op, shape) => unreachable!("{op} on {shape} cannot be made"),
+    };
+    let specs = problem.tensors();
+    outputs
+        .into_iter()
+        .map(|(tensor, start, values)| Slice {
+            tensor,
+            start,
+            values: values
+                .into_iter()
+                .map(|value| store(specs[tensor].dtype, value.to_f64()))
+                .collect(),
+        })
+        .collect()
+}
+
+fn read<R: Real>(inputs: &Inputs, tensor: usize, start: usize, length: usize) -> Vec<R> {
+    let values = inputs.range(tensor, start, length);
+    values.into_iter().map(R::of).collect()
+}
+
+fn activation_row<R: Real>(
+    activation: Activation,
+    pass: Pass,
+    shape: RowShape,
+    inputs: &Inputs,
+    row: usize,
+) -> Vec<(usize, usize, Vec<R>)> {
+    let start = row * shape.columns;
+    let of = |tensor| read::<R>(inputs, tensor, start, shape.columns);
+    let unit = activation.unit();
+    let (first, second) = (of(0), activation.is_gated() || pass == Pass::Backward);
+    let second = if second { of(1) } else { Vec::new() };
+    let pairs = || first.iter().copied().zip(second.iter().copied());
+    match (activation.is_gated(), pass) {
+        (false, Pass::Forward) => {
+            let out = first.iter().map(|&x| unit.value(x)).collect();
+            vec![(1, start, out)]
+        }
+        (false, Pass::Backward) => {
+            let gradients = pairs().map(|(x, gradient)| gradient * unit.derivative(x));
+            vec![(2, start, gradients.collect())]
+        }
+        (true, Pass::Forward) => {
+            let out = pairs().map(|(gate, up)| gated(unit, gate, up)).collect();
+            vec![(2, start, out)]
+        }
+        (true, Pass::Backward) => {
+            let (gates, ups) = pairs()
+                .zip(of(2))
+                .map(|((gate, up), gradient)| gated_backward(unit, gate, up, gradient))
+                .unzip();
+            vec![(0, start, gates), (1, start, ups)]
+        }
+    }
+}
+
+/// All heads of one token.
+fn token<R: Real>(
+    pairs: rope::Pairs,
+    pass: Pass,
+    shape: RopeShape,
+    inputs: &Inputs,
+    token: usize,
+) -> Vec<(usize, usize, Vec<R>)> {
+    let half = shape.dim / 2;
+    let table = |tensor| read::<R>(inputs, tensor, token % shape.sequence * half, half);
+    let (cos, mut sin) = (table(2), table(3));
+    if pass == Pass::Backward {
+        sin.iter_mut().for_each(|sin| *sin = -*sin);
+    }
+    let turned = |tensor, heads: usize| {
+        let start = token * heads * shape.dim;
+        let values = read::<R>(inputs, tensor, start, heads * shape.dim);
+        let heads = values.chunks(shape.dim);
+        let turned = heads.flat_map(|head| rope::rotate(pairs, head, &cos, &sin));
+        (tensor, start, turned.collect())
+    };
+    vec![turned(0, shape.query_heads), turned(1, shape.key_heads)]
+}
+
+/// How a matrix is cut into tiles that share a scale.
+struct Tiles {
+    scaling: Scaling,
+    shape: RowShape,
+    rows: usize,
+    columns: usize,
+}
+
+impl Tiles {
+    fn new(scaling: Scaling, shape: RowShape) -> Self {
+        let (rows, columns) = scaling.tile(shape.columns);
+        Self {
+            scaling,
+            shape,
+            rows,
+            columns,
+        }
+    }
+
+    fn down(&self) -> usize {
+        self.shape.rows.div_ceil(self.rows)
+    }
+
+    fn across(&self) -> usize {
+        self.shape.columns.div_ceil(self.columns)
+    }
+
+    /// Place of an element's scale.
+    fn scale_of(&self, row: usize, column: usize) -> usize {
+        row / self.rows * self.across() + column / self.columns
+    }
+
+    /// The rows of a tile and its scale. The definition is in f32 and rounds to e4m3: there is one
+    /// right answer.
+    fn quantized(&self, inputs: &Inputs, tile: usize) -> Vec<Slice> {
+        let (down, across) = (tile / self.across(), tile % self.across());
+        let rows = down * self.rows..self.shape.rows.min((down + 1) * self.rows);
+        let first = across * self.columns;
+        let length = self.columns.min(self.shape.columns - first);
+        let values: Vec<Vec<f32>> = rows
+            .clone()
+            .map(|row| read(inputs, 0, row * self.shape.columns + first, length))
+            .collect();
+        let scale = quantize::scale(self.scaling.format(), values.iter().flatten().copied());
+        let mut slices: Vec<Slice> = rows
+            .zip(&values)
+            .map(|(row, values)| Slice {
+                tensor: 1,
+                start: row * self.shape.columns + first,
+                values: values
+                    .iter()
+                    .map(|&x| DType::F8E4M3.round(f64::from(quantize::scaled(x, scale))))
+                    .collect(),
+            })
+            .collect();
+        slices.push(Slice {
+            tensor: 2,
+            start: tile,
+            values: vec![f64::from(scale)],
+        });
+        slices
+    }
+}

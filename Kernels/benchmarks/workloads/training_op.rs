@@ -1,0 +1,174 @@
+//! The training primitives between the matrix products: activations, RoPE, FP8 quantisation.
+
+use std::fmt;
+
+use reference::activation::Unit;
+use reference::quantize::ScaleFormat;
+use reference::rope::Pairs;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pass {
+    Forward,
+    Backward,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    Gelu,
+    GeluTanh,
+    SwiGlu,
+    /// With GELU by tanh.
+    GeGlu,
+}
+
+impl Activation {
+    pub fn unit(self) -> Unit {
+        match self {
+            Activation::Gelu => Unit::Gelu,
+            Activation::GeluTanh | Activation::GeGlu => Unit::GeluTanh,
+            Activation::SwiGlu => Unit::Silu,
+        }
+    }
+
+    /// Whether a second tensor is multiplied with the activation.
+    pub fn is_gated(self) -> bool {
+        matches!(self, Activation::SwiGlu | Activation::GeGlu)
+    }
+}
+
+/// Which elements share a scale, and how it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scaling {
+    Row,
+    /// 128 elements of a row.
+    Group,
+    /// 128 elements of a row; the scale is a power of two.
+    GroupUe8m0,
+    /// 128 rows x 128 columns.
+    Block,
+}
+
+/// Rows and columns of a group.
+pub(crate) const GROUP: usize = 128;
+
+impl Scaling {
+    pub fn format(self) -> ScaleFormat {
+        match self {
+            Scaling::GroupUe8m0 => ScaleFormat::Ue8m0,
+            _ => ScaleFormat::F32,
+        }
+    }
+
+    /// Rows and columns that share a scale, in a tensor of so many columns.
+    pub fn tile(self, columns: usize) -> (usize, usize) {
+        match self {
+            Scaling::Row => (1, columns),
+            Scaling::Group | Scaling::GroupUe8m0 => (1, GROUP),
+            Scaling::Block => (GROUP, GROUP),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrainingOp {
+    Activation(Activation, Pass),
+    Rope(Pairs, Pass),
+    Quantize(Scaling),
+    Dequantize(Scaling),
+}
+
+use Pass::{Backward, Forward};
+use TrainingOp::{Dequantize, Quantize, Rope};
+
+const NAMES: [(TrainingOp, &str); 20] = [
+    (
+        TrainingOp::Activation(Activation::Gelu, Forward),
+        "gelu_fwd",
+    ),
+    (
+        TrainingOp::Activation(Activation::Gelu, Backward),
+        "gelu_bwd",
+    ),
+    (
+        TrainingOp::Activation(Activation::GeluTanh, Forward),
+        "gelu_tanh_fwd",
+    ),
+    (
+        TrainingOp::Activation(Activation::GeluTanh, Backward),
+        "gelu_tanh_bwd",
+    ),
+    (
+        TrainingOp::Activation(Activation::SwiGlu, Forward),
+        "swiglu_fwd",
+    ),
+    (
+        TrainingOp::Activation(Activation::SwiGlu, Backward),
+        "swiglu_bwd",
+    ),
+    (
+        TrainingOp::Activation(Activation::GeGlu, Forward),
+        "geglu_fwd",
+    ),
+    (
+        TrainingOp::Activation(Activation::GeGlu, Backward),
+        "geglu_bwd",
+    ),
+    (Rope(Pairs::HalfSplit, Forward), "rope_fwd"),
+    (Rope(Pairs::HalfSplit, Backward), "rope_bwd"),
+    (Rope(Pairs::Interleaved, Forward), "rope_interleaved_fwd"),
+    (Rope(Pairs::Interleaved, Backward), "rope_interleaved_bwd"),
+    (Quantize(Scaling::Row), "quantize_row"),
+    (Quantize(Scaling::Group), "quantize_1x128"),
+    (Quantize(Scaling::GroupUe8m0), "quantize_1x128_ue8m0"),
+    (Quantize(Scaling::Block), "quantize_128x128"),
+    (Dequantize(Scaling::Row), "dequantize_row"),
+    (Dequantize(Scaling::Group), "dequantize_1x128"),
+    (Dequantize(Scaling::GroupUe8m0), "dequantize_1x128_ue8m0"),
+    (Dequantize(Scaling::Block), "dequantize_128x128"),
+];
+
+impl TrainingOp {
+    pub fn all() -> impl Iterator<Item = TrainingOp> {
+        NAMES.iter().map(|(op, _)| *op)
+    }
+
+    pub fn name(self) -> &'static str {
+        let named = NAMES.iter().find(|(op, _)| *op == self);
+        named.expect("every op has a name").1
+    }
+
+    pub fn is_rope(self) -> bool {
+        matches!(self, TrainingOp::Rope(..))
+    }
+
+    /// Quantisation and its inverse count as forward.
+    pub fn is_backward(self) -> bool {
+        match self {
+            TrainingOp::Activation(_, pass) | TrainingOp::Rope(_, pass) => pass == Pass::Backward,
+            TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for TrainingOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_say_the_pass() {
+        let names: BTreeSet<&str> = TrainingOp::all().map(TrainingOp::name).collect();
+        assert_eq!(names.len(), NAMES.len());
+        for op in TrainingOp::all() {
+            assert_eq!(op.is_backward(), op.name().ends_with("_bwd"));
+            assert_eq!(op.is_rope(), op.name().starts_with("rope"));
+        }
+    }
+}
