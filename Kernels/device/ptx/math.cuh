@@ -10,4 +10,11 @@ __device__ __forceinline__ float exp2_fast(float x) {
     return result;
 }
 
+// 1 / x with a relative error of at most 2^-23; 0 for infinity.
+__device__ __forceinline__ float reciprocal_fast(float x) {
+    float result;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
+
 }  // namespace device::ptx

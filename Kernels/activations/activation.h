@@ -1,0 +1,46 @@
+// GELU, SwiGLU and GEGLU over dense tensors, forward and backward.
+//
+//   function   forward                     backward
+//   kGelu      out = gelu(x)               x_gradient = gelu'(x) * out_gradient
+//   kGeluTanh  the same with GELU by tanh
+//   kSwiGlu    out = silu(gate) * up       gradients of gate and up
+//   kGeGlu     out = gelu_tanh(gate) * up  gradients of gate and up
+//
+// Outputs may be the same memory as inputs: an element is read by the thread that writes it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "Kernels/device/element_type.h"
+
+namespace activations {
+
+enum class Function { kGelu, kGeluTanh, kSwiGlu, kGeGlu };
+enum class Pass { kForward, kBackward };
+
+struct Activation {
+    Function function;
+    Pass pass;
+    device::ElementType type;
+    std::int64_t elements;
+    // x or gate.
+    const void* first;
+    // up; null where the function has none.
+    const void* second;
+    // Backward only.
+    const void* out_gradient;
+    // out, or the gradient of x or gate.
+    void* first_out;
+    // The gradient of up; null where there is none.
+    void* second_out;
+};
+
+// Throws std::invalid_argument for what it cannot do, std::runtime_error for what CUDA refuses.
+void launch(const Activation& params, cudaStream_t stream);
+
+// One thread an element and the library's functions: the reference for whole tensors.
+void launch_plain(const Activation& params, cudaStream_t stream);
+
+}  // namespace activations

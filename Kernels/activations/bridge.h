@@ -1,0 +1,16 @@
+// C++ side of the cxx bridge in lib.rs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rust/cxx.h"
+
+namespace activations::bridge {
+
+struct Activation;
+enum class Variant : std::uint8_t;
+
+void launch(const Activation& activation, Variant variant, std::size_t stream);
+
+}  // namespace activations::bridge

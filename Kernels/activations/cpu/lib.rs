@@ -1,0 +1,116 @@
+//! Activations on the CPU: threaded over pieces of the tensors and written so that the compiler
+//! vectorises them; and, in [`plain`], as one obvious loop each.
+
+pub mod plain;
+mod units;
+
+pub use host::Element;
+use rayon::prelude::*;
+pub use units::Unit;
+use units::{Curve, Gelu, GeluTanh, Silu};
+
+/// Elements of one task.
+const TASK: usize = 1 << 14;
+/// Elements that are widened at once: a few of them fit in the first-level cache.
+const BLOCK: usize = 1024;
+
+/// Runs `$body` with `$curve` as the unit's type.
+macro_rules! with_curve {
+    ($unit:expr, $curve:ident => $body:expr) => {
+        match $unit {
+            Unit::Gelu => {
+                type $curve = Gelu;
+                $body
+            }
+            Unit::GeluTanh => {
+                type $curve = GeluTanh;
+                $body
+            }
+            Unit::Silu => {
+                type $curve = Silu;
+                $body
+            }
+        }
+    };
+}
+
+/// `out = unit(x)`
+pub fn forward<T: Element>(unit: Unit, x: &[T], out: &mut [T]) {
+    with_curve!(unit, C => map1(x, out, C::value));
+}
+
+/// `x_gradient = unit'(x) * out_gradient`
+pub fn backward<T: Element>(unit: Unit, x: &[T], out_gradient: &[T], x_gradient: &mut [T]) {
+    with_curve!(unit, C => map2(x, out_gradient, x_gradient, |x, g| C::both(x).1 * g));
+}
+
+/// `out = unit(gate) * up`
+pub fn gated_forward<T: Element>(unit: Unit, gate: &[T], up: &[T], out: &mut [T]) {
+    with_curve!(unit, C => map2(gate, up, out, |gate, up| C::value(gate) * up));
+}
+
+/// In place: gate and up become their gradients.
+pub fn gated_backward<T: Element>(unit: Unit, gate: &mut [T], up: &mut [T], out_gradient: &[T]) {
+    with_curve!(unit, C => gated_backward_of::<T, C>(gate, up, out_gradient));
+}
+
+fn map1<T: Element>(x: &[T], out: &mut [T], function: impl Fn(f32) -> f32 + Sync) {
+    let tasks = out.par_chunks_mut(TASK).zip(x.par_chunks(TASK));
+    tasks.for_each(|(out, x)| {
+        let mut wide = [0.0; BLOCK];
+        for (out, x) in out.chunks_mut(BLOCK).zip(x.chunks(BLOCK)) {
+            let wide = &mut wide[..x.len()];
+            T::widen_all(x, wide);
+            wide.iter_mut().for_each(|value| *value = function(*value));
+            T::narrow_all(wide, out);
+        }
+    });
+}
+
+fn map2<T: Element>(a: &[T], b: &[T], out: &mut [T], function: impl Fn(f32, f32) -> f32 + Sync) {
+    let tasks = out
+        .par_chunks_mut(TASK)
+        .zip(a.par_chunks(TASK).zip(b.par_chunks(TASK)));
+    tasks.for_each(|(out, (a, b))| {
+        let mut wide = [[0.0; BLOCK]; 2];
+        let blocks = out
+            .chunks_mut(BLOCK)
+            .zip(a.chunks(BLOCK).zip(b.chunks(BLOCK)));
+        for (out, (a, b)) in blocks {
+            let [wide_a, wide_b] = wide.each_mut().map(|wide| &mut wide[..out.len()]);
+            T::widen_all(a, wide_a);
+            T::widen_all(b, wide_b);
+            for (a, b) in wide_a.iter_mut().zip(wide_b.iter()) {
+                *a = function(*a, *b);
+            }
+            T::narrow_all(wide_a, out);
+        }
+    });
+}
+
+fn gated_backward_of<T: Element, C: Curve>(gate: &mut [T], up: &mut [T], out_gradient: &[T]) {
+    let tasks = gate
+        .par_chunks_mut(TASK)
+        .zip(up.par_chunks_mut(TASK).zip(out_gradient.par_chunks(TASK)));
+    tasks.for_each(|(gate, (up, gradient))| {
+        let mut wide = [[0.0; BLOCK]; 3];
+        let blocks = gate
+            .chunks_mut(BLOCK)
+            .zip(up.chunks_mut(BLOCK).zip(gradient.chunks(BLOCK)));
+        for (gate, (up, gradient)) in blocks {
+            let [wide_gate, wide_up, wide_gradient] =
+                wide.each_mut().map(|wide| &mut wide[..gradient.len()]);
+            T::widen_all(gate, wide_gate);
+            T::widen_all(up, wide_up);
+            T::widen_all(gradient, wide_gradient);
+            let pairs = wide_gate.iter_mut().zip(wide_up.iter_mut());
+            for ((gate, up), gradient) in pairs.zip(wide_gradient.iter()) {
+                let (value, slope) = C::both(*gate);
+                *gate = gradient * *up * slope;
+                *up = gradient * value;
+            }
+            T::narrow_all(wide_gate, gate);
+            T::narrow_all(wide_up, up);
+        }
+    });
+}

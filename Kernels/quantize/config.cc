@@ -1,0 +1,48 @@
+#include "Kernels/quantize/config.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace quantize {
+namespace {
+
+constexpr int kWarp = 32;
+// Threads of a block that holds several rows.
+constexpr int kManyRowsThreads = 128;
+// Packets in flight a thread that keep memory busy; more only where the row is too long.
+constexpr int kPreferredVectors = 4;
+// Blocks beyond this size leave too few others to work while they wait for their reduction.
+constexpr int kPreferredThreads = 512;
+
+int power_of_two_from(std::int64_t value) {
+    int power = 1;
+    while (power < value) power *= 2;
+    return power;
+}
+
+std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+
+}  // namespace
+
+RowConfig choose_row(std::int64_t packets) {
+    if (packets < 1) {
+        throw std::invalid_argument("packets is " + std::to_string(packets) + "; give at least 1");
+    }
+    if (packets <= kWarp * kPreferredVectors) {
+        const int lanes = power_of_two_from(divide_up(packets, kPreferredVectors));
+        const int vectors = power_of_two_from(divide_up(packets, lanes));
+        return {lanes, kManyRowsThreads / lanes, vectors, 1};
+    }
+    int vectors = kPreferredVectors;
+    int most = kPreferredThreads;
+    if (packets > std::int64_t{vectors} * most) {
+        vectors = kRowMaxVectors;
+        if (packets > std::int64_t{vectors} * most) most = kRowMaxThreads;
+    }
+    const std::int64_t chunks = divide_up(packets, std::int64_t{vectors} * most);
+    const std::int64_t threads = divide_up(packets, chunks * vectors);
+    return {static_cast<int>(divide_up(threads, kWarp)) * kWarp, 1, vectors,
+            static_cast<int>(chunks)};
+}
+
+}  // namespace quantize

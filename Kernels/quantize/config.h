@@ -1,0 +1,24 @@
+// How rows are cut for quantisation by row: plain values, chosen without a GPU.
+#pragma once
+
+#include <cstdint>
+
+namespace quantize {
+
+struct RowConfig {
+    int threads_per_row;
+    // Above 1 only where a row's threads are part of a warp.
+    int rows_per_block;
+    // Packets of 16 bytes a thread holds at once: 1, 2, 4 or 8.
+    int vectors;
+    // Above 1 a row does not fit in registers and is read twice.
+    int chunks;
+};
+
+constexpr int kRowMaxThreads = 1024;
+constexpr int kRowMaxVectors = 8;
+
+// `packets` of 16 bytes a row.
+RowConfig choose_row(std::int64_t packets);
+
+}  // namespace quantize

@@ -1,0 +1,43 @@
+// Every row is covered, by blocks that can be launched.
+#include "Kernels/quantize/config.h"
+
+#include <cstdio>
+#include <stdexcept>
+
+namespace {
+
+int failures = 0;
+
+void expect(bool holds, const char* what, std::int64_t packets) {
+    if (holds) return;
+    std::printf("%s: %lld packets\n", what, static_cast<long long>(packets));
+    ++failures;
+}
+
+void check(std::int64_t packets) {
+    const quantize::RowConfig config = quantize::choose_row(packets);
+    const int block = config.threads_per_row * config.rows_per_block;
+    const std::int64_t held = std::int64_t{config.threads_per_row} * config.vectors * config.chunks;
+    expect(held >= packets, "packets are left out", packets);
+    expect(block % 32 == 0 && block <= quantize::kRowMaxThreads, "no block", packets);
+    expect(config.rows_per_block == 1 || config.threads_per_row <= 32, "rows over warps", packets);
+    const int vectors = config.vectors;
+    expect(vectors == 1 || vectors == 2 || vectors == 4 || vectors == 8, "vectors", packets);
+    expect(config.chunks == 1 || vectors == quantize::kRowMaxVectors, "chunks", packets);
+}
+
+}  // namespace
+
+int main() {
+    for (std::int64_t packets = 1; packets < 20'000; ++packets) check(packets);
+    for (std::int64_t packets = 1; packets < std::int64_t{1} << 31; packets *= 3) check(packets);
+    // 8192 bf16 values: a block of 256 threads with 4 packets each.
+    const quantize::RowConfig usual = quantize::choose_row(1024);
+    expect(usual.threads_per_row == 256 && usual.vectors == 4, "8192 columns", 1024);
+    try {
+        quantize::choose_row(0);
+        expect(false, "an empty row is refused", 0);
+    } catch (const std::invalid_argument&) {
+    }
+    return failures == 0 ? 0 : 1;
+}

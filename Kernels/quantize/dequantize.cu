@@ -1,0 +1,137 @@
+// Dequantisation: a thread widens kPackets runs of 8 (fp32: 4) values, all loads in flight first.
+#include <cstdint>
+
+#include "Kernels/device/convert.cuh"
+#include "Kernels/device/divider.h"
+#include "Kernels/device/fp8.cuh"
+#include "Kernels/device/launch.h"
+#include "Kernels/device/ptx/memory.cuh"
+#include "Kernels/quantize/check.h"
+
+namespace quantize {
+namespace {
+
+struct DequantizeArguments {
+    const uint8_t* quantized;
+    const void* scales;
+    void* out;
+    std::int64_t rows;
+    int columns;
+    // Scales of a row, and log2 of the rows and columns of a group.
+    int across;
+    int row_shift;
+    int column_shift;
+};
+
+template <class T>
+struct Run;
+template <>
+struct Run<float> {
+    using Codes = uint32_t;
+    static __device__ Codes load(const uint8_t* from) {
+        return *reinterpret_cast<const uint32_t*>(from);
+    }
+    static __device__ uint16_t pair(Codes codes, int index) {
+        return static_cast<uint16_t>(codes >> 16 * index);
+    }
+};
+struct RunOfEight {
+    using Codes = uint2;
+    static __device__ Codes load(const uint8_t* from) { return device::ptx::load_8(from); }
+    static __device__ uint16_t pair(Codes codes, int index) {
+        return static_cast<uint16_t>((index < 2 ? codes.x : codes.y) >> 16 * (index % 2));
+    }
+};
+template <>
+struct Run<__half> : RunOfEight {};
+template <>
+struct Run<__nv_bfloat16> : RunOfEight {};
+
+template <bool kUe8m0>
+__device__ __forceinline__ float scale_at(const void* scales, std::int64_t index) {
+    if constexpr (!kUe8m0) return __ldg(static_cast<const float*>(scales) + index);
+    const uint32_t code = __ldg(static_cast<const uint8_t*>(scales) + index);
+    // 2^-127 is subnormal; 0xff is NaN.
+    if (code == 0) return __uint_as_float(0x00400000u);
+    return code == 0xffu ? __uint_as_float(0x7fffffffu) : __uint_as_float(code << 23);
+}
+
+template <class T, bool kUe8m0, int kPackets>
+__global__ void __launch_bounds__(256)
+    dequantize_kernel(const __grid_constant__ DequantizeArguments arguments,
+                      const __grid_constant__ device::Divider packets_per_row) {
+    constexpr int kPer = device::kPerPacket<T>;
+    const uint32_t first = (blockIdx.x * kPackets) * blockDim.x + threadIdx.x;
+    typename Run<T>::Codes codes[kPackets];
+    float scales[kPackets];
+#pragma unroll
+    for (int packet = 0; packet < kPackets; ++packet) {
+        const uint32_t index = first + packet * blockDim.x;
+        const uint32_t row = packets_per_row.quotient(index);
+        if (row >= arguments.rows) break;
+        codes[packet] = Run<T>::load(arguments.quantized + static_cast<std::int64_t>(index) * kPer);
+        const int column = static_cast<int>(index - packets_per_row.times(row)) * kPer;
+        const std::int64_t scale =
+            static_cast<std::int64_t>(row >> arguments.row_shift) * arguments.across +
+            (column >> arguments.column_shift);
+        scales[packet] = scale_at<kUe8m0>(arguments.scales, scale);
+    }
+#pragma unroll
+    for (int packet = 0; packet < kPackets; ++packet) {
+        const uint32_t index = first + packet * blockDim.x;
+        if (packets_per_row.quotient(index) >= arguments.rows) break;
+        float values[kPer];
+#pragma unroll
+        for (int pair = 0; pair < kPer / 2; ++pair) {
+            const float2 both = device::e4m3_floats(Run<T>::pair(codes[packet], pair));
+            values[2 * pair] = both.x * scales[packet];
+            values[2 * pair + 1] = both.y * scales[packet];
+        }
+        device::ptx::store_16(static_cast<uint4*>(arguments.out) + index, device::pack<T>(values));
+    }
+}
+
+constexpr int kThreads = 256;
+constexpr int kPacketsPerThread = 4;
+// Beyond every column: a row has one scale.
+constexpr int kWholeRow = 31;
+constexpr int kGroupShift = 7;
+static_assert(1 << kGroupShift == kGroup, "the shift is log2 of a group");
+
+}  // namespace
+
+void launch(const Dequantize& params, cudaStream_t stream) {
+    const Matrix& matrix = params.matrix;
+    check(matrix, matrix.columns / 4 * matrix.rows);
+    device::require_aligned("quantized", params.quantized);
+    device::require_aligned("scales", params.scales);
+    device::require_aligned("out", params.out);
+    const bool by_row = matrix.scaling == Scaling::kRow;
+    const DequantizeArguments arguments = {
+        static_cast<const uint8_t*>(params.quantized),
+        params.scales,
+        params.out,
+        matrix.rows,
+        matrix.columns,
+        by_row ? 1 : static_cast<int>(divide_up(matrix.columns, kGroup)),
+        matrix.scaling == Scaling::kBlock ? kGroupShift : 0,
+        by_row ? kWholeRow : kGroupShift};
+    device::dispatch_type(matrix.type, [&](auto element) {
+        using T = decltype(element);
+        const std::int64_t packets_per_row = matrix.columns / device::kPerPacket<T>;
+        device::Launch shape;
+        shape.grid = dim3(static_cast<unsigned>(
+            divide_up(matrix.rows * packets_per_row, kThreads * kPacketsPerThread)));
+        shape.block = dim3(kThreads);
+        const device::Divider divider(packets_per_row);
+        if (matrix.scaling == Scaling::kGroupUe8m0) {
+            device::launch("dequantize", dequantize_kernel<T, true, kPacketsPerThread>, shape,
+                           stream, arguments, divider);
+        } else {
+            device::launch("dequantize", dequantize_kernel<T, false, kPacketsPerThread>, shape,
+                           stream, arguments, divider);
+        }
+    });
+}
+
+}  // namespace quantize

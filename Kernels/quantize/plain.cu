@@ -1,0 +1,115 @@
+// Obvious on purpose: the references that whole tensors are compared with.
+#include <cuda_fp8.h>
+
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+
+#include "Kernels/device/convert.cuh"
+#include "Kernels/device/launch.h"
+#include "Kernels/quantize/check.h"
+
+namespace quantize {
+namespace {
+
+constexpr int kThreads = 128;
+
+struct Tiles {
+    std::int64_t rows;
+    std::int64_t columns;
+    std::int64_t down;
+    std::int64_t across;
+};
+
+Tiles tiles_of(const Matrix& matrix) {
+    const std::int64_t rows = matrix.scaling == Scaling::kBlock ? kGroup : 1;
+    const std::int64_t columns = matrix.scaling == Scaling::kRow ? matrix.columns : kGroup;
+    return {rows, columns, divide_up(matrix.rows, rows), divide_up(matrix.columns, columns)};
+}
+
+device::Launch shape_of(std::int64_t threads) {
+    device::Launch shape;
+    shape.grid = dim3(static_cast<unsigned>(divide_up(threads, kThreads)));
+    shape.block = dim3(kThreads);
+    return shape;
+}
+
+// One thread a group.
+template <class T>
+__global__ void quantize_plain_kernel(const __grid_constant__ Quantize params,
+                                      const __grid_constant__ Tiles tiles) {
+    const std::int64_t tile = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (tile >= tiles.down * tiles.across) return;
+    const Matrix& matrix = params.matrix;
+    const std::int64_t first_row = tile / tiles.across * tiles.rows;
+    const std::int64_t first_column = tile % tiles.across * tiles.columns;
+    const std::int64_t last_row = min(first_row + tiles.rows, matrix.rows);
+    const std::int64_t last_column =
+        min(first_column + tiles.columns, static_cast<std::int64_t>(matrix.columns));
+    const T* x = static_cast<const T*>(params.x);
+    float largest = 0.0f;
+    bool finite = true;
+    for (std::int64_t row = first_row; row < last_row; ++row) {
+        for (std::int64_t column = first_column; column < last_column; ++column) {
+            const float value = device::to_float(x[row * matrix.columns + column]);
+            finite = finite && isfinite(value);
+            largest = fmaxf(largest, fabsf(value));
+        }
+    }
+    float scale = finite ? fmaxf(__fdiv_rn(largest, 448.0f), FLT_MIN) : NAN;
+    if (matrix.scaling == Scaling::kGroupUe8m0) {
+        int exponent = 0;
+        const float fraction = frexpf(scale, &exponent);
+        // scale is fraction * 2^exponent with a fraction of 0.5 or more, below 1.
+        if (finite) scale = ldexpf(1.0f, fraction == 0.5f ? exponent - 1 : exponent);
+        static_cast<uint8_t*>(params.scales)[tile] =
+            finite ? static_cast<uint8_t>(ilogbf(scale) + 127) : 0xff;
+    } else {
+        static_cast<float*>(params.scales)[tile] = scale;
+    }
+    const float inverse = __fdiv_rn(1.0f, scale);
+    for (std::int64_t row = first_row; row < last_row; ++row) {
+        for (std::int64_t column = first_column; column < last_column; ++column) {
+            const std::int64_t index = row * matrix.columns + column;
+            static_cast<uint8_t*>(params.quantized)[index] = __nv_cvt_float_to_fp8(
+                device::to_float(x[index]) * inverse, __NV_SATFINITE, __NV_E4M3);
+        }
+    }
+}
+
+// One thread an element.
+template <class T>
+__global__ void dequantize_plain_kernel(const __grid_constant__ Dequantize params,
+                                        const __grid_constant__ Tiles tiles) {
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const Matrix& matrix = params.matrix;
+    if (index >= matrix.rows * matrix.columns) return;
+    const std::int64_t tile =
+        index / matrix.columns / tiles.rows * tiles.across + index % matrix.columns / tiles.columns;
+    const float scale = matrix.scaling == Scaling::kGroupUe8m0
+                            ? ldexpf(1.0f, static_cast<const uint8_t*>(params.scales)[tile] - 127)
+                            : static_cast<const float*>(params.scales)[tile];
+    const __half value =
+        __nv_cvt_fp8_to_halfraw(static_cast<const uint8_t*>(params.quantized)[index], __NV_E4M3);
+    static_cast<T*>(params.out)[index] = device::from_float<T>(device::to_float(value) * scale);
+}
+
+}  // namespace
+
+void launch_plain(const Quantize& params, cudaStream_t stream) {
+    const Tiles tiles = tiles_of(params.matrix);
+    device::dispatch_type(params.matrix.type, [&](auto element) {
+        device::launch("quantize_plain", quantize_plain_kernel<decltype(element)>,
+                       shape_of(tiles.down * tiles.across), stream, params, tiles);
+    });
+}
+
+void launch_plain(const Dequantize& params, cudaStream_t stream) {
+    const Tiles tiles = tiles_of(params.matrix);
+    device::dispatch_type(params.matrix.type, [&](auto element) {
+        device::launch("dequantize_plain", dequantize_plain_kernel<decltype(element)>,
+                       shape_of(params.matrix.rows * params.matrix.columns), stream, params, tiles);
+    });
+}
+
+}  // namespace quantize

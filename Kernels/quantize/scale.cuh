@@ -1,0 +1,85 @@
+// The scale of a group of values, and values scaled by it: bit by bit what quantize.h says.
+#pragma once
+
+#include <cfloat>
+#include <cstdint>
+
+#include "Kernels/device/convert.cuh"
+#include "Kernels/device/fp8.cuh"
+#include "Kernels/device/ptx/memory.cuh"
+
+namespace quantize {
+
+// Magnitudes as unsigned integers: their order is that of the values, and a NaN is the largest.
+template <class T>
+struct Magnitude {
+    // The largest magnitude of a packet.
+    static __device__ uint32_t of(uint4 packet) {
+        constexpr uint32_t kNoSigns = 0x7fff7fffu;
+        const uint32_t pairs = __vmaxu2(__vmaxu2(packet.x & kNoSigns, packet.y & kNoSigns),
+                                        __vmaxu2(packet.z & kNoSigns, packet.w & kNoSigns));
+        return max(pairs & 0xffffu, pairs >> 16);
+    }
+    static __device__ float value(uint32_t magnitude) {
+        const uint16_t bits = static_cast<uint16_t>(magnitude);
+        T element;
+        memcpy(&element, &bits, sizeof(element));
+        return device::to_float(element);
+    }
+};
+
+template <>
+struct Magnitude<float> {
+    static __device__ uint32_t of(uint4 packet) {
+        constexpr uint32_t kNoSign = 0x7fffffffu;
+        return max(max(packet.x & kNoSign, packet.y & kNoSign),
+                   max(packet.z & kNoSign, packet.w & kNoSign));
+    }
+    static __device__ float value(uint32_t magnitude) { return __uint_as_float(magnitude); }
+};
+
+template <bool kUe8m0>
+__device__ __forceinline__ float scale_of(float largest) {
+    constexpr float kE4m3Max = 448.0f;
+    // False for a NaN too.
+    if (!(largest <= FLT_MAX)) return __uint_as_float(0x7fffffffu);
+    const float scale = fmaxf(__fdiv_rn(largest, kE4m3Max), FLT_MIN);
+    if constexpr (!kUe8m0) return scale;
+    // Carries into the exponent unless the mantissa is zero.
+    return __uint_as_float((__float_as_uint(scale) + 0x007fffffu) & 0x7f800000u);
+}
+
+template <bool kUe8m0>
+__device__ __forceinline__ void store_scale(void* scales, std::int64_t index, float scale) {
+    if constexpr (kUe8m0) {
+        // The exponent's bits are the code; those of a NaN are 0xff.
+        static_cast<uint8_t*>(scales)[index] =
+            static_cast<uint8_t>(__float_as_uint(scale) >> 23 & 0xffu);
+    } else {
+        static_cast<float*>(scales)[index] = scale;
+    }
+}
+
+// `quantized` points to the packet's first element.
+template <class T>
+__device__ __forceinline__ void store_scaled(uint8_t* quantized, uint4 packet, float inverse) {
+    constexpr int kPer = device::kPerPacket<T>;
+    float values[kPer];
+    device::unpack<T>(packet, values);
+    uint32_t words[kPer / 4];
+#pragma unroll
+    for (int word = 0; word < kPer / 4; ++word) {
+        const uint32_t low = device::e4m3_pair(__fmul_rn(values[4 * word], inverse),
+                                               __fmul_rn(values[4 * word + 1], inverse));
+        const uint32_t high = device::e4m3_pair(__fmul_rn(values[4 * word + 2], inverse),
+                                                __fmul_rn(values[4 * word + 3], inverse));
+        words[word] = low | high << 16;
+    }
+    if constexpr (kPer == 8) {
+        device::ptx::store_8(quantized, {words[0], words[1]});
+    } else {
+        *reinterpret_cast<uint32_t*>(quantized) = words[0];
+    }
+}
+
+}  // namespace quantize
