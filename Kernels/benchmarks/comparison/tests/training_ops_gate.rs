@@ -1,0 +1,328 @@
+//! Every training primitive, type and kind of shape passes the gate: on the GPU with our kernels,
+//! on the CPU with the CPU contenders. Quantisation is bit by bit right, faults in its input
+//! included.
+
+#[path = "../training_ops/mod.rs"]
+mod training_ops;
+
+use contender::{Contender, DeviceKind, Problem, Support};
+use device::{Device, DeviceError};
+use gate::{BufferSet, Gate, GateOptions};
+use numeric::{bits, index_below, DType};
+use workloads::{
+    RopeShape, RowShape, Scaling, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite,
+};
+
+const SEED: u64 = 30;
+const RANDOM_SHAPES: u64 = 200;
+const TYPES: [DType; 3] = [DType::Bf16, DType::F16, DType::F32];
+
+/// Elements that the shapes of a device may have.
+const GPU: usize = 1 << 26;
+const CPU: usize = 1 << 15;
+
+#[test]
+fn cpu_contenders_pass() {
+    let device = device::open(DeviceKind::Cpu).expect("the CPU is always there");
+    pass(&*device, random_problems(CPU));
+    pass(&*device, suite_problems(&[TrainingSuite::Smoke]));
+}
+
+#[test]
+fn cpu_quantisation_of_faults_is_exact() {
+    let device = device::open(DeviceKind::Cpu).expect("the CPU is always there");
+    faults_are_exact(&*device);
+}
+
+#[test]
+fn gpu_contenders_pass_random_shapes() {
+    if let Some(device) = gpu() {
+        pass(&*device, random_problems(GPU));
+    }
+}
+
+#[test]
+fn gpu_contenders_pass_suites() {
+    if let Some(device) = gpu() {
+        pass(
+            &*device,
+            suite_problems(&TrainingSuite::all().collect::<Vec<_>>()),
+        );
+    }
+}
+
+#[test]
+fn gpu_quantisation_of_faults_is_exact() {
+    if let Some(device) = gpu() {
+        faults_are_exact(&*device);
+    }
+}
+
+/// Past 2^31 elements, where 32-bit offsets would wrap around.
+#[test]
+fn gpu_contenders_pass_beyond_32_bits() {
+    if let Some(device) = gpu() {
+        let problems = TrainingOp::all().map(|op| {
+            let shape = if op.is_rope() {
+                TrainingShape::Rope(RopeShape {
+                    batch: 33,
+                    sequence: 8192,
+                    query_heads: 64,
+                    key_heads: 2,
+                    dim: 128,
+                })
+            } else {
+                TrainingShape::Rows(RowShape {
+                    rows: 540_000,
+                    columns: 4096,
+                })
+            };
+            problem(op, shape, DType::Bf16)
+        });
+        pass(&*device, problems.collect());
+    }
+}
+
+fn gpu() -> Option<Box<dyn Device>> {
+    match device::open(DeviceKind::Cuda) {
+        Ok(device) => Some(device),
+        Err(error @ (DeviceError::NotBuilt | DeviceError::Unavailable { .. })) => {
+            println!("SKIPPED: {error}");
+            None
+        }
+        Err(error) => panic!("the GPU cannot be opened: {error}"),
+    }
+}
+
+fn problem(op: TrainingOp, shape: TrainingShape, dtype: DType) -> TrainingProblem {
+    let (shape, workload) = TrainingSuite::custom(shape);
+    TrainingProblem::new(op, shape, dtype, workload)
+}
+
+/// Seeded shapes of all kinds; operations take turns, so that each meets ten of them.
+fn random_problems(elements: usize) -> Vec<TrainingProblem> {
+    let ops: Vec<TrainingOp> = TrainingOp::all().collect();
+    (0..RANDOM_SHAPES)
+        .map(|case| {
+            let draw = |stream: u32, below: usize| {
+                index_below(bits(SEED, stream, case), below as u32) as usize
+            };
+            let op = ops[case as usize % ops.len()];
+            let shape = match op {
+                TrainingOp::Rope(..) => TrainingShape::Rope(rope_shape(draw, elements)),
+                TrainingOp::Activation(..) => {
+                    let columns = 1 + draw(1, elements.min(40_000));
+                    TrainingShape::Rows(row_shape(draw, columns, elements))
+                }
+                // What FP8 matrix products read: whole runs of 16.
+                TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) => {
+                    let columns = match draw(0, 4) {
+                        0 => 16 * (1 + draw(1, 20)),
+                        1 => 128 * (1 + draw(1, elements.min(32_768) / 128)),
+                        2 => 16 * (1 + draw(1, elements.min(32_768) / 16)),
+                        _ => elements.min(300_000) / 16 * 16,
+                    };
+                    TrainingShape::Rows(row_shape(draw, columns, elements))
+                }
+            };
+            problem(op, shape, TYPES[draw(4, TYPES.len())])
+        })
+        .collect()
+}
+
+fn row_shape(draw: impl Fn(u32, usize) -> usize, columns: usize, elements: usize) -> RowShape {
+    let most = (elements / columns).max(1);
+    let rows = match draw(2, 3) {
+        0 => 1 + draw(3, most.min(8)),
+        1 => 1 + draw(3, most.min(3000)),
+        _ => 1 + draw(3, most),
+    };
+    RowShape { rows, columns }
+}
+
+fn rope_shape(draw: impl Fn(u32, usize) -> usize, elements: usize) -> RopeShape {
+    let dim = 16 * (1 + draw(0, 16));
+    let (query_heads, key_heads) = (1 + draw(1, 64), 1 + draw(2, 8));
+    let tokens = (elements / ((query_heads + key_heads) * dim)).max(1);
+    let sequence = 1 + draw(3, tokens.min(4096));
+    RopeShape {
+        batch: 1 + draw(5, (tokens / sequence).clamp(1, 64)),
+        sequence,
+        query_heads,
+        key_heads,
+        dim,
+    }
+}
+
+fn suite_problems(suites: &[TrainingSuite]) -> Vec<TrainingProblem> {
+    let mut problems = Vec::new();
+    for op in TrainingOp::all() {
+        for (shape, workload) in suites.iter().flat_map(|suite| suite.workloads(op)) {
+            // One type is enough where a shape is large.
+            let small = workload.suite == "smoke";
+            let types = if small { &TYPES[..] } else { &TYPES[..1] };
+            for &dtype in types {
+                problems.push(TrainingProblem::new(op, shape, dtype, workload.clone()));
+            }
+        }
+    }
+    problems
+}
+
+/// Panics with all failures, so that one run shows the pattern.
+fn pass(device: &dyn Device, problems: Vec<TrainingProblem>) {
+    let contenders = training_ops::contenders(device.info().kind);
+    assert!(!contenders.is_empty());
+    let mut failures = Vec::new();
+    let mut passed = 0;
+    for problem in &problems {
+        let name = format!("{} {} {}", problem.op, problem.shape, problem.dtype());
+        match examine(device, &contenders, problem) {
+            Ok(count) => passed += count,
+            Err(failure) => failures.push(format!("{name}: {failure}")),
+        }
+    }
+    println!(
+        "{passed} examinations of {} problems passed",
+        problems.len()
+    );
+    let count = failures.len();
+    assert!(
+        failures.is_empty(),
+        "{count} failures:\n{}",
+        failures.join("\n")
+    );
+}
+
+/// Ours must support everything; a baseline may say that it does not.
+fn examine(
+    device: &dyn Device,
+    contenders: &[Box<dyn Contender<TrainingProblem>>],
+    problem: &TrainingProblem,
+) -> Result<usize, String> {
+    let options = GateOptions {
+        units: 12,
+        units_second: 4,
+        ..GateOptions::new(SEED)
+    };
+    let gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
+    let mut set =
+        BufferSet::new(device, problem.tensors(), SEED).map_err(|error| error.to_string())?;
+    let mut passed = 0;
+    for contender in contenders {
+        let identity = contender.identity();
+        let name = &identity.name;
+        match contender.supports(problem, device.info()) {
+            Support::Yes => {}
+            Support::No(_) if identity.kind == contender::Kind::Baseline => continue,
+            Support::No(reason) => return Err(format!("{name} does not support it: {reason}")),
+        }
+        let mut bound = contender
+            .bind(problem, set.buffers(), device.info())
+            .map_err(|error| format!("{name}: {error}"))?;
+        gate.examine(&mut set, &mut *bound)
+            .map_err(|failure| format!("{name} {failure}"))?;
+        passed += 1;
+    }
+    Ok(passed)
+}
+
+/// Rows of zeros, of subnormals, of the largest values, and rows that hold a NaN or an infinity:
+/// what the gate's finite inputs never show.
+fn faults_are_exact(device: &dyn Device) {
+    const COLUMNS: usize = 256;
+    let specials = [
+        0.0,
+        -0.0,
+        f64::from(f32::MIN_POSITIVE) / 8.0,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::MAX,
+        1e-30,
+    ];
+    for dtype in TYPES {
+        // A special value in the second group of a row of small ones; then rows full of it.
+        let row = |special: f64, full: bool| {
+            (0..COLUMNS).map(move |column| match column {
+                _ if full => special,
+                200 => special,
+                _ => f64::from(column as u32 % 7) - 3.0,
+            })
+        };
+        let special_of = |special: f64| match special {
+            value if value == f64::MAX => dtype.max_finite(),
+            value => value,
+        };
+        let x: Vec<f64> = specials
+            .iter()
+            .flat_map(|&special| {
+                row(special_of(special), false).chain(row(special_of(special), true))
+            })
+            .collect();
+        let bytes = dtype.encode(&x);
+        let x = dtype.decode(&bytes);
+        for op in TrainingOp::all() {
+            let TrainingOp::Quantize(scaling) = op else {
+                continue;
+            };
+            let shape = RowShape {
+                rows: x.len() / COLUMNS,
+                columns: COLUMNS,
+            };
+            let problem = problem(op, TrainingShape::Rows(shape), dtype);
+            let (codes, scales) = expected(&x, shape, scaling);
+            for contender in training_ops::contenders(device.info().kind) {
+                let name = format!("{} {op} {dtype}", contender.identity().name);
+                if contender.supports(&problem, device.info()) != Support::Yes {
+                    continue;
+                }
+                let set = BufferSet::new(device, problem.tensors(), SEED).unwrap();
+                let buffers = set.buffers();
+                device.write(buffers[0].address, &bytes).unwrap();
+                let mut bound = contender.bind(&problem, buffers, device.info()).unwrap();
+                bound.enqueue(device.stream()).unwrap();
+                device.synchronize().unwrap();
+                let read = |tensor: usize| {
+                    let mut bytes = vec![0; buffers[tensor].bytes];
+                    device.read(buffers[tensor].address, &mut bytes).unwrap();
+                    problem.tensors()[tensor].dtype.decode(&bytes)
+                };
+                assert_same(&read(1), &codes, &format!("{name} quantized"));
+                assert_same(&read(2), &scales, &format!("{name} scales"));
+            }
+        }
+    }
+}
+
+/// The reference's values and scales.
+fn expected(x: &[f64], shape: RowShape, scaling: Scaling) -> (Vec<f64>, Vec<f64>) {
+    let (rows, columns) = scaling.tile(shape.columns);
+    let (down, across) = (shape.rows.div_ceil(rows), shape.columns.div_ceil(columns));
+    let (mut values, mut scales) = (vec![0.0; x.len()], Vec::new());
+    for tile in 0..down * across {
+        let inside = |&index: &usize| {
+            index / shape.columns / rows == tile / across
+                && index % shape.columns / columns == tile % across
+        };
+        let group: Vec<usize> = (0..x.len()).filter(inside).collect();
+        let scale = reference::quantize::scale(
+            scaling.format(),
+            group.iter().map(|&index| x[index] as f32),
+        );
+        for index in group {
+            let scaled = reference::quantize::scaled(x[index] as f32, scale);
+            values[index] = DType::F8E4M3.round(f64::from(scaled));
+        }
+        scales.push(f64::from(scale));
+    }
+    (values, scales)
+}
+
+fn assert_same(actual: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(actual.len(), expected.len());
+    for (index, (a, e)) in actual.iter().zip(expected).enumerate() {
+        let same = a == e || (a.is_nan() && e.is_nan());
+        assert!(same, "{what}[{index}] is {a}, expected {e}");
+    }
+}
