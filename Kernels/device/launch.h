@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -18,6 +19,8 @@ struct Launch {
     dim3 grid;
     dim3 block;
     int cluster_blocks = 1;
+    // Dynamic shared memory; above 48 KiB the kernel's limit is raised.
+    std::size_t shared_bytes = 0;
     // The kernel may start while the stream's previous one drains; it must then wait for it itself.
     bool overlaps_previous = false;
 };
@@ -42,9 +45,16 @@ void launch(const char* name, void (*kernel)(Parameters...), const Launch& shape
     cudaLaunchConfig_t config = {};
     config.gridDim = shape.grid;
     config.blockDim = shape.block;
+    config.dynamicSmemBytes = shape.shared_bytes;
     config.stream = stream;
     config.attrs = attributes;
     config.numAttrs = count;
+    constexpr std::size_t kUsualSharedBytes = 48 << 10;
+    if (shape.shared_bytes > kUsualSharedBytes) {
+        check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(shape.shared_bytes)),
+              name);
+    }
     check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), name);
 }
 

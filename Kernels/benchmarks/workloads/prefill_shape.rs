@@ -123,6 +123,7 @@ pub fn cumulative(lengths: &[usize]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn shape(q_lens: &[usize], kv_lens: &[usize], causal: bool) -> PrefillShape {
         PrefillShape {
@@ -135,20 +136,32 @@ mod tests {
         }
     }
 
-    #[test]
-    fn pairs_are_those_that_are_visible() {
-        for causal in [true, false] {
-            let shape = shape(&[3, 0, 1, 5], &[7, 4, 1, 5], causal);
-            let counted: usize = (0..shape.batch())
-                .flat_map(|sequence| {
-                    (0..shape.q_lens[sequence]).map(move |query| (sequence, query))
-                })
-                .map(|(sequence, query)| shape.visible(sequence, query))
-                .sum();
-            assert_eq!(shape.visible_pairs(), counted as f64);
+    proptest! {
+        /// The triangle's formula is the sum over queries, and the mask moves by one key a query.
+        #[test]
+        fn pairs_are_those_that_are_visible(
+            lengths in prop::collection::vec((0usize..40, 1usize..60), 1..6), causal in any::<bool>()
+        ) {
+            let q_lens: Vec<usize> = lengths.iter().map(|(q, _)| *q).collect();
+            let kv_lens: Vec<usize> = lengths
+                .iter()
+                .map(|(q, kv)| if causal { q + kv - 1 } else { *kv })
+                .collect();
+            let shape = shape(&q_lens, &kv_lens, causal);
+            let mut counted = 0;
+            for (sequence, &q_len) in q_lens.iter().enumerate() {
+                for query in 0..q_len {
+                    let visible = shape.visible(sequence, query);
+                    prop_assert!((1..=kv_lens[sequence]).contains(&visible));
+                    counted += visible;
+                }
+                if q_len > 0 {
+                    prop_assert_eq!(shape.visible(sequence, q_len - 1), kv_lens[sequence]);
+                }
+            }
+            prop_assert_eq!(shape.visible_pairs(), counted as f64);
+            prop_assert_eq!(shape.validate().is_ok(), q_lens.iter().any(|&q| q > 0));
         }
-        assert_eq!(shape(&[3], &[7], true).visible(0, 2), 7);
-        assert_eq!(shape(&[3], &[7], true).visible(0, 0), 5);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Contenders for prefill attention. A baseline adds its module and its line in [`cuda_sources`].
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 
 use contender::{Contender, DeviceKind};
 use workloads::PrefillProblem;
@@ -17,5 +19,8 @@ pub fn contenders(device: DeviceKind) -> Contenders {
 
 /// Who brings contenders for CUDA. The first baseline here is the default to compare with.
 fn cuda_sources() -> Vec<fn() -> Contenders> {
-    vec![]
+    vec![
+        #[cfg(feature = "cuda")]
+        cuda::contenders,
+    ]
 }

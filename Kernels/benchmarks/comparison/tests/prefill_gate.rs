@@ -194,7 +194,7 @@ fn examine(
         let name = &contender.identity().name;
         let kind = contender.identity().kind;
         match contender.supports(problem, device.info()) {
-            Support::No(reason) if kind == Kind::Own => {
+            Support::No(reason) if name == "ours" => {
                 return Err(format!("{name} does not support it: {reason}"));
             }
             Support::No(_) => continue,

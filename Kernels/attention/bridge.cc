@@ -1,0 +1,94 @@
+#include "Kernels/attention/bridge.h"
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "Kernels/attention/lib.rs.h"
+#include "Kernels/attention/prefill.h"
+#include "Kernels/device/launch.h"
+
+namespace attention::bridge {
+namespace {
+
+int as_int(const char* name, std::size_t value) {
+    if (value > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+        throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
+                                    "; that does not fit in 31 bits");
+    }
+    return static_cast<int>(value);
+}
+
+template <class T>
+T* pointer(std::size_t address) {
+    return reinterpret_cast<T*>(address);
+}
+
+attention::Prefill params_of(const PrefillTensors& tensors, const PrefillShape& shape) {
+    attention::Prefill params = {};
+    params.q = pointer<void>(tensors.q);
+    params.k = pointer<void>(tensors.k);
+    params.v = pointer<void>(tensors.v);
+    params.out = pointer<void>(tensors.out);
+    params.lse = pointer<float>(tensors.lse);
+    params.total_q = as_int("total_q", shape.total_q);
+    params.total_kv = as_int("total_kv", shape.total_kv);
+    params.heads = as_int("heads", shape.heads);
+    params.kv_heads = as_int("kv_heads", shape.kv_heads);
+    params.head_dim = as_int("head_dim", shape.head_dim);
+    params.causal = shape.causal;
+    params.scale = shape.scale;
+    params.type = shape.dtype == Dtype::Bf16 ? ElementType::kBf16 : ElementType::kF16;
+    return params;
+}
+
+}  // namespace
+
+PrefillPlan::PrefillPlan(const Config& config, const Sequences& sequences) : config_(config) {
+    static_assert(sizeof(WorkCounters) <= sizeof(Tile), "the counters take the place of one tile");
+    std::vector<Tile> memory = cut_tiles(sequences, config.tile_rows);
+    if (memory.empty()) throw std::invalid_argument("no sequence has a query");
+    tile_count_ = memory.size();
+    memory.insert(memory.begin(), Tile{});
+    const std::size_t bytes = memory.size() * sizeof(Tile);
+    device::check(cudaMalloc(&memory_, bytes), "cudaMalloc of tiles");
+    const cudaError_t copied = cudaMemcpy(memory_, memory.data(), bytes, cudaMemcpyHostToDevice);
+    if (copied != cudaSuccess) static_cast<void>(cudaFree(memory_));
+    device::check(copied, "cudaMemcpy of tiles");
+}
+
+// A failure here means that the context is gone, and with it the memory.
+PrefillPlan::~PrefillPlan() { static_cast<void>(cudaFree(memory_)); }
+
+std::unique_ptr<PrefillPlan> plan_prefill(const PrefillShape& shape, KernelChoice choice,
+                                          rust::Slice<const std::int32_t> starts_q,
+                                          rust::Slice<const std::int32_t> starts_kv) {
+    const Shape of_config = {static_cast<std::int64_t>(shape.total_q), as_int("heads", shape.heads),
+                             as_int("kv_heads", shape.kv_heads),
+                             as_int("head_dim", shape.head_dim)};
+    const Sequences sequences = {
+        {starts_q.begin(), starts_q.end()}, {starts_kv.begin(), starts_kv.end()}, shape.causal};
+    Machine machine = current_machine();
+    if (choice == KernelChoice::Portable) machine.has_wgmma = false;
+    return std::make_unique<PrefillPlan>(choose(of_config, machine), sequences);
+}
+
+void prefill(const PrefillTensors& tensors, const PrefillShape& shape, const PrefillPlan& plan,
+             std::size_t stream) {
+    attention::Prefill params = params_of(tensors, shape);
+    params.tiles = plan.tiles();
+    params.counters = plan.counters();
+    params.tile_count = as_int("tiles", plan.tile_count());
+    launch(params, plan.config(), pointer<CUstream_st>(stream));
+}
+
+void plain_prefill(const PrefillTensors& tensors, const PrefillShape& shape, std::size_t sequences,
+                   std::size_t stream) {
+    const PlainPrefill params = {params_of(tensors, shape), pointer<std::int32_t>(tensors.starts_q),
+                                 pointer<std::int32_t>(tensors.starts_kv),
+                                 as_int("sequences", sequences)};
+    launch_plain(params, pointer<CUstream_st>(stream));
+}
+
+}  // namespace attention::bridge

@@ -1,0 +1,105 @@
+// Every query is in one tile, the long tiles come first, and shapes without an answer are refused.
+#include "Kernels/attention/config.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "Kernels/attention/prefill_tiles.h"
+
+namespace {
+
+using attention::choose;
+using attention::cut_tiles;
+using attention::Sequences;
+using attention::Tile;
+
+constexpr attention::Machine kHopper = {132, true};
+constexpr attention::Machine kBlackwell = {148, false};
+
+void expect(bool holds, const std::string& what) {
+    if (holds) return;
+    std::fprintf(stderr, "FAILED: %s\n", what.c_str());
+    std::exit(1);
+}
+
+template <class Function>
+void refuses(Function function, const std::string& word) {
+    try {
+        function();
+    } catch (const std::invalid_argument& error) {
+        const std::string message = error.what();
+        expect(message.find(word) != std::string::npos, message + " does not say " + word);
+        return;
+    }
+    expect(false, "accepted what should say " + word);
+}
+
+void every_query_is_in_one_tile() {
+    for (const bool causal : {true, false}) {
+        for (const int tile_rows : {1, 64, 128, 192}) {
+            const Sequences sequences = {{0, 1, 1, 130, 642}, {0, 1, 6, 400, 1024}, causal};
+            std::vector<int> seen(642, 0);
+            for (const Tile& tile : cut_tiles(sequences, tile_rows)) {
+                expect(tile.rows >= 1 && tile.rows <= tile_rows, "rows of a tile");
+                for (int row = 0; row < tile.rows; ++row) {
+                    const int place = tile.first_row + row;
+                    ++seen[place];
+                    int sequence = 0;
+                    while (sequences.starts_q[sequence + 1] <= place) ++sequence;
+                    const int queries =
+                        sequences.starts_q[sequence + 1] - sequences.starts_q[sequence];
+                    const int keys =
+                        sequences.starts_kv[sequence + 1] - sequences.starts_kv[sequence];
+                    const int query = place - sequences.starts_q[sequence];
+                    const int visible = causal ? query + keys - queries + 1 : keys;
+                    expect(tile.first_key == sequences.starts_kv[sequence], "first key");
+                    expect(tile.visible + (causal ? row : 0) == visible, "visible keys");
+                }
+            }
+            for (const int count : seen) expect(count == 1, "every query once");
+        }
+    }
+}
+
+void the_most_work_comes_first() {
+    const std::vector<Tile> tiles = cut_tiles({{0, 1000, 1128}, {0, 1000, 9000}, true}, 128);
+    expect(tiles.size() == 9, "tiles: " + std::to_string(tiles.size()));
+    expect(tiles[0].first_row == 1000 && tiles[0].visible == 7873, "the cached prefix first");
+    expect(tiles.back().first_row == 0, "the start of a prompt last");
+}
+
+void refuses_batches_without_an_answer() {
+    refuses([] { cut_tiles({{0, 5}, {0, 4}, true}, 128); }, "5 queries and 4 keys");
+    expect(cut_tiles({{0, 5}, {0, 4}, false}, 128).size() == 1, "more queries without a mask");
+    refuses([] { cut_tiles({{0, 5}, {0, 0}, false}, 128); }, "must see a key");
+    refuses([] { cut_tiles({{0, 5, 3}, {0, 5, 8}, true}, 128); }, "sequence 1");
+    refuses([] { cut_tiles({{0, 5}, {0}, true}, 128); }, "one more than the sequences");
+    expect(cut_tiles({{0, 0}, {0, 7}, true}, 128).empty(), "no queries, no tiles");
+}
+
+void shapes_get_a_kernel_or_a_reason() {
+    for (const int head_dim : {64, 128}) {
+        const attention::Config hopper = choose({4096, 32, 8, head_dim}, kHopper);
+        expect(describe(hopper) == "wgmma 128x128", describe(hopper));
+        const attention::Config other = choose({4096, 32, 8, head_dim}, kBlackwell);
+        const char* right = head_dim == 64 ? "mma 128x64" : "mma 128x48";
+        expect(describe(other) == right, describe(other));
+    }
+    refuses([] { choose({1, 1, 1, 96}, kHopper); }, "head_dim is 96");
+    refuses([] { choose({1, 3, 2, 64}, kHopper); }, "heads is 3");
+    refuses([] { choose({0, 2, 2, 64}, kHopper); }, "queries is 0");
+}
+
+}  // namespace
+
+int main() {
+    every_query_is_in_one_tile();
+    the_most_work_comes_first();
+    refuses_batches_without_an_answer();
+    shapes_get_a_kernel_or_a_reason();
+    std::puts("config: all checks passed");
+    return 0;
+}

@@ -1,0 +1,462 @@
+// Prefill for Hopper: wgmma fed by TMA.
+//
+// One block a multiprocessor takes pieces of work, tiles of 128 queries of one head, until none is
+// left. Warpgroup 0 is the producer: one of its threads draws the next piece from a counter and has
+// the copy engine fetch its queries, then keys and values, 128 at a time, into two buffers each; it
+// runs ahead into the next piece while the last one is written out. Warpgroups 1 and 2 are
+// consumers with 64 queries each. A consumer starts the scores of the next step before it adds the
+// values of this one, so that its softmax runs while the tensor cores work; and the two take turns
+// in starting products, so that one's softmax runs under the other's.
+//
+// Sequences are packed, and a box of keys may reach past the end of its own. The tensor maps have
+// the row twice, as `row within bounds` and `row of the end`: rows past the end are out of bounds
+// of the first and arrive as zeros, whatever the neighbour holds.
+//
+// Shared memory: boxes of 64 elements by as many rows as needed, under the 128-byte swizzle.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/attention/prefill_arguments.cuh"
+#include "Kernels/attention/tensor_copy.cuh"
+#include "Kernels/attention/wgmma.cuh"
+#include "Kernels/device/convert.cuh"
+#include "Kernels/device/ptx/math.cuh"
+
+namespace attention {
+
+template <class Element, int kHeadDim_>
+struct WgmmaTraits {
+    using T = Element;
+    static constexpr int kHeadDim = kHeadDim_;
+    static constexpr int kKeys = 128;
+    static constexpr int kStages = 2;
+    static constexpr int kConsumers = 2;
+    static constexpr int kConsumerRows = 64;
+    static constexpr int kRows = kConsumers * kConsumerRows;
+    static constexpr int kThreads = 128 * (1 + kConsumers);
+    static constexpr int kRowBytes = kHeadDim * 2;
+    static constexpr int kPackets = kRowBytes / 16;
+    // Boxes of 64 elements that make a row.
+    static constexpr int kBoxes = kHeadDim / 64;
+    static constexpr int kQueryBoxBytes = kRows * kBoxRowBytes;
+    static constexpr int kKeyBoxBytes = kKeys * kBoxRowBytes;
+    static constexpr int kProducerRegisters = 24;
+    static constexpr int kConsumerRegisters = 240;
+
+    static_assert(kHeadDim == 64 || kHeadDim == 128, "head_dim must be 64 or 128");
+
+    struct Storage {
+        unsigned char queries[kBoxes * kQueryBoxBytes];
+        unsigned char keys[kStages][kBoxes * kKeyBoxBytes];
+        unsigned char values[kStages][kBoxes * kKeyBoxBytes];
+        unsigned char staging[kRows * kRowBytes];
+        // Of the queries that are there; at and after the end of the work there are none.
+        int piece;
+        std::uint64_t queries_full;
+        std::uint64_t queries_empty;
+        std::uint64_t keys_full[kStages];
+        std::uint64_t keys_empty[kStages];
+        std::uint64_t values_full[kStages];
+        std::uint64_t values_empty[kStages];
+    };
+    // Boxes must start at multiples of 1024 bytes, which the start of shared memory may not be.
+    static constexpr int kSharedBytes = sizeof(Storage) + 1024;
+};
+
+struct WgmmaMaps {
+    CUtensorMap q;
+    CUtensorMap k;
+    CUtensorMap v;
+};
+
+// Where a step's buffer is, and the parity of its phase.
+struct Slot {
+    int stage;
+    unsigned parity;
+};
+__device__ __forceinline__ Slot slot_of(int step) {
+    return {step % 2, static_cast<unsigned>(step / 2 % 2)};
+}
+
+// Rows `first` to `first + box` of the sequence that has `valid` rows from `start` on.
+template <class Traits>
+__device__ __forceinline__ void copy_boxes(unsigned char* to, int box_bytes, const CUtensorMap& map,
+                                           std::uint64_t& barrier, int head, int bound, int start,
+                                           int valid, int first) {
+#pragma unroll
+    for (int box = 0; box < Traits::kBoxes; ++box) {
+        copy_box(to + box * box_bytes, map, barrier, box * 64, head, bound - valid + first,
+                 start + valid);
+    }
+}
+
+// One piece of work: a tile of queries of one head.
+struct Piece {
+    Tile tile;
+    int head;
+    // Keys that the tile's last query sees, and steps that they take.
+    int seen;
+    int steps;
+};
+
+template <class Traits>
+__device__ __forceinline__ Piece piece_at(const PrefillArguments& arguments, int index) {
+    Piece piece;
+    const int tile_index = index / arguments.heads;
+    piece.head = index - tile_index * arguments.heads;
+    piece.tile = arguments.tiles[tile_index];
+    piece.seen = piece.tile.visible + arguments.step * (piece.tile.rows - 1);
+    piece.steps = (piece.seen + Traits::kKeys - 1) / Traits::kKeys;
+    return piece;
+}
+
+template <class Traits>
+__device__ __forceinline__ void produce(typename Traits::Storage& storage, const WgmmaMaps& maps,
+                                        const PrefillArguments& arguments) {
+    const int pieces = arguments.tile_count * arguments.heads;
+    int step = 0;
+    int index = blockIdx.x;
+    for (unsigned turn = 0;; ++turn) {
+        // Drawn early: the answer takes as long as a copy.
+        const int next = index < pieces ? gridDim.x + atomicAdd(&arguments.counters->drawn, 1) : 0;
+        barrier_wait(storage.queries_empty, (turn & 1) ^ 1);
+        storage.piece = index;
+        if (index >= pieces) {
+            barrier_arrive(storage.queries_full);
+            break;
+        }
+        const Piece piece = piece_at<Traits>(arguments, index);
+        const Tile& tile = piece.tile;
+        const int kv_head = piece.head / arguments.group;
+        barrier_expect(storage.queries_full, Traits::kBoxes * Traits::kQueryBoxBytes);
+        copy_boxes<Traits>(storage.queries, Traits::kQueryBoxBytes, maps.q, storage.queries_full,
+                           piece.head, arguments.total_q, tile.first_row, tile.rows, 0);
+        for (int first = 0; first < piece.seen; first += Traits::kKeys, ++step) {
+            const auto [stage, parity] = slot_of(step);
+            barrier_wait(storage.keys_empty[stage], parity ^ 1);
+            barrier_expect(storage.keys_full[stage], Traits::kBoxes * Traits::kKeyBoxBytes);
+            copy_boxes<Traits>(storage.keys[stage], Traits::kKeyBoxBytes, maps.k,
+                               storage.keys_full[stage], kv_head, arguments.total_kv,
+                               tile.first_key, piece.seen, first);
+            barrier_wait(storage.values_empty[stage], parity ^ 1);
+            barrier_expect(storage.values_full[stage], Traits::kBoxes * Traits::kKeyBoxBytes);
+            copy_boxes<Traits>(storage.values[stage], Traits::kKeyBoxBytes, maps.v,
+                               storage.values_full[stage], kv_head, arguments.total_kv,
+                               tile.first_key, piece.seen, first);
+        }
+        index = next;
+    }
+    // The last block to finish leaves the counters as the next launch needs them.
+    if (atomicAdd(&arguments.counters->finished, 1) == static_cast<int>(gridDim.x) - 1) {
+        arguments.counters->drawn = 0;
+        arguments.counters->finished = 0;
+    }
+}
+
+// Starts scores = queries . keys^T.
+template <class Traits>
+__device__ __forceinline__ void start_scores(float (&scores)[Traits::kKeys / 2],
+                                             std::uint32_t queries, std::uint32_t keys) {
+#pragma unroll
+    for (int part = 0; part < Traits::kHeadDim / 16; ++part) {
+        const int box = part / 4, offset = part % 4 * 32;
+        multiply_shared<typename Traits::T>(
+            scores, k_major_descriptor(queries + box * Traits::kQueryBoxBytes + offset),
+            k_major_descriptor(keys + box * Traits::kKeyBoxBytes + offset), part > 0);
+    }
+    wgmma_commit();
+}
+
+// Starts sums += weights . values.
+template <class Traits>
+__device__ __forceinline__ void start_sums(float (&sums)[Traits::kHeadDim / 2],
+                                           const std::uint32_t (&weights)[Traits::kKeys / 4],
+                                           std::uint32_t values) {
+#pragma unroll
+    for (int part = 0; part < Traits::kKeys / 16; ++part) {
+        multiply_registers<typename Traits::T>(
+            sums, weights + 4 * part,
+            n_major_descriptor(values + part * 16 * kBoxRowBytes, Traits::kKeyBoxBytes));
+    }
+    wgmma_commit();
+}
+
+// Two rows of a consumer's lane: lane / 4 and lane / 4 + 8 of its warp's sixteen.
+struct LaneRows {
+    // Of the scores, before scaling; what the weights are relative to.
+    float largest[2];
+    // This lane's part of the sums of weights.
+    float total[2];
+    // What the sums must be multiplied with before the next weights join them.
+    float factor[2];
+    bool moved;
+};
+
+// How far a maximum may lag behind, as a power of two: weights stay below 2^8, which every type
+// holds, and the sums are rescaled almost never.
+constexpr float kWgmmaLag = 8.0f;
+
+// Hides keys at and after a query's limit, which counts from the first key of the step, for this
+// lane's first row.
+template <int kCount>
+__device__ __forceinline__ void mask_scores(float (&scores)[kCount], int limit, int step) {
+    const int column = threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int index = 0; index < kCount; ++index) {
+        const int key = index / 4 * 8 + column + index % 2;
+        const int row = index / 2 % 2 * 8;
+        if (key >= limit + step * row) scores[index] = -INFINITY;
+    }
+}
+
+// Turns scores into weights relative to `largest`, which moves where it lags too far.
+template <int kCount>
+__device__ __forceinline__ void weigh_scores(float (&scores)[kCount], LaneRows& rows,
+                                             float scale_log2) {
+    float largest[2] = {-INFINITY, -INFINITY};
+#pragma unroll
+    for (int index = 0; index < kCount; ++index) {
+        largest[index / 2 % 2] = fmaxf(largest[index / 2 % 2], scores[index]);
+    }
+    bool lags = false;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        float& most = largest[half];
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
+        lags = lags || (most - rows.largest[half]) * scale_log2 > kWgmmaLag;
+    }
+    rows.moved = __any_sync(0xffffffffu, lags);
+    if (rows.moved) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const float moved = fmaxf(rows.largest[half], largest[half]);
+            rows.factor[half] = device::ptx::exp2_fast((rows.largest[half] - moved) * scale_log2);
+            rows.largest[half] = moved;
+            rows.total[half] *= rows.factor[half];
+        }
+    }
+    const float reference[2] = {rows.largest[0] * scale_log2, rows.largest[1] * scale_log2};
+#pragma unroll
+    for (int index = 0; index < kCount; ++index) {
+        const int half = index / 2 % 2;
+        scores[index] = device::ptx::exp2_fast(fmaf(scores[index], scale_log2, -reference[half]));
+        rows.total[half] += scores[index];
+    }
+}
+
+template <class T, int kCount>
+__device__ __forceinline__ void pack_weights(std::uint32_t (&weights)[kCount / 2],
+                                             const float (&scores)[kCount]) {
+#pragma unroll
+    for (int index = 0; index < kCount / 2; ++index) {
+        weights[index] = device::pack_pair(scores[2 * index], scores[2 * index + 1], T{});
+    }
+}
+
+template <int kCount>
+__device__ __forceinline__ void rescale(float (&sums)[kCount], const LaneRows& rows) {
+    if (!rows.moved) return;
+#pragma unroll
+    for (int index = 0; index < kCount; ++index) sums[index] *= rows.factor[index / 2 % 2];
+}
+
+// Barriers 1 and 2 tell consumers 0 and 1 that it is their turn to start products.
+__device__ __forceinline__ void wait_for_turn(int consumer) {
+    asm volatile("bar.sync %0, 256;" ::"r"(1 + consumer) : "memory");
+}
+__device__ __forceinline__ void pass_turn(int consumer) {
+    asm volatile("bar.arrive %0, 256;" ::"r"(2 - consumer) : "memory");
+}
+
+// Divides by the sums of weights and writes outputs, through shared memory of the warp's own, so
+// that rows are written in whole packets.
+template <class Traits>
+__device__ __forceinline__ void write_rows(float (&sums)[Traits::kHeadDim / 2],
+                                           const LaneRows& rows, unsigned char* staging,
+                                           const PrefillArguments& arguments, const Tile& tile,
+                                           int head, int first_row) {
+    const int lane = threadIdx.x % 32;
+    // Orders the reads of the last piece's packets before what overwrites them.
+    __syncwarp();
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        float total = rows.total[half];
+        total += __shfl_xor_sync(0xffffffffu, total, 1);
+        total += __shfl_xor_sync(0xffffffffu, total, 2);
+        const float inverse = 1.0f / total;
+        const int row = half * 8 + lane / 4;
+#pragma unroll
+        for (int part = 0; part < Traits::kHeadDim / 8; ++part) {
+            const std::uint32_t pair =
+                device::pack_pair(sums[4 * part + 2 * half] * inverse,
+                                  sums[4 * part + 2 * half + 1] * inverse, typename Traits::T{});
+            const int place = row * Traits::kRowBytes + (part ^ (row % 8)) * 16;
+            *reinterpret_cast<std::uint32_t*>(staging + place + lane % 4 * 4) = pair;
+        }
+        if (arguments.lse != nullptr && lane % 4 == 0 && first_row + row < tile.rows) {
+            const std::int64_t place =
+                std::int64_t{tile.first_row + first_row + row} * arguments.heads + head;
+            const float reference = rows.largest[half] * arguments.scale_log2;
+            arguments.lse[place] = (reference + log2f(total)) * kLn2;
+        }
+    }
+    // Orders the lanes' pairs before the reads of whole packets.
+    __syncwarp();
+    constexpr int kRowsAtOnce = 32 / Traits::kPackets;
+    const int packet = lane % Traits::kPackets;
+#pragma unroll
+    for (int index = 0; index < 16 / kRowsAtOnce; ++index) {
+        const int row = index * kRowsAtOnce + lane / Traits::kPackets;
+        if (first_row + row < tile.rows) {
+            const std::int64_t place =
+                std::int64_t{tile.first_row + first_row + row} * arguments.heads + head;
+            unsigned char* out = static_cast<unsigned char*>(arguments.out);
+            *reinterpret_cast<uint4*>(out + place * Traits::kRowBytes + packet * 16) =
+                *reinterpret_cast<const uint4*>(staging + row * Traits::kRowBytes +
+                                                (packet ^ (row % 8)) * 16);
+        }
+    }
+}
+
+// One piece of work of a consumer. `step` counts over all pieces.
+template <class Traits>
+__device__ __forceinline__ void attend(typename Traits::Storage& storage,
+                                       const PrefillArguments& arguments, const Piece& piece,
+                                       int& step, float (&sums)[Traits::kHeadDim / 2],
+                                       LaneRows& rows) {
+    using T = typename Traits::T;
+    const int consumer = threadIdx.x / 128 - 1;
+    const int lane = threadIdx.x % 32;
+    const int first_row = threadIdx.x / 32 * 16 - 64;
+    const std::uint32_t queries = device::ptx::shared_address(storage.queries) +
+                                  consumer * Traits::kConsumerRows * kBoxRowBytes;
+    // Keys left from this step on, for the warp's first row.
+    int visible = piece.tile.visible + arguments.step * first_row;
+#pragma unroll
+    for (float& sum : sums) sum = 0.0f;
+    rows = {{-INFINITY, -INFINITY}, {0.0f, 0.0f}, {1.0f, 1.0f}, false};
+    float scores[Traits::kKeys / 2];
+    std::uint32_t weights[Traits::kKeys / 4];
+
+    const auto weigh = [&] {
+        if (visible < Traits::kKeys) {
+            mask_scores(scores, visible + arguments.step * (lane / 4), arguments.step);
+        }
+        weigh_scores(scores, rows, arguments.scale_log2);
+        visible -= Traits::kKeys;
+    };
+    // After the scores of the last step nobody needs the queries.
+    const auto release_keys = [&](int stage, bool is_last) {
+        if (lane != 0) return;
+        barrier_arrive(storage.keys_empty[stage]);
+        if (is_last) barrier_arrive(storage.queries_empty);
+    };
+
+    const Slot first = slot_of(step);
+    barrier_wait(storage.keys_full[first.stage], first.parity);
+    wait_for_turn(consumer);
+    wgmma_fence();
+    start_scores<Traits>(scores, queries, device::ptx::shared_address(storage.keys[first.stage]));
+    pass_turn(consumer);
+    wgmma_wait<0>();
+    pin(scores);
+    release_keys(first.stage, piece.steps == 1);
+    weigh();
+    pack_weights<T>(weights, scores);
+
+    for (int left = piece.steps - 1; left > 0; --left) {
+        const Slot last = slot_of(step);
+        const Slot next = slot_of(++step);
+        barrier_wait(storage.keys_full[next.stage], next.parity);
+        wait_for_turn(consumer);
+        pin(sums);
+        pin(weights);
+        wgmma_fence();
+        start_scores<Traits>(scores, queries,
+                             device::ptx::shared_address(storage.keys[next.stage]));
+        barrier_wait(storage.values_full[last.stage], last.parity);
+        wgmma_fence();
+        start_sums<Traits>(sums, weights, device::ptx::shared_address(storage.values[last.stage]));
+        pass_turn(consumer);
+        wgmma_wait<1>();
+        pin(scores);
+        release_keys(next.stage, left == 1);
+        weigh();
+        wgmma_wait<0>();
+        pin(sums);
+        pin(weights);
+        if (lane == 0) barrier_arrive(storage.values_empty[last.stage]);
+        rescale(sums, rows);
+        pack_weights<T>(weights, scores);
+    }
+    const Slot last = slot_of(step++);
+    barrier_wait(storage.values_full[last.stage], last.parity);
+    pin(sums);
+    pin(weights);
+    wgmma_fence();
+    start_sums<Traits>(sums, weights, device::ptx::shared_address(storage.values[last.stage]));
+    wgmma_wait<0>();
+    pin(sums);
+    if (lane == 0) barrier_arrive(storage.values_empty[last.stage]);
+}
+
+template <class Traits>
+__device__ __forceinline__ void consume(typename Traits::Storage& storage,
+                                        const PrefillArguments& arguments) {
+    const int pieces = arguments.tile_count * arguments.heads;
+    const int consumer = threadIdx.x / 128 - 1;
+    const int first_row = threadIdx.x / 32 * 16 - 64;
+    unsigned char* staging = storage.staging + first_row * Traits::kRowBytes;
+    // The first consumer starts; the second starts when the first has passed the turn on.
+    if (consumer == 1) pass_turn(1);
+    int step = 0;
+    for (unsigned turn = 0;; ++turn) {
+        barrier_wait(storage.queries_full, turn & 1);
+        const int index = storage.piece;
+        if (index >= pieces) break;
+        const Piece piece = piece_at<Traits>(arguments, index);
+        float sums[Traits::kHeadDim / 2];
+        LaneRows rows;
+        attend<Traits>(storage, arguments, piece, step, sums, rows);
+        if (first_row < piece.tile.rows) {
+            write_rows<Traits>(sums, rows, staging, arguments, piece.tile, piece.head, first_row);
+        }
+    }
+}
+
+template <class Traits>
+__global__ void __launch_bounds__(Traits::kThreads, 1)
+    prefill_wgmma_kernel(const __grid_constant__ PrefillArguments arguments,
+                         const __grid_constant__ WgmmaMaps maps) {
+    extern __shared__ unsigned char shared[];
+    const std::uint32_t start = device::ptx::shared_address(shared);
+    auto& storage = *reinterpret_cast<typename Traits::Storage*>(
+        shared + ((start + 1023) / 1024 * 1024 - start));
+
+    if (threadIdx.x == 0) {
+        constexpr int kConsumerWarps = 4 * Traits::kConsumers;
+        barrier_init(storage.queries_full, 1);
+        barrier_init(storage.queries_empty, kConsumerWarps);
+        for (int stage = 0; stage < Traits::kStages; ++stage) {
+            barrier_init(storage.keys_full[stage], 1);
+            barrier_init(storage.keys_empty[stage], kConsumerWarps);
+            barrier_init(storage.values_full[stage], 1);
+            barrier_init(storage.values_empty[stage], kConsumerWarps);
+        }
+        barrier_init_fence();
+    }
+    // Orders the barriers' first values before their use.
+    __syncthreads();
+
+    if (threadIdx.x < 128) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Traits::kProducerRegisters));
+        if (threadIdx.x == 0) produce<Traits>(storage, maps, arguments);
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Traits::kConsumerRegisters));
+        consume<Traits>(storage, arguments);
+    }
+}
+
+}  // namespace attention
