@@ -28,6 +28,8 @@ struct MemoryShape {
     threads: u32,
     unroll: u32,
     waves: u32,
+    /// Lines are marked as used once.
+    hinted: bool,
 }
 
 impl fmt::Display for MemoryShape {
@@ -38,9 +40,14 @@ impl fmt::Display for MemoryShape {
             self.threads, self.unroll
         )?;
         match self.waves {
-            0 => write!(formatter, "one tile per block"),
-            waves => write!(formatter, "{waves} blocks per SM"),
+            0 => write!(formatter, "one tile per block")?,
+            waves => write!(formatter, "{waves} blocks per SM")?,
         }
+        write!(
+            formatter,
+            "{}",
+            if self.hinted { ", streaming hint" } else { "" }
+        )
     }
 }
 
@@ -133,11 +140,13 @@ fn memory(device: &dyn Device) -> Result<Vec<Peak>, RooflineError> {
     let shapes: Vec<MemoryShape> = THREADS
         .into_iter()
         .flat_map(|threads| UNROLLS.map(|unroll| (threads, unroll)))
-        .flat_map(|(threads, unroll)| {
-            WAVES.map(|waves| MemoryShape {
+        .flat_map(|(threads, unroll)| WAVES.map(|waves| (threads, unroll, waves)))
+        .flat_map(|(threads, unroll, waves)| {
+            [false, true].map(|hinted| MemoryShape {
                 threads,
                 unroll,
                 waves,
+                hinted,
             })
         })
         .collect();
@@ -150,6 +159,7 @@ fn memory(device: &dyn Device) -> Result<Vec<Peak>, RooflineError> {
             unsafe {
                 roofline_cuda::memory_pass(
                     code,
+                    shape.hinted,
                     shape.threads,
                     shape.unroll,
                     blocks,

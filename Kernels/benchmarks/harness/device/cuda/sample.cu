@@ -29,12 +29,13 @@ __device__ __forceinline__ uint32_t load_host_word(const uint32_t* address) {
     return value;
 }
 
-// Flushes stream through the cache (.cs): what they leave there should go before the lines of the
-// work that follows.
+// Flushes use the default cache policy. Lines read or written with a streaming hint are the first
+// to be replaced, so a flush made of them would leave everybody else's lines where they are, and
+// work that streams itself would find more or less of the cache free by what ran before it.
 __global__ void flush_write_kernel(uint4* out, uint64_t vectors) {
     for (uint64_t index = grid_thread(); index < vectors; index += grid_threads()) {
         uint32_t word = static_cast<uint32_t>(index);
-        __stcs(out + index, make_uint4(word, ~word, word * 3, word * 5));
+        out[index] = make_uint4(word, ~word, word * 3, word * 5);
     }
 }
 
@@ -42,7 +43,7 @@ __global__ void flush_write_kernel(uint4* out, uint64_t vectors) {
 __global__ void flush_read_kernel(const uint4* in, uint64_t vectors, uint32_t* sink) {
     uint32_t sum = 0;
     for (uint64_t index = grid_thread(); index < vectors; index += grid_threads()) {
-        uint4 value = __ldcs(in + index);
+        uint4 value = in[index];
         sum += value.x ^ value.y ^ value.z ^ value.w;
     }
     if (sum == 0x9E3779B9u) *sink = sum;

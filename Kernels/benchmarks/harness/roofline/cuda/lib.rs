@@ -16,6 +16,7 @@ mod ffi {
         /// The arrays are device memory of `bytes` each; `stream` is live.
         unsafe fn memory_pass(
             traffic: u32,
+            hinted: bool,
             threads: u32,
             unroll: u32,
             blocks: u32,

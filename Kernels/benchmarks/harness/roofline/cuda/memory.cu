@@ -33,8 +33,24 @@ struct Read {
     static constexpr bool kWrites = false;
 };
 
-// Streams: used once, so evicted first.
-template <class Kind, int kUnroll>
+// With the default cache policy, or with the hint that lines are used once: which is quicker depends on
+// what the kernel before has left in the L2.
+template <bool kHinted>
+__device__ __forceinline__ float4 load(const float4* address) {
+    if constexpr (kHinted) return __ldcs(address);
+    return *address;
+}
+
+template <bool kHinted>
+__device__ __forceinline__ void store(float4* address, float4 value) {
+    if constexpr (kHinted) {
+        __stcs(address, value);
+    } else {
+        *address = value;
+    }
+}
+
+template <class Kind, int kUnroll, bool kHinted>
 __global__ void memory_kernel(float4* __restrict__ out, const float4* __restrict__ a,
                               const float4* __restrict__ b, uint64_t vectors) {
     uint64_t tile = static_cast<uint64_t>(blockDim.x) * kUnroll;
@@ -45,13 +61,13 @@ __global__ void memory_kernel(float4* __restrict__ out, const float4* __restrict
         float4 right[kUnroll];
 #pragma unroll
         for (int i = 0; i < kUnroll; ++i) {
-            left[i] = __ldcs(a + base + i * blockDim.x);
-            if constexpr (Kind::kReadsB) right[i] = __ldcs(b + base + i * blockDim.x);
+            left[i] = load<kHinted>(a + base + i * blockDim.x);
+            if constexpr (Kind::kReadsB) right[i] = load<kHinted>(b + base + i * blockDim.x);
         }
 #pragma unroll
         for (int i = 0; i < kUnroll; ++i) {
             if constexpr (Kind::kWrites) {
-                __stcs(out + base + i * blockDim.x, Kind::apply(left[i], right[i]));
+                store<kHinted>(out + base + i * blockDim.x, Kind::apply(left[i], right[i]));
             } else {
                 sum += (left[i].x + left[i].y) + (left[i].z + left[i].w);
             }
@@ -61,7 +77,7 @@ __global__ void memory_kernel(float4* __restrict__ out, const float4* __restrict
     if (!Kind::kWrites && sum > 1e30f) out[0].x = sum;
 }
 
-template <class Kind, int kUnroll>
+template <class Kind, int kUnroll, bool kHinted>
 void launch(uint32_t threads, uint32_t blocks, size_t out, size_t a, size_t b, uint64_t bytes,
             size_t stream) {
     uint64_t vectors = bytes / sizeof(float4);
@@ -72,39 +88,46 @@ void launch(uint32_t threads, uint32_t blocks, size_t out, size_t a, size_t b, u
     }
     uint64_t tiles = vectors / tile;
     uint32_t grid = blocks == 0 || blocks > tiles ? static_cast<uint32_t>(tiles) : blocks;
-    memory_kernel<Kind, kUnroll><<<grid, threads, 0, as_stream(stream)>>>(
+    memory_kernel<Kind, kUnroll, kHinted><<<grid, threads, 0, as_stream(stream)>>>(
         as_pointer<float4>(out), as_pointer<float4>(a), as_pointer<float4>(b), vectors);
     check(cudaGetLastError(), "memory_pass");
 }
 
-template <class Kind>
+template <class Kind, bool kHinted>
 void launch_unrolled(uint32_t unroll, uint32_t threads, uint32_t blocks, size_t out, size_t a,
                      size_t b, uint64_t bytes, size_t stream) {
     switch (unroll) {
         case 1:
-            return launch<Kind, 1>(threads, blocks, out, a, b, bytes, stream);
+            return launch<Kind, 1, kHinted>(threads, blocks, out, a, b, bytes, stream);
         case 2:
-            return launch<Kind, 2>(threads, blocks, out, a, b, bytes, stream);
+            return launch<Kind, 2, kHinted>(threads, blocks, out, a, b, bytes, stream);
         case 4:
-            return launch<Kind, 4>(threads, blocks, out, a, b, bytes, stream);
+            return launch<Kind, 4, kHinted>(threads, blocks, out, a, b, bytes, stream);
         case 8:
-            return launch<Kind, 8>(threads, blocks, out, a, b, bytes, stream);
+            return launch<Kind, 8, kHinted>(threads, blocks, out, a, b, bytes, stream);
     }
     throw std::runtime_error("memory_pass: unroll " + std::to_string(unroll) +
                              " is none of 1, 2, 4, 8");
 }
 
+template <class Kind>
+void launch_hinted(bool hinted, uint32_t unroll, uint32_t threads, uint32_t blocks, size_t out,
+                   size_t a, size_t b, uint64_t bytes, size_t stream) {
+    auto launcher = hinted ? launch_unrolled<Kind, true> : launch_unrolled<Kind, false>;
+    launcher(unroll, threads, blocks, out, a, b, bytes, stream);
+}
+
 }  // namespace
 
-void memory_pass(uint32_t traffic, uint32_t threads, uint32_t unroll, uint32_t blocks, size_t out,
+void memory_pass(uint32_t traffic, bool hinted, uint32_t threads, uint32_t unroll, uint32_t blocks, size_t out,
                  size_t a, size_t b, uint64_t bytes, size_t stream) {
     switch (traffic) {
         case kCopy:
-            return launch_unrolled<Copy>(unroll, threads, blocks, out, a, b, bytes, stream);
+            return launch_hinted<Copy>(hinted, unroll, threads, blocks, out, a, b, bytes, stream);
         case kTriad:
-            return launch_unrolled<Triad>(unroll, threads, blocks, out, a, b, bytes, stream);
+            return launch_hinted<Triad>(hinted, unroll, threads, blocks, out, a, b, bytes, stream);
         case kRead:
-            return launch_unrolled<Read>(unroll, threads, blocks, out, a, b, bytes, stream);
+            return launch_hinted<Read>(hinted, unroll, threads, blocks, out, a, b, bytes, stream);
     }
     throw std::runtime_error("memory_pass: no traffic of kind " + std::to_string(traffic));
 }
