@@ -4,7 +4,7 @@
 //! or timed.
 
 use contender::{Problem, Support};
-use device::SampleMode;
+use device::{Cache, SampleMode};
 use gate::{BufferSet, Failure};
 
 use crate::selection::Selection;
@@ -13,6 +13,7 @@ use crate::selection::Selection;
 pub fn profile<P: Problem + ?Sized>(
     selection: &Selection<P>,
     seed: u64,
+    cache: Cache,
 ) -> Result<Vec<String>, Failure> {
     let device = device::open(selection.choices.device)?;
     let mut failures = Vec::new();
@@ -31,7 +32,7 @@ pub fn profile<P: Problem + ?Sized>(
                 // Loads modules and clocks up, outside of the profile.
                 device.sample(SampleMode::default(), &mut |stream| bound.enqueue(stream))?;
                 set.restore()?;
-                device.profile(&label, &mut |stream| bound.enqueue(stream))?;
+                device.profile(&label, cache, &mut |stream| bound.enqueue(stream))?;
                 Ok(device.synchronize()?)
             };
             match run() {

@@ -4,9 +4,10 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use contender::Problem;
+use device::Cache;
 
 use crate::measure::measure;
-use crate::options::Options;
+use crate::options::{CacheChoice, Options};
 use crate::selection::Selection;
 use crate::{listing, profile, worker, Bench, UsageError};
 
@@ -65,7 +66,7 @@ fn dispatch<P: Problem + ?Sized>(
         return Ok(ExitCode::SUCCESS);
     }
     if options.instead.profile {
-        return Ok(run_profile(bench.name, &selection, options.how.seed));
+        return Ok(run_profile(bench.name, &selection, options));
     }
     measure(bench, &selection, options, arguments)
 }
@@ -73,9 +74,13 @@ fn dispatch<P: Problem + ?Sized>(
 fn run_profile<P: Problem + ?Sized>(
     program: &str,
     selection: &Selection<P>,
-    seed: u64,
+    options: &Options,
 ) -> ExitCode {
-    match profile::profile(selection, seed) {
+    let cache = match options.how.cache {
+        CacheChoice::Cold => Cache::Cold,
+        CacheChoice::Hot => Cache::Hot,
+    };
+    match profile::profile(selection, options.how.seed, cache) {
         Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
         Ok(failures) => {
             failures

@@ -254,7 +254,13 @@ impl Device for CpuDevice {
         Some("device cpu has one clock only, no activity tracer to check it against".into())
     }
 
-    fn profile(&self, _label: &str, enqueue: &mut Enqueue) -> Result<(), SampleError> {
+    fn profile(
+        &self,
+        _label: &str,
+        cache: Cache,
+        enqueue: &mut Enqueue,
+    ) -> Result<(), SampleError> {
+        self.prepare(cache, enqueue)?;
         Ok(enqueue(self.stream())?)
     }
 

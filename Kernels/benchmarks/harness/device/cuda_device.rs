@@ -14,7 +14,7 @@ use crate::cuda_sample::Overhead;
 use crate::cuda_tracer::Tracer;
 use crate::nvml::Readings;
 use crate::{
-    checksum, Comparison, CrossCheck, Device, DeviceError, DeviceState, Enqueue, Graph, Memory,
+    checksum, Cache, Comparison, CrossCheck, Device, DeviceError, DeviceState, Enqueue, Graph, Memory,
     Options, Sample, SampleError, SampleMode, Tolerance,
 };
 
@@ -326,8 +326,13 @@ impl Device for CudaDevice {
         self.tracer.obstacle()
     }
 
-    fn profile(&self, label: &str, enqueue: &mut Enqueue) -> Result<(), SampleError> {
-        self.run_profiled(label, enqueue)
+    fn profile(
+        &self,
+        label: &str,
+        cache: Cache,
+        enqueue: &mut Enqueue,
+    ) -> Result<(), SampleError> {
+        self.run_profiled(label, cache, enqueue)
     }
 
     fn state(&self) -> DeviceState {

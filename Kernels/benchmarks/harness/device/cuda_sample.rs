@@ -273,8 +273,14 @@ impl CudaDevice {
     pub(crate) fn run_profiled(
         &self,
         label: &str,
+        cache: Cache,
         enqueue: &mut Enqueue,
     ) -> Result<(), SampleError> {
+        match cache {
+            Cache::Cold => self.flush_cache()?,
+            Cache::Hot => enqueue(self.stream())?,
+            Cache::AsIs => {}
+        }
         self.synchronize()?;
         // SAFETY: no arguments; without a profiler attached it does nothing.
         check(

@@ -140,8 +140,14 @@ pub trait Device {
     /// Why `cross_check` cannot run here; `None` where it can. Goes into the result file.
     fn cross_check_obstacle(&self) -> Option<String>;
 
-    /// Runs `enqueue` once between profiler start and stop, inside a named range, for ncu and nsys.
-    fn profile(&self, label: &str, enqueue: &mut Enqueue) -> Result<(), SampleError>;
+    /// Runs `enqueue` once between profiler start and stop, inside a named range, for ncu and nsys;
+    /// the cache is made as for a sample before the profiler starts.
+    fn profile(
+        &self,
+        label: &str,
+        cache: Cache,
+        enqueue: &mut Enqueue,
+    ) -> Result<(), SampleError>;
 
     /// Readings that change: clocks, power, temperature, throttling. Never changes a setting.
     fn state(&self) -> DeviceState;

@@ -179,7 +179,7 @@ fn readings_and_profiling_work() {
             assert!(state.clock_mhz.is_some_and(|clock| clock > 0.0));
             assert!(state.power_w.is_some_and(|power| power > 0.0));
         }
-        cuda.profile("test", &mut |stream| spin(10, stream))
+        cuda.profile("test", Cache::Cold, &mut |stream| spin(10, stream))
             .unwrap();
     });
 }
