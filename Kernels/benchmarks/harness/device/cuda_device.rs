@@ -14,8 +14,8 @@ use crate::cuda_sample::Overhead;
 use crate::cuda_tracer::Tracer;
 use crate::nvml::Readings;
 use crate::{
-    checksum, Cache, Comparison, CrossCheck, Device, DeviceError, DeviceState, Enqueue, Graph, Memory,
-    Options, Sample, SampleError, SampleMode, Tolerance,
+    checksum, Cache, Comparison, CrossCheck, Device, DeviceError, DeviceState, Enqueue, Graph,
+    Memory, Options, Sample, SampleError, SampleMode, Tolerance,
 };
 
 /// The first GPU that CUDA_VISIBLE_DEVICES shows.
@@ -326,12 +326,7 @@ impl Device for CudaDevice {
         self.tracer.obstacle()
     }
 
-    fn profile(
-        &self,
-        label: &str,
-        cache: Cache,
-        enqueue: &mut Enqueue,
-    ) -> Result<(), SampleError> {
+    fn profile(&self, label: &str, cache: Cache, enqueue: &mut Enqueue) -> Result<(), SampleError> {
         self.run_profiled(label, cache, enqueue)
     }
 

@@ -142,12 +142,7 @@ pub trait Device {
 
     /// Runs `enqueue` once between profiler start and stop, inside a named range, for ncu and nsys;
     /// the cache is made as for a sample before the profiler starts.
-    fn profile(
-        &self,
-        label: &str,
-        cache: Cache,
-        enqueue: &mut Enqueue,
-    ) -> Result<(), SampleError>;
+    fn profile(&self, label: &str, cache: Cache, enqueue: &mut Enqueue) -> Result<(), SampleError>;
 
     /// Readings that change: clocks, power, temperature, throttling. Never changes a setting.
     fn state(&self) -> DeviceState;

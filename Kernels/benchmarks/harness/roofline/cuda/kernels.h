@@ -17,8 +17,8 @@ constexpr uint32_t kRead = 2;   // reads `bytes`
 // One pass over `bytes` of each array, which is a multiple of 16 * threads * unroll. `unroll` is 1,
 // 2, 4 or 8 vectors of 16 bytes in flight per thread. `blocks` of 0 asks for one tile per block.
 // `hinted` accesses say that their lines are used once. Kind read writes one word to `out` at most.
-void memory_pass(uint32_t traffic, bool hinted, uint32_t threads, uint32_t unroll, uint32_t blocks, size_t out,
-                 size_t a, size_t b, uint64_t bytes, size_t stream);
+void memory_pass(uint32_t traffic, bool hinted, uint32_t threads, uint32_t unroll, uint32_t blocks,
+                 size_t out, size_t a, size_t b, uint64_t bytes, size_t stream);
 
 // The driver's own device-to-device copy, to compare with.
 void memcpy_pass(size_t out, size_t a, uint64_t bytes, size_t stream);

@@ -33,8 +33,8 @@ struct Read {
     static constexpr bool kWrites = false;
 };
 
-// With the default cache policy, or with the hint that lines are used once: which is quicker depends on
-// what the kernel before has left in the L2.
+// With the default cache policy, or with the hint that lines are used once: which is quicker
+// depends on what the kernel before has left in the L2.
 template <bool kHinted>
 __device__ __forceinline__ float4 load(const float4* address) {
     if constexpr (kHinted) return __ldcs(address);
@@ -119,8 +119,8 @@ void launch_hinted(bool hinted, uint32_t unroll, uint32_t threads, uint32_t bloc
 
 }  // namespace
 
-void memory_pass(uint32_t traffic, bool hinted, uint32_t threads, uint32_t unroll, uint32_t blocks, size_t out,
-                 size_t a, size_t b, uint64_t bytes, size_t stream) {
+void memory_pass(uint32_t traffic, bool hinted, uint32_t threads, uint32_t unroll, uint32_t blocks,
+                 size_t out, size_t a, size_t b, uint64_t bytes, size_t stream) {
     switch (traffic) {
         case kCopy:
             return launch_hinted<Copy>(hinted, unroll, threads, blocks, out, a, b, bytes, stream);
