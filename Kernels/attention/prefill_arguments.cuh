@@ -8,6 +8,10 @@ namespace attention {
 constexpr float kLog2E = 1.44269504088896340736f;
 constexpr float kLn2 = 0.69314718055994530942f;
 
+// How far a maximum may lag behind, as a power of two: weights stay below 2^8, which every type
+// holds, and the sums are rescaled almost never.
+constexpr float kLag = 8.0f;
+
 struct PrefillArguments {
     const void* q;
     const void* k;

@@ -153,10 +153,6 @@ __device__ __forceinline__ void mask(Scores<Traits>& scores, int limit, int step
     }
 }
 
-// How far a maximum may lag behind, as a power of two: weights stay below 2^8, which every type
-// holds, and the sums are rescaled almost never.
-constexpr float kLag = 8.0f;
-
 __device__ __forceinline__ float quad_max(float value) {
     value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
     return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
