@@ -1,0 +1,24 @@
+// Rows of scores as a warp's matrix product leaves them: four lanes share a row.
+#pragma once
+
+#include "Kernels/device/ptx/math.cuh"
+
+namespace device {
+
+__device__ __forceinline__ float largest_of_four_lanes(float value) {
+    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
+    return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
+}
+
+__device__ __forceinline__ float sum_of_four_lanes(float value) {
+    value += __shfl_xor_sync(0xffffffffu, value, 1);
+    return value + __shfl_xor_sync(0xffffffffu, value, 2);
+}
+
+// 2^(from - to), by which sums shrink when a row's largest score goes up; 0 for a row that has seen
+// nothing, where both may be -infinity.
+__device__ __forceinline__ float shrink(float from, float to) {
+    return from == -INFINITY ? 0.0f : ptx::exp2_fast(from - to);
+}
+
+}  // namespace device
