@@ -1,0 +1,101 @@
+#include "Kernels/decode/config.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace decode {
+namespace {
+
+void require(bool holds, const std::string& message) {
+    if (!holds) throw std::invalid_argument(message);
+}
+
+std::string number(std::int64_t value) { return std::to_string(value); }
+
+bool is_power_of_two(int value) { return value > 0 && (value & (value - 1)) == 0; }
+
+int ceil_divide(int value, int divisor) { return (value + divisor - 1) / divisor; }
+
+}  // namespace
+
+Config choose(const Shape& shape) {
+    require(shape.head_dim == 64 || shape.head_dim == 128,
+            "head_dim is " + number(shape.head_dim) + "; use 64 or 128");
+    require(is_power_of_two(shape.page_size) && shape.page_size <= 1024,
+            "page_size is " + number(shape.page_size) + "; use a power of two up to 1024");
+    require(shape.batch > 0, "batch is " + number(shape.batch) + "; at least 1");
+    require(shape.q_len >= 1 && shape.q_len <= 16,
+            "q_len is " + number(shape.q_len) + "; use 1 to 16");
+    require(shape.kv_heads > 0 && shape.heads > 0 && shape.heads % shape.kv_heads == 0,
+            number(shape.heads) + " heads do not share " + number(shape.kv_heads) +
+                " of the cache evenly");
+    const int row_tiles = shape.rows() > kTileRows ? 2 : 1;
+    return {row_tiles, ceil_divide(shape.rows(), row_tiles * kTileRows),
+            kTileBytes / (2 * shape.head_dim)};
+}
+
+void validate(const Shape& shape, const PageTable& table) {
+    require(table.indptr[0] == 0 && table.indptr[shape.batch] == table.entries,
+            "page table: offsets run from " + number(table.indptr[0]) + " to " +
+                number(table.indptr[shape.batch]) + "; they must run from 0 to " +
+                number(table.entries) + ", the number of entries");
+    for (int sequence = 0; sequence < shape.batch; ++sequence) {
+        const std::int64_t length = table.lengths[sequence];
+        const std::int64_t pages =
+            static_cast<std::int64_t>(table.indptr[sequence + 1]) - table.indptr[sequence];
+        require(length >= 0 && pages == (length + shape.page_size - 1) / shape.page_size,
+                "page table: sequence " + number(sequence) + " of " + number(length) +
+                    " tokens has " + number(pages) + " pages of " + number(shape.page_size));
+    }
+    for (std::int64_t entry = 0; entry < table.entries; ++entry) {
+        const std::int32_t page = table.indices[entry];
+        require(page >= 0 && page < shape.pool_pages,
+                "page table: entry " + number(entry) + " names page " + number(page) +
+                    "; the pool has " + number(shape.pool_pages));
+    }
+}
+
+Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
+    const Config config = choose(shape);
+    validate(shape, table);
+    std::vector<int> tiles;
+    tiles.reserve(static_cast<std::size_t>(shape.batch) * shape.kv_heads);
+    for (int sequence = 0; sequence < shape.batch; ++sequence) {
+        const int count = ceil_divide(table.lengths[sequence], config.tile_tokens);
+        tiles.insert(tiles.end(), shape.kv_heads, count);
+    }
+    const int resident = multiprocessors * kBlocksPerMultiprocessor;
+    // A block's warps take tiles in turn, and merge their results at the end of a segment in about
+    // the time of one tile each.
+    const device::SplitRules rules = {std::max(1, resident / config.row_blocks), 2 * kWarps,
+                                      kWarps};
+    const device::SplitPlan cut = device::split(tiles, rules);
+
+    Plan result = {config, {}, {}, cut.slots, static_cast<int>(tiles.size())};
+    result.share_begin.assign(cut.block_begin.begin(), cut.block_begin.end());
+    result.segments.reserve(cut.segments.size());
+    for (const device::Segment& part : cut.segments) {
+        const int sequence = part.item / shape.kv_heads;
+        result.segments.push_back({sequence,
+                                   part.item % shape.kv_heads,
+                                   table.indptr[sequence],
+                                   table.lengths[sequence],
+                                   part.tile_begin,
+                                   part.tile_end,
+                                   part.slot,
+                                   part.first_slot,
+                                   part.parts,
+                                   part.item,
+                                   {0, 0}});
+    }
+    return result;
+}
+
+std::string describe(const Plan& plan) {
+    return "rows " + number(plan.config.row_blocks) + "x" +
+           number(plan.config.row_tiles * kTileRows) + " tile " + number(plan.config.tile_tokens) +
+           " blocks " + number(plan.blocks()) + " segments " +
+           number(static_cast<std::int64_t>(plan.segments.size())) + " slots " + number(plan.slots);
+}
+
+}  // namespace decode

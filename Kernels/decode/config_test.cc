@@ -1,0 +1,137 @@
+#include "Kernels/decode/config.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+namespace {
+
+using namespace decode;
+
+void check(bool holds, const std::string& what) {
+    if (holds) return;
+    std::fprintf(stderr, "failed: %s\n", what.c_str());
+    std::exit(1);
+}
+
+std::string refusal(const std::function<void()>& attempt) {
+    try {
+        attempt();
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+    return "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+Shape llama() { return {2, 1, 32, 8, 128, 16, 100}; }
+
+struct Table {
+    std::vector<std::int32_t> indptr = {0, 3, 4}, indices = {5, 9, 0, 99}, lengths = {40, 7};
+    PageTable view() const {
+        return {indptr.data(), indices.data(), lengths.data(),
+                static_cast<std::int64_t>(indices.size())};
+    }
+};
+
+void configs() {
+    Config config = choose(llama());
+    check(config.row_tiles == 1 && config.row_blocks == 1 && config.tile_tokens == 16, "llama");
+    Shape shape = llama();
+    shape.q_len = 8;
+    config = choose(shape);
+    check(config.row_tiles == 2 && config.row_blocks == 1, "32 rows in two tiles");
+    shape.heads = 64;
+    check(choose(shape).row_blocks == 2, "64 rows in two blocks of two tiles");
+    shape = llama();
+    shape.head_dim = 64;
+    check(choose(shape).tile_tokens == 32, "narrow heads, longer tiles");
+}
+
+void refused_shapes() {
+    const std::vector<std::pair<std::function<void(Shape&)>, std::string>> cases = {
+        {[](Shape& s) { s.head_dim = 96; }, "head_dim is 96; use 64 or 128"},
+        {[](Shape& s) { s.page_size = 24; }, "page_size is 24"},
+        {[](Shape& s) { s.page_size = 0; }, "page_size is 0"},
+        {[](Shape& s) { s.q_len = 17; }, "q_len is 17"},
+        {[](Shape& s) { s.kv_heads = 5; }, "32 heads do not share 5"},
+        {[](Shape& s) { s.batch = 0; }, "batch is 0"},
+    };
+    for (const auto& [change, words] : cases) {
+        Shape shape = llama();
+        change(shape);
+        const std::string error = refusal([&] { choose(shape); });
+        check(contains(error, words), words + " in '" + error + "'");
+    }
+}
+
+void refused_tables() {
+    const std::vector<std::pair<std::function<void(Table&)>, std::string>> cases = {
+        {[](Table& t) { t.indices[1] = 100; }, "entry 1 names page 100; the pool has 100"},
+        {[](Table& t) { t.indices[3] = -1; }, "entry 3 names page -1"},
+        {[](Table& t) { t.lengths[0] = 49; }, "sequence 0 of 49 tokens has 3 pages of 16"},
+        {[](Table& t) { t.lengths[1] = -1; }, "sequence 1 of -1 tokens"},
+        {[](Table& t) { t.indptr[1] = -2; }, "sequence 0 of 40 tokens has -2 pages"},
+        {[](Table& t) { t.indptr[2] = 5; }, "from 0 to 5"},
+    };
+    check(refusal([] { plan(llama(), Table().view(), 132); }).empty(), "a good table is taken");
+    for (const auto& [change, words] : cases) {
+        Table table;
+        change(table);
+        const std::string error = refusal([&] { plan(llama(), table.view(), 132); });
+        check(contains(error, words), words + " in '" + error + "'");
+    }
+}
+
+// Every tile of every head of every sequence once, also where sequences are empty.
+void plans_cover() {
+    for (const int q_len : {1, 8}) {
+        Shape shape = llama();
+        shape.batch = 5;
+        shape.q_len = q_len;
+        shape.pool_pages = 20000;
+        Table table;
+        table.lengths = {0, 1, 70000, 16, 0};
+        table.indptr = {0};
+        for (const int length : table.lengths) {
+            table.indptr.push_back(table.indptr.back() + (length + 15) / 16);
+        }
+        table.indices.assign(table.indptr.back(), 3);
+        const Plan cut = plan(shape, table.view(), 132);
+        std::set<std::tuple<int, int, int>> seen;
+        std::set<int> items;
+        for (const Segment& segment : cut.segments) {
+            items.insert(segment.item);
+            check(segment.item < cut.items, "items in range");
+            check(segment.slot < cut.slots, "slots in range");
+            check(segment.length == table.lengths[segment.sequence], "its length");
+            check(segment.page_begin == table.indptr[segment.sequence], "its pages");
+            for (int tile = segment.tile_begin; tile < segment.tile_end; ++tile) {
+                check(seen.insert({segment.sequence, segment.kv_head, tile}).second,
+                      "no tile twice");
+            }
+        }
+        check(seen.size() == 8u * (1 + 4375 + 1), "all tiles");
+        check(items.size() == 5u * 8u, "all items, the empty ones too");
+        check(cut.blocks() <= 264, "one wave");
+        check(contains(describe(cut), "slots"), "described");
+    }
+}
+
+}  // namespace
+
+int main() {
+    configs();
+    refused_shapes();
+    refused_tables();
+    plans_cover();
+    std::puts("ok");
+}

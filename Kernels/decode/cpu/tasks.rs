@@ -1,0 +1,142 @@
+//! The two operations, threaded.
+
+use rayon::prelude::*;
+
+use crate::attend::{attend, Cache, Queries};
+use crate::Element;
+
+/// Widths of a latent and of a rotary row.
+pub const LATENT: usize = 512;
+pub const ROPE: usize = 64;
+
+/// Heads of one task of [`latent`]: they share the reading of the cache.
+const LATENT_HEADS: usize = 8;
+
+/// Decode attention where each head of the cache serves `heads / kv_heads` of the queries.
+pub struct Decode<'a, T> {
+    /// [batch, q_len, heads, dim]
+    pub q: &'a [T],
+    pub keys: &'a [T],
+    pub values: &'a [T],
+    pub batch: usize,
+    pub q_len: usize,
+    pub heads: usize,
+    pub kv_heads: usize,
+    pub dim: usize,
+    pub scale: f32,
+    /// Positions that a query of a sequence sees.
+    pub visible: &'a (dyn Fn(usize, usize) -> usize + Sync),
+    /// First element of a row of the cache: by sequence, token, head.
+    pub row: &'a (dyn Fn(usize, usize, usize) -> usize + Sync),
+}
+
+/// Decode attention where all heads share one latent cache.
+pub struct Latent<'a, T> {
+    /// [batch, q_len, heads, LATENT]
+    pub q_nope: &'a [T],
+    /// [batch, q_len, heads, ROPE]
+    pub q_pe: &'a [T],
+    pub ckv: &'a [T],
+    pub kpe: &'a [T],
+    pub batch: usize,
+    pub q_len: usize,
+    pub heads: usize,
+    pub scale: f32,
+    pub visible: &'a (dyn Fn(usize, usize) -> usize + Sync),
+    /// Row of the cache: by sequence and token.
+    pub row: &'a (dyn Fn(usize, usize) -> usize + Sync),
+}
+
+/// One task per sequence and head of the cache; `out` is shaped like `q`.
+pub fn decode<T: Element>(task: &Decode<T>, out: &mut [T]) {
+    let (group, dim) = (task.heads / task.kv_heads, task.dim);
+    let caches: Vec<Vec<f32>> = (0..task.batch * task.kv_heads)
+        .into_par_iter()
+        .map(|cache| {
+            let (sequence, kv_head) = (cache / task.kv_heads, cache % task.kv_heads);
+            let mut values = vec![0.0; task.q_len * group * dim];
+            for (query, values) in values.chunks_exact_mut(group * dim).enumerate() {
+                let start = query_row(task, sequence, query, kv_head * group);
+                T::widen_all(&task.q[start..][..group * dim], values);
+            }
+            let visible: Vec<usize> = (0..task.q_len * group)
+                .map(|row| (task.visible)(sequence, row / group))
+                .collect();
+            let queries = Queries {
+                values: &values,
+                width: dim,
+                visible: &visible,
+            };
+            let mut read = |token: usize, key: &mut [f32], value: &mut [f32]| {
+                let start = (task.row)(sequence, token, kv_head);
+                T::widen_all(&task.keys[start..][..dim], key);
+                T::widen_all(&task.values[start..][..dim], value);
+            };
+            let cache = Cache {
+                value_width: dim,
+                read: &mut read,
+                shared: false,
+            };
+            attend(&queries, cache, task.scale)
+        })
+        .collect();
+    for (cache, rows) in caches.iter().enumerate() {
+        let (sequence, kv_head) = (cache / task.kv_heads, cache % task.kv_heads);
+        for (query, rows) in rows.chunks_exact(group * dim).enumerate() {
+            let start = query_row(task, sequence, query, kv_head * group);
+            store(&mut out[start..][..group * dim], rows);
+        }
+    }
+}
+
+fn query_row<T>(task: &Decode<T>, sequence: usize, query: usize, head: usize) -> usize {
+    ((sequence * task.q_len + query) * task.heads + head) * task.dim
+}
+
+fn store<T: Element>(out: &mut [T], values: &[f32]) {
+    for (out, value) in out.iter_mut().zip(values) {
+        *out = T::narrow(*value);
+    }
+}
+
+/// One task per new token and a few heads; `out` is shaped like `q_nope`.
+pub fn latent<T: Element>(task: &Latent<T>, out: &mut [T]) {
+    const WIDTH: usize = LATENT + ROPE;
+    let groups = task.heads.div_ceil(LATENT_HEADS);
+    let blocks: Vec<(usize, Vec<f32>)> = (0..task.batch * task.q_len * groups)
+        .into_par_iter()
+        .map(|block| {
+            let (token, first) = (block / groups, block % groups * LATENT_HEADS);
+            let (sequence, query) = (token / task.q_len, token % task.q_len);
+            let heads = LATENT_HEADS.min(task.heads - first);
+            let mut values = vec![0.0; heads * WIDTH];
+            for (head, values) in values.chunks_exact_mut(WIDTH).enumerate() {
+                let row = token * task.heads + first + head;
+                let (nope, pe) = values.split_at_mut(LATENT);
+                T::widen_all(&task.q_nope[row * LATENT..][..LATENT], nope);
+                T::widen_all(&task.q_pe[row * ROPE..][..ROPE], pe);
+            }
+            let queries = Queries {
+                values: &values,
+                width: WIDTH,
+                visible: &vec![(task.visible)(sequence, query); heads],
+            };
+            let mut read = |token: usize, key: &mut [f32], _: &mut [f32]| {
+                let row = (task.row)(sequence, token);
+                let (nope, pe) = key.split_at_mut(LATENT);
+                T::widen_all(&task.ckv[row * LATENT..][..LATENT], nope);
+                T::widen_all(&task.kpe[row * ROPE..][..ROPE], pe);
+            };
+            let cache = Cache {
+                value_width: LATENT,
+                read: &mut read,
+                shared: true,
+            };
+            let start = (token * task.heads + first) * LATENT;
+            (start, attend(&queries, cache, task.scale))
+        })
+        .collect();
+    for (start, rows) in &blocks {
+        store(&mut out[*start..][..rows.len()], rows);
+    }
+}

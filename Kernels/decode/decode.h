@@ -1,0 +1,57 @@
+// Decode attention over a paged cache: out = softmax(scale * q k^T) v for the few new tokens of
+// each sequence. Query i of q_len sees the first length - q_len + 1 + i positions; one that sees
+// nothing gives 0. Scores, softmax and sums in fp32; weights are rounded to the elements' type for
+// the second product.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "Kernels/decode/config.h"
+
+namespace decode {
+
+enum class ElementType { kF16, kBf16 };
+
+// Tensors are dense and 16-byte aligned. Pages are [page_size, kv_heads, head_dim], or with
+// `head_major` [kv_heads, page_size, head_dim].
+struct Decode {
+    const void* q;              // [batch, q_len, heads, head_dim]
+    const void* k_pages;        // [pool_pages, ...]
+    const void* v_pages;        // [pool_pages, ...]
+    const std::int32_t* pages;  // the page table's entries, on the device
+    void* out;                  // [batch, q_len, heads, head_dim]
+    Shape shape;
+    bool head_major;
+    ElementType type;
+    float scale;
+};
+
+// A plan on the device, and the room for partial results. Counters are 0 between launches.
+struct Workspace {
+    const Segment* segments;
+    const std::int32_t* share_begin;
+    std::int32_t* counters;  // [items, row blocks]
+    float* partials;         // [slots, row blocks, rows of a block, head_dim]
+    float2* maxima;          // [slots, row blocks, rows of a block]: largest score, sum of weights
+};
+
+// Bytes of a Workspace's parts for a plan, one after the other, each a multiple of 256.
+struct WorkspaceBytes {
+    std::size_t segments, share_begin, counters, partials, maxima;
+    std::size_t total() const { return segments + share_begin + counters + partials + maxima; }
+};
+WorkspaceBytes workspace_bytes(const Plan& plan, const Shape& shape);
+
+// One kernel: the last block that arrives at an item merges its parts.
+void launch(const Decode& params, const Plan& plan, const Workspace& workspace,
+            cudaStream_t stream);
+
+// One block a query and head, in fp32: what the gate compares whole tensors with. Reads the table's
+// offsets and lengths from the device.
+void launch_plain(const Decode& params, const std::int32_t* indptr, const std::int32_t* lengths,
+                  cudaStream_t stream);
+
+}  // namespace decode

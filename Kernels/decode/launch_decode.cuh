@@ -1,0 +1,40 @@
+// Launch of the decode kernel for one element type; each is a translation unit of its own.
+#pragma once
+
+#include "Kernels/decode/decode.cuh"
+#include "Kernels/device/launch.h"
+
+namespace decode {
+
+template <class Tr>
+void launch_traits(const Arguments& arguments, int blocks, cudaStream_t stream) {
+    static_assert(kBlocksPerMultiprocessor * (sizeof(SharedStorage<Tr>) + 1024) <= 228 * 1024,
+                  "the blocks of a multiprocessor do not fit its shared memory");
+    device::Launch shape;
+    shape.grid = dim3(static_cast<unsigned>(blocks));
+    shape.block = dim3(Tr::kThreads);
+    shape.shared_bytes = sizeof(SharedStorage<Tr>);
+    device::launch("decode", decode_kernel<Tr>, shape, stream, arguments);
+}
+
+template <class T>
+void launch_type(const Arguments& arguments, const Shape& shape, const Plan& plan,
+                 cudaStream_t stream) {
+    const int blocks = plan.blocks();
+    if (shape.head_dim == 64 && plan.config.row_tiles == 1) {
+        launch_traits<Traits<T, 64, 1>>(arguments, blocks, stream);
+    } else if (shape.head_dim == 64) {
+        launch_traits<Traits<T, 64, 2>>(arguments, blocks, stream);
+    } else if (plan.config.row_tiles == 1) {
+        launch_traits<Traits<T, 128, 1>>(arguments, blocks, stream);
+    } else {
+        launch_traits<Traits<T, 128, 2>>(arguments, blocks, stream);
+    }
+}
+
+void launch_bf16(const Arguments& arguments, const Shape& shape, const Plan& plan,
+                 cudaStream_t stream);
+void launch_f16(const Arguments& arguments, const Shape& shape, const Plan& plan,
+                cudaStream_t stream);
+
+}  // namespace decode

@@ -1,0 +1,96 @@
+#include "Kernels/decode/decode.h"
+#include "Kernels/device/convert.cuh"
+#include "Kernels/device/launch.h"
+
+namespace decode {
+namespace {
+
+constexpr int kPlainWarps = 8;
+constexpr int kMostPerLane = 4;
+
+struct PlainArguments {
+    Decode params;
+    const std::int32_t* indptr;
+    const std::int32_t* lengths;
+};
+
+// Obvious on purpose: the reference that whole tensors are compared with. One block a query and
+// head; its warps take tokens in turn, a lane a few elements of a row.
+template <class T>
+__global__ void decode_plain_kernel(const __grid_constant__ PlainArguments a) {
+    const Shape& shape = a.params.shape;
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    const int per_lane = shape.head_dim / 32;
+    const int head = blockIdx.x % shape.heads;
+    const int token_row = blockIdx.x / shape.heads;
+    const int sequence = token_row / shape.q_len;
+    const int kv_head = head / (shape.heads / shape.kv_heads);
+    const int visible = a.lengths[sequence] - shape.q_len + 1 + token_row % shape.q_len;
+    const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * shape.head_dim;
+
+    float q[kMostPerLane], sums[kMostPerLane] = {}, largest = -INFINITY, total = 0.0f;
+    for (int i = 0; i < per_lane; ++i) {
+        q[i] = device::to_float(static_cast<const T*>(a.params.q)[row + lane + 32 * i]);
+    }
+    for (int token = warp; token < visible; token += kPlainWarps) {
+        const std::int64_t page = a.params.pages[a.indptr[sequence] + token / shape.page_size];
+        const int in_page = token % shape.page_size;
+        const std::int64_t cached =
+            a.params.head_major ? (page * shape.kv_heads + kv_head) * shape.page_size + in_page
+                                : (page * shape.page_size + in_page) * shape.kv_heads + kv_head;
+        const T* key = static_cast<const T*>(a.params.k_pages) + cached * shape.head_dim;
+        const T* value = static_cast<const T*>(a.params.v_pages) + cached * shape.head_dim;
+        float score = 0.0f;
+        for (int i = 0; i < per_lane; ++i) score += q[i] * device::to_float(key[lane + 32 * i]);
+        for (int distance = 16; distance > 0; distance /= 2) {
+            score += __shfl_xor_sync(0xffffffffu, score, distance);
+        }
+        score *= a.params.scale;
+        const float top = fmaxf(largest, score);
+        const float factor = expf(largest - top);
+        const float weight = expf(score - top);
+        largest = top;
+        total = total * factor + weight;
+        for (int i = 0; i < per_lane; ++i) {
+            sums[i] = sums[i] * factor + weight * device::to_float(value[lane + 32 * i]);
+        }
+    }
+    __shared__ float all_sums[kPlainWarps][32 * kMostPerLane];
+    __shared__ float all_largest[kPlainWarps], all_totals[kPlainWarps];
+    for (int i = 0; i < per_lane; ++i) all_sums[warp][lane + 32 * i] = sums[i];
+    all_largest[warp] = largest;
+    all_totals[warp] = total;
+    // Orders all warps' results before they are added.
+    __syncthreads();
+    for (int column = threadIdx.x; column < shape.head_dim; column += blockDim.x) {
+        float top = -INFINITY, sum = 0.0f, weights = 0.0f;
+        for (int w = 0; w < kPlainWarps; ++w) top = fmaxf(top, all_largest[w]);
+        for (int w = 0; w < kPlainWarps; ++w) {
+            const float factor = all_totals[w] > 0.0f ? expf(all_largest[w] - top) : 0.0f;
+            sum += factor * all_sums[w][column];
+            weights += factor * all_totals[w];
+        }
+        static_cast<T*>(a.params.out)[row + column] =
+            device::from_float<T>(weights > 0.0f ? sum / weights : 0.0f);
+    }
+}
+
+}  // namespace
+
+void launch_plain(const Decode& params, const std::int32_t* indptr, const std::int32_t* lengths,
+                  cudaStream_t stream) {
+    const Shape& shape = params.shape;
+    choose(shape);
+    device::Launch grid;
+    grid.grid = dim3(static_cast<unsigned>(shape.batch * shape.q_len * shape.heads));
+    grid.block = dim3(32 * kPlainWarps);
+    const PlainArguments arguments = {params, indptr, lengths};
+    if (params.type == ElementType::kBf16) {
+        device::launch("decode_plain", decode_plain_kernel<__nv_bfloat16>, grid, stream, arguments);
+    } else {
+        device::launch("decode_plain", decode_plain_kernel<__half>, grid, stream, arguments);
+    }
+}
+
+}  // namespace decode

@@ -1,0 +1,200 @@
+// A warp's work on one tile: scores, weights, sums.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/decode/loader.cuh"
+#include "Kernels/device/convert.cuh"
+#include "Kernels/device/ptx/warp_mma.cuh"
+#include "Kernels/device/softmax_rows.cuh"
+
+namespace decode {
+
+// What a warp knows about its rows of a segment. A lane holds rows quad and quad + 8 of a tile.
+template <class Tr>
+struct Softmax {
+    float sums[Tr::kRowTiles][Tr::kDim / 8][4];
+    float largest[Tr::kRowTiles][2];
+    float total[Tr::kRowTiles][2];
+    // Positions that the row sees.
+    int visible[Tr::kRowTiles][2];
+
+    __device__ void start(const Arguments& a, const Segment& segment, int first_row) {
+        const int quad = threadIdx.x % 32 / 4;
+#pragma unroll
+        for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int row = first_row + tile * kTileRows + half * 8 + quad;
+                const int query = min(row / a.group, a.q_len - 1);
+                visible[tile][half] = segment.length - a.q_len + 1 + query;
+                largest[tile][half] = -INFINITY;
+                total[tile][half] = 0.0f;
+            }
+#pragma unroll
+            for (auto& sum : sums[tile]) sum[0] = sum[1] = sum[2] = sum[3] = 0.0f;
+        }
+    }
+};
+
+// The queries of a segment as operands of products over the head's dimension.
+template <class Tr>
+struct Queries {
+    std::uint32_t words[Tr::kRowTiles][Tr::kDim / 16][4];
+
+    __device__ void load(const Arguments& a, const Segment& segment, int first_row) {
+        const int lane = threadIdx.x % 32;
+#pragma unroll
+        for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int row = first_row + tile * kTileRows + half * 8 + lane / 4;
+                // Rows past the last repeat it; nobody stores their results.
+                const int known = min(row, a.rows - 1);
+                const int query = known / a.group;
+                const int head = segment.kv_head * a.group + known % a.group;
+                const std::int64_t start =
+                    (static_cast<std::int64_t>(segment.sequence) * a.q_len + query) * a.heads +
+                    head;
+                const auto* from = static_cast<const std::uint32_t*>(a.q) + start * (Tr::kDim / 2);
+#pragma unroll
+                for (int step = 0; step < Tr::kDim / 16; ++step) {
+                    words[tile][step][half] = __ldg(from + step * 8 + lane % 4);
+                    words[tile][step][half + 2] = __ldg(from + step * 8 + 4 + lane % 4);
+                }
+            }
+        }
+    }
+};
+
+// Scores of one tile, as powers of two.
+template <class Tr>
+__device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::uint32_t keys,
+                                              float (&scores)[Tr::kRowTiles][Tr::kTokens / 8][4],
+                                              float scale_log2) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (auto& tile : scores) {
+#pragma unroll
+        for (auto& four : tile) four[0] = four[1] = four[2] = four[3] = 0.0f;
+    }
+#pragma unroll
+    for (int step = 0; step < Tr::kDim / 16; ++step) {
+#pragma unroll
+        for (int tokens = 0; tokens < Tr::kTokens / 16; ++tokens) {
+            const int row = tokens * 16 + lane / 16 * 8 + lane % 8;
+            std::uint32_t words[4];
+            ptx::load_matrices(words, keys + place<Tr>(row, 2 * step + lane / 8 % 2));
+#pragma unroll
+            for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+                const auto& q = queries.words[tile][step];
+                ptx::multiply_add(scores[tile][2 * tokens], q, words[0], words[1],
+                                  typename Tr::T{});
+                ptx::multiply_add(scores[tile][2 * tokens + 1], q, words[2], words[3],
+                                  typename Tr::T{});
+            }
+        }
+    }
+#pragma unroll
+    for (auto& tile : scores) {
+#pragma unroll
+        for (auto& four : tile) {
+#pragma unroll
+            for (float& score : four) score *= scale_log2;
+        }
+    }
+}
+
+template <class Tr>
+__device__ __forceinline__ void mask(float (&scores)[Tr::kRowTiles][Tr::kTokens / 8][4],
+                                     const Softmax<Tr>& softmax, int first_token) {
+    const int first = first_token + threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+#pragma unroll
+        for (int eight = 0; eight < Tr::kTokens / 8; ++eight) {
+#pragma unroll
+            for (int index = 0; index < 4; ++index) {
+                const int token = first + eight * 8 + index % 2;
+                if (token >= softmax.visible[tile][index / 2]) {
+                    scores[tile][eight][index] = -INFINITY;
+                }
+            }
+        }
+    }
+}
+
+// Scores become weights; the sums follow a new maximum.
+template <class Tr>
+__device__ __forceinline__ void weigh(float (&scores)[Tr::kRowTiles][Tr::kTokens / 8][4],
+                                      Softmax<Tr>& softmax) {
+#pragma unroll
+    for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+        float factors[2];
+        bool grows = false;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            float top = softmax.largest[tile][half];
+#pragma unroll
+            for (auto& four : scores[tile])
+                top = fmaxf(top, fmaxf(four[2 * half], four[2 * half + 1]));
+            top = device::largest_of_four_lanes(top);
+            grows = grows || top > softmax.largest[tile][half];
+            factors[half] = device::shrink(softmax.largest[tile][half], top);
+            softmax.largest[tile][half] = top;
+            // A row that has seen nothing: exp(-inf - -inf) would be NaN.
+            const float from = top == -INFINITY ? 0.0f : top;
+            float total = 0.0f;
+#pragma unroll
+            for (auto& four : scores[tile]) {
+#pragma unroll
+                for (int index = 2 * half; index < 2 * half + 2; ++index) {
+                    four[index] = ptx::exp2_fast(four[index] - from);
+                    total += four[index];
+                }
+            }
+            softmax.total[tile][half] = softmax.total[tile][half] * factors[half] + total;
+        }
+        if (__any_sync(0xffffffffu, grows)) {
+#pragma unroll
+            for (auto& four : softmax.sums[tile]) {
+#pragma unroll
+                for (int index = 0; index < 4; ++index) four[index] *= factors[index / 2];
+            }
+        }
+    }
+}
+
+template <class Tr>
+__device__ __forceinline__ void multiply_values(
+    const float (&weights)[Tr::kRowTiles][Tr::kTokens / 8][4], std::uint32_t values,
+    Softmax<Tr>& softmax) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int tokens = 0; tokens < Tr::kTokens / 16; ++tokens) {
+        std::uint32_t left[Tr::kRowTiles][4];
+#pragma unroll
+        for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+#pragma unroll
+            for (int word = 0; word < 4; ++word) {
+                const float* pair = &weights[tile][2 * tokens + word / 2][word % 2 * 2];
+                left[tile][word] = device::pack_pair(pair[0], pair[1], typename Tr::T{});
+            }
+        }
+#pragma unroll
+        for (int step = 0; step < Tr::kDim / 16; ++step) {
+            const int row = tokens * 16 + lane / 8 % 2 * 8 + lane % 8;
+            std::uint32_t words[4];
+            ptx::load_matrices_transposed(words, values + place<Tr>(row, 2 * step + lane / 16));
+#pragma unroll
+            for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+                ptx::multiply_add(softmax.sums[tile][2 * step], left[tile], words[0], words[1],
+                                  typename Tr::T{});
+                ptx::multiply_add(softmax.sums[tile][2 * step + 1], left[tile], words[2], words[3],
+                                  typename Tr::T{});
+            }
+        }
+    }
+}
+
+}  // namespace decode

@@ -1,0 +1,49 @@
+// C++ side of the cxx bridge in lib.rs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "Kernels/mla/mla.h"
+#include "rust/cxx.h"
+
+namespace mla::bridge {
+
+enum class Dtype : std::uint8_t;
+struct Problem;
+struct Tensors;
+
+// A planned step: its device memory frees itself.
+class Planned {
+  public:
+    Planned(const Problem& problem, const Tensors& tensors, rust::Slice<const std::int32_t> indptr,
+            rust::Slice<const std::int32_t> indices, rust::Slice<const std::int32_t> lengths);
+    ~Planned();
+    Planned(const Planned&) = delete;
+    Planned& operator=(const Planned&) = delete;
+
+    void enqueue(std::size_t stream) const;
+    rust::String description() const { return describe(plan_); }
+    std::size_t workspace_bytes() const { return bytes_; }
+
+  private:
+    MlaDecode params_;
+    Plan plan_;
+    Workspace workspace_ = {};
+    void* memory_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+std::unique_ptr<Planned> plan(const Problem& problem, const Tensors& tensors,
+                              rust::Slice<const std::int32_t> indptr,
+                              rust::Slice<const std::int32_t> indices,
+                              rust::Slice<const std::int32_t> lengths);
+
+void check_table(const Problem& problem, rust::Slice<const std::int32_t> indptr,
+                 rust::Slice<const std::int32_t> indices, rust::Slice<const std::int32_t> lengths);
+
+void enqueue_plain(const Problem& problem, const Tensors& tensors, std::size_t stream);
+
+}  // namespace mla::bridge

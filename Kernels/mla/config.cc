@@ -1,0 +1,91 @@
+#include "Kernels/mla/config.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace mla {
+namespace {
+
+void require(bool holds, const std::string& message) {
+    if (!holds) throw std::invalid_argument(message);
+}
+
+std::string number(std::int64_t value) { return std::to_string(value); }
+
+bool is_power_of_two(int value) { return value > 0 && (value & (value - 1)) == 0; }
+
+int ceil_divide(int value, int divisor) { return (value + divisor - 1) / divisor; }
+
+}  // namespace
+
+Config choose(const Shape& shape) {
+    require(is_power_of_two(shape.page_size) && shape.page_size <= 1024,
+            "page_size is " + number(shape.page_size) + "; use a power of two up to 1024");
+    require(shape.batch > 0, "batch is " + number(shape.batch) + "; at least 1");
+    require(shape.q_len >= 1 && shape.q_len <= 16,
+            "q_len is " + number(shape.q_len) + "; use 1 to 16");
+    require(shape.heads >= 1 && shape.heads <= 256,
+            "heads is " + number(shape.heads) + "; use 1 to 256");
+    const int rows = shape.rows();
+    if (rows <= 16) return {Variant::k16Rows, 16, 32, 2, 1};
+    if (rows <= 32) return {Variant::k32Rows, 32, 32, 1, 1};
+    return {Variant::k64Rows, 64, 64, 1, ceil_divide(rows, 64)};
+}
+
+void validate(const Shape& shape, const PageTable& table) {
+    require(table.indptr[0] == 0 && table.indptr[shape.batch] == table.entries,
+            "page table: offsets run from " + number(table.indptr[0]) + " to " +
+                number(table.indptr[shape.batch]) + "; they must run from 0 to " +
+                number(table.entries) + ", the number of entries");
+    for (int sequence = 0; sequence < shape.batch; ++sequence) {
+        const std::int64_t length = table.lengths[sequence];
+        const std::int64_t pages =
+            static_cast<std::int64_t>(table.indptr[sequence + 1]) - table.indptr[sequence];
+        require(length >= 0 && pages == (length + shape.page_size - 1) / shape.page_size,
+                "page table: sequence " + number(sequence) + " of " + number(length) +
+                    " tokens has " + number(pages) + " pages of " + number(shape.page_size));
+    }
+    for (std::int64_t entry = 0; entry < table.entries; ++entry) {
+        const std::int32_t page = table.indices[entry];
+        require(page >= 0 && page < shape.pool_pages,
+                "page table: entry " + number(entry) + " names page " + number(page) +
+                    "; the pool has " + number(shape.pool_pages));
+    }
+}
+
+Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
+    const Config config = choose(shape);
+    validate(shape, table);
+    std::vector<int> tiles;
+    for (int sequence = 0; sequence < shape.batch; ++sequence) {
+        tiles.push_back(ceil_divide(table.lengths[sequence], config.tokens));
+    }
+    const int resident = multiprocessors * config.blocks_per_multiprocessor;
+    // A segment loads its queries and stores its sums in about the time of two tiles.
+    const device::SplitRules rules = {std::max(1, resident / config.row_blocks), 4, 2};
+    const device::SplitPlan cut = device::split(tiles, rules);
+
+    Plan result = {config, {}, {}, {}, cut.slots};
+    result.share_begin.assign(cut.block_begin.begin(), cut.block_begin.end());
+    for (const device::Segment& part : cut.segments) {
+        result.segments.push_back({part.item,
+                                   table.indptr[part.item],
+                                   table.lengths[part.item],
+                                   part.tile_begin,
+                                   part.tile_end,
+                                   part.slot,
+                                   {0, 0}});
+        if (part.slot >= 0 && part.slot == part.first_slot) {
+            result.merges.push_back({part.item, part.first_slot, part.parts, 0});
+        }
+    }
+    return result;
+}
+
+std::string describe(const Plan& plan) {
+    return "rows " + number(plan.config.row_blocks) + "x" + number(plan.config.rows) + " tile " +
+           number(plan.config.tokens) + " blocks " + number(plan.blocks()) + " segments " +
+           number(static_cast<std::int64_t>(plan.segments.size())) + " slots " + number(plan.slots);
+}
+
+}  // namespace mla

@@ -1,0 +1,96 @@
+// How a decode step of latent attention is cut for a machine: pure host code, tested without a GPU.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "Kernels/device/split_plan.h"
+
+namespace mla {
+
+constexpr int kLatent = 512;
+constexpr int kRope = 64;
+constexpr int kTileRows = 16;
+
+struct Shape {
+    int batch;
+    int q_len;
+    int heads;
+    int page_size;
+    int pool_pages;
+
+    // Rows of queries that share a sequence's cache.
+    int rows() const { return q_len * heads; }
+};
+
+// The host's copy of a page table.
+struct PageTable {
+    const std::int32_t* indptr;
+    const std::int32_t* indices;
+    const std::int32_t* lengths;
+    std::int64_t entries;
+};
+
+// How a block is built: few rows leave the memory to wait for, many the tensor cores.
+enum class Variant {
+    k16Rows,
+    k32Rows,
+    k64Rows,
+};
+
+struct Config {
+    Variant variant;
+    // Rows of a block, and tokens of a tile.
+    int rows;
+    int tokens;
+    int blocks_per_multiprocessor;
+    // Blocks that read the same tokens at the same time, each for its rows.
+    int row_blocks;
+};
+
+// A segment of the plan as the kernel reads it.
+struct alignas(16) Segment {
+    std::int32_t sequence;
+    std::int32_t page_begin;
+    std::int32_t length;
+    std::int32_t tile_begin;
+    std::int32_t tile_end;
+    // Slot of the partial result; -1 where there is no other part.
+    std::int32_t slot;
+    std::int32_t unused[2];
+};
+
+// A sequence whose result is merged from several segments.
+struct alignas(16) Merge {
+    std::int32_t sequence;
+    std::int32_t first_slot;
+    std::int32_t parts;
+    std::int32_t unused;
+};
+
+struct Plan {
+    Config config;
+    std::vector<Segment> segments;
+    // Segments of share s: share_begin[s] to share_begin[s + 1]; row_blocks blocks work on each.
+    std::vector<std::int32_t> share_begin;
+    std::vector<Merge> merges;
+    int slots;
+
+    int shares() const { return static_cast<int>(share_begin.size()) - 1; }
+    int blocks() const { return shares() * config.row_blocks; }
+};
+
+// Throws std::invalid_argument, naming the value, for a shape that the kernel does not serve.
+Config choose(const Shape& shape);
+
+// Throws std::invalid_argument, naming the entry, for a table that must not be read through.
+void validate(const Shape& shape, const PageTable& table);
+
+// Validates both, then cuts the work.
+Plan plan(const Shape& shape, const PageTable& table, int multiprocessors);
+
+// `rows 2x64 tile 64 blocks 132 segments 70 slots 66`, for tables and facts.
+std::string describe(const Plan& plan);
+
+}  // namespace mla

@@ -1,0 +1,49 @@
+// Launch of the latent-attention kernel for one element type; each is a translation unit of its
+// own.
+#pragma once
+
+#include "Kernels/device/launch.h"
+#include "Kernels/mla/merge.cuh"
+#include "Kernels/mla/mla.cuh"
+
+namespace mla {
+
+template <class Tr>
+void launch_traits(const Arguments& arguments, const Plan& plan, cudaStream_t stream) {
+    static_assert(Tr::kBlocks * (sizeof(SharedStorage<Tr>) + 1024) <= 228 * 1024,
+                  "the blocks of a multiprocessor do not fit its shared memory");
+    device::Launch shape;
+    shape.grid = dim3(static_cast<unsigned>(plan.blocks()));
+    shape.block = dim3(Tr::kThreads);
+    shape.shared_bytes = sizeof(SharedStorage<Tr>);
+    device::launch("mla_decode", mla_kernel<Tr>, shape, stream, arguments);
+}
+
+// The numbers of each variant agree with those of its Config.
+template <class T>
+void launch_type(const Arguments& arguments, const Plan& plan, cudaStream_t stream) {
+    switch (plan.config.variant) {
+        case Variant::k16Rows:
+            launch_traits<Traits<T, 1, 1, 4, 32, 3, 2>>(arguments, plan, stream);
+            break;
+        case Variant::k32Rows:
+            launch_traits<Traits<T, 1, 2, 4, 32, 5, 1>>(arguments, plan, stream);
+            break;
+        case Variant::k64Rows:
+            launch_traits<Traits<T, 2, 2, 4, 64, 2, 1>>(arguments, plan, stream);
+            break;
+    }
+    if (plan.merges.empty()) return;
+    device::Launch shape;
+    shape.grid =
+        dim3(static_cast<unsigned>(arguments.rows), static_cast<unsigned>(plan.merges.size()));
+    shape.block = dim3(kMergeThreads);
+    shape.overlaps_previous = true;
+    const int rows_of_part = plan.config.row_blocks * plan.config.rows;
+    device::launch("mla_merge", merge_kernel<T>, shape, stream, arguments, rows_of_part);
+}
+
+void launch_bf16(const Arguments& arguments, const Plan& plan, cudaStream_t stream);
+void launch_f16(const Arguments& arguments, const Plan& plan, cudaStream_t stream);
+
+}  // namespace mla

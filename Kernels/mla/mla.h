@@ -1,0 +1,57 @@
+// Decode of multi-head latent attention over a paged cache. All heads share one cache: a token's
+// score for a head is scale * (q_nope . latent + q_pe . rope), its value the latent row. Query i of
+// q_len sees the first length - q_len + 1 + i positions; one that sees nothing gives 0. Scores,
+// softmax and sums in fp32; weights are rounded to the elements' type for the second product.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "Kernels/mla/config.h"
+
+namespace mla {
+
+enum class ElementType { kF16, kBf16 };
+
+// Tensors are dense and 16-byte aligned.
+struct MlaDecode {
+    const void* q_nope;         // [batch, q_len, heads, 512]
+    const void* q_pe;           // [batch, q_len, heads, 64]
+    const void* ckv_pages;      // [pool_pages, page_size, 512]
+    const void* kpe_pages;      // [pool_pages, page_size, 64]
+    const std::int32_t* pages;  // the page table's entries, on the device
+    void* out;                  // [batch, q_len, heads, 512]
+    Shape shape;
+    ElementType type;
+    float scale;
+};
+
+// A plan on the device, and the room for partial results.
+struct Workspace {
+    const Segment* segments;
+    const std::int32_t* share_begin;
+    const Merge* merges;
+    float* partials;  // [slots, rows of all row blocks, 512]
+    float2* maxima;   // [slots, rows of all row blocks]: largest score, sum of weights
+};
+
+// Bytes of a Workspace's parts for a plan, one after the other, each a multiple of 256.
+struct WorkspaceBytes {
+    std::size_t segments, share_begin, merges, partials, maxima;
+    std::size_t total() const { return segments + share_begin + merges + partials + maxima; }
+};
+WorkspaceBytes workspace_bytes(const Plan& plan);
+
+// Two kernels: the second merges the parts of sequences that were split, and is left out where none
+// was.
+void launch(const MlaDecode& params, const Plan& plan, const Workspace& workspace,
+            cudaStream_t stream);
+
+// One block a query and head, in fp32: what the gate compares whole tensors with. Reads the table's
+// offsets and lengths from the device.
+void launch_plain(const MlaDecode& params, const std::int32_t* indptr, const std::int32_t* lengths,
+                  cudaStream_t stream);
+
+}  // namespace mla
