@@ -1,0 +1,19 @@
+//! Contenders for decode with multi-head latent attention.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+
+use contender::{Contender, DeviceKind};
+use workloads::MlaDecodeProblem;
+
+/// Everybody who competes on a kind of device, ours first.
+pub fn contenders(device: DeviceKind) -> Vec<Box<dyn Contender<MlaDecodeProblem>>> {
+    match device {
+        DeviceKind::Cpu => cpu::contenders(),
+        #[cfg(feature = "cuda")]
+        DeviceKind::Cuda => cuda::contenders(),
+        #[cfg(not(feature = "cuda"))]
+        DeviceKind::Cuda => Vec::new(),
+    }
+}
