@@ -8,6 +8,13 @@
 
 namespace decode {
 
+// Where a lane's pair of sums lies in its row in shared memory: rows that are stored together begin
+// in other banks.
+__device__ __forceinline__ int sum_column(int eight) {
+    const int lane = threadIdx.x % 32;
+    return (eight ^ (lane / 4 & 3)) * 8 + lane % 4 * 2;
+}
+
 // Brings the warps' results of a segment together in warp 0. All threads of the block call it.
 template <class Tr>
 __device__ void merge_warps(SharedStorage<Tr>& shared, Softmax<Tr>& softmax) {
@@ -60,7 +67,7 @@ __device__ void merge_warps(SharedStorage<Tr>& shared, Softmax<Tr>& softmax) {
 #pragma unroll
                 for (int eight = 0; eight < Tr::kDim / 8; ++eight) {
                     const auto& four = softmax.sums[tile][eight];
-                    const int column = eight * 8 + lane % 4 * 2;
+                    const int column = sum_column(eight);
                     *reinterpret_cast<float2*>(&sums[lane / 4][column]) = {four[0], four[1]};
                     *reinterpret_cast<float2*>(&sums[lane / 4 + 8][column]) = {four[2], four[3]};
                 }
@@ -72,7 +79,7 @@ __device__ void merge_warps(SharedStorage<Tr>& shared, Softmax<Tr>& softmax) {
 #pragma unroll
                 for (int eight = 0; eight < Tr::kDim / 8; ++eight) {
                     auto& four = softmax.sums[tile][eight];
-                    const int column = eight * 8 + lane % 4 * 2;
+                    const int column = sum_column(eight);
                     const float2 upper = *reinterpret_cast<const float2*>(&sums[lane / 4][column]);
                     const float2 lower =
                         *reinterpret_cast<const float2*>(&sums[lane / 4 + 8][column]);
@@ -173,7 +180,7 @@ __device__ void merge_parts(const Arguments& a, const Segment& segment, int row_
             const float factor = device::shrink(mine.x, top);
             const float weighted = mine.y * factor;
             const int count = min(32, segment.parts - group);
-#pragma unroll 8
+#pragma unroll 16
             for (int part = 0; part < count; ++part) {
                 const float* from = parts + (group + part) * stride * Tr::kDim;
                 const Packet packet = __ldcg(reinterpret_cast<const Packet*>(from));
@@ -199,16 +206,19 @@ __device__ void merge_parts(const Arguments& a, const Segment& segment, int row_
 
 // Announces this block's part; true in all threads of the block that brings the last one.
 __device__ inline bool arrive(const Arguments& a, const Segment& segment, int row_block) {
-    // Makes the part visible to the device before its arrival is.
-    __threadfence();
-    __syncthreads();
     bool is_last = false;
-    if (threadIdx.x == 0) {
-        std::int32_t* counter = a.workspace.counters + segment.item * a.row_blocks + row_block;
-        is_last = atomicAdd(counter, 1) == segment.parts - 1;
-        // Ready for the next launch.
-        if (is_last) *counter = 0;
+    if (threadIdx.x < 32) {
+        // Makes the part, which this warp has stored, visible to the device before its arrival is.
+        // The other warps have no stores to wait for, and their copies stay in flight.
         __threadfence();
+        __syncwarp();
+        if (threadIdx.x == 0) {
+            std::int32_t* counter = a.workspace.counters + segment.item * a.row_blocks + row_block;
+            is_last = atomicAdd(counter, 1) == segment.parts - 1;
+            // Ready for the next launch.
+            if (is_last) *counter = 0;
+            __threadfence();
+        }
     }
     // Orders the other blocks' parts before anyone here reads them.
     return __syncthreads_or(is_last);

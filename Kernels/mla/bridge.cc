@@ -55,6 +55,15 @@ PageTable table_of(const Problem& problem, rust::Slice<const std::int32_t> indpt
             static_cast<std::int64_t>(indices.size())};
 }
 
+// Of the current device.
+Machine machine() {
+    int device = 0, major = 0;
+    device::check(cudaGetDevice(&device), "cudaGetDevice");
+    device::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+                  "cudaDeviceGetAttribute");
+    return {device::multiprocessors(), major == 9};
+}
+
 void upload(void* to, const void* from, std::size_t bytes) {
     device::check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy of a plan");
 }
@@ -65,8 +74,7 @@ Planned::Planned(const Problem& problem, const Tensors& tensors,
                  rust::Slice<const std::int32_t> indptr, rust::Slice<const std::int32_t> indices,
                  rust::Slice<const std::int32_t> lengths)
     : params_(params_of(problem, tensors)),
-      plan_(mla::plan(params_.shape, table_of(problem, indptr, indices, lengths),
-                      device::multiprocessors())) {
+      plan_(mla::plan(params_.shape, table_of(problem, indptr, indices, lengths), machine())) {
     const WorkspaceBytes parts = mla::workspace_bytes(plan_);
     bytes_ = parts.total();
     device::check(cudaMalloc(&memory_, bytes_), "cudaMalloc of a plan");

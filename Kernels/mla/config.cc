@@ -18,7 +18,7 @@ int ceil_divide(int value, int divisor) { return (value + divisor - 1) / divisor
 
 }  // namespace
 
-Config choose(const Shape& shape) {
+Config choose(const Shape& shape, const Machine& machine) {
     require(is_power_of_two(shape.page_size) && shape.page_size <= 1024,
             "page_size is " + number(shape.page_size) + "; use a power of two up to 1024");
     require(shape.batch > 0, "batch is " + number(shape.batch) + "; at least 1");
@@ -29,7 +29,9 @@ Config choose(const Shape& shape) {
     const int rows = shape.rows();
     if (rows <= 16) return {Variant::k16Rows, 16, 32, 2, 1};
     if (rows <= 32) return {Variant::k32Rows, 32, 32, 1, 1};
-    return {Variant::k64Rows, 64, 64, 1, ceil_divide(rows, 64)};
+    const Variant variant =
+        machine.has_warpgroup_products ? Variant::k64RowsWarpgroups : Variant::k64Rows;
+    return {variant, 64, 64, 1, ceil_divide(rows, 64)};
 }
 
 void validate(const Shape& shape, const PageTable& table) {
@@ -53,14 +55,14 @@ void validate(const Shape& shape, const PageTable& table) {
     }
 }
 
-Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
-    const Config config = choose(shape);
+Plan plan(const Shape& shape, const PageTable& table, const Machine& machine) {
+    const Config config = choose(shape, machine);
     validate(shape, table);
     std::vector<int> tiles;
     for (int sequence = 0; sequence < shape.batch; ++sequence) {
         tiles.push_back(ceil_divide(table.lengths[sequence], config.tokens));
     }
-    const int resident = multiprocessors * config.blocks_per_multiprocessor;
+    const int resident = machine.multiprocessors * config.blocks_per_multiprocessor;
     // A segment loads its queries and stores its sums in about the time of two tiles.
     const device::SplitRules rules = {std::max(1, resident / config.row_blocks), 4, 2};
     const device::SplitPlan cut = device::split(tiles, rules);
@@ -83,8 +85,10 @@ Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
 }
 
 std::string describe(const Plan& plan) {
-    return "rows " + number(plan.config.row_blocks) + "x" + number(plan.config.rows) + " tile " +
-           number(plan.config.tokens) + " blocks " + number(plan.blocks()) + " segments " +
+    const bool together = plan.config.variant == Variant::k64RowsWarpgroups;
+    return std::string(together ? "warpgroups, " : "") + "rows " + number(plan.config.row_blocks) +
+           "x" + number(plan.config.rows) + " tile " + number(plan.config.tokens) + " blocks " +
+           number(plan.blocks()) + " segments " +
            number(static_cast<std::int64_t>(plan.segments.size())) + " slots " + number(plan.slots);
 }
 

@@ -37,6 +37,13 @@ enum class Variant {
     k16Rows,
     k32Rows,
     k64Rows,
+    // The same by products of four warps together, which only sm_90a has.
+    k64RowsWarpgroups,
+};
+
+struct Machine {
+    int multiprocessors;
+    bool has_warpgroup_products;
 };
 
 struct Config {
@@ -82,13 +89,13 @@ struct Plan {
 };
 
 // Throws std::invalid_argument, naming the value, for a shape that the kernel does not serve.
-Config choose(const Shape& shape);
+Config choose(const Shape& shape, const Machine& machine);
 
 // Throws std::invalid_argument, naming the entry, for a table that must not be read through.
 void validate(const Shape& shape, const PageTable& table);
 
 // Validates both, then cuts the work.
-Plan plan(const Shape& shape, const PageTable& table, int multiprocessors);
+Plan plan(const Shape& shape, const PageTable& table, const Machine& machine);
 
 // `rows 2x64 tile 64 blocks 132 segments 70 slots 66`, for tables and facts.
 std::string describe(const Plan& plan);

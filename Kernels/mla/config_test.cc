@@ -32,6 +32,8 @@ bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
+constexpr Machine kHopper = {132, true};
+
 Shape deepseek() { return {2, 1, 128, 16, 100}; }
 
 struct Table {
@@ -52,10 +54,15 @@ void configs() {
         Shape shape = deepseek();
         shape.heads = heads;
         shape.q_len = q_len;
-        const Config config = choose(shape);
+        const Config config = choose(shape, kHopper);
         check(config.rows == rows && config.row_blocks == row_blocks,
               std::to_string(heads) + " heads, " + std::to_string(q_len) + " tokens");
         check(config.rows * config.row_blocks >= heads * q_len, "all rows");
+        const bool many = heads * q_len > 32;
+        check((config.variant == Variant::k64RowsWarpgroups) == many, "warpgroups for many rows");
+        const Config portable = choose(shape, {148, false});
+        check(portable.variant != Variant::k64RowsWarpgroups && portable.rows == rows,
+              "the same rows without warpgroups");
     }
 }
 
@@ -70,7 +77,7 @@ void refused_shapes() {
     for (const auto& [change, words] : cases) {
         Shape shape = deepseek();
         change(shape);
-        const std::string error = refusal([&] { choose(shape); });
+        const std::string error = refusal([&] { choose(shape, kHopper); });
         check(contains(error, words), words + " in '" + error + "'");
     }
 }
@@ -84,11 +91,12 @@ void refused_tables() {
         {[](Table& t) { t.indptr[1] = -2; }, "sequence 0 of 40 tokens has -2 pages"},
         {[](Table& t) { t.indptr[2] = 5; }, "from 0 to 5"},
     };
-    check(refusal([] { plan(deepseek(), Table().view(), 132); }).empty(), "a good table is taken");
+    check(refusal([] { plan(deepseek(), Table().view(), kHopper); }).empty(),
+          "a good table is taken");
     for (const auto& [change, words] : cases) {
         Table table;
         change(table);
-        const std::string error = refusal([&] { plan(deepseek(), table.view(), 132); });
+        const std::string error = refusal([&] { plan(deepseek(), table.view(), kHopper); });
         check(contains(error, words), words + " in '" + error + "'");
     }
 }
@@ -107,7 +115,7 @@ void plans_cover() {
             table.indptr.push_back(table.indptr.back() + (length + 15) / 16);
         }
         table.indices.assign(table.indptr.back(), 3);
-        const Plan cut = plan(shape, table.view(), 132);
+        const Plan cut = plan(shape, table.view(), kHopper);
         std::set<std::pair<int, int>> seen;
         std::vector<int> segments(5, 0);
         for (const Segment& segment : cut.segments) {

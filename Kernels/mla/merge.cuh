@@ -1,22 +1,29 @@
-// Merges the parts of sequences that were split: one block a row, four dimensions a thread.
+// Merges the parts of sequences that were split: one block a row, four dimensions a thread. The
+// block's teams take the parts in turn, so that many loads are in flight.
 #pragma once
 
 #include "Kernels/mla/mla.cuh"
 
 namespace mla {
 
-constexpr int kMergeThreads = kLatent / 4;
+constexpr int kMergeTeamThreads = kLatent / 4;
+constexpr int kMergeTeams = 4;
+constexpr int kMergeThreads = kMergeTeams * kMergeTeamThreads;
 constexpr int kMergeWarps = kMergeThreads / 32;
 
 template <class T>
 __global__ void __launch_bounds__(kMergeThreads)
     merge_kernel(const __grid_constant__ Arguments a, int rows_of_part) {
-    __shared__ float2 shared[kMergeWarps];
+    __shared__ float tops[kMergeWarps];
+    __shared__ float totals[kMergeTeams];
+    __shared__ float4 team_sums[kMergeTeams][kMergeTeamThreads];
     const Merge merge = a.workspace.merges[blockIdx.y];
     const int row = blockIdx.x;
+    const int team = threadIdx.x / kMergeTeamThreads;
+    const int place = threadIdx.x % kMergeTeamThreads;
     const std::int64_t first = static_cast<std::int64_t>(merge.first_slot) * rows_of_part + row;
     const float2* maxima = a.workspace.maxima + first;
-    const float* parts = a.workspace.partials + first * kLatent + threadIdx.x * 4;
+    const float* parts = a.workspace.partials + first * kLatent + place * 4;
     // The parts are the previous kernel's.
     ptx::wait_for_previous_grid();
     float top = -INFINITY;
@@ -27,29 +34,44 @@ __global__ void __launch_bounds__(kMergeThreads)
     for (int distance = 16; distance > 0; distance /= 2) {
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, distance));
     }
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32].x = top;
+    if (threadIdx.x % 32 == 0) tops[threadIdx.x / 32] = top;
     // Orders all warps' maxima before they are read.
     __syncthreads();
 #pragma unroll
-    for (int warp = 0; warp < kMergeWarps; ++warp) top = fmaxf(top, shared[warp].x);
-    float sums[4] = {}, total = 0.0f;
+    for (int warp = 0; warp < kMergeWarps; ++warp) top = fmaxf(top, tops[warp]);
+    float4 sums = {0.0f, 0.0f, 0.0f, 0.0f};
+    float total = 0.0f;
 #pragma unroll 8
-    for (int part = 0; part < merge.parts; ++part) {
+    for (int part = team; part < merge.parts; part += kMergeTeams) {
         const std::int64_t offset = static_cast<std::int64_t>(part) * rows_of_part;
         const float4 values = __ldcg(reinterpret_cast<const float4*>(parts + offset * kLatent));
         const float2 theirs = __ldcg(maxima + offset);
         const float factor = device::shrink(theirs.x, top);
         total += factor * theirs.y;
-        sums[0] += factor * values.x;
-        sums[1] += factor * values.y;
-        sums[2] += factor * values.z;
-        sums[3] += factor * values.w;
+        sums.x += factor * values.x;
+        sums.y += factor * values.y;
+        sums.z += factor * values.z;
+        sums.w += factor * values.w;
+    }
+    team_sums[team][place] = sums;
+    if (place == 0) totals[team] = total;
+    // Orders all teams' sums before the first team adds them.
+    __syncthreads();
+    if (team != 0) return;
+#pragma unroll
+    for (int other = 1; other < kMergeTeams; ++other) {
+        const float4 theirs = team_sums[other][place];
+        sums.x += theirs.x;
+        sums.y += theirs.y;
+        sums.z += theirs.z;
+        sums.w += theirs.w;
+        total += totals[other];
     }
     const float scale = total > 0.0f ? 1.0f / total : 0.0f;
     auto* out = static_cast<T*>(a.out) + query_row(a, merge.sequence, row) * kLatent;
-    const uint2 packed = {device::pack_pair(sums[0] * scale, sums[1] * scale, T{}),
-                          device::pack_pair(sums[2] * scale, sums[3] * scale, T{})};
-    *reinterpret_cast<uint2*>(out + threadIdx.x * 4) = packed;
+    const uint2 packed = {device::pack_pair(sums.x * scale, sums.y * scale, T{}),
+                          device::pack_pair(sums.z * scale, sums.w * scale, T{})};
+    *reinterpret_cast<uint2*>(out + place * 4) = packed;
 }
 
 }  // namespace mla

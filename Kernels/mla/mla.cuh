@@ -11,6 +11,7 @@
 
 #include "Kernels/device/ptx/grid_dependency.cuh"
 #include "Kernels/mla/products.cuh"
+#include "Kernels/mla/warpgroup_products.cuh"
 
 namespace mla {
 
@@ -19,7 +20,7 @@ template <class Tr>
 __device__ void store(const Arguments& a, SharedStorage<Tr>& shared, const Segment& segment,
                       int first_row, Softmax<Tr>& softmax) {
     const int lane = threadIdx.x % 32;
-    const int column = threadIdx.x / 32 % Tr::kWarpColumns;
+    const int column = Tr::warp_column();
     // Everyone has read the last tile's maxima before totals take their place.
     __syncthreads();
 #pragma unroll
@@ -80,7 +81,7 @@ __device__ void store(const Arguments& a, SharedStorage<Tr>& shared, const Segme
 template <class Tr>
 __global__ void __launch_bounds__(Tr::kThreads, Tr::kBlocks)
     mla_kernel(const __grid_constant__ Arguments a) {
-    extern __shared__ std::uint8_t raw[];
+    extern __shared__ __align__(1024) std::uint8_t raw[];
     auto& shared = *reinterpret_cast<SharedStorage<Tr>*>(raw);
     const int share = blockIdx.x / a.row_blocks;
     const int first_row = blockIdx.x % a.row_blocks * Tr::kRows;
@@ -103,16 +104,26 @@ __global__ void __launch_bounds__(Tr::kThreads, Tr::kBlocks)
         const int first_hidden = segment.length - a.q_len + 1;
         for (int tile = segment.tile_begin; tile < segment.tile_end; ++tile) {
             ptx::wait_for_copies<Tr::kStages - 2>();
+            // Tensor cores read what ordinary copies and stores wrote.
+            if constexpr (Tr::kWgmma) ptx::fence_async_proxy();
             // All threads' copies have arrived, and all are done with the stage to be refilled.
             __syncthreads();
             loader.copy_next();
             const std::uint32_t cached = ring + stage * (Tr::kTokens * kWidth * 2);
             Scores<Tr> scores;
-            multiply_keys<Tr>(queries, cached, scores, a.scale_log2);
+            if constexpr (Tr::kWgmma) {
+                multiply_keys_together<Tr>(queries.rows, cached, scores, a.scale_log2);
+            } else {
+                multiply_keys<Tr>(queries, cached, scores, a.scale_log2);
+            }
             const int first_token = tile * Tr::kTokens;
             if (first_token + Tr::kTokens > first_hidden) mask<Tr>(scores, softmax, first_token);
             weigh<Tr>(shared, scores, softmax);
-            multiply_values<Tr>(weights, cached, softmax);
+            if constexpr (Tr::kWgmma) {
+                multiply_values_together<Tr>(weights, cached, softmax);
+            } else {
+                multiply_values<Tr>(weights, cached, softmax);
+            }
             stage = stage + 1 == Tr::kStages ? 0 : stage + 1;
         }
         store<Tr>(a, shared, segment, first_row, softmax);

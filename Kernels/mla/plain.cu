@@ -82,7 +82,7 @@ __global__ void mla_plain_kernel(const __grid_constant__ PlainArguments a) {
 void launch_plain(const MlaDecode& params, const std::int32_t* indptr, const std::int32_t* lengths,
                   cudaStream_t stream) {
     const Shape& shape = params.shape;
-    choose(shape);
+    choose(shape, {1, false});
     device::Launch grid;
     grid.grid = dim3(static_cast<unsigned>(shape.batch * shape.rows()));
     grid.block = dim3(32 * kPlainWarps);

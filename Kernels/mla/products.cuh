@@ -5,6 +5,7 @@
 
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/ptx/warp_mma.cuh"
+#include "Kernels/device/ptx/warpgroup_mma.cuh"
 #include "Kernels/device/softmax_rows.cuh"
 #include "Kernels/mla/loader.cuh"
 
@@ -25,7 +26,7 @@ struct Queries<Tr, false> {
 
     __device__ void load(const Arguments& a, SharedStorage<Tr>&, int sequence, int first_row) {
         const int lane = threadIdx.x % 32;
-        const int warp_row = threadIdx.x / 32 / Tr::kWarpColumns;
+        const int warp_row = Tr::warp_row();
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const std::int64_t row =
@@ -65,7 +66,7 @@ struct Queries<Tr, true> {
                     ? __ldg(static_cast<const uint4*>(a.q_nope) + from * (kLatent / 8) + packet)
                     : __ldg(static_cast<const uint4*>(a.q_pe) + from * (kRope / 8) + packet -
                             kLatent / 8);
-            *reinterpret_cast<uint4*>(shared.queries + place(row, packet)) = value;
+            *reinterpret_cast<uint4*>(shared.queries + place<Tr::kRows>(row, packet)) = value;
         }
         // The first tile's barrier orders these stores before the products.
         rows = ptx::shared_address(shared.queries);
@@ -73,11 +74,11 @@ struct Queries<Tr, true> {
 
     __device__ void operand(int step, std::uint32_t (&left)[Tr::kRowTiles][4]) const {
         const int lane = threadIdx.x % 32;
-        const int warp_row = threadIdx.x / 32 / Tr::kWarpColumns;
+        const int warp_row = Tr::warp_row();
 #pragma unroll
         for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
             const int row = (warp_row * Tr::kRowTiles + tile) * kTileRows + lane % 16;
-            ptx::load_matrices(left[tile], rows + place(row, 2 * step + lane / 16));
+            ptx::load_matrices(left[tile], rows + place<Tr::kRows>(row, 2 * step + lane / 16));
         }
     }
 };
@@ -93,7 +94,7 @@ struct Softmax {
     int visible[Tr::kRowTiles][2];
 
     __device__ static int row_in_block(int tile, int half) {
-        const int warp_row = threadIdx.x / 32 / Tr::kWarpColumns;
+        const int warp_row = Tr::warp_row();
         return (warp_row * Tr::kRowTiles + tile) * kTileRows + half * 8 + threadIdx.x % 32 / 4;
     }
 
@@ -122,7 +123,7 @@ template <class Tr>
 __device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::uint32_t keys,
                                               Scores<Tr>& scores, float scale_log2) {
     const int lane = threadIdx.x % 32;
-    const int first = threadIdx.x / 32 % Tr::kWarpColumns * Tr::kWarpTokens;
+    const int first = Tr::warp_column() * Tr::kWarpTokens;
 #pragma unroll
     for (auto& tile : scores) {
 #pragma unroll
@@ -134,7 +135,7 @@ __device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::u
             std::uint32_t left[Tr::kRowTiles][4], right[4];
             queries.operand(step, left);
             const int row = first + lane / 16 * 8 + lane % 8;
-            ptx::load_matrices(right, keys + place(row, 2 * step + lane / 8 % 2));
+            ptx::load_matrices(right, keys + place<Tr::kTokens>(row, 2 * step + lane / 8 % 2));
 #pragma unroll
             for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
                 ptx::multiply_add(scores[tile][0], left[tile], right[0], right[1],
@@ -149,7 +150,8 @@ __device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::u
 #pragma unroll
         for (int step = 0; step < kSteps; step += 2) {
             std::uint32_t left[Tr::kRowTiles][4], right[4];
-            ptx::load_matrices(right, keys + place(first + lane % 8, 2 * step + lane / 8));
+            ptx::load_matrices(right,
+                               keys + place<Tr::kTokens>(first + lane % 8, 2 * step + lane / 8));
             queries.operand(step, left);
 #pragma unroll
             for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
@@ -181,7 +183,7 @@ __device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::u
 template <class Tr>
 __device__ __forceinline__ void mask(Scores<Tr>& scores, const Softmax<Tr>& softmax,
                                      int first_token) {
-    const int column = threadIdx.x / 32 % Tr::kWarpColumns * Tr::kWarpTokens;
+    const int column = Tr::warp_column() * Tr::kWarpTokens;
     const int first = first_token + column + threadIdx.x % 4 * 2;
 #pragma unroll
     for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
@@ -204,7 +206,7 @@ __device__ __forceinline__ void sync_row_of_warps() {
     if constexpr (Tr::kWarpRows == 1) {
         __syncthreads();
     } else {
-        const int barrier = 1 + threadIdx.x / 32 / Tr::kWarpColumns;
+        const int barrier = 1 + Tr::warp_row();
         asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(32 * Tr::kWarpColumns) : "memory");
     }
 }
@@ -214,7 +216,7 @@ template <class Tr>
 __device__ __forceinline__ void weigh(SharedStorage<Tr>& shared, Scores<Tr>& scores,
                                       Softmax<Tr>& softmax) {
     const int lane = threadIdx.x % 32;
-    const int column = threadIdx.x / 32 % Tr::kWarpColumns;
+    const int column = Tr::warp_column();
 #pragma unroll
     for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
 #pragma unroll
@@ -269,7 +271,12 @@ __device__ __forceinline__ void weigh(SharedStorage<Tr>& shared, Scores<Tr>& sco
         }
     }
     // Orders the weights of all tokens before the sums read them.
-    sync_row_of_warps<Tr>();
+    if constexpr (Tr::kWgmma) {
+        ptx::fence_async_proxy();
+        __syncthreads();
+    } else {
+        sync_row_of_warps<Tr>();
+    }
 }
 
 // Sums of this warp's rows and dimensions over all tokens of the tile.
@@ -292,8 +299,8 @@ __device__ __forceinline__ void multiply_values(std::uint32_t weights, std::uint
         for (int step = 0; step < Tr::kWarpDims / 16; ++step) {
             const int row = tokens * 16 + lane / 8 % 2 * 8 + lane % 8;
             std::uint32_t right[4];
-            ptx::load_matrices_transposed(right,
-                                          values + place(row, first_packet + 2 * step + lane / 16));
+            ptx::load_matrices_transposed(
+                right, values + place<Tr::kTokens>(row, first_packet + 2 * step + lane / 16));
 #pragma unroll
             for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
                 ptx::multiply_add(softmax.sums[tile][2 * step], left[tile], right[0], right[1],

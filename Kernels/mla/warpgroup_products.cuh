@@ -1,0 +1,54 @@
+// The two products of a tile by warpgroups (sm_90a): operands straight from shared memory.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/device/ptx/warpgroup_mma.cuh"
+#include "Kernels/mla/products.cuh"
+
+namespace mla {
+
+// Scores of all rows and this warpgroup's tokens, as powers of two.
+template <class Tr>
+__device__ __forceinline__ void multiply_keys_together(std::uint32_t queries, std::uint32_t keys,
+                                                       Scores<Tr>& scores, float scale_log2) {
+    constexpr int kStepsPerColumn = 4;
+    const std::uint32_t mine = keys + Tr::warp_column() * (Tr::kWarpTokens * 128);
+    ptx::warpgroup_fence();
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+        const int column = step / kStepsPerColumn;
+        const int depth = step % kStepsPerColumn * 32;
+        ptx::multiply_64x32(scores[0],
+                            ptx::depth_major_operand(queries + column * (Tr::kRows * 128) + depth),
+                            ptx::depth_major_operand(mine + column * (Tr::kTokens * 128) + depth),
+                            step > 0, typename Tr::T{});
+    }
+    ptx::warpgroup_commit();
+    ptx::warpgroup_wait();
+#pragma unroll
+    for (auto& four : scores[0]) {
+#pragma unroll
+        for (float& score : four) score *= scale_log2;
+    }
+}
+
+// Sums of all rows and this warpgroup's dimensions over all tokens of the tile.
+template <class Tr>
+__device__ __forceinline__ void multiply_values_together(std::uint32_t weights,
+                                                         std::uint32_t values,
+                                                         Softmax<Tr>& softmax) {
+    constexpr std::uint32_t kColumnBytes = Tr::kTokens * 128;
+    const std::uint32_t mine = values + Tr::warp_column() * (Tr::kWarpDims / 64) * kColumnBytes;
+    ptx::warpgroup_fence();
+#pragma unroll
+    for (int step = 0; step < Tr::kTokens / 16; ++step) {
+        ptx::multiply_add_64x256(softmax.sums[0], ptx::depth_major_operand(weights + step * 32),
+                                 ptx::width_major_operand(mine + step * 2048, kColumnBytes),
+                                 typename Tr::T{});
+    }
+    ptx::warpgroup_commit();
+    ptx::warpgroup_wait();
+}
+
+}  // namespace mla
