@@ -66,9 +66,9 @@ Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
     }
     const int resident = multiprocessors * kBlocksPerMultiprocessor;
     // A block's warps take tiles in turn, and merge their results at the end of a segment in about
-    // the time of one tile each.
+    // the time of two tiles each.
     const device::SplitRules rules = {std::max(1, resident / config.row_blocks), 2 * kWarps,
-                                      kWarps};
+                                      2 * kWarps};
     const device::SplitPlan cut = device::split(tiles, rules);
 
     Plan result = {config, {}, {}, cut.slots, static_cast<int>(tiles.size())};

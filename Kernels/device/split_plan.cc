@@ -40,12 +40,21 @@ SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules) {
     std::int64_t total = 0;
     for (const int count : tiles) {
         require(count >= 0, "an item has " + std::to_string(count) + " tiles");
-        total += count + rules.segment_cost;
+        total += count;
     }
-    const std::int64_t worth = std::max<std::int64_t>(1, total / rules.tiles_min);
-    const std::int64_t blocks = std::min<std::int64_t>(rules.blocks_max, worth);
-    // Every cut adds a segment.
-    const std::int64_t share = (total + blocks * rules.segment_cost + blocks - 1) / blocks;
+    const auto items = static_cast<std::int64_t>(tiles.size());
+    const std::int64_t worth = (total + items * rules.segment_cost) / rules.tiles_min;
+    const std::int64_t blocks =
+        std::min<std::int64_t>(rules.blocks_max, std::max<std::int64_t>(1, worth));
+    // Every cut adds a segment, but for those between items, as where equal items are as many as
+    // the blocks, or a divisor or multiple of them.
+    const bool is_even =
+        items > 0 && (items % blocks == 0 || blocks % items == 0) &&
+        std::all_of(tiles.begin(), tiles.end(), [&](int count) { return count == tiles[0]; });
+    const std::int64_t segments = is_even ? std::max(items, blocks) : items + blocks;
+    total += segments * rules.segment_cost;
+    // What the blocks up to this one should have done.
+    auto due = [&](std::int64_t block) { return total * (block + 1) / blocks; };
 
     SplitPlan plan;
     plan.block_begin.push_back(0);
@@ -57,7 +66,7 @@ SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules) {
             const bool is_last = plan.blocks() + 1 >= blocks;
             const bool is_empty = plan.block_begin.back() == static_cast<int>(plan.segments.size());
             // Against the sum of all shares so far, so that what one block lacks the next one has.
-            const std::int64_t room = share * (plan.blocks() + 1) - spent;
+            const std::int64_t room = due(plan.blocks()) - spent;
             const std::int64_t fits = room - rules.segment_cost;
             const int left = tiles[item] - begin;
             // A sliver is not worth a segment, neither here nor in the next block.
@@ -73,7 +82,7 @@ SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules) {
             begin += count;
             spent += count + rules.segment_cost;
             done = begin == tiles[item];
-            if (!is_last && spent >= share * (plan.blocks() + 1)) close_block();
+            if (!is_last && spent >= due(plan.blocks())) close_block();
         }
     }
     if (plan.block_begin.back() != static_cast<int>(plan.segments.size())) close_block();

@@ -66,8 +66,11 @@ void even_shares() {
     const std::vector<int> one(8, 4096);
     const SplitPlan plan = split(one, rules);
     check_cover(one, rules, plan);
-    check(plan.blocks() >= 260, "all blocks work: " + std::to_string(plan.blocks()));
-    check(heaviest(plan, rules.segment_cost) <= 8 * 4096 / 264 + 8, "even");
+    check(plan.blocks() == 264 && plan.segments.size() == 264, "a segment a block");
+    check(heaviest(plan, rules.segment_cost) <= 8 * 4096 / 264 + 4, "even");
+    // As many equal items as blocks, or twice as many: nothing is cut.
+    check(split(std::vector<int>(264, 100), rules).slots == 0, "an item a block");
+    check(split(std::vector<int>(528, 100), rules).slots == 0, "two items a block");
     // Short work does not use all blocks.
     check(split({4, 4}, rules).blocks() == 1, "little work for one block");
 }
