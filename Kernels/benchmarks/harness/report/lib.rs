@@ -10,7 +10,9 @@ mod file;
 #[cfg(test)]
 mod file_test;
 mod group;
+mod key;
 mod markdown;
+pub mod markdown_table;
 mod meta;
 mod number;
 #[cfg(test)]
@@ -25,9 +27,10 @@ pub use csv::to_csv;
 pub use error::ReportError;
 pub use file::{from_json, read_json, to_json, write_atomic, write_json};
 pub use group::{groups, Group};
+pub use key::RowKey;
 pub use markdown::to_markdown;
 pub use meta::{Build, Cache, Device, DeviceKind, Git, Gpu, Launch, Meta, Protocol, Roof, Timer};
-pub use number::{count_text, significant, time_us_text};
+pub use number::{count_text, interval_text, percent_text, ratio_text, significant, time_us_text};
 pub use row::{
     Budget, Clocks, Contender, ContenderKind, CrossCheck, DroppedSample, Errors, Metrics,
     ResultFile, Row, Speedup, Status, Time, Workload,

@@ -1,6 +1,7 @@
 //! The report that people pass around: geomeans first, then losses, then every row.
 
 use crate::group::{by_workload, row_warnings, Baselines};
+use crate::markdown_table::{cell, header, line};
 use crate::number::{
     count_text, interval_text, or_missing, percent_text, ratio_text, significant, RateUnits,
     MISSING,
@@ -274,28 +275,4 @@ fn environment(meta: &Meta) -> String {
 
 fn workload(row: &Row) -> String {
     cell(&format!("{}/{}", row.workload.suite, row.workload.name))
-}
-
-/// Text that cannot break out of its cell.
-fn cell(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('|', "\\|")
-        .replace(['\n', '\r'], " ")
-}
-
-/// A header and its rule; a title that ends with ` :` makes a right-aligned column.
-fn header(titles: &[&str]) -> String {
-    let names: Vec<String> = titles
-        .iter()
-        .map(|title| title.trim_end_matches(" :").to_owned())
-        .collect();
-    let rules: Vec<String> = titles
-        .iter()
-        .map(|title| if title.ends_with(" :") { "---:" } else { "---" }.to_owned())
-        .collect();
-    line(&names) + &line(&rules)
-}
-
-fn line(cells: &[String]) -> String {
-    format!("| {} |\n", cells.join(" | "))
 }

@@ -39,7 +39,7 @@ pub fn count_text(count: usize, noun: &str) -> String {
 }
 
 /// A ratio: three decimals, since intervals are a few thousandths wide.
-pub(crate) fn ratio_text(ratio: f64) -> String {
+pub fn ratio_text(ratio: f64) -> String {
     if ratio >= 100.0 {
         significant(ratio, 4)
     } else {
@@ -47,11 +47,13 @@ pub(crate) fn ratio_text(ratio: f64) -> String {
     }
 }
 
-pub(crate) fn interval_text(low: f64, high: f64) -> String {
+/// `[low, high]` of a ratio.
+pub fn interval_text(low: f64, high: f64) -> String {
     format!("[{}, {}]", ratio_text(low), ratio_text(high))
 }
 
-pub(crate) fn percent_text(share: f64) -> String {
+/// A share as percent: three digits.
+pub fn percent_text(share: f64) -> String {
     format!("{} %", significant(100.0 * share, 3))
 }
 
