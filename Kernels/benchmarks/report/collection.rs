@@ -1,0 +1,147 @@
+//! Several runs in one file, each with its own meta: nothing about a row is lost by merging.
+
+use crate::ReportingError;
+use report::{ReportError, ResultFile, SCHEMA_VERSION};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Version of the collection around the runs; the runs have their own (`meta.schema`).
+pub const COLLECTION_VERSION: u32 = 1;
+
+/// One run and where it was read from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Name of the file that the bench wrote.
+    pub origin: String,
+    #[serde(flatten)]
+    pub file: ResultFile,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Collection {
+    pub runs: Vec<Run>,
+}
+
+impl Collection {
+    /// Reads a result file or a collection.
+    pub fn read(path: &Path) -> Result<Collection, ReportingError> {
+        let text = std::fs::read_to_string(path).map_err(|source| ReportError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        Self::parse(&text, &path.display().to_string(), &name.to_string_lossy())
+    }
+
+    /// All of several files, in their order.
+    pub fn read_all(paths: &[impl AsRef<Path>]) -> Result<Collection, ReportingError> {
+        let mut all = Collection::default();
+        for path in paths {
+            all.runs.extend(Self::read(path.as_ref())?.runs);
+        }
+        Ok(all)
+    }
+
+    /// `origin` names the text in errors, `name` is the provenance of a plain result file's rows.
+    pub fn parse(text: &str, origin: &str, name: &str) -> Result<Collection, ReportingError> {
+        #[derive(Deserialize)]
+        struct Probe {
+            collection: Option<serde_json::Value>,
+            meta: Option<IgnoredAny>,
+        }
+        let malformed = |error: serde_json::Error| {
+            ReportingError::input(origin, format!("is not a result file: {error}"))
+        };
+        // serde would take an array for a struct's fields in order.
+        if text.trim_start().starts_with('[') {
+            return Err(ReportingError::input(
+                origin,
+                "is not a result file: it is an array",
+            ));
+        }
+        let probe: Probe = serde_json::from_str(text).map_err(malformed)?;
+        match (probe.collection, probe.meta) {
+            (Some(version), _) => Self::parse_collection(text, origin, &version),
+            (None, Some(_)) => Ok(Collection {
+                runs: vec![Run {
+                    origin: name.to_owned(),
+                    file: report::from_json(text, origin)?,
+                }],
+            }),
+            (None, None) => Err(ReportingError::input(
+                origin,
+                "is not a result file: it has neither 'meta' nor 'collection'; benches write result \
+                 files with --json, 'report merge' writes collections",
+            )),
+        }
+    }
+
+    fn parse_collection(
+        text: &str,
+        origin: &str,
+        version: &serde_json::Value,
+    ) -> Result<Collection, ReportingError> {
+        #[derive(Deserialize)]
+        struct Versions {
+            runs: Vec<VersionedRun>,
+        }
+        #[derive(Deserialize)]
+        struct VersionedRun {
+            meta: VersionedMeta,
+        }
+        #[derive(Deserialize)]
+        struct VersionedMeta {
+            schema: serde_json::Value,
+        }
+        #[derive(Deserialize)]
+        struct Whole {
+            runs: Vec<Run>,
+        }
+        let schema = |found: &serde_json::Value, known| ReportError::Schema {
+            origin: origin.to_owned(),
+            found: found.to_string(),
+            known,
+        };
+        let malformed = |error: serde_json::Error| {
+            ReportingError::input(origin, format!("is no collection of result files: {error}"))
+        };
+        if *version != COLLECTION_VERSION {
+            return Err(schema(version, COLLECTION_VERSION).into());
+        }
+        // The versions first: a file of another version may fail in any field.
+        let versions: Versions = serde_json::from_str(text).map_err(malformed)?;
+        for run in &versions.runs {
+            if run.meta.schema != SCHEMA_VERSION {
+                return Err(schema(&run.meta.schema, SCHEMA_VERSION).into());
+            }
+        }
+        let whole: Whole = serde_json::from_str(text).map_err(malformed)?;
+        for run in &whole.runs {
+            report::check(&run.file).map_err(|problem| ReportError::Inconsistent {
+                origin: format!("{origin}: {}", run.origin),
+                problem,
+            })?;
+        }
+        Ok(Collection { runs: whole.runs })
+    }
+
+    /// JSON text: one row a line, like the result files themselves.
+    pub fn to_json(&self) -> Result<String, ReportingError> {
+        let mut text = format!("{{\n\"collection\": {COLLECTION_VERSION},\n\"runs\": [");
+        for (index, run) in self.runs.iter().enumerate() {
+            text += if index == 0 { "\n" } else { ",\n" };
+            let file = report::to_json(&run.file)?;
+            // The file's own text, with its origin as the first member.
+            let members = file.trim_end().strip_prefix('{').unwrap_or(&file);
+            text += &format!("{{\n\"origin\": {},", serde_json::json!(run.origin));
+            text += members;
+        }
+        text += "\n]\n}\n";
+        Ok(text)
+    }
+
+    pub fn row_count(&self) -> usize {
+        self.runs.iter().map(|run| run.file.rows.len()).sum()
+    }
+}

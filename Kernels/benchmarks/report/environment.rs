@@ -1,0 +1,105 @@
+//! What differs between the machines and builds behind two sets of runs.
+
+use crate::Collection;
+use report::{Meta, Roof};
+use std::collections::BTreeSet;
+
+/// Roofs that moved by less are the same.
+const ROOF_MARGIN: f64 = 0.01;
+
+/// One line a difference, `what: base -> new`.
+pub fn differences(base: &Collection, new: &Collection) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, of) in FACTS {
+        let values = |collection: &Collection| -> BTreeSet<String> {
+            let metas = collection.runs.iter().map(|run| &run.file.meta);
+            metas
+                .map(|meta| of(meta).unwrap_or_else(|| "unknown".to_owned()))
+                .collect()
+        };
+        let (old, now) = (values(base), values(new));
+        if old != now {
+            let text = |values: BTreeSet<String>| values.into_iter().collect::<Vec<_>>().join(", ");
+            lines.push(format!("{name}: {} -> {}", text(old), text(now)));
+        }
+    }
+    lines.extend(roofs(base, new));
+    lines
+}
+
+type Fact = (&'static str, fn(&Meta) -> Option<String>);
+
+const FACTS: [Fact; 17] = [
+    ("device", |meta| Some(meta.device.name.clone())),
+    ("card", |meta| meta.gpu.as_ref()?.uuid.clone()),
+    ("driver", |meta| meta.driver.clone()),
+    ("CUDA", |meta| meta.cuda.clone()),
+    ("clocks locked", |meta| {
+        Some(meta.gpu.as_ref()?.clocks_locked?.to_string())
+    }),
+    ("application clock", |meta| {
+        Some(format!("{} MHz", meta.gpu.as_ref()?.clock_application_mhz?))
+    }),
+    ("maximal clock", |meta| {
+        Some(format!("{} MHz", meta.gpu.as_ref()?.clock_max_mhz?))
+    }),
+    ("power limit", |meta| {
+        Some(format!("{} W", meta.gpu.as_ref()?.power_limit_w?))
+    }),
+    ("ECC", |meta| Some(meta.gpu.as_ref()?.ecc?.to_string())),
+    ("artifacts", |meta| {
+        Some(short(meta.artifact_lock_sha256.as_ref()?))
+    }),
+    ("commit", |meta| {
+        let git = meta.git.as_ref()?;
+        let dirty = if git.dirty { " with changes" } else { "" };
+        Some(format!("{}{dirty}", short(&git.commit)))
+    }),
+    ("architecture", |meta| Some(meta.build.arch.clone())),
+    ("nvcc", |meta| meta.build.nvcc.clone()),
+    ("rustc", |meta| meta.build.rustc.clone()),
+    ("host", |meta| Some(meta.host.clone())),
+    ("system", |meta| Some(meta.os.clone())),
+    ("budget", |meta| {
+        let protocol = &meta.protocol;
+        let fixed = protocol
+            .rounds_fixed
+            .map(|rounds| format!(", {rounds} rounds"));
+        Some(format!(
+            "{} ms a workload after {} ms of warm-up{}",
+            protocol.budget_ms,
+            protocol.warmup_ms,
+            fixed.unwrap_or_default()
+        ))
+    }),
+];
+
+fn short(text: &str) -> String {
+    text.chars().take(12).collect()
+}
+
+/// A machine whose measured roofs moved is not the same machine.
+fn roofs(base: &Collection, new: &Collection) -> Vec<String> {
+    let of = |collection: &Collection| -> Vec<Roof> {
+        let runs = collection.runs.iter();
+        runs.flat_map(|run| run.file.meta.roofs.clone()).collect()
+    };
+    let (old, now) = (of(base), of(new));
+    let mut lines: Vec<String> = Vec::new();
+    for roof in &old {
+        let Some(later) = now.iter().find(|later| later.name == roof.name) else {
+            continue;
+        };
+        let line = format!(
+            "roof {}: {} -> {} {}",
+            roof.name,
+            report::significant(roof.value, 4),
+            report::significant(later.value, 4),
+            roof.unit
+        );
+        if (later.value / roof.value - 1.0).abs() > ROOF_MARGIN && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}

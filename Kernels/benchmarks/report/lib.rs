@@ -1,0 +1,36 @@
+//! What can be made of result files without a GPU: merged files, summaries, regression checks,
+//! plots, pages, exports.
+//!
+//! Input is a result file of `harness/report`, or a collection of them as `merge` writes it.
+
+mod claims;
+mod collection;
+mod compare;
+mod compare_text;
+mod environment;
+mod error;
+mod export;
+mod html;
+mod import;
+mod merge;
+mod noise;
+mod plot;
+mod summarize;
+mod verify;
+mod views;
+
+pub use claims::{claims_markdown, judge, read_claims, Claim, Judgement, KNOWN_CLAIMS};
+pub use collection::{Collection, Run, COLLECTION_VERSION};
+pub use compare::{compare, Change, CompareOptions, Comparison, Method};
+pub use compare_text::to_text;
+pub use environment::differences;
+pub use error::ReportingError;
+pub use export::{to_github_action_benchmark, to_nvbench};
+pub use html::to_html;
+pub use import::{import, Imported};
+pub use merge::{merge, Merged};
+pub use noise::{normal_quantile, spread_between_runs};
+pub use plot::{plots, to_png, Plot};
+pub use summarize::summarize;
+pub use verify::{verify, Conclusion, Verified, VerifyOptions};
+pub use views::{views, View};

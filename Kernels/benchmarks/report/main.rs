@@ -1,0 +1,479 @@
+//! `report`: what can be made of result files without a GPU.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use report_lib::{
+    claims_markdown, compare, import, merge, plots, read_claims, summarize,
+    to_github_action_benchmark, to_html, to_nvbench, to_png, to_text, verify, views, Collection,
+    CompareOptions, Conclusion, ReportingError, VerifyOptions, View, KNOWN_CLAIMS,
+};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Works on result files of the benches, and on collections of them
+#[derive(Debug, Parser)]
+#[command(
+    name = "report",
+    after_help = "Exit codes: 0 done; 1 a comparison failed or a verified row is inconsistent; \
+                  2 usage, or a file that cannot be read or written; 3 verify cannot tell."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Put several files into one collection, every row once, the later run's
+    Merge(MergeArguments),
+    /// Print Markdown: geomeans, intervals, verdict counts, losses, failures
+    Summarize(SummarizeArguments),
+    /// Compare a new run with a base; exit 1 on what --fail-on names
+    Compare(CompareArguments),
+    /// Draw latency, throughput, speed-ups, roofline and heat map of every operation
+    Plot(PlotArguments),
+    /// Write one page with everything, for any browser, without a network
+    Html(HtmlArguments),
+    /// Measure a sample of a file's rows again on this machine
+    Verify(VerifyArguments),
+    /// Hold public claims against the measured rows
+    Claims(ClaimsArguments),
+    /// Write the rows in another program's format
+    Export(ExportArguments),
+    /// Turn FlashInfer-Bench definitions and workloads into commands of the benches here
+    Import(ImportArguments),
+}
+
+#[derive(Debug, Args)]
+struct MergeArguments {
+    /// Result files and collections
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// The collection to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct SummarizeArguments {
+    /// Result files and collections
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Write here instead of printing
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Append to the step summary of a GitHub job ($GITHUB_STEP_SUMMARY) too
+    #[arg(long)]
+    github: bool,
+    /// Add a table of every row
+    #[arg(long)]
+    rows: bool,
+}
+
+#[derive(Debug, Args)]
+struct CompareArguments {
+    base: PathBuf,
+    new: PathBuf,
+    /// What makes the comparison fail
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "slower,broken"
+    )]
+    fail_on: Vec<FailOn>,
+    /// The slow-down that must be found, e.g. 2%; less than half of it is never a regression
+    #[arg(long, default_value = "2%", value_parser = parse_share)]
+    threshold: f64,
+    /// Compare runs of different devices
+    #[arg(long)]
+    across_devices: bool,
+    /// Append to the step summary of a GitHub job too
+    #[arg(long)]
+    github: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    /// A row that became slower
+    Slower,
+    /// A row that had a time and now fails
+    Broken,
+    /// A row that is not there any more
+    Missing,
+    /// Nothing
+    Never,
+}
+
+#[derive(Debug, Args)]
+struct PlotArguments {
+    /// Result files and collections
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Folder to write into
+    #[arg(short, long, value_name = "FOLDER")]
+    output: PathBuf,
+    /// SVG, PNG or both
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "svg,png")]
+    format: Vec<PlotFormat>,
+    /// Only these operations
+    #[arg(long = "op", value_name = "OP", value_delimiter = ',')]
+    ops: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PlotFormat {
+    Svg,
+    Png,
+}
+
+#[derive(Debug, Args)]
+struct HtmlArguments {
+    /// Result files and collections
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// The page
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct VerifyArguments {
+    file: PathBuf,
+    /// Folder of the bench programs [default: where this build puts them]
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
+    /// Rows to measure again, spread over the file
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    sample: usize,
+    /// Decides which rows
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// The difference that counts
+    #[arg(long, default_value = "2%", value_parser = parse_share)]
+    threshold: f64,
+}
+
+#[derive(Debug, Args)]
+struct ClaimsArguments {
+    /// Result files and collections
+    files: Vec<PathBuf>,
+    /// A file of claims in place of the known ones
+    #[arg(long, value_name = "FILE")]
+    claims: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct ExportArguments {
+    /// Result files and collections
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    #[arg(long, value_enum)]
+    format: Format,
+    /// The file to write; NVBench's has one device, so a second one gets -2 before the extension
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// What NVBench writes with --json
+    Nvbench,
+    /// customSmallerIsBetter of github-action-benchmark
+    GithubActionBenchmark,
+}
+
+#[derive(Debug, Args)]
+struct ImportArguments {
+    /// Definitions (JSON) and workloads (JSON lines)
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+}
+
+/// `2%` or `0.02`.
+fn parse_share(text: &str) -> Result<f64, String> {
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|value| value / 100.0),
+        None => text.parse(),
+    };
+    match number {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        _ => Err(format!("'{text}' is no share; write 2% or 0.02")),
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments.command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("report: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<ExitCode, ReportingError> {
+    match command {
+        Command::Merge(arguments) => run_merge(arguments),
+        Command::Summarize(arguments) => run_summarize(arguments),
+        Command::Compare(arguments) => run_compare(arguments),
+        Command::Plot(arguments) => run_plot(arguments),
+        Command::Html(arguments) => run_html(arguments),
+        Command::Verify(arguments) => run_verify(arguments),
+        Command::Claims(arguments) => run_claims(arguments),
+        Command::Export(arguments) => run_export(arguments),
+        Command::Import(arguments) => run_import(arguments),
+    }
+}
+
+/// The views of all files, every row once.
+fn load(files: &[PathBuf]) -> Result<Vec<View>, ReportingError> {
+    Ok(views(
+        merge(Collection::read_all(&placed(files))?).collection,
+    ))
+}
+
+/// `bazel run` starts programs in another folder than the user's.
+fn placed_one(path: &Path) -> PathBuf {
+    match std::env::var_os("BUILD_WORKING_DIRECTORY") {
+        Some(folder) => Path::new(&folder).join(path),
+        None => path.to_owned(),
+    }
+}
+
+fn placed(paths: &[PathBuf]) -> Vec<PathBuf> {
+    paths.iter().map(|path| placed_one(path)).collect()
+}
+
+/// Writes an output, which must not be one of the inputs.
+fn write(path: &Path, text: &[u8], inputs: &[PathBuf]) -> Result<(), ReportingError> {
+    let path = placed_one(path);
+    let same = |input: &PathBuf| match (path.canonicalize(), input.canonicalize()) {
+        (Ok(output), Ok(input)) => output == input,
+        _ => false,
+    };
+    if placed(inputs).iter().any(same) {
+        return Err(ReportingError::Usage(format!(
+            "{} is an input; write the output to another file",
+            path.display()
+        )));
+    }
+    Ok(report::write_atomic(&path, text)?)
+}
+
+/// Prints; a reader that has gone away is no error.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+fn run_merge(arguments: &MergeArguments) -> Result<ExitCode, ReportingError> {
+    let merged = merge(Collection::read_all(&placed(&arguments.files))?);
+    let text = merged.collection.to_json()?;
+    write(&arguments.output, text.as_bytes(), &arguments.files)?;
+    eprintln!(
+        "{} of {}, {} left out",
+        report::count_text(merged.collection.row_count(), "row"),
+        report::count_text(merged.collection.runs.len(), "run"),
+        report::count_text(merged.duplicates, "duplicate"),
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_summarize(arguments: &SummarizeArguments) -> Result<ExitCode, ReportingError> {
+    let views = load(&arguments.files)?;
+    let mut text = summarize(&views);
+    if arguments.github {
+        append_to_step_summary(&text)?;
+    }
+    if arguments.rows {
+        for view in &views {
+            text += &format!("\n{}", report::to_markdown(&view.file));
+        }
+    }
+    match &arguments.output {
+        Some(path) => write(path, text.as_bytes(), &arguments.files)?,
+        None => print(&text),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn append_to_step_summary(text: &str) -> Result<(), ReportingError> {
+    let path = std::env::var_os("GITHUB_STEP_SUMMARY").ok_or_else(|| {
+        ReportingError::Usage(
+            "--github: GITHUB_STEP_SUMMARY is not set; it is inside a GitHub job".to_owned(),
+        )
+    })?;
+    std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| ReportingError::input(Path::new(&path).display(), error))
+}
+
+fn run_compare(arguments: &CompareArguments) -> Result<ExitCode, ReportingError> {
+    let base = Collection::read(&placed_one(&arguments.base))?;
+    let new = Collection::read(&placed_one(&arguments.new))?;
+    let options = CompareOptions {
+        threshold: arguments.threshold,
+        across_devices: arguments.across_devices,
+    };
+    let comparison = compare(&base, &new, &options)?;
+    let text = to_text(&comparison);
+    print(&text);
+    if arguments.github {
+        append_to_step_summary(&text)?;
+    }
+    let failed = arguments.fail_on.iter().any(|what| match what {
+        FailOn::Slower => comparison.count(stats::Verdict::Slower) > 0,
+        FailOn::Broken => !comparison.broken.is_empty(),
+        FailOn::Missing => !comparison.missing.is_empty(),
+        FailOn::Never => false,
+    });
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+fn run_plot(arguments: &PlotArguments) -> Result<ExitCode, ReportingError> {
+    let folder = placed_one(&arguments.output);
+    let mut views = load(&arguments.files)?;
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| ReportingError::input(folder.display(), error))?;
+    let mut count = 0;
+    for view in &mut views {
+        let ops = &arguments.ops;
+        view.file
+            .rows
+            .retain(|row| ops.is_empty() || ops.contains(&row.op));
+        for plot in plots(view) {
+            let path = |extension| folder.join(format!("{}.{extension}", plot.name));
+            for format in &arguments.format {
+                match format {
+                    PlotFormat::Svg => report::write_atomic(&path("svg"), plot.svg.as_bytes())?,
+                    PlotFormat::Png => report::write_atomic(&path("png"), &to_png(&plot.svg)?)?,
+                }
+            }
+            count += 1;
+        }
+    }
+    eprintln!(
+        "{} in {}",
+        report::count_text(count, "plot"),
+        folder.display()
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_html(arguments: &HtmlArguments) -> Result<ExitCode, ReportingError> {
+    let page = to_html(&load(&arguments.files)?);
+    write(&arguments.output, page.as_bytes(), &arguments.files)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_verify(arguments: &VerifyArguments) -> Result<ExitCode, ReportingError> {
+    let collection = Collection::read(&placed_one(&arguments.file))?;
+    let programs = match &arguments.programs {
+        Some(folder) => placed_one(folder),
+        None => beside_this_program()?,
+    };
+    let scratch = std::env::temp_dir().join(format!("report-verify-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch)
+        .map_err(|error| ReportingError::input(scratch.display(), error))?;
+    let options = VerifyOptions {
+        programs,
+        sample: arguments.sample,
+        seed: arguments.seed,
+        threshold: arguments.threshold,
+        scratch: scratch.clone(),
+    };
+    let verified = verify(&collection, &options, &mut |row| {
+        println!("{:<12}  {}: {}", row.conclusion, row.key, row.reason);
+    });
+    // Nothing in it is worth an error.
+    let _ = std::fs::remove_dir_all(scratch);
+    let verified = verified?;
+    let count = |conclusion| {
+        let of = |row: &&report_lib::Verified| row.conclusion == conclusion;
+        verified.iter().filter(of).count()
+    };
+    let inconsistent = count(Conclusion::Inconsistent);
+    let consistent = count(Conclusion::Consistent);
+    println!(
+        "{consistent} consistent, {inconsistent} inconsistent of {}",
+        verified.len()
+    );
+    Ok(match (inconsistent, consistent) {
+        (0, 0) => ExitCode::from(3),
+        (0, _) => ExitCode::SUCCESS,
+        _ => ExitCode::from(1),
+    })
+}
+
+/// The benches are built into the folder next to this program's.
+fn beside_this_program() -> Result<PathBuf, ReportingError> {
+    let program = std::env::current_exe()
+        .map_err(|error| ReportingError::Usage(format!("{error}; use --programs")))?;
+    let folder = program.parent().and_then(Path::parent);
+    Ok(folder.unwrap_or(Path::new("..")).join("comparison"))
+}
+
+fn run_claims(arguments: &ClaimsArguments) -> Result<ExitCode, ReportingError> {
+    let claims = match &arguments.claims {
+        None => read_claims(KNOWN_CLAIMS, "the known claims")?,
+        Some(path) => read_claims(&read(&placed_one(path))?, &path.display().to_string())?,
+    };
+    print(&claims_markdown(&claims, &load(&arguments.files)?));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(path: &Path) -> Result<String, ReportingError> {
+    std::fs::read_to_string(path).map_err(|source| {
+        report::ReportError::Read {
+            path: path.to_owned(),
+            source,
+        }
+        .into()
+    })
+}
+
+fn run_export(arguments: &ExportArguments) -> Result<ExitCode, ReportingError> {
+    let views = load(&arguments.files)?;
+    let output = &arguments.output;
+    match arguments.format {
+        Format::GithubActionBenchmark => {
+            let text = format!("{:#}\n", to_github_action_benchmark(&views));
+            write(output, text.as_bytes(), &arguments.files)?;
+        }
+        Format::Nvbench => {
+            for (index, view) in views.iter().enumerate() {
+                let text = format!("{:#}\n", to_nvbench(view));
+                write(&numbered(output, index), text.as_bytes(), &arguments.files)?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn numbered(path: &Path, index: usize) -> PathBuf {
+    if index == 0 {
+        return path.to_owned();
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{stem}-{}.{extension}", index + 1))
+}
+
+fn run_import(arguments: &ImportArguments) -> Result<ExitCode, ReportingError> {
+    let mut files = Vec::new();
+    for path in &arguments.files {
+        files.push((path.display().to_string(), read(&placed_one(path))?));
+    }
+    let imported = import(&files)?;
+    for command in &imported.commands {
+        println!("{command}");
+    }
+    for reason in &imported.left_out {
+        eprintln!("left out: {reason}");
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,288 @@
+//! The short report: what was measured where, who won, what failed.
+
+use crate::View;
+use report::markdown_table::{cell, header, line};
+use report::{count_text, groups, interval_text, percent_text, ratio_text, Row, RowKey, Status};
+use stats::{geomean, Verdict};
+use std::collections::{BTreeMap, HashMap};
+
+/// Failed rows and losses are the reader's to look at; a flood of them is cut with a count.
+const LISTED: usize = 40;
+
+/// Markdown, short enough for a step summary.
+pub fn summarize(views: &[View]) -> String {
+    let mut text = "# Head-to-Head results\n\n".to_owned() + &overview(views);
+    for view in views {
+        text += &format!("## {}\n\n", cell(&view.title));
+        if !view.file.meta.complete {
+            text +=
+                "**Partial: a run was cut short; rows that are not here were not measured.**\n\n";
+        }
+        text += &speedups(view);
+        text += &roof_shares(view);
+        text += &losses(view);
+        text += &failures(view);
+    }
+    text + &across(views)
+}
+
+fn overview(views: &[View]) -> String {
+    let mut text = header(&[
+        "device",
+        "programs",
+        "rows :",
+        "ok :",
+        "unsupported :",
+        "failed :",
+        "faster :",
+        "slower :",
+        "same :",
+        "ambiguous :",
+        "commit",
+        "driver",
+    ]);
+    for view in views {
+        let (meta, rows) = (&view.file.meta, &view.file.rows);
+        let status = |of: fn(Status) -> bool| rows.iter().filter(|row| of(row.status)).count();
+        let verdict = |verdict| {
+            let of = |row: &&Row| row.speedup.as_ref().is_some_and(|s| s.verdict == verdict);
+            rows.iter().filter(of).count().to_string()
+        };
+        let commit = meta.git.as_ref().map_or("unknown".to_owned(), |git| {
+            let short: String = git.commit.chars().take(10).collect();
+            format!("{short}{}", if git.dirty { " (dirty)" } else { "" })
+        });
+        text += &line(&[
+            cell(&view.title),
+            cell(&meta.program),
+            rows.len().to_string(),
+            status(|status| status == Status::Ok).to_string(),
+            status(|status| status == Status::Unsupported).to_string(),
+            status(Status::is_failure).to_string(),
+            verdict(Verdict::Faster),
+            verdict(Verdict::Slower),
+            verdict(Verdict::Same),
+            verdict(Verdict::Ambiguous),
+            commit,
+            cell(meta.driver.as_deref().unwrap_or("-")),
+        ]);
+    }
+    text + "\n"
+}
+
+fn speedups(view: &View) -> String {
+    let groups = groups(&view.file);
+    if groups.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "### Speed-ups\n\nBaseline time over contender time, above 1 is faster; geometric mean over \
+         the suite's workloads with 95 % interval.\n\n",
+    );
+    text += &header(&[
+        "op",
+        "dtype",
+        "suite",
+        "contender",
+        "baseline",
+        "geomean :",
+        "95 % interval :",
+        "workloads :",
+        "faster / same / slower / ambiguous",
+        "worst",
+    ]);
+    for group in groups {
+        let Some(mean) = &group.geomean else { continue };
+        let counts = [
+            Verdict::Faster,
+            Verdict::Same,
+            Verdict::Slower,
+            Verdict::Ambiguous,
+        ];
+        let counts = counts.map(|verdict| group.verdict_count(verdict).to_string());
+        let worst = group.worst.as_ref().map_or(String::new(), |(name, ratio)| {
+            format!("{} on {}", ratio_text(*ratio), cell(name))
+        });
+        text += &line(&[
+            cell(&group.op),
+            cell(&group.dtype),
+            cell(&group.suite),
+            cell(&group.contender),
+            cell(&group.baseline),
+            ratio_text(mean.ratio),
+            interval_text(mean.low, mean.high),
+            format!("{} of {}", mean.count, group.workloads()),
+            counts.join(" / "),
+            worst,
+        ]);
+    }
+    text + "\n"
+}
+
+/// What contenders reach of the measured roofs: the whole story where there is no baseline.
+fn roof_shares(view: &View) -> String {
+    let mut shares: BTreeMap<(&str, &str, &str, &str), Vec<f64>> = BTreeMap::new();
+    for row in &view.file.rows {
+        if let Some(share) = row.metrics.roof_share {
+            let place = (
+                &*row.op,
+                &*row.dtype,
+                &*row.workload.suite,
+                &*row.contender.name,
+            );
+            shares.entry(place).or_default().push(share);
+        }
+    }
+    if shares.is_empty() {
+        return String::new();
+    }
+    let mut text = "### Share of the measured roof\n\n".to_owned();
+    text += &header(&[
+        "op",
+        "dtype",
+        "suite",
+        "contender",
+        "workloads :",
+        "median :",
+        "least :",
+        "most :",
+    ]);
+    for ((op, dtype, suite, contender), mut shares) in shares {
+        shares.sort_by(f64::total_cmp);
+        text += &line(&[
+            cell(op),
+            cell(dtype),
+            cell(suite),
+            cell(contender),
+            shares.len().to_string(),
+            percent_text(stats::quantile(&shares, 0.5)),
+            percent_text(shares[0]),
+            percent_text(shares[shares.len() - 1]),
+        ]);
+    }
+    text + "\n"
+}
+
+fn losses(view: &View) -> String {
+    let mut lost: Vec<(&Row, &report::Speedup)> = view
+        .file
+        .rows
+        .iter()
+        .filter_map(|row| row.speedup.as_ref().map(|speedup| (row, speedup)))
+        .filter(|(_, speedup)| speedup.verdict == Verdict::Slower)
+        .collect();
+    if lost.is_empty() {
+        return String::new();
+    }
+    lost.sort_by(|(_, left), (_, right)| left.ratio.total_cmp(&right.ratio));
+    let mut text = format!("### Losses: {}\n\n", count_text(lost.len(), "row"));
+    text += &header(&["row", "baseline", "speed-up :", "95 % interval :"]);
+    for (row, speedup) in lost.iter().take(LISTED) {
+        text += &line(&[
+            cell(&RowKey::of(row).to_string()),
+            cell(&speedup.baseline),
+            ratio_text(speedup.ratio),
+            interval_text(speedup.low, speedup.high),
+        ]);
+    }
+    text + &rest(lost.len())
+}
+
+fn failures(view: &View) -> String {
+    let failed: Vec<&Row> = view
+        .file
+        .rows
+        .iter()
+        .filter(|row| row.status.is_failure())
+        .collect();
+    if failed.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("### Failures: {}\n\n", count_text(failed.len(), "row"));
+    text += &header(&["status", "row", "reason"]);
+    for row in failed.iter().take(LISTED) {
+        text += &line(&[
+            row.status.to_string(),
+            cell(&RowKey::of(row).to_string()),
+            cell(row.reason.as_deref().unwrap_or("-")),
+        ]);
+    }
+    text + &rest(failed.len())
+}
+
+fn rest(count: usize) -> String {
+    match count.checked_sub(LISTED) {
+        Some(more) if more > 0 => format!("\nand {more} more; the HTML report has all.\n\n"),
+        _ => "\n".to_owned(),
+    }
+}
+
+type Contest = (String, String, String, String);
+
+/// The same rows on two devices: geometric mean of the ratio of times.
+fn across(views: &[View]) -> String {
+    let mut text = String::new();
+    for (index, first) in views.iter().enumerate() {
+        for second in &views[index + 1..] {
+            if first.file.meta.device.name != second.file.meta.device.name {
+                text += &across_two(first, second);
+            }
+        }
+    }
+    text
+}
+
+fn across_two(first: &View, second: &View) -> String {
+    let times = |view: &View| -> HashMap<RowKey, f64> {
+        let timed = |row: &Row| Some((RowKey::of(row), row.time.as_ref()?.median_us));
+        view.file.rows.iter().filter_map(timed).collect()
+    };
+    let others = times(second);
+    let mut ratios: BTreeMap<Contest, Vec<(f64, f64, f64)>> = BTreeMap::new();
+    for (key, time_us) in times(first) {
+        if let Some(other_us) = others.get(&key) {
+            let ratio = time_us / other_us;
+            let contest = (key.op, key.dtype, key.suite, key.contender);
+            ratios
+                .entry(contest)
+                .or_default()
+                .push((ratio, ratio, ratio));
+        }
+    }
+    if ratios.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "## {} against {}\n\nTime on the first over time on the second, above 1: the second is \
+         faster. Runs of two machines are no pairs, so there is no interval.\n\n",
+        cell(&first.title),
+        cell(&second.title)
+    );
+    text += &header(&[
+        "op",
+        "dtype",
+        "suite",
+        "contender",
+        "geomean :",
+        "least :",
+        "most :",
+        "workloads :",
+    ]);
+    for ((op, dtype, suite, contender), ratios) in ratios {
+        let Some(mean) = geomean(&ratios) else {
+            continue;
+        };
+        let values = || ratios.iter().map(|(ratio, ..)| *ratio);
+        text += &line(&[
+            cell(&op),
+            cell(&dtype),
+            cell(&suite),
+            cell(&contender),
+            ratio_text(mean.ratio),
+            ratio_text(values().fold(f64::INFINITY, f64::min)),
+            ratio_text(values().fold(0.0, f64::max)),
+            mean.count.to_string(),
+        ]);
+    }
+    text + "\n"
+}

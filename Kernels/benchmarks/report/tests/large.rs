@@ -1,0 +1,73 @@
+//! Ten thousand rows: how long it takes, and how much memory.
+
+use report::{ContenderKind, ResultFile};
+use report_testing::{file, pair, row, Noise};
+use std::process::Command;
+use std::time::Instant;
+use tempfile::TempDir;
+
+/// As many rows as asked for, with as many samples as rows on a GPU have.
+fn large(rows: usize) -> ResultFile {
+    let mut noise = Noise::new(1);
+    let mut made = Vec::new();
+    let ops = [
+        "rmsnorm_fwd",
+        "softmax_fwd",
+        "layernorm_fwd",
+        "cross_entropy_fwd",
+    ];
+    for index in 0..rows / 2 {
+        let size = 64 * (1 + index / ops.len());
+        let op = ops[index % ops.len()];
+        let time_us = 2.0 + size as f64 / 250.0;
+        let mut samples = |scale: f64| -> Vec<f64> {
+            (0..150)
+                .map(|_| time_us * scale * (1.0 + 0.01 * noise.gauss().abs()))
+                .collect()
+        };
+        let baseline = row(op, size, "quack", ContenderKind::Baseline, samples(1.0));
+        let mut own = row(op, size, "ours", ContenderKind::Own, samples(0.97));
+        pair(&mut own, &baseline);
+        made.extend([own, baseline]);
+    }
+    file("NVIDIA H200", made)
+}
+
+#[test]
+fn ten_thousand_rows_are_merged_summarized_and_shown_in_time() {
+    let folder = TempDir::new().unwrap();
+    let whole = large(10_000);
+    let mut parts = [whole.clone(), whole];
+    parts[0].rows.truncate(5000);
+    parts[1].rows.drain(..5000);
+    for (part, name) in parts.iter().zip(["a.json", "b.json"]) {
+        report::write_json(&folder.path().join(name), part).unwrap();
+    }
+    let program = std::fs::canonicalize(std::env::var("REPORT").unwrap()).unwrap();
+    let start = Instant::now();
+    for arguments in [
+        &["merge", "a.json", "b.json", "-o", "all.json"][..],
+        &["summarize", "all.json", "-o", "summary.md"],
+        &["html", "all.json", "-o", "report.html"],
+    ] {
+        // The limit makes an allocation beyond 500 MB fail.
+        let status = Command::new("sh")
+            .args(["-c", "ulimit -v 512000; exec \"$0\" \"$@\""])
+            .arg(&program)
+            .args(arguments)
+            .current_dir(folder.path())
+            .env_remove("BUILD_WORKING_DIRECTORY")
+            .status()
+            .unwrap();
+        assert!(status.success(), "{arguments:?}");
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let page = std::fs::metadata(folder.path().join("report.html"))
+        .unwrap()
+        .len();
+    println!("{seconds:.2} s, page of {:.1} MB", page as f64 / 1e6);
+    let merged = report_lib::Collection::read(&folder.path().join("all.json")).unwrap();
+    assert_eq!(merged.row_count(), 10_000);
+    // Two seconds on a quiet machine; a test machine is shared.
+    assert!(seconds < 10.0, "{seconds} s");
+}

@@ -1,0 +1,126 @@
+//! Rows that belong in one table: those of one device, one build and one way of measuring.
+
+use crate::Collection;
+use report::{Meta, ResultFile};
+
+/// What rows must share to stand in one table.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub device: String,
+    pub build: String,
+    /// Cache, launch, timer, verification.
+    pub protocol: String,
+}
+
+impl Place {
+    pub fn of(meta: &Meta) -> Place {
+        let git = meta.git.as_ref().map_or("unknown".to_owned(), |git| {
+            let dirty = if git.dirty { "-dirty" } else { "" };
+            format!("{}{dirty}", git.commit)
+        });
+        let lock = meta.artifact_lock_sha256.as_deref().unwrap_or("none");
+        let protocol = &meta.protocol;
+        let verified = if protocol.verify { "" } else { ", unverified" };
+        Place {
+            device: meta.device.name.clone(),
+            build: format!("{git} {} {lock}", meta.build.arch),
+            protocol: format!(
+                "{:?} cache, {:?} launch, {:?} timer{verified}",
+                protocol.cache, protocol.launch, protocol.timer
+            )
+            .to_lowercase(),
+        }
+    }
+}
+
+/// The rows of one place as a result file of their own.
+#[derive(Debug, Clone)]
+pub struct View {
+    pub title: String,
+    pub file: ResultFile,
+    /// Files that the rows came from.
+    pub origins: Vec<String>,
+    pub metas: Vec<Meta>,
+}
+
+/// All views, in the order of their first run.
+pub fn views(collection: Collection) -> Vec<View> {
+    let mut places: Vec<Place> = Vec::new();
+    let mut views: Vec<View> = Vec::new();
+    for run in collection.runs {
+        let place = Place::of(&run.file.meta);
+        match places.iter().position(|known| *known == place) {
+            Some(index) => {
+                let view = &mut views[index];
+                join(&mut view.file.meta, &run.file.meta);
+                view.metas.push(run.file.meta);
+                view.file.rows.extend(run.file.rows);
+                view.origins.push(run.origin);
+            }
+            None => {
+                views.push(View {
+                    title: String::new(),
+                    metas: vec![run.file.meta.clone()],
+                    file: run.file,
+                    origins: vec![run.origin],
+                });
+                places.push(place);
+            }
+        }
+    }
+    for (index, view) in views.iter_mut().enumerate() {
+        view.title = title(&places, index);
+    }
+    views
+}
+
+/// The device, and as much more as tells the views apart.
+fn title(places: &[Place], index: usize) -> String {
+    let place = &places[index];
+    let rivals = || {
+        let others = places.iter().enumerate().filter(|(at, _)| *at != index);
+        others
+            .map(|(_, other)| other)
+            .filter(|other| other.device == place.device)
+    };
+    let mut title = place.device.clone();
+    if rivals().any(|other| other.build != place.build) {
+        let build: String = place.build.chars().take(10).collect();
+        title += &format!(", build {}", build.trim_end());
+    }
+    if rivals().any(|other| other.protocol != place.protocol) {
+        title += &format!(", {}", place.protocol);
+    }
+    title
+}
+
+/// The meta of several runs: what they share, from the first start to the last end.
+fn join(meta: &mut Meta, other: &Meta) {
+    if !meta
+        .program
+        .split(", ")
+        .any(|program| program == other.program)
+    {
+        meta.program += &format!(", {}", other.program);
+    }
+    meta.argv = vec!["several runs, merged".to_owned()];
+    meta.complete &= other.complete;
+    meta.started_at = meta.started_at.clone().min(other.started_at.clone());
+    meta.ended_at = match (meta.ended_at.take(), other.ended_at.clone()) {
+        (Some(ours), Some(theirs)) => Some(ours.max(theirs)),
+        _ => None,
+    };
+    for roof in &other.roofs {
+        if !meta.roofs.iter().any(|known| known.name == roof.name) {
+            meta.roofs.push(roof.clone());
+        }
+    }
+    for warning in &other.warnings {
+        if !meta.warnings.contains(warning) {
+            meta.warnings.push(warning.clone());
+        }
+    }
+    for (step, seconds) in &other.spent_s {
+        *meta.spent_s.entry(step.clone()).or_default() += seconds;
+    }
+}
