@@ -15,11 +15,12 @@ pub struct Ledger {
 const BETWEEN: &str = "between workloads";
 
 impl Ledger {
-    pub fn new() -> Self {
+    /// `seconds` are those of an earlier part of the run.
+    pub fn new(seconds: BTreeMap<String, f64>) -> Self {
         Self {
             step: BETWEEN.to_owned(),
             since: Instant::now(),
-            seconds: BTreeMap::new(),
+            seconds,
         }
     }
 
@@ -53,7 +54,7 @@ mod tests {
     #[test]
     fn every_second_is_booked_once() {
         let start = Instant::now();
-        let mut ledger = Ledger::new();
+        let mut ledger = Ledger::new(BTreeMap::new());
         for what in ["passing the gate", "being timed", "being timed"] {
             let contender = None;
             ledger.step(&Step {

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use contender::Problem;
+use contender::{Contender, Problem};
+use serde_json::json;
 
 use crate::options::Options;
 use crate::selection::Selection;
@@ -44,6 +45,42 @@ pub fn list<P: Problem + ?Sized>(bench: &Bench<P>, selection: &Selection<P>) -> 
         );
     }
     text
+}
+
+/// The same for programs, and which device would measure.
+pub fn list_json<P: Problem + ?Sized>(
+    bench: &Bench<P>,
+    selection: &Selection<P>,
+) -> Result<String, device::DeviceError> {
+    let device = device::open(selection.choices.device)?;
+    let suite = |suite: &crate::Suite| json!({"name": suite.name, "about": suite.about});
+    let workload = |problem: &P| {
+        let workload = problem.workload();
+        json!({
+            "op": problem.op(),
+            "dtype": problem.dtype().to_string(),
+            "suite": workload.suite,
+            "name": workload.name,
+            "axes": workload.axes,
+        })
+    };
+    let contender = |contender: &dyn Contender<P>| {
+        let identity = contender.identity();
+        json!({
+            "name": identity.name,
+            "kind": identity.kind.to_string(),
+            "version": identity.version,
+        })
+    };
+    let listing = json!({
+        "program": bench.name,
+        "arch": bench.arch,
+        "device": {"kind": selection.choices.device.to_string(), "name": device.info().name},
+        "suites": bench.suites.iter().map(suite).collect::<Vec<_>>(),
+        "contenders": selection.contenders.iter().map(|it| contender(&**it)).collect::<Vec<_>>(),
+        "workloads": selection.problems.iter().map(|it| workload(it)).collect::<Vec<_>>(),
+    });
+    Ok(format!("{listing:#}\n"))
 }
 
 pub fn dry_run<P: Problem + ?Sized>(selection: &Selection<P>, options: &Options) -> String {

@@ -1,8 +1,9 @@
 //! The flow of a measurement: start a worker, go through the problems, write and print the result.
 
+use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use contender::Problem;
 use report::{ResultFile, Row, TableStyle};
@@ -11,9 +12,11 @@ use timing::Roofs;
 
 use crate::ledger::Ledger;
 use crate::options::Options;
+use crate::order::order;
 use crate::output::Outputs;
 use crate::progress::Progress;
 use crate::protocol::Machine;
+use crate::resume::{self, Earlier};
 use crate::rows::{rows, RowContext};
 use crate::run::{print, FAILED, SIGNALLED};
 use crate::selection::Selection;
@@ -55,6 +58,7 @@ pub fn measure<P: Problem + ?Sized>(
         meta,
         rows: Vec::new(),
     };
+    let left = take_up_earlier_part(selection, options, &mut file)?;
     let run = Run {
         bench,
         selection,
@@ -63,12 +67,20 @@ pub fn measure<P: Problem + ?Sized>(
         roofs: summary,
         ratio,
     };
-    let stopped_by = run
-        .all_problems(&mut supervisor, &mut file, &mut outputs)
-        .err();
+    let measured = run.problems(&left, &mut supervisor, &mut file, &mut outputs);
     drop(supervisor);
     file.meta.ended_at = Some(utc::now());
-    file.meta.complete = stopped_by.is_none();
+    file.meta.complete = matches!(measured, Ok(count) if count == left.len());
+    if let Ok(count) = measured {
+        if count < left.len() {
+            let total = selection.problems.len();
+            let done = total - left.len() + count;
+            let cut = format!("{} after {done} of {total} workloads", resume::CUT);
+            eprintln!("{}: {cut}", bench.name);
+            file.meta.warnings.push(cut);
+        }
+    }
+    let stopped_by = measured.err();
     print(&report::to_table(
         &file,
         TableStyle::for_stdout(terminal_width()),
@@ -87,6 +99,37 @@ pub fn measure<P: Problem + ?Sized>(
     })
 }
 
+/// The problems to measure, in order. The rows of the earlier part of a resumed run go into the file.
+fn take_up_earlier_part<P: Problem + ?Sized>(
+    selection: &Selection<P>,
+    options: &Options,
+    file: &mut ResultFile,
+) -> Result<Vec<usize>, UsageError> {
+    let problems = &selection.problems;
+    let mut left = order(problems, options.how.max_minutes.is_some());
+    let Some(path) = &options.how.resume else {
+        return Ok(left);
+    };
+    let Some(earlier) = Earlier::read(path, &file.meta)? else {
+        eprintln!("nothing to resume in {}: it is not there", path.display());
+        return Ok(left);
+    };
+    left.retain(|index| !earlier.has(&*problems[*index], &selection.contenders));
+    let mut anew = HashSet::new();
+    for &index in &left {
+        let contenders = selection.contenders.iter();
+        let names = contenders.map(|contender| &contender.identity().name);
+        anew.extend(names.map(|name| resume::key(&*problems[index], name)));
+    }
+    let total = problems.len();
+    eprintln!(
+        "{} of {total} workloads are there already",
+        total - left.len()
+    );
+    earlier.hand_over(file, &anew);
+    Ok(left)
+}
+
 fn start(
     options: &Options,
     arguments: &[String],
@@ -98,21 +141,28 @@ fn start(
 }
 
 impl<P: Problem + ?Sized> Run<'_, P> {
-    /// Adds the rows of one problem after the other to the file.
-    fn all_problems(
+    /// Adds the rows of one problem after the other to the file, and returns how many problems there
+    /// was time for.
+    fn problems(
         &self,
+        left: &[usize],
         supervisor: &mut Supervisor,
         file: &mut ResultFile,
         outputs: &mut Outputs,
-    ) -> Result<(), SupervisorError> {
+    ) -> Result<usize, SupervisorError> {
         let contenders = &self.selection.contenders;
         let names: Vec<String> = contenders
             .iter()
             .map(|contender| contender.identity().name.clone())
             .collect();
-        let mut progress = Progress::new(self.selection.problems.len());
-        let mut ledger = Ledger::new();
-        for (index, problem) in self.selection.problems.iter().enumerate() {
+        let mut progress = Progress::new(left.len());
+        let mut ledger = Ledger::new(file.meta.spent_s.clone());
+        let start = Instant::now();
+        for (count, &index) in left.iter().enumerate() {
+            if self.is_late(start) {
+                return Ok(count);
+            }
+            let problem = &self.selection.problems[index];
             progress.begin(title(&**problem));
             let outcomes = supervisor.measure(index, &names, &mut |step| {
                 ledger.step(step);
@@ -131,7 +181,12 @@ impl<P: Problem + ?Sized> Run<'_, P> {
                 progress.say(&format!("warning: {error}; measuring goes on"));
             }
         }
-        Ok(())
+        Ok(left.len())
+    }
+
+    fn is_late(&self, start: Instant) -> bool {
+        let limit = self.options.how.max_minutes;
+        limit.is_some_and(|minutes| start.elapsed().as_secs_f64() >= 60.0 * minutes)
     }
 
     fn row_context(&self) -> RowContext<'_> {

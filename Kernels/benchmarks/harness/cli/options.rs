@@ -9,6 +9,7 @@ use contender::{DeviceKind, Problem};
 use numeric::DType;
 use timing::{CacheState, Launch, Plan, Timer};
 
+use crate::shard::Shard;
 use crate::{Bench, Choices, Passes, UsageError, WeightDType};
 
 #[derive(Clone, Debug, Parser)]
@@ -76,6 +77,9 @@ pub struct WhatOptions {
     /// Contender that the others are compared with [default: the first baseline with a time]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
+    /// Only a share of the workloads: 1/4 is the first of four shards, which together are everything
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -113,6 +117,12 @@ pub struct HowOptions {
     #[arg(long, value_name = "S", default_value_t = 60,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout_s: u64,
+    /// Start no further workload after this many minutes; suites and operations take turns until then
+    #[arg(long, value_name = "M", value_parser = parse_minutes)]
+    pub max_minutes: Option<f64>,
+    /// Keep the rows of this file, which a run that was cut short left, and measure what is missing
+    #[arg(long, value_name = "FILE")]
+    pub resume: Option<PathBuf>,
     /// File of measured roofs [default: what bench_roofline last cached for this device]
     #[arg(long, value_name = "FILE")]
     pub roofs: Option<PathBuf>,
@@ -139,6 +149,9 @@ pub struct InsteadOptions {
     /// Print suites, workloads and contenders
     #[arg(long, conflicts_with_all = ["dry_run", "profile"])]
     pub list: bool,
+    /// Print the same as JSON, with the device
+    #[arg(long, conflicts_with_all = ["list", "dry_run", "profile"])]
+    pub list_json: bool,
     /// Print what would be measured
     #[arg(long, conflicts_with = "profile")]
     pub dry_run: bool,
@@ -161,6 +174,13 @@ fn parse_config(text: &str) -> Result<Config, String> {
         _ => Err(format!(
             "'{text}' is no shape; write positive sizes joined by x, like 4096x7168"
         )),
+    }
+}
+
+fn parse_minutes(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(minutes) if minutes > 0.0 && minutes.is_finite() => Ok(minutes),
+        _ => Err(format!("'{text}' is no time; write minutes, like 8 or 0.5")),
     }
 }
 
@@ -343,6 +363,8 @@ mod tests {
             &["--dtype", "float"],
             &["--mode", "both"],
             &["--list", "--profile"],
+            &["--shard", "3/2"],
+            &["--max-minutes", "-1"],
             &["--unknown"],
         ] {
             assert_eq!(

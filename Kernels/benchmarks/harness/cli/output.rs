@@ -8,15 +8,18 @@ use report::{ReportError, ResultFile};
 use crate::options::OutputOptions;
 use crate::UsageError;
 
-/// A run that is killed outright loses at most this much.
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(10);
+/// A run that is killed outright loses at most about this much. Files grow: writing them takes at most
+/// a twentieth of the time.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+const CHECKPOINT_SHARE: u32 = 20;
 
 /// A form of the result, and the function that writes it.
 type Format = fn(&ResultFile) -> Result<String, ReportError>;
 
 pub struct Outputs {
     files: Vec<(PathBuf, Format)>,
-    written: Option<Instant>,
+    /// When the last checkpoint was written, and how long that took.
+    written: Option<(Instant, Duration)>,
 }
 
 impl Outputs {
@@ -49,14 +52,16 @@ impl Outputs {
     /// Writes what there is so far, now and then. Failure is no reason to stop measuring: the last
     /// write decides.
     pub fn checkpoint(&mut self, file: &ResultFile) -> Result<(), ReportError> {
-        if self
-            .written
-            .is_some_and(|written| written.elapsed() < CHECKPOINT_EVERY)
-        {
+        let too_soon = |(written, took): (Instant, Duration)| {
+            written.elapsed() < CHECKPOINT_EVERY.max(took * CHECKPOINT_SHARE)
+        };
+        if self.written.is_some_and(too_soon) {
             return Ok(());
         }
-        self.written = Some(Instant::now());
-        self.write(file)
+        let start = Instant::now();
+        let result = self.write(file);
+        self.written = Some((Instant::now(), start.elapsed()));
+        result
     }
 
     /// Writes every file. One that fails does not keep the others from being written.

@@ -61,6 +61,18 @@ fn dispatch<P: Problem + ?Sized>(
         print(&listing::list(bench, &selection));
         return Ok(ExitCode::SUCCESS);
     }
+    if options.instead.list_json {
+        return Ok(match listing::list_json(bench, &selection) {
+            Ok(text) => {
+                print(&text);
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("{}: {error}", bench.name);
+                ExitCode::from(FAILED)
+            }
+        });
+    }
     if options.instead.dry_run {
         print(&listing::dry_run(&selection, options));
         return Ok(ExitCode::SUCCESS);

@@ -36,6 +36,18 @@ impl<P: Problem + ?Sized> Selection<P> {
                 "no problem has all of --suite, --op and --workload; --list shows what there is",
             ));
         }
+        if let Some(shard) = what.shard {
+            let mut place = 0;
+            problems.retain(|_| {
+                place += 1;
+                shard.takes(place - 1)
+            });
+            if problems.is_empty() {
+                return Err(UsageError(format!(
+                    "--shard {shard}: there are fewer workloads than shards, and none for this one"
+                )));
+            }
+        }
         let mut contenders = (bench.contenders)(&choices);
         if choices.device == DeviceKind::Cuda && bench.arch == "none" {
             return Err(UsageError(DeviceError::NotBuilt.to_string()));

@@ -208,3 +208,99 @@ fn a_full_disk_is_a_clear_error() {
         "the table is still printed"
     );
 }
+
+fn keys(file: &report::ResultFile) -> Vec<report::RowKey> {
+    let mut keys: Vec<_> = file.rows.iter().map(report::RowKey::of).collect();
+    keys.sort();
+    keys
+}
+
+#[test]
+fn a_killed_run_is_resumed_without_repeating_rows() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("run.json");
+    let json = path.to_str().unwrap();
+    let configs = ["--configs", "8x8,16x16,24x24,32x32"];
+    let whole = [&QUICK[..], &configs, &["--json", json, "--resume", json]].concat();
+    // The part that a killed run leaves: two workloads, not complete.
+    let part = [&QUICK[..], &["--configs", "8x8,16x16", "--json", json]].concat();
+    assert_eq!(bench(&part).status.code(), Some(0));
+    let mut file = report::read_json(&path).unwrap();
+    file.meta.complete = false;
+    report::write_json(&path, &file).unwrap();
+
+    let output = bench(&whole);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("2 of 4 workloads are there already"));
+    let resumed = report::read_json(&path).unwrap();
+    assert!(resumed.meta.complete);
+    // Samples are whole picoseconds, so they are read as they were written.
+    let samples = |file: &report::ResultFile| -> Vec<_> {
+        file.rows.iter().map(|row| row.samples_us.clone()).collect()
+    };
+    assert_eq!(samples(&resumed)[..4], samples(&file));
+    assert_eq!(keys(&resumed).len(), 8);
+    assert_eq!(resumed.meta.started_at, file.meta.started_at);
+    // Once more there is nothing left to do, and nothing is lost.
+    assert_eq!(bench(&whole).status.code(), Some(0));
+    assert_eq!(
+        samples(&report::read_json(&path).unwrap()),
+        samples(&resumed)
+    );
+
+    let other = [&whole[..], &["--seed", "7"]].concat();
+    let output = bench(&other);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("the seed was 42 and is 7"));
+    assert_eq!(
+        samples(&report::read_json(&path).unwrap()),
+        samples(&resumed)
+    );
+}
+
+#[test]
+fn shards_together_are_one_run() {
+    let folder = TempDir::new().unwrap();
+    let run = |name: &str, more: &[&str]| {
+        let path = folder.path().join(name);
+        let configs = ["--configs", "8x8,16x16,24x24", "--json"];
+        let arguments = [&QUICK[..], &configs, &[path.to_str().unwrap()], more].concat();
+        let output = bench(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        report::read_json(&path).unwrap()
+    };
+    let whole = run("whole.json", &[]);
+    let mut first = run("first.json", &["--shard", "1/2"]);
+    let second = run("second.json", &["--shard", "2/2"]);
+    assert_eq!((first.rows.len(), second.rows.len()), (4, 2));
+    first.rows.extend(second.rows);
+    assert_eq!(keys(&first), keys(&whole));
+    let empty = bench(&["--configs", "8x8", "--shard", "2/2"]);
+    assert_eq!(empty.status.code(), Some(2));
+}
+
+#[test]
+fn a_time_limit_cuts_and_says_so() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("cut.json");
+    let limit = ["--configs", "8x8,16x16,24x24", "--max-minutes", "0.00001"];
+    let json = ["--json", path.to_str().unwrap()];
+    let output = bench(&[&QUICK[..], &limit, &json].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let file = report::read_json(&path).unwrap();
+    assert!(!file.meta.complete && file.rows.len() < 6);
+    let warnings = &file.meta.warnings;
+    assert!(warnings
+        .iter()
+        .any(|warning| warning.starts_with("cut by --max-minutes after")));
+}
+
+#[test]
+fn the_listing_for_programs_is_json() {
+    let output = bench(&["--list-json", "--configs", "8x8"]);
+    let listing: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(listing["program"], "fault_bench");
+    assert_eq!(listing["device"]["kind"], "cpu");
+    assert_eq!(listing["workloads"][0]["name"], "8x8");
+    assert_eq!(listing["suites"][0]["name"], "smoke");
+}

@@ -1,0 +1,124 @@
+//! Going on with a run that was cut short: its rows are kept, only what is missing is measured.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use contender::{Contender, Problem};
+use report::{Meta, Protocol, ResultFile, Row, RowKey};
+
+use crate::UsageError;
+
+/// The rows of the earlier part, and which problems they cover.
+pub struct Earlier {
+    file: ResultFile,
+    keys: HashSet<RowKey>,
+}
+
+impl Earlier {
+    /// Reads the earlier part. A file that is not there is the earlier part of a run that was cut
+    /// before its first row.
+    pub fn read(path: &Path, meta: &Meta) -> Result<Option<Earlier>, UsageError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let file =
+            report::read_json(path).map_err(|error| UsageError(format!("--resume: {error}")))?;
+        if let Some(difference) = difference(&file.meta, meta) {
+            return Err(UsageError(format!(
+                "--resume {}: {difference}; rows of both in one file would not be comparable: \
+                 measure anew",
+                path.display()
+            )));
+        }
+        let keys = file.rows.iter().map(RowKey::of).collect();
+        Ok(Some(Earlier { file, keys }))
+    }
+
+    /// Whether every contender has its row of this problem.
+    pub fn has<P: Problem + ?Sized>(
+        &self,
+        problem: &P,
+        contenders: &[Box<dyn Contender<P>>],
+    ) -> bool {
+        let mut names = contenders
+            .iter()
+            .map(|contender| &contender.identity().name);
+        names.all(|name| self.keys.contains(&key(problem, name)))
+    }
+
+    /// Puts the rows into the file of the present part, but for those that are measured anew.
+    pub fn hand_over(self, file: &mut ResultFile, anew: &HashSet<RowKey>) {
+        let Meta {
+            started_at,
+            spent_s,
+            warnings,
+            ..
+        } = self.file.meta;
+        file.meta.warnings.push(format!(
+            "goes on with a run that started at {started_at}; this part started at {}",
+            file.meta.started_at
+        ));
+        let news = warnings.into_iter();
+        let news: Vec<String> = news
+            .filter(|warning| !file.meta.warnings.contains(warning))
+            .filter(|warning| !warning.starts_with(CUT))
+            .collect();
+        file.meta.warnings.extend(news);
+        file.meta.started_at = started_at;
+        file.meta.spent_s = spent_s;
+        let old = |row: &Row| !anew.contains(&RowKey::of(row));
+        file.rows = self.file.rows.into_iter().filter(old).collect();
+    }
+}
+
+/// How the warning of a run begins that `--max-minutes` ended.
+pub const CUT: &str = "cut by --max-minutes";
+
+/// The key that a contender's row of this problem has.
+pub fn key<P: Problem + ?Sized>(problem: &P, contender: &str) -> RowKey {
+    let workload = problem.workload();
+    RowKey {
+        op: problem.op().to_owned(),
+        dtype: problem.dtype().to_string(),
+        suite: workload.suite.clone(),
+        workload: workload.name.clone(),
+        axes: serde_json::to_string(&workload.axes).unwrap_or_default(),
+        contender: contender.to_owned(),
+    }
+}
+
+/// What makes two parts no parts of one run.
+fn difference(earlier: &Meta, now: &Meta) -> Option<String> {
+    let protocol = |meta: &Meta| Protocol {
+        // Measured at every start.
+        timer_overhead_us: 0.0,
+        ..meta.protocol.clone()
+    };
+    let card = |meta: &Meta| {
+        let uuid = meta.gpu.as_ref().and_then(|gpu| gpu.uuid.clone());
+        (meta.device.clone(), uuid, meta.driver.clone())
+    };
+    let commit = |meta: &Meta| meta.git.as_ref().map(|git| git.commit.clone());
+    let said = |what: &str, earlier: &dyn std::fmt::Debug, now: &dyn std::fmt::Debug| {
+        Some(format!("{what} was {earlier:?} and is {now:?}"))
+    };
+    if earlier.program != now.program {
+        return said("the program", &earlier.program, &now.program);
+    }
+    if card(earlier) != card(now) {
+        return said("the device", &card(earlier), &card(now));
+    }
+    if earlier.build != now.build || earlier.artifact_lock_sha256 != now.artifact_lock_sha256 {
+        return said("the build", &earlier.build, &now.build);
+    }
+    if commit(earlier) != commit(now) {
+        return said("the commit", &commit(earlier), &commit(now));
+    }
+    if earlier.seed != now.seed {
+        return said("the seed", &earlier.seed, &now.seed);
+    }
+    if protocol(earlier) != protocol(now) {
+        return said("the protocol", &protocol(earlier), &protocol(now));
+    }
+    None
+}
