@@ -3,6 +3,7 @@
 load("@build_facts//:facts.bzl", _BUILD_FACTS = "BUILD_FACTS")
 load("//bazel/private:arch.bzl", _on_arch = "on_arch")
 load("//bazel/private:comparison_bench.bzl", _comparison_bench = "comparison_bench")
+load("//bazel/private:comparison_suite.bzl", _comparison_suite = "comparison_suite")
 load("//bazel/private:cuda_kernels.bzl", _cuda_kernels = "cuda_kernels")
 load("//bazel/private:cxx_bridge.bzl", _cxx_bridge = "cxx_bridge")
 load("//bazel/private:gpu_test.bzl", _gpu_test = "gpu_test")
@@ -13,6 +14,7 @@ load("//bazel/private:source_tree_test.bzl", _source_tree_test = "source_tree_te
 
 BUILD_FACTS = _BUILD_FACTS
 comparison_bench = _comparison_bench
+comparison_suite = _comparison_suite
 cuda_kernels = _cuda_kernels
 cxx_bridge = _cxx_bridge
 gpu_test = _gpu_test

@@ -1,0 +1,151 @@
+//! The folder of a run: where it is, what it was started with, who is writing into it.
+
+use crate::options::Kept;
+use crate::plan::Device;
+use crate::SuiteError;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const STATE: &str = "suite.json";
+const RUNNING: &str = "running.pid";
+/// A bench whose suite was killed ends with its next row.
+const ORPHAN_LIMIT: Duration = Duration::from_secs(300);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct State {
+    version: u32,
+    options: Kept,
+}
+
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// A new folder, named after the time and the device unless it is given.
+    pub fn create(
+        given: Option<&Path>,
+        device: &Device,
+        options: &Kept,
+    ) -> Result<Folder, SuiteError> {
+        let path = match given {
+            Some(path) => placed(path),
+            None => placed(Path::new("out")).join(format!("{}-{}", timestamp(), slug(device))),
+        };
+        if path.join(STATE).exists() {
+            return Err(SuiteError(format!(
+                "{} holds a run already; go on with --resume, or choose another folder",
+                path.display()
+            )));
+        }
+        std::fs::create_dir_all(&path)
+            .map_err(|error| SuiteError(format!("{}: {error}", path.display())))?;
+        let folder = Folder { path };
+        let state = State {
+            version: 1,
+            options: options.clone(),
+        };
+        let text = serde_json::to_string_pretty(&state).map_err(SuiteError::new)?;
+        report::write_atomic(&folder.file(STATE), (text + "\n").as_bytes())?;
+        Ok(folder)
+    }
+
+    /// The folder of an earlier run and what it was started with.
+    pub fn open(path: &Path) -> Result<(Folder, Kept), SuiteError> {
+        let folder = Folder { path: placed(path) };
+        let state = folder.file(STATE);
+        let failed = |problem: &dyn std::fmt::Display| {
+            SuiteError(format!(
+                "--resume: {} is no suite's state: {problem}",
+                state.display()
+            ))
+        };
+        let text = std::fs::read_to_string(&state).map_err(|error| failed(&error))?;
+        let parsed: State = serde_json::from_str(&text).map_err(|error| failed(&error))?;
+        if parsed.version != 1 {
+            return Err(failed(&format!(
+                "version {}, this program knows 1",
+                parsed.version
+            )));
+        }
+        folder.wait_for_orphan()?;
+        Ok((folder, parsed.options))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Notes who runs, so that a resumed suite does not measure beside a bench that is still at work.
+    pub fn note_running(&self, pid: u32) {
+        // Only a help: without it a resumed run may start a moment too early.
+        let _ = std::fs::write(self.file(RUNNING), pid.to_string());
+    }
+
+    pub fn note_ended(&self) {
+        let _ = std::fs::remove_file(self.file(RUNNING));
+    }
+
+    fn wait_for_orphan(&self) -> Result<(), SuiteError> {
+        let Ok(pid) = std::fs::read_to_string(self.file(RUNNING)) else {
+            return Ok(());
+        };
+        let lives = || {
+            let program = std::fs::read_link(format!("/proc/{}/exe", pid.trim()));
+            program.is_ok_and(|path| {
+                let name = path
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned();
+                name.contains("bench")
+            })
+        };
+        let start = std::time::Instant::now();
+        if lives() {
+            eprintln!(
+                "waiting for process {} of the killed run to end",
+                pid.trim()
+            );
+        }
+        while lives() {
+            if start.elapsed() > ORPHAN_LIMIT {
+                return Err(SuiteError(format!(
+                    "process {} of the killed run is still at work; end it and resume again",
+                    pid.trim()
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        self.note_ended();
+        Ok(())
+    }
+}
+
+/// `bazel run` starts programs in another folder than the user's.
+pub fn placed(path: &Path) -> PathBuf {
+    match std::env::var_os("BUILD_WORKING_DIRECTORY") {
+        Some(folder) => Path::new(&folder).join(path),
+        None => std::env::current_dir().unwrap_or_default().join(path),
+    }
+}
+
+fn slug(device: &Device) -> String {
+    if device.kind == "cpu" {
+        return "cpu".to_owned();
+    }
+    let name = device.name.to_lowercase().replace("nvidia ", "");
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    name.chars().map(plain).collect()
+}
+
+/// `2026-11-15T03-40-24Z`: sorts by time and is a name on every file system.
+fn timestamp() -> String {
+    cli::utc_now().replace(':', "-")
+}

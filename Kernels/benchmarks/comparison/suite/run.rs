@@ -1,0 +1,192 @@
+//! From the command line to the folder.
+
+use crate::child::{self, End};
+use crate::folder::{placed, Folder};
+use crate::options::{Kept, Options};
+use crate::plan::{plan, Task};
+use crate::progress::{clock, Progress};
+use crate::{reports, SuiteError};
+use clap::Parser;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Runs the suite with this process's arguments.
+pub fn main() -> ExitCode {
+    match run(Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("suite: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(options: Options) -> Result<bool, SuiteError> {
+    let saved = match &options.resume {
+        None => None,
+        Some(path) => {
+            let (folder, kept) = Folder::open(path)?;
+            if options.kept != Kept::default() && options.kept != kept {
+                return Err(SuiteError(format!(
+                    "--resume takes the options that {} was started with; leave the others out",
+                    folder.path().display()
+                )));
+            }
+            Some((folder, kept))
+        }
+    };
+    let (benches, roofline) = programs(&options.benches)?;
+    let (folder, saved) = saved.unzip();
+    let (out, max_minutes, dry_run) = (options.out.clone(), options.max_minutes, options.dry_run);
+    let mut kept = options.kept_or(saved);
+    // The benches run elsewhere than the user.
+    kept.roofs = kept.roofs.map(|path| placed(&path));
+    let (tasks, without) = plan(&benches, &kept)?;
+    for reason in &without {
+        eprintln!("left out: {reason}");
+    }
+    for task in &tasks {
+        eprintln!(
+            "{}: {} on {}",
+            task.name,
+            report::count_text(task.workloads, "workload"),
+            task.device.name
+        );
+    }
+    if dry_run {
+        return Ok(true);
+    }
+    let folder = match folder {
+        Some(folder) => folder,
+        None => Folder::create(out.as_deref(), &tasks[0].device, &kept)?,
+    };
+    eprintln!("writing into {}", folder.path().display());
+    let start = Instant::now();
+    let (sound, interrupted) = run_tasks(&tasks, &kept, max_minutes, roofline, &folder)?;
+    let done: Vec<PathBuf> = tasks
+        .iter()
+        .map(|task| result_of(&folder, task))
+        .filter(|path| path.exists())
+        .collect();
+    if done.is_empty() {
+        return Err(SuiteError(
+            "no bench wrote a result; see the logs".to_owned(),
+        ));
+    }
+    print!("{}", reports::write(&folder, &done)?);
+    eprintln!(
+        "{} in {}: report.html, summary.md, rows.csv, results.json",
+        folder.path().display(),
+        clock(start.elapsed().as_secs_f64())
+    );
+    if interrupted {
+        eprintln!(
+            "interrupted; go on with --resume {}",
+            folder.path().display()
+        );
+    }
+    Ok(sound && !interrupted && done.len() == tasks.len())
+}
+
+/// Runs one bench after the other; whether all rows are sound, and whether somebody ended it.
+fn run_tasks(
+    tasks: &[Task],
+    kept: &Kept,
+    max_minutes: Option<f64>,
+    roofline: Option<PathBuf>,
+    folder: &Folder,
+) -> Result<(bool, bool), SuiteError> {
+    let start = Instant::now();
+    let mut more = kept.bench_options.clone();
+    match (&kept.roofs, roofline) {
+        (Some(path), _) => more.extend(["--roofs".to_owned(), path.display().to_string()]),
+        (None, Some(program)) => {
+            child::roofs(&program, &tasks[0].device.kind, folder)?;
+            let path = folder.file("roofline.json");
+            more.extend(["--roofs".to_owned(), path.display().to_string()]);
+        }
+        (None, None) => eprintln!("no bench_roofline: rows have no share of a measured roof"),
+    }
+    let mut left: usize = tasks.iter().map(|task| task.workloads).sum();
+    let mut progress = Progress::new(left);
+    let mut sound = true;
+    for task in tasks {
+        let earlier = report::read_json(&result_of(folder, task)).ok();
+        if earlier.is_some_and(|file| file.meta.complete) {
+            eprintln!("{}: complete", task.name);
+            progress.skip(task.workloads);
+            left -= task.workloads;
+            continue;
+        }
+        let mut options = more.clone();
+        if let Some(minutes) = max_minutes {
+            // What earlier benches did not need is shared by the rest.
+            let spent = start.elapsed().as_secs_f64() / 60.0;
+            let share = (minutes - spent) * task.workloads as f64 / left.max(1) as f64;
+            let share = share.max(0.001);
+            options.extend(["--max-minutes".to_owned(), format!("{share:.4}")]);
+        }
+        left -= task.workloads;
+        match child::run(task, &options, folder, &mut progress)? {
+            End::Sound => {}
+            End::Failed => sound = false,
+            End::Interrupted => return Ok((sound, true)),
+        }
+    }
+    // Rows of an earlier part count as well.
+    for task in tasks {
+        if let Ok(file) = report::read_json(&result_of(folder, task)) {
+            sound &= !file.rows.iter().any(|row| row.status.is_failure());
+        }
+    }
+    Ok((sound, false))
+}
+
+fn result_of(folder: &Folder, task: &Task) -> PathBuf {
+    folder.file(&format!("{}.json", task.name))
+}
+
+/// The benches and bench_roofline: as given, as built with this program, or as they lie beside it.
+fn programs(given: &[PathBuf]) -> Result<(Vec<PathBuf>, Option<PathBuf>), SuiteError> {
+    let all: Vec<PathBuf> = match (given, std::env::var("SUITE_BENCHES")) {
+        ([], Ok(built)) => built.split_whitespace().map(PathBuf::from).collect(),
+        ([], Err(_)) => beside_this_program()?,
+        (given, _) => given.iter().map(|path| placed(path)).collect(),
+    };
+    let all: Result<Vec<PathBuf>, SuiteError> = all
+        .into_iter()
+        .map(|path| {
+            path.canonicalize()
+                .map_err(|error| SuiteError(format!("{}: {error}", path.display())))
+        })
+        .collect();
+    let is_roofline = |path: &PathBuf| path.ends_with("bench_roofline");
+    let (roofline, benches): (Vec<PathBuf>, Vec<PathBuf>) = all?.into_iter().partition(is_roofline);
+    if benches.is_empty() {
+        return Err(SuiteError(
+            "no bench_* programs; name them with --bench, or put them beside this one".to_owned(),
+        ));
+    }
+    Ok((benches, roofline.into_iter().next()))
+}
+
+fn beside_this_program() -> Result<Vec<PathBuf>, SuiteError> {
+    let program = std::env::current_exe().map_err(SuiteError::new)?;
+    let folder = program.parent().unwrap_or(&program);
+    let entries = std::fs::read_dir(folder).map_err(SuiteError::new)?;
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            name.starts_with("bench_") && !name.contains('.') && path.is_file()
+        })
+        .collect();
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,140 @@
+//! The suite on the CPU: a whole run, a killed one that is resumed, two shards.
+
+use report_lib::Collection;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+fn program(variable: &str) -> PathBuf {
+    let path = std::env::var(variable).expect("the BUILD file names the program");
+    std::fs::canonicalize(path).expect("the program exists")
+}
+
+/// Small enough for a test: one operation, few rounds.
+const BENCH_OPTIONS: [&str; 5] = ["--", "--device", "cpu", "--iters", "10"];
+const CHOICE: [&str; 4] = ["--suites", "smoke", "--ops", "rmsnorm_fwd,softmax_fwd"];
+
+fn suite(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program("SUITE"));
+    command
+        .current_dir(folder)
+        .env_remove("BUILD_WORKING_DIRECTORY")
+        .env_remove("SUITE_BENCHES")
+        .arg("--bench")
+        .arg(program("BENCH"))
+        .args(arguments);
+    command
+}
+
+fn whole(folder: &Path, out: &str, more: &[&str]) -> Output {
+    let arguments = [&CHOICE[..], &["--out", out], more, &BENCH_OPTIONS].concat();
+    suite(folder, &arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn keys(path: &Path) -> Vec<report::RowKey> {
+    let collection = Collection::read(path).unwrap();
+    let rows = collection.runs.iter().flat_map(|run| &run.file.rows);
+    rows.map(report::RowKey::of).collect()
+}
+
+fn key_set(path: &Path) -> BTreeSet<report::RowKey> {
+    let keys = keys(path);
+    let set: BTreeSet<_> = keys.iter().cloned().collect();
+    assert_eq!(set.len(), keys.len(), "a row is there twice");
+    set
+}
+
+#[test]
+fn a_killed_run_is_completed_and_shards_are_one_run() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let output = whole(folder.path(), "whole", &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for name in [
+        "bench_norms.json",
+        "results.json",
+        "summary.md",
+        "rows.csv",
+        "report.html",
+    ] {
+        assert!(at("whole").join(name).exists(), "no {name}");
+    }
+    assert!(
+        text(&output.stderr).contains(" left] "),
+        "no time left is told"
+    );
+    assert!(text(&output.stdout).contains("# Head-to-Head results"));
+    let expected = key_set(&at("whole/results.json"));
+
+    killed_and_resumed(folder.path(), &expected);
+
+    for shard in ["1/2", "2/2"] {
+        let out = format!("shard{}", &shard[..1]);
+        let output = whole(folder.path(), &out, &["--shard", shard]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    let (first, second) = (
+        key_set(&at("shard1/results.json")),
+        key_set(&at("shard2/results.json")),
+    );
+    assert!(first.is_disjoint(&second));
+    assert_eq!(
+        first.union(&second).cloned().collect::<BTreeSet<_>>(),
+        expected
+    );
+}
+
+/// Kills the suite outright once its first rows are on the disk, then resumes it.
+fn killed_and_resumed(folder: &Path, expected: &BTreeSet<report::RowKey>) {
+    let arguments = [&CHOICE[..], &["--out", "killed"], &BENCH_OPTIONS].concat();
+    let mut child = suite(folder, &arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let partial = folder.join("killed/bench_norms.json");
+    let start = Instant::now();
+    while !partial.exists() {
+        assert!(start.elapsed() < Duration::from_secs(60), "no row came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let resumed = suite(folder, &["--resume", "killed"]).output().unwrap();
+    let stderr = text(&resumed.stderr);
+    assert_eq!(resumed.status.code(), Some(0), "{stderr}");
+    assert!(
+        stderr.contains("workloads are there already") || stderr.contains("complete"),
+        "{stderr}"
+    );
+    assert_eq!(&key_set(&folder.join("killed/results.json")), expected);
+    let again = suite(folder, &["--resume", "killed"]).output().unwrap();
+    assert!(text(&again.stderr).contains("bench_norms: complete"));
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_says_what_to_use() {
+    let folder = TempDir::new().unwrap();
+    for (arguments, remedy) in [
+        (&["--suites", "nowhere"][..], "use some of"),
+        (
+            &["--ops", "gemm_of_dreams", "--suites", "smoke"],
+            "use some of cross_entropy_bwd",
+        ),
+        (&["--resume", "no_such_folder"], "is no suite's state"),
+        (&["--shard", "3/2", "--suites", "smoke"], "write 1/4"),
+    ] {
+        let all = [arguments, &["--", "--device", "cpu"]].concat();
+        let output = suite(folder.path(), &all).output().unwrap();
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(remedy), "{arguments:?}: {stderr}");
+    }
+}
