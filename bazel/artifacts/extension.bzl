@@ -22,6 +22,7 @@ _TREES = {
         "nvidia-nvvm",
     ],
     "flashinfer": ["flashinfer-python"],
+    "zizmor": ["zizmor"],
 }
 
 # What must be executable in them.
@@ -32,6 +33,7 @@ _PROGRAMS = {
         "nvidia/cu13/bin",
         "nvidia/cu13/nvvm/bin",
     ],
+    "zizmor": ["zizmor-1.32.0.data/scripts"],
 }
 
 _LOCK = Label("//third_party:artifacts.lock.json")
