@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# The suite as a Slurm job array, one shard a GPU, then one job that merges what the shards found.
+#   tools/launch/slurm.sh --shards N --out FOLDER [--programs FOLDER] [--sbatch OPTION]... [-- SUITE OPTION...]
+#
+# --out       a folder that every node sees; each shard writes into FOLDER/shard-<i>
+# --programs  where suite, report and bench_* lie, on every node [default: what Bazel built in this checkout]
+# --sbatch    an option for both jobs, e.g. --sbatch --partition=h200; repeatable
+# --shard-sbatch  an option for the shards alone [default: --gres=gpu:1]; repeatable
+# Run it again with the same --out to go on after a failure: shards keep the rows they have.
+set -euo pipefail
+
+die() { echo "slurm.sh: $1" >&2; exit 2; }
+
+here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
+shards="" out="" programs=""
+both=() for_shards=() suite_options=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --shards) shards=${2:?}; shift 2 ;;
+    --out) out=${2:?}; shift 2 ;;
+    --programs) programs=${2:?}; shift 2 ;;
+    --sbatch) both+=("${2:?}"); shift 2 ;;
+    --shard-sbatch) for_shards+=("${2?}"); shift 2 ;;
+    --) shift; suite_options=("$@"); break ;;
+    *) die "'$1' is no option; see the head of this file" ;;
+  esac
+done
+[[ $shards =~ ^[1-9][0-9]*$ ]] || die "--shards must be a count, such as 8"
+[ -n "$out" ] || die "--out is missing"
+command -v sbatch > /dev/null || die "no sbatch on PATH: run this where jobs are submitted"
+[ ${#for_shards[@]} -gt 0 ] || for_shards=(--gres=gpu:1)
+
+if [ -z "$programs" ]; then
+  built=$(cd "$here/../.." && pwd)/bazel-bin/Kernels/benchmarks
+  suite=$built/comparison/suite
+  report=$built/report/report
+else
+  suite=$programs/suite
+  report=$programs/report
+fi
+for program in "$suite" "$report"; do
+  [ -x "$program" ] || die "no $program; build //Kernels/benchmarks/comparison:suite and //Kernels/benchmarks/report"
+done
+mkdir -p "$out/logs"
+out=$(readlink -f "$out")
+
+array=$(sbatch --parsable --job-name=head-to-head --array="1-$shards" --output="$out/logs/shard-%a.log" \
+  "${both[@]}" "${for_shards[@]}" \
+  "$here/slurm_shard.sh" "$(readlink -f "$suite")" "$shards" "$out" "${suite_options[@]}")
+# Whatever became of the shards, what they found is merged; a shard that failed fails the merge's job too.
+merge=$(sbatch --parsable --job-name=head-to-head-merge --dependency="afterany:$array" \
+  --output="$out/logs/merge.log" "${both[@]}" \
+  "$here/slurm_merge.sh" "$(readlink -f "$report")" "$shards" "$out")
+echo "shards: job $array; merge: job $merge; results: $out"
