@@ -103,11 +103,11 @@ fn sizes(rows: &[&Row], axis: &str) -> Vec<i64> {
 /// The two axes that make the fullest grid of the workloads; a single one if no other varies. Sizes that
 /// follow from others (rows = batch x sequence) make grids with holes.
 fn axes(rows: &[&Row]) -> Option<(String, Option<String>)> {
-    let names: BTreeSet<&String> = rows
+    let mut names: BTreeSet<&String> = rows
         .iter()
         .flat_map(|row| row.workload.axes.keys())
-        .filter(|name| !sizes(rows, name).is_empty())
         .collect();
+    names.retain(|name| !sizes(rows, name).is_empty());
     let varying: Vec<&String> = names
         .iter()
         .copied()
