@@ -1,20 +1,19 @@
 //! Several runs in one file, each with its own meta: nothing about a row is lost by merging.
 
 use crate::ReportingError;
-use report::{ReportError, ResultFile, SCHEMA_VERSION};
+use report::{Meta, ReportError, ResultFile, Row, SCHEMA_VERSION};
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::path::Path;
 
 /// Version of the collection around the runs; the runs have their own (`meta.schema`).
 pub const COLLECTION_VERSION: u32 = 1;
 
 /// One run and where it was read from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// Name of the file that the bench wrote.
     pub origin: String,
-    #[serde(flatten)]
     pub file: ResultFile,
 }
 
@@ -96,7 +95,13 @@ impl Collection {
         }
         #[derive(Deserialize)]
         struct Whole {
-            runs: Vec<Run>,
+            runs: Vec<WholeRun>,
+        }
+        #[derive(Deserialize)]
+        struct WholeRun {
+            origin: String,
+            meta: Meta,
+            rows: Vec<Row>,
         }
         let schema = |found: &serde_json::Value, known| ReportError::Schema {
             origin: origin.to_owned(),
@@ -117,13 +122,21 @@ impl Collection {
             }
         }
         let whole: Whole = serde_json::from_str(text).map_err(malformed)?;
-        for run in &whole.runs {
+        let runs = whole.runs.into_iter().map(|run| Run {
+            origin: run.origin,
+            file: ResultFile {
+                meta: run.meta,
+                rows: run.rows,
+            },
+        });
+        let runs: Vec<Run> = runs.collect();
+        for run in &runs {
             report::check(&run.file).map_err(|problem| ReportError::Inconsistent {
                 origin: format!("{origin}: {}", run.origin),
                 problem,
             })?;
         }
-        Ok(Collection { runs: whole.runs })
+        Ok(Collection { runs })
     }
 
     /// JSON text: one row a line, like the result files themselves.
