@@ -1,0 +1,135 @@
+//! Suites of shapes for native sparse attention.
+
+use std::fmt;
+use std::str::FromStr;
+
+use contender::Workload;
+use serde_json::Value;
+
+use crate::NsaShape;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NsaSuite {
+    Short,
+    Long,
+    Smoke,
+}
+
+const NAMES: [(NsaSuite, &str); 3] = [
+    (NsaSuite::Short, "short"),
+    (NsaSuite::Long, "long"),
+    (NsaSuite::Smoke, "smoke"),
+];
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown suite '{0}'; use one of short, long, smoke")]
+pub struct UnknownNsaSuite(pub String);
+
+impl fmt::Display for NsaSuite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(NAMES[*self as usize].1)
+    }
+}
+
+impl FromStr for NsaSuite {
+    type Err = UnknownNsaSuite;
+
+    fn from_str(text: &str) -> Result<Self, UnknownNsaSuite> {
+        let named = NAMES.iter().find(|(_, name)| *name == text);
+        named
+            .map(|(suite, _)| *suite)
+            .ok_or_else(|| UnknownNsaSuite(text.to_owned()))
+    }
+}
+
+/// Batch, sequence, heads, groups, dim, block, selected.
+type Sizes = [usize; 7];
+
+const SHORT: [Sizes; 8] = [
+    [2, 256, 16, 1, 64, 32, 8],
+    [2, 512, 16, 1, 64, 32, 8],
+    [2, 1024, 16, 1, 64, 64, 4],
+    [2, 2048, 16, 1, 64, 64, 4],
+    [2, 512, 64, 4, 64, 32, 16],
+    [2, 1024, 64, 4, 64, 32, 16],
+    [2, 1024, 64, 4, 64, 64, 8],
+    [2, 2048, 64, 4, 64, 64, 8],
+];
+const LONG: [Sizes; 4] = [
+    [1, 8192, 64, 4, 128, 64, 16],
+    [1, 16384, 64, 4, 128, 64, 16],
+    [1, 32768, 64, 4, 128, 64, 16],
+    [1, 65536, 64, 4, 128, 64, 16],
+];
+/// Seconds in all: a last block that is not full, and a shape that the exported baseline has.
+const SMOKE: [Sizes; 2] = [[1, 77, 4, 2, 64, 32, 2], [2, 128, 16, 1, 64, 32, 8]];
+
+impl NsaSuite {
+    pub fn all() -> impl Iterator<Item = NsaSuite> {
+        NAMES.iter().map(|(suite, _)| *suite)
+    }
+
+    pub fn workloads(self) -> Vec<(NsaShape, Workload)> {
+        let (sizes, provenance): (&[Sizes], _) = match self {
+            NsaSuite::Short => (
+                &SHORT,
+                "sequences, blocks and groups of the nsa_only config of a kernel runner",
+            ),
+            NsaSuite::Long => (
+                &LONG,
+                "the NSA paper's 64 heads in 4 groups, 16 blocks of 64, at 8 Ki to 64 Ki tokens",
+            ),
+            NsaSuite::Smoke => (&SMOKE, "small shapes and edge cases of this project"),
+        };
+        let shape = |sizes| NsaShape::from_sizes(sizes).expect("the tables hold shapes");
+        sizes
+            .iter()
+            .map(|sizes| workload(&self.to_string(), shape(sizes), provenance))
+            .collect()
+    }
+
+    /// A shape given by hand.
+    pub fn custom(shape: NsaShape) -> (NsaShape, Workload) {
+        workload("custom", shape, "given on the command line")
+    }
+}
+
+fn workload(suite: &str, shape: NsaShape, provenance: &str) -> (NsaShape, Workload) {
+    let axes = [
+        ("batch", shape.batch),
+        ("sequence", shape.sequence),
+        ("heads", shape.heads),
+        ("groups", shape.groups),
+        ("dim", shape.dim),
+        ("block", shape.block),
+        ("selected", shape.selected),
+    ];
+    let workload = Workload {
+        name: shape.to_string(),
+        suite: suite.to_owned(),
+        provenance: provenance.to_owned(),
+        axes: axes
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), Value::from(value)))
+            .collect(),
+    };
+    (shape, workload)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_in_each_suite() {
+        for suite in NsaSuite::all() {
+            assert_eq!(suite.to_string().parse(), Ok(suite));
+            let workloads = suite.workloads();
+            let names: BTreeSet<_> = workloads.iter().map(|(_, w)| w.name.clone()).collect();
+            assert_eq!(names.len(), workloads.len());
+        }
+        assert!("nsa".parse::<NsaSuite>().is_err());
+    }
+}
