@@ -1,0 +1,53 @@
+#include "Kernels/device/launch.h"
+#include "Kernels/nsa/check.h"
+#include "Kernels/nsa/nsa.h"
+#include "Kernels/nsa/selected.cuh"
+
+namespace nsa {
+namespace {
+
+template <class T, int kDim, int kStages>
+void launch_traits(const Selected& params, cudaStream_t stream) {
+    using Traits = SelectedTraits<T, kDim, kStages>;
+    device::Launch shape;
+    shape.grid = dim3(static_cast<unsigned>(params.tokens * params.groups));
+    shape.block = dim3(kWarps * 32);
+    shape.shared_bytes = Traits::kSharedBytes;
+    device::launch("nsa_selected", selected_kernel<Traits>, shape, stream, params);
+}
+
+template <class T>
+void launch_type(const Selected& params, cudaStream_t stream) {
+    if (params.dim == 64) return launch_traits<T, 64, 4>(params, stream);
+    if (params.dim == 128) return launch_traits<T, 128, 2>(params, stream);
+    throw std::invalid_argument("dim is " + std::to_string(params.dim) + "; use 64 or 128");
+}
+
+}  // namespace
+
+void launch(const Selected& params, cudaStream_t stream) {
+    check(params);
+    if (params.heads / params.groups > kMaxHeadsPerGroup) {
+        throw std::invalid_argument(std::to_string(params.heads / params.groups) +
+                                    " heads in a group; up to 16 are supported");
+    }
+    if (params.selected > kMaxSelected) {
+        throw std::invalid_argument("selected is " + std::to_string(params.selected) +
+                                    "; up to 32 are supported");
+    }
+    if (params.block % kBlockMultiple != 0) {
+        throw std::invalid_argument("block is " + std::to_string(params.block) +
+                                    "; a multiple of 16 is supported");
+    }
+    switch (params.type) {
+        case device::ElementType::kF16:
+            return launch_type<__half>(params, stream);
+        case device::ElementType::kBf16:
+            return launch_type<__nv_bfloat16>(params, stream);
+        case device::ElementType::kF32:
+            break;
+    }
+    throw std::invalid_argument("fp32 is not supported; use fp16 or bf16");
+}
+
+}  // namespace nsa
