@@ -1,0 +1,148 @@
+//! Native sparse attention passes the gate on all suites and on random shapes: on the GPU with our
+//! kernel, on the CPU with the CPU contenders.
+
+#[path = "../nsa_ops/mod.rs"]
+mod nsa_ops;
+
+use contender::{Contender, DeviceKind, Kind, Problem, Support};
+use device::{Device, DeviceError};
+use gate::{BufferSet, Gate, GateOptions};
+use numeric::{bits, index_below, DType};
+use workloads::{NsaProblem, NsaShape, NsaSuite, Selection};
+
+const SEED: u64 = 40;
+const RANDOM_SHAPES: u64 = 200;
+
+/// Products that the shapes of a device may have.
+const GPU_PAIRS: usize = 1 << 26;
+const CPU_PAIRS: usize = 1 << 14;
+
+#[test]
+fn cpu_contenders_pass() {
+    let device = device::open(DeviceKind::Cpu).expect("the CPU is always there");
+    let types = [DType::Bf16, DType::F16, DType::F32];
+    pass(&*device, random_problems(CPU_PAIRS, &types));
+    pass(&*device, suite_problems(&[NsaSuite::Smoke]));
+}
+
+#[test]
+fn gpu_contenders_pass_random_shapes() {
+    if let Some(device) = gpu() {
+        pass(
+            &*device,
+            random_problems(GPU_PAIRS, &[DType::Bf16, DType::F16]),
+        );
+    }
+}
+
+#[test]
+fn gpu_contenders_pass_suites() {
+    if let Some(device) = gpu() {
+        let suites: Vec<NsaSuite> = NsaSuite::all().collect();
+        pass(&*device, suite_problems(&suites));
+    }
+}
+
+fn gpu() -> Option<Box<dyn Device>> {
+    match device::open(DeviceKind::Cuda) {
+        Ok(device) => Some(device),
+        Err(error @ (DeviceError::NotBuilt | DeviceError::Unavailable { .. })) => {
+            println!("SKIPPED: {error}");
+            None
+        }
+        Err(error) => panic!("the GPU cannot be opened: {error}"),
+    }
+}
+
+/// Seeded shapes of all kinds, small enough that `pairs` query tokens x keys are not exceeded.
+fn random_problems(pairs: usize, types: &[DType]) -> Vec<NsaProblem> {
+    (0..RANDOM_SHAPES)
+        .map(|case| {
+            let draw = |stream: u32, below: usize| {
+                index_below(bits(SEED, stream, case), below as u32) as usize
+            };
+            let groups = 1 + draw(0, 4);
+            let block = 16 * (1 + draw(1, 6));
+            let selected = 1 + draw(2, 32);
+            let most = (pairs / (groups * block * selected)).clamp(1, 5000);
+            let sequence = 1 + draw(3, most);
+            let shape = NsaShape {
+                batch: 1 + draw(4, (most / sequence).clamp(1, 3)),
+                sequence,
+                heads: groups * (1 + draw(5, 16)),
+                groups,
+                dim: 64 << draw(6, 2),
+                block,
+                selected,
+            };
+            let (shape, workload) = NsaSuite::custom(shape);
+            let dtype = types[draw(7, types.len())];
+            NsaProblem::new(Selection::drawn(shape), shape, dtype, workload)
+        })
+        .collect()
+}
+
+fn suite_problems(suites: &[NsaSuite]) -> Vec<NsaProblem> {
+    let workloads = suites.iter().flat_map(|suite| suite.workloads());
+    workloads
+        .map(|(shape, workload)| {
+            NsaProblem::new(Selection::drawn(shape), shape, DType::Bf16, workload)
+        })
+        .collect()
+}
+
+/// Panics with all failures, so that one run shows the pattern.
+fn pass(device: &dyn Device, problems: Vec<NsaProblem>) {
+    let contenders = nsa_ops::contenders(device.info().kind);
+    assert!(!contenders.is_empty());
+    let mut failures = Vec::new();
+    let mut passed = 0;
+    for problem in &problems {
+        match examine(device, &contenders, problem) {
+            Ok(count) => passed += count,
+            Err(failure) => {
+                failures.push(format!("{} {}: {failure}", problem.shape, problem.dtype));
+            }
+        }
+    }
+    let (count, all) = (failures.len(), problems.len());
+    println!("{passed} examinations of {all} problems passed");
+    assert!(
+        failures.is_empty(),
+        "{count} failures:\n{}",
+        failures.join("\n")
+    );
+}
+
+/// Ours must support everything; others may say that they do not.
+fn examine(
+    device: &dyn Device,
+    contenders: &[Box<dyn Contender<NsaProblem>>],
+    problem: &NsaProblem,
+) -> Result<usize, String> {
+    let options = GateOptions {
+        units: 6,
+        units_second: 3,
+        ..GateOptions::new(SEED)
+    };
+    let gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
+    let mut set =
+        BufferSet::new(device, problem.tensors(), SEED).map_err(|error| error.to_string())?;
+    let mut passed = 0;
+    for contender in contenders {
+        let identity = contender.identity();
+        let name = &identity.name;
+        match contender.supports(problem, device.info()) {
+            Support::Yes => {}
+            Support::No(_) if identity.kind != Kind::Own => continue,
+            Support::No(reason) => return Err(format!("{name} does not support it: {reason}")),
+        }
+        let mut bound = contender
+            .bind(problem, set.buffers(), device.info())
+            .map_err(|error| format!("{name}: {error}"))?;
+        gate.examine(&mut set, &mut *bound)
+            .map_err(|failure| format!("{name} {failure}"))?;
+        passed += 1;
+    }
+    Ok(passed)
+}
