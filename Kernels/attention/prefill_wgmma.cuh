@@ -275,6 +275,7 @@ __device__ __forceinline__ void consume(typename Traits::Storage& storage,
                                         const PrefillArguments& arguments) {
     const int pieces = arguments.tile_count * arguments.heads;
     const int consumer = threadIdx.x / 128 - 1;
+    const int lane = threadIdx.x % 32;
     const int first_row = threadIdx.x / 32 * 16 - 64;
     unsigned char* staging = storage.staging + first_row * Traits::kRowBytes;
     // The first consumer starts; the second starts when the first has passed the turn on.
@@ -282,9 +283,8 @@ __device__ __forceinline__ void consume(typename Traits::Storage& storage,
     int step = 0;
     for (unsigned turn = 0;; ++turn) {
         barrier_wait(storage.queries_full, turn & 1);
-        const int index = storage.piece;
-        // Orders every lane's read before the first lane hands the place back.
-        __syncwarp();
+        // The first lane reads it alone, because it alone hands the place back.
+        const int index = __shfl_sync(0xffffffffu, lane == 0 ? storage.piece : 0, 0);
         if (index >= pieces) break;
         const Piece piece = piece_at<Traits>(arguments, index);
         float sums[Traits::kHeadDim / 2];
