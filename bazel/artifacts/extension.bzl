@@ -21,6 +21,7 @@ _TREES = {
         "nvidia-nvtx",
         "nvidia-nvvm",
     ],
+    "curand": ["nvidia-curand"],
     "flashinfer": ["flashinfer-python"],
     "zizmor": ["zizmor"],
 }

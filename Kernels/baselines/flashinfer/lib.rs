@@ -46,8 +46,129 @@ mod ffi {
         epsilon: f32,
     }
 
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum PrefillKernel {
+        /// mma.sync; all devices.
+        Fa2,
+        /// TMA and wgmma; sm_90a.
+        Fa3,
+        /// TMA and tcgen05, causal only; sm_100a.
+        Cutlass,
+    }
+
+    /// Dense [tokens, heads, head_dim] tensors of packed requests, and where each starts.
+    #[derive(Clone, Copy, Debug)]
+    struct Prefill {
+        q: usize,
+        k: usize,
+        v: usize,
+        out: usize,
+        cu_q: usize,
+        cu_kv: usize,
+        heads: u32,
+        kv_heads: u32,
+        head_dim: u32,
+        dtype: Dtype,
+        causal: bool,
+        scale: f32,
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum DecodeKernel {
+        /// One query a sequence.
+        CudaCores,
+        /// The FA2 prefill kernel over pages.
+        TensorCores,
+    }
+
+    /// Decode over a paged cache; queries are [batch, q_len, heads, head_dim].
+    #[derive(Clone, Copy, Debug)]
+    struct Decode {
+        q: usize,
+        k_pages: usize,
+        v_pages: usize,
+        out: usize,
+        page_indptr: usize,
+        page_indices: usize,
+        last_page_lengths: usize,
+        q_len: u32,
+        heads: u32,
+        kv_heads: u32,
+        head_dim: u32,
+        page_size: u32,
+        /// Pages are [kv_heads, page_size, head_dim], else [page_size, kv_heads, head_dim].
+        heads_first: bool,
+        dtype: Dtype,
+        scale: f32,
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum MlaKernel {
+        /// mma.sync; all devices.
+        Fa2,
+        /// wgmma; sm_90a.
+        Hopper,
+    }
+
+    /// Decode with latent attention, 512 + 64 wide, bf16; queries are [batch, q_len, heads, ..].
+    #[derive(Clone, Copy, Debug)]
+    struct MlaDecode {
+        q_nope: usize,
+        q_pe: usize,
+        latent_pages: usize,
+        rotary_pages: usize,
+        out: usize,
+        page_indices: usize,
+        q_len: u32,
+        heads: u32,
+        page_size: u32,
+        scale: f32,
+    }
+
     unsafe extern "C++" {
         include!("Kernels/baselines/flashinfer/bridge.h");
+
+        /// An attention call with its schedule on the device. Plans share scratch memory: enqueue
+        /// them on one stream.
+        #[namespace = "fi"]
+        type Planned;
+
+        fn enqueue(planned: Pin<&mut Planned>, stream: usize) -> Result<()>;
+
+        /// What the library's planner took on the host.
+        fn plan_microseconds(planned: &Planned) -> f64;
+
+        /// Which kernel and tile the planner chose.
+        fn kernel_name(planned: &Planned) -> String;
+
+        /// Whether this build has a kernel for the type and head size.
+        fn has_prefill(kernel: PrefillKernel, dtype: Dtype, head_dim: u32) -> bool;
+
+        /// `q_starts` and `kv_starts` are the host's copies of `cu_q` and `cu_kv`.
+        fn plan_prefill(
+            kernel: PrefillKernel,
+            call: &Prefill,
+            q_starts: &[i32],
+            kv_starts: &[i32],
+        ) -> Result<UniquePtr<Planned>>;
+
+        fn has_decode(kernel: DecodeKernel, dtype: Dtype, head_dim: u32) -> bool;
+
+        /// `page_starts` is the host's copy of `page_indptr`.
+        fn plan_decode(
+            kernel: DecodeKernel,
+            call: &Decode,
+            page_starts: &[i32],
+        ) -> Result<UniquePtr<Planned>>;
+
+        fn has_mla_decode(kernel: MlaKernel) -> bool;
+
+        fn plan_mla_decode(
+            kernel: MlaKernel,
+            call: &MlaDecode,
+            page_starts: &[i32],
+            lengths: &[i32],
+        ) -> Result<UniquePtr<Planned>>;
 
         fn rmsnorm(tensors: &RmsNorm, matrix: &Matrix, stream: usize) -> Result<()>;
 
@@ -61,6 +182,7 @@ mod ffi {
     }
 }
 
+pub use cxx::UniquePtr;
 pub use ffi::*;
 
 /// Of the wheel that the kernels are compiled from.

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-namespace fi {
+#include "Kernels/baselines/flashinfer/type.h"
 
-enum class Type : std::uint8_t { kF16, kBf16 };
+namespace fi {
 
 // Weights have the type of the activations. Offsets are 32 bits wide in these kernels: the caller
 // keeps rows * columns below 2^32.

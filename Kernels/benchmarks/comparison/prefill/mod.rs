@@ -3,6 +3,8 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+#[cfg(feature = "cuda")]
+mod flashinfer;
 
 use contender::{Contender, DeviceKind};
 use workloads::PrefillProblem;
@@ -22,5 +24,7 @@ fn cuda_sources() -> Vec<fn() -> Contenders> {
     vec![
         #[cfg(feature = "cuda")]
         cuda::contenders,
+        #[cfg(feature = "cuda")]
+        flashinfer::contenders,
     ]
 }

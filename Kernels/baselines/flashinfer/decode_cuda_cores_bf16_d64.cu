@@ -1,0 +1,9 @@
+#include "Kernels/baselines/flashinfer/decode_cuda_cores.cuh"
+
+namespace fi {
+
+std::unique_ptr<Planned> plan_decode_cuda_cores_bf16_d64(const PagedDecode& call) {
+    return std::make_unique<DecodeOnCudaCores<nv_bfloat16, 64>>(call);
+}
+
+}  // namespace fi

@@ -1,0 +1,131 @@
+// FlashInfer's decode on tensor cores, for one type and head size: its FA2 prefill kernel over
+// pages, which packs the heads that share a head of the cache into one tile.
+#pragma once
+
+#include "Kernels/baselines/flashinfer/fa2_tiles.cuh"
+// The library's own headers need this order.
+#include <flashinfer/attention/default_prefill_params.cuh>
+#include <flashinfer/attention/prefill.cuh>
+#include <flashinfer/attention/scheduler.cuh>
+#include <flashinfer/attention/variants.cuh>
+#include <string>
+
+#include "Kernels/baselines/flashinfer/decode.h"
+#include "Kernels/device/launch.h"
+
+namespace fi {
+
+template <class T, std::uint32_t kHeadDim>
+class DecodeOnTensorCores : public Planned {
+  public:
+    explicit DecodeOnTensorCores(const PagedDecode& call);
+    void enqueue(cudaStream_t stream) override;
+
+  private:
+    using Params = flashinfer::BatchPrefillPagedParams<T, T, T, std::int32_t>;
+    using Variant = flashinfer::DefaultAttention</*use_custom_mask=*/false,
+                                                 /*use_sliding_window=*/false,
+                                                 /*use_logits_soft_cap=*/false,
+                                                 /*use_alibi=*/false>;
+
+    template <flashinfer::MaskMode kMask>
+    cudaError_t run(cudaStream_t stream);
+    void place(const PagedDecode& call);
+
+    PlanMemory memory_;
+    DeviceMemory q_starts_;
+    flashinfer::PrefillPlanInfo info_;
+    Params params_;
+    T* partial_out_ = nullptr;
+    float* partial_lse_ = nullptr;
+    bool causal_;
+};
+
+template <class T, std::uint32_t kHeadDim>
+DecodeOnTensorCores<T, kHeadDim>::DecodeOnTensorCores(const PagedDecode& call)
+    : q_starts_(call.page_indptr_on_host.size() * sizeof(std::int32_t)), causal_(call.q_len > 1) {
+    const std::size_t batch = call.page_indptr_on_host.size() - 1;
+    std::vector<std::int32_t> q_starts(batch + 1);
+    for (std::size_t i = 0; i <= batch; ++i) {
+        q_starts[i] = static_cast<std::int32_t>(i * call.q_len);
+    }
+    device::check(
+        cudaMemcpy(q_starts_.address(), q_starts.data(), q_starts_.bytes(), cudaMemcpyHostToDevice),
+        "copy of the starts of queries");
+    memory_.run(*this, [&] {
+        Scratch& scratch = *memory_.scratch;
+        auto* page_indptr = const_cast<std::int32_t*>(call.page_indptr_on_host.data());
+        return flashinfer::PrefillPlan<std::int32_t>(
+            scratch.partials.address(), scratch.partials.bytes(), memory_.schedule.address(),
+            scratch.pinned, memory_.schedule.bytes(), info_, q_starts.data(), page_indptr,
+            q_starts.back(), batch, call.heads, call.kv_heads, kHeadDim, kHeadDim, call.page_size,
+            /*enable_cuda_graph=*/false, sizeof(T), /*window_left=*/-1, /*fixed_split_size=*/-1,
+            /*disable_split_kv=*/false, /*num_colocated_ctas=*/0, scratch.stream);
+    });
+    place(call);
+    kernel = "BatchPrefillWithPagedKVCacheKernel, CTA_TILE_Q " + std::to_string(info_.cta_tile_q) +
+             (info_.split_kv ? ", split KV and merge" : "");
+}
+
+template <class T, std::uint32_t kHeadDim>
+void DecodeOnTensorCores<T, kHeadDim>::place(const PagedDecode& call) {
+    const auto input = [](const void* address) {
+        return static_cast<T*>(const_cast<void*>(address));
+    };
+    const auto table = [](const std::int32_t* address) {
+        return const_cast<std::int32_t*>(address);
+    };
+    const std::uint32_t batch = call.page_indptr_on_host.size() - 1;
+    params_.q = input(call.q);
+    params_.paged_kv = flashinfer::paged_kv_t<T, std::int32_t>(
+        call.kv_heads, call.page_size, kHeadDim, batch,
+        call.heads_first ? flashinfer::QKVLayout::kHND : flashinfer::QKVLayout::kNHD,
+        input(call.k_pages), input(call.v_pages), table(call.page_indices), table(call.page_indptr),
+        table(call.last_page_lengths));
+    params_.q_indptr = static_cast<std::int32_t*>(q_starts_.address());
+    params_.o = static_cast<T*>(call.out);
+    params_.lse = nullptr;
+    params_.group_size = flashinfer::uint_fastdiv(call.heads / call.kv_heads);
+    params_.num_qo_heads = call.heads;
+    params_.q_stride_n = static_cast<std::int32_t>(call.heads * kHeadDim);
+    params_.q_stride_h = kHeadDim;
+    params_.window_left = -1;
+    params_.sm_scale = call.scale;
+    const auto scheduled = [&](std::int64_t offset) {
+        return flashinfer::GetPtrFromBaseOffset<std::int32_t>(memory_.schedule.address(), offset);
+    };
+    params_.request_indices = scheduled(info_.request_indices_offset);
+    params_.qo_tile_indices = scheduled(info_.qo_tile_indices_offset);
+    params_.kv_tile_indices = scheduled(info_.kv_tile_indices_offset);
+    params_.o_indptr = scheduled(info_.o_indptr_offset);
+    params_.kv_chunk_size_ptr = scheduled(info_.kv_chunk_size_ptr_offset);
+    params_.padded_batch_size = info_.padded_batch_size;
+    params_.max_total_num_rows = info_.total_num_rows;
+    if (info_.split_kv) {
+        void* partials = memory_.scratch->partials.address();
+        params_.merge_indptr = scheduled(info_.merge_indptr_offset);
+        partial_out_ = flashinfer::GetPtrFromBaseOffset<T>(partials, info_.v_offset);
+        partial_lse_ = flashinfer::GetPtrFromBaseOffset<float>(partials, info_.s_offset);
+    }
+}
+
+template <class T, std::uint32_t kHeadDim>
+template <flashinfer::MaskMode kMask>
+cudaError_t DecodeOnTensorCores<T, kHeadDim>::run(cudaStream_t stream) {
+    DISPATCH_CTA_TILE_Q(info_.cta_tile_q, kTile, {
+        return flashinfer::BatchPrefillWithPagedKVCacheDispatched<
+            kTile, kHeadDim, kHeadDim, flashinfer::PosEncodingMode::kNone,
+            /*USE_FP16_QK_REDUCTION=*/false, kMask, Variant>(params_, partial_out_, partial_lse_,
+                                                             /*enable_pdl=*/true, stream);
+    });
+    return cudaErrorInvalidValue;
+}
+
+template <class T, std::uint32_t kHeadDim>
+void DecodeOnTensorCores<T, kHeadDim>::enqueue(cudaStream_t stream) {
+    device::check(causal_ ? run<flashinfer::MaskMode::kCausal>(stream)
+                          : run<flashinfer::MaskMode::kNone>(stream),
+                  "FlashInfer's tensor-core decode");
+}
+
+}  // namespace fi

@@ -1,0 +1,75 @@
+#include "Kernels/baselines/flashinfer/prefill.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace fi {
+
+using Plan = std::unique_ptr<Planned>(const RaggedPrefill&);
+
+// One for each translation unit.
+Plan plan_prefill_fa2_bf16_d64, plan_prefill_fa2_bf16_d128;
+Plan plan_prefill_fa2_f16_d64, plan_prefill_fa2_f16_d128;
+#ifdef FLASHINFER_SM90A
+Plan plan_prefill_fa3_bf16_d64, plan_prefill_fa3_bf16_d128;
+Plan plan_prefill_fa3_f16_d128;
+#endif
+#ifdef FLASHINFER_SM100A
+Plan plan_prefill_cutlass_bf16_d128;
+#endif
+
+namespace {
+
+struct Entry {
+    PrefillKernel kernel;
+    Type type;
+    std::uint32_t head_dim;
+    Plan* plan;
+};
+
+constexpr Entry kEntries[] = {
+    {PrefillKernel::kFa2, Type::kBf16, 64, plan_prefill_fa2_bf16_d64},
+    {PrefillKernel::kFa2, Type::kBf16, 128, plan_prefill_fa2_bf16_d128},
+    {PrefillKernel::kFa2, Type::kF16, 64, plan_prefill_fa2_f16_d64},
+    {PrefillKernel::kFa2, Type::kF16, 128, plan_prefill_fa2_f16_d128},
+#ifdef FLASHINFER_SM90A
+    {PrefillKernel::kFa3, Type::kBf16, 64, plan_prefill_fa3_bf16_d64},
+    {PrefillKernel::kFa3, Type::kBf16, 128, plan_prefill_fa3_bf16_d128},
+    {PrefillKernel::kFa3, Type::kF16, 128, plan_prefill_fa3_f16_d128},
+#endif
+#ifdef FLASHINFER_SM100A
+    {PrefillKernel::kCutlass, Type::kBf16, 128, plan_prefill_cutlass_bf16_d128},
+#endif
+};
+
+Plan* find(PrefillKernel kernel, Type type, std::uint32_t head_dim) {
+    for (const Entry& entry : kEntries) {
+        if (entry.kernel == kernel && entry.type == type && entry.head_dim == head_dim) {
+            return entry.plan;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+bool has_prefill(PrefillKernel kernel, Type type, std::uint32_t head_dim) {
+    return find(kernel, type, head_dim) != nullptr;
+}
+
+std::unique_ptr<Planned> plan_prefill(PrefillKernel kernel, const RaggedPrefill& call) {
+    const auto& q_starts = call.q_starts_on_host;
+    if (q_starts.size() < 2 || q_starts.size() != call.kv_starts_on_host.size()) {
+        throw std::invalid_argument(std::to_string(q_starts.size()) + " and " +
+                                    std::to_string(call.kv_starts_on_host.size()) +
+                                    " starts of requests; one more than requests of both");
+    }
+    Plan* plan = find(kernel, call.type, call.head_dim);
+    if (plan == nullptr) {
+        throw std::invalid_argument("this build has no such prefill kernel for a head size of " +
+                                    std::to_string(call.head_dim));
+    }
+    return plan(call);
+}
+
+}  // namespace fi

@@ -1,0 +1,151 @@
+//! FlashInfer's ragged prefill: its FA2 template on every device, its FA3 template on sm_90a, its
+//! CUTLASS kernel on sm_100a.
+
+#[path = "../flashinfer_planned.rs"]
+mod planned;
+
+use contender::{
+    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Support,
+};
+use flashinfer::{Prefill, PrefillKernel};
+use workloads::{PrefillOp, PrefillProblem};
+
+use planned::{dtype, narrow, BoundPlan};
+
+/// Offsets of the FA2 template are 32 bits wide.
+const MAX_ELEMENTS: usize = 1 << 32;
+/// FA3 plans tiles of 128 queries (192 for a head size of 64), and above this number of them wants a
+/// kernel that is not in this build.
+const MAX_FA3_TILES: usize = 4096;
+
+struct FlashInferPrefill {
+    identity: Identity,
+    kernel: PrefillKernel,
+}
+
+pub fn contenders() -> Vec<Box<dyn Contender<PrefillProblem>>> {
+    let contender = |name, kernel, timed_region| -> Box<dyn Contender<_>> {
+        Box::new(FlashInferPrefill {
+            identity: planned::identity(name, timed_region),
+            kernel,
+        })
+    };
+    vec![
+        contender(
+            "flashinfer_fa2",
+            PrefillKernel::Fa2,
+            "the attention kernel, and the merge where the plan splits KV; planned in bind",
+        ),
+        contender(
+            "flashinfer_fa3",
+            PrefillKernel::Fa3,
+            "the attention kernel; planned in bind",
+        ),
+        contender(
+            "flashinfer_cutlass",
+            PrefillKernel::Cutlass,
+            "the attention kernel; planned in bind",
+        ),
+    ]
+}
+
+impl FlashInferPrefill {
+    fn unsupported(&self, problem: &PrefillProblem, device: &DeviceInfo) -> Option<String> {
+        let shape = &problem.shape;
+        if device.kind != DeviceKind::Cuda {
+            return Some("runs on CUDA only".to_owned());
+        }
+        let only = match self.kernel {
+            PrefillKernel::Fa3 => Some("sm_90a"),
+            PrefillKernel::Cutlass => Some("sm_100a"),
+            _ => None,
+        };
+        if let Some(arch) = only.filter(|arch| *arch != device.arch) {
+            return Some(format!("for {arch}; this is {}", device.arch));
+        }
+        if problem.op == PrefillOp::PrefillLse {
+            return Some("its LSE is of base 2; only the output is compared".to_owned());
+        }
+        let built = dtype(problem.dtype).is_some_and(|dtype| {
+            flashinfer::has_prefill(self.kernel, dtype, shape.head_dim as u32)
+        });
+        if !built {
+            return Some(format!(
+                "no {} kernel with a head size of {} in this build",
+                problem.dtype, shape.head_dim
+            ));
+        }
+        if self.kernel == PrefillKernel::Cutlass && !shape.causal {
+            return Some("only the causal kernel is in this build".to_owned());
+        }
+        let widest = shape.total_q() * shape.heads.max(1);
+        let widest = widest.max(shape.total_kv() * shape.kv_heads) * shape.head_dim;
+        if self.kernel == PrefillKernel::Fa2 && widest >= MAX_ELEMENTS {
+            return Some(format!("{widest} elements; its offsets are 32 bits wide"));
+        }
+        let tile = if shape.head_dim == 64 { 192 } else { 128 };
+        let tiles = shape.total_q().div_ceil(tile) + shape.batch() - 1;
+        if self.kernel == PrefillKernel::Fa3 && tiles > MAX_FA3_TILES {
+            return Some(format!(
+                "up to {tiles} tiles of queries; above {MAX_FA3_TILES} FA3 wants a kernel that is \
+                 not in this build"
+            ));
+        }
+        None
+    }
+}
+
+impl Contender<PrefillProblem> for FlashInferPrefill {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn supports(&self, problem: &PrefillProblem, device: &DeviceInfo) -> Support {
+        match self.unsupported(problem, device) {
+            Some(reason) => Support::No(reason),
+            None => Support::Yes,
+        }
+    }
+
+    fn bind(
+        &self,
+        problem: &PrefillProblem,
+        buffers: &[Buffer],
+        _device: &DeviceInfo,
+    ) -> Result<Box<dyn Bound>, ContenderError> {
+        let shape = &problem.shape;
+        let at = |tensor: usize| buffers[tensor].address;
+        let dtype = dtype(problem.dtype)
+            .ok_or_else(|| ContenderError::new(format!("no {} kernel", problem.dtype)))?;
+        let call = Prefill {
+            q: at(0),
+            k: at(1),
+            v: at(2),
+            cu_q: at(3),
+            cu_kv: at(4),
+            out: at(5),
+            heads: narrow(shape.heads)?,
+            kv_heads: narrow(shape.kv_heads)?,
+            head_dim: narrow(shape.head_dim)?,
+            dtype,
+            causal: shape.causal,
+            scale: problem.scale,
+        };
+        let (q_starts, kv_starts) = (starts(&shape.q_lens)?, starts(&shape.kv_lens)?);
+        let planned = flashinfer::plan_prefill(self.kernel, &call, &q_starts, &kv_starts)
+            .map_err(ContenderError::new)?;
+        Ok(Box::new(BoundPlan(planned)))
+    }
+}
+
+/// The host's copy of cumulative lengths.
+fn starts(lengths: &[usize]) -> Result<Vec<i32>, ContenderError> {
+    let mut starts = vec![0];
+    let mut end = 0usize;
+    for length in lengths {
+        end += length;
+        let start = i32::try_from(end);
+        starts.push(start.map_err(|_| ContenderError::new(format!("{end} tokens; at most 2^31")))?);
+    }
+    Ok(starts)
+}
