@@ -1,9 +1,10 @@
-"""Turns third_party/artifacts.lock.json into external repositories, fetched when first needed.
+"""Turns third_party/artifacts.lock.json into external repositories, fetched or built when first needed.
 
-Every fetched artifact is a repository of its own, named like the artifact with "_" for what a label cannot
-hold, with one target, :files. Those in _TREES are laid out by a BUILD file of ours instead.
+Every artifact is a repository of its own, named like the artifact with "_" for what a label cannot hold,
+with one target, :files. Those in _TREES and _RECIPES are laid out by a BUILD file of ours instead.
 """
 
+load(":recipe.bzl", "recipe_result")
 load(":repository.bzl", "artifact_tree")
 
 # Repository -> the artifacts unpacked into it; third_party/<repository>/<repository>.BUILD lays them out.
@@ -23,7 +24,14 @@ _TREES = {
     ],
     "curand": ["nvidia-curand"],
     "flashinfer": ["flashinfer-python"],
+    "nvidia_cutlass_dsl_libs_cu12_cp311": ["nvidia-cutlass-dsl-libs-cu12-cp311"],
     "zizmor": ["zizmor"],
+}
+
+# Recipe -> the folder of third_party that lays out what it makes.
+_RECIPES = {
+    "flash_attention_4": "cute_kernels",
+    "quack": "cute_kernels",
 }
 
 # What must be executable in them.
@@ -39,6 +47,31 @@ _PROGRAMS = {
 
 _LOCK = Label("//third_party:artifacts.lock.json")
 
+def _repository(artifact):
+    return artifact.replace("-", "_").replace(".", "_")
+
+def _declare_recipe(repository, entry, entries):
+    source = entry["source"]
+    layout = _RECIPES.get(source["recipe"])
+    recipe_result(
+        name = repository,
+        artifact = json.encode(entry),
+        build_file = Label(
+            "//third_party/{0}:{0}.BUILD".format(layout) if layout else "//bazel/artifacts:files.BUILD",
+        ),
+        # A package may have a wheel for each Python; the rule takes those that fit the one it finds.
+        inputs = json.encode([
+            {
+                "file": entries[name]["source"]["file"],
+                "package": entries[name]["source"]["package"],
+                "repository": _repository(name),
+            }
+            for name in source["inputs"]
+        ]),
+        repository = repository,
+        script = Label("//tools/artifacts:recipes/{}.py".format(source["recipe"])),
+    )
+
 def _impl(module_ctx):
     lock = json.decode(module_ctx.read(_LOCK))
     entries = {entry["name"]: entry for entry in lock["artifacts"]}
@@ -53,8 +86,10 @@ def _impl(module_ctx):
             programs = _PROGRAMS.get(tree, []),
         )
     for name, entry in entries.items():
-        repository = name.replace("-", "_").replace(".", "_")
-        if repository not in _TREES and entry["source"]["kind"] != "recipe":
+        repository = _repository(name)
+        if entry["source"]["kind"] == "recipe":
+            _declare_recipe(repository, entry, entries)
+        elif repository not in _TREES:
             artifact_tree(
                 name = repository,
                 artifacts = [json.encode(entry)],

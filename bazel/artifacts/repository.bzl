@@ -52,29 +52,50 @@ def _fetch_with_npm(rctx, entry, folder):
     if result.return_code:
         fail("{}: npm could not fetch it: {}".format(package, result.stderr[-800:]))
 
-def _fetch(rctx, entry):
-    """Brings one artifact here, verified against the lock, and returns its path."""
+def fetch_stored(rctx, entry):
+    """Brings one artifact here from the mirror or a store of the lock, verified.
+
+    Args:
+      rctx: the repository rule's context.
+      entry: the artifact's entry of the lock.
+    Returns:
+      Its path, or None where neither has been set up for it. A mirror that lacks the file is an error.
+    """
     source = entry["source"]
-    folder = "_download/" + entry["name"]
+    name = source.get("file") or (
+        source["urls"][0].split("/")[-1] if source["kind"] == "http" else "{name}-{version}.zip".format(**entry)
+    )
+    file = "_download/{}/{}".format(entry["name"], name)
     mirror = rctx.os.environ.get("HEAD_TO_HEAD_MIRROR", "")
-    name = source.get("file") or source["urls"][0].split("/")[-1]
-    stores = entry.get("urls", [])
-    file = folder + "/" + name
     rctx.report_progress("Fetching {} {}".format(entry["name"], entry["version"]))
     if mirror:
         base = mirror if "://" in mirror else "file://" + mirror
         rctx.download(base.rstrip("/") + "/" + name.replace("+", "_"), file, sha256 = entry["sha256"])
-    elif stores and rctx.download(stores, file, sha256 = entry["sha256"], allow_fail = True).success:
-        pass
-    elif source["kind"] == "http":
+        return file
+    stores = entry.get("urls", [])
+    if stores and rctx.download(stores, file, sha256 = entry["sha256"], allow_fail = True).success:
+        return file
+    return None
+
+def _fetch(rctx, entry):
+    """Brings one artifact here, verified against the lock, and returns its path."""
+    stored = fetch_stored(rctx, entry)
+    if stored:
+        return stored
+    source = entry["source"]
+    folder = "_download/" + entry["name"]
+    if source["kind"] == "http":
+        file = folder + "/" + source["urls"][0].split("/")[-1]
         rctx.download(source["urls"], file, sha256 = entry["sha256"])
     elif source["kind"] == "registry" and source["registry"] == "pypi":
+        file = folder + "/" + source["file"]
         _fetch_with_pip(rctx, entry, folder)
     elif source["kind"] == "registry" and source["registry"] == "npm":
+        file = folder + "/" + source["file"]
         _fetch_with_npm(rctx, entry, folder)
         rctx.download("file://{}".format(rctx.path(file)), folder + "/verified.tgz", sha256 = entry["sha256"])
     else:
-        fail("{}: a '{}' artifact is made by //tools/artifacts, not fetched".format(entry["name"], source["kind"]))
+        fail("{}: cannot fetch a '{}' artifact".format(entry["name"], source["kind"]))
     return file
 
 def _impl(rctx):

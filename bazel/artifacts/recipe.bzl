@@ -1,0 +1,137 @@
+"""recipe_result: what a recipe of tools/artifacts makes, taken from a store or built on the spot.
+
+A recipe's inputs are wheels of the lock, which the extension has as repositories of their own: one download
+serves every recipe. The result must have the lock's sha256, wherever it was built.
+"""
+
+load(":repository.bzl", "fetch_stored")
+
+_PYTHONS = ["python3", "python3.13", "python3.12", "python3.11"]
+_TAG = """
+import sys
+print(('cp' if sys.implementation.name == 'cpython' else 'py') + '%d%d' % sys.version_info[:2])
+"""
+
+def _imports(tag, file):
+    """Whether the interpreter of this tag (cp311) can import a wheel of this name."""
+    if not file.endswith(".whl"):
+        return False
+    python, abi = file[:-len(".whl")].split("-")[-3:-1]
+    if abi == "none" and python.startswith("py"):
+        return True
+    if abi == "abi3":
+        return tag.startswith("cp") and int(python[len("cp"):]) <= int(tag[len("cp"):])
+    return python == tag
+
+def _choose_python(rctx, name, inputs):
+    """The first interpreter for which every input package has a wheel, and those wheels."""
+    wanted = rctx.os.environ.get("HEAD_TO_HEAD_PYTHON", "")
+    packages = {wheel["package"]: True for wheel in inputs}
+    seen = []
+    for candidate in [wanted] if wanted else _PYTHONS:
+        program = candidate if "/" in candidate else rctx.which(candidate)
+        result = rctx.execute([program, "-I", "-S", "-c", _TAG]) if program else None
+        if not result or result.return_code:
+            continue
+        tag = result.stdout.strip()
+        seen.append(tag)
+        fitting = [wheel for wheel in inputs if _imports(tag, wheel["file"])]
+        if len({wheel["package"]: True for wheel in fitting}) == len(packages):
+            return program, fitting
+    fail(("{}: no Python fits the wheels it is built from (found: {}); install one of CPython 3.11 to 3.13, " +
+          "or name it in HEAD_TO_HEAD_PYTHON").format(name, ", ".join(seen) or "none"))
+
+def _build(rctx, entry):
+    """Runs the recipe and returns its archive."""
+    name = entry["name"]
+    python, wheels = _choose_python(rctx, name, json.decode(rctx.attr.inputs))
+
+    # The inputs are this repository's siblings: their canonical names differ in the last part alone.
+    family = rctx.name[:-len(rctx.attr.repository)]
+    folders = [
+        rctx.path(Label("@@{}{}//:BUILD.bazel".format(family, wheel["repository"]))).dirname
+        for wheel in wheels
+    ]
+
+    # Wheels share folders, so they become one tree; hard links cost nothing where the disk allows them.
+    rctx.file("_build/temporary/.keep", "")
+    rctx.file("_build/site/.keep", "")
+    for folder in folders:
+        source, site = str(folder) + "/.", str(rctx.path("_build/site"))
+        if rctx.execute(["cp", "-rlf", source, site]).return_code:
+            copied = rctx.execute(["cp", "-rf", source, site])
+            if copied.return_code:
+                fail("{}: cannot copy {}: {}".format(name, folder, copied.stderr[-800:]))
+
+    rctx.report_progress("Building {} {} (minutes)".format(name, entry["version"]))
+    archive = "_build/result.zip"
+    result = rctx.execute(
+        # Nothing of this machine but PATH: the bytes must not depend on it.
+        [
+            "env",
+            "-i",
+            "PATH=" + rctx.os.environ.get("PATH", ""),
+            "HOME={}".format(rctx.path("_build")),
+            "TMPDIR={}".format(rctx.path("_build/temporary")),
+            "LC_ALL=C.UTF-8",
+            python,
+            "-I",
+            "-S",
+            "-B",
+            rctx.path(rctx.attr.script),
+            "--arch",
+            entry["source"]["arch"],
+            "--site",
+            rctx.path("_build/site"),
+            "--out",
+            rctx.path(archive),
+        ],
+        timeout = 1800,
+    )
+    if result.return_code:
+        fail("{}: its recipe failed: {}".format(name, (result.stdout + result.stderr)[-2000:]))
+
+    # A download is how a repository rule learns a sha256.
+    digest = rctx.download("file://{}".format(rctx.path(archive)), "_build/checked.zip").sha256
+    if digest != entry["sha256"]:
+        fail(("{name}: its recipe gave sha256 {digest}, third_party/artifacts.lock.json says {sha256}; if the " +
+              "recipe or its inputs changed on purpose, record it with `artifacts pin {name}@{version}`").format(
+            digest = digest,
+            name = name,
+            sha256 = entry["sha256"],
+            version = entry["version"],
+        ))
+    return archive
+
+def _impl(rctx):
+    entry = json.decode(rctx.attr.artifact)
+    rctx.extract(fetch_stored(rctx, entry) or _build(rctx, entry))
+    rctx.delete("_build")
+    rctx.delete("_download")
+    rctx.template("BUILD.bazel", rctx.attr.build_file, {
+        "{ARCH}": entry["source"]["arch"],
+        "{RECIPE}": entry["source"]["recipe"],
+        "{SHA256}": entry["sha256"],
+        "{VERSION}": entry["version"],
+    })
+
+recipe_result = repository_rule(
+    doc = """What a recipe makes, unpacked under a BUILD file in which {ARCH}, {RECIPE}, {SHA256} and {VERSION} are
+    filled in. It comes from HEAD_TO_HEAD_MIRROR, else from the lock's urls, else from running the recipe.""",
+    implementation = _impl,
+    attrs = {
+        "artifact": attr.string(mandatory = True, doc = "the entry of the lock, as JSON"),
+        "build_file": attr.label(mandatory = True),
+        "inputs": attr.string(mandatory = True, doc = "file, package and repository of each wheel, as JSON"),
+        "repository": attr.string(mandatory = True, doc = "the name that the extension gave this repository"),
+        "script": attr.label(mandatory = True),
+        # What recipes import: a change runs them again.
+        "_shared": attr.label_list(default = [
+            "//tools/artifacts:recipes/archive.py",
+            "//tools/artifacts:recipes/cute_export.py",
+            "//tools/artifacts:recipes/stand_ins/torch/__init__.py",
+            "//tools/artifacts:recipes/stand_ins/triton/__init__.py",
+        ]),
+    },
+    environ = ["HEAD_TO_HEAD_MIRROR", "HEAD_TO_HEAD_PYTHON", "PATH"],
+)
