@@ -7,6 +7,8 @@ mod cuda;
 mod flashinfer;
 #[cfg(feature = "planted")]
 mod planted;
+#[cfg(feature = "cuda")]
+mod quack;
 
 use contender::{Contender, DeviceKind};
 use workloads::NormProblem;
@@ -17,9 +19,10 @@ pub fn contenders(device: DeviceKind) -> Vec<Box<dyn Contender<NormProblem>>> {
         DeviceKind::Cpu => cpu::contenders(),
         #[cfg(feature = "cuda")]
         DeviceKind::Cuda => {
-            let mut all = cuda::contenders();
-            all.push(flashinfer::contender());
-            all
+            let mut contenders = cuda::contenders();
+            contenders.extend(quack::contenders());
+            contenders.push(flashinfer::contender());
+            contenders
         }
         #[cfg(not(feature = "cuda"))]
         DeviceKind::Cuda => Vec::new(),

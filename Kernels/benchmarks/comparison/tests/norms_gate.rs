@@ -1,8 +1,10 @@
-//! Every row operation, type and kind of shape passes the gate: on the GPU with our kernels and the
-//! baselines where they support it, on the CPU with the CPU contenders.
+//! Every row operation, type and kind of shape passes the gate: on the GPU with our kernels and with the
+//! baselines as far as they support it, on the CPU with the CPU contenders.
 
 #[path = "../norms/mod.rs"]
 mod norms;
+
+use std::collections::BTreeMap;
 
 use contender::{Contender, DeviceKind, Kind, Problem, Support};
 use device::{Device, DeviceError};
@@ -12,6 +14,14 @@ use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
 
 const SEED: u64 = 20;
 const RANDOM_SHAPES: u64 = 200;
+
+/// Activations and weights that suites are examined with.
+const TYPES: [(DType, DType); 4] = [
+    (DType::Bf16, DType::Bf16),
+    (DType::Bf16, DType::F32),
+    (DType::F16, DType::F32),
+    (DType::F32, DType::F32),
+];
 
 /// How large the shapes of a device may be.
 struct Scale {
@@ -49,7 +59,14 @@ fn gpu_contenders_pass_random_shapes() {
 fn gpu_contenders_pass_suites() {
     if let Some(device) = gpu() {
         let suites = [NormSuite::Smoke, NormSuite::Decode, NormSuite::Dsv3];
-        pass(&*device, suite_problems(&suites, &GPU));
+        let passed = pass(&*device, suite_problems(&suites, &GPU));
+        for contender in norms::contenders(DeviceKind::Cuda) {
+            let name = &contender.identity().name;
+            assert!(
+                passed.contains_key(name),
+                "{name} supports no problem of the suites"
+            );
+        }
     }
 }
 
@@ -135,11 +152,8 @@ fn suite_problems(suites: &[NormSuite], scale: &Scale) -> Vec<NormProblem> {
             if shape.rows * shape.columns > 8 * scale.elements {
                 continue;
             }
-            for activation in [DType::Bf16, DType::F16, DType::F32] {
-                let types = NormTypes {
-                    activation,
-                    weight: DType::F32,
-                };
+            for (activation, weight) in TYPES {
+                let types = NormTypes { activation, weight };
                 problems.push(NormProblem::new(op, shape, types, workload.clone()));
             }
         }
@@ -147,36 +161,38 @@ fn suite_problems(suites: &[NormSuite], scale: &Scale) -> Vec<NormProblem> {
     problems
 }
 
-/// Panics with all failures, so that one run shows the pattern.
-fn pass(device: &dyn Device, problems: Vec<NormProblem>) {
+/// How many problems each contender passed. Panics with all failures, so that one run shows the pattern.
+fn pass(device: &dyn Device, problems: Vec<NormProblem>) -> BTreeMap<String, usize> {
     let contenders = norms::contenders(device.info().kind);
     assert!(!contenders.is_empty());
     let mut failures = Vec::new();
-    let mut passed = 0;
+    let mut passed = BTreeMap::new();
     for problem in &problems {
         let name = format!("{} {} {}", problem.op, problem.shape, problem.dtype());
-        match examine(device, &contenders, problem) {
-            Ok(count) => passed += count,
-            Err(failure) => failures.push(format!("{name}: {failure}")),
+        if let Err(failure) = examine(device, &contenders, problem, &mut passed) {
+            failures.push(format!("{name}: {failure}"));
         }
     }
-    println!(
-        "{passed} examinations of {} problems passed",
-        problems.len()
-    );
+    println!("{} problems; passed: {passed:?}", problems.len());
     assert!(
         failures.is_empty(),
         "{} failures:\n{}",
         failures.len(),
         failures.join("\n")
     );
+    passed
+}
+
+fn is_library(contender: &dyn Contender<NormProblem>, device: &dyn Device) -> bool {
+    device.info().kind == DeviceKind::Cuda && contender.identity().kind == Kind::Baseline
 }
 
 fn examine(
     device: &dyn Device,
     contenders: &[Box<dyn Contender<NormProblem>>],
     problem: &NormProblem,
-) -> Result<usize, String> {
+    passed: &mut BTreeMap<String, usize>,
+) -> Result<(), String> {
     let options = GateOptions {
         units: 12,
         units_second: 4,
@@ -185,23 +201,20 @@ fn examine(
     let gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
     let mut set =
         BufferSet::new(device, problem.tensors(), SEED).map_err(|error| error.to_string())?;
-    let mut passed = 0;
     for contender in contenders {
         let name = &contender.identity().name;
-        if let Support::No(reason) = contender.supports(problem, device.info()) {
+        match contender.supports(problem, device.info()) {
+            Support::Yes => {}
             // Other people's libraries do what they do; what is ours does everything.
-            if device.info().kind == DeviceKind::Cuda && contender.identity().kind == Kind::Baseline
-            {
-                continue;
-            }
-            return Err(format!("{name} does not support it: {reason}"));
+            Support::No(_) if is_library(&**contender, device) => continue,
+            Support::No(reason) => return Err(format!("{name} does not support it: {reason}")),
         }
         let mut bound = contender
             .bind(problem, set.buffers(), device.info())
             .map_err(|error| format!("{name}: {error}"))?;
         gate.examine(&mut set, &mut *bound)
             .map_err(|failure| format!("{name} {failure}"))?;
-        passed += 1;
+        *passed.entry(name.clone()).or_default() += 1;
     }
-    Ok(passed)
+    Ok(())
 }

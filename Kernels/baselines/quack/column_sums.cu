@@ -1,0 +1,81 @@
+// Column sums of a short and wide fp32 matrix that has just been written and so lies in L2.
+//
+// A block owns 32 columns: 8 lanes side by side take 4 columns each with one 16-byte load, 64 such
+// groups take rows in turn, and shared memory adds the groups up. 128 blocks of 512 threads for
+// 4096 columns fill the device once; torch's own sum over these partials does the same work.
+#include <cuda_bf16.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "Kernels/baselines/quack/column_sums.h"
+#include "Kernels/device/launch.h"
+
+namespace quack {
+namespace {
+
+constexpr int kVector = 4;
+constexpr int kLanes = 8;
+constexpr int kRowGroups = 64;
+constexpr int kBlockColumns = kLanes * kVector;
+
+__device__ float4 operator+(float4 a, float4 b) {
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+__device__ void store(float* out, float4 value) { *reinterpret_cast<float4*>(out) = value; }
+
+__device__ void store(__nv_bfloat16* out, float4 value) {
+    const __nv_bfloat162 pairs[2] = {__floats2bfloat162_rn(value.x, value.y),
+                                     __floats2bfloat162_rn(value.z, value.w)};
+    *reinterpret_cast<uint2*>(out) = *reinterpret_cast<const uint2*>(pairs);
+}
+
+template <class Out>
+__global__ void __launch_bounds__(kLanes* kRowGroups) column_sums_kernel(const ColumnSums params) {
+    __shared__ float4 groups[kRowGroups][kLanes];
+    const ColumnSum sum = params.sums[blockIdx.y];
+    const int lane = static_cast<int>(threadIdx.x);
+    const int group = static_cast<int>(threadIdx.y);
+    const int column = static_cast<int>(blockIdx.x) * kBlockColumns + lane * kVector;
+    const bool inside = column < params.columns;
+
+    float4 total = make_float4(0, 0, 0, 0);
+    if (inside) {
+        const float4* partials = reinterpret_cast<const float4*>(sum.partials + column);
+        const int stride = params.columns / kVector;
+#pragma unroll 4
+        for (int row = group; row < params.rows; row += kRowGroups) {
+            total = total + __ldcg(partials + static_cast<long long>(row) * stride);
+        }
+    }
+    groups[group][lane] = total;
+    // Each halving reads what the one before wrote.
+    for (int half = kRowGroups / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (group < half) {
+            groups[group][lane] = groups[group][lane] + groups[group + half][lane];
+        }
+    }
+    if (group == 0 && inside) store(static_cast<Out*>(sum.out) + column, groups[0][lane]);
+}
+
+}  // namespace
+
+void launch(const ColumnSums& params, cudaStream_t stream) {
+    if (params.columns % kVector != 0 || params.sum_count < 1 || params.sum_count > 2) {
+        throw std::invalid_argument("column sums: " + std::to_string(params.columns) +
+                                    " columns of " + std::to_string(params.sum_count) +
+                                    " matrices; a multiple of 4 of 1 or 2");
+    }
+    device::Launch shape;
+    shape.grid = dim3((params.columns + kBlockColumns - 1) / kBlockColumns, params.sum_count);
+    shape.block = dim3(kLanes, kRowGroups);
+    if (params.out_type == WeightType::kBf16) {
+        device::launch("column_sums", column_sums_kernel<__nv_bfloat16>, shape, stream, params);
+    } else {
+        device::launch("column_sums", column_sums_kernel<float>, shape, stream, params);
+    }
+}
+
+}  // namespace quack

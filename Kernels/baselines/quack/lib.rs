@@ -1,0 +1,84 @@
+//! Quack's kernels, compiled ahead of time, for Rust.
+//!
+//! A kernel is named like its object in the archive (`rmsnorm_fwd_bf16_wf32_n4096`) and takes tensors
+//! and scalars in the order of the archive's `kernels.json`. Launches enqueue and return at once.
+
+#[cxx::bridge(namespace = "quack::bridge")]
+mod ffi {
+    /// An archive of kernels that is linked in.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    struct Artifact {
+        /// Compute capability of the devices it is for.
+        major: i32,
+        version: String,
+        sha256: String,
+    }
+
+    /// A tensor as a kernel takes it. Kernels for which an extent is fixed do not look at it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Tensor {
+        address: usize,
+        rows: i32,
+        /// Between rows, in elements.
+        stride: i64,
+    }
+
+    /// One row of `out` from the sum of all rows of fp32 `partials`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct PartialSum {
+        partials: usize,
+        out: usize,
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum WeightDtype {
+        F32,
+        Bf16,
+    }
+
+    unsafe extern "C++" {
+        include!("Kernels/baselines/quack/bridge.h");
+
+        /// One for each architecture of the build.
+        fn artifacts() -> Vec<Artifact>;
+
+        fn has_kernel(major: i32, name: &str) -> bool;
+
+        /// A kernel on the current device.
+        type Kernel;
+
+        fn load_kernel(major: i32, name: &str) -> Result<UniquePtr<Kernel>>;
+
+        /// `scalars` are the bits of 4-byte values.
+        fn launch(self: &Kernel, tensors: &[Tensor], scalars: &[u32], stream: usize) -> Result<()>;
+
+        /// Device memory; freed on drop.
+        type Workspace;
+
+        fn allocate_workspace(bytes: usize) -> Result<UniquePtr<Workspace>>;
+
+        fn address(self: &Workspace) -> usize;
+
+        /// Sums of one or two matrices of the same shape, in one launch.
+        fn sum_partials(
+            sums: &[PartialSum],
+            rows: usize,
+            columns: usize,
+            dtype: WeightDtype,
+            stream: usize,
+        ) -> Result<()>;
+    }
+}
+
+pub use cxx::UniquePtr;
+pub use ffi::{
+    allocate_workspace, artifacts, has_kernel, load_kernel, sum_partials, Artifact, Kernel,
+    PartialSum, Tensor, WeightDtype, Workspace,
+};
+
+/// Rows of fp32 weight gradient partials that Quack's backward kernels write: its `get_sm_count` for the
+/// widths that are exported (up to 8192). This is also the number of blocks that they start.
+pub fn partial_rows(major: i32, multiprocessors: u32, columns: usize) -> usize {
+    let per_multiprocessor = if major >= 10 || columns <= 4096 { 2 } else { 1 };
+    multiprocessors as usize * per_multiprocessor
+}
