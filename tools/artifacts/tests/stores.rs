@@ -1,8 +1,7 @@
-//! Uploads: to a folder, to a web server, and to a real S3-compatible server where there is one.
+//! Uploads: to a folder, to a web server, and to a real S3-compatible server.
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
 use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use artifacts_lib::digest::Digest;
 use artifacts_lib::fetch::Origin;
 use artifacts_lib::lock::{Lock, Source};
 use artifacts_lib::s3::Bucket;
-use artifacts_lib::store::Store;
+use artifacts_lib::store::{Action, Store};
 use artifacts_lib::upload::{upload, Licence};
 use artifacts_testing::{Fixture, Response, Server};
 
@@ -157,35 +156,58 @@ fn unknown_schemes_are_refused() {
     assert!(error.contains("s3://bucket/prefix"), "{error}");
 }
 
-/// s3s-fs, a file-backed S3 server that checks signatures, named by S3_SERVER.
+/// SeaweedFS, an S3 server that checks signatures, named by S3_SERVER.
 struct S3Server {
     child: Child,
     endpoint: String,
+    _folder: tempfile::TempDir,
 }
 
 impl S3Server {
-    fn start(program: &str, folder: &Path) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let mut command = Command::new(program);
-        command.args(["--host", "127.0.0.1", "--port", &port.to_string()]);
-        command
-            .args(["--access-key", "id", "--secret-key", "secret"])
-            .arg(folder);
-        let child = command.spawn().expect("S3_SERVER starts");
-        for _ in 0..100 {
-            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                break;
-            }
-            thread::sleep(Duration::from_millis(50));
-        }
-        Self {
+    fn start() -> Self {
+        let program = std::env::var("S3_SERVER").expect("S3_SERVER names SeaweedFS's program");
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name).display().to_string();
+        let identities = r#"{"identities": [{"name": "test", "actions": ["Admin"],
+            "credentials": [{"accessKey": "id", "secretKey": "secret"}]}]}"#;
+        fs::write(place("identities.json"), identities).unwrap();
+        let port = free_port();
+        let log = fs::File::create(place("log")).unwrap();
+        let child = Command::new(program)
+            .args([
+                "server",
+                "-ip=127.0.0.1",
+                "-ip.bind=127.0.0.1",
+                "-master.telemetry=false",
+            ])
+            .args(["-volume.max=5", "-filer", "-s3", "-s3.autoCreateBucket"])
+            .args(["-s3.port.iceberg=0", "-s3.port.lance=0"])
+            .arg(format!("-dir={}", folder.path().display()))
+            .arg(format!("-master.port={}", free_port()))
+            .arg(format!("-volume.port={}", free_port()))
+            .arg(format!("-filer.port={}", free_port()))
+            .arg(format!("-filer.localSocket={}", place("filer")))
+            .arg(format!("-s3.port={port}"))
+            .arg(format!("-s3.localSocket={}", place("s3")))
+            .arg(format!("-s3.config={}", place("identities.json")))
+            .stderr(log)
+            .spawn()
+            .expect("S3_SERVER starts");
+        let server = Self {
             child,
             endpoint: format!("http://127.0.0.1:{port}"),
+            _folder: folder,
+        };
+        // It answers 503 until its parts have found each other.
+        let ready = || reqwest::blocking::get(&server.endpoint).is_ok_and(|a| a.status() != 503);
+        for _ in 0..300 {
+            if ready() {
+                return server;
+            }
+            thread::sleep(Duration::from_millis(100));
         }
+        let log = fs::read_to_string(server._folder.path().join("log")).unwrap();
+        panic!("the S3 server did not start: {log}");
     }
 
     fn settings(&self, secret: &str) -> Settings {
@@ -207,6 +229,18 @@ impl S3Server {
     }
 }
 
+/// Each service takes a second port, 10000 above its own.
+fn free_port() -> u16 {
+    loop {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let second = port.checked_add(10_000);
+        if second.is_some_and(|second| TcpListener::bind(("127.0.0.1", second)).is_ok()) {
+            return port;
+        }
+    }
+}
+
 impl Drop for S3Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -216,13 +250,7 @@ impl Drop for S3Server {
 
 #[test]
 fn s3() {
-    let Ok(program) = std::env::var("S3_SERVER") else {
-        println!("SKIPPED: S3_SERVER does not name an s3s-fs program");
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir(folder.path().join("bucket")).unwrap();
-    let server = S3Server::start(&program, folder.path());
+    let server = S3Server::start();
     let store = server.bucket("secret");
     let fixture = fixture();
     let context = fixture.context();
@@ -238,8 +266,8 @@ fn s3() {
     let url = upload(&context, &fixture.artifact, &store, Licence::Respected).unwrap();
     let expected = format!("{}/bucket/some/prefix/thing-1.0_r1.zip", server.endpoint);
     assert_eq!((&url, urls(&fixture)), (&expected, vec![expected.clone()]));
-    let stored = folder.path().join("bucket/some/prefix/thing-1.0_r1.zip");
-    assert_eq!(fs::read(&stored).unwrap(), CONTENT);
+    let held = || store.digest(&context.http, "thing-1.0_r1.zip").unwrap();
+    assert_eq!(held(), Some(Digest::of(CONTENT)));
     let lock = fs::read_to_string(fixture.lock_path()).unwrap();
     assert!(
         !lock.contains("X-Amz") && !lock.contains("secret"),
@@ -257,8 +285,14 @@ fn s3() {
     context.s3 = Some(server.settings("secret"));
     assert_eq!(context.fetch(&thing).unwrap(), Origin::Store);
 
-    fs::write(&stored, "other").unwrap();
+    let Store::S3(bucket) = &store else {
+        unreachable!("bucket() gives this kind")
+    };
+    let address = bucket.signed_url("thing-1.0_r1.zip", Action::Put).unwrap();
+    let client = reqwest::blocking::Client::new();
+    let answer = client.put(address).body("other").send().unwrap();
+    assert_eq!(answer.status(), 200);
     let error = upload(&context, &fixture.artifact, &store, Licence::Respected).unwrap_err();
     assert!(error.to_string().contains("other content"), "{error}");
-    assert_eq!(fs::read(&stored).unwrap(), b"other");
+    assert_eq!(held(), Some(Digest::of(b"other")));
 }

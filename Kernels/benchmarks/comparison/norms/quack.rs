@@ -1,8 +1,8 @@
 //! Quack's kernels, compiled ahead of time: Kernels/baselines/quack/README.md says from what.
 
 use contender::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Kind, Stream,
-    Support,
+    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Kind,
+    Stream, Support,
 };
 use numeric::DType;
 use quack::{Kernel, PartialSum, Tensor, UniquePtr, WeightDtype, Workspace};
@@ -22,7 +22,7 @@ pub fn contenders() -> Vec<Box<dyn Contender<NormProblem>>> {
             name: "quack".to_owned(),
             kind: Kind::Baseline,
             version: first.version.clone(),
-            // A build for both architectures has an archive for each; the row's facts say which ran.
+            // A build for both architectures has an archive for each; the arch of the row says which ran.
             artifact_sha256: Some(first.sha256.clone()).filter(|_| artifacts.len() == 1),
             timed_region: "one kernel; weight gradients with a kernel of ours that sums Quack's \
                            partials (torch's sum there); fused add in place, without copies"
@@ -84,7 +84,8 @@ impl Contender<NormProblem> for Quack {
         buffers: &[Buffer],
         device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
-        let kernel = quack::load_kernel(major(device), &kernel_name(problem));
+        let name = kernel_name(problem);
+        let kernel = quack::load_kernel(major(device), &name);
         let columns = problem.shape.columns;
         let partial_rows = quack::partial_rows(major(device), device.multiprocessors, columns);
         let mut bound = BoundQuack {
@@ -92,6 +93,7 @@ impl Contender<NormProblem> for Quack {
             tensors: Vec::new(),
             scalars: scalars(problem, partial_rows),
             gradients: None,
+            name,
         };
         let rows = i32::try_from(problem.shape.rows).map_err(ContenderError::new)?;
         let matrix = |address| Tensor {
@@ -221,6 +223,7 @@ struct BoundQuack {
     tensors: Vec<Tensor>,
     scalars: Vec<u32>,
     gradients: Option<Gradients>,
+    name: String,
 }
 
 impl Bound for BoundQuack {
@@ -240,5 +243,13 @@ impl Bound for BoundQuack {
                 .map_err(ContenderError::new)?;
         }
         Ok(())
+    }
+
+    fn facts(&self) -> Facts {
+        let mut facts = Facts::from([("kernel".to_owned(), self.name.clone().into())]);
+        if let Some(gradients) = &self.gradients {
+            facts.insert("partial_rows".to_owned(), gradients.rows.into());
+        }
+        facts
     }
 }
