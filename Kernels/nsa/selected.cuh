@@ -2,10 +2,10 @@
 //
 // A block of kWarps warps does one query token and one group: its heads are the 16 rows of the
 // products, padded where a group has fewer. The keys of the selected blocks are cut into chunks of
-// 16; warp w takes every kWarps-th chunk, through a ring of its own in shared memory, so warps
+// kChunk; warp w takes every kWarps-th chunk, through a ring of its own in shared memory, so warps
 // never wait for each other. At the end the warps' sums are merged.
 //
-// Shared memory: for each warp kStages stages of 16 keys and 16 values, rows of kDim elements in
+// Shared memory: for each warp kStages stages of kChunk keys and values, rows of kDim elements in
 // units of 16 bytes, unit u of row r at place u ^ (r % 8): loads of matrices are free of conflicts.
 // The merge uses the same memory for fp32 sums.
 #pragma once
@@ -20,14 +20,14 @@
 
 namespace nsa {
 
-constexpr int kWarps = 4;
-constexpr int kChunk = 16;
 constexpr int kRows = 16;
 constexpr float kLog2E = 1.44269504088896340736f;
 
-template <class Element, int kHeadDim, int kStageCount>
+template <class Element, int kHeadDim, int kWarpCount, int kChunkKeys, int kStageCount>
 struct SelectedTraits {
     using T = Element;
+    static constexpr int kWarps = kWarpCount;
+    static constexpr int kChunk = kChunkKeys;
     static constexpr int kDim = kHeadDim;
     static constexpr int kStages = kStageCount;
     static constexpr int kUnits = kDim / 8;
@@ -38,11 +38,12 @@ struct SelectedTraits {
     static constexpr int kDepth = kDim / 16;
     static_assert(kDim % 64 == 0, "units are swizzled in eights");
     static_assert(kRows * kDim * 4 <= kWarpBytes, "the merge needs a warp's ring for fp32 sums");
-    static_assert(kWarps * 32 / 8 >= kRows, "eight threads write a row");
+    static_assert(kChunk % 16 == 0, "products take 16 keys at a time");
     static_assert(kStages >= 2, "one stage is read while another is filled");
 };
 
-// The chunks of one warp, in order.
+// The chunks of one warp of kWarps, in order.
+template <int kWarps, int kChunk>
 class Chunks {
   public:
     // Lane i holds the i-th selected block.
@@ -89,7 +90,7 @@ __device__ __forceinline__ void load_chunk(const Selected& params, std::int64_t 
     using T = typename Traits::T;
     const int lane = threadIdx.x % 32;
 #pragma unroll
-    for (int step = 0; step < kChunk * Traits::kUnits / 32; ++step) {
+    for (int step = 0; step < Traits::kChunk * Traits::kUnits / 32; ++step) {
         const int index = step * 32 + lane;
         const int row = index / Traits::kUnits;
         const int unit = index % Traits::kUnits;
@@ -116,20 +117,24 @@ __device__ __forceinline__ void attend_chunk(const uint32_t (&query)[Traits::kDe
                                              uint32_t stage, int visible, float scale_log2,
                                              Sums<Traits>& sums) {
     using T = typename Traits::T;
+    constexpr int kTiles = Traits::kChunk / 8;
     const int lane = threadIdx.x % 32;
-    float scores[2][4] = {};
+    float scores[kTiles][4] = {};
 #pragma unroll
     for (int depth = 0; depth < Traits::kDepth; ++depth) {
-        uint32_t keys[4];
-        const int row = lane / 16 * 8 + lane % 8;
-        const int unit = 2 * depth + lane / 8 % 2;
-        device::ptx::load_matrices(keys, stage + place_of<Traits>(row, unit));
-        device::ptx::multiply_add(scores[0], query[depth], keys[0], keys[1], T{});
-        device::ptx::multiply_add(scores[1], query[depth], keys[2], keys[3], T{});
-    }
-    if (visible < kChunk) {
 #pragma unroll
-        for (int tile = 0; tile < 2; ++tile) {
+        for (int tile = 0; tile < kTiles; tile += 2) {
+            uint32_t keys[4];
+            const int row = tile * 8 + lane / 16 * 8 + lane % 8;
+            const int unit = 2 * depth + lane / 8 % 2;
+            device::ptx::load_matrices(keys, stage + place_of<Traits>(row, unit));
+            device::ptx::multiply_add(scores[tile], query[depth], keys[0], keys[1], T{});
+            device::ptx::multiply_add(scores[tile + 1], query[depth], keys[2], keys[3], T{});
+        }
+    }
+    if (visible < Traits::kChunk) {
+#pragma unroll
+        for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
             for (int place = 0; place < 4; ++place) {
                 const int key = tile * 8 + lane % 4 * 2 + place % 2;
@@ -137,51 +142,61 @@ __device__ __forceinline__ void attend_chunk(const uint32_t (&query)[Traits::kDe
             }
         }
     }
-    uint32_t weights[4];
+    uint32_t weights[kTiles / 2][4];
     float shrink[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        float largest = fmaxf(fmaxf(scores[0][2 * half], scores[0][2 * half + 1]),
-                              fmaxf(scores[1][2 * half], scores[1][2 * half + 1]));
+        float largest = sums.largest[half];
+#pragma unroll
+        for (const auto& tile : scores) {
+            largest = fmaxf(largest, fmaxf(tile[2 * half], tile[2 * half + 1]));
+        }
+        // Finite: every chunk has a key that the query sees.
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
-        // Finite: every chunk has a key that the query sees.
-        largest = fmaxf(largest, sums.largest[half]);
         shrink[half] = device::ptx::exp2_fast((sums.largest[half] - largest) * scale_log2);
         sums.largest[half] = largest;
         const float offset = largest * scale_log2;
         float total = 0.0f;
 #pragma unroll
-        for (int tile = 0; tile < 2; ++tile) {
+        for (int tile = 0; tile < kTiles; ++tile) {
             const float low =
                 device::ptx::exp2_fast(fmaf(scores[tile][2 * half], scale_log2, -offset));
             const float high =
                 device::ptx::exp2_fast(fmaf(scores[tile][2 * half + 1], scale_log2, -offset));
             total += low + high;
-            weights[2 * tile + half] = device::pack_pair(low, high, T{});
+            weights[tile / 2][tile % 2 * 2 + half] = device::pack_pair(low, high, T{});
         }
         sums.total[half] = fmaf(sums.total[half], shrink[half], total);
     }
+    // Most chunks raise no row's largest score.
+    if (__any_sync(0xffffffffu, shrink[0] != 1.0f || shrink[1] != 1.0f)) {
 #pragma unroll
-    for (auto& tile : sums.out) {
-        tile[0] *= shrink[0];
-        tile[1] *= shrink[0];
-        tile[2] *= shrink[1];
-        tile[3] *= shrink[1];
+        for (auto& tile : sums.out) {
+            tile[0] *= shrink[0];
+            tile[1] *= shrink[0];
+            tile[2] *= shrink[1];
+            tile[3] *= shrink[1];
+        }
     }
 #pragma unroll
-    for (int pair = 0; pair < Traits::kUnits / 2; ++pair) {
-        uint32_t values[4];
-        const int row = lane / 8 % 2 * 8 + lane % 8;
-        const int unit = 2 * pair + lane / 16;
-        device::ptx::load_matrices_transposed(
-            values, stage + Traits::kTensorBytes + place_of<Traits>(row, unit));
-        device::ptx::multiply_add(sums.out[2 * pair], weights, values[0], values[1], T{});
-        device::ptx::multiply_add(sums.out[2 * pair + 1], weights, values[2], values[3], T{});
+    for (int step = 0; step < kTiles / 2; ++step) {
+#pragma unroll
+        for (int pair = 0; pair < Traits::kUnits / 2; ++pair) {
+            uint32_t values[4];
+            const int row = step * 16 + lane / 8 % 2 * 8 + lane % 8;
+            const int unit = 2 * pair + lane / 16;
+            device::ptx::load_matrices_transposed(
+                values, stage + Traits::kTensorBytes + place_of<Traits>(row, unit));
+            device::ptx::multiply_add(sums.out[2 * pair], weights[step], values[0], values[1], T{});
+            device::ptx::multiply_add(sums.out[2 * pair + 1], weights[step], values[2], values[3],
+                                      T{});
+        }
     }
 }
 
 // What the warps leave for the merge, besides their sums in the rings.
+template <int kWarps>
 struct Merge {
     float largest[kWarps][kRows];
     float total[kWarps][kRows];
@@ -189,7 +204,7 @@ struct Merge {
 
 template <class Traits>
 __device__ __forceinline__ void leave_sums(const Sums<Traits>& sums, int warp, float* ring,
-                                           Merge& merge) {
+                                           Merge<Traits::kWarps>& merge) {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -209,16 +224,14 @@ __device__ __forceinline__ void leave_sums(const Sums<Traits>& sums, int warp, f
     }
 }
 
-// Thread t writes an eighth of row t / 8.
+// Eight threads write a row.
 template <class Traits>
-__device__ __forceinline__ void write_merged(const Selected& params, std::int64_t token, int group,
-                                             float scale_log2, const float* rings,
-                                             const Merge& merge) {
+__device__ __forceinline__ void write_merged(const Selected& params, std::int64_t first_head,
+                                             int row, float scale_log2, const float* rings,
+                                             const Merge<Traits::kWarps>& merge) {
     using T = typename Traits::T;
+    constexpr int kWarps = Traits::kWarps;
     constexpr int kShare = Traits::kDim / 8;
-    const int per_group = params.heads / params.groups;
-    const int row = threadIdx.x / 8;
-    if (row >= per_group) return;
     float largest = merge.largest[0][row];
 #pragma unroll
     for (int warp = 1; warp < kWarps; ++warp) largest = fmaxf(largest, merge.largest[warp][row]);
@@ -238,7 +251,7 @@ __device__ __forceinline__ void write_merged(const Selected& params, std::int64_
         }
     }
     const float inverse = 1.0f / total;
-    const std::int64_t head = token * params.heads + group * per_group + row;
+    const std::int64_t head = first_head + row;
     T* place = static_cast<T*>(params.out) + head * Traits::kDim + threadIdx.x % 8 * kShare;
 #pragma unroll
     for (int packet = 0; packet < kShare / 8; ++packet) {
@@ -253,11 +266,12 @@ __device__ __forceinline__ void write_merged(const Selected& params, std::int64_
 }
 
 template <class Traits>
-__global__ void __launch_bounds__(kWarps * 32)
+__global__ void __launch_bounds__(Traits::kWarps * 32)
     selected_kernel(const __grid_constant__ Selected params) {
     using T = typename Traits::T;
+    constexpr int kWarps = Traits::kWarps;
     extern __shared__ __align__(128) unsigned char shared[];
-    __shared__ Merge merge;
+    __shared__ Merge<kWarps> merge;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int lane = threadIdx.x % 32;
     const std::int64_t row = blockIdx.x;
@@ -268,7 +282,7 @@ __global__ void __launch_bounds__(kWarps * 32)
     const int per_group = params.heads / params.groups;
     const float scale_log2 = params.scale * kLog2E;
 
-    Chunks chunks(params, row, position, warp);
+    Chunks<kWarps, Traits::kChunk> chunks(params, row, position, warp);
     const uint32_t ring = device::ptx::shared_address(shared) + warp * Traits::kWarpBytes;
     // First keys of the chunks in the ring, oldest first.
     int firsts[Traits::kStages];
@@ -283,8 +297,8 @@ __global__ void __launch_bounds__(kWarps * 32)
     }
 
     uint32_t query[Traits::kDepth][4];
-    const T* queries = static_cast<const T*>(params.queries) +
-                       (token * params.heads + group * per_group) * Traits::kDim;
+    const std::int64_t first_head = token * params.heads + group * per_group;
+    const T* queries = static_cast<const T*>(params.queries) + first_head * Traits::kDim;
 #pragma unroll
     for (int depth = 0; depth < Traits::kDepth; ++depth) {
 #pragma unroll
@@ -327,7 +341,9 @@ __global__ void __launch_bounds__(kWarps * 32)
     leave_sums<Traits>(sums, warp, rings + warp * (Traits::kWarpBytes / 4), merge);
     // Orders all warps' sums before anyone merges them.
     __syncthreads();
-    write_merged<Traits>(params, token, group, scale_log2, rings, merge);
+    for (int row_of_group = threadIdx.x / 8; row_of_group < per_group; row_of_group += kWarps * 4) {
+        write_merged<Traits>(params, first_head, row_of_group, scale_log2, rings, merge);
+    }
 }
 
 }  // namespace nsa
