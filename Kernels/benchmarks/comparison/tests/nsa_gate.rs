@@ -14,7 +14,7 @@ const SEED: u64 = 40;
 const RANDOM_SHAPES: u64 = 200;
 
 /// Products that the shapes of a device may have.
-const GPU_PAIRS: usize = 1 << 26;
+const GPU_PAIRS: usize = 1 << 21;
 const CPU_PAIRS: usize = 1 << 14;
 
 #[test]
@@ -121,8 +121,8 @@ fn examine(
     problem: &NsaProblem,
 ) -> Result<usize, String> {
     let options = GateOptions {
-        units: 6,
-        units_second: 3,
+        units: 4,
+        units_second: 2,
         ..GateOptions::new(SEED)
     };
     let gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;

@@ -18,7 +18,7 @@ const RANDOM_SHAPES: u64 = 200;
 const TYPES: [DType; 3] = [DType::Bf16, DType::F16, DType::F32];
 
 /// Elements that the shapes of a device may have.
-const GPU: usize = 1 << 26;
+const GPU: usize = 1 << 23;
 const CPU: usize = 1 << 15;
 
 #[test]
