@@ -1,8 +1,9 @@
 // RoPE kernel.
 //
-// A thread turns two packets of 16 bytes of a head (half-split: the packets of the two halves that
-// pair; interleaved: neighbours) for kHeads heads of one token. All its loads are in flight before
-// the first is used; cos and sin are the same for all its heads and stay in L1 for its neighbours.
+// A thread turns two packets of 16 bytes of a head, one of each half (half-split: the two pair;
+// interleaved: each holds whole pairs), for kHeads heads of one token. All its loads are in flight
+// before the first is used; cos and sin are the same for all its heads and stay in L1 for its
+// neighbours.
 //   threadIdx.x  packets of half a head
 //   threadIdx.y  heads of a token, queries first; kHeads of them a thread, blockDim.y apart
 //   threadIdx.z  tokens of a block
@@ -29,14 +30,21 @@ struct RopeArguments {
     float direction;
 };
 
+// kCount is 2 or a multiple of 4, and `from` aligned to as many bytes as an access moves.
 template <int kCount>
-__device__ __forceinline__ void load_floats(const float* from, float (&to)[kCount]) {
+__device__ __forceinline__ void load_floats(const float* from, float* to) {
+    if constexpr (kCount == 2) {
+        const float2 two = __ldg(reinterpret_cast<const float2*>(from));
+        to[0] = two.x;
+        to[1] = two.y;
+    } else {
 #pragma unroll
-    for (int quad = 0; quad < kCount; quad += 4) {
-        float four[4];
-        device::unpack<float>(device::ptx::load_16_shared_by_rows(from + quad), four);
+        for (int quad = 0; quad < kCount; quad += 4) {
+            float four[4];
+            device::unpack<float>(device::ptx::load_16_shared_by_rows(from + quad), four);
 #pragma unroll
-        for (int element = 0; element < 4; ++element) to[quad + element] = four[element];
+            for (int element = 0; element < 4; ++element) to[quad + element] = four[element];
+        }
     }
 }
 
@@ -54,8 +62,8 @@ __global__ void __launch_bounds__(512)
     if (token >= arguments.tokens) return;
     const int half = arguments.dim / 2;
     // Elements of the two packets, within a head.
-    const int first = threadIdx.x * kPer * (kInterleaved ? 2 : 1);
-    const int second = kInterleaved ? first + kPer : first + half;
+    const int first = threadIdx.x * kPer;
+    const int second = first + half;
 
     uint4 packets[kHeads][2];
     T* heads[kHeads];
@@ -76,13 +84,20 @@ __global__ void __launch_bounds__(512)
         packets[slot][1] = device::ptx::load_16(heads[slot] + second);
     }
 
-    // Two packets hold kPer pairs either way.
-    const std::int64_t pair = static_cast<std::int64_t>(token % arguments.sequence) * half +
-                              static_cast<int>(threadIdx.x) * kPer;
+    // Two packets hold kPer pairs either way: one run of the table, or half a run for each packet.
+    const std::int64_t position = static_cast<std::int64_t>(token % arguments.sequence) * half;
     float cos[kPer];
     float sin[kPer];
-    load_floats(arguments.cos + pair, cos);
-    load_floats(arguments.sin + pair, sin);
+    if constexpr (kInterleaved) {
+        constexpr int kHalf = kPer / 2;
+        load_floats<kHalf>(arguments.cos + position + first / 2, cos);
+        load_floats<kHalf>(arguments.cos + position + second / 2, cos + kHalf);
+        load_floats<kHalf>(arguments.sin + position + first / 2, sin);
+        load_floats<kHalf>(arguments.sin + position + second / 2, sin + kHalf);
+    } else {
+        load_floats<kPer>(arguments.cos + position + first, cos);
+        load_floats<kPer>(arguments.sin + position + first, sin);
+    }
 #pragma unroll
     for (float& value : sin) value *= arguments.direction;
 
