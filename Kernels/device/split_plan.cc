@@ -29,6 +29,23 @@ void number_parts(SplitPlan& plan, std::size_t items) {
     }
 }
 
+// Makes the number of blocks one that divides equal items, or that they divide; false, and no
+// change, where the items differ or too many blocks would be idle.
+bool aligned_blocks(const std::vector<int>& tiles, std::int64_t& blocks) {
+    constexpr std::int64_t kMostIdlePercent = 7;
+    const auto items = static_cast<std::int64_t>(tiles.size());
+    const bool is_equal = items > 0 && std::all_of(tiles.begin(), tiles.end(),
+                                                   [&](int count) { return count == tiles[0]; });
+    if (!is_equal) return false;
+    const std::int64_t items_per_block = (items + blocks - 1) / blocks;
+    const std::int64_t fewer =
+        items < blocks ? blocks / items * items : (items + items_per_block - 1) / items_per_block;
+    const bool divides = fewer % items == 0 || items % fewer == 0;
+    if (!divides || fewer * 100 < blocks * (100 - kMostIdlePercent)) return false;
+    blocks = fewer;
+    return true;
+}
+
 }  // namespace
 
 SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules) {
@@ -44,13 +61,11 @@ SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules) {
     }
     const auto items = static_cast<std::int64_t>(tiles.size());
     const std::int64_t worth = (total + items * rules.segment_cost) / rules.tiles_min;
-    const std::int64_t blocks =
+    std::int64_t blocks =
         std::min<std::int64_t>(rules.blocks_max, std::max<std::int64_t>(1, worth));
-    // Every cut adds a segment, but for those between items, as where equal items are as many as
-    // the blocks, or a divisor or multiple of them.
-    const bool is_even =
-        items > 0 && (items % blocks == 0 || blocks % items == 0) &&
-        std::all_of(tiles.begin(), tiles.end(), [&](int count) { return count == tiles[0]; });
+    // Every cut adds a segment, but for those between items. Equal items are not cut in between
+    // where that leaves few blocks idle.
+    const bool is_even = aligned_blocks(tiles, blocks);
     const std::int64_t segments = is_even ? std::max(items, blocks) : items + blocks;
     total += segments * rules.segment_cost;
     // What the blocks up to this one should have done.

@@ -71,6 +71,10 @@ void even_shares() {
     // As many equal items as blocks, or twice as many: nothing is cut.
     check(split(std::vector<int>(264, 100), rules).slots == 0, "an item a block");
     check(split(std::vector<int>(528, 100), rules).slots == 0, "two items a block");
+    // Nearly as many: a few blocks stay idle, and nothing is cut but into whole shares.
+    check(split(std::vector<int>(512, 100), rules).slots == 0, "two items for each of 256 blocks");
+    check(split(std::vector<int>(64, 400), rules).segments.size() == 256, "four blocks an item");
+    check(split(std::vector<int>(200, 400), rules).slots > 0, "too many would be idle: cut");
     // Short work does not use all blocks.
     check(split({4, 4}, rules).blocks() == 1, "little work for one block");
 }
