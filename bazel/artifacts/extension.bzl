@@ -33,7 +33,9 @@ _TREES = {
 
 # Recipe -> the folder of third_party that lays out what it makes.
 _RECIPES = {
+    "fla_nsa": "triton_kernels",
     "flash_attention_4": "cute_kernels",
+    "liger": "triton_kernels",
     "quack": "cute_kernels",
 }
 

@@ -140,6 +140,7 @@ recipe_result = repository_rule(
             "//tools/artifacts:recipes/cute_export.py",
             "//tools/artifacts:recipes/stand_ins/torch/__init__.py",
             "//tools/artifacts:recipes/stand_ins/triton/__init__.py",
+            "//tools/artifacts:recipes/triton_export.py",
         ]),
     },
     # Not PATH: the result is the lock's, whatever was on it.
