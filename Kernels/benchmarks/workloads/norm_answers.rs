@@ -2,6 +2,7 @@
 
 use contender::Slice;
 use numeric::DType;
+use rayon::prelude::*;
 use reference::layernorm::Statistics;
 use reference::{cross_entropy, layernorm, rmsnorm, softmax, Real};
 use tensor::Inputs;
@@ -51,7 +52,7 @@ pub struct Arithmetic<R> {
 }
 
 /// The output values of a unit.
-pub fn unit<R: Real>(
+pub fn unit<R: Real + Send + Sync>(
     problem: &NormProblem,
     inputs: &Inputs,
     unit: usize,
@@ -144,37 +145,50 @@ fn row<R: Real>(
     }
 }
 
-fn column_group<R: Real>(
+/// Sums over all rows, of which there may be millions: terms are made in parallel, what all columns
+/// share is made once, and one column's terms are held at a time.
+fn column_group<R: Real + Send + Sync>(
     problem: &NormProblem,
     reader: &Reader,
     group: usize,
     sum: fn(&[R]) -> R,
 ) -> Vec<(usize, usize, Vec<R>)> {
+    let rows = problem.shape.rows;
     let start = group * COLUMN_GROUP;
     let columns = start..problem.shape.columns.min(start + COLUMN_GROUP);
     let element =
         |tensor, row, column| reader.one::<R>(tensor, row * problem.shape.columns + column);
-    // One value per column: the sum of a term over all rows.
-    let sums = |term: &dyn Fn(usize, usize) -> R| -> Vec<R> {
-        let terms = |column| (0..problem.shape.rows).map(move |row| term(row, column));
-        columns
-            .clone()
-            .map(|column| sum(&terms(column).collect::<Vec<R>>()))
+    let per_row = |tensor| -> Vec<R> {
+        (0..rows)
+            .into_par_iter()
+            .map(|row| reader.one(tensor, row))
             .collect()
+    };
+    // One value per column: the sum of a term over all rows.
+    let sums = |term: &(dyn Fn(usize, usize) -> R + Sync)| -> Vec<R> {
+        let terms = |column| -> Vec<R> {
+            (0..rows)
+                .into_par_iter()
+                .map(|row| term(row, column))
+                .collect()
+        };
+        columns.clone().map(|column| sum(&terms(column))).collect()
     };
     match problem.op {
         NormOp::RmsNormBackward => {
+            let rstd = per_row(3);
             let weights = sums(&|row, column| {
                 let (x, gradient) = (element(0, row, column), element(2, row, column));
-                rmsnorm::weight_gradient_term(x, gradient, reader.one(3, row))
+                rmsnorm::weight_gradient_term(x, gradient, rstd[row])
             });
             vec![(5, start, weights)]
         }
         NormOp::LayerNormBackward => {
+            let (mean, rstd) = (per_row(3), per_row(4));
             let weights = sums(&|row, column| {
                 let saved = Statistics {
-                    mean: reader.one(3, row),
-                    rstd: reader.one(4, row),
+                    mean: mean[row],
+                    rstd: rstd[row],
                 };
                 let (x, gradient) = (element(0, row, column), element(2, row, column));
                 layernorm::weight_gradient_term(x, gradient, saved)

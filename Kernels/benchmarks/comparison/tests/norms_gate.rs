@@ -13,7 +13,10 @@ use numeric::{bits, index_below, DType};
 use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
 
 const SEED: u64 = 20;
+/// Of every operation.
 const RANDOM_SHAPES: u64 = 200;
+/// One random shape in so many may be as large as the device allows; the others stay well below.
+const HUGE_EVERY: u64 = 16;
 
 /// Activations and weights that suites are examined with.
 const TYPES: [(DType, DType); 4] = [
@@ -104,12 +107,17 @@ fn problem(
     NormProblem::new(op, shape, NormTypes { activation, weight }, workload)
 }
 
-/// Seeded shapes of all kinds; operations and types take turns, so that each meets many of them.
+/// Seeded shapes of all kinds, other ones for every operation.
 fn random_problems(scale: &Scale) -> Vec<NormProblem> {
     let ops: Vec<NormOp> = NormOp::all().collect();
     let types = [DType::Bf16, DType::F16, DType::F32];
-    (0..RANDOM_SHAPES)
+    (0..RANDOM_SHAPES * ops.len() as u64)
         .map(|case| {
+            let (op, number) = (case as usize % ops.len(), case / ops.len() as u64);
+            let elements = match number % HUGE_EVERY {
+                0 => scale.elements,
+                _ => scale.elements / 32,
+            };
             let draw = |stream: u32, below: usize| {
                 index_below(bits(SEED, stream, case), below as u32) as usize
             };
@@ -122,7 +130,7 @@ fn random_problems(scale: &Scale) -> Vec<NormProblem> {
                 4 => 1 << draw(1, scale.columns.ilog2() as usize + 1),
                 _ => scale.columns - draw(1, 3),
             };
-            let most = (scale.elements / columns).clamp(1, scale.rows);
+            let most = (elements / columns).clamp(1, scale.rows);
             let rows = match draw(2, 3) {
                 0 => 1 + draw(3, most.min(8)),
                 1 => 1 + draw(3, most.min(3000)),
@@ -134,13 +142,7 @@ fn random_problems(scale: &Scale) -> Vec<NormProblem> {
             } else {
                 activation
             };
-            problem(
-                ops[case as usize % ops.len()],
-                rows,
-                columns,
-                activation,
-                weight,
-            )
+            problem(ops[op], rows, columns, activation, weight)
         })
         .collect()
 }
