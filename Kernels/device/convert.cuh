@@ -34,6 +34,24 @@ __device__ __forceinline__ uint32_t pack_pair(float low, float high, __half) {
     return word;
 }
 
+// The larger of each of two pairs of elements.
+__device__ __forceinline__ uint32_t max_pair(uint32_t a, uint32_t b, __nv_bfloat16) {
+    __nv_bfloat162 pairs[2];
+    memcpy(&pairs[0], &a, sizeof(a));
+    memcpy(&pairs[1], &b, sizeof(b));
+    const __nv_bfloat162 larger = __hmax2(pairs[0], pairs[1]);
+    memcpy(&a, &larger, sizeof(a));
+    return a;
+}
+__device__ __forceinline__ uint32_t max_pair(uint32_t a, uint32_t b, __half) {
+    __half2 pairs[2];
+    memcpy(&pairs[0], &a, sizeof(a));
+    memcpy(&pairs[1], &b, sizeof(b));
+    const __half2 larger = __hmax2(pairs[0], pairs[1]);
+    memcpy(&a, &larger, sizeof(a));
+    return a;
+}
+
 __device__ __forceinline__ float to_float(float value) { return value; }
 __device__ __forceinline__ float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
 __device__ __forceinline__ float to_float(__half value) { return __half2float(value); }

@@ -47,6 +47,19 @@ class RowSlice {
         return max(0, min(begin + kPer, columns_) - max(begin, 0));
     }
 
+    // From elsewhere than memory: `packet_at(i)` gives the packet that begins at element i.
+    template <class PacketAt>
+    __device__ void load_with(int chunk, Packets& packets, float outside,
+                              PacketAt&& packet_at) const {
+        static_assert(kAligned, "packets at the ends of a row need memory");
+        const uint4 nothing = packet_of(outside);
+#pragma unroll
+        for (int vector = 0; vector < kVectors; ++vector) {
+            const int begin = first(chunk, vector);
+            packets[vector] = is_whole(begin) ? packet_at(begin) : nothing;
+        }
+    }
+
     // Elements outside the row become `outside`.
     __device__ void load(const T* row, int chunk, Packets& packets, float outside = 0.0f) const {
         const uint4 nothing = packet_of(outside);
@@ -68,7 +81,7 @@ class RowSlice {
     __device__ void store_packet(T* row, int chunk, int vector, uint4 packet) const {
         const int begin = first(chunk, vector);
         if (is_whole(begin)) {
-            ptx::store_16_once(row + begin, packet);
+            ptx::store_16(row + begin, packet);
         } else if (!kAligned && begin < columns_) {
             store_edge(row, begin, packet);
         }

@@ -9,15 +9,16 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
-#include "Kernels/device/exponential.cuh"
 #include "Kernels/device/ptx/cluster.cuh"
+#include "Kernels/device/ptx/math.cuh"
 
 namespace device {
 
 constexpr int kMaxWarps = 32;
 constexpr int kMaxClusterBlocks = 8;
-constexpr int kMaxReducedFloats = 3;
+constexpr int kMaxReducedFloats = 2;
 
 // Values that reductions combine. Each has the neutral element and the (associative) operation.
 struct Sum {
@@ -34,28 +35,19 @@ struct TwoSums {
     }
 };
 
-// Mean and sum of squared distances from it, merged as Chan et al. do: no cancellation.
-struct Moments {
-    float count, mean, squares;
-    static __device__ Moments neutral() { return {0.0f, 0.0f, 0.0f}; }
-    __device__ Moments operator+(Moments other) const {
-        const float total = count + other.count;
-        const float share = total > 0.0f ? __fdividef(other.count, total) : 0.0f;
-        const float distance = other.mean - mean;
-        return {total, fmaf(distance, share, mean),
-                squares + other.squares + distance * distance * count * share};
-    }
-};
-
-// The largest value, and the sum of exp(value - largest).
+// Sum of powers of two, relative to the largest: of values v, largest is max(v) and sum is the sum
+// of 2^(v - largest).
 struct LogSum {
     float largest, sum;
     static __device__ LogSum neutral() { return {-INFINITY, 0.0f}; }
+    // The same sum relative to `top`, which is not smaller than largest.
+    __device__ float relative_to(float top) const {
+        // Without a finite member: 2^(-inf - -inf) would be NaN.
+        return top == -INFINITY ? 0.0f : sum * ptx::exp2_fast(largest - top);
+    }
     __device__ LogSum operator+(LogSum other) const {
         const float top = fmaxf(largest, other.largest);
-        // Both sides without a finite member: exp(-inf - -inf) would be NaN.
-        if (top == -INFINITY) return neutral();
-        return {top, sum * exp_fast(largest - top) + other.sum * exp_fast(other.largest - top)};
+        return {top, relative_to(top) + other.relative_to(top)};
     }
 };
 
@@ -88,10 +80,18 @@ class RowTeam {
     // All threads of the block (of the cluster) must call it.
     template <class Value>
     __device__ Value reduce(Value value) {
-#pragma unroll
-        for (int distance = 16; distance > 0; distance /= 2) {
-            if (distance < lanes_) value = value + exchange(value, distance);
-        }
+        return reduce_beyond_warp(reduce_within_warp(value));
+    }
+
+    // Over the team's threads of this warp alone; no barrier.
+    template <class Value>
+    __device__ Value reduce_within_warp(Value value) const {
+        return combine(value, lanes_);
+    }
+
+    // The rest of a reduction, for values that all lanes of a warp share.
+    template <class Value>
+    __device__ Value reduce_beyond_warp(Value value) {
         if (warps_ > 1) value = reduce_warps(value);
         if (blocks_ > 1) value = reduce_blocks(value);
         turn_ ^= 1;
@@ -101,6 +101,29 @@ class RowTeam {
   private:
     template <class Value>
     static constexpr int kFloats = static_cast<int>(sizeof(Value) / sizeof(float));
+
+    // Of lanes whose numbers differ only below the power of two from `width`.
+    template <class Value>
+    static __device__ Value combine(Value value, int width) {
+        if constexpr (std::is_same_v<Value, LogSum>) {
+            // First the largest, so that each lane rescales its sum only once.
+            const float own = value.largest;
+#pragma unroll
+            for (int distance = 16; distance > 0; distance /= 2) {
+                if (distance >= width) continue;
+                value.largest =
+                    fmaxf(value.largest, __shfl_xor_sync(0xffffffffu, value.largest, distance));
+            }
+            const Sum sum = {LogSum{own, value.sum}.relative_to(value.largest)};
+            return {value.largest, combine(sum, width).value};
+        } else {
+#pragma unroll
+            for (int distance = 16; distance > 0; distance /= 2) {
+                if (distance < width) value = value + exchange(value, distance);
+            }
+            return value;
+        }
+    }
 
     template <class Value>
     static __device__ Value exchange(Value value, int distance) {
@@ -123,11 +146,7 @@ class RowTeam {
         const int warp = lane & ((1 << (32 - __clz(warps_ - 1))) - 1);
         value = Value::neutral();
         if (warp < warps_) memcpy(&value, storage_.warps[turn_][warp], sizeof(value));
-#pragma unroll
-        for (int distance = 16; distance > 0; distance /= 2) {
-            if (distance < warps_) value = value + exchange(value, distance);
-        }
-        return value;
+        return combine(value, warps_);
     }
 
     template <class Value>

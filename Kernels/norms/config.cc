@@ -11,6 +11,16 @@ constexpr int kWarp = 32;
 constexpr int kManyRowsThreads = 128;
 // Warps a multiprocessor needs for its loads to cover the latency of memory.
 constexpr int kBusyWarps = 32;
+// Shared memory of a multiprocessor for staged rows (sm_90a and sm_100a have 228 KiB; the rest is
+// L1), and what a block takes besides rows: reductions, barriers, what the system keeps.
+constexpr int kSharedBytes = 212 * 1024;
+constexpr int kOwnSharedBytes = 3 * 1024;
+// Rows a block needs for the ring to be worth its filling.
+constexpr int kRowsPerBlock = 4;
+// Warps of cross-entropy forward that keep a multiprocessor's memory busy.
+constexpr int kReadOnceWarps = 12;
+// Packets of a row from which two warps share it in cross-entropy forward.
+constexpr int kWideRow = 768;
 // Lanes whose packets fill one 128-byte line.
 constexpr int kLineLanes = 8;
 // Threads of kernels with sums over rows that a multiprocessor holds: they use up to 128 registers.
@@ -71,6 +81,53 @@ void cut_over_blocks(Config& config, std::int64_t packets, int vectors, int most
     config.threads_per_row = static_cast<int>(divide_up(threads, kWarp)) * kWarp;
 }
 
+// Blocks that stay, fed through shared memory: where each has many rows, and a few fit there. What
+// is best was measured on an H200 in bf16, 3072 to 12288 columns (tune.cu).
+void stage(Config& config, const Shape& shape, const Machine& machine, RowUse use) {
+    if (!may_stage(use) || !config.aligned || config.rows_per_block > 1 ||
+        config.cluster_blocks > 1) {
+        return;
+    }
+    const std::int64_t packets = packets_of(shape);
+    Config staged = config;
+    staged.vectors = staged_vectors(use);
+    staged.stages = 2;
+    std::int64_t resident;
+    if (use == RowUse::kReadOnce) {
+        // A warp or two a row, which take several turns: few wait at barriers.
+        staged.threads_per_row = packets < kWideRow ? kWarp : 2 * kWarp;
+        staged.chunks = static_cast<int>(divide_up(packets, kMostVectors * staged.threads_per_row));
+        resident = kReadOnceWarps * kWarp / staged.threads_per_row;
+    } else {
+        if (packets > staged.vectors * max_threads(staged.vectors, use)) return;
+        staged.threads_per_row =
+            static_cast<int>(divide_up(divide_up(packets, staged.vectors), kWarp)) * kWarp;
+        const int threads =
+            staged.threads_per_row <= kAccumulateThreads / 2 || use == RowUse::kAccumulateBoth
+                ? kAccumulateThreads
+                : kAccumulateThreads * 3 / 2;
+        resident = std::max(1, threads / staged.threads_per_row);
+        if (resident == 1) staged.stages = 3;
+    }
+    const int bytes = shared_bytes(staged, shape, use) + kOwnSharedBytes;
+    resident = std::min<std::int64_t>(resident, kSharedBytes / bytes);
+    staged.blocks = machine.multiprocessors * resident;
+    if (resident < 1 || shape.rows < kRowsPerBlock * staged.blocks) return;
+    config = staged;
+}
+
+// Two rows a thread are better held by more threads, where blocks of them fill a multiprocessor
+// (tune.cu on an H200, bf16: 2 to 3 % at 4096 and 8192 columns).
+int most_for(std::int64_t packets, RowUse use) {
+    constexpr int kFewest = 768;
+    constexpr int kMost = 1024;
+    constexpr int kEven = 256;
+    if (packets > kMost) return kMostVectors;
+    const bool more_threads = (use == RowUse::kTwoRows && packets % kEven == 0) ||
+                              (use == RowUse::kInPlace && packets >= kFewest);
+    return more_threads ? 2 : kMostVectors;
+}
+
 // Kernels that are not aligned exist for 2 and 8 vectors only.
 int existing_vectors(bool aligned, int vectors) {
     if (aligned) return vectors;
@@ -88,15 +145,12 @@ Config choose(const Shape& shape, const Machine& machine, RowUse use) {
                                     std::to_string(kMaxColumns) + " are supported");
     }
     const std::int64_t packets = packets_of(shape);
-    // From tune.cu on an H200, bf16, 4096 to 8192 columns: 4 packets a thread are best or within 2
-    // %, except where a row is reduced twice: fewer warps to wait for are worth 5 to 7 % there.
-    const int preferred =
-        use == RowUse::kReducedTwice && packets > std::int64_t{kWarp} * kMostVectors ? kMostVectors
-                                                                                     : 4;
-    const int most = use == RowUse::kAccumulate ? kMostAccumulated : kMostVectors;
+    // From tune.cu on an H200, bf16, 4096 to 8192 columns: best or within 2 %.
+    constexpr int preferred = 4;
+    const int most = accumulates(use) ? kMostAccumulated : kMostVectors;
     Config config;
     config.aligned = is_aligned(shape) &&
-                     (use != RowUse::kAccumulate ||
+                     (!accumulates(use) ||
                       packets <= std::int64_t{most} * max_threads(most, use) * kMaxClusterBlocks);
     const int vectors = vectors_for(shape.rows, packets, machine, preferred);
     if (packets <= std::int64_t{kWarp} * preferred) {
@@ -104,7 +158,7 @@ Config choose(const Shape& shape, const Machine& machine, RowUse use) {
         config.vectors = existing_vectors(config.aligned, config.vectors);
         config.rows_per_block = kManyRowsThreads / config.threads_per_row;
     } else if (config.aligned) {
-        cut_over_blocks(config, packets, vectors, most, use);
+        cut_over_blocks(config, packets, std::min(vectors, most_for(packets, use)), most, use);
     } else {
         const int unaligned = packets > std::int64_t{2} * max_threads(2, use) ? kMostVectors : 2;
         cut_over_blocks(config, packets, unaligned, kMostVectors, use);
@@ -112,7 +166,7 @@ Config choose(const Shape& shape, const Machine& machine, RowUse use) {
     const std::int64_t blocks = divide_up(shape.rows, config.rows_per_block);
     const std::int64_t most_blocks = kMaxBlocks / config.cluster_blocks;
     config.blocks = std::min(blocks, most_blocks) * config.cluster_blocks;
-    if (use == RowUse::kAccumulate && config.aligned) {
+    if (accumulates(use) && config.aligned) {
         // Every team leaves a row of partial sums: no more of them than run at once.
         const int threads = config.threads_per_row * config.rows_per_block;
         const std::int64_t resident = std::max<std::int64_t>(
@@ -121,6 +175,7 @@ Config choose(const Shape& shape, const Machine& machine, RowUse use) {
         const std::int64_t summed = std::max(1, kMostTeams / config.rows_per_block);
         config.blocks = std::min({blocks, resident, summed}) * config.cluster_blocks;
     }
+    stage(config, shape, machine, use);
     validate(config, shape, use);
     return config;
 }
@@ -149,6 +204,16 @@ void validate(const Config& config, const Shape& shape, RowUse use) {
     require(config.cluster_blocks == 1 || threads >= kWarp, "a cluster needs whole warps");
     require(config.chunks == 1 || (config.chunks > 1 && vectors == kMostVectors),
             "chunks is " + std::to_string(config.chunks));
+    require(config.stages >= 0 && config.stages <= kMostStages,
+            "stages is " + std::to_string(config.stages));
+    if (config.stages > 0) {
+        require(may_stage(use) && vectors == staged_vectors(use), "no kernel with stages");
+        require(config.aligned && config.rows_per_block == 1 && config.cluster_blocks == 1,
+                "stages need one aligned row a block");
+        require(config.chunks == 1 || use == RowUse::kReadOnce, "stages need a single chunk");
+        const int bytes = shared_bytes(config, shape, use);
+        require(bytes <= kMostStagedBytes, std::to_string(bytes) + " bytes of shared memory");
+    }
     require(config.blocks >= 1 && config.blocks <= kMaxBlocks &&
                 config.blocks % config.cluster_blocks == 0,
             "blocks is " + std::to_string(config.blocks));
@@ -161,7 +226,7 @@ std::string describe(const Config& config) {
     return (config.aligned ? "v" : "u") + std::to_string(config.vectors) + " t" +
            std::to_string(config.threads_per_row) + " r" + std::to_string(config.rows_per_block) +
            " c" + std::to_string(config.cluster_blocks) + " k" + std::to_string(config.chunks) +
-           " b" + std::to_string(config.blocks);
+           " s" + std::to_string(config.stages) + " b" + std::to_string(config.blocks);
 }
 
 }  // namespace norms

@@ -10,6 +10,10 @@ constexpr int kMaxColumns = 262144;
 constexpr int kPacketBytes = 16;
 constexpr int kMaxClusterBlocks = 8;
 constexpr int kMostVectors = 8;
+constexpr int kMostStages = 8;
+// Rows in shared memory that a block may ask for: sm_90a and sm_100a give it 227 KiB, and it needs
+// some for itself.
+constexpr int kMostStagedBytes = 224 * 1024;
 
 struct Shape {
     std::int64_t rows;
@@ -23,16 +27,20 @@ struct Machine {
 
 // What an op's kernel does with a row, as far as the cut depends on it.
 enum class RowUse {
-    // One row in registers: rmsnorm, softmax and cross-entropy forward.
+    // One row in registers: rmsnorm, layernorm and softmax forward, cross-entropy backward.
     kOneRow,
-    // One row in registers, reduced twice: layernorm forward.
-    kReducedTwice,
-    // Two rows in registers: fused add, softmax backward.
+    // One row, looked at once: cross-entropy forward.
+    kReadOnce,
+    // Two rows in registers: softmax backward.
     kTwoRows,
-    // Two rows, and sums over rows that stay in registers until the block ends: weight gradients.
-    // Where that cannot be (a thread's columns change from row to row, or are too many), the config
-    // is not `aligned`, and the sums take a pass of their own.
+    // Two rows in registers, both written back: fused add.
+    kInPlace,
+    // Two rows, and sums over rows that stay in registers until the block ends: the weight's
+    // gradient. Where that cannot be (a thread's columns change from row to row, or are too many),
+    // the config is not `aligned`, and the sums take a pass of their own.
     kAccumulate,
+    // The same with the bias's gradient too.
+    kAccumulateBoth,
 };
 
 struct Config {
@@ -50,6 +58,9 @@ struct Config {
     // Times a thread goes over its vectors for one row; above 1 the row is read more than once, and
     // vectors must be kMostVectors.
     int chunks = 1;
+    // Rows that a block has on their way through shared memory; 0: rows go straight to registers.
+    // Needs aligned rows, one at a time and block, and a single chunk unless the row is read once.
+    int stages = 0;
     // Blocks of the grid, a multiple of cluster_blocks; they step over the rows together.
     std::int64_t blocks = 1;
 
@@ -57,9 +68,36 @@ struct Config {
     std::int64_t teams() const { return blocks / cluster_blocks * rows_per_block; }
 };
 
+constexpr bool accumulates(RowUse use) {
+    return use == RowUse::kAccumulate || use == RowUse::kAccumulateBoth;
+}
+
+// Ops whose arithmetic would keep memory waiting, so that their rows may come through shared
+// memory; the others are not faster that way.
+constexpr bool may_stage(RowUse use) { return use == RowUse::kReadOnce || accumulates(use); }
+
+// Packets of a thread in kernels with staged rows; there are no others.
+constexpr int staged_vectors(RowUse use) { return use == RowUse::kReadOnce ? kMostVectors : 2; }
+
+// Bytes of the rows of all tensors that one step of a staged kernel reads.
+constexpr int staged_bytes(const Shape& shape, RowUse use) {
+    return (accumulates(use) ? 2 : 1) * shape.columns * shape.element_bytes;
+}
+
+// Bytes of the weight that it keeps beside them, which is fp32 or narrower.
+constexpr int kept_bytes(const Shape& shape, RowUse use) {
+    return accumulates(use) ? shape.columns * static_cast<int>(sizeof(float)) : 0;
+}
+
+// Dynamic shared memory of a block.
+constexpr int shared_bytes(const Config& config, const Shape& shape, RowUse use) {
+    if (config.stages == 0) return 0;
+    return config.stages * staged_bytes(shape, use) + kept_bytes(shape, use);
+}
+
 // The largest block that an op's kernels with so many vectors are compiled for.
 constexpr int max_threads(int vectors, RowUse use = RowUse::kOneRow) {
-    return vectors >= 4 || use == RowUse::kAccumulate ? 512 : 1024;
+    return vectors >= 4 || accumulates(use) ? 512 : 1024;
 }
 
 // Blocks of that size that must fit a multiprocessor at once. Up to 4 vectors this caps a thread at
@@ -75,7 +113,7 @@ Config choose(const Shape& shape, const Machine& machine, RowUse use);
 // Throws std::invalid_argument, naming the field, where `config` cannot serve `shape`.
 void validate(const Config& config, const Shape& shape, RowUse use);
 
-// `v4 t128 r1 c1 k1 b4096`, for tables of a tuning run.
+// `v4 t128 r1 c1 k1 s2 b4096`, for tables of a tuning run.
 std::string describe(const Config& config);
 
 }  // namespace norms

@@ -14,8 +14,8 @@ using norms::RowUse;
 using norms::Shape;
 
 constexpr norms::Machine kMachine = {132};
-constexpr RowUse kUses[] = {RowUse::kOneRow, RowUse::kReducedTwice, RowUse::kTwoRows,
-                            RowUse::kAccumulate};
+constexpr RowUse kUses[] = {RowUse::kOneRow,  RowUse::kReadOnce,   RowUse::kTwoRows,
+                            RowUse::kInPlace, RowUse::kAccumulate, RowUse::kAccumulateBoth};
 
 void expect(bool holds, const std::string& what) {
     if (holds) return;
@@ -38,7 +38,7 @@ void every_shape_is_covered() {
                     const Config config = choose(shape, kMachine, use);
                     validate(config, shape, use);
                     const bool whole = std::int64_t{column} * bytes % 16 == 0;
-                    expect(config.aligned == whole || (whole && use == RowUse::kAccumulate),
+                    expect(config.aligned == whole || (whole && accumulates(use)),
                            "aligned: " + describe(config));
                     expect(config.teams() <= row + config.rows_per_block - 1,
                            "idle teams: " + describe(config));
@@ -71,6 +71,26 @@ void sums_over_rows_leave_few_partials() {
     expect(longest.aligned && longest.cluster_blocks == 8, describe(longest));
     const Config too_long = choose({4096, 262144, 2}, kMachine, RowUse::kAccumulate);
     expect(!too_long.aligned && too_long.chunks == 1, describe(too_long));
+}
+
+void many_rows_are_staged() {
+    const Config read = choose({65536, 8192, 2}, kMachine, RowUse::kReadOnce);
+    expect(read.stages == 2 && read.vectors == 8 && read.threads_per_row == 64 &&
+               read.chunks == 2 && read.blocks == 132 * 6,
+           describe(read));
+    const Config narrow = choose({65536, 4096, 2}, kMachine, RowUse::kReadOnce);
+    expect(narrow.threads_per_row == 32 && narrow.blocks == 132 * 11, describe(narrow));
+    const Config sums = choose({65536, 4096, 2}, kMachine, RowUse::kAccumulate);
+    expect(sums.stages == 2 && sums.threads_per_row == 256 && sums.blocks == 132 * 2,
+           describe(sums));
+    const Config wide = choose({65536, 6144, 2}, kMachine, RowUse::kAccumulate);
+    const Config both = choose({65536, 6144, 2}, kMachine, RowUse::kAccumulateBoth);
+    expect(wide.blocks == 132 * 2 && both.blocks == 132 && both.stages == 3, describe(both));
+    for (const RowUse use : kUses) {
+        // Too few rows to fetch ahead, and rows that do not start at 16-byte boundaries.
+        expect(choose({64, 4096, 2}, kMachine, use).stages == 0, "few rows staged");
+        expect(choose({65536, 4095, 2}, kMachine, use).stages == 0, "unaligned rows staged");
+    }
 }
 
 void refuses(const Shape& shape) {
@@ -110,6 +130,7 @@ int main() {
     long_rows_are_read_once();
     few_rows_get_many_threads();
     sums_over_rows_leave_few_partials();
+    many_rows_are_staged();
     refuses({0, 8, 2});
     refuses({8, 0, 2});
     refuses({8, norms::kMaxColumns + 1, 2});

@@ -28,21 +28,17 @@ __global__ void cross_entropy_backward_plain_kernel(
 }  // namespace
 
 Config config_of(const CrossEntropyBackward& params) {
-    return choose(shape_of(params), {device::multiprocessors()}, RowUse::kOneRow);
+    return choose(shape_of(params), machine(), RowUse::kOneRow);
 }
 
 void launch(const CrossEntropyBackward& params, const Config& config, cudaStream_t stream) {
     check(params);
-    validate(config, shape_of(params), RowUse::kOneRow);
     const CrossEntropyBackwardArguments arguments = {
         params.logits,        params.targets,         params.lse,
         params.loss_gradient, params.logits_gradient, geometry_of(params, config)};
-    dispatch(params.type, config, [&](auto variant) {
-        using V = decltype(variant);
-        device::launch("cross_entropy_backward",
-                       cross_entropy_backward_kernel<typename V::T, V::kVectors, V::kAligned>,
-                       launch_shape(config), stream, arguments);
-    });
+    launch_rows<RowUse::kOneRow>(
+        "cross_entropy_backward", params, config, stream, arguments,
+        [](auto variant) { return cross_entropy_backward_kernel<decltype(variant)>; });
 }
 
 void launch(const CrossEntropyBackward& params, cudaStream_t stream) {
@@ -51,10 +47,8 @@ void launch(const CrossEntropyBackward& params, cudaStream_t stream) {
 
 void launch_plain(const CrossEntropyBackward& params, cudaStream_t stream) {
     check(params);
-    dispatch_type(params.type, [&](auto element) {
-        device::launch("cross_entropy_backward_plain",
-                       cross_entropy_backward_plain_kernel<decltype(element)>,
-                       plain_shape(params.rows), stream, params);
+    launch_plain_rows("cross_entropy_backward_plain", params, stream, [](auto element) {
+        return cross_entropy_backward_plain_kernel<decltype(element)>;
     });
 }
 

@@ -1,6 +1,7 @@
 // Cross-entropy backward kernel: elementwise, with three scalars per row.
 #pragma once
 
+#include "Kernels/device/exponential.cuh"
 #include "Kernels/norms/kernel.cuh"
 
 namespace norms {
@@ -14,16 +15,18 @@ struct CrossEntropyBackwardArguments {
     Geometry geometry;
 };
 
-template <class T, int kVectors, bool kAligned>
-__global__ void __launch_bounds__(max_threads(kVectors), min_blocks(kVectors))
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
     cross_entropy_backward_kernel(const __grid_constant__ CrossEntropyBackwardArguments arguments) {
-    using Slice = device::RowSlice<T, kVectors, kAligned>;
-    constexpr int kPer = Slice::kPer;
+    using T = typename V::T;
+    using Slice = typename V::Slice;
+    constexpr int kVectors = V::kVectors;
+    constexpr int kPer = V::kPer;
 
     __shared__ device::TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
     const device::RowTeam team(storage, geometry.cluster_blocks);
-    const int last_chunk = kChunked<kVectors> ? geometry.chunks - 1 : 0;
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
     uint4 packets[kVectors];
     for (RowWalk walk(geometry); walk.active(); walk.next()) {

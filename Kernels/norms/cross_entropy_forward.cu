@@ -6,6 +6,12 @@ namespace norms {
 namespace {
 
 template <class T>
+__device__ float target_logit(const T* logits, std::int64_t target, int columns) {
+    if (target < 0 || target >= columns) return NAN;
+    return device::to_float(logits[target]);
+}
+
+template <class T>
 __global__ void cross_entropy_forward_plain_kernel(
     const __grid_constant__ CrossEntropyForward params) {
     const int columns = params.columns;
@@ -31,20 +37,16 @@ __global__ void cross_entropy_forward_plain_kernel(
 }  // namespace
 
 Config config_of(const CrossEntropyForward& params) {
-    return choose(shape_of(params), {device::multiprocessors()}, RowUse::kOneRow);
+    return choose(shape_of(params), machine(), RowUse::kReadOnce);
 }
 
 void launch(const CrossEntropyForward& params, const Config& config, cudaStream_t stream) {
     require_aligned("logits", params.logits);
-    validate(config, shape_of(params), RowUse::kOneRow);
     const CrossEntropyForwardArguments arguments = {params.logits, params.targets, params.loss,
                                                     params.lse, geometry_of(params, config)};
-    dispatch(params.type, config, [&](auto variant) {
-        using V = decltype(variant);
-        device::launch("cross_entropy_forward",
-                       cross_entropy_forward_kernel<typename V::T, V::kVectors, V::kAligned>,
-                       launch_shape(config), stream, arguments);
-    });
+    launch_rows<RowUse::kReadOnce>(
+        "cross_entropy_forward", params, config, stream, arguments,
+        [](auto variant) { return cross_entropy_forward_kernel<decltype(variant)>; });
 }
 
 void launch(const CrossEntropyForward& params, cudaStream_t stream) {
@@ -52,10 +54,8 @@ void launch(const CrossEntropyForward& params, cudaStream_t stream) {
 }
 
 void launch_plain(const CrossEntropyForward& params, cudaStream_t stream) {
-    dispatch_type(params.type, [&](auto element) {
-        device::launch("cross_entropy_forward_plain",
-                       cross_entropy_forward_plain_kernel<decltype(element)>,
-                       plain_shape(params.rows), stream, params);
+    launch_plain_rows("cross_entropy_forward_plain", params, stream, [](auto element) {
+        return cross_entropy_forward_plain_kernel<decltype(element)>;
     });
 }
 

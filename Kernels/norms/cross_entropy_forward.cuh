@@ -1,5 +1,5 @@
 // Cross-entropy forward kernel: softmax's reduction without its output. The target's logit is read
-// by the team's leader while the reduction is under way.
+// by the team's leader; which one it is, a row ahead.
 #pragma once
 
 #include "Kernels/norms/log_sum.cuh"
@@ -14,43 +14,44 @@ struct CrossEntropyForwardArguments {
     Geometry geometry;
 };
 
-template <class T>
-__device__ float target_logit(const T* logits, std::int64_t target, int columns) {
-    if (target < 0 || target >= columns) return NAN;
-    return device::to_float(logits[target]);
-}
-
-template <class T, int kVectors, bool kAligned>
-__global__ void __launch_bounds__(max_threads(kVectors), min_blocks(kVectors))
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
     cross_entropy_forward_kernel(const __grid_constant__ CrossEntropyForwardArguments arguments) {
-    using Slice = device::RowSlice<T, kVectors, kAligned>;
-
     __shared__ device::TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
     device::RowTeam team(storage, geometry.cluster_blocks);
-    const int last_chunk = kChunked<kVectors> ? geometry.chunks - 1 : 0;
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
-    uint4 packets[kVectors];
-    for (RowWalk walk(geometry); walk.more(); walk.next()) {
-        const T* logits = static_cast<const T*>(arguments.logits) + walk.row * geometry.columns;
-        const Slice slice(team, logits, geometry.columns, walk.active());
+    RowWalk walk(geometry);
+    RowSource<V, 1> source(geometry, {arguments.logits}, walk);
+    const auto target_of = [&](std::int64_t row) -> std::int64_t {
+        return team.leads() && row < walk.rows ? arguments.targets[row] : 0;
+    };
+    std::int64_t next_target = target_of(walk.row);
+    uint4 packets[V::kVectors];
+    for (; walk.more(); walk.next()) {
+        const typename V::Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
         const bool writes = team.leads() && walk.active();
 
         device::LogSum total = device::LogSum::neutral();
-        float target = 0.0f;
+        float target_logit = NAN;
+        source.wait();
         for (int chunk = 0; chunk <= last_chunk; ++chunk) {
-            slice.load(logits, chunk, packets, -INFINITY);
-            if (chunk == 0 && writes) {
-                target = target_logit(logits, arguments.targets[walk.row], geometry.columns);
+            source.load(0, walk, slice, chunk, packets, -INFINITY);
+            // After the loads, because the target is waited for here.
+            if (chunk == 0 && writes && next_target >= 0 && next_target < geometry.columns) {
+                target_logit = source.element(0, walk, static_cast<int>(next_target));
             }
-            const device::LogSum part = log_sum_of<T>(packets);
-            total = kChunked<kVectors> ? total + part : part;
+            if (chunk == 0) next_target = target_of(walk.row + walk.step);
+            const device::LogSum part = log_sum_of<typename V::T>(packets);
+            total = V::kChunked ? total + part : part;
         }
         total = team.reduce(total);
+        source.next();
         if (writes) {
-            const float lse = total.largest + logf(total.sum);
+            const float lse = (total.largest + log2f(total.sum)) * device::kLn2;
             arguments.lse[walk.row] = lse;
-            arguments.loss[walk.row] = lse - target;
+            arguments.loss[walk.row] = lse - target_logit;
         }
     }
 }

@@ -36,24 +36,20 @@ __global__ void fused_add_rmsnorm_plain_kernel(const __grid_constant__ FusedAddR
 }  // namespace
 
 Config config_of(const FusedAddRmsNorm& params) {
-    return choose(shape_of(params), {device::multiprocessors()}, RowUse::kTwoRows);
+    return choose(shape_of(params), machine(), RowUse::kInPlace);
 }
 
 void launch(const FusedAddRmsNorm& params, const Config& config, cudaStream_t stream) {
     check(params);
-    validate(config, shape_of(params), RowUse::kTwoRows);
     const FusedAddRmsNormArguments arguments = {params.x,
                                                 params.residual,
                                                 params.weight,
                                                 geometry_of(params, config),
                                                 params.weight_type == ElementType::kF32,
                                                 params.epsilon};
-    dispatch(params.type, config, [&](auto variant) {
-        using V = decltype(variant);
-        device::launch("fused_add_rmsnorm",
-                       fused_add_rmsnorm_kernel<typename V::T, V::kVectors, V::kAligned>,
-                       launch_shape(config), stream, arguments);
-    });
+    launch_rows<RowUse::kInPlace>(
+        "fused_add_rmsnorm", params, config, stream, arguments,
+        [](auto variant) { return fused_add_rmsnorm_kernel<decltype(variant)>; });
 }
 
 void launch(const FusedAddRmsNorm& params, cudaStream_t stream) {
@@ -62,9 +58,8 @@ void launch(const FusedAddRmsNorm& params, cudaStream_t stream) {
 
 void launch_plain(const FusedAddRmsNorm& params, cudaStream_t stream) {
     check(params);
-    dispatch_type(params.type, [&](auto element) {
-        device::launch("fused_add_rmsnorm_plain", fused_add_rmsnorm_plain_kernel<decltype(element)>,
-                       plain_shape(params.rows), stream, params);
+    launch_plain_rows("fused_add_rmsnorm_plain", params, stream, [](auto element) {
+        return fused_add_rmsnorm_plain_kernel<decltype(element)>;
     });
 }
 

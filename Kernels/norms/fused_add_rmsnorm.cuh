@@ -17,29 +17,43 @@ struct FusedAddRmsNormArguments {
     float epsilon;
 };
 
-template <class T, int kVectors, bool kAligned>
-__global__ void __launch_bounds__(max_threads(kVectors), min_blocks(kVectors))
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
     fused_add_rmsnorm_kernel(const __grid_constant__ FusedAddRmsNormArguments arguments) {
-    using Slice = device::RowSlice<T, kVectors, kAligned>;
-    constexpr int kPer = Slice::kPer;
+    using T = typename V::T;
+    using Slice = typename V::Slice;
+    constexpr int kVectors = V::kVectors;
+    constexpr int kPer = V::kPer;
+    // Only aligned rows keep a thread on the same columns; and fp32 weights need the registers.
+    constexpr bool kKeepWeight = V::kAligned && kVectors * kPer <= 16;
 
     __shared__ device::TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
     device::RowTeam team(storage, geometry.cluster_blocks);
-    const int last_chunk = kChunked<kVectors> ? geometry.chunks - 1 : 0;
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
+    RowWalk walk(geometry);
+    RowSource<V, 2> source(geometry, {arguments.x, arguments.residual}, walk);
     uint4 added[kVectors];
     uint4 packets[kVectors];
-    for (RowWalk walk(geometry); walk.more(); walk.next()) {
+    float kept_weight[kVectors][kPer];
+    bool weight_is_loaded = false;
+    for (; walk.more(); walk.next()) {
         const std::int64_t offset = walk.row * geometry.columns;
         T* x = static_cast<T*>(arguments.x) + offset;
         T* residual = static_cast<T*>(arguments.residual) + offset;
         const Slice slice(team, x, geometry.columns, walk.active());
 
         device::Sum squares = device::Sum::neutral();
+        source.wait();
         for (int chunk = 0; chunk <= last_chunk; ++chunk) {
-            slice.load(x, chunk, added);
-            slice.load(residual, chunk, packets);
+            source.load(0, walk, slice, chunk, added);
+            source.load(1, walk, slice, chunk, packets);
+            if (kKeepWeight && !weight_is_loaded) {
+                load_columns(Slice(team, x, geometry.columns, true), arguments.weight,
+                             arguments.wide_weight, kept_weight);
+                weight_is_loaded = true;
+            }
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];
@@ -58,6 +72,7 @@ __global__ void __launch_bounds__(max_threads(kVectors), min_blocks(kVectors))
         }
         device::stay_packed(packets);
         const float mean = team.reduce(squares).value / static_cast<float>(geometry.columns);
+        source.next();
         const float rstd = rsqrtf(mean + arguments.epsilon);
 
         for (int chunk = last_chunk; chunk >= 0; --chunk) {
@@ -66,9 +81,13 @@ __global__ void __launch_bounds__(max_threads(kVectors), min_blocks(kVectors))
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];
-                float weight[kPer];
+                float row_weight[kPer];
                 device::unpack<T>(packets[vector], values);
-                slice.shared_values(arguments.weight, arguments.wide_weight, chunk, vector, weight);
+                if (!kKeepWeight) {
+                    slice.shared_values(arguments.weight, arguments.wide_weight, chunk, vector,
+                                        row_weight);
+                }
+                const auto& weight = kKeepWeight ? kept_weight[vector] : row_weight;
 #pragma unroll
                 for (int element = 0; element < kPer; ++element) {
                     values[element] = values[element] * rstd * weight[element];

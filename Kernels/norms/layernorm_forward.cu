@@ -46,12 +46,11 @@ __global__ void layernorm_forward_plain_kernel(const __grid_constant__ LayerNorm
 }  // namespace
 
 Config config_of(const LayerNormForward& params) {
-    return choose(shape_of(params), {device::multiprocessors()}, RowUse::kReducedTwice);
+    return choose(shape_of(params), machine(), RowUse::kOneRow);
 }
 
 void launch(const LayerNormForward& params, const Config& config, cudaStream_t stream) {
     check(params);
-    validate(config, shape_of(params), RowUse::kReducedTwice);
     const LayerNormForwardArguments arguments = {params.x,
                                                  params.weight,
                                                  params.bias,
@@ -61,12 +60,9 @@ void launch(const LayerNormForward& params, const Config& config, cudaStream_t s
                                                  geometry_of(params, config),
                                                  params.weight_type == ElementType::kF32,
                                                  params.epsilon};
-    dispatch(params.type, config, [&](auto variant) {
-        using V = decltype(variant);
-        device::launch("layernorm_forward",
-                       layernorm_forward_kernel<typename V::T, V::kVectors, V::kAligned>,
-                       launch_shape(config), stream, arguments);
-    });
+    launch_rows<RowUse::kOneRow>(
+        "layernorm_forward", params, config, stream, arguments,
+        [](auto variant) { return layernorm_forward_kernel<decltype(variant)>; });
 }
 
 void launch(const LayerNormForward& params, cudaStream_t stream) {
@@ -75,9 +71,8 @@ void launch(const LayerNormForward& params, cudaStream_t stream) {
 
 void launch_plain(const LayerNormForward& params, cudaStream_t stream) {
     check(params);
-    dispatch_type(params.type, [&](auto element) {
-        device::launch("layernorm_forward_plain", layernorm_forward_plain_kernel<decltype(element)>,
-                       plain_shape(params.rows), stream, params);
+    launch_plain_rows("layernorm_forward_plain", params, stream, [](auto element) {
+        return layernorm_forward_plain_kernel<decltype(element)>;
     });
 }
 

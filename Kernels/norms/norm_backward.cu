@@ -69,7 +69,7 @@ __global__ void norm_backward_plain_kernel(const __grid_constant__ NormBackward 
 }  // namespace
 
 Config config_of(const NormBackward& params) {
-    return choose(shape_of(params), {device::multiprocessors()}, RowUse::kAccumulate);
+    return choose(shape_of(params), machine(), use_of(params));
 }
 
 std::size_t workspace_bytes(const NormBackward& params, const Config& config) {
@@ -82,7 +82,7 @@ std::size_t workspace_bytes(const NormBackward& params) {
 
 void launch(const NormBackward& params, const Config& config, cudaStream_t stream) {
     check(params, workspace_bytes(params, config));
-    validate(config, shape_of(params), RowUse::kAccumulate);
+    validate(config, shape_of(params), use_of(params));
     if (params.norm == Norm::kLayer) {
         launch_layernorm_backward(params, config, stream);
     } else {

@@ -23,17 +23,19 @@ struct NormBackwardArguments {
     bool wide_weight;
 };
 
-template <class T, int kVectors, bool kAligned, bool kCentred>
-__global__ void __launch_bounds__(max_threads(kVectors, RowUse::kAccumulate))
+template <class V, bool kCentred>
+__global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     norm_backward_kernel(const __grid_constant__ NormBackwardArguments arguments) {
-    using Slice = device::RowSlice<T, kVectors, kAligned>;
-    constexpr int kPer = Slice::kPer;
+    using T = typename V::T;
+    using Slice = typename V::Slice;
+    constexpr int kVectors = V::kVectors;
+    constexpr int kPer = V::kPer;
     constexpr int kSums = kCentred ? 2 : 1;
 
     __shared__ device::TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
     device::RowTeam team(storage, geometry.cluster_blocks);
-    const int last_chunk = kChunked<kVectors> ? geometry.chunks - 1 : 0;
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
     const float per_column = 1.0f / static_cast<float>(geometry.columns);
 
     // Sums over this thread's rows, for its columns: of the weight, then of the bias.
@@ -41,20 +43,32 @@ __global__ void __launch_bounds__(max_threads(kVectors, RowUse::kAccumulate))
     uint4 x_packets[kVectors];
     uint4 gradient_packets[kVectors];
 
-    for (RowWalk walk(geometry); walk.more(); walk.next()) {
-        const std::int64_t offset = walk.row * geometry.columns;
-        const T* x = static_cast<const T*>(arguments.x) + offset;
-        const T* out_gradient = static_cast<const T*>(arguments.out_gradient) + offset;
-        const Slice slice(team, x, geometry.columns, walk.active());
-        const float rstd = walk.active() ? arguments.rstd[walk.row] : 0.0f;
-        const float mean = kCentred && walk.active() ? arguments.mean[walk.row] : 0.0f;
+    RowWalk walk(geometry);
+    const bool wide = arguments.wide_weight;
+    const void* weights = columns_for<V, 2>(arguments.weight, wide, geometry);
+    RowSource<V, 2> source(geometry, {arguments.x, arguments.out_gradient}, walk);
+    // A row ahead, so that no row waits for them.
+    const auto statistic_of = [&](const float* statistic, std::int64_t row) {
+        return row < walk.rows ? statistic[row] : 0.0f;
+    };
+    float next_rstd = statistic_of(arguments.rstd, walk.row);
+    float next_mean = kCentred ? statistic_of(arguments.mean, walk.row) : 0.0f;
+    for (; walk.more(); walk.next()) {
+        const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
+        const float rstd = next_rstd;
+        const float mean = next_mean;
 
         // First: sum of scaled * normal; second: sum of scaled. Outside the row the gradient is 0,
         // and so is all that is added here.
         device::TwoSums row_sums = device::TwoSums::neutral();
+        source.wait();
         for (int chunk = 0; chunk <= last_chunk; ++chunk) {
-            slice.load(x, chunk, x_packets);
-            slice.load(out_gradient, chunk, gradient_packets);
+            source.load(0, walk, slice, chunk, x_packets);
+            source.load(1, walk, slice, chunk, gradient_packets);
+            if (chunk == 0) {
+                next_rstd = statistic_of(arguments.rstd, walk.row + walk.step);
+                if (kCentred) next_mean = statistic_of(arguments.mean, walk.row + walk.step);
+            }
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float normal[kPer];
@@ -62,14 +76,14 @@ __global__ void __launch_bounds__(max_threads(kVectors, RowUse::kAccumulate))
                 float weight[kPer] = {};
                 device::unpack<T>(x_packets[vector], normal);
                 device::unpack<T>(gradient_packets[vector], gradient);
-                slice.shared_values(arguments.weight, arguments.wide_weight, chunk, vector, weight);
+                column_values<V>(slice, weights, wide, chunk, vector, weight);
 #pragma unroll
                 for (int element = 0; element < kPer; ++element) {
                     const float centred = (normal[element] - mean) * rstd;
                     const float scaled = gradient[element] * weight[element];
                     row_sums.first = fmaf(scaled, centred, row_sums.first);
                     if constexpr (kCentred) row_sums.second += scaled;
-                    if constexpr (kAligned) {
+                    if constexpr (V::kAligned) {
                         float& sum = sums[0][vector][element];
                         sum = fmaf(gradient[element], centred, sum);
                         if constexpr (kCentred) sums[1][vector][element] += gradient[element];
@@ -89,12 +103,14 @@ __global__ void __launch_bounds__(max_threads(kVectors, RowUse::kAccumulate))
             projection = team.reduce(device::Sum{row_sums.first}).value * per_column;
         }
 
-        T* x_gradient = static_cast<T*>(arguments.x_gradient) + offset;
+        source.next();
+
+        T* x_gradient = static_cast<T*>(arguments.x_gradient) + walk.row * geometry.columns;
         for (int chunk = last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
             if (chunk != last_chunk) {
-                slice.load(x, chunk, x_packets);
-                slice.load(out_gradient, chunk, gradient_packets);
+                source.load(0, walk, slice, chunk, x_packets);
+                source.load(1, walk, slice, chunk, gradient_packets);
             }
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
@@ -103,7 +119,7 @@ __global__ void __launch_bounds__(max_threads(kVectors, RowUse::kAccumulate))
                 float weight[kPer] = {};
                 device::unpack<T>(x_packets[vector], normal);
                 device::unpack<T>(gradient_packets[vector], gradient);
-                slice.shared_values(arguments.weight, arguments.wide_weight, chunk, vector, weight);
+                column_values<V>(slice, weights, wide, chunk, vector, weight);
 #pragma unroll
                 for (int element = 0; element < kPer; ++element) {
                     const float centred = (normal[element] - mean) * rstd;
@@ -115,7 +131,7 @@ __global__ void __launch_bounds__(max_threads(kVectors, RowUse::kAccumulate))
         }
     }
 
-    if constexpr (kAligned) {
+    if constexpr (V::kAligned) {
         const std::int64_t teams =
             static_cast<std::int64_t>(gridDim.x / geometry.cluster_blocks) * blockDim.y;
         const std::int64_t number =

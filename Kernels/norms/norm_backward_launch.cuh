@@ -22,6 +22,10 @@ inline std::int64_t partial_rows(const NormBackward& params, const Config& confi
     return (params.rows + each - 1) / each;
 }
 
+inline RowUse use_of(const NormBackward& params) {
+    return params.norm == Norm::kLayer ? RowUse::kAccumulateBoth : RowUse::kAccumulate;
+}
+
 inline int sums_of(const NormBackward& params) { return params.norm == Norm::kLayer ? 2 : 1; }
 
 // Adds up `rows` partial sums a column; starts while the grid that makes them drains.
@@ -70,23 +74,25 @@ void launch_norm_backward(const NormBackward& params, const Config& config, cuda
                                              static_cast<float*>(params.workspace),
                                              geometry_of(params, config),
                                              params.weight_type == ElementType::kF32};
-    dispatch(params.type, config, [&](auto variant) {
-        using V = decltype(variant);
-        using T = typename V::T;
-        // With 8 vectors sums over rows do not fit in registers; config.cc never asks for it.
-        if constexpr (V::kAligned && V::kVectors == kMostVectors) {
-            throw std::invalid_argument("no kernel for " + describe(config));
-        } else {
-            // First, because x_gradient may overwrite out_gradient.
-            if (!V::kAligned) {
-                launch_column_partials<T, kCentred>(params, rows_per_partial(params.rows), stream);
+    dispatch<kCentred ? RowUse::kAccumulateBoth : RowUse::kAccumulate>(
+        params.type, config, [&](auto variant) {
+            using V = decltype(variant);
+            using T = typename V::T;
+            // With 8 vectors sums over rows do not fit in registers; config.cc never asks for it.
+            if constexpr (V::kAligned && V::kVectors == kMostVectors) {
+                throw std::invalid_argument("no kernel for " + describe(config));
+            } else {
+                // First, because x_gradient may overwrite out_gradient.
+                if (!V::kAligned) {
+                    launch_column_partials<T, kCentred>(params, rows_per_partial(params.rows),
+                                                        stream);
+                }
+                device::launch("norm_backward", norm_backward_kernel<V, kCentred>,
+                               launch_shape(config, shape_of(params), use_of(params)), stream,
+                               arguments);
+                launch_column_sums<T>(params, partial_rows(params, config), stream);
             }
-            device::launch("norm_backward",
-                           norm_backward_kernel<T, V::kVectors, V::kAligned, kCentred>,
-                           launch_shape(config), stream, arguments);
-            launch_column_sums<T>(params, partial_rows(params, config), stream);
-        }
-    });
+        });
 }
 
 }  // namespace norms

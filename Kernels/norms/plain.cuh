@@ -5,8 +5,7 @@
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"
-#include "Kernels/device/launch.h"
-#include "Kernels/norms/element_type.h"
+#include "Kernels/norms/kernel.cuh"
 
 namespace norms {
 
@@ -43,6 +42,15 @@ __device__ inline float plain_sum(float value) {
 
 __device__ inline float plain_max(float value) {
     return plain_reduce(value, [](float a, float b) { return fmaxf(a, b); });
+}
+
+// `kernel_of(element)` is the plain kernel for that element type.
+template <class Params, class KernelOf>
+void launch_plain_rows(const char* name, const Params& params, cudaStream_t stream,
+                       KernelOf&& kernel_of) {
+    dispatch_type(params.type, [&](auto element) {
+        device::launch(name, kernel_of(element), plain_shape(params.rows), stream, params);
+    });
 }
 
 // One element of a vector of columns that is fp32 or T.

@@ -36,12 +36,11 @@ __global__ void rmsnorm_forward_plain_kernel(const __grid_constant__ RmsNormForw
 }  // namespace
 
 Config config_of(const RmsNormForward& params) {
-    return choose(shape_of(params), {device::multiprocessors()}, RowUse::kOneRow);
+    return choose(shape_of(params), machine(), RowUse::kOneRow);
 }
 
 void launch(const RmsNormForward& params, const Config& config, cudaStream_t stream) {
     check(params);
-    validate(config, shape_of(params), RowUse::kOneRow);
     const RmsNormForwardArguments arguments = {params.x,
                                                params.weight,
                                                params.out,
@@ -49,12 +48,9 @@ void launch(const RmsNormForward& params, const Config& config, cudaStream_t str
                                                geometry_of(params, config),
                                                params.weight_type == ElementType::kF32,
                                                params.epsilon};
-    dispatch(params.type, config, [&](auto variant) {
-        using V = decltype(variant);
-        device::launch("rmsnorm_forward",
-                       rmsnorm_forward_kernel<typename V::T, V::kVectors, V::kAligned>,
-                       launch_shape(config), stream, arguments);
-    });
+    launch_rows<RowUse::kOneRow>(
+        "rmsnorm_forward", params, config, stream, arguments,
+        [](auto variant) { return rmsnorm_forward_kernel<decltype(variant)>; });
 }
 
 void launch(const RmsNormForward& params, cudaStream_t stream) {
@@ -63,10 +59,8 @@ void launch(const RmsNormForward& params, cudaStream_t stream) {
 
 void launch_plain(const RmsNormForward& params, cudaStream_t stream) {
     check(params);
-    dispatch_type(params.type, [&](auto element) {
-        device::launch("rmsnorm_forward_plain", rmsnorm_forward_plain_kernel<decltype(element)>,
-                       plain_shape(params.rows), stream, params);
-    });
+    launch_plain_rows("rmsnorm_forward_plain", params, stream,
+                      [](auto element) { return rmsnorm_forward_plain_kernel<decltype(element)>; });
 }
 
 }  // namespace norms

@@ -20,38 +20,37 @@ struct RmsNormForwardArguments {
     float epsilon;
 };
 
-template <class T, int kVectors, bool kAligned>
-__global__ void __launch_bounds__(max_threads(kVectors), min_blocks(kVectors))
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
     rmsnorm_forward_kernel(const __grid_constant__ RmsNormForwardArguments arguments) {
-    using Slice = device::RowSlice<T, kVectors, kAligned>;
-    constexpr int kPer = Slice::kPer;
+    using T = typename V::T;
+    using Slice = typename V::Slice;
+    constexpr int kVectors = V::kVectors;
+    constexpr int kPer = V::kPer;
     // Only aligned rows keep a thread on the same columns; and fp32 weights need the registers.
-    constexpr bool kKeepWeight = kAligned && kVectors * kPer <= 16;
+    constexpr bool kKeepWeight = V::kAligned && kVectors * kPer <= 16;
 
     __shared__ device::TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
     device::RowTeam team(storage, geometry.cluster_blocks);
-    const int last_chunk = kChunked<kVectors> ? geometry.chunks - 1 : 0;
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
+    RowWalk walk(geometry);
+    RowSource<V, 1> source(geometry, {arguments.x}, walk);
     uint4 packets[kVectors];
     float kept_weight[kVectors][kPer];
     bool weight_is_loaded = false;
 
-    for (RowWalk walk(geometry); walk.more(); walk.next()) {
-        const std::int64_t offset = walk.row * geometry.columns;
-        const T* x = static_cast<const T*>(arguments.x) + offset;
-        const Slice slice(team, x, geometry.columns, walk.active());
+    for (; walk.more(); walk.next()) {
+        const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
 
         device::Sum squares = device::Sum::neutral();
+        source.wait();
         for (int chunk = 0; chunk <= last_chunk; ++chunk) {
-            slice.load(x, chunk, packets);
+            source.load(0, walk, slice, chunk, packets);
             if (kKeepWeight && !weight_is_loaded) {
-                const Slice columns(team, x, geometry.columns, true);
-#pragma unroll
-                for (int vector = 0; vector < kVectors; ++vector) {
-                    columns.shared_values(arguments.weight, arguments.wide_weight, 0, vector,
-                                          kept_weight[vector]);
-                }
+                load_columns(Slice(team, source.row(0, walk), geometry.columns, true),
+                             arguments.weight, arguments.wide_weight, kept_weight);
                 weight_is_loaded = true;
             }
 #pragma unroll
@@ -64,15 +63,16 @@ __global__ void __launch_bounds__(max_threads(kVectors), min_blocks(kVectors))
         }
         device::stay_packed(packets);
         const float mean = team.reduce(squares).value / static_cast<float>(geometry.columns);
+        source.next();
         const float rstd = rsqrtf(mean + arguments.epsilon);
         if (arguments.rstd != nullptr && team.leads() && walk.active()) {
             arguments.rstd[walk.row] = rstd;
         }
 
-        T* out = static_cast<T*>(arguments.out) + offset;
+        T* out = static_cast<T*>(arguments.out) + walk.row * geometry.columns;
         for (int chunk = last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
-            if (chunk != last_chunk) slice.load(x, chunk, packets);
+            if (chunk != last_chunk) source.load(0, walk, slice, chunk, packets);
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];

@@ -33,20 +33,16 @@ __global__ void softmax_backward_plain_kernel(const __grid_constant__ SoftmaxBac
 }  // namespace
 
 Config config_of(const SoftmaxBackward& params) {
-    return choose(shape_of(params), {device::multiprocessors()}, RowUse::kTwoRows);
+    return choose(shape_of(params), machine(), RowUse::kTwoRows);
 }
 
 void launch(const SoftmaxBackward& params, const Config& config, cudaStream_t stream) {
     check(params);
-    validate(config, shape_of(params), RowUse::kTwoRows);
     const SoftmaxBackwardArguments arguments = {params.out, params.out_gradient, params.x_gradient,
                                                 geometry_of(params, config)};
-    dispatch(params.type, config, [&](auto variant) {
-        using V = decltype(variant);
-        device::launch("softmax_backward",
-                       softmax_backward_kernel<typename V::T, V::kVectors, V::kAligned>,
-                       launch_shape(config), stream, arguments);
-    });
+    launch_rows<RowUse::kTwoRows>(
+        "softmax_backward", params, config, stream, arguments,
+        [](auto variant) { return softmax_backward_kernel<decltype(variant)>; });
 }
 
 void launch(const SoftmaxBackward& params, cudaStream_t stream) {
@@ -55,9 +51,8 @@ void launch(const SoftmaxBackward& params, cudaStream_t stream) {
 
 void launch_plain(const SoftmaxBackward& params, cudaStream_t stream) {
     check(params);
-    dispatch_type(params.type, [&](auto element) {
-        device::launch("softmax_backward_plain", softmax_backward_plain_kernel<decltype(element)>,
-                       plain_shape(params.rows), stream, params);
+    launch_plain_rows("softmax_backward_plain", params, stream, [](auto element) {
+        return softmax_backward_plain_kernel<decltype(element)>;
     });
 }
 

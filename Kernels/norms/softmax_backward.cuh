@@ -12,29 +12,31 @@ struct SoftmaxBackwardArguments {
     Geometry geometry;
 };
 
-template <class T, int kVectors, bool kAligned>
-__global__ void __launch_bounds__(max_threads(kVectors), min_blocks(kVectors))
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
     softmax_backward_kernel(const __grid_constant__ SoftmaxBackwardArguments arguments) {
-    using Slice = device::RowSlice<T, kVectors, kAligned>;
-    constexpr int kPer = Slice::kPer;
+    using T = typename V::T;
+    using Slice = typename V::Slice;
+    constexpr int kVectors = V::kVectors;
+    constexpr int kPer = V::kPer;
 
     __shared__ device::TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
     device::RowTeam team(storage, geometry.cluster_blocks);
-    const int last_chunk = kChunked<kVectors> ? geometry.chunks - 1 : 0;
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
+    RowWalk walk(geometry);
+    RowSource<V, 2> source(geometry, {arguments.out, arguments.out_gradient}, walk);
     uint4 shares[kVectors];
     uint4 gradients[kVectors];
-    for (RowWalk walk(geometry); walk.more(); walk.next()) {
-        const std::int64_t offset = walk.row * geometry.columns;
-        const T* out = static_cast<const T*>(arguments.out) + offset;
-        const T* out_gradient = static_cast<const T*>(arguments.out_gradient) + offset;
-        const Slice slice(team, out, geometry.columns, walk.active());
+    for (; walk.more(); walk.next()) {
+        const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
 
         device::Sum products = device::Sum::neutral();
+        source.wait();
         for (int chunk = 0; chunk <= last_chunk; ++chunk) {
-            slice.load(out, chunk, shares);
-            slice.load(out_gradient, chunk, gradients);
+            source.load(0, walk, slice, chunk, shares);
+            source.load(1, walk, slice, chunk, gradients);
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float share[kPer];
@@ -50,13 +52,14 @@ __global__ void __launch_bounds__(max_threads(kVectors), min_blocks(kVectors))
         device::stay_packed(shares);
         device::stay_packed(gradients);
         const float projection = team.reduce(products).value;
+        source.next();
 
-        T* x_gradient = static_cast<T*>(arguments.x_gradient) + offset;
+        T* x_gradient = static_cast<T*>(arguments.x_gradient) + walk.row * geometry.columns;
         for (int chunk = last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
             if (chunk != last_chunk) {
-                slice.load(out, chunk, shares);
-                slice.load(out_gradient, chunk, gradients);
+                source.load(0, walk, slice, chunk, shares);
+                source.load(1, walk, slice, chunk, gradients);
             }
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {

@@ -36,19 +36,15 @@ __global__ void softmax_forward_plain_kernel(const __grid_constant__ SoftmaxForw
 }  // namespace
 
 Config config_of(const SoftmaxForward& params) {
-    return choose(shape_of(params), {device::multiprocessors()}, RowUse::kOneRow);
+    return choose(shape_of(params), machine(), RowUse::kOneRow);
 }
 
 void launch(const SoftmaxForward& params, const Config& config, cudaStream_t stream) {
     check(params);
-    validate(config, shape_of(params), RowUse::kOneRow);
     const SoftmaxForwardArguments arguments = {params.x, params.out, geometry_of(params, config)};
-    dispatch(params.type, config, [&](auto variant) {
-        using V = decltype(variant);
-        device::launch("softmax_forward",
-                       softmax_forward_kernel<typename V::T, V::kVectors, V::kAligned>,
-                       launch_shape(config), stream, arguments);
-    });
+    launch_rows<RowUse::kOneRow>(
+        "softmax_forward", params, config, stream, arguments,
+        [](auto variant) { return softmax_forward_kernel<decltype(variant)>; });
 }
 
 void launch(const SoftmaxForward& params, cudaStream_t stream) {
@@ -57,10 +53,8 @@ void launch(const SoftmaxForward& params, cudaStream_t stream) {
 
 void launch_plain(const SoftmaxForward& params, cudaStream_t stream) {
     check(params);
-    dispatch_type(params.type, [&](auto element) {
-        device::launch("softmax_forward_plain", softmax_forward_plain_kernel<decltype(element)>,
-                       plain_shape(params.rows), stream, params);
-    });
+    launch_plain_rows("softmax_forward_plain", params, stream,
+                      [](auto element) { return softmax_forward_plain_kernel<decltype(element)>; });
 }
 
 }  // namespace norms

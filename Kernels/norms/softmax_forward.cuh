@@ -15,44 +15,48 @@ struct SoftmaxForwardArguments {
     Geometry geometry;
 };
 
-template <class T, int kVectors, bool kAligned>
-__global__ void __launch_bounds__(max_threads(kVectors), min_blocks(kVectors))
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
     softmax_forward_kernel(const __grid_constant__ SoftmaxForwardArguments arguments) {
-    using Slice = device::RowSlice<T, kVectors, kAligned>;
-    constexpr int kPer = Slice::kPer;
+    using T = typename V::T;
+    using Slice = typename V::Slice;
+    constexpr int kVectors = V::kVectors;
+    constexpr int kPer = V::kPer;
 
     __shared__ device::TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
     device::RowTeam team(storage, geometry.cluster_blocks);
-    const int last_chunk = kChunked<kVectors> ? geometry.chunks - 1 : 0;
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
+    RowWalk walk(geometry);
+    RowSource<V, 1> source(geometry, {arguments.x}, walk);
     uint4 packets[kVectors];
-    for (RowWalk walk(geometry); walk.more(); walk.next()) {
-        const std::int64_t offset = walk.row * geometry.columns;
-        const T* x = static_cast<const T*>(arguments.x) + offset;
-        const Slice slice(team, x, geometry.columns, walk.active());
+    for (; walk.more(); walk.next()) {
+        const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
 
         device::LogSum total = device::LogSum::neutral();
+        source.wait();
         for (int chunk = 0; chunk <= last_chunk; ++chunk) {
-            slice.load(x, chunk, packets, -INFINITY);
+            source.load(0, walk, slice, chunk, packets, -INFINITY);
             const device::LogSum part = log_sum_of<T>(packets);
-            total = kChunked<kVectors> ? total + part : part;
+            total = V::kChunked ? total + part : part;
         }
         device::stay_packed(packets);
         total = team.reduce(total);
+        source.next();
         const float scale = 1.0f / total.sum;
 
-        T* out = static_cast<T*>(arguments.out) + offset;
+        T* out = static_cast<T*>(arguments.out) + walk.row * geometry.columns;
         for (int chunk = last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
-            if (chunk != last_chunk) slice.load(x, chunk, packets, -INFINITY);
+            if (chunk != last_chunk) source.load(0, walk, slice, chunk, packets, -INFINITY);
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];
                 device::unpack<T>(packets[vector], values);
 #pragma unroll
                 for (float& value : values) {
-                    value = device::exp_fast(value - total.largest) * scale;
+                    value = relative_exp(value, total.largest) * scale;
                 }
                 slice.store(out, chunk, vector, values);
             }

@@ -3,6 +3,7 @@
 //   nvcc -std=c++17 -O3 -gencode=arch=compute_90a,code=sm_90a -I. Kernels/norms/*.cu
 //        Kernels/norms/config.cc -o tune
 //   ./tune [--op NAME] [--type bf16|f16|f32] [--top N] MxN...   > all.csv      (summary on stderr)
+//   ./tune --check [--op NAME] [--type ...] MxN...      holds every config to the plain kernels
 //
 // Not a benchmark: no gate, no interleaving. It ranks configs of one kernel; the numbers that count
 // come from bench_norms.
@@ -70,14 +71,22 @@ struct Op {
     const char* name;
     RowUse use;
     int matrices;  // read or written once each
+    // With the config; the chosen one where it is null; the plain kernels where it is &kPlain.
     std::function<void(const Problem&, const Buffers&, const Config*, cudaStream_t)> launch;
+    // Places in Buffers of what it writes.
+    std::vector<int> out_matrices;
+    std::vector<int> out_columns;
+    std::vector<int> out_rows;
 };
+
+const Config kPlain;
 
 template <class Params>
 void launch_one(Params params, const Problem& problem, const Config* config, cudaStream_t stream) {
     params.rows = problem.shape.rows;
     params.columns = problem.shape.columns;
     params.type = problem.type;
+    if (config == &kPlain) return launch_plain(params, stream);
     launch(params, config != nullptr ? *config : config_of(params), stream);
 }
 
@@ -104,52 +113,97 @@ std::vector<Op> all_ops() {
     using C = const Config*;
     using S = cudaStream_t;
     return {
-        {"rmsnorm_fwd", RowUse::kOneRow, 2,
+        {"rmsnorm_fwd",
+         RowUse::kOneRow,
+         2,
          [](P p, B b, C c, S s) {
              launch_one(RmsNormForward{b.matrix[0], b.columns[0], b.matrix[1], nullptr, 0, 0,
                                        p.type, p.type, 1e-6f},
                         p, c, s);
-         }},
-        {"fused_add_rmsnorm", RowUse::kTwoRows, 4,
+         },
+         {1},
+         {},
+         {}},
+        {"fused_add_rmsnorm",
+         RowUse::kInPlace,
+         4,
          [](P p, B b, C c, S s) {
              launch_one(FusedAddRmsNorm{b.matrix[0], b.matrix[1], b.columns[0], 0, 0, p.type,
                                         p.type, 1e-6f},
                         p, c, s);
-         }},
-        {"layernorm_fwd", RowUse::kReducedTwice, 2,
+         },
+         {0, 1},
+         {},
+         {}},
+        {"layernorm_fwd",
+         RowUse::kOneRow,
+         2,
          [](P p, B b, C c, S s) {
              launch_one(LayerNormForward{b.matrix[0], b.columns[0], b.columns[1], b.matrix[1],
                                          nullptr, nullptr, 0, 0, p.type, p.type, 1e-5f},
                         p, c, s);
-         }},
-        {"softmax_fwd", RowUse::kOneRow, 2,
+         },
+         {1},
+         {},
+         {}},
+        {"softmax_fwd",
+         RowUse::kOneRow,
+         2,
          [](P p, B b, C c, S s) {
              launch_one(SoftmaxForward{b.matrix[0], b.matrix[1], 0, 0, p.type}, p, c, s);
-         }},
-        {"softmax_bwd", RowUse::kTwoRows, 3,
+         },
+         {1},
+         {},
+         {}},
+        {"softmax_bwd",
+         RowUse::kTwoRows,
+         3,
          [](P p, B b, C c, S s) {
              launch_one(SoftmaxBackward{b.matrix[0], b.matrix[1], b.matrix[2], 0, 0, p.type}, p, c,
                         s);
-         }},
-        {"cross_entropy_fwd", RowUse::kOneRow, 1,
+         },
+         {2},
+         {},
+         {}},
+        {"cross_entropy_fwd",
+         RowUse::kReadOnce,
+         1,
          [](P p, B b, C c, S s) {
              launch_one(CrossEntropyForward{b.matrix[0], static_cast<std::int64_t*>(b.rows[3]),
                                             static_cast<float*>(b.rows[0]),
                                             static_cast<float*>(b.rows[1]), 0, 0, p.type},
                         p, c, s);
-         }},
-        {"cross_entropy_bwd", RowUse::kOneRow, 2,
+         },
+         {},
+         {},
+         {0, 1}},
+        {"cross_entropy_bwd",
+         RowUse::kOneRow,
+         2,
          [](P p, B b, C c, S s) {
              launch_one(
                  CrossEntropyBackward{b.matrix[0], static_cast<std::int64_t*>(b.rows[3]),
                                       static_cast<float*>(b.rows[0]),
                                       static_cast<float*>(b.rows[1]), b.matrix[1], 0, 0, p.type},
                  p, c, s);
-         }},
-        {"rmsnorm_bwd", RowUse::kAccumulate, 3,
-         [](P p, B b, C c, S s) { launch_one(backward(Norm::kRms, p, b), p, c, s); }},
-        {"layernorm_bwd", RowUse::kAccumulate, 3,
-         [](P p, B b, C c, S s) { launch_one(backward(Norm::kLayer, p, b), p, c, s); }},
+         },
+         {1},
+         {},
+         {}},
+        {"rmsnorm_bwd",
+         RowUse::kAccumulate,
+         3,
+         [](P p, B b, C c, S s) { launch_one(backward(Norm::kRms, p, b), p, c, s); },
+         {2},
+         {1},
+         {}},
+        {"layernorm_bwd",
+         RowUse::kAccumulateBoth,
+         3,
+         [](P p, B b, C c, S s) { launch_one(backward(Norm::kLayer, p, b), p, c, s); },
+         {2},
+         {1, 2},
+         {}},
     };
 }
 
@@ -160,17 +214,24 @@ std::vector<Config> candidates(const Shape& shape, RowUse use, int multiprocesso
     const std::int64_t packets = (row_bytes + kPacketBytes - 1) / kPacketBytes + !chosen.aligned;
     std::vector<Config> found = {chosen};
     const auto add = [&](Config config) {
-        if (use == RowUse::kAccumulate && config.aligned && config.vectors == kMostVectors) return;
+        if (accumulates(use) && config.aligned && config.vectors == kMostVectors) return;
         const std::int64_t all = (shape.rows + config.rows_per_block - 1) / config.rows_per_block;
-        for (const int per_multiprocessor : {0, 1, 2, 3, 4, 6, 8, 12, 16}) {
+        for (const int per_multiprocessor : {0, 1, 2, 3, 4, 6, 8, 12, 16, 24}) {
             const std::int64_t capped = std::int64_t{per_multiprocessor} * multiprocessors;
+            const bool unbounded = per_multiprocessor == 0;
             // The sums over rows of an unbounded grid would not fit in the workspace.
-            if (per_multiprocessor == 0 && use == RowUse::kAccumulate && config.aligned) continue;
+            if (unbounded && accumulates(use) && config.aligned && all > 2048) continue;
+            // A ring is for blocks that stay.
+            if (unbounded && config.stages > 0) continue;
+            // More blocks than a multiprocessor holds, or far fewer threads than it needs.
+            const int threads = per_multiprocessor * config.threads_per_row * config.rows_per_block;
+            if (threads > 2048 || (!unbounded && threads < 128)) continue;
+            const std::int64_t staged = std::int64_t{shared_bytes(config, shape, use)} + 2048;
+            if (config.stages > 0 && per_multiprocessor * staged > 227 * 1024) continue;
             if (capped >= all) continue;
-            config.blocks = per_multiprocessor == 0
-                                ? all * config.cluster_blocks
-                                : std::max<std::int64_t>(1, capped / config.cluster_blocks) *
-                                      config.cluster_blocks;
+            config.blocks = unbounded ? all * config.cluster_blocks
+                                      : std::max<std::int64_t>(1, capped / config.cluster_blocks) *
+                                            config.cluster_blocks;
             try {
                 validate(config, shape, use);
                 found.push_back(config);
@@ -186,10 +247,30 @@ std::vector<Config> candidates(const Shape& shape, RowUse use, int multiprocesso
             config.cluster_blocks = blocks;
             config.chunks = 1;
             config.rows_per_block = 1;
+            config.stages = 0;
             const std::int64_t share =
                 (packets + std::int64_t{vectors} * blocks - 1) / (std::int64_t{vectors} * blocks);
             config.threads_per_row = static_cast<int>((share + 31) / 32 * 32);
             if (blocks == 1 || share >= 64) add(config);
+            if (blocks == 1 && config.aligned) {
+                Config staged = config;
+                for (const int stages : {1, 2, 3, 4, 6}) {
+                    staged.stages = stages;
+                    add(staged);
+                }
+            }
+            if (blocks == 1 && config.aligned && use == RowUse::kReadOnce) {
+                Config staged = config;
+                for (const int threads : {32, 64, 128}) {
+                    staged.threads_per_row = threads;
+                    staged.chunks =
+                        static_cast<int>((packets + vectors * threads - 1) / (vectors * threads));
+                    for (const int stages : {2, 3, 4}) {
+                        staged.stages = stages;
+                        if (staged.chunks > 1) add(staged);
+                    }
+                }
+            }
             for (const int threads : {8, 16, 32}) {
                 if (blocks > 1 || threads * vectors < packets) continue;
                 for (const int block : {64, 128, 256, 512}) {
@@ -209,19 +290,45 @@ std::size_t largest_workspace(const Problem& problem, int multiprocessors) {
     params.columns = problem.shape.columns;
     params.type = problem.type;
     std::size_t largest = 0;
-    for (const Config& config : candidates(problem.shape, RowUse::kAccumulate, multiprocessors)) {
+    for (const Config& config :
+         candidates(problem.shape, RowUse::kAccumulateBoth, multiprocessors)) {
         largest = std::max(largest, workspace_bytes(params, config));
     }
-    return largest;
+    return std::max(largest, plain_workspace_bytes(params));
 }
+
+// Together they leave the L2 full of other, clean data of normal priority.
+__global__ void write_all(uint4* written, std::size_t count) {
+    const std::size_t first = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
+    const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+    for (std::size_t i = first; i < count; i += step) written[i] = make_uint4(1, 2, 3, 4);
+}
+__global__ void read_all(const uint4* read, std::size_t count, unsigned* never) {
+    const std::size_t first = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
+    const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+    unsigned sum = 0;
+    for (std::size_t i = first; i < count; i += step) sum |= read[i].x;
+    if (sum == 0xffffffffu) *never = sum;
+}
+
+struct Flush {
+    void* written;
+    void* read;
+    std::size_t bytes;
+};
+Flush flush;
 
 double median_us(const std::function<void(int)>& enqueue, cudaStream_t stream) {
     constexpr int kWarmUp = 3;
-    constexpr int kSamples = 15;
+    constexpr int kSamples = 13;
     std::vector<cudaEvent_t> events(2 * kSamples);
     for (cudaEvent_t& event : events) check(cudaEventCreate(&event), "cudaEventCreate");
     for (int i = 0; i < kWarmUp; ++i) enqueue(i);
     for (int i = 0; i < kSamples; ++i) {
+        const std::size_t count = flush.bytes / sizeof(uint4);
+        write_all<<<1056, 512, 0, stream>>>(static_cast<uint4*>(flush.written), count);
+        read_all<<<1056, 512, 0, stream>>>(static_cast<const uint4*>(flush.read), count,
+                                           static_cast<unsigned*>(flush.written));
         check(cudaEventRecord(events[2 * i], stream), "cudaEventRecord");
         enqueue(i);
         check(cudaEventRecord(events[2 * i + 1], stream), "cudaEventRecord");
@@ -236,6 +343,105 @@ double median_us(const std::function<void(int)>& enqueue, cudaStream_t stream) {
     for (const cudaEvent_t event : events) check(cudaEventDestroy(event), "cudaEventDestroy");
     std::nth_element(times.begin(), times.begin() + kSamples / 2, times.end());
     return times[kSamples / 2];
+}
+
+// The largest magnitude, as bits: those of floats that are not negative order like the floats.
+template <class T>
+__global__ void find_largest(const T* values, std::size_t count, unsigned* largest) {
+    for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count;
+         i += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
+        atomicMax(largest, __float_as_uint(fabsf(device::to_float(values[i]))));
+    }
+}
+
+// Counts elements that differ by more than a few roundings.
+template <class T>
+__global__ void compare(const T* out, const T* expected, std::size_t count, const unsigned* largest,
+                        float tolerance, unsigned* differences) {
+    const float floor = 0.05f * __uint_as_float(*largest);
+    for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count;
+         i += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
+        const float a = device::to_float(out[i]);
+        const float b = device::to_float(expected[i]);
+        // Written so that NaN differs from everything but NaN.
+        const bool same = fabsf(a - b) <= tolerance * fmaxf(floor, fabsf(b));
+        if (!same && !(isnan(a) && isnan(b))) atomicAdd(differences, 1u);
+    }
+}
+
+struct Output {
+    void* address;
+    std::size_t bytes;
+    bool wide;
+    void* before;
+    void* expected;
+    unsigned* largest;
+};
+
+// Every config's outputs against those of the plain kernels.
+int check_configs(const Op& op, const Problem& problem, const Buffers& buffers, int multiprocessors,
+                  cudaStream_t stream) {
+    const auto copy = [&](void* to, const void* from, std::size_t bytes) {
+        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), "copy");
+    };
+    std::vector<Output> outputs;
+    const auto add = [&](void* address, std::size_t bytes, bool wide) {
+        outputs.push_back({address, bytes, wide, allocate(bytes, false), allocate(bytes, false),
+                           static_cast<unsigned*>(allocate(sizeof(unsigned), false))});
+        copy(outputs.back().before, address, bytes);
+    };
+    for (const int i : op.out_matrices) add(buffers.matrix[i], problem.matrix_bytes(), false);
+    const std::size_t columns = static_cast<std::size_t>(problem.shape.columns);
+    for (const int i : op.out_columns) {
+        add(buffers.columns[i], columns * problem.shape.element_bytes, false);
+    }
+    for (const int i : op.out_rows) {
+        add(buffers.rows[i], static_cast<std::size_t>(problem.shape.rows) * 4, true);
+    }
+    op.launch(problem, buffers, &kPlain, stream);
+    for (const Output& output : outputs) {
+        copy(output.expected, output.address, output.bytes);
+        dispatch_type(output.wide ? ElementType::kF32 : problem.type, [&](auto element) {
+            using T = decltype(element);
+            find_largest<T><<<1024, 256, 0, stream>>>(static_cast<const T*>(output.expected),
+                                                      output.bytes / sizeof(T), output.largest);
+        });
+    }
+    unsigned* differences = static_cast<unsigned*>(allocate(sizeof(unsigned), false));
+    int wrong = 0;
+    const std::vector<Config> configs = candidates(problem.shape, op.use, multiprocessors);
+    for (const Config& config : configs) {
+        for (const Output& output : outputs) copy(output.address, output.before, output.bytes);
+        op.launch(problem, buffers, &config, stream);
+        check(cudaMemsetAsync(differences, 0, sizeof(unsigned), stream), "cudaMemsetAsync");
+        for (const Output& output : outputs) {
+            dispatch_type(output.wide ? ElementType::kF32 : problem.type, [&](auto element) {
+                using T = decltype(element);
+                compare<T><<<1024, 256, 0, stream>>>(static_cast<const T*>(output.address),
+                                                     static_cast<const T*>(output.expected),
+                                                     output.bytes / sizeof(T), output.largest,
+                                                     sizeof(T) == 4 ? 1e-4f : 2e-2f, differences);
+            });
+        }
+        unsigned found = 0;
+        check(cudaMemcpyAsync(&found, differences, sizeof(found), cudaMemcpyDeviceToHost, stream),
+              "cudaMemcpyAsync");
+        check(cudaStreamSynchronize(stream), describe(config).c_str());
+        if (found == 0) continue;
+        ++wrong;
+        std::fprintf(stderr, "WRONG %s %s: %u elements\n", op.name, describe(config).c_str(),
+                     found);
+    }
+    std::fprintf(stderr, "%-18s %lldx%d: %d of %zu configs wrong\n", op.name,
+                 static_cast<long long>(problem.shape.rows), problem.shape.columns, wrong,
+                 configs.size());
+    for (const Output& output : outputs) {
+        check(cudaFree(output.before), "cudaFree");
+        check(cudaFree(output.expected), "cudaFree");
+        check(cudaFree(output.largest), "cudaFree");
+    }
+    check(cudaFree(differences), "cudaFree");
+    return wrong;
 }
 
 struct Outcome {
@@ -274,6 +480,8 @@ int run(int argc, char** argv) {
     std::string wanted;
     ElementType type = ElementType::kBf16;
     int top = 4;
+    bool checks = false;
+    int wrong = 0;
     std::vector<Shape> shapes;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
@@ -286,6 +494,8 @@ int run(int argc, char** argv) {
             type = name == "f32"   ? ElementType::kF32
                    : name == "f16" ? ElementType::kF16
                                    : ElementType::kBf16;
+        } else if (word == "--check") {
+            checks = true;
         } else if (word == "--top" && i + 1 < argc) {
             top = std::atoi(argv[++i]);
         } else if (std::sscanf(word.c_str(), "%lldx%d", &rows, &columns) == 2) {
@@ -299,6 +509,9 @@ int run(int argc, char** argv) {
     check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
     cudaStream_t stream;
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    flush.bytes = static_cast<std::size_t>(properties.l2CacheSize) * 2;
+    flush.written = allocate(flush.bytes, false);
+    flush.read = allocate(flush.bytes, true);
     for (Shape shape : shapes) {
         shape.element_bytes = element_bytes(type);
         const Problem problem = {shape, type};
@@ -337,11 +550,16 @@ int run(int argc, char** argv) {
                      2.0 * static_cast<double>(bytes) / copy_us * 1e-6);
         for (const Op& op : all_ops()) {
             if (!wanted.empty() && wanted != op.name) continue;
+            if (checks) {
+                wrong +=
+                    check_configs(op, problem, sets[0], properties.multiProcessorCount, stream);
+                continue;
+            }
             tune(op, problem, sets, top, properties.multiProcessorCount, stream);
         }
         for (void* address : addresses) check(cudaFree(address), "cudaFree");
     }
-    return 0;
+    return wrong == 0 ? 0 : 1;
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-// Global-memory accesses of 8 and 16 bytes with cache hints: one instruction per function.
+// Global-memory accesses of 8 and 16 bytes: one instruction per function.
 #pragma once
 
 #include <cstdint>
 
 namespace device::ptx {
 
-// For data that is read once: leaves L1 to what is read again. Coherent (not .nc), so in-place
-// kernels may use it.
+// For rows that are read once, beside data that many rows share: leaves L1 to that. Coherent (not
+// .nc), so in-place kernels may use it.
 __device__ __forceinline__ uint4 load_16_once(const void* address) {
     uint4 value;
     asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -45,13 +45,6 @@ __device__ __forceinline__ uint4 load_16_shared_by_rows(const void* address) {
                  : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
                  : "l"(address));
     return value;
-}
-
-// For data that this grid does not read again: written lines leave L2 first.
-__device__ __forceinline__ void store_16_once(void* address, uint4 value) {
-    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(value.x),
-                 "r"(value.y), "r"(value.z), "r"(value.w)
-                 : "memory");
 }
 
 // With the default policy; see load_16.
