@@ -4,6 +4,8 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 #[cfg(feature = "cuda")]
+mod cudnn;
+#[cfg(feature = "cuda")]
 mod flashinfer;
 #[cfg(feature = "planted")]
 mod planted;
@@ -22,6 +24,7 @@ pub fn contenders(device: DeviceKind) -> Vec<Box<dyn Contender<NormProblem>>> {
             let mut contenders = cuda::contenders();
             contenders.extend(quack::contenders());
             contenders.push(flashinfer::contender());
+            contenders.push(cudnn::contender());
             contenders
         }
         #[cfg(not(feature = "cuda"))]

@@ -4,6 +4,8 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 #[cfg(feature = "cuda")]
+mod cudnn;
+#[cfg(feature = "cuda")]
 mod flashinfer;
 
 use contender::{Contender, DeviceKind};
@@ -26,5 +28,7 @@ fn cuda_sources() -> Vec<fn() -> Contenders> {
         cuda::contenders,
         #[cfg(feature = "cuda")]
         flashinfer::contenders,
+        #[cfg(feature = "cuda")]
+        cudnn::contenders,
     ]
 }

@@ -13,8 +13,6 @@ use numeric::{bits, index_below, DType};
 use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
 
 const SEED: u64 = 20;
-/// Of every operation.
-const RANDOM_SHAPES: u64 = 200;
 /// One random shape in so many may be as large as the device allows; the others stay well below.
 const HUGE_EVERY: u64 = 16;
 
@@ -28,17 +26,21 @@ const TYPES: [(DType, DType); 4] = [
 
 /// How large the shapes of a device may be.
 struct Scale {
+    /// Random ones of every operation.
+    shapes: u64,
     elements: usize,
     columns: usize,
     rows: usize,
 }
 
 const GPU: Scale = Scale {
+    shapes: 200,
     elements: 1 << 27,
     columns: 262_144,
     rows: 1 << 20,
 };
 const CPU: Scale = Scale {
+    shapes: 25,
     elements: 1 << 15,
     columns: 1 << 14,
     rows: 1 << 12,
@@ -111,7 +113,7 @@ fn problem(
 fn random_problems(scale: &Scale) -> Vec<NormProblem> {
     let ops: Vec<NormOp> = NormOp::all().collect();
     let types = [DType::Bf16, DType::F16, DType::F32];
-    (0..RANDOM_SHAPES * ops.len() as u64)
+    (0..scale.shapes * ops.len() as u64)
         .map(|case| {
             let (op, number) = (case as usize % ops.len(), case / ops.len() as u64);
             let elements = match number % HUGE_EVERY {

@@ -1,0 +1,21 @@
+//! cuDNN 9, loaded when first asked for.
+//!
+//! Operations are graphs of the backend API: descriptors of tensors and operations become an
+//! operation graph, cuDNN's own heuristics choose an engine for it, and the resulting [`Plan`] runs
+//! on any set of addresses. Neither headers nor libraries of cuDNN are needed to build this.
+
+mod attention;
+mod backend;
+mod cache;
+mod enums;
+mod graph;
+mod library;
+mod memory;
+mod norm;
+
+pub use attention::Attention;
+pub use cache::LastPlan;
+pub use enums::DataType;
+pub use graph::{Launch, Plan};
+pub use library::{library, Error};
+pub use norm::{Norm, NormBackward, NormForward, NormKind};

@@ -1,0 +1,177 @@
+//! cuDNN's library: found, opened and asked for its functions once.
+
+use std::ffi::{c_char, c_void, CStr};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use libloading::os::unix::{Library as Opened, RTLD_GLOBAL, RTLD_NOW};
+
+/// Names the library file, or the folder that it is in.
+const VARIABLE: &str = "CUDNN_LIBRARY";
+const FILE: &str = "libcudnn.so.9";
+/// Descriptors and engines are used as they are since then.
+const LEAST_VERSION: usize = 90_500;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("{what}: {status}{}", if .detail.is_empty() { String::new() } else { format!(" ({detail})") })]
+    Status {
+        what: &'static str,
+        status: String,
+        detail: String,
+    },
+    #[error("no engine of cuDNN {version} runs this graph: {last}")]
+    NoEngine { version: String, last: String },
+    #[error("{value} does not fit in cuDNN's 32-bit lengths and offsets")]
+    TooLarge { value: i64 },
+    #[error("{what}: {message}")]
+    Cuda { what: &'static str, message: String },
+}
+
+type Status = i32;
+pub(crate) type Handle = *mut c_void;
+pub(crate) type RawDescriptor = *mut c_void;
+
+macro_rules! functions {
+    ($($field:ident = $symbol:literal : fn($($argument:ty),*) -> $result:ty;)*) => {
+        pub(crate) struct Functions {
+            $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> $result,)*
+        }
+
+        impl Functions {
+            fn of(library: &Opened) -> Result<Self, String> {
+                Ok(Self {
+                    // SAFETY: the types are those of cuDNN 9's headers.
+                    $($field: *unsafe { library.get($symbol) }.map_err(|error| error.to_string())?,)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    version = b"cudnnGetVersion\0": fn() -> usize;
+    error_string = b"cudnnGetErrorString\0": fn(Status) -> *const c_char;
+    last_error = b"cudnnGetLastErrorString\0": fn(*mut c_char, usize) -> ();
+    create = b"cudnnCreate\0": fn(*mut Handle) -> Status;
+    destroy = b"cudnnDestroy\0": fn(Handle) -> Status;
+    set_stream = b"cudnnSetStream\0": fn(Handle, *mut c_void) -> Status;
+    create_descriptor = b"cudnnBackendCreateDescriptor\0": fn(i32, *mut RawDescriptor) -> Status;
+    destroy_descriptor = b"cudnnBackendDestroyDescriptor\0": fn(RawDescriptor) -> Status;
+    set_attribute = b"cudnnBackendSetAttribute\0":
+        fn(RawDescriptor, i32, i32, i64, *const c_void) -> Status;
+    get_attribute = b"cudnnBackendGetAttribute\0":
+        fn(RawDescriptor, i32, i32, i64, *mut i64, *mut c_void) -> Status;
+    finalize = b"cudnnBackendFinalize\0": fn(RawDescriptor) -> Status;
+    execute = b"cudnnBackendExecute\0": fn(Handle, RawDescriptor, RawDescriptor) -> Status;
+}
+
+/// cuDNN, for as long as the process runs.
+pub struct Library {
+    pub(crate) functions: Functions,
+    version: usize,
+    _opened: Opened,
+}
+
+/// The library, or why it is not there.
+pub fn library() -> Result<&'static Library, &'static str> {
+    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
+    LIBRARY
+        .get_or_init(|| open(&file()))
+        .as_ref()
+        .map_err(String::as_str)
+}
+
+fn file() -> PathBuf {
+    match std::env::var_os(VARIABLE) {
+        Some(place) if Path::new(&place).is_dir() => Path::new(&place).join(FILE),
+        Some(place) => PathBuf::from(place),
+        None => PathBuf::from(FILE),
+    }
+}
+
+fn open(file: &Path) -> Result<Library, String> {
+    // SAFETY: runs cuDNN's initialisers; it stays open, because nothing drops a static. Global,
+    // because its parts find each other that way.
+    let opened = unsafe { Opened::open(Some(file), RTLD_NOW | RTLD_GLOBAL) }.map_err(|error| {
+        format!("cuDNN is not there ({error}); {VARIABLE} names {FILE} or its folder")
+    })?;
+    let functions = Functions::of(&opened)
+        .map_err(|error| format!("{} is not cuDNN 9: {error}", file.display()))?;
+    // SAFETY: takes nothing.
+    let version = unsafe { (functions.version)() };
+    if version < LEAST_VERSION {
+        let (found, least) = (dotted(version), dotted(LEAST_VERSION));
+        return Err(format!("cuDNN {found} is too old; {least} or newer"));
+    }
+    Ok(Library {
+        functions,
+        version,
+        _opened: opened,
+    })
+}
+
+fn dotted(version: usize) -> String {
+    let (major, minor, patch) = (version / 10_000, version / 100 % 100, version % 100);
+    format!("{major}.{minor}.{patch}")
+}
+
+impl Library {
+    /// Like "9.27.0".
+    pub fn version(&self) -> String {
+        dotted(self.version)
+    }
+
+    /// What masks scores out: versions before 9.10 want a finite value.
+    pub(crate) fn masked(&self) -> f32 {
+        const INFINITE_SINCE: usize = 91_000;
+        if self.version < INFINITE_SINCE {
+            f32::MIN
+        } else {
+            f32::NEG_INFINITY
+        }
+    }
+
+    pub(crate) fn check(&self, what: &'static str, status: Status) -> Result<(), Error> {
+        if status == 0 {
+            return Ok(());
+        }
+        let mut detail = [0 as c_char; 512];
+        // SAFETY: the name is static; the message is written into the array and ends with a zero.
+        let (name, detail) = unsafe {
+            (self.functions.last_error)(detail.as_mut_ptr(), detail.len());
+            (
+                CStr::from_ptr((self.functions.error_string)(status)),
+                CStr::from_ptr(detail.as_ptr()),
+            )
+        };
+        Err(Error::Status {
+            what,
+            status: name.to_string_lossy().into_owned(),
+            detail: detail.to_string_lossy().trim().to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absent_library_says_how_to_name_one() {
+        let reason = open(Path::new("/nowhere/libcudnn.so.9")).err().unwrap();
+        assert!(reason.contains("CUDNN_LIBRARY"), "{reason}");
+    }
+
+    #[test]
+    fn another_library_is_not_taken_for_it() {
+        let reason = open(Path::new("libc.so.6")).err().unwrap();
+        assert!(reason.contains("is not cuDNN 9"), "{reason}");
+    }
+
+    #[test]
+    fn versions_are_dotted() {
+        assert_eq!(dotted(92_700), "9.27.0");
+        assert_eq!(dotted(90_501), "9.5.1");
+    }
+}
