@@ -17,10 +17,10 @@ constexpr int kSharedBytes = 212 * 1024;
 constexpr int kOwnSharedBytes = 3 * 1024;
 // Rows a block needs for the ring to be worth its filling.
 constexpr int kRowsPerBlock = 4;
-// Warps of cross-entropy forward that keep a multiprocessor's memory busy.
-constexpr int kReadOnceWarps = 12;
-// Packets of a row from which two warps share it in cross-entropy forward.
+// Packets of a row from which two warps share it in cross-entropy forward, and of one that is so
+// short that more must be under way.
 constexpr int kWideRow = 768;
+constexpr int kShortRow = 512;
 // Lanes whose packets fill one 128-byte line.
 constexpr int kLineLanes = 8;
 // Threads of kernels with sums over rows that a multiprocessor holds: they use up to 128 registers.
@@ -95,9 +95,13 @@ void stage(Config& config, const Shape& shape, const Machine& machine, RowUse us
     std::int64_t resident;
     if (use == RowUse::kReadOnce) {
         // A warp or two a row, which take several turns: few wait at barriers.
-        staged.threads_per_row = packets < kWideRow ? kWarp : 2 * kWarp;
-        staged.chunks = static_cast<int>(divide_up(packets, kMostVectors * staged.threads_per_row));
-        resident = kReadOnceWarps * kWarp / staged.threads_per_row;
+        const auto turns = [&](int threads) {
+            return static_cast<int>(divide_up(packets, kMostVectors * threads));
+        };
+        const bool two = packets >= kWideRow && 2 * turns(2 * kWarp) == turns(kWarp);
+        staged.threads_per_row = two ? 2 * kWarp : kWarp;
+        staged.chunks = turns(staged.threads_per_row);
+        resident = two ? 6 : packets < kShortRow ? 16 : 8;
     } else {
         if (packets > staged.vectors * max_threads(staged.vectors, use)) return;
         staged.threads_per_row =
@@ -116,16 +120,18 @@ void stage(Config& config, const Shape& shape, const Machine& machine, RowUse us
     config = staged;
 }
 
-// Two rows a thread are better held by more threads, where blocks of them fill a multiprocessor
-// (tune.cu on an H200, bf16: 2 to 3 % at 4096 and 8192 columns).
-int most_for(std::int64_t packets, RowUse use) {
-    constexpr int kFewest = 768;
-    constexpr int kMost = 1024;
-    constexpr int kEven = 256;
-    if (packets > kMost) return kMostVectors;
-    const bool more_threads = (use == RowUse::kTwoRows && packets % kEven == 0) ||
-                              (use == RowUse::kInPlace && packets >= kFewest);
-    return more_threads ? 2 : kMostVectors;
+// Packets a thread where 4 are not best: 2 to 3 % on an H200 in bf16 (tune.cu).
+int preferred_vectors(std::int64_t rows, std::int64_t packets, RowUse use) {
+    constexpr int kWide = 1024;
+    constexpr int kNarrow = 512;
+    constexpr int kManyRows = 32768;
+    // Two rows are better held by more threads, where blocks of them fill a multiprocessor.
+    if (use == RowUse::kTwoRows && packets % (kNarrow / 2) == 0 && packets <= kWide) return 2;
+    if (use == RowUse::kInPlace && packets == kWide) return 2;
+    // Many short rows by fewer.
+    const bool few_threads = use == RowUse::kRowAlone || use == RowUse::kInPlace;
+    if (few_threads && packets == kNarrow && rows >= kManyRows) return kMostVectors;
+    return 4;
 }
 
 // Kernels that are not aligned exist for 2 and 8 vectors only.
@@ -158,7 +164,9 @@ Config choose(const Shape& shape, const Machine& machine, RowUse use) {
         config.vectors = existing_vectors(config.aligned, config.vectors);
         config.rows_per_block = kManyRowsThreads / config.threads_per_row;
     } else if (config.aligned) {
-        cut_over_blocks(config, packets, std::min(vectors, most_for(packets, use)), most, use);
+        const int wanted = preferred_vectors(shape.rows, packets, use);
+        const int few = wanted > preferred ? wanted : std::min(vectors, wanted);
+        cut_over_blocks(config, packets, few, most, use);
     } else {
         const int unaligned = packets > std::int64_t{2} * max_threads(2, use) ? kMostVectors : 2;
         cut_over_blocks(config, packets, unaligned, kMostVectors, use);

@@ -27,8 +27,10 @@ struct Machine {
 
 // What an op's kernel does with a row, as far as the cut depends on it.
 enum class RowUse {
-    // One row in registers: rmsnorm, layernorm and softmax forward, cross-entropy backward.
+    // One row in registers: rmsnorm and layernorm forward.
     kOneRow,
+    // The same, and no vector of columns: softmax forward, cross-entropy backward.
+    kRowAlone,
     // One row, looked at once: cross-entropy forward.
     kReadOnce,
     // Two rows in registers: softmax backward.

@@ -14,8 +14,9 @@ using norms::RowUse;
 using norms::Shape;
 
 constexpr norms::Machine kMachine = {132};
-constexpr RowUse kUses[] = {RowUse::kOneRow,  RowUse::kReadOnce,   RowUse::kTwoRows,
-                            RowUse::kInPlace, RowUse::kAccumulate, RowUse::kAccumulateBoth};
+constexpr RowUse kUses[] = {RowUse::kOneRow,        RowUse::kRowAlone, RowUse::kReadOnce,
+                            RowUse::kTwoRows,       RowUse::kInPlace,  RowUse::kAccumulate,
+                            RowUse::kAccumulateBoth};
 
 void expect(bool holds, const std::string& what) {
     if (holds) return;
@@ -60,6 +61,10 @@ void few_rows_get_many_threads() {
     expect(one.vectors == 1 && one.threads_per_row == 512, describe(one));
     const Config many = choose({65536, 4096, 2}, kMachine, RowUse::kOneRow);
     expect(many.vectors == 4 && many.threads_per_row == 128, describe(many));
+    const Config alone = choose({65536, 4096, 2}, kMachine, RowUse::kRowAlone);
+    expect(alone.vectors == 8 && alone.threads_per_row == 64, describe(alone));
+    const Config two = choose({65536, 8192, 2}, kMachine, RowUse::kTwoRows);
+    expect(two.vectors == 2 && two.threads_per_row == 512, describe(two));
     const Config odd_warps = choose({65536, 7168, 2}, kMachine, RowUse::kOneRow);
     expect(odd_warps.vectors == 4 && odd_warps.threads_per_row == 224, describe(odd_warps));
 }
@@ -79,7 +84,9 @@ void many_rows_are_staged() {
                read.chunks == 2 && read.blocks == 132 * 6,
            describe(read));
     const Config narrow = choose({65536, 4096, 2}, kMachine, RowUse::kReadOnce);
-    expect(narrow.threads_per_row == 32 && narrow.blocks == 132 * 11, describe(narrow));
+    expect(narrow.threads_per_row == 32 && narrow.blocks == 132 * 8, describe(narrow));
+    const Config three = choose({65536, 6144, 2}, kMachine, RowUse::kReadOnce);
+    expect(three.threads_per_row == 32 && three.chunks == 3, describe(three));
     const Config sums = choose({65536, 4096, 2}, kMachine, RowUse::kAccumulate);
     expect(sums.stages == 2 && sums.threads_per_row == 256 && sums.blocks == 132 * 2,
            describe(sums));

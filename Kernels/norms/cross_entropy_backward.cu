@@ -28,7 +28,7 @@ __global__ void cross_entropy_backward_plain_kernel(
 }  // namespace
 
 Config config_of(const CrossEntropyBackward& params) {
-    return choose(shape_of(params), machine(), RowUse::kOneRow);
+    return choose(shape_of(params), machine(), RowUse::kRowAlone);
 }
 
 void launch(const CrossEntropyBackward& params, const Config& config, cudaStream_t stream) {
@@ -36,7 +36,7 @@ void launch(const CrossEntropyBackward& params, const Config& config, cudaStream
     const CrossEntropyBackwardArguments arguments = {
         params.logits,        params.targets,         params.lse,
         params.loss_gradient, params.logits_gradient, geometry_of(params, config)};
-    launch_rows<RowUse::kOneRow>(
+    launch_rows<RowUse::kRowAlone>(
         "cross_entropy_backward", params, config, stream, arguments,
         [](auto variant) { return cross_entropy_backward_kernel<decltype(variant)>; });
 }

@@ -147,7 +147,7 @@ std::vector<Op> all_ops() {
          {},
          {}},
         {"softmax_fwd",
-         RowUse::kOneRow,
+         RowUse::kRowAlone,
          2,
          [](P p, B b, C c, S s) {
              launch_one(SoftmaxForward{b.matrix[0], b.matrix[1], 0, 0, p.type}, p, c, s);
@@ -178,7 +178,7 @@ std::vector<Op> all_ops() {
          {},
          {0, 1}},
         {"cross_entropy_bwd",
-         RowUse::kOneRow,
+         RowUse::kRowAlone,
          2,
          [](P p, B b, C c, S s) {
              launch_one(
