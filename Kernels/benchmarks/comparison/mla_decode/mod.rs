@@ -3,6 +3,8 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+#[cfg(feature = "cuda")]
+mod flashinfer;
 
 use contender::{Contender, DeviceKind};
 use workloads::MlaDecodeProblem;
@@ -12,7 +14,10 @@ pub fn contenders(device: DeviceKind) -> Vec<Box<dyn Contender<MlaDecodeProblem>
     match device {
         DeviceKind::Cpu => cpu::contenders(),
         #[cfg(feature = "cuda")]
-        DeviceKind::Cuda => cuda::contenders(),
+        DeviceKind::Cuda => cuda::contenders()
+            .into_iter()
+            .chain(flashinfer::contenders())
+            .collect(),
         #[cfg(not(feature = "cuda"))]
         DeviceKind::Cuda => Vec::new(),
     }

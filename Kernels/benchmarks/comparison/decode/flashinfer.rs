@@ -1,0 +1,114 @@
+//! FlashInfer's decode over paged caches: its kernel on CUDA cores, and its prefill kernel over
+//! pages, which it recommends where heads share a cache.
+
+#[path = "../flashinfer_planned.rs"]
+mod planned;
+
+use contender::{
+    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Support,
+};
+use flashinfer::{Decode, DecodeKernel};
+use workloads::{decode_tensor, DecodeProblem, KvLayout};
+
+use planned::{dtype, narrow, BoundPlan};
+
+/// Heads that may share a head of the cache on CUDA cores.
+const GROUPS: [usize; 5] = [1, 2, 3, 4, 8];
+
+struct FlashInferDecode {
+    identity: Identity,
+    kernel: DecodeKernel,
+}
+
+pub fn contenders() -> Vec<Box<dyn Contender<DecodeProblem>>> {
+    let contender = |name, kernel| -> Box<dyn Contender<_>> {
+        Box::new(FlashInferDecode {
+            identity: planned::identity(
+                name,
+                "the attention kernel, and the merge where the plan splits KV; planned in bind",
+            ),
+            kernel,
+        })
+    };
+    vec![
+        contender("flashinfer_decode_tc", DecodeKernel::TensorCores),
+        contender("flashinfer_decode", DecodeKernel::CudaCores),
+    ]
+}
+
+impl FlashInferDecode {
+    fn unsupported(&self, problem: &DecodeProblem, device: &DeviceInfo) -> Option<String> {
+        let shape = &problem.shape;
+        let on_cuda_cores = self.kernel == DecodeKernel::CudaCores;
+        if device.kind != DeviceKind::Cuda {
+            return Some("runs on CUDA only".to_owned());
+        }
+        let built = dtype(problem.dtype)
+            .is_some_and(|dtype| flashinfer::has_decode(self.kernel, dtype, shape.head_dim as u32));
+        if !built {
+            return Some(format!(
+                "no {} kernel with a head size of {} in this build",
+                problem.dtype, shape.head_dim
+            ));
+        }
+        if on_cuda_cores && shape.q_len != 1 {
+            return Some(format!("{} new tokens; one only", shape.q_len));
+        }
+        if on_cuda_cores && !GROUPS.contains(&shape.group()) {
+            return Some(format!(
+                "{} heads share one of the cache; it has {GROUPS:?}",
+                shape.group()
+            ));
+        }
+        if shape.q_len > 1 && shape.lengths.iter().any(|&length| length < shape.q_len) {
+            return Some("a sequence is shorter than its new tokens".to_owned());
+        }
+        None
+    }
+}
+
+impl Contender<DecodeProblem> for FlashInferDecode {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn supports(&self, problem: &DecodeProblem, device: &DeviceInfo) -> Support {
+        match self.unsupported(problem, device) {
+            Some(reason) => Support::No(reason),
+            None => Support::Yes,
+        }
+    }
+
+    fn bind(
+        &self,
+        problem: &DecodeProblem,
+        buffers: &[Buffer],
+        _device: &DeviceInfo,
+    ) -> Result<Box<dyn Bound>, ContenderError> {
+        let shape = &problem.shape;
+        let at = |tensor: usize| buffers[tensor].address;
+        let dtype = dtype(problem.dtype)
+            .ok_or_else(|| ContenderError::new(format!("no {} kernel", problem.dtype)))?;
+        problem.table.validate().map_err(ContenderError::new)?;
+        let call = Decode {
+            q: at(decode_tensor::Q),
+            k_pages: at(decode_tensor::K_PAGES),
+            v_pages: at(decode_tensor::V_PAGES),
+            out: at(decode_tensor::OUT),
+            page_indptr: at(decode_tensor::PAGE_INDPTR),
+            page_indices: at(decode_tensor::PAGE_INDICES),
+            last_page_lengths: at(decode_tensor::LAST_PAGE_LEN),
+            q_len: narrow(shape.q_len)?,
+            heads: narrow(shape.heads)?,
+            kv_heads: narrow(shape.kv_heads)?,
+            head_dim: narrow(shape.head_dim)?,
+            page_size: narrow(shape.page_size)?,
+            heads_first: shape.layout == KvLayout::Hnd,
+            dtype,
+            scale: problem.scale,
+        };
+        let planned = flashinfer::plan_decode(self.kernel, &call, &problem.table.indptr)
+            .map_err(ContenderError::new)?;
+        Ok(Box::new(BoundPlan(planned)))
+    }
+}
