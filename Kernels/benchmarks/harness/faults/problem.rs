@@ -39,6 +39,15 @@ impl Scaled {
         }
     }
 
+    /// The same with the last row as padding: nobody must write it, nobody looks at it.
+    pub fn with_padding(mut self) -> Self {
+        let used = (self.rows - 1) * self.columns;
+        let y = self.tensors.remove(Self::Y);
+        self.tensors
+            .push(y.written_only(std::iter::once(0..used).collect()));
+        self
+    }
+
     fn row(&self, inputs: &Inputs, row: usize, product: impl Fn(f64, f64) -> f64) -> Vec<Slice> {
         let start = row * self.columns;
         let x = inputs.range(Self::X, start, self.columns);
@@ -80,7 +89,8 @@ impl Problem for Scaled {
     }
 
     fn units(&self) -> usize {
-        self.rows
+        let padding = usize::from(self.tensors[Self::Y].written.is_some());
+        self.rows - padding
     }
 
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {

@@ -1,5 +1,7 @@
 //! Comparison of a set's outputs with right answers.
 
+use std::ops::Range;
+
 use device::{Device, Tolerance};
 use tensor::TensorSpec;
 
@@ -9,51 +11,59 @@ use crate::{Answers, Budget, BufferSet, Errors, Failure};
 /// Fails where an output has an element that was not written or is not finite.
 pub(crate) fn check_written(set: &BufferSet) -> Result<(), Failure> {
     for (spec, buffer) in set.specs().iter().zip(set.buffers()) {
-        if !spec.role.is_written() {
-            continue;
+        if spec.role.is_written() {
+            for range in spec.written_ranges() {
+                check_range_written(set.device(), spec, buffer.address, range)?;
+            }
         }
-        let (index, count) = if spec.dtype.is_float() {
-            // Against itself every finite value is right, so only the others are counted.
-            let limit = Tolerance {
-                absolute: 0.0,
-                relative: 0.0,
-            };
-            let found = set.device().compare(
-                buffer.address,
-                buffer.address,
-                spec.dtype,
-                spec.elements(),
-                limit,
-            )?;
-            (found.first_over, found.non_finite)
-        } else {
-            poisoned_integers(set.device(), spec, buffer.address)?
-        };
-        let Some(index) = index else { continue };
-        let tensor = spec.name;
-        return Err(if is_poison(set.device(), spec, buffer.address, index)? {
-            Failure::Unwritten {
-                tensor,
-                index,
-                count,
-            }
-        } else {
-            Failure::NonFinite {
-                tensor,
-                index,
-                count,
-            }
-        });
     }
     Ok(())
+}
+
+fn check_range_written(
+    device: &dyn Device,
+    spec: &TensorSpec,
+    address: usize,
+    range: Range<usize>,
+) -> Result<(), Failure> {
+    let start = address + range.start * spec.dtype.size_bytes();
+    let (index, count) = if spec.dtype.is_float() {
+        // Against itself every finite value is right, so only the others are counted.
+        let limit = Tolerance {
+            absolute: 0.0,
+            relative: 0.0,
+        };
+        let found = device.compare(start, start, spec.dtype, range.len(), limit)?;
+        (found.first_over, found.non_finite)
+    } else {
+        poisoned_integers(device, spec, start, range.len())?
+    };
+    let Some(index) = index.map(|index| range.start + index) else {
+        return Ok(());
+    };
+    let tensor = spec.name;
+    Err(if is_poison(device, spec, address, index)? {
+        Failure::Unwritten {
+            tensor,
+            index,
+            count,
+        }
+    } else {
+        Failure::NonFinite {
+            tensor,
+            index,
+            count,
+        }
+    })
 }
 
 fn poisoned_integers(
     device: &dyn Device,
     spec: &TensorSpec,
     address: usize,
+    elements: usize,
 ) -> Result<(Option<usize>, u64), Failure> {
-    let mut bytes = vec![0; spec.bytes()];
+    let mut bytes = vec![0; elements * spec.dtype.size_bytes()];
     device.read(address, &mut bytes)?;
     let poison = vec![poison_byte(spec); spec.dtype.size_bytes()];
     let mut poisoned = bytes
@@ -197,17 +207,24 @@ pub(crate) fn check_full(
             relative: roundings * spec.dtype.unit_roundoff(),
         };
         let actual = set.buffers()[tensor].address;
-        let found = set
-            .device()
-            .compare(actual, address, spec.dtype, spec.elements(), limit)?;
-        if let Some(index) = found.first_over {
-            return Err(Failure::WrongAgainstReference {
-                tensor: spec.name,
-                index,
-                count: found.over_limit,
-                error: found.max_abs,
-                allowed: limit.absolute,
-            });
+        for range in spec.written_ranges() {
+            let offset = range.start * spec.dtype.size_bytes();
+            let found = set.device().compare(
+                actual + offset,
+                address + offset,
+                spec.dtype,
+                range.len(),
+                limit,
+            )?;
+            if let Some(index) = found.first_over {
+                return Err(Failure::WrongAgainstReference {
+                    tensor: spec.name,
+                    index: range.start + index,
+                    count: found.over_limit,
+                    error: found.max_abs,
+                    allowed: limit.absolute,
+                });
+            }
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! What a tensor is.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use numeric::DType;
@@ -45,6 +46,9 @@ pub struct TensorSpec {
     pub role: Role,
     /// Unused when the role is [`Role::Output`].
     pub fill: Fill,
+    /// Elements that a contender must write, where they are not all: see
+    /// [`TensorSpec::written_only`].
+    pub written: Option<Arc<[Range<usize>]>>,
 }
 
 /// The default distribution: values matter, because they change power and so clocks.
@@ -62,6 +66,7 @@ impl TensorSpec {
             shape: shape.to_vec(),
             role: Role::Input,
             fill: UNIT,
+            written: None,
         }
     }
 
@@ -92,11 +97,63 @@ impl TensorSpec {
         self
     }
 
+    /// An output with padding: only these elements must be written and right, in ascending ranges
+    /// that do not touch; the others may hold anything. They belong to the tensor all the same, so
+    /// writing them is no stray write.
+    pub fn written_only(mut self, ranges: Vec<Range<usize>>) -> Self {
+        assert_eq!(self.role, Role::Output, "'{}' is no output", self.name);
+        let ordered = ranges.windows(2).all(|pair| pair[0].end < pair[1].start);
+        let whole = ranges.iter().all(|range| range.start < range.end);
+        let inside = ranges
+            .last()
+            .is_some_and(|last| last.end <= self.elements());
+        assert!(
+            ordered && whole && inside,
+            "written ranges of '{}' are not ascending parts of it",
+            self.name
+        );
+        self.written = Some(ranges.into());
+        self
+    }
+
+    /// The elements that a contender must write.
+    pub fn written_ranges(&self) -> Vec<Range<usize>> {
+        match &self.written {
+            Some(ranges) => ranges.to_vec(),
+            None => std::iter::once(0..self.elements()).collect(),
+        }
+    }
+
     pub fn elements(&self) -> usize {
         self.shape.iter().product()
     }
 
     pub fn bytes(&self) -> usize {
         self.elements() * self.dtype.size_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_without_padding_is_written_in_full() {
+        let spec = TensorSpec::output("y", DType::F32, &[4, 8]);
+        assert_eq!(spec.written_ranges().first(), Some(&(0..32)));
+        let padded = spec.written_only(vec![0..8, 16..24]);
+        assert_eq!(padded.written_ranges(), [0..8, 16..24]);
+    }
+
+    #[test]
+    #[should_panic(expected = "not ascending parts")]
+    fn written_ranges_stay_inside() {
+        let _ = TensorSpec::output("y", DType::F32, &[4]).written_only(vec![0..2, 3..5]);
+    }
+
+    #[test]
+    #[should_panic(expected = "is no output")]
+    fn only_outputs_have_padding() {
+        let _ = TensorSpec::in_out("y", DType::F32, &[4]).written_only(vec![0..2, 3..4]);
     }
 }

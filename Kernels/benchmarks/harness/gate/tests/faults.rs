@@ -8,8 +8,15 @@ use gate::{BufferSet, Errors, Failure, FailureKind, Gate, GateOptions};
 const SEED: u64 = 7;
 
 fn examine(fault: Fault, with_reference: bool) -> Result<Vec<Errors>, Failure> {
+    examine_problem(Scaled::new(300, 33), fault, with_reference)
+}
+
+fn examine_problem(
+    problem: Scaled,
+    fault: Fault,
+    with_reference: bool,
+) -> Result<Vec<Errors>, Failure> {
     let device = device::open(DeviceKind::Cpu).unwrap();
-    let problem = Scaled::new(300, 33);
     let mut gate = Gate::new(&problem, GateOptions::new(SEED)).unwrap();
     let mut set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
     if with_reference {
@@ -55,6 +62,20 @@ fn assert_inaccurate(failure: &Failure, index: usize) {
     );
     let errors = &failure.errors()[0];
     assert!(errors.max_abs > 0.009 && errors.max_abs > errors.budget.max_abs);
+}
+
+/// What nobody must write may stay unwritten; what is wrong elsewhere is still found.
+#[test]
+fn padding_of_an_output_is_not_looked_at() {
+    for with_reference in [false, true] {
+        let padded = || Scaled::new(300, 33).with_padding();
+        examine_problem(padded(), Fault::UnwrittenTail, with_reference).unwrap();
+        let smaller = Scaled::new(299, 33);
+        let failure = examine_problem(smaller, Fault::UnwrittenTail, with_reference).unwrap_err();
+        assert!(matches!(failure, Failure::Unwritten { .. }), "{failure}");
+        let failure = examine_problem(padded(), Fault::InputMutation, with_reference).unwrap_err();
+        assert!(matches!(failure, Failure::InputChanged { .. }), "{failure}");
+    }
 }
 
 #[test]
