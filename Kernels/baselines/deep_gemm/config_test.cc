@@ -1,0 +1,104 @@
+// The choice of a tile is the library's. The table was made by another program that follows the
+// library's published host code (sm90.hpp of its heuristics) for 132 multiprocessors; the library
+// itself was not asked: it loads only beside a newer PyTorch than was at hand.
+#include "Kernels/baselines/deep_gemm/config.h"
+
+#include <cstdio>
+#include <iterator>
+
+namespace {
+
+using deep_gemm_baseline::choose;
+using deep_gemm_baseline::Config;
+using deep_gemm_baseline::Kind;
+using deep_gemm_baseline::Problem;
+
+struct Fact {
+    Problem problem;
+    int block_m;
+    int block_n;
+    int stages;
+    int cluster_m;
+    int cluster_n;
+    int shared_bytes;
+};
+
+// clang-format off
+constexpr Fact kFacts[] = {
+    {{Kind::kDense, true, 64, 2112, 7168, 1, 0}, 64, 16, 16, 1, 1, 170464},
+    {{Kind::kDense, true, 64, 24576, 1536, 1, 0}, 64, 96, 10, 2, 1, 220000},
+    {{Kind::kDense, true, 128, 32768, 512, 1, 0}, 128, 128, 5, 1, 2, 199440},
+    {{Kind::kDense, true, 128, 7168, 16384, 1, 0}, 64, 112, 9, 1, 1, 220672},
+    {{Kind::kDense, true, 4096, 4096, 7168, 1, 0}, 256, 128, 3, 1, 2, 216544},
+    {{Kind::kDense, true, 4096, 2112, 7168, 1, 0}, 128, 192, 4, 2, 1, 215744},
+    {{Kind::kDense, true, 4096, 24576, 1536, 1, 0}, 256, 128, 3, 1, 2, 216368},
+    {{Kind::kDense, true, 16, 6144, 4096, 1, 0}, 16, 48, 16, 1, 1, 135680},
+    {{Kind::kDense, true, 16, 57344, 8192, 1, 0}, 16, 160, 10, 2, 1, 232448},
+    {{Kind::kDense, true, 512, 10240, 8192, 1, 0}, 128, 160, 5, 2, 1, 228608},
+    {{Kind::kDense, true, 512, 28672, 4096, 1, 0}, 256, 112, 3, 1, 2, 202240},
+    {{Kind::kDense, true, 512, 4096, 4096, 1, 0}, 128, 128, 5, 1, 1, 199552},
+    {{Kind::kDense, true, 1024, 1024, 1024, 1, 0}, 64, 128, 8, 1, 1, 215328},
+    {{Kind::kDense, true, 2048, 2048, 2048, 1, 0}, 256, 128, 3, 1, 1, 216384},
+    {{Kind::kDense, true, 8192, 8192, 8192, 1, 0}, 256, 128, 3, 1, 2, 216576},
+    {{Kind::kContiguous, true, 128, 4096, 7168, 1, 0}, 128, 32, 10, 1, 1, 218592},
+    {{Kind::kContiguous, true, 128, 7168, 2048, 1, 0}, 128, 64, 8, 1, 1, 217408},
+    {{Kind::kContiguous, true, 1024, 4096, 7168, 8, 0}, 128, 128, 5, 1, 2, 199648},
+    {{Kind::kContiguous, true, 1024, 7168, 2048, 8, 0}, 128, 160, 5, 2, 1, 228224},
+    {{Kind::kContiguous, true, 4096, 7168, 2048, 32, 0}, 128, 192, 4, 2, 1, 215424},
+    {{Kind::kContiguous, true, 32768, 4096, 7168, 4, 0}, 128, 192, 4, 2, 1, 215744},
+    {{Kind::kContiguous, true, 32768, 7168, 2048, 8, 0}, 128, 192, 4, 2, 1, 215424},
+    {{Kind::kMasked, true, 1024, 4096, 7168, 8, 32}, 64, 128, 8, 2, 1, 215520},
+    {{Kind::kMasked, true, 1024, 4096, 7168, 8, 256}, 128, 192, 4, 2, 1, 215744},
+    {{Kind::kMasked, true, 1024, 7168, 2048, 32, 32}, 64, 192, 6, 2, 1, 223104},
+    {{Kind::kMasked, true, 1024, 4096, 7168, 64, 32}, 64, 192, 6, 2, 1, 223424},
+    {{Kind::kDense, false, 64, 2112, 7168, 1, 0}, 64, 16, 16, 1, 1, 166144},
+    {{Kind::kDense, false, 64, 24576, 1536, 1, 0}, 64, 96, 10, 2, 1, 217344},
+    {{Kind::kDense, false, 128, 32768, 512, 1, 0}, 128, 256, 3, 1, 1, 213248},
+    {{Kind::kDense, false, 128, 7168, 16384, 1, 0}, 64, 112, 9, 1, 1, 217344},
+    {{Kind::kDense, false, 4096, 4096, 7168, 1, 0}, 256, 128, 3, 1, 2, 213248},
+    {{Kind::kDense, false, 4096, 2112, 7168, 1, 0}, 128, 176, 4, 2, 1, 200960},
+    {{Kind::kDense, false, 4096, 24576, 1536, 1, 0}, 128, 240, 3, 2, 1, 203008},
+    {{Kind::kDense, false, 16, 6144, 4096, 1, 0}, 16, 48, 16, 1, 1, 133376},
+    {{Kind::kDense, false, 16, 57344, 8192, 1, 0}, 16, 224, 7, 2, 1, 222464},
+    {{Kind::kDense, false, 512, 10240, 8192, 1, 0}, 128, 160, 5, 2, 1, 225536},
+    {{Kind::kDense, false, 512, 28672, 4096, 1, 0}, 128, 224, 3, 2, 1, 192768},
+    {{Kind::kDense, false, 512, 4096, 4096, 1, 0}, 128, 128, 6, 1, 1, 229632},
+    {{Kind::kDense, false, 1024, 1024, 1024, 1, 0}, 64, 128, 8, 1, 1, 213248},
+    {{Kind::kDense, false, 2048, 2048, 2048, 1, 0}, 128, 256, 3, 1, 1, 213248},
+    {{Kind::kDense, false, 8192, 8192, 8192, 1, 0}, 256, 128, 3, 1, 2, 213248},
+    {{Kind::kContiguous, false, 128, 4096, 7168, 1, 0}, 128, 32, 10, 1, 1, 213248},
+    {{Kind::kContiguous, false, 128, 7168, 2048, 1, 0}, 128, 64, 8, 1, 1, 213248},
+    {{Kind::kContiguous, false, 1024, 4096, 7168, 8, 0}, 128, 256, 3, 1, 1, 213248},
+    {{Kind::kContiguous, false, 1024, 7168, 2048, 8, 0}, 128, 224, 3, 2, 1, 192768},
+    {{Kind::kContiguous, false, 4096, 7168, 2048, 32, 0}, 128, 256, 3, 2, 1, 213248},
+    {{Kind::kContiguous, false, 32768, 4096, 7168, 4, 0}, 128, 256, 3, 2, 1, 213248},
+    {{Kind::kContiguous, false, 32768, 7168, 2048, 8, 0}, 128, 256, 3, 2, 1, 213248},
+    {{Kind::kMasked, false, 1024, 4096, 7168, 8, 32}, 64, 128, 8, 2, 1, 213248},
+    {{Kind::kMasked, false, 1024, 4096, 7168, 8, 256}, 128, 256, 3, 2, 1, 213248},
+    {{Kind::kMasked, false, 1024, 7168, 2048, 32, 32}, 64, 256, 4, 2, 1, 196864},
+    {{Kind::kMasked, false, 1024, 4096, 7168, 64, 32}, 64, 256, 4, 2, 1, 196864},
+};
+// clang-format on
+
+bool holds(const Fact& fact) {
+    const Config config = choose(fact.problem, 132);
+    const bool same = config.block_m == fact.block_m && config.block_n == fact.block_n &&
+                      config.stages == fact.stages && config.cluster_m == fact.cluster_m &&
+                      config.cluster_n == fact.cluster_n &&
+                      config.shared_bytes == fact.shared_bytes;
+    if (!same) {
+        std::fprintf(stderr, "FAILED: %dx%dx%d: chose %s\n", fact.problem.m, fact.problem.n,
+                     fact.problem.k, to_string(config).c_str());
+    }
+    return same;
+}
+
+}  // namespace
+
+int main() {
+    int failures = 0;
+    for (const Fact& fact : kFacts) failures += holds(fact) ? 0 : 1;
+    std::printf("%d of %zu facts hold\n", static_cast<int>(std::size(kFacts)) - failures,
+                std::size(kFacts));
+    return failures == 0 ? 0 : 1;
+}
