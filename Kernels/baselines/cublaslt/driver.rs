@@ -1,0 +1,105 @@
+//! The few driver calls that choosing an algorithm needs: memory, a stream, events.
+
+use std::ffi::c_void;
+
+use cudarc::driver::sys;
+
+use crate::Error;
+
+fn check(call: &'static str, status: sys::CUresult) -> Result<(), Error> {
+    match status {
+        sys::CUresult::CUDA_SUCCESS => Ok(()),
+        status => Err(Error::Driver {
+            call,
+            status: status as i32,
+        }),
+    }
+}
+
+/// Device memory that frees itself.
+pub struct Memory {
+    address: sys::CUdeviceptr,
+}
+
+impl Memory {
+    pub fn new(bytes: usize) -> Result<Self, Error> {
+        let mut address = 0;
+        // SAFETY: the current context is the harness's; `address` outlives the call.
+        check("cuMemAlloc", unsafe {
+            sys::cuMemAlloc_v2(&mut address, bytes)
+        })?;
+        Ok(Self { address })
+    }
+
+    pub fn address(&self) -> *mut c_void {
+        self.address as *mut c_void
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated above, freed once. A failure means that the context is gone.
+        let _ = unsafe { sys::cuMemFree_v2(self.address) };
+    }
+}
+
+/// A stream with two events, to time work on it.
+pub struct Stopwatch {
+    stream: sys::CUstream,
+    events: [sys::CUevent; 2],
+}
+
+impl Stopwatch {
+    pub fn new() -> Result<Self, Error> {
+        let mut watch = Self {
+            stream: std::ptr::null_mut(),
+            events: [std::ptr::null_mut(); 2],
+        };
+        // SAFETY: the pointers outlive the calls; what was made is destroyed on drop.
+        unsafe {
+            check(
+                "cuStreamCreate",
+                sys::cuStreamCreate(
+                    &mut watch.stream,
+                    sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32,
+                ),
+            )?;
+            for event in &mut watch.events {
+                check("cuEventCreate", sys::cuEventCreate(event, 0))?;
+            }
+        }
+        Ok(watch)
+    }
+
+    /// Runs `work` on the stream and waits; the time it took in us.
+    pub fn time(&self, work: impl FnOnce(usize) -> Result<(), Error>) -> Result<f64, Error> {
+        let [start, end] = self.events;
+        let mut milliseconds = 0.0;
+        // SAFETY: stream and events are alive; the context is current.
+        unsafe {
+            check("cuEventRecord", sys::cuEventRecord(start, self.stream))?;
+            work(self.stream as usize)?;
+            check("cuEventRecord", sys::cuEventRecord(end, self.stream))?;
+            check("cuEventSynchronize", sys::cuEventSynchronize(end))?;
+            check(
+                "cuEventElapsedTime",
+                sys::cuEventElapsedTime_v2(&mut milliseconds, start, end),
+            )?;
+        }
+        Ok(f64::from(milliseconds) * 1e3)
+    }
+}
+
+impl Drop for Stopwatch {
+    fn drop(&mut self) {
+        // SAFETY: made above, destroyed once; null where making failed.
+        unsafe {
+            for event in self.events.iter().filter(|event| !event.is_null()) {
+                let _ = sys::cuEventDestroy_v2(*event);
+            }
+            if !self.stream.is_null() {
+                let _ = sys::cuStreamDestroy_v2(self.stream);
+            }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! One product out[m, n] = a[m, k] * b[n, k]^T of row-major tensors.
+//!
+//! The library's matrices are column-major: it computes the n x m matrix out^T from b as its A
+//! (transposed) and a as its B, the arrangement that its FP8 kernels ask for.
+
+use std::ffi::c_void;
+use std::rc::Rc;
+
+use crate::driver::{Memory, Stopwatch};
+use crate::library::{Algorithm, Handle, Library, Proposal, Status};
+use crate::Error;
+
+/// What NVIDIA advises for Hopper.
+const WORKSPACE_BYTES: usize = 32 << 20;
+/// Algorithms of the heuristic that are tried.
+const PROPOSALS: usize = 8;
+/// Runs of each, of which the fastest counts; one more before them.
+const RUNS: usize = 5;
+
+// Values of cublasLt.h and library_types.h.
+const COMPUTE_F32: i32 = 68;
+const F32: i32 = 0;
+const TRANSPOSE_A: i32 = 3;
+const A_SCALE_POINTER: i32 = 17;
+const B_SCALE_POINTER: i32 = 18;
+const A_SCALE_MODE: i32 = 31;
+const B_SCALE_MODE: i32 = 32;
+const SCALE_VECTOR_128: i32 = 4;
+const SCALE_BLOCK_128: i32 = 5;
+const MAX_WORKSPACE: i32 = 1;
+const ALGORITHM_ID: i32 = 0;
+const ALGORITHM_TILE: i32 = 1;
+const ALGORITHM_SPLIT_K: i32 = 2;
+const ALGORITHM_STAGES: i32 = 6;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    Bf16,
+    F16,
+    /// With a bf16 result.
+    Fp8,
+}
+
+impl Type {
+    fn operand(self) -> i32 {
+        match self {
+            Type::Bf16 => 14,
+            Type::F16 => 2,
+            Type::Fp8 => 28,
+        }
+    }
+
+    fn out(self) -> i32 {
+        match self {
+            Type::Fp8 => Type::Bf16.operand(),
+            same => same.operand(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Product {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub dtype: Type,
+}
+
+/// Addresses of FP8's scales: of `a` [k / 128, m], of `b` [n / 128, k / 128].
+#[derive(Clone, Copy, Debug)]
+pub struct Scales {
+    pub a: usize,
+    pub b: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Operands {
+    pub a: usize,
+    pub b: usize,
+    pub out: usize,
+    /// With FP8 operands.
+    pub scales: Option<Scales>,
+}
+
+/// An algorithm and how it came to be chosen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Chosen {
+    algorithm: Algorithm,
+    /// Place in the heuristic's list, and its length.
+    pub rank: usize,
+    pub proposals: usize,
+    /// What choosing measured: of this one, and of the heuristic's first.
+    pub us: f64,
+    pub first_us: f64,
+    pub id: i32,
+    pub tile: i32,
+    pub stages: i32,
+    pub split_k: i32,
+    pub workspace_bytes: usize,
+}
+
+/// A library object that destroys itself.
+struct Object {
+    handle: Handle,
+    destroy: unsafe extern "C" fn(Handle) -> Status,
+}
+
+impl Object {
+    fn new(
+        call: &'static str,
+        destroy: unsafe extern "C" fn(Handle) -> Status,
+        create: impl FnOnce(*mut Handle) -> Status,
+    ) -> Result<Self, Error> {
+        let mut handle = std::ptr::null_mut();
+        check(call, create(&mut handle))?;
+        Ok(Self { handle, destroy })
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        // SAFETY: made by the matching create function, destroyed once.
+        let _ = unsafe { (self.destroy)(self.handle) };
+    }
+}
+
+fn check(call: &'static str, status: Status) -> Result<(), Error> {
+    match status {
+        0 => Ok(()),
+        status => Err(Error::Status { call, status }),
+    }
+}
+
+/// What products that run one after the other share: a handle of the library and a workspace.
+pub struct Session {
+    library: &'static Library,
+    context: Object,
+    workspace: Memory,
+}
+
+impl Session {
+    pub fn new() -> Result<Rc<Self>, Error> {
+        let library = Library::get()?;
+        let context = Object::new("cublasLtCreate", library.destroy, |to| {
+            // SAFETY: `to` is valid for the call, and a context is current.
+            unsafe { (library.create)(to) }
+        })?;
+        Ok(Rc::new(Self {
+            library,
+            context,
+            workspace: Memory::new(WORKSPACE_BYTES)?,
+        }))
+    }
+}
+
+/// A product with its descriptions, ready to run.
+pub struct Matmul {
+    session: Rc<Session>,
+    description: Object,
+    a: Object,
+    b: Object,
+    out: Object,
+    operands: Operands,
+}
+
+impl Matmul {
+    pub fn new(session: &Rc<Session>, product: Product, operands: Operands) -> Result<Self, Error> {
+        let library = session.library;
+        let Product { m, n, k, dtype } = product;
+        let layout = |columns: usize, rows: usize, dtype: i32| {
+            // Column-major: lines of `columns` elements, one line a row of the row-major tensor.
+            Object::new("cublasLtMatrixLayoutCreate", library.layout_destroy, |to| {
+                // SAFETY: `to` is valid for the call; the sizes describe the caller's tensor.
+                unsafe {
+                    (library.layout_create)(to, dtype, columns as u64, rows as u64, columns as i64)
+                }
+            })
+        };
+        let matmul = Self {
+            session: session.clone(),
+            description: Object::new(
+                "cublasLtMatmulDescCreate",
+                library.description_destroy,
+                // SAFETY: `to` is valid for the call.
+                |to| unsafe { (library.description_create)(to, COMPUTE_F32, F32) },
+            )?,
+            a: layout(k, m, dtype.operand())?,
+            b: layout(k, n, dtype.operand())?,
+            out: layout(n, m, dtype.out())?,
+            operands,
+        };
+        const TRANSPOSED: i32 = 1;
+        matmul.describe(TRANSPOSE_A, TRANSPOSED)?;
+        if let Some(scales) = operands.scales {
+            // Its A is our b: one scale a block of 128 x 128; its B our a: one for 128 of k.
+            matmul.describe(A_SCALE_MODE, SCALE_BLOCK_128)?;
+            matmul.describe(B_SCALE_MODE, SCALE_VECTOR_128)?;
+            matmul.describe(A_SCALE_POINTER, scales.b)?;
+            matmul.describe(B_SCALE_POINTER, scales.a)?;
+        }
+        Ok(matmul)
+    }
+
+    fn describe<T>(&self, attribute: i32, value: T) -> Result<(), Error> {
+        // SAFETY: the attributes used have values of T's size, which are copied in the call.
+        check("cublasLtMatmulDescSetAttribute", unsafe {
+            (self.session.library.description_set)(
+                self.description.handle,
+                attribute,
+                (&raw const value).cast(),
+                size_of::<T>(),
+            )
+        })
+    }
+
+    /// What the heuristic proposes, best first.
+    fn proposals(&self) -> Result<Vec<Proposal>, Error> {
+        let preference = Object::new(
+            "cublasLtMatmulPreferenceCreate",
+            self.session.library.preference_destroy,
+            // SAFETY: `to` is valid for the call.
+            |to| unsafe { (self.session.library.preference_create)(to) },
+        )?;
+        let bytes = WORKSPACE_BYTES;
+        let mut found = [Proposal::default(); PROPOSALS];
+        let mut count = 0;
+        // SAFETY: all handles are alive; `found` has room for what is asked.
+        unsafe {
+            check(
+                "cublasLtMatmulPreferenceSetAttribute",
+                (self.session.library.preference_set)(
+                    preference.handle,
+                    MAX_WORKSPACE,
+                    (&raw const bytes).cast(),
+                    size_of::<usize>(),
+                ),
+            )?;
+            check(
+                "cublasLtMatmulAlgoGetHeuristic",
+                (self.session.library.heuristic)(
+                    self.session.context.handle,
+                    self.description.handle,
+                    self.b.handle,
+                    self.a.handle,
+                    self.out.handle,
+                    self.out.handle,
+                    preference.handle,
+                    PROPOSALS as i32,
+                    found.as_mut_ptr(),
+                    &mut count,
+                ),
+            )?;
+        }
+        let usable = found[..count as usize].iter().filter(|p| p.status == 0);
+        Ok(usable.copied().collect())
+    }
+
+    /// Times what the heuristic proposes, on these operands, and takes the fastest.
+    pub fn choose(&self) -> Result<Chosen, Error> {
+        let proposals = self.proposals()?;
+        let watch = Stopwatch::new()?;
+        let mut best: Option<Chosen> = None;
+        let mut first_us = None;
+        for (rank, proposal) in proposals.iter().enumerate() {
+            let candidate = self.facts(proposal, rank, proposals.len());
+            let run = |stream| self.enqueue(&candidate, stream);
+            // What the heuristic proposes may still refuse to run.
+            if watch.time(run).is_err() {
+                continue;
+            }
+            let mut us = f64::INFINITY;
+            for _ in 0..RUNS {
+                us = us.min(watch.time(run)?);
+            }
+            let first_us = *first_us.get_or_insert(us);
+            if best.is_none_or(|best| us < best.us) {
+                best = Some(Chosen {
+                    us,
+                    first_us,
+                    ..candidate
+                });
+            }
+        }
+        best.ok_or(Error::NoAlgorithm)
+    }
+
+    /// The heuristic's first, untimed.
+    pub fn first(&self) -> Result<Chosen, Error> {
+        let proposals = self.proposals()?;
+        let first = proposals.first().ok_or(Error::NoAlgorithm)?;
+        Ok(self.facts(first, 0, proposals.len()))
+    }
+
+    fn facts(&self, proposal: &Proposal, rank: usize, proposals: usize) -> Chosen {
+        let get = |attribute| {
+            let (mut value, mut written) = (0i32, 0usize);
+            // SAFETY: these attributes are 32 bits wide.
+            let status = unsafe {
+                (self.session.library.config_get)(
+                    &proposal.algorithm,
+                    attribute,
+                    (&raw mut value).cast(),
+                    size_of::<i32>(),
+                    &mut written,
+                )
+            };
+            if status == 0 {
+                value
+            } else {
+                -1
+            }
+        };
+        Chosen {
+            algorithm: proposal.algorithm,
+            rank,
+            proposals,
+            id: get(ALGORITHM_ID),
+            tile: get(ALGORITHM_TILE),
+            stages: get(ALGORITHM_STAGES),
+            split_k: get(ALGORITHM_SPLIT_K),
+            workspace_bytes: proposal.workspace_bytes,
+            ..Chosen::default()
+        }
+    }
+
+    /// Runs it once on a `CUstream`, given by its address.
+    pub fn enqueue(&self, chosen: &Chosen, stream: usize) -> Result<(), Error> {
+        let (one, zero) = (1f32, 0f32);
+        let Operands { a, b, out, .. } = self.operands;
+        // SAFETY: addresses, layouts and workspace belong together since `new`; the scalars are
+        // read in the call.
+        check("cublasLtMatmul", unsafe {
+            (self.session.library.matmul)(
+                self.session.context.handle,
+                self.description.handle,
+                (&raw const one).cast(),
+                b as *const c_void,
+                self.b.handle,
+                a as *const c_void,
+                self.a.handle,
+                (&raw const zero).cast(),
+                out as *const c_void,
+                self.out.handle,
+                out as *mut c_void,
+                self.out.handle,
+                &chosen.algorithm,
+                self.session.workspace.address(),
+                WORKSPACE_BYTES,
+                stream as *mut c_void,
+            )
+        })
+    }
+}
