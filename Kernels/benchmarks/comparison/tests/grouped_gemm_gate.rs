@@ -1,0 +1,94 @@
+//! Grouped products pass the gate on 200 random group layouts and on the suites, with every
+//! contender that supports them.
+
+#[path = "../gemm/mod.rs"]
+mod gemm;
+mod gemm_examine;
+
+use contender::DeviceKind;
+use gemm_examine::{gpu, pass, SEED};
+use numeric::{bits, index_below, DType};
+use workloads::{GemmProblem, GemmShape, GroupedGemmSuite, GroupedWorkload, RowLayout};
+
+const RANDOM_LAYOUTS: u64 = 200;
+
+#[test]
+fn cpu_contenders_pass() {
+    let device = device::open(DeviceKind::Cpu).expect("the CPU is always there");
+    pass(&*device, &both_types(GroupedGemmSuite::Smoke.workloads()));
+    pass(&*device, &random(24, 40, 96));
+}
+
+#[test]
+fn gpu_contenders_pass_random_layouts() {
+    if let Some(device) = gpu() {
+        pass(&*device, &random(RANDOM_LAYOUTS, 700, 1024));
+    }
+}
+
+#[test]
+fn gpu_contenders_pass_suites() {
+    if let Some(device) = gpu() {
+        let mut workloads: Vec<_> = GroupedGemmSuite::all()
+            .flat_map(|suite| suite.workloads())
+            .collect();
+        // The operands of the largest take more memory than a test should.
+        workloads.retain(|(shape, layout, _)| layout.groups() * shape.n * shape.k <= 1 << 31);
+        pass(&*device, &both_types(workloads));
+    }
+}
+
+fn both_types(workloads: Vec<GroupedWorkload>) -> Vec<GemmProblem> {
+    workloads
+        .iter()
+        .flat_map(|(shape, layout, workload)| {
+            [DType::Bf16, DType::F8E4M3].map(|dtype| {
+                GemmProblem::new(*shape, layout.clone(), dtype, workload.clone()).expect("valid")
+            })
+        })
+        .collect()
+}
+
+/// Layouts with empty groups, single rows, whole tiles, and anything up to `most` rows; contiguous
+/// and masked, bf16 and FP8 take turns.
+fn random(cases: u64, most: usize, sides: usize) -> Vec<GemmProblem> {
+    (0..cases)
+        .map(|case| {
+            let draw = |stream: u32, below: usize| {
+                index_below(bits(SEED, stream, case), below as u32) as usize
+            };
+            let groups = 1 + draw(0, 24);
+            let mut tokens: Vec<usize> = (0..groups as u32)
+                .map(|group| match draw(10 + 2 * group, 6) {
+                    0 => 0,
+                    1 => 1,
+                    2 => 128.min(most),
+                    3 => 1 + draw(11 + 2 * group, 40),
+                    _ => 1 + draw(11 + 2 * group, most),
+                })
+                .collect();
+            if tokens.iter().all(|&rows| rows == 0) {
+                tokens[0] = 1;
+            }
+            let shape = GemmShape {
+                n: 16 * (1 + draw(1, sides / 16)),
+                k: 128 * (1 + draw(2, sides.div_ceil(128))),
+            };
+            let layout = if case % 4 == 3 {
+                // Room that is no multiple of a tile.
+                let room = tokens
+                    .iter()
+                    .max()
+                    .copied()
+                    .unwrap_or(0)
+                    .next_multiple_of(8);
+                RowLayout::masked(tokens, room)
+            } else {
+                RowLayout::contiguous(tokens)
+            };
+            let dtype = [DType::Bf16, DType::F8E4M3][draw(3, 2)];
+            let workload = GroupedGemmSuite::custom(1, 1, shape.n, shape.k).2;
+            GemmProblem::new(shape, layout, dtype, workload).expect("a problem")
+        })
+        .collect()
+}
