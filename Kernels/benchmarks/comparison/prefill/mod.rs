@@ -6,6 +6,8 @@ mod cuda;
 #[cfg(feature = "cuda")]
 mod cudnn;
 #[cfg(feature = "cuda")]
+mod flash_attention;
+#[cfg(feature = "cuda")]
 mod flashinfer;
 
 use contender::{Contender, DeviceKind};
@@ -30,5 +32,7 @@ fn cuda_sources() -> Vec<fn() -> Contenders> {
         flashinfer::contenders,
         #[cfg(feature = "cuda")]
         cudnn::contenders,
+        #[cfg(feature = "cuda")]
+        flash_attention::contenders,
     ]
 }

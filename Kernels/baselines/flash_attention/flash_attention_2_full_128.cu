@@ -1,0 +1,14 @@
+#include "Kernels/baselines/flash_attention/flash_attention_2.cuh"
+
+namespace flash_attention {
+
+void launch_full_128(const FlashAttention2& from, cudaStream_t stream) {
+    FLASH_NAMESPACE::Flash_fwd_params params = library_params(from);
+    if (is_even<Traits<128, 64>>(from)) {
+        run<Traits<128, 64>, false, true>(params, stream);
+    } else {
+        run<Traits<128, 64>, false, false>(params, stream);
+    }
+}
+
+}  // namespace flash_attention
