@@ -1,4 +1,4 @@
-//! CUDA contenders: our kernel, and the plain one that serves as the gate's full reference.
+//! CUDA contenders: our kernel, flash-linear-attention, and the plain kernel that serves as the gate's full reference.
 
 use contender::{
     Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Kind, Stream,
@@ -26,6 +26,7 @@ pub fn contenders() -> Vec<Box<dyn Contender<NsaProblem>>> {
     };
     vec![
         contender("ours", Kind::Own, Variant::Tuned),
+        super::fla::contender(),
         contender("plain_fp32", Kind::Reference, Variant::Plain),
     ]
 }

@@ -3,6 +3,8 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+#[cfg(feature = "cuda")]
+mod fla;
 
 use contender::{Contender, DeviceKind};
 use workloads::NsaProblem;

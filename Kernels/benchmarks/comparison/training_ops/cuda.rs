@@ -1,4 +1,4 @@
-//! CUDA contenders: our kernels, and the plain ones that serve as the gate's full reference.
+//! CUDA contenders: our kernels, Liger, and the plain kernels that serve as the gate's full reference.
 
 use activations::Function;
 use contender::{
@@ -33,6 +33,7 @@ pub fn contenders() -> Vec<Box<dyn Contender<TrainingProblem>>> {
     };
     vec![
         contender("ours", Kind::Own, Variant::Tuned),
+        super::liger::contender(),
         contender("plain_fp32", Kind::Reference, Variant::Plain),
     ]
 }

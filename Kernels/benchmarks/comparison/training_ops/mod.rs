@@ -3,6 +3,8 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+#[cfg(feature = "cuda")]
+mod liger;
 
 use contender::{Contender, DeviceKind};
 use workloads::TrainingProblem;

@@ -1,0 +1,49 @@
+//! Triton kernels, compiled ahead of time and launched through the driver: no Python, no JIT.
+//!
+//! [`archive`] has those of each library for the architectures that this build is for. A
+//! [`Loaded`] kernel is launched on a stream, with grid and arguments as the library's own Python
+//! launcher gives them.
+
+mod kernel;
+#[cfg(feature = "cuda")]
+mod loaded;
+
+pub use kernel::{Archive, Argument, Kernel, Parameter};
+#[cfg(feature = "cuda")]
+pub use loaded::{fastest, Loaded};
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TritonError {
+    #[error("an archive of Triton kernels cannot be used: {0}")]
+    Archive(String),
+    #[error("{0}")]
+    Argument(String),
+    #[error("{call}: {status}")]
+    Driver { call: &'static str, status: String },
+}
+
+/// A library whose kernels are exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    Liger,
+    /// flash-linear-attention's native sparse attention.
+    FlaNsa,
+}
+
+/// The kernels of a library for an architecture (`sm_90a`); none where this build has not got them.
+pub fn archive(library: Library, arch: &str) -> Result<Option<Archive>, TritonError> {
+    let parts: Option<(&str, &'static [u8])> = match (library, arch) {
+        #[cfg(feature = "sm_90a")]
+        (Library::Liger, "sm_90a") => Some((liger_sm_90a::KERNELS, liger_sm_90a::CUBINS)),
+        #[cfg(feature = "sm_90a")]
+        (Library::FlaNsa, "sm_90a") => Some((fla_nsa_sm_90a::KERNELS, fla_nsa_sm_90a::CUBINS)),
+        #[cfg(feature = "sm_100a")]
+        (Library::Liger, "sm_100a") => Some((liger_sm_100a::KERNELS, liger_sm_100a::CUBINS)),
+        #[cfg(feature = "sm_100a")]
+        (Library::FlaNsa, "sm_100a") => Some((fla_nsa_sm_100a::KERNELS, fla_nsa_sm_100a::CUBINS)),
+        _ => None,
+    };
+    parts
+        .map(|(kernels, cubins)| Archive::parse(kernels, cubins))
+        .transpose()
+}
