@@ -36,6 +36,9 @@ pub struct DecodeProblem {
     pub scale: f32,
     workload: Workload,
     tensors: Vec<TensorSpec>,
+    /// Sequences in the order of their units. The shortest with tokens comes first, because errors
+    /// are largest where few values are averaged, and the gate always looks at the first unit.
+    order: Vec<usize>,
 }
 
 impl DecodeProblem {
@@ -61,7 +64,10 @@ impl DecodeProblem {
         };
         let pool = [table.pool_pages, page[0], page[1], shape.head_dim];
         let [indptr, indices, last_page_len, kv_len] = table.tensors();
+        let mut order: Vec<usize> = (0..shape.batch()).collect();
+        order.sort_by_key(|sequence| (shape.lengths[*sequence] == 0, shape.lengths[*sequence]));
         Self {
+            order,
             tensors: vec![
                 TensorSpec::input("q", dtype, &queries),
                 TensorSpec::input("k_pages", dtype, &pool),
@@ -115,7 +121,7 @@ impl DecodeProblem {
         store: fn(DType, f64) -> f64,
     ) -> Vec<Slice> {
         let shape = &self.shape;
-        let (sequence, kv_head) = (unit / shape.kv_heads, unit % shape.kv_heads);
+        let (sequence, kv_head) = (self.order[unit / shape.kv_heads], unit % shape.kv_heads);
         let (group, width) = (shape.group(), shape.head_dim);
         let stored = |value: R| R::of(store(self.dtype, value.to_f64()));
         let queries: Vec<Query<R>> = (0..shape.q_len * group)

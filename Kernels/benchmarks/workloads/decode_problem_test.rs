@@ -89,3 +89,11 @@ fn cost_counts_what_is_in_use() {
     let cost = problem(&[9, 0, 1], 2, KvLayout::Nhd).cost();
     assert_eq!(cost.flops, 4.0 * (8.0 + 9.0 + 1.0) * 6.0 * 16.0);
 }
+
+#[test]
+fn the_first_unit_is_of_the_shortest_sequence_with_tokens() {
+    let problem = problem(&[9, 0, 1, 5], 1, KvLayout::Nhd);
+    let inputs = Inputs::new(problem.tensors(), 1);
+    let first = problem.oracle(&inputs, 0);
+    assert_eq!(first[0].start, problem.query_row(2, 0, 0));
+}

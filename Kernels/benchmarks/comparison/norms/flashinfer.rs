@@ -8,8 +8,9 @@ use flashinfer::{Dtype, FusedAddRmsNorm, LayerNorm, Matrix, RmsNorm};
 use numeric::DType;
 use workloads::{NormOp, NormProblem};
 
-/// The kernels multiply row and width in 32 bits.
+/// The kernels multiply row and width in 32 bits, LayerNorm's with a sign.
 const MAX_ELEMENTS: usize = 1 << 32;
+const MAX_LAYERNORM_ELEMENTS: usize = 1 << 31;
 
 struct FlashInferNorms {
     identity: Identity,
@@ -69,6 +70,10 @@ impl Contender<NormProblem> for FlashInferNorms {
 /// Why the library's own entry points would not take a problem.
 fn unsupported(problem: &NormProblem, shared_bytes: usize) -> Option<String> {
     let (types, columns) = (problem.types, problem.shape.columns);
+    let most = match problem.op {
+        NormOp::LayerNormForward => MAX_LAYERNORM_ELEMENTS,
+        _ => MAX_ELEMENTS,
+    };
     // What a row takes in shared memory.
     let (typed, row_bytes) = match problem.op {
         NormOp::RmsNormForward => (half_of_one_type(problem), 0),
@@ -90,7 +95,7 @@ fn unsupported(problem: &NormProblem, shared_bytes: usize) -> Option<String> {
         Some(format!(
             "{columns} columns take {row_bytes} bytes of shared memory; a block has {shared_bytes}"
         ))
-    } else if problem.shape.rows > MAX_ELEMENTS / columns {
+    } else if problem.shape.rows > most / columns {
         Some(format!(
             "{} elements; its offsets are 32 bits wide",
             problem.shape
