@@ -81,7 +81,7 @@ pub fn scatter(subject: &Subject) -> Option<String> {
         .iter()
         .map(|(name, colour, _)| (*name, *colour))
         .collect();
-    svg.legend(66.0, &names);
+    svg.legend_below(&names);
     Some(svg.finish())
 }
 

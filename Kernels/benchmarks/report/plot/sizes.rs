@@ -92,6 +92,6 @@ fn draw(
             svg.dot((at, y.place(middle)), colour, &tip);
         }
     }
-    svg.legend(66.0, &names);
+    svg.legend_below(&names);
     Some(svg.finish())
 }

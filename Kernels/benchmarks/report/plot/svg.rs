@@ -130,6 +130,12 @@ impl Svg {
         y + 10.0
     }
 
+    /// The legend under everything drawn so far, where any number of lines has room.
+    pub fn legend_below(&mut self, entries: &[(&str, &str)]) {
+        let below = self.legend(self.height + 14.0, entries);
+        self.set_height(below);
+    }
+
     pub fn set_height(&mut self, height: f64) {
         self.height = height;
     }
