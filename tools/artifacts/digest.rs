@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::cancel::Cancel;
 use crate::error::{At, Error, Result};
 
-pub const BUFFER_BYTES: usize = 1 << 17;
+pub const BUFFER_BYTES: usize = 1 << 19;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
