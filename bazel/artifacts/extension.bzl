@@ -36,6 +36,7 @@ _TREES = {
 _RECIPES = {
     "fla_nsa": "triton_kernels",
     "flash_attention_4": "cute_kernels",
+    "flashinfer_cubin": "flashinfer_cubins",
     "liger": "triton_kernels",
     "quack": "cute_kernels",
 }

@@ -1,8 +1,7 @@
 """The TRT-LLM-gen attention cubins that the suites need, out of flashinfer-cubin's 1.6 GB.
 
-The archive keeps the wheel's layout below cubins/, which is what FlashInfer's runner asks for:
-<hash>/fmha/trtllm-gen/<kernel>.cubin, with include/flashInferMetaInfo.h beside them. Every file is
-checked against the wheel's own list of sha256.
+The archive has cubins/<kernel>.cubin, and include/flashInferMetaInfo.h, the library's list of all its
+kernels, as it is in the wheel. Every file is checked against the wheel's own list of sha256.
 """
 
 import glob
@@ -16,13 +15,21 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import archive  # noqa: E402
 import cute_export  # noqa: E402
 
-# bf16 prefill and decode (head dim 128), MLA prefill (192/128), MLA decode (576/512).
-WANTED = re.compile(
-    r"fmhaSm100[af]Kernel_QkvBfloat16OBfloat16"
-    r"(H128|HQk192HV128|HQk576HV512(HVPerCta\d+)?)(PackedQkv|PagedKv|Contiguous|Separate)"
+# What FlashInfer's selection can come to in bf16: ragged prefill with heads of 128, decode over pages with
+# heads of 64 and 128, and decode of latent attention over pages of 32 and 64.
+PREFILL = r"H128SeparateQkv(Causal|Dense)VarSeqQ128Kv128PersistentContext"
+DECODE = (
+    r"H(64|128)PagedKvCausal(P16|P32|P64|Paged)"
+    r"(MultiCtasKv(Cga)?VarSeqQ\d+Kv128Static|VarSeqQ\d+Kv128Persistent)(Swaps|Keeps)AbForGen"
 )
-# Masks and shortcuts that no suite uses.
-UNWANTED = re.compile(r"SkipsSoftmax|SlidingOrChunked|Sparse|Custom")
+LATENT = (
+    r"HQk576HV512(HVPerCta\d+)?PagedKvDense(P32|P64)"
+    r"(MultiCtasKv(GmemSep)?VarSeqQ(8|16|64)Kv128Static|VarSeqQ(8|16|64)Kv128Persistent)"
+    r"(2Cta)?(Swaps|Keeps)AbForGen"
+)
+WANTED = re.compile(
+    rf"fmhaSm100[af]Kernel_QkvBfloat16OBfloat16({PREFILL}|{DECODE}|{LATENT})\.cubin"
+)
 METADATA = "include/flashInferMetaInfo.h"
 
 
@@ -38,14 +45,14 @@ def main():
     folder = os.path.dirname(found[0])
     entries = {}
     for sha256, name in map(str.split, open(found[0])):
-        wanted = WANTED.match(name) and not UNWANTED.search(name)
+        wanted = WANTED.fullmatch(name)
         if wanted or name == METADATA:
             with open(os.path.join(folder, name), "rb") as file:
                 content = file.read()
             actual = hashlib.sha256(content).hexdigest()
             if actual != sha256:
                 raise SystemExit(f"{name}: sha256 {actual}, its wheel says {sha256}")
-            entries[os.path.relpath(os.path.join(folder, name), cubins)] = content
+            entries[f"cubins/{name}" if wanted else name] = content
     print(f"{len(entries)} files, {sum(map(len, entries.values()))} bytes", flush=True)
     archive.write(options.out, entries)
 
