@@ -12,6 +12,7 @@ def cxx_bridge(
         cc_hdrs = [],
         deps = [],
         rust_deps = [],
+        data = [],
         cuda = True,
         visibility = None):
     """Declares the crate `name`, and `<name>_cc`, the C++ half of its bridge.
@@ -23,6 +24,7 @@ def cxx_bridge(
       cc_hdrs: headers that the bridge's include!() lines name.
       deps: the C++ and CUDA libraries behind the bridge.
       rust_deps: crates that the Rust side uses besides cxx.
+      data: files that the crate reads at run time.
       cuda: whether the C++ side needs CUDA; then wildcard builds skip it where the arch is none.
       visibility: leave out for the layer's own.
     """
@@ -49,6 +51,7 @@ def cxx_bridge(
         name = name,
         srcs = native.glob(["*.rs"]),
         crate_root = src,
+        data = data,
         target_compatible_with = compatible,
         visibility = visibility or layer_visibility(),
         deps = rust_deps + [":" + name + "_cc", "@crates//:cxx"],

@@ -120,9 +120,8 @@ bool has_prefill(PrefillKernel kernel, Dtype dtype, std::uint32_t head_dim) {
     return fi::has_prefill(prefill_kernel(kernel), type(dtype), head_dim);
 }
 
-std::unique_ptr<Planned> plan_prefill(PrefillKernel kernel, const Prefill& call,
-                                      rust::Slice<const std::int32_t> q_starts,
-                                      rust::Slice<const std::int32_t> kv_starts) {
+RaggedPrefill ragged_prefill(const Prefill& call, rust::Slice<const std::int32_t> q_starts,
+                             rust::Slice<const std::int32_t> kv_starts) {
     RaggedPrefill params = {};
     params.q = pointer<void>(call.q);
     params.k = pointer<void>(call.k);
@@ -138,15 +137,20 @@ std::unique_ptr<Planned> plan_prefill(PrefillKernel kernel, const Prefill& call,
     params.type = type(call.dtype);
     params.causal = call.causal;
     params.scale = call.scale;
-    return fi::plan_prefill(prefill_kernel(kernel), params);
+    return params;
+}
+
+std::unique_ptr<Planned> plan_prefill(PrefillKernel kernel, const Prefill& call,
+                                      rust::Slice<const std::int32_t> q_starts,
+                                      rust::Slice<const std::int32_t> kv_starts) {
+    return fi::plan_prefill(prefill_kernel(kernel), ragged_prefill(call, q_starts, kv_starts));
 }
 
 bool has_decode(DecodeKernel kernel, Dtype dtype, std::uint32_t head_dim) {
     return fi::has_decode(decode_kernel(kernel), type(dtype), head_dim);
 }
 
-std::unique_ptr<Planned> plan_decode(DecodeKernel kernel, const Decode& call,
-                                     rust::Slice<const std::int32_t> page_starts) {
+PagedDecode paged_decode(const Decode& call) {
     PagedDecode params = {};
     params.q = pointer<void>(call.q);
     params.k_pages = pointer<void>(call.k_pages);
@@ -155,7 +159,6 @@ std::unique_ptr<Planned> plan_decode(DecodeKernel kernel, const Decode& call,
     params.page_indptr = pointer<std::int32_t>(call.page_indptr);
     params.page_indices = pointer<std::int32_t>(call.page_indices);
     params.last_page_lengths = pointer<std::int32_t>(call.last_page_lengths);
-    params.page_indptr_on_host.assign(page_starts.begin(), page_starts.end());
     params.q_len = call.q_len;
     params.heads = call.heads;
     params.kv_heads = call.kv_heads;
@@ -164,6 +167,13 @@ std::unique_ptr<Planned> plan_decode(DecodeKernel kernel, const Decode& call,
     params.heads_first = call.heads_first;
     params.type = type(call.dtype);
     params.scale = call.scale;
+    return params;
+}
+
+std::unique_ptr<Planned> plan_decode(DecodeKernel kernel, const Decode& call,
+                                     rust::Slice<const std::int32_t> page_starts) {
+    PagedDecode params = paged_decode(call);
+    params.page_indptr_on_host.assign(page_starts.begin(), page_starts.end());
     return fi::plan_decode(decode_kernel(kernel), params);
 }
 

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "Kernels/baselines/flashinfer/decode.h"
 #include "Kernels/baselines/flashinfer/planned.h"
+#include "Kernels/baselines/flashinfer/prefill.h"
 #include "rust/cxx.h"
 
 namespace fi::bridge {
@@ -21,6 +23,9 @@ struct LayerNorm;
 struct Prefill;
 struct Decode;
 struct MlaDecode;
+struct TrtllmGenChoice;
+struct TrtllmGenDevice;
+struct TrtllmGenPages;
 
 void rmsnorm(const RmsNorm& tensors, const Matrix& matrix, std::size_t stream);
 void fused_add_rmsnorm(const FusedAddRmsNorm& tensors, const Matrix& matrix, std::size_t stream);
@@ -43,5 +48,24 @@ bool has_mla_decode(MlaKernel kernel);
 std::unique_ptr<Planned> plan_mla_decode(MlaKernel kernel, const MlaDecode& call,
                                          rust::Slice<const std::int32_t> page_starts,
                                          rust::Slice<const std::int32_t> lengths);
+
+// These are in bridge_trtllm_gen.cc.
+bool has_trtllm_gen();
+rust::String trtllm_gen_archive_sha256();
+TrtllmGenChoice choose_trtllm_gen_prefill(const Prefill& call,
+                                          rust::Slice<const std::int32_t> q_starts,
+                                          rust::Slice<const std::int32_t> kv_starts,
+                                          TrtllmGenDevice device);
+std::unique_ptr<Planned> plan_trtllm_gen_prefill(const Prefill& call,
+                                                 rust::Slice<const std::int32_t> q_starts,
+                                                 rust::Slice<const std::int32_t> kv_starts);
+TrtllmGenChoice choose_trtllm_gen_decode(const Decode& call, const TrtllmGenPages& pages,
+                                         TrtllmGenDevice device);
+std::unique_ptr<Planned> plan_trtllm_gen_decode(const Decode& call, const TrtllmGenPages& pages);
+
+// What the library takes for a call; pages are left out of the latter.
+RaggedPrefill ragged_prefill(const Prefill& call, rust::Slice<const std::int32_t> q_starts,
+                             rust::Slice<const std::int32_t> kv_starts);
+PagedDecode paged_decode(const Decode& call);
 
 }  // namespace fi::bridge

@@ -125,8 +125,81 @@ mod ffi {
         scale: f32,
     }
 
+    /// A file of machine code, below the folder of cubins.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    struct Cubin {
+        path: String,
+        sha256: String,
+    }
+
+    /// What TRT-LLM-gen would launch, and what it would load on the way to that choice.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    struct TrtllmGenChoice {
+        kernel: String,
+        cubins: Vec<Cubin>,
+    }
+
+    /// The device that a choice is made for.
+    #[derive(Clone, Copy, Debug)]
+    struct TrtllmGenDevice {
+        multiprocessors: u32,
+        /// Whether all clusters of a launch are resident at once; the choice depends on it.
+        clusters_fit: bool,
+    }
+
+    /// The host's copy of a page table: page p of sequence s is `indices[indptr[s] + p]`.
+    #[derive(Clone, Copy, Debug)]
+    struct TrtllmGenPages<'a> {
+        /// Lengths of sequences on the device.
+        lengths_address: usize,
+        lengths: &'a [i32],
+        indptr: &'a [i32],
+        indices: &'a [i32],
+        page_size: u32,
+        pool_pages: u32,
+    }
+
+    extern "Rust" {
+        /// The bytes of a cubin, checked; TRT-LLM-gen calls it while a plan is made.
+        fn read_cubin(path: &str, sha256: &str) -> Result<Vec<u8>>;
+    }
+
     unsafe extern "C++" {
         include!("Kernels/baselines/flashinfer/bridge.h");
+
+        /// Whether TRT-LLM-gen is in this build, which it is for sm_100a; where it is not, the
+        /// functions below return an error.
+        fn has_trtllm_gen() -> bool;
+
+        /// Sha256 of the archive that the cubins and their list come from; empty where they are not
+        /// in this build.
+        fn trtllm_gen_archive_sha256() -> String;
+
+        /// Needs no device. An error is the library's reason for having no kernel.
+        fn choose_trtllm_gen_prefill(
+            call: &Prefill,
+            q_starts: &[i32],
+            kv_starts: &[i32],
+            device: TrtllmGenDevice,
+        ) -> Result<TrtllmGenChoice>;
+
+        fn plan_trtllm_gen_prefill(
+            call: &Prefill,
+            q_starts: &[i32],
+            kv_starts: &[i32],
+        ) -> Result<UniquePtr<Planned>>;
+
+        /// What `call` says of pages is not read.
+        fn choose_trtllm_gen_decode(
+            call: &Decode,
+            pages: &TrtllmGenPages,
+            device: TrtllmGenDevice,
+        ) -> Result<TrtllmGenChoice>;
+
+        fn plan_trtllm_gen_decode(
+            call: &Decode,
+            pages: &TrtllmGenPages,
+        ) -> Result<UniquePtr<Planned>>;
 
         /// An attention call with its schedule on the device. Plans share scratch memory: enqueue
         /// them on one stream.
@@ -182,8 +255,13 @@ mod ffi {
     }
 }
 
+pub use cubins::{folder as cubin_folder, CubinError};
 pub use cxx::UniquePtr;
 pub use ffi::*;
+
+fn read_cubin(path: &str, sha256: &str) -> Result<Vec<u8>, CubinError> {
+    cubins::read(&cubins::folder()?, path, sha256)
+}
 
 /// Of the wheel that the kernels are compiled from.
 pub const VERSION: &str = "0.6.13";

@@ -1,16 +1,13 @@
 //! FlashInfer's decode over paged caches: its kernel on CUDA cores, and its prefill kernel over
 //! pages, which it recommends where heads share a cache.
 
-#[path = "../flashinfer_planned.rs"]
-mod planned;
-
 use contender::{
     Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Support,
 };
 use flashinfer::{Decode, DecodeKernel};
 use workloads::{decode_tensor, DecodeProblem, KvLayout};
 
-use planned::{dtype, narrow, BoundPlan};
+use super::planned::{self, dtype, narrow, BoundPlan};
 
 /// Heads that may share a head of the cache on CUDA cores.
 const GROUPS: [usize; 5] = [1, 2, 3, 4, 8];
@@ -85,30 +82,37 @@ impl Contender<DecodeProblem> for FlashInferDecode {
         buffers: &[Buffer],
         _device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
-        let shape = &problem.shape;
-        let at = |tensor: usize| buffers[tensor].address;
-        let dtype = dtype(problem.dtype)
-            .ok_or_else(|| ContenderError::new(format!("no {} kernel", problem.dtype)))?;
+        let call = call(problem, |tensor| buffers[tensor].address)?;
         problem.table.validate().map_err(ContenderError::new)?;
-        let call = Decode {
-            q: at(decode_tensor::Q),
-            k_pages: at(decode_tensor::K_PAGES),
-            v_pages: at(decode_tensor::V_PAGES),
-            out: at(decode_tensor::OUT),
-            page_indptr: at(decode_tensor::PAGE_INDPTR),
-            page_indices: at(decode_tensor::PAGE_INDICES),
-            last_page_lengths: at(decode_tensor::LAST_PAGE_LEN),
-            q_len: narrow(shape.q_len)?,
-            heads: narrow(shape.heads)?,
-            kv_heads: narrow(shape.kv_heads)?,
-            head_dim: narrow(shape.head_dim)?,
-            page_size: narrow(shape.page_size)?,
-            heads_first: shape.layout == KvLayout::Hnd,
-            dtype,
-            scale: problem.scale,
-        };
         let planned = flashinfer::plan_decode(self.kernel, &call, &problem.table.indptr)
             .map_err(ContenderError::new)?;
         Ok(Box::new(BoundPlan(planned)))
     }
+}
+
+/// The problem as the library takes it; `at` has the addresses of its tensors.
+pub fn call(
+    problem: &DecodeProblem,
+    at: impl Fn(usize) -> usize,
+) -> Result<Decode, ContenderError> {
+    let shape = &problem.shape;
+    let dtype = dtype(problem.dtype)
+        .ok_or_else(|| ContenderError::new(format!("no {} kernel", problem.dtype)))?;
+    Ok(Decode {
+        q: at(decode_tensor::Q),
+        k_pages: at(decode_tensor::K_PAGES),
+        v_pages: at(decode_tensor::V_PAGES),
+        out: at(decode_tensor::OUT),
+        page_indptr: at(decode_tensor::PAGE_INDPTR),
+        page_indices: at(decode_tensor::PAGE_INDICES),
+        last_page_lengths: at(decode_tensor::LAST_PAGE_LEN),
+        q_len: narrow(shape.q_len)?,
+        heads: narrow(shape.heads)?,
+        kv_heads: narrow(shape.kv_heads)?,
+        head_dim: narrow(shape.head_dim)?,
+        page_size: narrow(shape.page_size)?,
+        heads_first: shape.layout == KvLayout::Hnd,
+        dtype,
+        scale: problem.scale,
+    })
 }

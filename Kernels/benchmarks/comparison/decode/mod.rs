@@ -5,6 +5,14 @@ mod cpu;
 mod cuda;
 #[cfg(feature = "cuda")]
 mod flashinfer;
+#[cfg(feature = "cuda")]
+#[path = "../flashinfer_planned.rs"]
+mod planned;
+#[cfg(feature = "cuda")]
+pub mod trtllm_gen;
+#[cfg(feature = "cuda")]
+#[path = "../trtllm_gen_shared.rs"]
+mod trtllm_gen_shared;
 
 use contender::{Contender, DeviceKind};
 use workloads::DecodeProblem;
@@ -17,6 +25,7 @@ pub fn contenders(device: DeviceKind) -> Vec<Box<dyn Contender<DecodeProblem>>> 
         DeviceKind::Cuda => cuda::contenders()
             .into_iter()
             .chain(flashinfer::contenders())
+            .chain(trtllm_gen::contenders())
             .collect(),
         #[cfg(not(feature = "cuda"))]
         DeviceKind::Cuda => Vec::new(),

@@ -1,16 +1,13 @@
 //! FlashInfer's decode with latent attention: its FA2 kernel on every device, its Hopper kernel on
 //! sm_90a.
 
-#[path = "../flashinfer_planned.rs"]
-mod planned;
-
 use contender::{
     Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Support,
 };
 use flashinfer::{Dtype, MlaDecode, MlaKernel};
 use workloads::{mla_tensor, MlaDecodeProblem};
 
-use planned::{dtype, narrow, BoundPlan};
+use super::planned::{self, dtype, narrow, BoundPlan};
 
 struct FlashInferMla {
     identity: Identity,

@@ -5,6 +5,9 @@ mod cpu;
 mod cuda;
 #[cfg(feature = "cuda")]
 mod flashinfer;
+#[cfg(feature = "cuda")]
+#[path = "../flashinfer_planned.rs"]
+mod planned;
 
 use contender::{Contender, DeviceKind};
 use workloads::MlaDecodeProblem;

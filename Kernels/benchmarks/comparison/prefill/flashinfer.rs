@@ -1,16 +1,13 @@
 //! FlashInfer's ragged prefill: its FA2 template on every device, its FA3 template on sm_90a, its
 //! CUTLASS kernel on sm_100a.
 
-#[path = "../flashinfer_planned.rs"]
-mod planned;
-
 use contender::{
     Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Support,
 };
 use flashinfer::{Prefill, PrefillKernel};
 use workloads::{PrefillOp, PrefillProblem};
 
-use planned::{dtype, narrow, BoundPlan};
+use super::planned::{self, dtype, narrow, BoundPlan};
 
 /// Offsets of the FA2 template are 32 bits wide.
 const MAX_ELEMENTS: usize = 1 << 32;
@@ -113,24 +110,8 @@ impl Contender<PrefillProblem> for FlashInferPrefill {
         buffers: &[Buffer],
         _device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
+        let call = call(problem, |tensor| buffers[tensor].address)?;
         let shape = &problem.shape;
-        let at = |tensor: usize| buffers[tensor].address;
-        let dtype = dtype(problem.dtype)
-            .ok_or_else(|| ContenderError::new(format!("no {} kernel", problem.dtype)))?;
-        let call = Prefill {
-            q: at(0),
-            k: at(1),
-            v: at(2),
-            cu_q: at(3),
-            cu_kv: at(4),
-            out: at(5),
-            heads: narrow(shape.heads)?,
-            kv_heads: narrow(shape.kv_heads)?,
-            head_dim: narrow(shape.head_dim)?,
-            dtype,
-            causal: shape.causal,
-            scale: problem.scale,
-        };
         let (q_starts, kv_starts) = (starts(&shape.q_lens)?, starts(&shape.kv_lens)?);
         let planned = flashinfer::plan_prefill(self.kernel, &call, &q_starts, &kv_starts)
             .map_err(ContenderError::new)?;
@@ -138,8 +119,32 @@ impl Contender<PrefillProblem> for FlashInferPrefill {
     }
 }
 
+/// The problem as the library takes it; `at` has the addresses of its tensors.
+pub fn call(
+    problem: &PrefillProblem,
+    at: impl Fn(usize) -> usize,
+) -> Result<Prefill, ContenderError> {
+    let shape = &problem.shape;
+    let dtype = dtype(problem.dtype)
+        .ok_or_else(|| ContenderError::new(format!("no {} kernel", problem.dtype)))?;
+    Ok(Prefill {
+        q: at(0),
+        k: at(1),
+        v: at(2),
+        cu_q: at(3),
+        cu_kv: at(4),
+        out: at(5),
+        heads: narrow(shape.heads)?,
+        kv_heads: narrow(shape.kv_heads)?,
+        head_dim: narrow(shape.head_dim)?,
+        dtype,
+        causal: shape.causal,
+        scale: problem.scale,
+    })
+}
+
 /// The host's copy of cumulative lengths.
-fn starts(lengths: &[usize]) -> Result<Vec<i32>, ContenderError> {
+pub fn starts(lengths: &[usize]) -> Result<Vec<i32>, ContenderError> {
     let mut starts = vec![0];
     let mut end = 0usize;
     for length in lengths {

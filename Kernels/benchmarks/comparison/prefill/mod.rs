@@ -9,6 +9,14 @@ mod cudnn;
 mod flash_attention;
 #[cfg(feature = "cuda")]
 mod flashinfer;
+#[cfg(feature = "cuda")]
+#[path = "../flashinfer_planned.rs"]
+mod planned;
+#[cfg(feature = "cuda")]
+pub mod trtllm_gen;
+#[cfg(feature = "cuda")]
+#[path = "../trtllm_gen_shared.rs"]
+mod trtllm_gen_shared;
 
 use contender::{Contender, DeviceKind};
 use workloads::PrefillProblem;
@@ -30,6 +38,8 @@ fn cuda_sources() -> Vec<fn() -> Contenders> {
         cuda::contenders,
         #[cfg(feature = "cuda")]
         flashinfer::contenders,
+        #[cfg(feature = "cuda")]
+        trtllm_gen::contenders,
         #[cfg(feature = "cuda")]
         cudnn::contenders,
         #[cfg(feature = "cuda")]

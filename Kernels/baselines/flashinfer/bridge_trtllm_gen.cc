@@ -1,0 +1,68 @@
+#include <string>
+
+#include "Kernels/baselines/flashinfer/bridge.h"
+#include "Kernels/baselines/flashinfer/lib.rs.h"
+#include "Kernels/baselines/flashinfer/trtllm_gen.h"
+
+namespace fi::bridge {
+namespace {
+
+std::vector<std::int32_t> copied(rust::Slice<const std::int32_t> numbers) {
+    return std::vector<std::int32_t>(numbers.begin(), numbers.end());
+}
+
+fi::TrtllmGenPages pages_of(const TrtllmGenPages& pages) {
+    return {reinterpret_cast<const std::int32_t*>(pages.lengths_address),
+            copied(pages.lengths),
+            copied(pages.indptr),
+            copied(pages.indices),
+            pages.page_size,
+            pages.pool_pages};
+}
+
+std::string read(const fi::Cubin& cubin) {
+    const rust::Vec<std::uint8_t> bytes = read_cubin(cubin.path, cubin.sha256);
+    return std::string(bytes.begin(), bytes.end());
+}
+
+template <class Call>
+TrtllmGenChoice choose(const Call& call, const TrtllmGenDevice& device) {
+    const fi::TrtllmGenChoice choice =
+        choose_trtllm_gen(call, static_cast<int>(device.multiprocessors), device.clusters_fit);
+    TrtllmGenChoice result;
+    result.kernel = choice.kernel;
+    for (const fi::Cubin& cubin : choice.cubins) {
+        result.cubins.push_back(Cubin{cubin.path, cubin.sha256});
+    }
+    return result;
+}
+
+}  // namespace
+
+bool has_trtllm_gen() { return fi::has_trtllm_gen(); }
+
+rust::String trtllm_gen_archive_sha256() { return fi::trtllm_gen_archive_sha256(); }
+
+TrtllmGenChoice choose_trtllm_gen_prefill(const Prefill& call,
+                                          rust::Slice<const std::int32_t> q_starts,
+                                          rust::Slice<const std::int32_t> kv_starts,
+                                          TrtllmGenDevice device) {
+    return choose(ragged_prefill(call, q_starts, kv_starts), device);
+}
+
+std::unique_ptr<Planned> plan_trtllm_gen_prefill(const Prefill& call,
+                                                 rust::Slice<const std::int32_t> q_starts,
+                                                 rust::Slice<const std::int32_t> kv_starts) {
+    return plan_trtllm_gen(ragged_prefill(call, q_starts, kv_starts), read);
+}
+
+TrtllmGenChoice choose_trtllm_gen_decode(const Decode& call, const TrtllmGenPages& pages,
+                                         TrtllmGenDevice device) {
+    return choose(TrtllmGenDecode{paged_decode(call), pages_of(pages)}, device);
+}
+
+std::unique_ptr<Planned> plan_trtllm_gen_decode(const Decode& call, const TrtllmGenPages& pages) {
+    return plan_trtllm_gen(TrtllmGenDecode{paged_decode(call), pages_of(pages)}, read);
+}
+
+}  // namespace fi::bridge

@@ -1,0 +1,177 @@
+//! Files of machine code that TRT-LLM-gen's runner loads: where they are, and that their bytes are
+//! those that the library lists.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+/// Names the folder where it is not among the program's runfiles.
+pub const VARIABLE: &str = "FLASHINFER_CUBINS";
+/// The end of the folder's name among runfiles.
+const REPOSITORY: &str = "flashinfer_cubin_sm_100a";
+const REMEDY: &str = "unpack them with `./bazelw run //tools/artifacts -- build flashinfer_cubin \
+                      --arch sm_100a --unpack FOLDER` and set FLASHINFER_CUBINS to \
+                      FOLDER/flashinfer-cubin-sm_100a";
+
+#[derive(Debug, Error)]
+pub enum CubinError {
+    #[error("the cubins of TRT-LLM-gen are neither in {VARIABLE} nor among runfiles; {REMEDY}")]
+    NoFolder,
+    #[error("{VARIABLE} is {folder}, which has no folder 'cubins'; {REMEDY}")]
+    WrongFolder { folder: PathBuf },
+    #[error("cannot read the cubin {file}: {source}; {REMEDY}")]
+    Unreadable { file: PathBuf, source: io::Error },
+    #[error(
+        "the cubin {file} has sha256 {actual}, its library says {expected}; it was not loaded. \
+         Unpack the archive again"
+    )]
+    Changed {
+        file: PathBuf,
+        expected: String,
+        actual: String,
+    },
+}
+
+/// The folder that holds `cubins`, for this process.
+pub fn folder() -> Result<PathBuf, CubinError> {
+    let program = std::env::current_exe().unwrap_or_default();
+    let working = std::env::current_dir().unwrap_or_default();
+    find(std::env::var_os(VARIABLE), &program, &working)
+}
+
+/// In what the variable names; else in the program's runfiles, or in those that the working
+/// directory is part of, as it is under `bazel run` and `bazel test`.
+fn find(variable: Option<OsString>, program: &Path, working: &Path) -> Result<PathBuf, CubinError> {
+    if let Some(folder) = variable {
+        let folder = PathBuf::from(folder);
+        return if folder.join("cubins").is_dir() {
+            Ok(folder)
+        } else {
+            Err(CubinError::WrongFolder { folder })
+        };
+    }
+    let mut own = program.as_os_str().to_owned();
+    own.push(".runfiles");
+    let is_runfiles = |folder: &&Path| folder.extension() == Some(OsStr::new("runfiles"));
+    let around = working.ancestors().find(is_runfiles);
+    std::iter::once(Path::new(&own))
+        .chain(around)
+        .find_map(repository)
+        .ok_or(CubinError::NoFolder)
+}
+
+/// The repository of the cubins in a tree of runfiles; its name has a prefix that is Bazel's.
+fn repository(runfiles: &Path) -> Option<PathBuf> {
+    let ours = |folder: &PathBuf| {
+        let name = folder.file_name().and_then(OsStr::to_str);
+        name.is_some_and(|name| name.ends_with(REPOSITORY)) && folder.join("cubins").is_dir()
+    };
+    let entries = fs::read_dir(runfiles).ok()?;
+    entries.flatten().map(|entry| entry.path()).find(ours)
+}
+
+/// The bytes of a file below `folder`, if they have this sha256.
+pub fn read(folder: &Path, path: &str, sha256: &str) -> Result<Vec<u8>, CubinError> {
+    let file = folder.join(path);
+    let bytes = match fs::read(&file) {
+        Ok(bytes) => bytes,
+        Err(source) => return Err(CubinError::Unreadable { file, source }),
+    };
+    let actual = format!("{:x}", Sha256::digest(&bytes));
+    if actual != sha256 {
+        let expected = sha256.to_owned();
+        return Err(CubinError::Changed {
+            file,
+            expected,
+            actual,
+        });
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HELLO: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+
+    /// A folder of this test's own.
+    fn scratch(name: &str) -> PathBuf {
+        let root = std::env::var_os("TEST_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        let folder = root.join(format!("cubins-{}-{name}", std::process::id()));
+        fs::create_dir_all(folder.join("cubins")).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_file_with_its_sha256_is_read() {
+        let folder = scratch("read");
+        fs::write(folder.join("cubins/a.cubin"), b"hello").unwrap();
+        assert_eq!(read(&folder, "cubins/a.cubin", HELLO).unwrap(), b"hello");
+    }
+
+    #[test]
+    fn one_changed_bit_is_refused_and_the_file_named() {
+        let folder = scratch("changed");
+        fs::write(folder.join("cubins/a.cubin"), b"hellO").unwrap();
+        let error = read(&folder, "cubins/a.cubin", HELLO).unwrap_err();
+        assert!(matches!(error, CubinError::Changed { .. }), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.contains("cubins/a.cubin") && text.contains(HELLO),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_file_cut_short_is_refused() {
+        let folder = scratch("short");
+        fs::write(folder.join("cubins/a.cubin"), b"hell").unwrap();
+        assert!(matches!(
+            read(&folder, "cubins/a.cubin", HELLO),
+            Err(CubinError::Changed { .. })
+        ));
+    }
+
+    #[test]
+    fn a_missing_file_is_named_with_a_remedy() {
+        let folder = scratch("missing");
+        let text = read(&folder, "cubins/b.cubin", HELLO)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            text.contains("b.cubin") && text.contains("--unpack"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_variable_is_taken_first_and_must_be_right() {
+        let folder = scratch("variable");
+        let nowhere = Path::new("/nonexistent/program");
+        let found = find(Some(folder.clone().into()), nowhere, nowhere).unwrap();
+        assert_eq!(found, folder);
+        let wrong = folder.join("cubins");
+        let text = find(Some(wrong.into()), nowhere, nowhere)
+            .unwrap_err()
+            .to_string();
+        assert!(text.contains(VARIABLE), "{text}");
+    }
+
+    #[test]
+    fn runfiles_of_the_program_and_around_the_working_directory_are_searched() {
+        let root = scratch("runfiles");
+        let repository = root.join("bench.runfiles/prefix~flashinfer_cubin_sm_100a");
+        fs::create_dir_all(repository.join("cubins")).unwrap();
+        let nowhere = Path::new("/nonexistent/program");
+        let own = find(None, &root.join("bench"), nowhere).unwrap();
+        let around = find(None, nowhere, &root.join("bench.runfiles/_main/deep")).unwrap();
+        assert_eq!((&own, &around), (&repository, &repository));
+        let text = find(None, nowhere, nowhere).unwrap_err().to_string();
+        assert!(text.contains("--unpack"), "{text}");
+    }
+}

@@ -1,0 +1,41 @@
+//! What TRT-LLM-gen's contenders share.
+
+use contender::{DeviceInfo, DeviceKind, Identity};
+use flashinfer::TrtllmGenDevice;
+use numeric::DType;
+
+use super::planned;
+
+/// Why TRT-LLM-gen, which comes for one architecture and in files of its own, cannot run at all.
+pub fn absent(dtype: DType, device: &DeviceInfo) -> Option<String> {
+    if device.kind != DeviceKind::Cuda {
+        return Some("runs on CUDA only".to_owned());
+    }
+    if device.arch != "sm_100a" {
+        return Some(format!("for sm_100a; this is {}", device.arch));
+    }
+    if !flashinfer::has_trtllm_gen() {
+        return Some("not in this build; build with --config=sm100a".to_owned());
+    }
+    if dtype != DType::Bf16 {
+        return Some(format!("its {dtype} kernels are not in this build"));
+    }
+    let folder = flashinfer::cubin_folder();
+    folder.err().map(|error| error.to_string())
+}
+
+/// The choices of TRT-LLM-gen for a device: one where all clusters of a launch are resident at once,
+/// one where they are not. Only the device knows which it is.
+pub fn devices(device: &DeviceInfo) -> [TrtllmGenDevice; 2] {
+    [true, false].map(|clusters_fit| TrtllmGenDevice {
+        multiprocessors: device.multiprocessors,
+        clusters_fit,
+    })
+}
+
+pub fn identity(timed_region: &str) -> Identity {
+    Identity {
+        artifact_sha256: Some(flashinfer::trtllm_gen_archive_sha256()),
+        ..planned::identity("trtllm_gen", timed_region)
+    }
+}
