@@ -1,9 +1,10 @@
-"""flash-linear-attention's kernel for the selected blocks of native sparse attention.
+"""flash-linear-attention's kernels for the selected and the compressed branch of native sparse attention.
 
-Its sizes are constants, so there is one kernel for each shape of the suites. The library tunes warps
-and stages on the device; every number of warps that it tries is exported, and the bench chooses
-among them in the same way, outside the timed region. Stages change nothing, because the loop has a
-condition inside and is not pipelined: `check_stages` proves it.
+Their sizes are constants, so there is one kernel for each shape of the suites. The library tunes
+warps and stages on the device; every number of warps that it tries is exported, and the bench chooses
+among them in the same way, outside the timed region. Stages change nothing in the selected branch,
+because its loop has a condition inside and is not pipelined: `check_stages` proves it. The compressed
+branch is tuned over warps alone, with Triton's usual number of stages.
 """
 
 import os
@@ -33,6 +34,9 @@ def main():
     for shape in SHAPES:
         selected(export, *shape)
     check_stages(export, *SHAPES[0])
+    # How many blocks are selected is nothing to this branch.
+    for shape in sorted({shape[:4] for shape in SHAPES}):
+        compressed(export, *shape)
     export.write(options.out)
 
 
@@ -44,6 +48,39 @@ def selected(export, *shape):
         name = f"selected_bf16_h{heads}g{groups}d{dim}n{block}k{selected}_w{warps}"
         facts = {"op": "nsa_selected_fwd", "dtype": "bf16", **sizes}
         export.add(name, tuned.fn, signature, constants, warps, 1, **facts)
+
+
+def compressed(export, heads, groups, dim, block):
+    from fla.ops.nsa import compression
+    from triton import next_power_of_2 as padded
+
+    tuned = compression.parallel_nsa_compression_fwd_kernel.fn
+    signature = {
+        **{name: "*bf16:16" for name in ("q", "k", "v", "o")},
+        "lse": "*fp32:16",
+        "scale": "fp32",
+        "TQ": "i32:16",
+        "TK": "i32:16",
+    }
+    constants = {
+        **dict.fromkeys(("cu_seqlens_q", "cu_seqlens_k", "token_indices_q", "chunk_offsets")),
+        "H": groups,
+        "HQ": heads,
+        "G": heads // groups,
+        "K": dim,
+        "V": dim,
+        "BC": block,
+        "BS": block,
+        "BK": min(256, padded(dim)),
+        "BV": min(256, padded(dim)),
+        "IS_VARLEN": False,
+    }
+    sizes = {"heads": heads, "groups": groups, "dim": dim, "block": block}
+    for config in tuned.configs:
+        name = f"compressed_bf16_h{heads}g{groups}d{dim}n{block}_w{config.num_warps}"
+        facts = {"op": "nsa_compressed_fwd", "dtype": "bf16", **sizes}
+        options = (config.num_warps, config.num_stages)
+        export.add(name, tuned.fn, signature, constants, *options, **facts)
 
 
 def check_stages(export, *shape):
