@@ -1,5 +1,6 @@
 //! Races the training primitives: activations, RoPE, FP8 quantisation.
 
+mod cpu_contender;
 mod training_ops;
 
 use std::process::ExitCode;

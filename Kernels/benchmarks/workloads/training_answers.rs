@@ -10,14 +10,41 @@ use crate::{
     Activation, Pass, RopeShape, RowShape, Scaling, TrainingOp, TrainingProblem, TrainingShape,
 };
 
+/// Elements of a unit where every element stands on its own: a gate that samples whole rows of wide
+/// matrices would spend more time on the sample than the contenders on the matrix.
+const PIECE: usize = 1024;
+
 pub fn units_of(problem: &TrainingProblem) -> usize {
     match (problem.op, problem.shape) {
         (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => {
             let tiles = Tiles::new(scaling, shape);
             tiles.down() * tiles.across()
         }
-        (_, TrainingShape::Rows(shape)) => shape.rows,
+        (_, TrainingShape::Rows(shape)) => shape.rows * shape.columns.div_ceil(PIECE),
         (_, TrainingShape::Rope(shape)) => shape.tokens(),
+    }
+}
+
+/// A part of one row.
+#[derive(Clone, Copy)]
+struct Piece {
+    row: usize,
+    column: usize,
+    length: usize,
+    /// Place of its first element.
+    start: usize,
+}
+
+impl Piece {
+    fn new(shape: RowShape, unit: usize) -> Self {
+        let across = shape.columns.div_ceil(PIECE);
+        let (row, column) = (unit / across, unit % across * PIECE);
+        Self {
+            row,
+            column,
+            length: PIECE.min(shape.columns - column),
+            start: row * shape.columns + column,
+        }
     }
 }
 
@@ -39,7 +66,7 @@ fn answers<R: Real>(
 ) -> Vec<Slice> {
     let outputs: Vec<(usize, usize, Vec<R>)> = match (problem.op, problem.shape) {
         (TrainingOp::Activation(activation, pass), TrainingShape::Rows(shape)) => {
-            activation_row(activation, pass, shape, inputs, unit)
+            activated(activation, pass, Piece::new(shape, unit), inputs)
         }
         (TrainingOp::Rope(pairs, pass), TrainingShape::Rope(shape)) => {
             token(pairs, pass, shape, inputs, unit)
@@ -48,14 +75,13 @@ fn answers<R: Real>(
             return Tiles::new(scaling, shape).quantized(inputs, unit);
         }
         (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => {
-            let start = unit * shape.columns;
-            let values = read::<R>(inputs, 0, start, shape.columns);
+            let piece = Piece::new(shape, unit);
+            let values = read::<R>(inputs, 0, piece.start, piece.length);
             let tiles = Tiles::new(scaling, shape);
-            let scaled = values
-                .into_iter()
-                .enumerate()
-                .map(|(column, value)| value * R::of(inputs.get(1, tiles.scale_of(unit, column))));
-            vec![(2, start, scaled.collect())]
+            let scaled = (piece.column..).zip(values).map(|(column, value)| {
+                value * R::of(inputs.get(1, tiles.scale_of(piece.row, column)))
+            });
+            vec![(2, piece.start, scaled.collect())]
         }
         (op, shape) => unreachable!("{op} on {shape} cannot be made"),
     };
@@ -78,15 +104,13 @@ fn read<R: Real>(inputs: &Inputs, tensor: usize, start: usize, length: usize) ->
     values.into_iter().map(R::of).collect()
 }
 
-fn activation_row<R: Real>(
+fn activated<R: Real>(
     activation: Activation,
     pass: Pass,
-    shape: RowShape,
+    Piece { start, length, .. }: Piece,
     inputs: &Inputs,
-    row: usize,
 ) -> Vec<(usize, usize, Vec<R>)> {
-    let start = row * shape.columns;
-    let of = |tensor| read::<R>(inputs, tensor, start, shape.columns);
+    let of = |tensor| read::<R>(inputs, tensor, start, length);
     let unit = activation.unit();
     let (first, second) = (of(0), activation.is_gated() || pass == Pass::Backward);
     let second = if second { of(1) } else { Vec::new() };

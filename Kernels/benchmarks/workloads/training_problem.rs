@@ -202,7 +202,7 @@ impl Problem for TrainingProblem {
         }
     }
 
-    /// Rows, tokens, or groups that share a scale.
+    /// Parts of rows, tokens, or groups that share a scale.
     fn units(&self) -> usize {
         units_of(self)
     }

@@ -2,6 +2,8 @@
 //! on the CPU with the CPU contenders. Quantisation is bit by bit right, faults in its input
 //! included.
 
+#[path = "../cpu_contender.rs"]
+mod cpu_contender;
 #[path = "../training_ops/mod.rs"]
 mod training_ops;
 

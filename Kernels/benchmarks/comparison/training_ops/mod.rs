@@ -12,7 +12,7 @@ use workloads::TrainingProblem;
 /// Everybody who competes on a kind of device, ours first.
 pub fn contenders(device: DeviceKind) -> Vec<Box<dyn Contender<TrainingProblem>>> {
     match device {
-        DeviceKind::Cpu => cpu::contenders(),
+        DeviceKind::Cpu => crate::cpu_contender::contenders(),
         #[cfg(feature = "cuda")]
         DeviceKind::Cuda => cuda::contenders(),
         #[cfg(not(feature = "cuda"))]
