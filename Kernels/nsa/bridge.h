@@ -9,8 +9,12 @@
 namespace nsa::bridge {
 
 struct Selected;
+struct Banded;
+struct Gated;
 enum class Variant : std::uint8_t;
 
-void launch(const Selected& selected, Variant variant, std::size_t stream);
+void selected(const Selected& params, Variant variant, std::size_t stream);
+void banded(const Banded& params, Variant variant, std::size_t stream);
+void gated(const Gated& params, Variant variant, std::size_t stream);
 
 }  // namespace nsa::bridge

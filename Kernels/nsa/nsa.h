@@ -1,13 +1,12 @@
-// The selected-block branch of native sparse attention, forward, causal.
+// Native sparse attention, forward, causal: its three branches and their gated sum.
 //
 //   queries        [tokens, heads, dim]; heads / groups of them share a group
-//   keys, values   [tokens, groups, dim]
-//   blocks         int32 [tokens, groups, selected]: blocks of `block` keys of the query's own
-//                  sequence; -1 fills up. Each at most once, none that starts after the query.
-//   out            [tokens, heads, dim] = softmax(scale * q k^T) v over the keys up to the query
+//   keys, values   [rows, groups, dim]: a row a token, or a row a block in the compressed branch
+//   out            [tokens, heads, dim] = softmax(scale * q k^T) v over the keys that a query sees
 //   lse            fp32 [tokens, heads], natural logarithm
 //
-// Token t is at position t % sequence of sequence t / sequence.
+// Token t is at position t % sequence of sequence t / sequence. Out and lse of a query that sees
+// nothing are 0, as flash-linear-attention has it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,34 +17,70 @@
 
 namespace nsa {
 
-struct Selected {
+struct Branch {
     device::ElementType type;
     std::int64_t tokens;
     int sequence;
     int heads;
     int groups;
     int dim;
-    int block;
-    int selected;
     float scale;
     const void* queries;
     const void* keys;
     const void* values;
-    const std::int32_t* blocks;
     void* out;
     float* lse;
 };
 
-// What the kernel has been written for.
+// The blocks of keys that were selected for each query.
+struct Selected : Branch {
+    int block;
+    int selected;
+    // int32 [tokens, groups, selected]: blocks of `block` keys of the query's own sequence; -1
+    // fills up. Each at most once, none that starts after the query.
+    const std::int32_t* blocks;
+};
+
+enum class Reach {
+    // The last `size` keys up to the query.
+    kWindow,
+    // One row of keys for each `size` tokens, the last perhaps for fewer: the whole blocks that end
+    // at the query or before.
+    kCompressed,
+};
+
+// Branches where a query sees one range of rows.
+struct Banded : Branch {
+    Reach reach;
+    int size;
+};
+
+// out = sum of gate * output over three branches: outputs [rows, dim], gates [rows].
+struct Gated {
+    device::ElementType type;
+    std::int64_t rows;
+    int dim;
+    const void* outputs[3];
+    const void* gates[3];
+    void* out;
+};
+
+// What the tuned kernels have been written for; fp16 and bf16, dim 64 and 128 in the branches.
 constexpr int kMaxHeadsPerGroup = 16;
 constexpr int kMaxSelected = 32;
 constexpr int kBlockMultiple = 16;
+constexpr int kGatedDimMultiple = 8;
 
-// fp16 and bf16, dim 64 and 128. Throws std::invalid_argument for what it cannot do,
-// std::runtime_error for what CUDA refuses.
+// All throw std::invalid_argument for what they cannot do, std::runtime_error for what CUDA
+// refuses.
 void launch(const Selected& params, cudaStream_t stream);
+void launch(const Banded& params, cudaStream_t stream);
+void launch(const Gated& params, cudaStream_t stream);
 
-// One block a query head, all types, dim up to 256: the reference for whole tensors.
+// One block a query head, or one thread an element; all types, dim up to 256 in the branches: the
+// references for whole tensors.
 void launch_plain(const Selected& params, cudaStream_t stream);
+void launch_plain(const Banded& params, cudaStream_t stream);
+void launch_plain(const Gated& params, cudaStream_t stream);
 
 }  // namespace nsa

@@ -11,26 +11,64 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int kMaxDim = 256;
 
+struct Range {
+    int first;
+    int end;
+};
+
+// What a query sees: up to ranges() runs of rows of its sequence, which starts at first_row.
+struct SelectedKeys {
+    const Selected& params;
+    const std::int32_t* blocks;
+    int position;
+    __device__ SelectedKeys(const Selected& given, std::int64_t token, int group)
+        : params(given),
+          blocks(given.blocks + (token * given.groups + group) * given.selected),
+          position(static_cast<int>(token % given.sequence)) {}
+    __device__ int ranges() const { return params.selected; }
+    __device__ std::int64_t first_row(std::int64_t token) const { return token - position; }
+    __device__ Range range(int index) const {
+        if (blocks[index] < 0) return {0, 0};
+        const int first = blocks[index] * params.block;
+        return {first, min(first + params.block, position + 1)};
+    }
+};
+
+struct BandedKeys {
+    const Banded& params;
+    int position;
+    __device__ BandedKeys(const Banded& given, std::int64_t token, int)
+        : params(given), position(static_cast<int>(token % given.sequence)) {}
+    __device__ int ranges() const { return 1; }
+    __device__ std::int64_t first_row(std::int64_t token) const {
+        if (params.reach == Reach::kWindow) return token - position;
+        return token / params.sequence * ((params.sequence + params.size - 1) / params.size);
+    }
+    __device__ Range range(int) const {
+        if (params.reach == Reach::kWindow)
+            return {max(position + 1 - params.size, 0), position + 1};
+        return {0, (position + 1) / params.size};
+    }
+};
+
 // One block a query head; a thread has up to two elements of the output.
-template <class T>
-__global__ void selected_plain_kernel(const __grid_constant__ Selected params) {
+template <class T, class Params, class Keys>
+__global__ void plain_kernel(const __grid_constant__ Params params) {
     __shared__ float partial[kThreads];
     const int dim = params.dim;
     const std::int64_t token = blockIdx.x / params.heads;
     const int head = static_cast<int>(blockIdx.x % params.heads);
     const int group = head / (params.heads / params.groups);
-    const int position = static_cast<int>(token % params.sequence);
     const T* query = static_cast<const T*>(params.queries) + (token * params.heads + head) * dim;
-    const std::int32_t* blocks = params.blocks + (token * params.groups + group) * params.selected;
+    const Keys keys(params, token, group);
     float largest = -INFINITY;
     float total = 0.0f;
     float out[kMaxDim / kThreads] = {};
-    for (int place = 0; place < params.selected; ++place) {
-        if (blocks[place] < 0) continue;
-        for (int key = blocks[place] * params.block;
-             key < (blocks[place] + 1) * params.block && key <= position; ++key) {
-            const std::int64_t row =
-                ((token - position + key) * params.groups + group) * static_cast<std::int64_t>(dim);
+    for (int index = 0; index < keys.ranges(); ++index) {
+        const Range range = keys.range(index);
+        for (int key = range.first; key < range.end; ++key) {
+            const std::int64_t row = ((keys.first_row(token) + key) * params.groups + group) *
+                                     static_cast<std::int64_t>(dim);
             float product = 0.0f;
             for (int column = threadIdx.x; column < dim; column += kThreads) {
                 product += device::to_float(query[column]) *
@@ -61,25 +99,34 @@ __global__ void selected_plain_kernel(const __grid_constant__ Selected params) {
     }
     T* destination = static_cast<T*>(params.out) + (token * params.heads + head) * dim;
     for (int column = threadIdx.x, slot = 0; column < dim; column += kThreads, ++slot) {
-        destination[column] = device::from_float<T>(out[slot] / total);
+        destination[column] = device::from_float<T>(total > 0.0f ? out[slot] / total : 0.0f);
     }
-    if (threadIdx.x == 0) params.lse[token * params.heads + head] = largest + logf(total);
+    if (threadIdx.x == 0) {
+        params.lse[token * params.heads + head] = total > 0.0f ? largest + logf(total) : 0.0f;
+    }
+}
+
+template <class Keys, class Params>
+void launch_keys(const Params& params, cudaStream_t stream) {
+    check(params);
+    require(params.dim <= kMaxDim, "dim is " + std::to_string(params.dim) + "; up to 256");
+    device::Launch shape;
+    shape.grid = dim3(static_cast<unsigned>(params.tokens * params.heads));
+    shape.block = dim3(kThreads);
+    device::dispatch_type(params.type, [&](auto element) {
+        device::launch("nsa_plain", plain_kernel<decltype(element), Params, Keys>, shape, stream,
+                       params);
+    });
 }
 
 }  // namespace
 
 void launch_plain(const Selected& params, cudaStream_t stream) {
-    check(params);
-    if (params.dim > kMaxDim) {
-        throw std::invalid_argument("dim is " + std::to_string(params.dim) + "; up to 256");
-    }
-    device::Launch shape;
-    shape.grid = dim3(static_cast<unsigned>(params.tokens * params.heads));
-    shape.block = dim3(kThreads);
-    device::dispatch_type(params.type, [&](auto element) {
-        device::launch("nsa_plain", selected_plain_kernel<decltype(element)>, shape, stream,
-                       params);
-    });
+    launch_keys<SelectedKeys>(params, stream);
+}
+
+void launch_plain(const Banded& params, cudaStream_t stream) {
+    launch_keys<BandedKeys>(params, stream);
 }
 
 }  // namespace nsa

@@ -5,23 +5,17 @@
 // kChunk; warp w takes every kWarps-th chunk, through a ring of its own in shared memory, so warps
 // never wait for each other. At the end the warps' sums are merged.
 //
-// Shared memory: for each warp kStages stages of kChunk keys and values, rows of kDim elements in
-// units of 16 bytes, unit u of row r at place u ^ (r % 8): loads of matrices are free of conflicts.
-// The merge uses the same memory for fp32 sums.
+// Shared memory: for each warp kStages stages of kChunk keys and values, as chunk.cuh has them. The
+// merge uses the same memory for fp32 sums.
 #pragma once
 
 #include <cstdint>
 
-#include "Kernels/device/convert.cuh"
 #include "Kernels/device/ptx/cp_async.cuh"
-#include "Kernels/device/ptx/math.cuh"
-#include "Kernels/device/ptx/warp_mma.cuh"
+#include "Kernels/nsa/chunk.cuh"
 #include "Kernels/nsa/nsa.h"
 
 namespace nsa {
-
-constexpr int kRows = 16;
-constexpr float kLog2E = 1.44269504088896340736f;
 
 template <class Element, int kHeadDim, int kWarpCount, int kChunkKeys, int kStageCount>
 struct SelectedTraits {
@@ -78,11 +72,6 @@ class Chunks {
     int mine_;
 };
 
-template <class Traits>
-__device__ __forceinline__ uint32_t place_of(int row, int unit) {
-    return static_cast<uint32_t>(row * Traits::kDim * 2 + (unit ^ (row % 8)) * 16);
-}
-
 // Rows past the end of the sequence repeat its last one: they are masked, but must be readable.
 template <class Traits>
 __device__ __forceinline__ void load_chunk(const Selected& params, std::int64_t sequence_row,
@@ -103,97 +92,14 @@ __device__ __forceinline__ void load_chunk(const Selected& params, std::int64_t 
     }
 }
 
-// Rows of the products: this thread's are quad and quad + 8.
-template <class Traits>
-struct Sums {
-    float out[Traits::kDim / 8][4];
-    float largest[2];
-    float total[2];
+// Rows of one query: all see the chunk's first keys, one at least.
+template <int kChunk>
+struct UpTo {
+    static constexpr bool kMayHideRows = false;
+    int visible;
+    __device__ bool hides_some() const { return visible < kChunk; }
+    __device__ bool hides(int, int key) const { return key >= visible; }
 };
-
-// One chunk: scores, softmax so far, weighted values.
-template <class Traits>
-__device__ __forceinline__ void attend_chunk(const uint32_t (&query)[Traits::kDepth][4],
-                                             uint32_t stage, int visible, float scale_log2,
-                                             Sums<Traits>& sums) {
-    using T = typename Traits::T;
-    constexpr int kTiles = Traits::kChunk / 8;
-    const int lane = threadIdx.x % 32;
-    float scores[kTiles][4] = {};
-#pragma unroll
-    for (int depth = 0; depth < Traits::kDepth; ++depth) {
-#pragma unroll
-        for (int tile = 0; tile < kTiles; tile += 2) {
-            uint32_t keys[4];
-            const int row = tile * 8 + lane / 16 * 8 + lane % 8;
-            const int unit = 2 * depth + lane / 8 % 2;
-            device::ptx::load_matrices(keys, stage + place_of<Traits>(row, unit));
-            device::ptx::multiply_add(scores[tile], query[depth], keys[0], keys[1], T{});
-            device::ptx::multiply_add(scores[tile + 1], query[depth], keys[2], keys[3], T{});
-        }
-    }
-    if (visible < Traits::kChunk) {
-#pragma unroll
-        for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-            for (int place = 0; place < 4; ++place) {
-                const int key = tile * 8 + lane % 4 * 2 + place % 2;
-                if (key >= visible) scores[tile][place] = -INFINITY;
-            }
-        }
-    }
-    uint32_t weights[kTiles / 2][4];
-    float shrink[2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        float largest = sums.largest[half];
-#pragma unroll
-        for (const auto& tile : scores) {
-            largest = fmaxf(largest, fmaxf(tile[2 * half], tile[2 * half + 1]));
-        }
-        // Finite: every chunk has a key that the query sees.
-        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
-        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
-        shrink[half] = device::ptx::exp2_fast((sums.largest[half] - largest) * scale_log2);
-        sums.largest[half] = largest;
-        const float offset = largest * scale_log2;
-        float total = 0.0f;
-#pragma unroll
-        for (int tile = 0; tile < kTiles; ++tile) {
-            const float low =
-                device::ptx::exp2_fast(fmaf(scores[tile][2 * half], scale_log2, -offset));
-            const float high =
-                device::ptx::exp2_fast(fmaf(scores[tile][2 * half + 1], scale_log2, -offset));
-            total += low + high;
-            weights[tile / 2][tile % 2 * 2 + half] = device::pack_pair(low, high, T{});
-        }
-        sums.total[half] = fmaf(sums.total[half], shrink[half], total);
-    }
-    // Most chunks raise no row's largest score.
-    if (__any_sync(0xffffffffu, shrink[0] != 1.0f || shrink[1] != 1.0f)) {
-#pragma unroll
-        for (auto& tile : sums.out) {
-            tile[0] *= shrink[0];
-            tile[1] *= shrink[0];
-            tile[2] *= shrink[1];
-            tile[3] *= shrink[1];
-        }
-    }
-#pragma unroll
-    for (int step = 0; step < kTiles / 2; ++step) {
-#pragma unroll
-        for (int pair = 0; pair < Traits::kUnits / 2; ++pair) {
-            uint32_t values[4];
-            const int row = step * 16 + lane / 8 % 2 * 8 + lane % 8;
-            const int unit = 2 * pair + lane / 16;
-            device::ptx::load_matrices_transposed(
-                values, stage + Traits::kTensorBytes + place_of<Traits>(row, unit));
-            device::ptx::multiply_add(sums.out[2 * pair], weights[step], values[0], values[1], T{});
-            device::ptx::multiply_add(sums.out[2 * pair + 1], weights[step], values[2], values[3],
-                                      T{});
-        }
-    }
-}
 
 // What the warps leave for the merge, besides their sums in the rings.
 template <int kWarps>
@@ -273,7 +179,6 @@ __global__ void __launch_bounds__(Traits::kWarps * 32)
     extern __shared__ __align__(128) unsigned char shared[];
     __shared__ Merge<kWarps> merge;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int lane = threadIdx.x % 32;
     const std::int64_t row = blockIdx.x;
     const std::int64_t token = row / params.groups;
     const int group = static_cast<int>(row - token * params.groups);
@@ -298,18 +203,10 @@ __global__ void __launch_bounds__(Traits::kWarps * 32)
 
     uint32_t query[Traits::kDepth][4];
     const std::int64_t first_head = token * params.heads + group * per_group;
-    const T* queries = static_cast<const T*>(params.queries) + first_head * Traits::kDim;
-#pragma unroll
-    for (int depth = 0; depth < Traits::kDepth; ++depth) {
-#pragma unroll
-        for (int word = 0; word < 4; ++word) {
-            const int head = lane / 4 + word % 2 * 8;
-            const int column = depth * 16 + lane % 4 * 2 + word / 2 * 8;
-            query[depth][word] = head < per_group ? __ldg(reinterpret_cast<const unsigned*>(
-                                                        queries + head * Traits::kDim + column))
-                                                  : 0u;
-        }
-    }
+    load_query<Traits>(query, [&](int head) -> const T* {
+        const T* queries = static_cast<const T*>(params.queries) + first_head * Traits::kDim;
+        return head < per_group ? queries + head * Traits::kDim : nullptr;
+    });
 
     Sums<Traits> sums = {};
     sums.largest[0] = sums.largest[1] = -INFINITY;
@@ -326,8 +223,8 @@ __global__ void __launch_bounds__(Traits::kWarps * 32)
                                ring + filled * Traits::kStageBytes);
         }
         device::ptx::commit_copies();
-        attend_chunk<Traits>(query, ring + stage * Traits::kStageBytes, position + 1 - firsts[0],
-                             scale_log2, sums);
+        attend_chunk<Traits>(query, ring + stage * Traits::kStageBytes,
+                             UpTo<Traits::kChunk>{position + 1 - firsts[0]}, scale_log2, sums);
 #pragma unroll
         for (int place = 0; place < Traits::kStages - 1; ++place) {
             firsts[place] = firsts[place + 1];

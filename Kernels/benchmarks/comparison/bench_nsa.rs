@@ -1,11 +1,14 @@
-//! Races native sparse attention: the branch that attends over selected blocks.
+//! Races native sparse attention: its three branches, their gated sum, and dense attention on the same
+//! shapes.
 
+mod cpu_contender;
 mod nsa_ops;
 
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, Suite, UsageError};
-use workloads::{NsaProblem, NsaShape, NsaSuite, Selection};
+use nsa_ops::SparseOrDense;
+use workloads::{NsaOp, NsaProblem, NsaShape, NsaSuite};
 
 const SUITES: [Suite; 3] = [
     Suite {
@@ -25,7 +28,7 @@ const SUITES: [Suite; 3] = [
 fn main() -> ExitCode {
     cli::run(Bench {
         name: "bench_nsa",
-        about: "Races kernels for the selected-block branch of native sparse attention",
+        about: "Races kernels for native sparse attention, and dense attention on its shapes",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: &SUITES,
         problems,
@@ -35,7 +38,7 @@ fn main() -> ExitCode {
 
 /// Forward only: nothing for a backward run.
 #[expect(clippy::vec_box, reason = "the harness takes problems of any size")]
-fn problems(choices: &Choices) -> Result<Vec<Box<NsaProblem>>, UsageError> {
+fn problems(choices: &Choices) -> Result<Vec<Box<SparseOrDense>>, UsageError> {
     let mut workloads = Vec::new();
     for name in &choices.suites {
         let suite: NsaSuite = name.parse().map_err(UsageError::new)?;
@@ -52,10 +55,13 @@ fn problems(choices: &Choices) -> Result<Vec<Box<NsaProblem>>, UsageError> {
     }
     let mut problems = Vec::new();
     for (shape, workload) in workloads {
-        let selection = Selection::drawn(shape);
         for &dtype in &choices.dtypes {
-            let problem = NsaProblem::new(selection.clone(), shape, dtype, workload.clone());
-            problems.push(Box::new(problem));
+            for op in NsaOp::ALL {
+                let problem = NsaProblem::new(op, shape, dtype, workload.clone());
+                problems.push(Box::new(SparseOrDense::Sparse(problem)));
+            }
+            let dense = SparseOrDense::dense(shape, dtype, workload.clone());
+            problems.push(Box::new(dense.map_err(UsageError::new)?));
         }
     }
     Ok(problems)

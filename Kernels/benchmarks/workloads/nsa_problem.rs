@@ -1,126 +1,159 @@
-//! The selected-block branch of native sparse attention as a problem: causal attention of each query
-//! over the blocks of keys that were selected for it.
+//! Native sparse attention as problems: tensors, cost, and what can be checked.
 
 use contender::{Cost, Math, Problem, Slice, Workload};
 use numeric::DType;
-use reference::{attention, Real};
 use serde_json::Value;
 use tensor::{Fill, Inputs, TensorSpec};
 
-use crate::{NsaShape, Selection};
+use crate::nsa_answers;
+use crate::{NsaOp, NsaShape, Selection};
 
-/// Places in the list of tensors.
+/// Places in the list of tensors of a branch.
 pub mod nsa_tensor {
     pub const QUERIES: usize = 0;
     pub const KEYS: usize = 1;
     pub const VALUES: usize = 2;
-    pub const BLOCKS: usize = 3;
-    pub const OUT: usize = 4;
-    pub const LSE: usize = 5;
+    pub const OUT: usize = 3;
+    pub const LSE: usize = 4;
+    /// Of the selected branch only.
+    pub const BLOCKS: usize = 5;
+}
+
+/// Places in the list of tensors of the gated sum: the branches' outputs and their gates, in the
+/// order compressed, selected, sliding.
+pub mod nsa_gated_tensor {
+    pub const OUTPUTS: [usize; 3] = [0, 1, 2];
+    pub const GATES: [usize; 3] = [3, 4, 5];
+    pub const OUT: usize = 6;
 }
 
 #[derive(Clone, Debug)]
 pub struct NsaProblem {
+    pub op: NsaOp,
     pub shape: NsaShape,
     pub dtype: DType,
     /// 1 / sqrt(dim).
     pub scale: f32,
-    selection: Selection,
+    /// Of the selected branch.
+    pub(crate) selection: Option<Selection>,
+    /// Pairs of a query head and a key that it sees.
+    pairs: f64,
     workload: Workload,
     tensors: Vec<TensorSpec>,
 }
 
 impl NsaProblem {
-    pub fn new(selection: Selection, shape: NsaShape, dtype: DType, workload: Workload) -> Self {
+    /// The branch over selected blocks.
+    pub fn selected(selection: Selection, dtype: DType, workload: Workload) -> Self {
+        let (shape, pairs) = (selection.shape(), selection.keys_read());
+        Self::with(
+            NsaOp::Selected,
+            Some(selection),
+            pairs,
+            shape,
+            dtype,
+            workload,
+        )
+    }
+
+    /// Any operation, with blocks as [`Selection::drawn`] has them where it reads some.
+    pub fn new(op: NsaOp, shape: NsaShape, dtype: DType, workload: Workload) -> Self {
+        let pairs = match op {
+            NsaOp::Selected => return Self::selected(Selection::drawn(shape), dtype, workload),
+            NsaOp::Gated => 0.0,
+            NsaOp::Compressed | NsaOp::Sliding => {
+                let seen = |position| shape.visible(op, position).len() as f64;
+                let of_sequence: f64 = (0..shape.sequence).map(seen).sum();
+                of_sequence * (shape.batch * shape.groups) as f64
+            }
+        };
+        Self::with(op, None, pairs, shape, dtype, workload)
+    }
+
+    fn with(
+        op: NsaOp,
+        selection: Option<Selection>,
+        keys_read: f64,
+        shape: NsaShape,
+        dtype: DType,
+        mut workload: Workload,
+    ) -> Self {
         let scale = (shape.dim as f32).sqrt().recip();
-        let mut workload = workload;
         let mut axis = |name: &str, value| workload.axes.insert(name.to_owned(), value);
-        axis("scale", Value::from(scale.to_string()));
-        axis("causal", Value::from(true));
-        let tokens = shape.tokens();
-        let bytes: Vec<u8> = selection
-            .indices()
-            .iter()
-            .flat_map(|index| index.to_le_bytes())
-            .collect();
-        let blocks = [tokens, shape.groups, shape.selected];
-        let tensors = vec![
-            TensorSpec::input("queries", dtype, &[tokens, shape.heads, shape.dim]),
-            TensorSpec::input("keys", dtype, &[tokens, shape.groups, shape.dim]),
-            TensorSpec::input("values", dtype, &[tokens, shape.groups, shape.dim]),
-            TensorSpec::input("blocks", DType::I32, &blocks).filled(Fill::Bytes(bytes.into())),
-            TensorSpec::output("out", dtype, &[tokens, shape.heads, shape.dim]),
-            TensorSpec::output("lse", DType::F32, &[tokens, shape.heads]),
-        ];
+        if op != NsaOp::Gated {
+            axis("scale", Value::from(scale.to_string()));
+            axis("causal", Value::from(true));
+        }
+        if op == NsaOp::Sliding {
+            axis("window", Value::from(shape.window));
+        }
+        let tensors = match op {
+            NsaOp::Gated => gated_tensors(shape, dtype),
+            _ => branch_tensors(op, selection.as_ref(), shape, dtype),
+        };
         Self {
+            op,
             shape,
             dtype,
             scale,
             selection,
+            pairs: keys_read * shape.heads_per_group() as f64,
             workload,
             tensors,
         }
     }
+}
 
-    /// `store` rounds to a type; weights meet the values in the values' type.
-    fn answers<R: Real>(
-        &self,
-        inputs: &Inputs,
-        token: usize,
-        store: fn(DType, f64) -> f64,
-    ) -> Vec<Slice> {
-        let NsaShape {
-            heads,
-            groups,
-            dim,
-            block,
-            sequence,
-            ..
-        } = self.shape;
-        let (position, first) = (token % sequence, token / sequence * sequence);
-        let per_group = self.shape.heads_per_group();
-        let (mut out, mut lse) = (Vec::new(), Vec::new());
-        for group in 0..groups {
-            let (mut keys, mut values) = (Vec::new(), Vec::new());
-            for chosen in self.selection.row(token, group) {
-                let start = chosen * block;
-                for key in start..(start + block).min(position + 1) {
-                    let place = ((first + key) * groups + group) * dim;
-                    let narrow = |tensor| inputs.range(tensor, place, dim).into_iter();
-                    keys.extend(narrow(nsa_tensor::KEYS).map(|value| value as f32));
-                    values.extend(narrow(nsa_tensor::VALUES).map(|value| value as f32));
-                }
-            }
-            for head in group * per_group..(group + 1) * per_group {
-                let place = (token * heads + head) * dim;
-                let query = inputs.range(nsa_tensor::QUERIES, place, dim);
-                let query: Vec<R> = query.into_iter().map(R::of).collect();
-                let scale = R::of(f64::from(self.scale));
-                let stored = |weight: R| R::of(store(self.dtype, weight.to_f64()));
-                let attended = attention::row(&query, &keys, &values, scale, stored);
-                let rounded = attended
-                    .out
-                    .into_iter()
-                    .map(|v| store(self.dtype, v.to_f64()));
-                out.extend(rounded);
-                lse.push(store(DType::F32, attended.lse.to_f64()));
-            }
-        }
-        let slice = |tensor, start, values| Slice {
-            tensor,
-            start,
-            values,
-        };
-        vec![
-            slice(nsa_tensor::OUT, token * heads * dim, out),
-            slice(nsa_tensor::LSE, token * heads, lse),
-        ]
+fn branch_tensors(
+    op: NsaOp,
+    selection: Option<&Selection>,
+    shape: NsaShape,
+    dtype: DType,
+) -> Vec<TensorSpec> {
+    let queries = [shape.tokens(), shape.heads, shape.dim];
+    let rows = shape.batch * shape.rows(op);
+    let keys = [rows, shape.groups, shape.dim];
+    let mut tensors = vec![
+        TensorSpec::input("queries", dtype, &queries),
+        TensorSpec::input("keys", dtype, &keys),
+        TensorSpec::input("values", dtype, &keys),
+        TensorSpec::output("out", dtype, &queries),
+        TensorSpec::output("lse", DType::F32, &queries[..2]),
+    ];
+    if let Some(selection) = selection {
+        let indices = selection.indices().iter();
+        let bytes: Vec<u8> = indices.flat_map(|index| index.to_le_bytes()).collect();
+        let blocks = [shape.tokens(), shape.groups, shape.selected];
+        let blocks = TensorSpec::input("blocks", DType::I32, &blocks);
+        tensors.push(blocks.filled(Fill::Bytes(bytes.into())));
     }
+    tensors
+}
+
+fn gated_tensors(shape: NsaShape, dtype: DType) -> Vec<TensorSpec> {
+    let heads = [shape.tokens(), shape.heads, shape.dim];
+    let gate = |name| {
+        // What a sigmoid gives.
+        let unit = Fill::Uniform {
+            low: 0.0,
+            high: 1.0,
+        };
+        TensorSpec::input(name, dtype, &heads[..2]).filled(unit)
+    };
+    vec![
+        TensorSpec::input("compressed", dtype, &heads),
+        TensorSpec::input("selected", dtype, &heads),
+        TensorSpec::input("sliding", dtype, &heads),
+        gate("gate_compressed"),
+        gate("gate_selected"),
+        gate("gate_sliding"),
+        TensorSpec::output("out", dtype, &heads),
+    ]
 }
 
 impl Problem for NsaProblem {
     fn op(&self) -> &str {
-        "nsa_selected_fwd"
+        self.op.name()
     }
 
     fn workload(&self) -> &Workload {
@@ -135,88 +168,49 @@ impl Problem for NsaProblem {
         &self.tensors
     }
 
-    /// Two products over the keys that are seen, counted exactly; every tensor moved once.
+    /// Two products over the keys that are seen, counted exactly, or three products and two sums
+    /// for each element; every tensor moved once.
     fn cost(&self) -> Cost {
         let bytes = |touched: fn(&TensorSpec) -> bool| -> f64 {
             let touched = self.tensors.iter().filter(|spec| touched(spec));
             touched.map(|spec| spec.bytes() as f64).sum()
         };
-        let pairs = self.selection.keys_read() * self.shape.heads_per_group() as f64;
+        let (flops, math) = match self.op {
+            NsaOp::Gated => {
+                let elements = self.tensors[nsa_gated_tensor::OUT].elements();
+                (5.0 * elements as f64, Math::Fp32)
+            }
+            _ => {
+                let flops = 4.0 * self.pairs * self.shape.dim as f64;
+                (flops, Math::TensorCore(self.dtype))
+            }
+        };
         Cost {
-            flops: 4.0 * pairs * self.shape.dim as f64,
+            flops,
             read_bytes: bytes(|spec| spec.role.is_read()),
             written_bytes: bytes(|spec| spec.role.is_written()),
-            math: Math::TensorCore(self.dtype),
+            math,
         }
     }
 
-    /// Tokens.
+    /// Groups of a token; in the gated sum its heads.
     fn units(&self) -> usize {
-        self.shape.tokens()
+        let per_token = match self.op {
+            NsaOp::Gated => self.shape.heads,
+            _ => self.shape.groups,
+        };
+        self.shape.tokens() * per_token
     }
 
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        self.answers::<f64>(inputs, unit, |_, value| value)
+        nsa_answers::exact(self, inputs, unit)
     }
 
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        self.answers::<f32>(inputs, unit, |dtype, value| dtype.round(value))
+        nsa_answers::rounded(self, inputs, unit)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::NsaSuite;
-
-    fn problem(sizes: &[usize]) -> NsaProblem {
-        let (shape, workload) = NsaSuite::custom(NsaShape::from_sizes(sizes).unwrap());
-        NsaProblem::new(Selection::drawn(shape), shape, DType::Bf16, workload)
-    }
-
-    #[test]
-    fn all_blocks_selected_is_dense_causal_attention() {
-        let problem = problem(&[2, 9, 4, 2, 16, 4, 3]);
-        let inputs = Inputs::new(problem.tensors(), 5);
-        let token = 9 + 6;
-        let answers = problem.oracle(&inputs, token);
-        let (group, head) = (1, 3);
-        let rows = |tensor| -> Vec<f32> {
-            let places = (9..=token).map(|key| (key * 2 + group) * 16);
-            let rows = places.flat_map(|place| inputs.range(tensor, place, 16));
-            rows.map(|value| value as f32).collect()
-        };
-        let query = inputs.range(nsa_tensor::QUERIES, (token * 4 + head) * 16, 16);
-        let (keys, values) = (rows(nsa_tensor::KEYS), rows(nsa_tensor::VALUES));
-        let right = attention::row(&query, &keys, &values, 0.25, |weight| weight);
-        let out = &answers[0].values[head * 16..][..16];
-        let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-12;
-        assert!(out.iter().zip(&right.out).all(near));
-        assert!((answers[1].values[head] - right.lse).abs() < 1e-12);
-    }
-
-    #[test]
-    fn units_cover_every_output_element_once() {
-        let problem = problem(&[2, 9, 4, 2, 16, 4, 2]);
-        let inputs = Inputs::new(problem.tensors(), 7);
-        for tensor in [nsa_tensor::OUT, nsa_tensor::LSE] {
-            let mut next = 0;
-            for unit in 0..problem.units() {
-                for slice in problem.oracle(&inputs, unit) {
-                    if slice.tensor == tensor {
-                        assert_eq!(slice.start, next);
-                        next += slice.values.len();
-                    }
-                }
-            }
-            assert_eq!(next, problem.tensors()[tensor].elements());
-        }
-    }
-
-    #[test]
-    fn cost_counts_what_is_seen() {
-        // One query head: positions 0 to 3 see 1 to 4 keys, position 4 one.
-        let cost = problem(&[1, 5, 1, 1, 16, 4, 1]).cost();
-        assert_eq!(cost.flops, 4.0 * 11.0 * 16.0);
-    }
-}
+#[path = "nsa_problem_test.rs"]
+mod tests;

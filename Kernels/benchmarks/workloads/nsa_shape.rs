@@ -1,9 +1,12 @@
 //! Shapes of native sparse attention, and which blocks of keys each query reads.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use numeric::{bits, index_below};
+
+use crate::NsaOp;
 
 /// Queries `[batch, sequence, heads, dim]`; keys and values `[batch, sequence, groups, dim]`. A
 /// group of heads shares keys, values and the selection of blocks.
@@ -18,7 +21,12 @@ pub struct NsaShape {
     pub block: usize,
     /// Blocks that a query reads at most.
     pub selected: usize,
+    /// Keys that the sliding branch sees at most, the query's own among them.
+    pub window: usize,
 }
+
+/// The NSA paper's window, where none is given.
+pub const DEFAULT_WINDOW: usize = 512;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadNsa {
@@ -28,7 +36,8 @@ pub enum BadNsa {
     Groups { heads: usize, groups: usize },
     #[error(
         "'{0}' is no shape of sparse attention; write \
-         BATCHxSEQUENCExHEADSxGROUPSxDIMxBLOCKxSELECTED, like 2x512x16x1x64x32x8"
+         BATCHxSEQUENCExHEADSxGROUPSxDIMxBLOCKxSELECTED, like 2x512x16x1x64x32x8, and an eighth \
+         number for a window other than 512"
     )]
     Form(String),
     #[error("query {query} selects block {block}; there are {blocks}")]
@@ -58,7 +67,10 @@ impl NsaShape {
             let words: Vec<String> = sizes.iter().map(usize::to_string).collect();
             words.join("x")
         };
-        let [batch, sequence, heads, groups, dim, block, selected] = *sizes else {
+        let (&[batch, sequence, heads, groups, dim, block, selected], window) = (match sizes {
+            [all @ .., window] if sizes.len() == 8 => (all, *window),
+            all => (all, DEFAULT_WINDOW),
+        }) else {
             return Err(BadNsa::Form(text()));
         };
         if sizes.contains(&0) {
@@ -75,6 +87,7 @@ impl NsaShape {
             dim,
             block,
             selected,
+            window,
         })
     }
 
@@ -89,6 +102,26 @@ impl NsaShape {
     pub fn blocks(self) -> usize {
         self.sequence.div_ceil(self.block)
     }
+
+    /// Rows of keys of a sequence: one a token, or one a block.
+    pub fn rows(self, op: NsaOp) -> usize {
+        match op {
+            NsaOp::Compressed => self.blocks(),
+            _ => self.sequence,
+        }
+    }
+
+    /// The rows that a position sees in the branches where that is one range.
+    ///
+    /// # Panics
+    /// For the others.
+    pub fn visible(self, op: NsaOp, position: usize) -> Range<usize> {
+        match op {
+            NsaOp::Compressed => 0..(position + 1) / self.block,
+            NsaOp::Sliding => (position + 1).saturating_sub(self.window)..position + 1,
+            NsaOp::Selected | NsaOp::Gated => panic!("{op} has no range of keys"),
+        }
+    }
 }
 
 impl fmt::Display for NsaShape {
@@ -101,9 +134,14 @@ impl fmt::Display for NsaShape {
             dim,
             block,
             selected,
+            window,
         } = self;
+        let window = match *window {
+            DEFAULT_WINDOW => String::new(),
+            window => format!("w{window}"),
+        };
         f.pad(&format!(
-            "b{batch}s{sequence}h{heads}g{groups}d{dim}n{block}k{selected}"
+            "b{batch}s{sequence}h{heads}g{groups}d{dim}n{block}k{selected}{window}"
         ))
     }
 }
@@ -164,6 +202,10 @@ impl Selection {
             shape,
             indices: indices.into(),
         }
+    }
+
+    pub fn shape(&self) -> NsaShape {
+        self.shape
     }
 
     pub fn indices(&self) -> &[i32] {
@@ -276,6 +318,22 @@ mod tests {
         assert!(message(&[1, 2]).contains("'1x2'"));
         assert!(message(&[2, 10, 4, 3, 16, 4, 2]).contains("3 groups"));
         assert!(message(&[2, 0, 4, 2, 16, 4, 2]).contains("size of 0"));
+        assert!(message(&[2, 10, 4, 2, 16, 4, 2, 0]).contains("size of 0"));
+        let windowed = NsaShape::from_sizes(&[2, 10, 4, 2, 16, 4, 2, 3]).unwrap();
+        assert_eq!(windowed.to_string(), "b2s10h4g2d16n4k2w3");
+    }
+
+    #[test]
+    fn windows_and_whole_blocks_end_at_the_query() {
+        let shape = NsaShape::from_sizes(&[1, 10, 4, 2, 16, 4, 2, 3]).unwrap();
+        assert_eq!(shape.visible(NsaOp::Sliding, 1), 0..2);
+        assert_eq!(shape.visible(NsaOp::Sliding, 5), 3..6);
+        assert_eq!(shape.visible(NsaOp::Compressed, 2), 0..0);
+        assert_eq!(shape.visible(NsaOp::Compressed, 7), 0..2);
+        assert_eq!(
+            (shape.rows(NsaOp::Compressed), shape.rows(NsaOp::Sliding)),
+            (3, 10)
+        );
     }
 
     #[test]

@@ -62,7 +62,7 @@ const LONG: [Sizes; 4] = [
     [1, 65536, 64, 4, 128, 64, 16],
 ];
 /// Seconds in all: a last block that is not full, and a shape that the exported baseline has.
-const SMOKE: [Sizes; 2] = [[1, 77, 4, 2, 64, 32, 2], [2, 128, 16, 1, 64, 32, 8]];
+const SMOKE: [&[usize]; 2] = [&[1, 77, 4, 2, 64, 32, 2, 20], &[2, 128, 16, 1, 64, 32, 8]];
 
 impl NsaSuite {
     pub fn all() -> impl Iterator<Item = NsaSuite> {
@@ -70,16 +70,20 @@ impl NsaSuite {
     }
 
     pub fn workloads(self) -> Vec<(NsaShape, Workload)> {
-        let (sizes, provenance): (&[Sizes], _) = match self {
+        let all = |sizes: &'static [Sizes]| sizes.iter().map(|sizes| &sizes[..]).collect();
+        let (sizes, provenance): (Vec<&[usize]>, _) = match self {
             NsaSuite::Short => (
-                &SHORT,
+                all(&SHORT),
                 "sequences, blocks and groups of the nsa_only config of a kernel runner",
             ),
             NsaSuite::Long => (
-                &LONG,
+                all(&LONG),
                 "the NSA paper's 64 heads in 4 groups, 16 blocks of 64, at 8 Ki to 64 Ki tokens",
             ),
-            NsaSuite::Smoke => (&SMOKE, "small shapes and edge cases of this project"),
+            NsaSuite::Smoke => (
+                SMOKE.to_vec(),
+                "small shapes and edge cases of this project",
+            ),
         };
         let shape = |sizes| NsaShape::from_sizes(sizes).expect("the tables hold shapes");
         sizes

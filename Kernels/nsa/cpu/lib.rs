@@ -1,46 +1,78 @@
-//! Selected-block attention on the CPU: threaded over tokens and written so that the compiler
-//! vectorises it; and, in [`plain`], as one obvious loop.
+//! The branches of native sparse attention on the CPU: threaded over tokens and written so that the
+//! compiler vectorises it; and, in [`plain`], as one obvious loop.
 
+mod gated;
 pub mod plain;
 
+pub use gated::{gated_sum, Gated};
 pub use host::Element;
 use host::{exp, largest, sum, sum2};
 use rayon::prelude::*;
 
-/// Queries `[tokens, heads, dim]`, keys and values `[tokens, groups, dim]`, blocks
-/// `[tokens, groups, selected]` with -1 for none.
+/// Queries `[tokens, heads, dim]`, keys and values `[rows, groups, dim]`.
 #[derive(Clone, Copy, Debug)]
-pub struct Selected<'a, T> {
+pub struct Branch<'a, T> {
     pub queries: &'a [T],
     pub keys: &'a [T],
     pub values: &'a [T],
-    pub blocks: &'a [i32],
+    pub reach: Reach<'a>,
     pub sequence: usize,
     pub heads: usize,
     pub groups: usize,
     pub dim: usize,
-    pub block: usize,
-    pub selected: usize,
     pub scale: f32,
 }
 
-impl<T> Selected<'_, T> {
-    /// Places of the keys and values that a token's group sees, in the order of its blocks.
-    fn rows(&self, token: usize, group: usize) -> impl Iterator<Item = usize> + '_ {
+/// What a query sees.
+#[derive(Clone, Copy, Debug)]
+pub enum Reach<'a> {
+    /// Blocks of `block` keys: `[tokens, groups, selected]`, -1 for none.
+    Selected {
+        blocks: &'a [i32],
+        block: usize,
+        selected: usize,
+    },
+    /// One row of keys for each `block` tokens: the whole blocks up to the query.
+    Compressed { block: usize },
+    /// So many keys up to the query's own.
+    Window(usize),
+}
+
+impl<T> Branch<'_, T> {
+    /// Places of the keys and values that a token's group sees.
+    fn rows(&self, token: usize, group: usize, rows: &mut Vec<usize>) {
         let position = token % self.sequence;
         let first = token - position;
-        let start = (token * self.groups + group) * self.selected;
-        let chosen = self.blocks[start..][..self.selected].iter();
-        chosen.filter(|&&block| block >= 0).flat_map(move |&block| {
-            let start = block as usize * self.block;
-            (start..(start + self.block).min(position + 1))
-                .map(move |key| ((first + key) * self.groups + group) * self.dim)
-        })
+        rows.clear();
+        let mut take = |first: usize, seen: std::ops::Range<usize>| {
+            rows.extend(seen.map(|key| ((first + key) * self.groups + group) * self.dim));
+        };
+        match self.reach {
+            Reach::Selected {
+                blocks,
+                block,
+                selected,
+            } => {
+                let chosen = &blocks[(token * self.groups + group) * selected..][..selected];
+                for &chosen in chosen.iter().filter(|&&chosen| chosen >= 0) {
+                    let start = chosen as usize * block;
+                    take(first, start..(start + block).min(position + 1));
+                }
+            }
+            Reach::Compressed { block } => {
+                let first = first / self.sequence * self.sequence.div_ceil(block);
+                take(first, 0..(position + 1) / block);
+            }
+            Reach::Window(window) => {
+                take(first, (position + 1).saturating_sub(window)..position + 1);
+            }
+        }
     }
 }
 
 /// What a thread needs while it works on a token.
 struct Buffers {
+    rows: Vec<usize>,
     keys: Vec<f32>,
     values: Vec<f32>,
     weights: Vec<f32>,
@@ -48,17 +80,17 @@ struct Buffers {
     sums: Vec<f32>,
 }
 
-/// `out` is like the queries; `lse` has one value a query head.
-pub fn attend<T: Element>(input: &Selected<T>, out: &mut [T], lse: &mut [f32]) {
+/// `out` is like the queries; `lse` has one value a query head. Both are 0 where a query sees nothing.
+pub fn attend<T: Element>(input: &Branch<T>, out: &mut [T], lse: &mut [f32]) {
     let (dim, heads) = (input.dim, input.heads);
-    let most = input.selected * input.block * dim;
     let tokens = out
         .par_chunks_mut(heads * dim)
         .zip(lse.par_chunks_mut(heads));
     tokens.enumerate().for_each_init(
         || Buffers {
-            keys: vec![0.0; most],
-            values: vec![0.0; most],
+            rows: Vec::new(),
+            keys: Vec::new(),
+            values: Vec::new(),
             weights: Vec::new(),
             query: vec![0.0; dim],
             sums: vec![0.0; dim],
@@ -68,7 +100,7 @@ pub fn attend<T: Element>(input: &Selected<T>, out: &mut [T], lse: &mut [f32]) {
 }
 
 fn attend_token<T: Element>(
-    input: &Selected<T>,
+    input: &Branch<T>,
     token: usize,
     buffers: &mut Buffers,
     out: &mut [T],
@@ -76,14 +108,23 @@ fn attend_token<T: Element>(
 ) {
     let (dim, per_group) = (input.dim, input.heads / input.groups);
     for group in 0..input.groups {
-        let mut end = 0;
-        for place in input.rows(token, group) {
-            let to = end..end + dim;
+        input.rows(token, group, &mut buffers.rows);
+        let end = buffers.rows.len() * dim;
+        if buffers.keys.len() < end {
+            buffers.keys.resize(end, 0.0);
+            buffers.values.resize(end, 0.0);
+        }
+        for (row, &place) in buffers.rows.iter().enumerate() {
+            let to = row * dim..(row + 1) * dim;
             T::widen_all(&input.keys[place..][..dim], &mut buffers.keys[to.clone()]);
             T::widen_all(&input.values[place..][..dim], &mut buffers.values[to]);
-            end += dim;
         }
         for head in group * per_group..(group + 1) * per_group {
+            if end == 0 {
+                out[head * dim..][..dim].fill(T::narrow(0.0));
+                lse[head] = 0.0;
+                continue;
+            }
             let place = (token * input.heads + head) * dim;
             T::widen_all(&input.queries[place..][..dim], &mut buffers.query);
             lse[head] = attend_head(buffers, end, input.scale);
@@ -100,6 +141,7 @@ fn attend_head(buffers: &mut Buffers, end: usize, scale: f32) -> f32 {
         weights,
         query,
         sums,
+        ..
     } = buffers;
     let dim = query.len();
     weights.clear();
@@ -141,27 +183,36 @@ mod tests {
                 }
             })
             .collect();
-        let input = Selected {
-            queries: &queries,
-            keys: &keys,
-            values: &values,
+        let selected = Reach::Selected {
             blocks: &blocks,
-            sequence: 7,
-            heads,
-            groups,
-            dim,
             block: 4,
             selected: 2,
-            scale: 0.5,
         };
-        let mut out = [vec![0.0f32; queries.len()], vec![0.0; queries.len()]];
-        let mut lse = [vec![0.0; tokens * heads], vec![0.0; tokens * heads]];
-        attend(&input, &mut out[0], &mut lse[0]);
-        plain::attend(&input, &mut out[1], &mut lse[1]);
-        let near = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-5;
-        assert!(out[0].iter().zip(&out[1]).all(near));
-        assert!(lse[0].iter().zip(&lse[1]).all(near));
-        // The first query of a sequence sees its own key alone.
-        assert_eq!(out[1][..dim], values[..dim]);
+        for reach in [selected, Reach::Window(3), Reach::Compressed { block: 3 }] {
+            let input = Branch {
+                queries: &queries,
+                keys: &keys,
+                values: &values,
+                reach,
+                sequence: 7,
+                heads,
+                groups,
+                dim,
+                scale: 0.5,
+            };
+            let mut out = [vec![9.0f32; queries.len()], vec![8.0; queries.len()]];
+            let mut lse = [vec![9.0; tokens * heads], vec![8.0; tokens * heads]];
+            attend(&input, &mut out[0], &mut lse[0]);
+            plain::attend(&input, &mut out[1], &mut lse[1]);
+            let near = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-5;
+            assert!(out[0].iter().zip(&out[1]).all(near), "{reach:?}");
+            assert!(lse[0].iter().zip(&lse[1]).all(near), "{reach:?}");
+            // The first query of a sequence sees its own key alone, and no whole block.
+            let first = match reach {
+                Reach::Compressed { .. } => [0.0; 8],
+                _ => values[..dim].try_into().unwrap(),
+            };
+            assert_eq!(out[1][..dim], first);
+        }
     }
 }

@@ -1,14 +1,20 @@
 //! One obvious loop on one thread: what the other is measured against.
 
-use crate::{Element, Selected};
+use crate::{Branch, Element, Gated};
 
-pub fn attend<T: Element>(input: &Selected<T>, out: &mut [T], lse: &mut [f32]) {
+pub fn attend<T: Element>(input: &Branch<T>, out: &mut [T], lse: &mut [f32]) {
     let (dim, heads) = (input.dim, input.heads);
     let per_group = heads / input.groups;
     for (row, (out, lse)) in out.chunks_mut(dim).zip(lse).enumerate() {
         let (token, head) = (row / heads, row % heads);
         let query = &input.queries[row * dim..][..dim];
-        let rows: Vec<usize> = input.rows(token, head / per_group).collect();
+        let mut rows = Vec::new();
+        input.rows(token, head / per_group, &mut rows);
+        if rows.is_empty() {
+            out.fill(T::narrow(0.0));
+            *lse = 0.0;
+            continue;
+        }
         let score = |&place: &usize| {
             let products = (0..dim).map(|i| query[i].widen() * input.keys[place + i].widen());
             input.scale * products.sum::<f32>()
@@ -25,5 +31,13 @@ pub fn attend<T: Element>(input: &Selected<T>, out: &mut [T], lse: &mut [f32]) {
             *out = T::narrow(sum / total);
         }
         *lse = top + total.ln();
+    }
+}
+
+pub fn gated_sum<T: Element>(input: &Gated<T>, out: &mut [T]) {
+    for (index, out) in out.iter_mut().enumerate() {
+        let branches = input.outputs.iter().zip(input.gates);
+        let terms = branches.map(|(o, gate)| gate[index / input.dim].widen() * o[index].widen());
+        *out = T::narrow(terms.sum());
     }
 }

@@ -1,14 +1,18 @@
-//! Native sparse attention passes the gate on all suites and on random shapes: on the GPU with our
-//! kernel, on the CPU with the CPU contenders.
+//! Native sparse attention, all branches and the gated sum, and dense attention on its shapes pass the
+//! gate on all suites and on random shapes: on the GPU with our kernels, on the CPU with the CPU
+//! contenders.
 
+#[path = "../cpu_contender.rs"]
+mod cpu_contender;
 #[path = "../nsa_ops/mod.rs"]
 mod nsa_ops;
 
 use contender::{Contender, DeviceKind, Kind, Problem, Support};
 use device::{Device, DeviceError};
 use gate::{BufferSet, Gate, GateOptions};
+use nsa_ops::SparseOrDense;
 use numeric::{bits, index_below, DType};
-use workloads::{NsaProblem, NsaShape, NsaSuite, Selection};
+use workloads::{NsaOp, NsaProblem, NsaShape, NsaSuite};
 
 const SEED: u64 = 40;
 const RANDOM_SHAPES: u64 = 200;
@@ -55,7 +59,7 @@ fn gpu() -> Option<Box<dyn Device>> {
 }
 
 /// Seeded shapes of all kinds, small enough that `pairs` query tokens x keys are not exceeded.
-fn random_problems(pairs: usize, types: &[DType]) -> Vec<NsaProblem> {
+fn random_problems(pairs: usize, types: &[DType]) -> Vec<SparseOrDense> {
     (0..RANDOM_SHAPES)
         .map(|case| {
             let draw = |stream: u32, below: usize| {
@@ -74,25 +78,32 @@ fn random_problems(pairs: usize, types: &[DType]) -> Vec<NsaProblem> {
                 dim: 64 << draw(6, 2),
                 block,
                 selected,
+                window: 1 + draw(8, 2 * block * selected),
             };
             let (shape, workload) = NsaSuite::custom(shape);
             let dtype = types[draw(7, types.len())];
-            NsaProblem::new(Selection::drawn(shape), shape, dtype, workload)
+            // Every operation gets as many of the shapes.
+            let op = NsaOp::ALL[case as usize % NsaOp::ALL.len()];
+            SparseOrDense::Sparse(NsaProblem::new(op, shape, dtype, workload))
         })
         .collect()
 }
 
-fn suite_problems(suites: &[NsaSuite]) -> Vec<NsaProblem> {
-    let workloads = suites.iter().flat_map(|suite| suite.workloads());
-    workloads
-        .map(|(shape, workload)| {
-            NsaProblem::new(Selection::drawn(shape), shape, DType::Bf16, workload)
-        })
-        .collect()
+fn suite_problems(suites: &[NsaSuite]) -> Vec<SparseOrDense> {
+    let mut problems = Vec::new();
+    for (shape, workload) in suites.iter().flat_map(|suite| suite.workloads()) {
+        for op in NsaOp::ALL {
+            let problem = NsaProblem::new(op, shape, DType::Bf16, workload.clone());
+            problems.push(SparseOrDense::Sparse(problem));
+        }
+        let dense = SparseOrDense::dense(shape, DType::Bf16, workload);
+        problems.push(dense.expect("a shape of sparse attention is one of dense attention"));
+    }
+    problems
 }
 
 /// Panics with all failures, so that one run shows the pattern.
-fn pass(device: &dyn Device, problems: Vec<NsaProblem>) {
+fn pass(device: &dyn Device, problems: Vec<SparseOrDense>) {
     let contenders = nsa_ops::contenders(device.info().kind);
     assert!(!contenders.is_empty());
     let mut failures = Vec::new();
@@ -101,7 +112,8 @@ fn pass(device: &dyn Device, problems: Vec<NsaProblem>) {
         match examine(device, &contenders, problem) {
             Ok(count) => passed += count,
             Err(failure) => {
-                failures.push(format!("{} {}: {failure}", problem.shape, problem.dtype));
+                let (op, name) = (problem.op(), &problem.workload().name);
+                failures.push(format!("{op} {name} {}: {failure}", problem.dtype()));
             }
         }
     }
@@ -117,8 +129,8 @@ fn pass(device: &dyn Device, problems: Vec<NsaProblem>) {
 /// Ours must support everything; others may say that they do not.
 fn examine(
     device: &dyn Device,
-    contenders: &[Box<dyn Contender<NsaProblem>>],
-    problem: &NsaProblem,
+    contenders: &[Box<dyn Contender<SparseOrDense>>],
+    problem: &SparseOrDense,
 ) -> Result<usize, String> {
     let options = GateOptions {
         units: 4,

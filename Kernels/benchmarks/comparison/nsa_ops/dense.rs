@@ -1,0 +1,28 @@
+//! Dense causal attention: the contenders of bench_prefill that need no library at run time.
+
+use contender::{Contender, DeviceKind};
+use workloads::PrefillProblem;
+
+#[path = "../prefill/cpu.rs"]
+mod cpu;
+#[cfg(feature = "cuda")]
+#[path = "../prefill/cuda.rs"]
+mod cuda;
+#[cfg(feature = "cuda")]
+#[path = "../prefill/flash_attention.rs"]
+mod flash_attention;
+
+type Contenders = Vec<Box<dyn Contender<PrefillProblem>>>;
+
+pub fn contenders(device: DeviceKind) -> Contenders {
+    match device {
+        DeviceKind::Cpu => cpu::contenders(),
+        #[cfg(feature = "cuda")]
+        DeviceKind::Cuda => {
+            let ours = cuda::contenders().into_iter();
+            ours.chain(flash_attention::contenders()).collect()
+        }
+        #[cfg(not(feature = "cuda"))]
+        DeviceKind::Cuda => Vec::new(),
+    }
+}

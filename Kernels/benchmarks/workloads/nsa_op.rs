@@ -1,0 +1,39 @@
+//! The operations of native sparse attention: its three branches and their sum.
+
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NsaOp {
+    /// Attention over the blocks of keys that were selected for each query.
+    Selected,
+    /// Attention over one key and value for each whole block that ends at the query or before.
+    Compressed,
+    /// Attention over the last keys up to the query.
+    Sliding,
+    /// The three outputs, each times a gate for each token and head.
+    Gated,
+}
+
+impl NsaOp {
+    pub const ALL: [NsaOp; 4] = [
+        NsaOp::Selected,
+        NsaOp::Compressed,
+        NsaOp::Sliding,
+        NsaOp::Gated,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            NsaOp::Selected => "nsa_selected_fwd",
+            NsaOp::Compressed => "nsa_compressed_fwd",
+            NsaOp::Sliding => "nsa_sliding_fwd",
+            NsaOp::Gated => "nsa_gated_fwd",
+        }
+    }
+}
+
+impl fmt::Display for NsaOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

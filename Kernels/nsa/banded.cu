@@ -1,0 +1,42 @@
+#include "Kernels/device/launch.h"
+#include "Kernels/nsa/banded.cuh"
+#include "Kernels/nsa/check.h"
+
+namespace nsa {
+namespace {
+
+constexpr int kWarps = 8;
+
+template <class T, int kDim>
+void launch_traits(const Banded& params, cudaStream_t stream) {
+    using Traits = BandedTraits<T, kDim, kWarps>;
+    const int tokens_of_tile = Traits::kTileRows / (params.heads / params.groups);
+    const int tiles = (params.sequence + tokens_of_tile - 1) / tokens_of_tile;
+    device::Launch shape;
+    shape.grid = dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(params.groups),
+                      static_cast<unsigned>(params.tokens / params.sequence));
+    shape.block = dim3(Traits::kThreads);
+    shape.shared_bytes = Traits::kSharedBytes;
+    device::launch("nsa_banded", banded_kernel<Traits>, shape, stream, params);
+}
+
+template <class T>
+void launch_type(const Banded& params, cudaStream_t stream) {
+    return params.dim == 64 ? launch_traits<T, 64>(params, stream)
+                            : launch_traits<T, 128>(params, stream);
+}
+
+}  // namespace
+
+void launch(const Banded& params, cudaStream_t stream) {
+    check(params);
+    check_tuned(params);
+    constexpr int kMostSequences = 65535;
+    require(params.tokens / params.sequence <= kMostSequences && params.groups <= kMostSequences,
+            std::to_string(params.tokens / params.sequence) + " sequences and " +
+                std::to_string(params.groups) + " groups; up to 65535 are supported");
+    return params.type == device::ElementType::kF16 ? launch_type<__half>(params, stream)
+                                                    : launch_type<__nv_bfloat16>(params, stream);
+}
+
+}  // namespace nsa

@@ -1,0 +1,110 @@
+// The sum of the branches, each times a gate for each row: bound by memory.
+#include <cstdint>
+
+#include "Kernels/device/convert.cuh"
+#include "Kernels/device/launch.h"
+#include "Kernels/nsa/check.h"
+
+namespace nsa {
+namespace {
+
+constexpr int kThreads = 256;
+// Packets of 16 bytes that a thread has under way in each of the three outputs.
+constexpr int kDepth = 2;
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    gated_kernel(const __grid_constant__ Gated params, std::int64_t packets, int per_row) {
+    constexpr int kWidth = device::kPerPacket<T>;
+    const std::int64_t first =
+        static_cast<std::int64_t>(blockIdx.x) * (kThreads * kDepth) + threadIdx.x;
+    uint4 outputs[kDepth][3];
+    float gates[kDepth][3];
+#pragma unroll
+    for (int step = 0; step < kDepth; ++step) {
+        const std::int64_t packet = first + step * kThreads;
+        if (packet >= packets) break;
+        const std::int64_t row = packet / per_row;
+#pragma unroll
+        for (int branch = 0; branch < 3; ++branch) {
+            outputs[step][branch] =
+                __ldg(static_cast<const uint4*>(params.outputs[branch]) + packet);
+            gates[step][branch] =
+                device::to_float(static_cast<const T*>(params.gates[branch])[row]);
+        }
+    }
+#pragma unroll
+    for (int step = 0; step < kDepth; ++step) {
+        const std::int64_t packet = first + step * kThreads;
+        if (packet >= packets) break;
+        float sums[kWidth] = {};
+#pragma unroll
+        for (int branch = 0; branch < 3; ++branch) {
+            float values[kWidth];
+            device::unpack<T>(outputs[step][branch], values);
+#pragma unroll
+            for (int element = 0; element < kWidth; ++element) {
+                sums[element] = fmaf(gates[step][branch], values[element], sums[element]);
+            }
+        }
+        static_cast<uint4*>(params.out)[packet] = device::pack<T>(sums);
+    }
+}
+
+template <class T>
+__global__ void gated_plain_kernel(const __grid_constant__ Gated params, std::int64_t elements) {
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= elements) return;
+    float sum = 0.0f;
+    for (int branch = 0; branch < 3; ++branch) {
+        sum += device::to_float(static_cast<const T*>(params.gates[branch])[index / params.dim]) *
+               device::to_float(static_cast<const T*>(params.outputs[branch])[index]);
+    }
+    static_cast<T*>(params.out)[index] = device::from_float<T>(sum);
+}
+
+void check(const Gated& params) {
+    require(params.rows >= 1 && params.dim >= 1, std::to_string(params.rows) + " rows of " +
+                                                     std::to_string(params.dim) +
+                                                     " elements; give 1 or more of each");
+    for (const void* output : params.outputs) device::require_aligned("an output", output);
+    device::require_aligned("out", params.out);
+}
+
+// Blocks for so many items.
+dim3 blocks_for(std::int64_t items, std::int64_t per_block) {
+    const std::int64_t blocks = (items + per_block - 1) / per_block;
+    require(blocks <= std::numeric_limits<int>::max(), std::to_string(items) + " are too many");
+    return dim3(static_cast<unsigned>(blocks));
+}
+
+}  // namespace
+
+void launch(const Gated& params, cudaStream_t stream) {
+    check(params);
+    require(params.dim % kGatedDimMultiple == 0,
+            "dim is " + std::to_string(params.dim) + "; a multiple of 8 is supported");
+    device::dispatch_type(params.type, [&](auto element) {
+        using T = decltype(element);
+        const int per_row = params.dim / device::kPerPacket<T>;
+        const std::int64_t packets = params.rows * per_row;
+        device::Launch shape;
+        shape.grid = blocks_for(packets, kThreads * kDepth);
+        shape.block = dim3(kThreads);
+        device::launch("nsa_gated", gated_kernel<T>, shape, stream, params, packets, per_row);
+    });
+}
+
+void launch_plain(const Gated& params, cudaStream_t stream) {
+    check(params);
+    const std::int64_t elements = params.rows * params.dim;
+    device::Launch shape;
+    shape.grid = blocks_for(elements, kThreads);
+    shape.block = dim3(kThreads);
+    device::dispatch_type(params.type, [&](auto element) {
+        device::launch("nsa_gated_plain", gated_plain_kernel<decltype(element)>, shape, stream,
+                       params, elements);
+    });
+}
+
+}  // namespace nsa
