@@ -68,7 +68,7 @@ class RowSlice {
             const int begin = first(chunk, vector);
             packets[vector] = nothing;
             if (is_whole(begin)) {
-                packets[vector] = ptx::load_16_once(row + begin);
+                packets[vector] = ptx::load_16(row + begin);
             } else if (!kAligned && begin < columns_) {
                 packets[vector] = load_edge(row, begin, nothing);
             }
@@ -99,14 +99,14 @@ class RowSlice {
 #pragma unroll
                 for (int quad = 0; quad < kPer; quad += 4) {
                     float four[4];
-                    unpack<float>(ptx::load_16_shared_by_rows(floats + begin + quad), four);
+                    unpack<float>(ptx::load_16_constant(floats + begin + quad), four);
 #pragma unroll
                     for (int element = 0; element < 4; ++element) {
                         values[quad + element] = four[element];
                     }
                 }
             } else {
-                unpack<T>(ptx::load_16_shared_by_rows(elements + begin), values);
+                unpack<T>(ptx::load_16_constant(elements + begin), values);
             }
         } else {
 #pragma unroll

@@ -53,7 +53,7 @@ struct LogSum {
 
 struct TeamStorage {
     // Two copies, used in turn: one barrier per reduction is then enough.
-    float warps[2][kMaxWarps][kMaxReducedFloats];
+    float2 warps[2][kMaxWarps];
     float blocks[2][kMaxClusterBlocks][kMaxReducedFloats];
 };
 
@@ -102,25 +102,30 @@ class RowTeam {
     template <class Value>
     static constexpr int kFloats = static_cast<int>(sizeof(Value) / sizeof(float));
 
-    // Of lanes whose numbers differ only below the power of two from `width`.
+    // Halves the distance between lanes that exchange until they are neighbours.
+    template <class Exchange>
+    static __device__ void over_lanes(int width, Exchange&& exchange) {
+        if (width == 32) {
+#pragma unroll
+            for (int distance = 16; distance > 0; distance /= 2) exchange(distance);
+        } else {
+#pragma unroll 1
+            for (int distance = width / 2; distance > 0; distance /= 2) exchange(distance);
+        }
+    }
+
+    // Of lanes whose numbers differ only below `width`, a power of two.
     template <class Value>
     static __device__ Value combine(Value value, int width) {
         if constexpr (std::is_same_v<Value, LogSum>) {
             // First the largest, so that each lane rescales its sum only once.
-            const float own = value.largest;
-#pragma unroll
-            for (int distance = 16; distance > 0; distance /= 2) {
-                if (distance >= width) continue;
-                value.largest =
-                    fmaxf(value.largest, __shfl_xor_sync(0xffffffffu, value.largest, distance));
-            }
-            const Sum sum = {LogSum{own, value.sum}.relative_to(value.largest)};
-            return {value.largest, combine(sum, width).value};
+            float largest = value.largest;
+            over_lanes(width, [&](int distance) {
+                largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, distance));
+            });
+            return {largest, combine(Sum{value.relative_to(largest)}, width).value};
         } else {
-#pragma unroll
-            for (int distance = 16; distance > 0; distance /= 2) {
-                if (distance < width) value = value + exchange(value, distance);
-            }
+            over_lanes(width, [&](int distance) { value = value + exchange(value, distance); });
             return value;
         }
     }
@@ -139,14 +144,49 @@ class RowTeam {
     __device__ Value reduce_warps(Value value) {
         static_assert(kFloats<Value> <= kMaxReducedFloats, "TeamStorage has too little room");
         const int lane = threadIdx.x % 32;
-        if (lane == 0) memcpy(storage_.warps[turn_][threadIdx.x / 32], &value, sizeof(value));
+        if (lane == 0) memcpy(&storage_.warps[turn_][threadIdx.x / 32], &value, sizeof(value));
         // Orders the partials of all warps before anyone reads them.
         __syncthreads();
-        // Lanes beyond the next power of two repeat the first ones, so every lane gets the result.
-        const int warp = lane & ((1 << (32 - __clz(warps_ - 1))) - 1);
-        value = Value::neutral();
-        if (warp < warps_) memcpy(&value, storage_.warps[turn_][warp], sizeof(value));
-        return combine(value, warps_);
+        constexpr int kAtOnce = kReadAtOnce<Value>;
+        const float2* partials = storage_.warps[turn_];
+        Value total = Value::neutral();
+#pragma unroll 1
+        for (int left = warps_; left > 0; left -= kAtOnce, partials += kAtOnce) {
+            Value parts[kAtOnce];
+#pragma unroll
+            for (int i = 0; i < kAtOnce; ++i) {
+                parts[i] = Value::neutral();
+                if (i < left) {
+                    const float2 partial = partials[i];
+                    memcpy(&parts[i], &partial, sizeof(value));
+                }
+            }
+            total = total + sum_of(parts);
+        }
+        return total;
+    }
+
+    // Partials of warps that every thread reads and adds up by itself, which takes less time than
+    // to exchange them; fewer where each takes an exponential.
+    template <class Value>
+    static constexpr int kReadAtOnce = std::is_same_v<Value, LogSum> ? 4 : 8;
+
+    template <class Value, int kParts>
+    static __device__ Value sum_of(const Value (&parts)[kParts]) {
+        if constexpr (std::is_same_v<Value, LogSum>) {
+            LogSum total = parts[0];
+#pragma unroll
+            for (const LogSum& part : parts) total.largest = fmaxf(total.largest, part.largest);
+            total.sum = 0.0f;
+#pragma unroll
+            for (const LogSum& part : parts) total.sum += part.relative_to(total.largest);
+            return total;
+        } else {
+            Value total = parts[0];
+#pragma unroll
+            for (int i = 1; i < kParts; ++i) total = total + parts[i];
+            return total;
+        }
     }
 
     template <class Value>

@@ -17,10 +17,14 @@ constexpr int kSharedBytes = 212 * 1024;
 constexpr int kOwnSharedBytes = 3 * 1024;
 // Rows a block needs for the ring to be worth its filling.
 constexpr int kRowsPerBlock = 4;
-// Packets of a row from which two warps share it in cross-entropy forward, and of one that is so
-// short that more must be under way.
-constexpr int kWideRow = 768;
-constexpr int kShortRow = 512;
+// Threads of one row at least, where rows are few.
+constexpr int kFewRowsThreads = 256;
+// Threads at least that share a row which takes the most vectors and is read once, and packets of a
+// row from which that is best.
+constexpr int kReadOnceThreads = 256;
+constexpr int kLongReadOnce = 1024;
+// Vectors of a lane at most, where a row is held by one warp or less.
+constexpr int kMostWithinWarp = 4;
 // Lanes whose packets fill one 128-byte line.
 constexpr int kLineLanes = 8;
 // Threads of kernels with sums over rows that a multiprocessor holds: they use up to 128 registers.
@@ -49,13 +53,16 @@ std::int64_t packets_of(const Shape& shape) {
     return divide_up(bytes, kPacketBytes) + (is_aligned(shape) ? 0 : 1);
 }
 
+// Rows so few that threads which hold `vectors` each do not keep every multiprocessor busy.
+bool are_few(std::int64_t rows, std::int64_t packets, int vectors, const Machine& machine) {
+    return rows * divide_up(packets, vectors) <
+           std::int64_t{machine.multiprocessors} * kBusyWarps * kWarp;
+}
+
 // The most vectors a thread may hold and the rows still keep every multiprocessor busy.
 int vectors_for(std::int64_t rows, std::int64_t packets, const Machine& machine, int most) {
     int vectors = most;
-    while (vectors > 1 && rows * divide_up(packets, vectors) <
-                              std::int64_t{machine.multiprocessors} * kBusyWarps * kWarp) {
-        vectors /= 2;
-    }
+    while (vectors > 1 && are_few(rows, packets, vectors, machine)) vectors /= 2;
     return vectors;
 }
 
@@ -90,29 +97,17 @@ void stage(Config& config, const Shape& shape, const Machine& machine, RowUse us
     }
     const std::int64_t packets = packets_of(shape);
     Config staged = config;
-    staged.vectors = staged_vectors(use);
+    staged.vectors = kStagedVectors;
     staged.stages = 2;
-    std::int64_t resident;
-    if (use == RowUse::kReadOnce) {
-        // A warp or two a row, which take several turns: few wait at barriers.
-        const auto turns = [&](int threads) {
-            return static_cast<int>(divide_up(packets, kMostVectors * threads));
-        };
-        const bool two = packets >= kWideRow && 2 * turns(2 * kWarp) == turns(kWarp);
-        staged.threads_per_row = two ? 2 * kWarp : kWarp;
-        staged.chunks = turns(staged.threads_per_row);
-        resident = two ? 6 : packets < kShortRow ? 16 : 8;
-    } else {
-        if (packets > staged.vectors * max_threads(staged.vectors, use)) return;
-        staged.threads_per_row =
-            static_cast<int>(divide_up(divide_up(packets, staged.vectors), kWarp)) * kWarp;
-        const int threads =
-            staged.threads_per_row <= kAccumulateThreads / 2 || use == RowUse::kAccumulateBoth
-                ? kAccumulateThreads
-                : kAccumulateThreads * 3 / 2;
-        resident = std::max(1, threads / staged.threads_per_row);
-        if (resident == 1) staged.stages = 3;
-    }
+    if (packets > staged.vectors * max_threads(staged.vectors, use)) return;
+    staged.threads_per_row =
+        static_cast<int>(divide_up(divide_up(packets, staged.vectors), kWarp)) * kWarp;
+    const int threads =
+        staged.threads_per_row <= kAccumulateThreads / 2 || use == RowUse::kAccumulateBoth
+            ? kAccumulateThreads
+            : kAccumulateThreads * 3 / 2;
+    std::int64_t resident = std::max(1, threads / staged.threads_per_row);
+    if (resident == 1) staged.stages = 3;
     const int bytes = shared_bytes(staged, shape, use) + kOwnSharedBytes;
     resident = std::min<std::int64_t>(resident, kSharedBytes / bytes);
     staged.blocks = machine.multiprocessors * resident;
@@ -120,18 +115,24 @@ void stage(Config& config, const Shape& shape, const Machine& machine, RowUse us
     config = staged;
 }
 
-// Packets a thread where 4 are not best: 2 to 3 % on an H200 in bf16 (tune.cu).
-int preferred_vectors(std::int64_t rows, std::int64_t packets, RowUse use) {
-    constexpr int kWide = 1024;
-    constexpr int kNarrow = 512;
-    constexpr int kManyRows = 32768;
-    // Two rows are better held by more threads, where blocks of them fill a multiprocessor.
-    if (use == RowUse::kTwoRows && packets % (kNarrow / 2) == 0 && packets <= kWide) return 2;
-    if (use == RowUse::kInPlace && packets == kWide) return 2;
-    // Many short rows by fewer.
-    const bool few_threads = use == RowUse::kRowAlone || use == RowUse::kInPlace;
-    if (few_threads && packets == kNarrow && rows >= kManyRows) return kMostVectors;
-    return 4;
+// Packets a thread that are best for rows of several warps on an H200 in bf16 (README.md; ratios
+// are those to the next best).
+int best_vectors(const Shape& shape, std::int64_t packets, const Machine& machine, RowUse use) {
+    constexpr int kUsual = 4;
+    if (accumulates(use)) return vectors_for(shape.rows, packets, machine, kUsual);
+    if (are_few(shape.rows, packets, kUsual, machine)) {
+        // The time is that of one row: more threads, unless they only make it wait at the barrier.
+        // With two vectors or less the weight is asked for early also where registers are scarce.
+        const bool narrow = use != RowUse::kOneRow && use != RowUse::kRowAlone;
+        int vectors = narrow ? 2 : kUsual;
+        while (vectors > 1 && divide_up(packets, vectors) < kFewRowsThreads) vectors /= 2;
+        return vectors;
+    }
+    // Two rows of four vectors take too many registers (1 %).
+    if (use == RowUse::kTwoRows) return 2;
+    // Few threads with many loads each (8 %).
+    if (use == RowUse::kReadOnce && packets > kLongReadOnce) return kMostVectors;
+    return kUsual;
 }
 
 // Kernels that are not aligned exist for 2 and 8 vectors only.
@@ -151,22 +152,21 @@ Config choose(const Shape& shape, const Machine& machine, RowUse use) {
                                     std::to_string(kMaxColumns) + " are supported");
     }
     const std::int64_t packets = packets_of(shape);
-    // From tune.cu on an H200, bf16, 4096 to 8192 columns: best or within 2 %.
-    constexpr int preferred = 4;
     const int most = accumulates(use) ? kMostAccumulated : kMostVectors;
     Config config;
     config.aligned = is_aligned(shape) &&
                      (!accumulates(use) ||
                       packets <= std::int64_t{most} * max_threads(most, use) * kMaxClusterBlocks);
-    const int vectors = vectors_for(shape.rows, packets, machine, preferred);
-    if (packets <= std::int64_t{kWarp} * preferred) {
-        cut_within_warp(config, packets, vectors);
+    if (packets <= std::int64_t{kWarp} * kMostWithinWarp) {
+        cut_within_warp(config, packets,
+                        vectors_for(shape.rows, packets, machine, kMostWithinWarp));
         config.vectors = existing_vectors(config.aligned, config.vectors);
         config.rows_per_block = kManyRowsThreads / config.threads_per_row;
     } else if (config.aligned) {
-        const int wanted = preferred_vectors(shape.rows, packets, use);
-        const int few = wanted > preferred ? wanted : std::min(vectors, wanted);
-        cut_over_blocks(config, packets, few, most, use);
+        cut_over_blocks(config, packets, best_vectors(shape, packets, machine, use), most, use);
+        if (use == RowUse::kReadOnce && config.vectors == kMostVectors) {
+            config.threads_per_row = std::max(config.threads_per_row, kReadOnceThreads);
+        }
     } else {
         const int unaligned = packets > std::int64_t{2} * max_threads(2, use) ? kMostVectors : 2;
         cut_over_blocks(config, packets, unaligned, kMostVectors, use);
@@ -215,10 +215,10 @@ void validate(const Config& config, const Shape& shape, RowUse use) {
     require(config.stages >= 0 && config.stages <= kMostStages,
             "stages is " + std::to_string(config.stages));
     if (config.stages > 0) {
-        require(may_stage(use) && vectors == staged_vectors(use), "no kernel with stages");
+        require(may_stage(use) && vectors == kStagedVectors, "no kernel with stages");
         require(config.aligned && config.rows_per_block == 1 && config.cluster_blocks == 1,
                 "stages need one aligned row a block");
-        require(config.chunks == 1 || use == RowUse::kReadOnce, "stages need a single chunk");
+        require(config.chunks == 1, "stages need a single chunk");
         const int bytes = shared_bytes(config, shape, use);
         require(bytes <= kMostStagedBytes, std::to_string(bytes) + " bytes of shared memory");
     }

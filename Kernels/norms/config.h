@@ -27,9 +27,11 @@ struct Machine {
 
 // What an op's kernel does with a row, as far as the cut depends on it.
 enum class RowUse {
-    // One row in registers: rmsnorm and layernorm forward.
+    // One row in registers: rmsnorm forward.
     kOneRow,
-    // The same, and no vector of columns: softmax forward, cross-entropy backward.
+    // The same with two vectors of columns: layernorm forward.
+    kCentredRow,
+    // The same without any: softmax forward, cross-entropy backward.
     kRowAlone,
     // One row, looked at once: cross-entropy forward.
     kReadOnce,
@@ -61,7 +63,7 @@ struct Config {
     // vectors must be kMostVectors.
     int chunks = 1;
     // Rows that a block has on their way through shared memory; 0: rows go straight to registers.
-    // Needs aligned rows, one at a time and block, and a single chunk unless the row is read once.
+    // Needs aligned rows in a single chunk, one at a time and block.
     int stages = 0;
     // Blocks of the grid, a multiple of cluster_blocks; they step over the rows together.
     std::int64_t blocks = 1;
@@ -74,17 +76,15 @@ constexpr bool accumulates(RowUse use) {
     return use == RowUse::kAccumulate || use == RowUse::kAccumulateBoth;
 }
 
-// Ops whose arithmetic would keep memory waiting, so that their rows may come through shared
-// memory; the others are not faster that way.
-constexpr bool may_stage(RowUse use) { return use == RowUse::kReadOnce || accumulates(use); }
+// Ops whose blocks stay for many rows, which then come through shared memory, ahead of time. Those
+// that write what they read are not faster that way.
+constexpr bool may_stage(RowUse use) { return accumulates(use); }
 
 // Packets of a thread in kernels with staged rows; there are no others.
-constexpr int staged_vectors(RowUse use) { return use == RowUse::kReadOnce ? kMostVectors : 2; }
+constexpr int kStagedVectors = 2;
 
 // Bytes of the rows of all tensors that one step of a staged kernel reads.
-constexpr int staged_bytes(const Shape& shape, RowUse use) {
-    return (accumulates(use) ? 2 : 1) * shape.columns * shape.element_bytes;
-}
+constexpr int staged_bytes(const Shape& shape) { return 2 * shape.columns * shape.element_bytes; }
 
 // Bytes of the weight that it keeps beside them, which is fp32 or narrower.
 constexpr int kept_bytes(const Shape& shape, RowUse use) {
@@ -94,7 +94,7 @@ constexpr int kept_bytes(const Shape& shape, RowUse use) {
 // Dynamic shared memory of a block.
 constexpr int shared_bytes(const Config& config, const Shape& shape, RowUse use) {
     if (config.stages == 0) return 0;
-    return config.stages * staged_bytes(shape, use) + kept_bytes(shape, use);
+    return config.stages * staged_bytes(shape) + kept_bytes(shape, use);
 }
 
 // The largest block that an op's kernels with so many vectors are compiled for.
@@ -104,8 +104,10 @@ constexpr int max_threads(int vectors, RowUse use = RowUse::kOneRow) {
 
 // Blocks of that size that must fit a multiprocessor at once. Up to 4 vectors this caps a thread at
 // 64 registers, so that half of a multiprocessor's threads have their loads in flight; with more to
-// hold, a thread gets up to 128.
-constexpr int min_blocks(int vectors) {
+// hold, a thread gets up to 128. A row that is read once needs no more than 40 (with more vectors
+// 64), and more threads then hide the time of its exponentials.
+constexpr int min_blocks(int vectors, RowUse use = RowUse::kOneRow) {
+    if (use == RowUse::kReadOnce && vectors >= 4) return vectors == 4 ? 3 : 2;
     return vectors >= kMostVectors ? 1 : 1024 / max_threads(vectors);
 }
 

@@ -14,9 +14,9 @@ using norms::RowUse;
 using norms::Shape;
 
 constexpr norms::Machine kMachine = {132};
-constexpr RowUse kUses[] = {RowUse::kOneRow,        RowUse::kRowAlone, RowUse::kReadOnce,
-                            RowUse::kTwoRows,       RowUse::kInPlace,  RowUse::kAccumulate,
-                            RowUse::kAccumulateBoth};
+constexpr RowUse kUses[] = {RowUse::kOneRow,     RowUse::kCentredRow,    RowUse::kRowAlone,
+                            RowUse::kReadOnce,   RowUse::kTwoRows,       RowUse::kInPlace,
+                            RowUse::kAccumulate, RowUse::kAccumulateBoth};
 
 void expect(bool holds, const std::string& what) {
     if (holds) return;
@@ -56,17 +56,38 @@ void long_rows_are_read_once() {
     }
 }
 
+// What the row's cut is, of one block a row.
+void expect_cut(const Shape& shape, RowUse use, int vectors, int threads) {
+    const Config config = choose(shape, kMachine, use);
+    expect(
+        config.vectors == vectors && config.threads_per_row == threads &&
+            config.rows_per_block == 1 && config.cluster_blocks == 1 && config.chunks == 1 &&
+            config.stages == 0,
+        std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + ": " + describe(config));
+}
+
 void few_rows_get_many_threads() {
-    const Config one = choose({1, 4096, 2}, kMachine, RowUse::kOneRow);
-    expect(one.vectors == 1 && one.threads_per_row == 512, describe(one));
-    const Config many = choose({65536, 4096, 2}, kMachine, RowUse::kOneRow);
-    expect(many.vectors == 4 && many.threads_per_row == 128, describe(many));
-    const Config alone = choose({65536, 4096, 2}, kMachine, RowUse::kRowAlone);
-    expect(alone.vectors == 8 && alone.threads_per_row == 64, describe(alone));
-    const Config two = choose({65536, 8192, 2}, kMachine, RowUse::kTwoRows);
-    expect(two.vectors == 2 && two.threads_per_row == 512, describe(two));
-    const Config odd_warps = choose({65536, 7168, 2}, kMachine, RowUse::kOneRow);
-    expect(odd_warps.vectors == 4 && odd_warps.threads_per_row == 224, describe(odd_warps));
+    expect_cut({1, 4096, 2}, RowUse::kOneRow, 2, 256);
+    expect_cut({128, 8192, 2}, RowUse::kOneRow, 4, 256);
+    expect_cut({128, 7168, 2}, RowUse::kOneRow, 2, 448);
+    for (const RowUse use : {RowUse::kCentredRow, RowUse::kInPlace, RowUse::kTwoRows}) {
+        expect_cut({1, 4096, 2}, use, 2, 256);
+        expect_cut({16, 8192, 2}, use, 2, 512);
+    }
+}
+
+void many_rows_get_many_loads() {
+    for (const RowUse use : {RowUse::kOneRow, RowUse::kCentredRow, RowUse::kRowAlone,
+                             RowUse::kInPlace, RowUse::kReadOnce}) {
+        expect_cut({65536, 4096, 2}, use, 4, 128);
+        expect_cut({65536, 6144, 2}, use, 4, 192);
+        expect_cut({65536, 7168, 2}, use, 4, 224);
+        expect_cut({65536, 8192, 2}, use, 4, 256);
+    }
+    expect_cut({65536, 4096, 2}, RowUse::kTwoRows, 2, 256);
+    expect_cut({65536, 8192, 2}, RowUse::kTwoRows, 2, 512);
+    expect_cut({65536, 12288, 2}, RowUse::kRowAlone, 4, 384);
+    expect_cut({65536, 12288, 2}, RowUse::kReadOnce, 8, 256);
 }
 
 void sums_over_rows_leave_few_partials() {
@@ -78,15 +99,7 @@ void sums_over_rows_leave_few_partials() {
     expect(!too_long.aligned && too_long.chunks == 1, describe(too_long));
 }
 
-void many_rows_are_staged() {
-    const Config read = choose({65536, 8192, 2}, kMachine, RowUse::kReadOnce);
-    expect(read.stages == 2 && read.vectors == 8 && read.threads_per_row == 64 &&
-               read.chunks == 2 && read.blocks == 132 * 6,
-           describe(read));
-    const Config narrow = choose({65536, 4096, 2}, kMachine, RowUse::kReadOnce);
-    expect(narrow.threads_per_row == 32 && narrow.blocks == 132 * 8, describe(narrow));
-    const Config three = choose({65536, 6144, 2}, kMachine, RowUse::kReadOnce);
-    expect(three.threads_per_row == 32 && three.chunks == 3, describe(three));
+void many_rows_are_staged_for_sums() {
     const Config sums = choose({65536, 4096, 2}, kMachine, RowUse::kAccumulate);
     expect(sums.stages == 2 && sums.threads_per_row == 256 && sums.blocks == 132 * 2,
            describe(sums));
@@ -136,8 +149,9 @@ int main() {
     every_shape_is_covered();
     long_rows_are_read_once();
     few_rows_get_many_threads();
+    many_rows_get_many_loads();
     sums_over_rows_leave_few_partials();
-    many_rows_are_staged();
+    many_rows_are_staged_for_sums();
     refuses({0, 8, 2});
     refuses({8, 0, 2});
     refuses({8, norms::kMaxColumns + 1, 2});

@@ -15,7 +15,8 @@ struct CrossEntropyForwardArguments {
 };
 
 template <class V>
-__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+__global__ void __launch_bounds__(max_threads(V::kVectors),
+                                  min_blocks(V::kVectors, RowUse::kReadOnce))
     cross_entropy_forward_kernel(const __grid_constant__ CrossEntropyForwardArguments arguments) {
     __shared__ device::TeamStorage storage;
     const Geometry& geometry = arguments.geometry;

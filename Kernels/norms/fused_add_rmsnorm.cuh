@@ -24,8 +24,6 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     using Slice = typename V::Slice;
     constexpr int kVectors = V::kVectors;
     constexpr int kPer = V::kPer;
-    // Only aligned rows keep a thread on the same columns; and fp32 weights need the registers.
-    constexpr bool kKeepWeight = V::kAligned && kVectors * kPer <= 16;
 
     __shared__ device::TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
@@ -36,24 +34,20 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     RowSource<V, 2> source(geometry, {arguments.x, arguments.residual}, walk);
     uint4 added[kVectors];
     uint4 packets[kVectors];
-    float kept_weight[kVectors][kPer];
-    bool weight_is_loaded = false;
+    // With more vectors the registers are needed for the second row.
+    Columns<V, V::kAligned && kVectors <= 2> weight(arguments.weight, arguments.wide_weight);
     for (; walk.more(); walk.next()) {
         const std::int64_t offset = walk.row * geometry.columns;
         T* x = static_cast<T*>(arguments.x) + offset;
         T* residual = static_cast<T*>(arguments.residual) + offset;
         const Slice slice(team, x, geometry.columns, walk.active());
 
-        device::Sum squares = device::Sum::neutral();
+        float squares[kChains] = {};
         source.wait();
         for (int chunk = 0; chunk <= last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, added);
             source.load(1, walk, slice, chunk, packets);
-            if (kKeepWeight && !weight_is_loaded) {
-                load_columns(Slice(team, x, geometry.columns, true), arguments.weight,
-                             arguments.wide_weight, kept_weight);
-                weight_is_loaded = true;
-            }
+            weight.fetch(slice);
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];
@@ -66,12 +60,11 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
                 packets[vector] = device::pack<T>(values);
                 slice.store_packet(residual, chunk, vector, packets[vector]);
                 device::unpack<T>(packets[vector], values);
-#pragma unroll
-                for (float value : values) squares.value = fmaf(value, value, squares.value);
+                add_squares(values, squares);
             }
         }
         device::stay_packed(packets);
-        const float mean = team.reduce(squares).value / static_cast<float>(geometry.columns);
+        const float mean = team.reduce(sum_of(squares)).value * geometry.per_column;
         source.next();
         const float rstd = rsqrtf(mean + arguments.epsilon);
 
@@ -81,16 +74,12 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];
-                float row_weight[kPer];
+                float scales[kPer];
                 device::unpack<T>(packets[vector], values);
-                if (!kKeepWeight) {
-                    slice.shared_values(arguments.weight, arguments.wide_weight, chunk, vector,
-                                        row_weight);
-                }
-                const auto& weight = kKeepWeight ? kept_weight[vector] : row_weight;
+                weight.values(slice, chunk, vector, scales);
 #pragma unroll
                 for (int element = 0; element < kPer; ++element) {
-                    values[element] = values[element] * rstd * weight[element];
+                    values[element] = values[element] * rstd * scales[element];
                 }
                 slice.store(x, chunk, vector, values);
             }

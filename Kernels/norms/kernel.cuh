@@ -21,6 +21,13 @@ struct Geometry {
     int cluster_blocks;
     int chunks;
     int stages;
+    float per_column;
+
+    // Blocks in clusters, whose size is a power of two: a division would keep the first load
+    // waiting.
+    __device__ std::int64_t clusters(unsigned blocks) const {
+        return blocks >> (__ffs(cluster_blocks) - 1);
+    }
 };
 
 // The rows of one thread: all threads of a block take the same number of steps, so that they meet
@@ -32,9 +39,8 @@ struct RowWalk {
     std::int64_t rows;
 
     __device__ explicit RowWalk(const Geometry& geometry)
-        : first_of_block(static_cast<std::int64_t>(blockIdx.x / geometry.cluster_blocks) *
-                         blockDim.y),
-          step(static_cast<std::int64_t>(gridDim.x / geometry.cluster_blocks) * blockDim.y),
+        : first_of_block(geometry.clusters(blockIdx.x) * blockDim.y),
+          step(geometry.clusters(gridDim.x) * blockDim.y),
           rows(geometry.rows) {
         row = first_of_block + threadIdx.y;
     }
@@ -118,14 +124,65 @@ __device__ void column_values(const typename V::Slice& slice, const void* vector
     }
 }
 
-// A thread's share of a vector of columns, of a row that is one chunk.
-template <class Slice, int kVectors, int kPer>
-__device__ void load_columns(const Slice& slice, const void* vector_of_columns, bool wide,
-                             float (&values)[kVectors][kPer]) {
+// A thread's share of a vector of columns (weight, bias). kEarly: asked for with the row and
+// unpacked when it is used, so that a row waits for memory once; unless it is wider than the row,
+// which would take too many registers. Otherwise it is read where it is used.
+template <class V, bool kEarly>
+class Columns {
+  public:
+    using T = typename V::T;
+    using Slice = typename V::Slice;
+    static_assert(!kEarly || (V::kAligned && !V::kChunked), "a thread's columns must stay");
+
+    __device__ Columns(const void* vector_of_columns, bool wide)
+        : columns_(vector_of_columns), wide_(wide) {}
+
+    // After the loads of the row.
+    __device__ void fetch(const Slice& slice) {
+        if constexpr (kEarly) {
+            // One condition a load and no branch, across which the compiler would move the wait for
+            // the row.
+            const bool early = is_early();
+            const T* elements = static_cast<const T*>(columns_);
 #pragma unroll
-    for (int vector = 0; vector < kVectors; ++vector) {
-        slice.shared_values(vector_of_columns, wide, 0, vector, values[vector]);
+            for (int vector = 0; vector < V::kVectors; ++vector) {
+                const int begin = slice.first(0, vector);
+                if (early && slice.holds(begin)) {
+                    packets_[vector] = device::ptx::load_16_constant(elements + begin);
+                }
+            }
+        }
     }
+    __device__ void values(const Slice& slice, int chunk, int vector,
+                           typename Slice::Values& values) const {
+        if constexpr (kEarly) {
+            if (is_early()) return device::unpack<T>(packets_[vector], values);
+        }
+        slice.shared_values(columns_, wide_, chunk, vector, values);
+    }
+
+  private:
+    __device__ bool is_early() const { return sizeof(T) == sizeof(float) || !wide_; }
+
+    const void* columns_;
+    const bool wide_;
+    uint4 packets_[kEarly ? V::kVectors : 1];
+};
+
+// A thread's sum is kept in parts, because each addition waits for the one before.
+constexpr int kChains = 4;
+
+template <int kPer>
+__device__ void add_squares(const float (&values)[kPer], float (&sums)[kChains]) {
+#pragma unroll
+    for (int element = 0; element < kPer; ++element) {
+        float& sum = sums[element % kChains];
+        sum = fmaf(values[element], values[element], sum);
+    }
+}
+
+__device__ inline device::Sum sum_of(const float (&sums)[kChains]) {
+    return {(sums[0] + sums[1]) + (sums[2] + sums[3])};
 }
 
 // Where a kernel's rows come from: memory, or a ring of rows in shared memory.
@@ -204,7 +261,7 @@ template <RowUse kUse, class T, class Function>
 void dispatch_vectors(const Config& config, Function&& function) {
     if (config.stages > 0) {
         if constexpr (may_stage(kUse)) {
-            return function(Variant<T, staged_vectors(kUse), Rows::kStaged>{});
+            return function(Variant<T, kStagedVectors, Rows::kStaged>{});
         }
     } else if (!config.aligned) {
         if (config.vectors == 2) return function(Variant<T, 2, Rows::kAny>{});
@@ -244,7 +301,8 @@ Shape shape_of(const Params& params) {
 
 template <class Params>
 Geometry geometry_of(const Params& params, const Config& config) {
-    return {params.rows, params.columns, config.cluster_blocks, config.chunks, config.stages};
+    return {params.rows,   params.columns, config.cluster_blocks,
+            config.chunks, config.stages,  1.0f / static_cast<float>(params.columns)};
 }
 
 inline Machine machine() { return {device::multiprocessors()}; }

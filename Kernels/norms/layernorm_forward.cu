@@ -46,7 +46,7 @@ __global__ void layernorm_forward_plain_kernel(const __grid_constant__ LayerNorm
 }  // namespace
 
 Config config_of(const LayerNormForward& params) {
-    return choose(shape_of(params), machine(), RowUse::kOneRow);
+    return choose(shape_of(params), machine(), RowUse::kCentredRow);
 }
 
 void launch(const LayerNormForward& params, const Config& config, cudaStream_t stream) {
@@ -60,7 +60,7 @@ void launch(const LayerNormForward& params, const Config& config, cudaStream_t s
                                                  geometry_of(params, config),
                                                  params.weight_type == ElementType::kF32,
                                                  params.epsilon};
-    launch_rows<RowUse::kOneRow>(
+    launch_rows<RowUse::kCentredRow>(
         "layernorm_forward", params, config, stream, arguments,
         [](auto variant) { return layernorm_forward_kernel<decltype(variant)>; });
 }

@@ -33,11 +33,12 @@ __device__ device::TwoSums distances_of(const typename V::Slice& slice,
         float values[kPer];
         device::unpack<typename V::T>(packets[vector], values);
         const int first = slice.first(chunk, vector);
+        if (V::kAligned && !slice.holds(first)) continue;
 #pragma unroll
         for (int element = 0; element < kPer; ++element) {
-            // Aligned packets are inside or outside as a whole: one test serves all elements.
-            const float distance =
-                slice.holds(V::kAligned ? first : first + element) ? values[element] - shift : 0.0f;
+            // Aligned packets are inside or outside as a whole, and were told apart above.
+            const bool inside = V::kAligned || slice.holds(first + element);
+            const float distance = inside ? values[element] - shift : 0.0f;
             sums[element % 2] += distance;
             squares[element % 2] = fmaf(distance, distance, squares[element % 2]);
         }
@@ -52,8 +53,8 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     using Slice = typename V::Slice;
     constexpr int kVectors = V::kVectors;
     constexpr int kPer = V::kPer;
-    // Only aligned rows keep a thread on the same columns; and fp32 weights need the registers.
-    constexpr bool kKeepWeight = V::kAligned && kVectors * kPer <= 8;
+    // With more vectors the registers do not suffice for both.
+    constexpr bool kEarly = V::kAligned && kVectors <= 2;
 
     __shared__ device::TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
@@ -62,14 +63,12 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 
     // The share of the squares that must be left of them: a relative error of 10 roundings at most.
     constexpr float kLeft = 0.1f;
-    const float per_column = 1.0f / static_cast<float>(geometry.columns);
+    const float per_column = geometry.per_column;
     RowWalk walk(geometry);
-    const bool wide = arguments.wide_weight;
+    Columns<V, kEarly> weight(arguments.weight, arguments.wide_weight);
+    Columns<V, kEarly> bias(arguments.bias, arguments.wide_weight);
     RowSource<V, 1> source(geometry, {arguments.x}, walk);
     uint4 packets[kVectors];
-    float kept_weight[kVectors][kPer];
-    float kept_bias[kVectors][kPer];
-    bool weight_is_loaded = false;
     for (; walk.more(); walk.next()) {
         const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
 
@@ -78,12 +77,8 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         device::TwoSums sums = device::TwoSums::neutral();
         for (int chunk = 0; chunk <= last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, packets);
-            if (kKeepWeight && !weight_is_loaded) {
-                const Slice columns(team, source.row(0, walk), geometry.columns, true);
-                load_columns(columns, arguments.weight, wide, kept_weight);
-                load_columns(columns, arguments.bias, wide, kept_bias);
-                weight_is_loaded = true;
-            }
+            weight.fetch(slice);
+            bias.fetch(slice);
             sums = sums + distances_of<V>(slice, packets, chunk, mean);
         }
         device::stay_packed(packets);
@@ -113,6 +108,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
             if (arguments.rstd != nullptr) arguments.rstd[walk.row] = rstd;
         }
 
+        const float shift = -mean * rstd;
         T* out = static_cast<T*>(arguments.out) + walk.row * geometry.columns;
         for (int chunk = last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
@@ -120,19 +116,19 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];
-                float row_weight[kPer];
-                float row_bias[kPer];
+                float scales[kPer];
+                float offsets[kPer];
                 device::unpack<T>(packets[vector], values);
-                if (!kKeepWeight) {
-                    slice.shared_values(arguments.weight, wide, chunk, vector, row_weight);
-                    slice.shared_values(arguments.bias, wide, chunk, vector, row_bias);
-                }
-                const auto& weight = kKeepWeight ? kept_weight[vector] : row_weight;
-                const auto& bias = kKeepWeight ? kept_bias[vector] : row_bias;
+                weight.values(slice, chunk, vector, scales);
+                bias.values(slice, chunk, vector, offsets);
 #pragma unroll
                 for (int element = 0; element < kPer; ++element) {
-                    values[element] =
-                        fmaf((values[element] - mean) * rstd, weight[element], bias[element]);
+                    // In 16 bits one instruction less, which counts here; what it loses where the
+                    // mean is large is no more than the mean's own rounding does.
+                    const float normal = sizeof(T) == sizeof(float)
+                                             ? (values[element] - mean) * rstd
+                                             : fmaf(values[element], rstd, shift);
+                    values[element] = fmaf(normal, scales[element], offsets[element]);
                 }
                 slice.store(out, chunk, vector, values);
             }

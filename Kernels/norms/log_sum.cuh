@@ -45,7 +45,6 @@ __device__ inline float relative_exp(float value, float base) {
 template <class T, int kVectors>
 __device__ device::LogSum log_sum_of(uint4 (&packets)[kVectors]) {
     constexpr int kPer = device::kPerPacket<T>;
-    constexpr int kChains = 4;
     const float base = log2_base(largest_of<T>(packets));
     if (base == -INFINITY) return device::LogSum::neutral();
     float sums[kChains] = {};
@@ -59,7 +58,7 @@ __device__ device::LogSum log_sum_of(uint4 (&packets)[kVectors]) {
             sums[element % kChains] += relative_exp(values[element], base);
         }
     }
-    return {base, (sums[0] + sums[1]) + (sums[2] + sums[3])};
+    return {base, sum_of(sums).value};
 }
 
 }  // namespace norms

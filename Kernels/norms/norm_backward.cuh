@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     const Geometry& geometry = arguments.geometry;
     device::RowTeam team(storage, geometry.cluster_blocks);
     const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
-    const float per_column = 1.0f / static_cast<float>(geometry.columns);
+    const float per_column = geometry.per_column;
 
     // Sums over this thread's rows, for its columns: of the weight, then of the bias.
     float sums[kSums][kVectors][kPer] = {};
@@ -132,11 +132,8 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     }
 
     if constexpr (V::kAligned) {
-        const std::int64_t teams =
-            static_cast<std::int64_t>(gridDim.x / geometry.cluster_blocks) * blockDim.y;
-        const std::int64_t number =
-            static_cast<std::int64_t>(blockIdx.x / geometry.cluster_blocks) * blockDim.y +
-            threadIdx.y;
+        const std::int64_t teams = geometry.clusters(gridDim.x) * blockDim.y;
+        const std::int64_t number = geometry.clusters(blockIdx.x) * blockDim.y + threadIdx.y;
         const Slice columns(team, nullptr, geometry.columns, true);
 #pragma unroll
         for (int which = 0; which < kSums; ++which) {

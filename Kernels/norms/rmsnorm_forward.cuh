@@ -2,8 +2,7 @@
 //
 // A team of threads (part of a warp, a block, or a cluster) holds a row in registers: it is read
 // from memory once, reduced, scaled and written. All packets of a thread are loaded before the
-// first is used. The weight is read once per block where registers allow (rows then share it), else
-// per row from L1.
+// first is used, and those of the weight are asked for before the reduction where registers allow.
 #pragma once
 
 #include "Kernels/norms/kernel.cuh"
@@ -27,8 +26,6 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     using Slice = typename V::Slice;
     constexpr int kVectors = V::kVectors;
     constexpr int kPer = V::kPer;
-    // Only aligned rows keep a thread on the same columns; and fp32 weights need the registers.
-    constexpr bool kKeepWeight = V::kAligned && kVectors * kPer <= 16;
 
     __shared__ device::TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
@@ -37,32 +34,25 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 
     RowWalk walk(geometry);
     RowSource<V, 1> source(geometry, {arguments.x}, walk);
+    Columns<V, V::kAligned && !V::kChunked> weight(arguments.weight, arguments.wide_weight);
     uint4 packets[kVectors];
-    float kept_weight[kVectors][kPer];
-    bool weight_is_loaded = false;
-
     for (; walk.more(); walk.next()) {
         const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
 
-        device::Sum squares = device::Sum::neutral();
+        float squares[kChains] = {};
         source.wait();
         for (int chunk = 0; chunk <= last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, packets);
-            if (kKeepWeight && !weight_is_loaded) {
-                load_columns(Slice(team, source.row(0, walk), geometry.columns, true),
-                             arguments.weight, arguments.wide_weight, kept_weight);
-                weight_is_loaded = true;
-            }
+            weight.fetch(slice);
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];
                 device::unpack<T>(packets[vector], values);
-#pragma unroll
-                for (float value : values) squares.value = fmaf(value, value, squares.value);
+                add_squares(values, squares);
             }
         }
         device::stay_packed(packets);
-        const float mean = team.reduce(squares).value / static_cast<float>(geometry.columns);
+        const float mean = team.reduce(sum_of(squares)).value * geometry.per_column;
         source.next();
         const float rstd = rsqrtf(mean + arguments.epsilon);
         if (arguments.rstd != nullptr && team.leads() && walk.active()) {
@@ -76,16 +66,12 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];
-                float row_weight[kPer];
+                float scales[kPer];
                 device::unpack<T>(packets[vector], values);
-                if (!kKeepWeight) {
-                    slice.shared_values(arguments.weight, arguments.wide_weight, chunk, vector,
-                                        row_weight);
-                }
-                const auto& weight = kKeepWeight ? kept_weight[vector] : row_weight;
+                weight.values(slice, chunk, vector, scales);
 #pragma unroll
                 for (int element = 0; element < kPer; ++element) {
-                    values[element] = values[element] * rstd * weight[element];
+                    values[element] = values[element] * rstd * scales[element];
                 }
                 slice.store(out, chunk, vector, values);
             }

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     for (; walk.more(); walk.next()) {
         const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
 
-        device::Sum products = device::Sum::neutral();
+        float products[kChains] = {};
         source.wait();
         for (int chunk = 0; chunk <= last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, shares);
@@ -45,13 +45,14 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
                 device::unpack<T>(gradients[vector], gradient);
 #pragma unroll
                 for (int element = 0; element < kPer; ++element) {
-                    products.value = fmaf(share[element], gradient[element], products.value);
+                    float& sum = products[element % kChains];
+                    sum = fmaf(share[element], gradient[element], sum);
                 }
             }
         }
         device::stay_packed(shares);
         device::stay_packed(gradients);
-        const float projection = team.reduce(products).value;
+        const float projection = team.reduce(sum_of(products)).value;
         source.next();
 
         T* x_gradient = static_cast<T*>(arguments.x_gradient) + walk.row * geometry.columns;

@@ -136,7 +136,7 @@ std::vector<Op> all_ops() {
          {},
          {}},
         {"layernorm_fwd",
-         RowUse::kOneRow,
+         RowUse::kCentredRow,
          2,
          [](P p, B b, C c, S s) {
              launch_one(LayerNormForward{b.matrix[0], b.columns[0], b.columns[1], b.matrix[1],
@@ -257,18 +257,6 @@ std::vector<Config> candidates(const Shape& shape, RowUse use, int multiprocesso
                 for (const int stages : {1, 2, 3, 4, 6}) {
                     staged.stages = stages;
                     add(staged);
-                }
-            }
-            if (blocks == 1 && config.aligned && use == RowUse::kReadOnce) {
-                Config staged = config;
-                for (const int threads : {32, 64, 128}) {
-                    staged.threads_per_row = threads;
-                    staged.chunks =
-                        static_cast<int>((packets + vectors * threads - 1) / (vectors * threads));
-                    for (const int stages : {2, 3, 4}) {
-                        staged.stages = stages;
-                        if (staged.chunks > 1) add(staged);
-                    }
                 }
             }
             for (const int threads : {8, 16, 32}) {

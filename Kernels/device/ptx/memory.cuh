@@ -5,19 +5,9 @@
 
 namespace device::ptx {
 
-// For rows that are read once, beside data that many rows share: leaves L1 to that. Coherent (not
-// .nc), so in-place kernels may use it.
-__device__ __forceinline__ uint4 load_16_once(const void* address) {
-    uint4 value;
-    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-                 : "l"(address)
-                 : "memory");
-    return value;
-}
-
 // With the default policy: for streams, 2 to 8 % faster than the hints on an H200 whose L2 is full
-// of other kernels' lines, as it is between the layers of a model. Coherent.
+// of other kernels' lines, as it is between the layers of a model. Of L1::no_allocate too: 5 %
+// where rows are written as well. Coherent (not .nc), so in-place kernels may use it.
 __device__ __forceinline__ uint4 load_16(const void* address) {
     uint4 value;
     asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -42,6 +32,16 @@ __device__ __forceinline__ uint2 load_8(const void* address) {
 __device__ __forceinline__ uint4 load_16_shared_by_rows(const void* address) {
     uint4 value;
     asm volatile("ld.global.nc.L1::evict_last.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(address));
+    return value;
+}
+
+// For data that no thread of the grid writes, with the default policy. Volatile for the same
+// reason.
+__device__ __forceinline__ uint4 load_16_constant(const void* address) {
+    uint4 value;
+    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
                  : "l"(address));
     return value;
