@@ -102,5 +102,6 @@ mod tests {
         check::<f32>();
         check::<f16>();
         check::<bf16>();
+        check::<crate::E4m3>();
     }
 }

@@ -3,11 +3,13 @@
 //!
 //! All arithmetic is in f32, whatever the elements are.
 
+pub mod e4m3;
 mod element;
 mod exponential;
 mod lanes;
 mod rows;
 
+pub use e4m3::E4m3;
 pub use element::Element;
 pub use exponential::exp;
 pub use lanes::{largest, sum, sum2};

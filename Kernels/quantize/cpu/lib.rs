@@ -8,9 +8,9 @@
 //!
 //! A group that holds a NaN or an infinity gets the scale NaN, and all its elements become NaN.
 
-mod e4m3;
 pub mod plain;
 
+use host::e4m3;
 pub use host::Element;
 use rayon::prelude::*;
 

@@ -1,6 +1,8 @@
 //! One obvious loop per operation, on one thread: what the others are measured against.
 
-use crate::{e4m3, Element, Scale, Tiling};
+use host::e4m3;
+
+use crate::{Element, Scale, Tiling};
 
 pub fn quantize<T: Element, S: Scale>(
     x: &[T],

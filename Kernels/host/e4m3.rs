@@ -1,5 +1,31 @@
 //! FP8 e4m3 as bytes, in a form that vectorises.
 
+use crate::Element;
+
+/// One code, as an element without a scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct E4m3(pub u8);
+
+impl Element for E4m3 {
+    fn widen(self) -> f32 {
+        decode(self.0)
+    }
+    fn narrow(value: f32) -> Self {
+        Self(encode(value))
+    }
+    fn widen_all(from: &[Self], to: &mut [f32]) {
+        for (to, &from) in to.iter_mut().zip(from) {
+            *to = from.widen();
+        }
+    }
+    fn narrow_all(from: &[f32], to: &mut [Self]) {
+        for (to, &from) in to.iter_mut().zip(from) {
+            *to = Self::narrow(from);
+        }
+    }
+}
+
 const MAX: f32 = 448.0;
 const NAN: u32 = 0x7f;
 /// Difference of the exponents' biases, at the place of an e4m3 exponent.
