@@ -2,6 +2,8 @@
 // own.
 #pragma once
 
+#include <algorithm>
+
 #include "Kernels/device/launch.h"
 #include "Kernels/mla/merge.cuh"
 #include "Kernels/mla/mla.cuh"
@@ -17,6 +19,17 @@ void launch_traits(const Arguments& arguments, const Plan& plan, cudaStream_t st
     shape.block = dim3(Tr::kThreads);
     shape.shared_bytes = sizeof(SharedStorage<Tr>);
     device::launch("mla_decode", mla_kernel<Tr>, shape, stream, arguments);
+}
+
+template <class T, int kTeams>
+void launch_merge(const Arguments& arguments, const Plan& plan, cudaStream_t stream) {
+    device::Launch shape;
+    shape.grid =
+        dim3(static_cast<unsigned>(arguments.rows), static_cast<unsigned>(plan.merges.size()));
+    shape.block = dim3(kTeams * kMergeTeamThreads);
+    shape.overlaps_previous = true;
+    const int rows_of_part = plan.config.row_blocks * plan.config.rows;
+    device::launch("mla_merge", merge_kernel<T, kTeams>, shape, stream, arguments, rows_of_part);
 }
 
 // The numbers of each variant agree with those of its Config.
@@ -37,13 +50,13 @@ void launch_type(const Arguments& arguments, const Plan& plan, cudaStream_t stre
             break;
     }
     if (plan.merges.empty()) return;
-    device::Launch shape;
-    shape.grid =
-        dim3(static_cast<unsigned>(arguments.rows), static_cast<unsigned>(plan.merges.size()));
-    shape.block = dim3(kMergeThreads);
-    shape.overlaps_previous = true;
-    const int rows_of_part = plan.config.row_blocks * plan.config.rows;
-    device::launch("mla_merge", merge_kernel<T>, shape, stream, arguments, rows_of_part);
+    int most_parts = 0;
+    for (const Merge& merge : plan.merges) most_parts = std::max(most_parts, merge.parts);
+    if (most_parts <= kFewParts) {
+        launch_merge<T, 1>(arguments, plan, stream);
+    } else {
+        launch_merge<T, 4>(arguments, plan, stream);
+    }
 }
 
 void launch_bf16(const Arguments& arguments, const Plan& plan, cudaStream_t stream);

@@ -1,5 +1,6 @@
-// Merges the parts of sequences that were split: one block a row, four dimensions a thread. The
-// block's teams take the parts in turn, so that many loads are in flight.
+// Merges the parts of sequences that were split: one block a row, four dimensions a thread. Where
+// parts are many, the block's teams take them in turn, so that many loads are in flight; where they
+// are few, and rows many, one team is enough and no thread waits for another.
 #pragma once
 
 #include "Kernels/mla/mla.cuh"
@@ -7,16 +8,12 @@
 namespace mla {
 
 constexpr int kMergeTeamThreads = kLatent / 4;
-constexpr int kMergeTeams = 4;
-constexpr int kMergeThreads = kMergeTeams * kMergeTeamThreads;
-constexpr int kMergeWarps = kMergeThreads / 32;
+// The most parts that one team merges.
+constexpr int kFewParts = 8;
 
-template <class T>
-__global__ void __launch_bounds__(kMergeThreads)
+template <class T, int kTeams>
+__global__ void __launch_bounds__(kTeams* kMergeTeamThreads)
     merge_kernel(const __grid_constant__ Arguments a, int rows_of_part) {
-    __shared__ float tops[kMergeWarps];
-    __shared__ float totals[kMergeTeams];
-    __shared__ float4 team_sums[kMergeTeams][kMergeTeamThreads];
     const Merge merge = a.workspace.merges[blockIdx.y];
     const int row = blockIdx.x;
     const int team = threadIdx.x / kMergeTeamThreads;
@@ -27,22 +24,17 @@ __global__ void __launch_bounds__(kMergeThreads)
     // The parts are the previous kernel's.
     ptx::wait_for_previous_grid();
     float top = -INFINITY;
-    for (int part = threadIdx.x; part < merge.parts; part += kMergeThreads) {
+    for (int part = threadIdx.x % 32; part < merge.parts; part += 32) {
         top = fmaxf(top, __ldcg(maxima + static_cast<std::int64_t>(part) * rows_of_part).x);
     }
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) {
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, distance));
     }
-    if (threadIdx.x % 32 == 0) tops[threadIdx.x / 32] = top;
-    // Orders all warps' maxima before they are read.
-    __syncthreads();
-#pragma unroll
-    for (int warp = 0; warp < kMergeWarps; ++warp) top = fmaxf(top, tops[warp]);
     float4 sums = {0.0f, 0.0f, 0.0f, 0.0f};
     float total = 0.0f;
 #pragma unroll 8
-    for (int part = team; part < merge.parts; part += kMergeTeams) {
+    for (int part = team; part < merge.parts; part += kTeams) {
         const std::int64_t offset = static_cast<std::int64_t>(part) * rows_of_part;
         const float4 values = __ldcg(reinterpret_cast<const float4*>(parts + offset * kLatent));
         const float2 theirs = __ldcg(maxima + offset);
@@ -53,19 +45,23 @@ __global__ void __launch_bounds__(kMergeThreads)
         sums.z += factor * values.z;
         sums.w += factor * values.w;
     }
-    team_sums[team][place] = sums;
-    if (place == 0) totals[team] = total;
-    // Orders all teams' sums before the first team adds them.
-    __syncthreads();
-    if (team != 0) return;
+    if constexpr (kTeams > 1) {
+        __shared__ float totals[kTeams];
+        __shared__ float4 team_sums[kTeams][kMergeTeamThreads];
+        team_sums[team][place] = sums;
+        if (place == 0) totals[team] = total;
+        // Orders all teams' sums before the first team adds them.
+        __syncthreads();
+        if (team != 0) return;
 #pragma unroll
-    for (int other = 1; other < kMergeTeams; ++other) {
-        const float4 theirs = team_sums[other][place];
-        sums.x += theirs.x;
-        sums.y += theirs.y;
-        sums.z += theirs.z;
-        sums.w += theirs.w;
-        total += totals[other];
+        for (int other = 1; other < kTeams; ++other) {
+            const float4 theirs = team_sums[other][place];
+            sums.x += theirs.x;
+            sums.y += theirs.y;
+            sums.z += theirs.z;
+            sums.w += theirs.w;
+            total += totals[other];
+        }
     }
     const float scale = total > 0.0f ? 1.0f / total : 0.0f;
     auto* out = static_cast<T*>(a.out) + query_row(a, merge.sequence, row) * kLatent;
