@@ -197,6 +197,11 @@ impl Problem for MlaDecodeProblem {
         self.shape.batch() * self.shape.q_len * self.head_groups()
     }
 
+    /// A unit takes passes over a whole sequence of wide rows, in f64 and in f32.
+    fn sampled_units(&self) -> usize {
+        16
+    }
+
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
         self.unit::<f64>(inputs, unit, |_, value| value)
     }

@@ -62,6 +62,11 @@ pub trait Problem: Send + Sync {
     /// results rounded to their types. Its error sets the tolerance.
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice>;
 
+    /// The most units that the gate samples; fewer where one takes long.
+    fn sampled_units(&self) -> usize {
+        64
+    }
+
     /// Whether an output has one right answer, bit by bit, as quantisation does: the gate then
     /// allows no error, and the oracle's values are rounded.
     fn is_exact(&self, _tensor: usize) -> bool {

@@ -45,8 +45,13 @@ struct Reference {
 impl Gate {
     /// Computes the right answers: CPU work only.
     pub fn new<P: Problem + ?Sized>(problem: &P, options: GateOptions) -> Result<Self, Failure> {
-        let first = Answers::new(problem, options.seed, options.units)?;
-        let second = Answers::new(problem, options.seed.wrapping_add(1), options.units_second)?;
+        let most = problem.sampled_units();
+        let first = Answers::new(problem, options.seed, options.units.min(most))?;
+        let second = Answers::new(
+            problem,
+            options.seed.wrapping_add(1),
+            options.units_second.min(most.div_ceil(4)),
+        )?;
         let budgets = problem
             .tensors()
             .iter()

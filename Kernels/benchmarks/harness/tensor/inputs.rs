@@ -84,6 +84,8 @@ fn round(dtype: DType, value: f64) -> f64 {
         DType::Bf16 if narrow.abs() < 1e38 => keep(16),
         // Where f16 has its full mantissa and does not overflow.
         DType::F16 if (6.2e-5..6.5e4).contains(&narrow.abs()) => keep(13),
+        // The same, of e4m3.
+        DType::F8E4M3 if (1.0 / 64.0..448.0).contains(&narrow.abs()) => keep(20),
         _ => dtype.round(value),
     }
 }
