@@ -30,13 +30,13 @@ const ROWS: Option<i64> = Some(2);
 const COLUMNS: Option<i64> = Some(3);
 
 /// The graph under construction, with what most steps need.
-struct Builder {
-    graph: Graph,
+pub(crate) struct Builder {
+    pub(crate) graph: Graph,
     /// Of the scores.
-    layout: Layout,
+    pub(crate) layout: Layout,
     /// Real lengths of queries and keys, where sequences differ.
-    lengths: Option<(Tensor, Tensor)>,
-    masked: f32,
+    pub(crate) lengths: Option<(Tensor, Tensor)>,
+    pub(crate) masked: f32,
 }
 
 impl Attention {
@@ -143,7 +143,7 @@ impl Builder {
         Ok(out)
     }
 
-    fn scores(&mut self, q: Tensor, k: Tensor, scale: f32) -> Result<Tensor, Error> {
+    pub(crate) fn scores(&mut self, q: Tensor, k: Tensor, scale: f32) -> Result<Tensor, Error> {
         let products = self.graph.between(DataType::F32, &self.layout)?;
         let (m, n) = self.lengths.unzip();
         let padding = self.lengths.map(|_| 0.0);
@@ -185,7 +185,7 @@ impl Builder {
     }
 
     /// Scores beyond the real lengths.
-    fn mask_padding(&mut self, scores: Tensor) -> Result<Tensor, Error> {
+    pub(crate) fn mask_padding(&mut self, scores: Tensor) -> Result<Tensor, Error> {
         let Some((length_q, length_kv)) = self.lengths else {
             return Ok(scores);
         };
@@ -198,7 +198,7 @@ impl Builder {
     }
 
     /// Scores of keys after the query; `shifted` where a sequence's queries are not all its keys.
-    fn mask_future(&mut self, scores: Tensor, shifted: bool) -> Result<Tensor, Error> {
+    pub(crate) fn mask_future(&mut self, scores: Tensor, shifted: bool) -> Result<Tensor, Error> {
         let mut row = self.positions(scores, ROWS, DataType::F32)?;
         let column = self.positions(scores, COLUMNS, DataType::F32)?;
         if shifted {
@@ -219,7 +219,7 @@ impl Builder {
     }
 
     /// Shares of type `out`, and the logarithm of every row's sum into `lse`.
-    fn softmax(
+    pub(crate) fn softmax(
         &mut self,
         scores: Tensor,
         per_row: &Layout,
@@ -246,6 +246,6 @@ fn number(value: i64) -> Result<i32, Error> {
     i32::try_from(value).map_err(|_| Error::TooLarge { value })
 }
 
-fn numbers(values: &[usize]) -> Result<Vec<i32>, Error> {
+pub(crate) fn numbers(values: &[usize]) -> Result<Vec<i32>, Error> {
     values.iter().map(|&value| number(value as i64)).collect()
 }

@@ -29,6 +29,7 @@ pub(crate) enum Kind {
     OperationReduction = 22,
     OperationNormForward = 29,
     OperationNormBackward = 30,
+    OperationPagedCacheLoad = 35,
 }
 
 /// `cudnnPointwiseMode_t`.
@@ -144,6 +145,10 @@ pub(crate) enum Attribute {
     OperationReductionX = 1610,
     OperationReductionY = 1611,
     OperationReduction = 1612,
+    PagedCacheLoadContainer = 1950,
+    PagedCacheLoadY = 1951,
+    PagedCacheLoadSequence = 1952,
+    PagedCacheLoadPageTable = 1953,
     NormForwardMode = 2000,
     NormForwardPhase = 2001,
     NormForwardX = 2002,

@@ -115,8 +115,16 @@ impl Graph {
 
     /// Whole numbers along the first dimension that stay with the plan.
     pub(crate) fn numbers(&mut self, values: &[i32]) -> Result<Tensor, Error> {
-        let layout = Layout::dense([values.len() as i64, 1, 1, 1]);
-        let tensor = self.tensor(DataType::I32, &layout, None, |_| Ok(()))?;
+        self.numbers_shaped(values, &Layout::dense([values.len() as i64, 1, 1, 1]))
+    }
+
+    /// The same in another shape.
+    pub(crate) fn numbers_shaped(
+        &mut self,
+        values: &[i32],
+        layout: &Layout,
+    ) -> Result<Tensor, Error> {
+        let tensor = self.tensor(DataType::I32, layout, None, |_| Ok(()))?;
         let memory = Memory::of(values)?;
         self.places.push((identity(tensor), Place::Own(memory)));
         Ok(tensor)
@@ -254,6 +262,27 @@ impl Graph {
             &[
                 (Attribute::OperationReductionX, x),
                 (Attribute::OperationReductionY, out),
+            ],
+            |_| Ok(()),
+        )
+    }
+
+    /// Keys or values, as if they lay together, from pages that a table names.
+    pub(crate) fn load_pages(
+        &mut self,
+        pages: Tensor,
+        table: Tensor,
+        lengths: Tensor,
+        out: Tensor,
+    ) -> Result<(), Error> {
+        self.operation(
+            Kind::OperationPagedCacheLoad,
+            None,
+            &[
+                (Attribute::PagedCacheLoadContainer, pages),
+                (Attribute::PagedCacheLoadPageTable, table),
+                (Attribute::PagedCacheLoadSequence, lengths),
+                (Attribute::PagedCacheLoadY, out),
             ],
             |_| Ok(()),
         )

@@ -12,6 +12,7 @@ mod graph;
 mod library;
 mod memory;
 mod norm;
+mod paged;
 
 pub use attention::Attention;
 pub use cache::LastPlan;
@@ -19,3 +20,4 @@ pub use enums::DataType;
 pub use graph::{Launch, Plan};
 pub use library::{library, Error};
 pub use norm::{Norm, NormBackward, NormForward, NormKind};
+pub use paged::PagedAttention;
