@@ -24,10 +24,10 @@ T* pointer(std::size_t address) {
 }
 
 Shape shape_of(const Problem& problem) {
-    return {narrow("batch", problem.batch),          narrow("q_len", problem.q_len),
-            narrow("heads", problem.heads),          narrow("kv_heads", problem.kv_heads),
-            narrow("head_dim", problem.head_dim),    narrow("page_size", problem.page_size),
-            narrow("pool_pages", problem.pool_pages)};
+    return {narrow("batch", problem.batch),           narrow("q_len", problem.q_len),
+            narrow("heads", problem.heads),           narrow("kv_heads", problem.kv_heads),
+            narrow("head_dim", problem.head_dim),     narrow("page_size", problem.page_size),
+            narrow("pool_pages", problem.pool_pages), problem.fp8_cache ? 1 : 2};
 }
 
 Decode params_of(const Problem& problem, const Tensors& tensors) {
@@ -41,6 +41,7 @@ Decode params_of(const Problem& problem, const Tensors& tensors) {
     params.head_major = problem.head_major;
     params.type = problem.dtype == Dtype::Bf16 ? ElementType::kBf16 : ElementType::kF16;
     params.scale = problem.scale;
+    params.value_scale = problem.value_scale;
     return params;
 }
 

@@ -29,9 +29,11 @@ Config choose(const Shape& shape) {
     require(shape.kv_heads > 0 && shape.heads > 0 && shape.heads % shape.kv_heads == 0,
             number(shape.heads) + " heads do not share " + number(shape.kv_heads) +
                 " of the cache evenly");
+    require(shape.cache_bytes == 1 || shape.cache_bytes == 2,
+            "elements of the cache have " + number(shape.cache_bytes) + " bytes; use 1 or 2");
     const int row_tiles = shape.rows() > kTileRows ? 2 : 1;
     return {row_tiles, ceil_divide(shape.rows(), row_tiles * kTileRows),
-            kTileBytes / (2 * shape.head_dim)};
+            tile_tokens(shape.head_dim, row_tiles, shape.cache_bytes)};
 }
 
 void validate(const Shape& shape, const PageTable& table) {

@@ -12,8 +12,17 @@ namespace decode {
 // Rows of one tensor-core tile: queries times heads that share a head of the cache.
 constexpr int kTileRows = 16;
 constexpr int kWarps = 4;
-// Bytes of a head's keys (or values) that a warp multiplies at a time.
+// The most bytes of a head's keys (or values) that a warp multiplies at a time.
 constexpr int kTileBytes = 4096;
+
+// Tokens of a tile: each lane finds the place of one, and the sums of two tiles of rows of 128
+// leave registers for the scores of 16 only.
+constexpr int tile_tokens(int head_dim, int row_tiles, int cache_bytes) {
+    const int fit = kTileBytes / (head_dim * cache_bytes);
+    const int most = head_dim * row_tiles > 128 ? 16 : 32;
+    return fit < most ? fit : most;
+}
+
 // Blocks that a multiprocessor holds at once.
 constexpr int kBlocksPerMultiprocessor = 2;
 
@@ -25,6 +34,8 @@ struct Shape {
     int head_dim;
     int page_size;
     int pool_pages;
+    // Of an element of the cache: 2, or 1 for FP8.
+    int cache_bytes = 2;
 
     int group() const { return heads / kv_heads; }
     // Rows of queries that share a head of a sequence's cache.

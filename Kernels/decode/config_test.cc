@@ -54,6 +54,13 @@ void configs() {
     shape = llama();
     shape.head_dim = 64;
     check(choose(shape).tile_tokens == 32, "narrow heads, longer tiles");
+    shape.cache_bytes = 1;
+    check(choose(shape).tile_tokens == 32, "a lane for each token of narrow heads of FP8");
+    shape = llama();
+    shape.cache_bytes = 1;
+    check(choose(shape).tile_tokens == 32, "FP8, longer tiles");
+    shape.q_len = 8;
+    check(choose(shape).tile_tokens == 16, "two tiles of rows leave registers for 16 tokens");
 }
 
 void refused_shapes() {

@@ -41,8 +41,8 @@ void launch(const Decode& params, const Plan& plan, const Workspace& workspace,
     require_aligned("v_pages", params.v_pages);
     require_aligned("out", params.out);
     const Shape& shape = params.shape;
-    constexpr std::int64_t kPacketElements = 8;
-    const std::int64_t row = shape.head_dim / kPacketElements;
+    constexpr std::int64_t kPacketBytes = 16;
+    const std::int64_t row = shape.head_dim * shape.cache_bytes / kPacketBytes;
     const std::int64_t page = row * shape.kv_heads * shape.page_size;
     if (page * shape.pool_pages > std::int64_t{1} << 32) {
         throw std::invalid_argument("the pool has more than 64 GiB of keys");
@@ -67,7 +67,11 @@ void launch(const Decode& params, const Plan& plan, const Workspace& workspace,
         static_cast<std::uint32_t>(params.head_major ? row * shape.page_size : row);
     constexpr float kLog2E = 1.4426950408889634f;
     arguments.scale_log2 = params.scale * kLog2E;
-    if (params.type == ElementType::kBf16) {
+    arguments.value_scale = params.value_scale;
+    arguments.is_bf16 = params.type == ElementType::kBf16;
+    if (shape.cache_bytes == 1) {
+        launch_fp8_cache(arguments, shape, plan, stream);
+    } else if (params.type == ElementType::kBf16) {
         launch_bf16(arguments, shape, plan, stream);
     } else {
         launch_f16(arguments, shape, plan, stream);

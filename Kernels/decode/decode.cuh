@@ -44,13 +44,13 @@ __global__ void __launch_bounds__(Tr::kThreads, kBlocksPerMultiprocessor)
             // All lanes' copies have arrived, and all lanes are done with the stage to be refilled.
             __syncwarp();
             loader.copy_next();
-            const std::uint32_t keys = ring + stage * 2 * kTileBytes;
+            const std::uint32_t keys = ring + stage * 2 * Tr::kBytes;
             float scores[Tr::kRowTiles][Tr::kTokens / 8][4];
-            multiply_keys<Tr>(queries, keys, scores, a.scale_log2);
+            multiply_keys<Tr>(queries, keys, scores);
             const int first_token = tile * Tr::kTokens;
             if (first_token + Tr::kTokens > first_hidden) mask<Tr>(scores, softmax, first_token);
             weigh<Tr>(scores, softmax);
-            multiply_values<Tr>(scores, keys + kTileBytes, softmax);
+            multiply_values<Tr>(scores, keys + Tr::kBytes, softmax);
             stage = stage + 1 == Tr::kStages ? 0 : stage + 1;
         }
         merge_warps<Tr>(shared, softmax);

@@ -2,6 +2,8 @@
 // each sequence. Query i of q_len sees the first length - q_len + 1 + i positions; one that sees
 // nothing gives 0. Scores, softmax and sums in fp32; weights are rounded to the elements' type for
 // the second product.
+//
+// The cache has the elements' type, or FP8 e4m3 with one scale for all keys and one for all values.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,7 +28,9 @@ struct Decode {
     Shape shape;
     bool head_major;
     ElementType type;
+    // Of scores, with the keys' scale; and of values.
     float scale;
+    float value_scale;
 };
 
 // A plan on the device, and the room for partial results. Counters are 0 between launches.

@@ -1,4 +1,4 @@
-// Launch of the decode kernel for one element type; each is a translation unit of its own.
+// Launch of the decode kernel for one type of the cache; each is a translation unit of its own.
 #pragma once
 
 #include "Kernels/decode/decode.cuh"
@@ -17,18 +17,18 @@ void launch_traits(const Arguments& arguments, int blocks, cudaStream_t stream) 
     device::launch("decode", decode_kernel<Tr>, shape, stream, arguments);
 }
 
-template <class T>
+template <class T, int kCacheBytes = 2>
 void launch_type(const Arguments& arguments, const Shape& shape, const Plan& plan,
                  cudaStream_t stream) {
     const int blocks = plan.blocks();
     if (shape.head_dim == 64 && plan.config.row_tiles == 1) {
-        launch_traits<Traits<T, 64, 1>>(arguments, blocks, stream);
+        launch_traits<Traits<T, 64, 1, kCacheBytes>>(arguments, blocks, stream);
     } else if (shape.head_dim == 64) {
-        launch_traits<Traits<T, 64, 2>>(arguments, blocks, stream);
+        launch_traits<Traits<T, 64, 2, kCacheBytes>>(arguments, blocks, stream);
     } else if (plan.config.row_tiles == 1) {
-        launch_traits<Traits<T, 128, 1>>(arguments, blocks, stream);
+        launch_traits<Traits<T, 128, 1, kCacheBytes>>(arguments, blocks, stream);
     } else {
-        launch_traits<Traits<T, 128, 2>>(arguments, blocks, stream);
+        launch_traits<Traits<T, 128, 2, kCacheBytes>>(arguments, blocks, stream);
     }
 }
 
@@ -36,5 +36,7 @@ void launch_bf16(const Arguments& arguments, const Shape& shape, const Plan& pla
                  cudaStream_t stream);
 void launch_f16(const Arguments& arguments, const Shape& shape, const Plan& plan,
                 cudaStream_t stream);
+void launch_fp8_cache(const Arguments& arguments, const Shape& shape, const Plan& plan,
+                      cudaStream_t stream);
 
 }  // namespace decode

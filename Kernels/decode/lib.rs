@@ -24,7 +24,12 @@ mod ffi {
         /// Pages are [kv_heads, page_size, head_dim], not [page_size, kv_heads, head_dim].
         head_major: bool,
         dtype: Dtype,
+        /// Keys and values are FP8 e4m3, not of the type of the queries.
+        fp8_cache: bool,
+        /// Of scores, with the scale of FP8 keys.
         scale: f32,
+        /// Of values; 1 where the cache has no scale.
+        value_scale: f32,
     }
 
     #[derive(Clone, Copy, Debug)]

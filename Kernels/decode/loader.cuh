@@ -1,7 +1,10 @@
 // Arguments and shared memory of the decode kernel, and the copies that fill it.
 #pragma once
 
+#include <cuda_fp16.h>
+
 #include <cstdint>
+#include <type_traits>
 
 #include "Kernels/decode/decode.h"
 #include "Kernels/device/ptx/cp_async.cuh"
@@ -29,36 +32,53 @@ struct Arguments {
     std::uint32_t head_stride;
     // Of scores to powers of two: scale * log2(e).
     float scale_log2;
+    float value_scale;
+    // The type of queries and output over an FP8 cache; else it is that of the kernel.
+    bool is_bf16;
 };
 
-template <class Element, int kHeadDim, int kTiles>
+// An FP8 cache is multiplied as fp16, which holds all its values; T is then fp16 whatever the type
+// of the queries is.
+template <class Element, int kHeadDim, int kTiles, int kCacheBytes>
 struct Traits {
     using T = Element;
+    static constexpr bool kFp8 = kCacheBytes == 1;
     static constexpr int kDim = kHeadDim;
     static constexpr int kRowTiles = kTiles;
     static constexpr int kRows = kRowTiles * kTileRows;
     static constexpr int kThreads = kWarps * 32;
-    static constexpr int kTokens = kTileBytes / (2 * kDim);
+    static constexpr int kTokens = tile_tokens(kDim, kRowTiles, kCacheBytes);
+    static constexpr int kRowBytes = kCacheBytes * kDim;
+    static constexpr int kBytes = kTokens * kRowBytes;
     // Packets of a token's row, and rows that a warp copies with one instruction.
-    static constexpr int kPackets = 2 * kDim / 16;
+    static constexpr int kPackets = kRowBytes / 16;
+    // Columns of a product, eight at a time, that a packet holds.
+    static constexpr int kEightsPerPacket = 2 / kCacheBytes;
     static constexpr int kRowsPerCopy = 32 / kPackets;
-    static constexpr int kStages = 3;
+    // As many bytes on their way whatever a tile has.
+    static constexpr int kStages = 3 * kTileBytes / kBytes;
     static_assert(kTokens % 16 == 0 && kTokens <= 32, "a lane holds the place of one token");
+    static_assert(!kFp8 || std::is_same_v<T, __half>, "FP8 is multiplied as fp16");
 };
 
 template <class Tr>
 struct SharedStorage {
-    alignas(128) std::uint8_t ring[kWarps][Tr::kStages][2][kTileBytes];
+    alignas(128) std::uint8_t ring[kWarps][Tr::kStages][2][Tr::kBytes];
     // Sums on their way from one warp to another, one tile of rows at a time.
     float sums[kWarps / 2][kTileRows][Tr::kDim];
     float2 maxima[kWarps][Tr::kRows];
 };
 
-// Byte offset of a packet in a tile. Rows of a tile that are read together differ in their low
-// three bits, which spreads them over all banks.
+// Byte offset of a packet in a tile. Eight rows in turn, which are read together, have it in eight
+// groups of banks.
 template <class Tr>
 __device__ __forceinline__ std::uint32_t place(int row, int packet) {
-    return row * (2 * Tr::kDim) + ((packet ^ (row & 7)) << 4);
+    if constexpr (Tr::kPackets >= 8) {
+        return row * Tr::kRowBytes + ((packet ^ (row & 7)) << 4);
+    } else {
+        // Two rows share the 128 bytes of all banks.
+        return row * Tr::kRowBytes + ((packet ^ (row >> 1 & 3)) << 4);
+    }
 }
 
 // Fills one warp's ring, ahead of the multiplication and over the ends of segments.
@@ -75,7 +95,7 @@ class Loader {
         if (segment_ < segment_end_) {
             const int lane = threadIdx.x % 32;
             const int packet = lane % Tr::kPackets;
-            const std::uint32_t keys = ring_ + stage_ * 2 * kTileBytes;
+            const std::uint32_t keys = ring_ + stage_ * 2 * Tr::kBytes;
             const uint4* k = static_cast<const uint4*>(a_.k_pages);
             const uint4* v = static_cast<const uint4*>(a_.v_pages);
 #pragma unroll
@@ -84,7 +104,7 @@ class Loader {
                 const std::uint64_t from = __shfl_sync(0xffffffffu, row_place_, row) + packet;
                 const std::uint32_t to = keys + place<Tr>(row, packet);
                 ptx::copy_async_16(to, k + from);
-                ptx::copy_async_16(to + kTileBytes, v + from);
+                ptx::copy_async_16(to + Tr::kBytes, v + from);
             }
             stage_ = stage_ + 1 == Tr::kStages ? 0 : stage_ + 1;
             tile_ += kWarps;

@@ -95,6 +95,16 @@ __device__ void merge_warps(SharedStorage<Tr>& shared, Softmax<Tr>& softmax) {
     }
 }
 
+// Two elements of the output.
+template <class Tr>
+__device__ __forceinline__ std::uint32_t pack_out(const Arguments& a, float low, float high) {
+    if constexpr (Tr::kFp8) {
+        return pack_pair(low, high, a.is_bf16);
+    } else {
+        return device::pack_pair(low, high, typename Tr::T{});
+    }
+}
+
 // First element of a row of the output.
 template <class Tr>
 __device__ __forceinline__ typename Tr::T* out_row(const Arguments& a, const Segment& segment,
@@ -109,6 +119,25 @@ __device__ __forceinline__ typename Tr::T* out_row(const Arguments& a, const Seg
 template <class Tr>
 __device__ __forceinline__ std::int64_t part_row(const Arguments& a, int slot, int row_block) {
     return (static_cast<std::int64_t>(slot) * a.row_blocks + row_block) * Tr::kRows;
+}
+
+// Two sums of a lane that are neighbours in a row, number `index` of its pairs, and the column of
+// the first.
+template <class Tr>
+__device__ __forceinline__ float2 neighbours(const float (&sums)[Tr::kDim / 8][4], int index,
+                                             int half) {
+    if constexpr (Tr::kFp8) {
+        // Even and odd columns are sums of two products.
+        const int even = index / 2 * 2, place = 2 * half + index % 2;
+        return {sums[even][place], sums[even + 1][place]};
+    } else {
+        return {sums[index][2 * half], sums[index][2 * half + 1]};
+    }
+}
+template <class Tr>
+__device__ __forceinline__ int first_column(int index) {
+    const int pair = threadIdx.x % 4;
+    return Tr::kFp8 ? index / 2 * 16 + pair * 4 + index % 2 * 2 : index * 8 + pair * 2;
 }
 
 // Warp 0 stores what the block found: the result, or a part in fp32.
@@ -126,23 +155,22 @@ __device__ void store(const Arguments& a, const Segment& segment, int row_block,
             const float total = softmax.total[tile][half];
             if (segment.slot < 0) {
                 auto* out = reinterpret_cast<std::uint32_t*>(out_row<Tr>(a, segment, row));
-                const float scale = 1.0f / total;
+                const float scale = a.value_scale / total;
 #pragma unroll
-                for (int eight = 0; eight < Tr::kDim / 8; ++eight) {
-                    const auto& four = softmax.sums[tile][eight];
+                for (int index = 0; index < Tr::kDim / 8; ++index) {
+                    const float2 both = neighbours<Tr>(softmax.sums[tile], index, half);
                     // A row that sees nothing gives 0, whatever was in the ring.
-                    const float first = total > 0.0f ? four[2 * half] * scale : 0.0f;
-                    const float second = total > 0.0f ? four[2 * half + 1] * scale : 0.0f;
-                    out[eight * 4 + lane % 4] = device::pack_pair(first, second, typename Tr::T{});
+                    const float first = total > 0.0f ? both.x * scale : 0.0f;
+                    const float second = total > 0.0f ? both.y * scale : 0.0f;
+                    out[first_column<Tr>(index) / 2] = pack_out<Tr>(a, first, second);
                 }
             } else {
                 const std::int64_t at = part_row<Tr>(a, segment.slot, row_block) + in_block;
                 float* part = a.workspace.partials + at * Tr::kDim;
 #pragma unroll
-                for (int eight = 0; eight < Tr::kDim / 8; ++eight) {
-                    const auto& four = softmax.sums[tile][eight];
-                    *reinterpret_cast<float2*>(part + eight * 8 + lane % 4 * 2) = {
-                        four[2 * half], four[2 * half + 1]};
+                for (int index = 0; index < Tr::kDim / 8; ++index) {
+                    *reinterpret_cast<float2*>(part + first_column<Tr>(index)) =
+                        neighbours<Tr>(softmax.sums[tile], index, half);
                 }
                 if (lane % 4 == 0) {
                     a.workspace.maxima[at] = {softmax.largest[tile][half], total};
@@ -152,55 +180,72 @@ __device__ void store(const Arguments& a, const Segment& segment, int row_block,
     }
 }
 
-// The result of an item from its parts, in the order of the parts. One row a warp at a time.
+// A row of an item from its parts, by one warp, a few parts at a time: their maxima and their sums
+// are asked for together, and a new maximum shrinks what was added before.
 template <class Tr>
-__device__ void merge_parts(const Arguments& a, const Segment& segment, int row_block) {
+__device__ __forceinline__ void merge_row(const Arguments& a, const Segment& segment, int row_block,
+                                          int row) {
+    // As many as leave the kernel its registers.
+    constexpr int kAtOnce = 16;
     constexpr int kPer = Tr::kDim / 32;
     using Packet = std::conditional_t<kPer == 4, float4, float2>;
     const int lane = threadIdx.x % 32;
-    const int rows = min(Tr::kRows, a.rows - row_block * Tr::kRows);
     // From a part to the next.
     const std::int64_t stride = static_cast<std::int64_t>(a.row_blocks) * Tr::kRows;
-    for (int row = threadIdx.x / 32; row < rows; row += kWarps) {
-        const std::int64_t first = part_row<Tr>(a, segment.first_slot, row_block) + row;
-        const float2* maxima = a.workspace.maxima + first;
-        const float* parts = a.workspace.partials + first * Tr::kDim + lane * kPer;
-        float top = -INFINITY;
-        for (int part = lane; part < segment.parts; part += 32) {
-            top = fmaxf(top, __ldcg(maxima + part * stride).x);
+    const std::int64_t first = part_row<Tr>(a, segment.first_slot, row_block) + row;
+    const float2* maxima = a.workspace.maxima + first;
+    const float* parts = a.workspace.partials + first * Tr::kDim + lane * kPer;
+    float sums[kPer] = {}, top = -INFINITY, total = 0.0f;
+    for (int group = 0; group < segment.parts; group += kAtOnce) {
+        const int count = min(kAtOnce, segment.parts - group);
+        float2 mine = {-INFINITY, 0.0f};
+        if (lane < count) mine = __ldcg(maxima + (group + lane) * stride);
+        Packet packets[kAtOnce];
+#pragma unroll
+        for (int part = 0; part < kAtOnce; ++part) {
+            const float* from = parts + (group + part) * stride * Tr::kDim;
+            if (part < count) packets[part] = __ldcg(reinterpret_cast<const Packet*>(from));
         }
+        float new_top = fmaxf(top, mine.x);
 #pragma unroll
         for (int distance = 16; distance > 0; distance /= 2) {
-            top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, distance));
+            new_top = fmaxf(new_top, __shfl_xor_sync(0xffffffffu, new_top, distance));
         }
-        float sums[kPer] = {}, total = 0.0f;
-        for (int group = 0; group < segment.parts; group += 32) {
-            float2 mine = {-INFINITY, 0.0f};
-            if (group + lane < segment.parts) mine = __ldcg(maxima + (group + lane) * stride);
-            const float factor = device::shrink(mine.x, top);
-            const float weighted = mine.y * factor;
-            const int count = min(32, segment.parts - group);
-#pragma unroll 16
-            for (int part = 0; part < count; ++part) {
-                const float* from = parts + (group + part) * stride * Tr::kDim;
-                const Packet packet = __ldcg(reinterpret_cast<const Packet*>(from));
-                float values[kPer];
-                memcpy(values, &packet, sizeof(packet));
-                const float scale = __shfl_sync(0xffffffffu, factor, part);
-                total += __shfl_sync(0xffffffffu, weighted, part);
+        const float shrunk = device::shrink(top, new_top);
+        top = new_top;
+        total *= shrunk;
 #pragma unroll
-                for (int index = 0; index < kPer; ++index) sums[index] += scale * values[index];
-            }
-        }
-        auto* out =
-            reinterpret_cast<std::uint32_t*>(out_row<Tr>(a, segment, row_block * Tr::kRows + row));
+        for (float& sum : sums) sum *= shrunk;
+        const float factor = device::shrink(mine.x, top);
+        const float weighted = mine.y * factor;
 #pragma unroll
-        for (int pair = 0; pair < kPer / 2; ++pair) {
-            const float first_value = total > 0.0f ? sums[2 * pair] / total : 0.0f;
-            const float second_value = total > 0.0f ? sums[2 * pair + 1] / total : 0.0f;
-            out[lane * (kPer / 2) + pair] =
-                device::pack_pair(first_value, second_value, typename Tr::T{});
+        for (int part = 0; part < kAtOnce; ++part) {
+            if (part >= count) break;
+            float values[kPer];
+            memcpy(values, &packets[part], sizeof(Packet));
+            const float scale = __shfl_sync(0xffffffffu, factor, part);
+            total += __shfl_sync(0xffffffffu, weighted, part);
+#pragma unroll
+            for (int index = 0; index < kPer; ++index) sums[index] += scale * values[index];
         }
+    }
+    auto* out =
+        reinterpret_cast<std::uint32_t*>(out_row<Tr>(a, segment, row_block * Tr::kRows + row));
+    const float scale = a.value_scale / total;
+#pragma unroll
+    for (int pair = 0; pair < kPer / 2; ++pair) {
+        const float first_value = total > 0.0f ? sums[2 * pair] * scale : 0.0f;
+        const float second_value = total > 0.0f ? sums[2 * pair + 1] * scale : 0.0f;
+        out[lane * (kPer / 2) + pair] = pack_out<Tr>(a, first_value, second_value);
+    }
+}
+
+// The result of an item from its parts.
+template <class Tr>
+__device__ void merge_parts(const Arguments& a, const Segment& segment, int row_block) {
+    const int rows = min(Tr::kRows, a.rows - row_block * Tr::kRows);
+    for (int row = threadIdx.x / 32; row < rows; row += kWarps) {
+        merge_row<Tr>(a, segment, row_block, row);
     }
 }
 

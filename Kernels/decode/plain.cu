@@ -1,5 +1,6 @@
 #include "Kernels/decode/decode.h"
 #include "Kernels/device/convert.cuh"
+#include "Kernels/device/fp8.cuh"
 #include "Kernels/device/launch.h"
 
 namespace decode {
@@ -7,6 +8,17 @@ namespace {
 
 constexpr int kPlainWarps = 8;
 constexpr int kMostPerLane = 4;
+
+// An FP8 code, without its scale.
+struct E4m3 {
+    std::uint8_t code;
+};
+
+template <class T>
+__device__ float widen(T value) {
+    return device::to_float(value);
+}
+__device__ float widen(E4m3 value) { return device::e4m3_floats(value.code).x; }
 
 struct PlainArguments {
     Decode params;
@@ -16,7 +28,7 @@ struct PlainArguments {
 
 // Obvious on purpose: the reference that whole tensors are compared with. One block a query and
 // head; its warps take tokens in turn, a lane a few elements of a row.
-template <class T>
+template <class T, class Cache>
 __global__ void decode_plain_kernel(const __grid_constant__ PlainArguments a) {
     const Shape& shape = a.params.shape;
     const int lane = threadIdx.x % 32;
@@ -39,10 +51,10 @@ __global__ void decode_plain_kernel(const __grid_constant__ PlainArguments a) {
         const std::int64_t cached =
             a.params.head_major ? (page * shape.kv_heads + kv_head) * shape.page_size + in_page
                                 : (page * shape.page_size + in_page) * shape.kv_heads + kv_head;
-        const T* key = static_cast<const T*>(a.params.k_pages) + cached * shape.head_dim;
-        const T* value = static_cast<const T*>(a.params.v_pages) + cached * shape.head_dim;
+        const Cache* key = static_cast<const Cache*>(a.params.k_pages) + cached * shape.head_dim;
+        const Cache* value = static_cast<const Cache*>(a.params.v_pages) + cached * shape.head_dim;
         float score = 0.0f;
-        for (int i = 0; i < per_lane; ++i) score += q[i] * device::to_float(key[lane + 32 * i]);
+        for (int i = 0; i < per_lane; ++i) score += q[i] * widen(key[lane + 32 * i]);
         for (int distance = 16; distance > 0; distance /= 2) {
             score += __shfl_xor_sync(0xffffffffu, score, distance);
         }
@@ -53,7 +65,7 @@ __global__ void decode_plain_kernel(const __grid_constant__ PlainArguments a) {
         largest = top;
         total = total * factor + weight;
         for (int i = 0; i < per_lane; ++i) {
-            sums[i] = sums[i] * factor + weight * device::to_float(value[lane + 32 * i]);
+            sums[i] = sums[i] * factor + weight * widen(value[lane + 32 * i]);
         }
     }
     __shared__ float all_sums[kPlainWarps][32 * kMostPerLane];
@@ -72,7 +84,16 @@ __global__ void decode_plain_kernel(const __grid_constant__ PlainArguments a) {
             weights += factor * all_totals[w];
         }
         static_cast<T*>(a.params.out)[row + column] =
-            device::from_float<T>(weights > 0.0f ? sum / weights : 0.0f);
+            device::from_float<T>(weights > 0.0f ? a.params.value_scale * (sum / weights) : 0.0f);
+    }
+}
+
+template <class T>
+void launch_type(const PlainArguments& arguments, const device::Launch& grid, cudaStream_t stream) {
+    if (arguments.params.shape.cache_bytes == 1) {
+        device::launch("decode_plain", decode_plain_kernel<T, E4m3>, grid, stream, arguments);
+    } else {
+        device::launch("decode_plain", decode_plain_kernel<T, T>, grid, stream, arguments);
     }
 }
 
@@ -87,9 +108,9 @@ void launch_plain(const Decode& params, const std::int32_t* indptr, const std::i
     grid.block = dim3(32 * kPlainWarps);
     const PlainArguments arguments = {params, indptr, lengths};
     if (params.type == ElementType::kBf16) {
-        device::launch("decode_plain", decode_plain_kernel<__nv_bfloat16>, grid, stream, arguments);
+        launch_type<__nv_bfloat16>(arguments, grid, stream);
     } else {
-        device::launch("decode_plain", decode_plain_kernel<__half>, grid, stream, arguments);
+        launch_type<__half>(arguments, grid, stream);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "Kernels/decode/fp8_products.cuh"
 #include "Kernels/decode/loader.cuh"
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/ptx/warp_mma.cuh"
@@ -41,6 +42,8 @@ struct Softmax {
 template <class Tr>
 struct Queries {
     std::uint32_t words[Tr::kRowTiles][Tr::kDim / 16][4];
+    // Of the rows' scores, to powers of two.
+    float scale_log2[Tr::kRowTiles][2];
 
     __device__ void load(const Arguments& a, const Segment& segment, int first_row) {
         const int lane = threadIdx.x % 32;
@@ -57,10 +60,16 @@ struct Queries {
                     (static_cast<std::int64_t>(segment.sequence) * a.q_len + query) * a.heads +
                     head;
                 const auto* from = static_cast<const std::uint32_t*>(a.q) + start * (Tr::kDim / 2);
+                if constexpr (Tr::kFp8) {
+                    const float scale = load_row_as_halves(words[tile], half, from, a.is_bf16);
+                    scale_log2[tile][half] = a.scale_log2 * scale;
+                } else {
+                    scale_log2[tile][half] = a.scale_log2;
 #pragma unroll
-                for (int step = 0; step < Tr::kDim / 16; ++step) {
-                    words[tile][step][half] = __ldg(from + step * 8 + lane % 4);
-                    words[tile][step][half + 2] = __ldg(from + step * 8 + 4 + lane % 4);
+                    for (int step = 0; step < Tr::kDim / 16; ++step) {
+                        words[tile][step][half] = __ldg(from + step * 8 + lane % 4);
+                        words[tile][step][half + 2] = __ldg(from + step * 8 + 4 + lane % 4);
+                    }
                 }
             }
         }
@@ -70,37 +79,49 @@ struct Queries {
 // Scores of one tile, as powers of two.
 template <class Tr>
 __device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::uint32_t keys,
-                                              float (&scores)[Tr::kRowTiles][Tr::kTokens / 8][4],
-                                              float scale_log2) {
+                                              float (&scores)[Tr::kRowTiles][Tr::kTokens / 8][4]) {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (auto& tile : scores) {
 #pragma unroll
         for (auto& four : tile) four[0] = four[1] = four[2] = four[3] = 0.0f;
     }
+    // Two packets of a row at a time: 16 elements, or 32 of FP8.
 #pragma unroll
-    for (int step = 0; step < Tr::kDim / 16; ++step) {
+    for (int step = 0; step < Tr::kPackets / 2; ++step) {
 #pragma unroll
         for (int tokens = 0; tokens < Tr::kTokens / 16; ++tokens) {
             const int row = tokens * 16 + lane / 16 * 8 + lane % 8;
             std::uint32_t words[4];
             ptx::load_matrices(words, keys + place<Tr>(row, 2 * step + lane / 8 % 2));
 #pragma unroll
-            for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
-                const auto& q = queries.words[tile][step];
-                ptx::multiply_add(scores[tile][2 * tokens], q, words[0], words[1],
-                                  typename Tr::T{});
-                ptx::multiply_add(scores[tile][2 * tokens + 1], q, words[2], words[3],
-                                  typename Tr::T{});
+            for (int eight = 0; eight < 2; ++eight) {
+                const std::uint32_t* pair = words + 2 * eight;
+#pragma unroll
+                for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+                    const auto* q = queries.words[tile];
+                    float (&sums)[4] = scores[tile][2 * tokens + eight];
+                    if constexpr (Tr::kFp8) {
+#pragma unroll
+                        for (int packet = 0; packet < 2; ++packet) {
+                            ptx::multiply_add(sums, q[2 * step + packet], low_halves(pair[packet]),
+                                              high_halves(pair[packet]), typename Tr::T{});
+                        }
+                    } else {
+                        ptx::multiply_add(sums, q[step], pair[0], pair[1], typename Tr::T{});
+                    }
+                }
             }
         }
     }
 #pragma unroll
-    for (auto& tile : scores) {
+    for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
 #pragma unroll
-        for (auto& four : tile) {
+        for (auto& four : scores[tile]) {
 #pragma unroll
-            for (float& score : four) score *= scale_log2;
+            for (int index = 0; index < 4; ++index) {
+                four[index] *= queries.scale_log2[tile][index / 2];
+            }
         }
     }
 }
@@ -182,16 +203,29 @@ __device__ __forceinline__ void multiply_values(
             }
         }
 #pragma unroll
-        for (int step = 0; step < Tr::kDim / 16; ++step) {
+        for (int step = 0; step < Tr::kPackets / 2; ++step) {
             const int row = tokens * 16 + lane / 8 % 2 * 8 + lane % 8;
             std::uint32_t words[4];
             ptx::load_matrices_transposed(words, values + place<Tr>(row, 2 * step + lane / 16));
+            if constexpr (Tr::kFp8) {
 #pragma unroll
-            for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
-                ptx::multiply_add(softmax.sums[tile][2 * step], left[tile], words[0], words[1],
-                                  typename Tr::T{});
-                ptx::multiply_add(softmax.sums[tile][2 * step + 1], left[tile], words[2], words[3],
-                                  typename Tr::T{});
+                for (std::uint32_t& word : words) word = dimensions_apart(word);
+            }
+#pragma unroll
+            for (int packet = 0; packet < 2; ++packet) {
+                const std::uint32_t first = words[2 * packet], second = words[2 * packet + 1];
+#pragma unroll
+                for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+                    auto* sums = &softmax.sums[tile][(2 * step + packet) * Tr::kEightsPerPacket];
+                    if constexpr (Tr::kFp8) {
+                        ptx::multiply_add(sums[0], left[tile], low_halves(first),
+                                          low_halves(second), typename Tr::T{});
+                        ptx::multiply_add(sums[1], left[tile], high_halves(first),
+                                          high_halves(second), typename Tr::T{});
+                    } else {
+                        ptx::multiply_add(sums[0], left[tile], first, second, typename Tr::T{});
+                    }
+                }
             }
         }
     }

@@ -8,5 +8,5 @@ mod attend;
 pub mod plain;
 mod tasks;
 
-pub use host::Element;
+pub use host::{E4m3, Element};
 pub use tasks::{decode, latent, Decode, Latent, LATENT, ROPE};

@@ -3,7 +3,7 @@
 use crate::tasks::{Decode, Latent, LATENT, ROPE};
 use crate::Element;
 
-pub fn decode<T: Element>(task: &Decode<T>, out: &mut [T]) {
+pub fn decode<T: Element, C: Element>(task: &Decode<T, C>, out: &mut [T]) {
     let dim = task.dim;
     for row in 0..task.batch * task.q_len * task.heads {
         let (token, head) = (row / task.heads, row % task.heads);
@@ -24,7 +24,7 @@ pub fn decode<T: Element>(task: &Decode<T>, out: &mut [T]) {
             let sum: f32 = products
                 .map(|(start, weight)| weight * task.values[start + d].widen())
                 .sum();
-            *out = T::narrow(sum);
+            *out = T::narrow(task.value_scale * sum);
         }
     }
 }
@@ -58,7 +58,7 @@ pub fn latent<T: Element>(task: &Latent<T>, out: &mut [T]) {
     }
 }
 
-fn dot<T: Element>(a: &[T], b: &[T]) -> f32 {
+fn dot<T: Element, C: Element>(a: &[T], b: &[C]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a.widen() * b.widen()).sum()
 }
 

@@ -13,17 +13,19 @@ pub const ROPE: usize = 64;
 const LATENT_HEADS: usize = 8;
 
 /// Decode attention where each head of the cache serves `heads / kv_heads` of the queries.
-pub struct Decode<'a, T> {
+pub struct Decode<'a, T, C = T> {
     /// [batch, q_len, heads, dim]
     pub q: &'a [T],
-    pub keys: &'a [T],
-    pub values: &'a [T],
+    pub keys: &'a [C],
+    pub values: &'a [C],
     pub batch: usize,
     pub q_len: usize,
     pub heads: usize,
     pub kv_heads: usize,
     pub dim: usize,
+    /// Of scores, with that of the keys.
     pub scale: f32,
+    pub value_scale: f32,
     /// Positions that a query of a sequence sees.
     pub visible: &'a (dyn Fn(usize, usize) -> usize + Sync),
     /// First element of a row of the cache: by sequence, token, head.
@@ -48,7 +50,7 @@ pub struct Latent<'a, T> {
 }
 
 /// One task per sequence and head of the cache; `out` is shaped like `q`.
-pub fn decode<T: Element>(task: &Decode<T>, out: &mut [T]) {
+pub fn decode<T: Element, C: Element>(task: &Decode<T, C>, out: &mut [T]) {
     let (group, dim) = (task.heads / task.kv_heads, task.dim);
     let caches: Vec<Vec<f32>> = (0..task.batch * task.kv_heads)
         .into_par_iter()
@@ -69,15 +71,17 @@ pub fn decode<T: Element>(task: &Decode<T>, out: &mut [T]) {
             };
             let mut read = |token: usize, key: &mut [f32], value: &mut [f32]| {
                 let start = (task.row)(sequence, token, kv_head);
-                T::widen_all(&task.keys[start..][..dim], key);
-                T::widen_all(&task.values[start..][..dim], value);
+                C::widen_all(&task.keys[start..][..dim], key);
+                C::widen_all(&task.values[start..][..dim], value);
             };
             let cache = Cache {
                 value_width: dim,
                 read: &mut read,
                 shared: false,
             };
-            attend(&queries, cache, task.scale)
+            let mut rows = attend(&queries, cache, task.scale);
+            rows.iter_mut().for_each(|value| *value *= task.value_scale);
+            rows
         })
         .collect();
     for (cache, rows) in caches.iter().enumerate() {
@@ -89,7 +93,7 @@ pub fn decode<T: Element>(task: &Decode<T>, out: &mut [T]) {
     }
 }
 
-fn query_row<T>(task: &Decode<T>, sequence: usize, query: usize, head: usize) -> usize {
+fn query_row<T, C>(task: &Decode<T, C>, sequence: usize, query: usize, head: usize) -> usize {
     ((sequence * task.q_len + query) * task.heads + head) * task.dim
 }
 
