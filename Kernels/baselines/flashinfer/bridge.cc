@@ -146,8 +146,8 @@ std::unique_ptr<Planned> plan_prefill(PrefillKernel kernel, const Prefill& call,
     return fi::plan_prefill(prefill_kernel(kernel), ragged_prefill(call, q_starts, kv_starts));
 }
 
-bool has_decode(DecodeKernel kernel, Dtype dtype, std::uint32_t head_dim) {
-    return fi::has_decode(decode_kernel(kernel), type(dtype), head_dim);
+bool has_decode(DecodeKernel kernel, Dtype dtype, std::uint32_t head_dim, bool fp8_cache) {
+    return fi::has_decode(decode_kernel(kernel), type(dtype), head_dim, fp8_cache);
 }
 
 PagedDecode paged_decode(const Decode& call) {
@@ -166,7 +166,9 @@ PagedDecode paged_decode(const Decode& call) {
     params.page_size = call.page_size;
     params.heads_first = call.heads_first;
     params.type = type(call.dtype);
+    params.fp8_cache = call.fp8_cache;
     params.scale = call.scale;
+    params.v_scale = call.v_scale;
     return params;
 }
 

@@ -40,7 +40,7 @@ std::unique_ptr<Planned> plan_prefill(PrefillKernel kernel, const Prefill& call,
                                       rust::Slice<const std::int32_t> q_starts,
                                       rust::Slice<const std::int32_t> kv_starts);
 
-bool has_decode(DecodeKernel kernel, Dtype dtype, std::uint32_t head_dim);
+bool has_decode(DecodeKernel kernel, Dtype dtype, std::uint32_t head_dim, bool fp8_cache);
 std::unique_ptr<Planned> plan_decode(DecodeKernel kernel, const Decode& call,
                                      rust::Slice<const std::int32_t> page_starts);
 

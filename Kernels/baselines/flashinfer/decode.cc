@@ -10,9 +10,8 @@ using PlanMla = std::unique_ptr<Planned>(const MlaDecode&);
 
 // One for each translation unit.
 Plan plan_decode_cuda_cores_bf16_d64, plan_decode_cuda_cores_bf16_d128;
-Plan plan_decode_cuda_cores_f16_d128;
 Plan plan_decode_tensor_cores_bf16_d64, plan_decode_tensor_cores_bf16_d128;
-Plan plan_decode_tensor_cores_f16_d128;
+Plan plan_decode_tensor_cores_f16_d128, plan_decode_tensor_cores_bf16_fp8_d128;
 PlanMla plan_mla_fa2;
 #ifdef FLASHINFER_SM90A
 PlanMla plan_mla_hopper;
@@ -24,21 +23,23 @@ struct Entry {
     DecodeKernel kernel;
     Type type;
     std::uint32_t head_dim;
+    bool fp8_cache;
     Plan* plan;
 };
 
 constexpr Entry kEntries[] = {
-    {DecodeKernel::kCudaCores, Type::kBf16, 64, plan_decode_cuda_cores_bf16_d64},
-    {DecodeKernel::kCudaCores, Type::kBf16, 128, plan_decode_cuda_cores_bf16_d128},
-    {DecodeKernel::kCudaCores, Type::kF16, 128, plan_decode_cuda_cores_f16_d128},
-    {DecodeKernel::kTensorCores, Type::kBf16, 64, plan_decode_tensor_cores_bf16_d64},
-    {DecodeKernel::kTensorCores, Type::kBf16, 128, plan_decode_tensor_cores_bf16_d128},
-    {DecodeKernel::kTensorCores, Type::kF16, 128, plan_decode_tensor_cores_f16_d128},
+    {DecodeKernel::kCudaCores, Type::kBf16, 64, false, plan_decode_cuda_cores_bf16_d64},
+    {DecodeKernel::kCudaCores, Type::kBf16, 128, false, plan_decode_cuda_cores_bf16_d128},
+    {DecodeKernel::kTensorCores, Type::kBf16, 64, false, plan_decode_tensor_cores_bf16_d64},
+    {DecodeKernel::kTensorCores, Type::kBf16, 128, false, plan_decode_tensor_cores_bf16_d128},
+    {DecodeKernel::kTensorCores, Type::kF16, 128, false, plan_decode_tensor_cores_f16_d128},
+    {DecodeKernel::kTensorCores, Type::kBf16, 128, true, plan_decode_tensor_cores_bf16_fp8_d128},
 };
 
-Plan* find(DecodeKernel kernel, Type type, std::uint32_t head_dim) {
+Plan* find(DecodeKernel kernel, Type type, std::uint32_t head_dim, bool fp8_cache) {
     for (const Entry& entry : kEntries) {
-        if (entry.kernel == kernel && entry.type == type && entry.head_dim == head_dim) {
+        if (entry.kernel == kernel && entry.type == type && entry.head_dim == head_dim &&
+            entry.fp8_cache == fp8_cache) {
             return entry.plan;
         }
     }
@@ -61,13 +62,13 @@ PlanMla* find(MlaKernel kernel) {
 
 }  // namespace
 
-bool has_decode(DecodeKernel kernel, Type type, std::uint32_t head_dim) {
-    return find(kernel, type, head_dim) != nullptr;
+bool has_decode(DecodeKernel kernel, Type type, std::uint32_t head_dim, bool fp8_cache) {
+    return find(kernel, type, head_dim, fp8_cache) != nullptr;
 }
 
 std::unique_ptr<Planned> plan_decode(DecodeKernel kernel, const PagedDecode& call) {
     if (call.page_indptr_on_host.size() < 2) throw std::invalid_argument("no sequence");
-    Plan* plan = find(kernel, call.type, call.head_dim);
+    Plan* plan = find(kernel, call.type, call.head_dim, call.fp8_cache);
     if (plan == nullptr) {
         throw std::invalid_argument("this build has no such decode kernel for a head size of " +
                                     std::to_string(call.head_dim));

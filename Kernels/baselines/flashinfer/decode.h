@@ -29,13 +29,16 @@ struct PagedDecode {
     std::uint32_t page_size;
     bool heads_first;  // pages are [kv_heads, page_size, head_dim], else [page_size, kv_heads, ...]
     Type type;
-    float scale;
+    bool fp8_cache;  // keys and values are e4m3, not of `type`
+    float scale;     // of scores, with the scale of FP8 keys
+    float v_scale;   // of FP8 values
 };
 
 enum class DecodeKernel : std::uint8_t { kCudaCores, kTensorCores };
 
-// Whether this build has the kernel for this type and head size.
-bool has_decode(DecodeKernel kernel, Type type, std::uint32_t head_dim);
+// Whether this build has the kernel for this type, head size and cache. On tensor cores queries
+// times heads that share a head of the cache are at most 64; over FP8 16, of one query.
+bool has_decode(DecodeKernel kernel, Type type, std::uint32_t head_dim, bool fp8_cache);
 
 // Throws where the library refuses, or this build has no such kernel.
 std::unique_ptr<Planned> plan_decode(DecodeKernel kernel, const PagedDecode& call);

@@ -1,5 +1,5 @@
-// FlashInfer's decode on tensor cores, for one type and head size: its FA2 prefill kernel over
-// pages, which packs the heads that share a head of the cache into one tile.
+// FlashInfer's decode on tensor cores, for one type, head size and type of the cache: its FA2
+// prefill kernel over pages, which packs the heads that share a head of the cache into one tile.
 #pragma once
 
 #include "Kernels/baselines/flashinfer/fa2_tiles.cuh"
@@ -8,26 +8,42 @@
 #include <flashinfer/attention/prefill.cuh>
 #include <flashinfer/attention/scheduler.cuh>
 #include <flashinfer/attention/variants.cuh>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "Kernels/baselines/flashinfer/decode.h"
 #include "Kernels/device/launch.h"
 
 namespace fi {
 
-template <class T, std::uint32_t kHeadDim>
+// Rows of the tiles of queries that are built: the library also has 128, for more rows than any
+// suite has. FP8 caches have the smaller one.
+constexpr std::uint32_t kSmallTile = 16, kLargeTile = 64;
+
+// What the library's kernels scale outputs with, where their parameters have it.
+template <class Params>
+struct WithValueScale : Params {
+    float v_scale;
+};
+
+template <class T, std::uint32_t kHeadDim, class Cache = T>
 class DecodeOnTensorCores : public Planned {
   public:
     explicit DecodeOnTensorCores(const PagedDecode& call);
     void enqueue(cudaStream_t stream) override;
 
   private:
-    using Params = flashinfer::BatchPrefillPagedParams<T, T, T, std::int32_t>;
+    static constexpr bool kFp8 = sizeof(Cache) == 1;
+    using Plain = flashinfer::BatchPrefillPagedParams<T, Cache, T, std::int32_t>;
+    using Params = std::conditional_t<kFp8, WithValueScale<Plain>, Plain>;
     using Variant = flashinfer::DefaultAttention</*use_custom_mask=*/false,
                                                  /*use_sliding_window=*/false,
                                                  /*use_logits_soft_cap=*/false,
                                                  /*use_alibi=*/false>;
 
+    template <std::uint32_t kTile, flashinfer::MaskMode kMask>
+    cudaError_t run_tile(cudaStream_t stream);
     template <flashinfer::MaskMode kMask>
     cudaError_t run(cudaStream_t stream);
     void place(const PagedDecode& call);
@@ -41,8 +57,8 @@ class DecodeOnTensorCores : public Planned {
     bool causal_;
 };
 
-template <class T, std::uint32_t kHeadDim>
-DecodeOnTensorCores<T, kHeadDim>::DecodeOnTensorCores(const PagedDecode& call)
+template <class T, std::uint32_t kHeadDim, class Cache>
+DecodeOnTensorCores<T, kHeadDim, Cache>::DecodeOnTensorCores(const PagedDecode& call)
     : q_starts_(call.page_indptr_on_host.size() * sizeof(std::int32_t)), causal_(call.q_len > 1) {
     const std::size_t batch = call.page_indptr_on_host.size() - 1;
     std::vector<std::int32_t> q_starts(batch + 1);
@@ -62,25 +78,29 @@ DecodeOnTensorCores<T, kHeadDim>::DecodeOnTensorCores(const PagedDecode& call)
             /*enable_cuda_graph=*/false, sizeof(T), /*window_left=*/-1, /*fixed_split_size=*/-1,
             /*disable_split_kv=*/false, /*num_colocated_ctas=*/0, scratch.stream);
     });
+    if (info_.cta_tile_q > (kFp8 ? kSmallTile : kLargeTile) || (kFp8 && causal_)) {
+        throw std::invalid_argument(
+            "this build has tiles of at most 64 rows of queries; over FP8 16, of one query");
+    }
     place(call);
     kernel = "BatchPrefillWithPagedKVCacheKernel, CTA_TILE_Q " + std::to_string(info_.cta_tile_q) +
              (info_.split_kv ? ", split KV and merge" : "");
 }
 
-template <class T, std::uint32_t kHeadDim>
-void DecodeOnTensorCores<T, kHeadDim>::place(const PagedDecode& call) {
-    const auto input = [](const void* address) {
-        return static_cast<T*>(const_cast<void*>(address));
+template <class T, std::uint32_t kHeadDim, class Cache>
+void DecodeOnTensorCores<T, kHeadDim, Cache>::place(const PagedDecode& call) {
+    const auto cache = [](const void* address) {
+        return static_cast<Cache*>(const_cast<void*>(address));
     };
     const auto table = [](const std::int32_t* address) {
         return const_cast<std::int32_t*>(address);
     };
     const std::uint32_t batch = call.page_indptr_on_host.size() - 1;
-    params_.q = input(call.q);
-    params_.paged_kv = flashinfer::paged_kv_t<T, std::int32_t>(
+    params_.q = static_cast<T*>(const_cast<void*>(call.q));
+    params_.paged_kv = flashinfer::paged_kv_t<Cache, std::int32_t>(
         call.kv_heads, call.page_size, kHeadDim, batch,
         call.heads_first ? flashinfer::QKVLayout::kHND : flashinfer::QKVLayout::kNHD,
-        input(call.k_pages), input(call.v_pages), table(call.page_indices), table(call.page_indptr),
+        cache(call.k_pages), cache(call.v_pages), table(call.page_indices), table(call.page_indptr),
         table(call.last_page_lengths));
     params_.q_indptr = static_cast<std::int32_t*>(q_starts_.address());
     params_.o = static_cast<T*>(call.out);
@@ -91,6 +111,7 @@ void DecodeOnTensorCores<T, kHeadDim>::place(const PagedDecode& call) {
     params_.q_stride_h = kHeadDim;
     params_.window_left = -1;
     params_.sm_scale = call.scale;
+    if constexpr (kFp8) params_.v_scale = call.v_scale;
     const auto scheduled = [&](std::int64_t offset) {
         return flashinfer::GetPtrFromBaseOffset<std::int32_t>(memory_.schedule.address(), offset);
     };
@@ -109,23 +130,35 @@ void DecodeOnTensorCores<T, kHeadDim>::place(const PagedDecode& call) {
     }
 }
 
-template <class T, std::uint32_t kHeadDim>
-template <flashinfer::MaskMode kMask>
-cudaError_t DecodeOnTensorCores<T, kHeadDim>::run(cudaStream_t stream) {
-    DISPATCH_CTA_TILE_Q(info_.cta_tile_q, kTile, {
-        return flashinfer::BatchPrefillWithPagedKVCacheDispatched<
-            kTile, kHeadDim, kHeadDim, flashinfer::PosEncodingMode::kNone,
-            /*USE_FP16_QK_REDUCTION=*/false, kMask, Variant>(params_, partial_out_, partial_lse_,
-                                                             /*enable_pdl=*/true, stream);
-    });
-    return cudaErrorInvalidValue;
+template <class T, std::uint32_t kHeadDim, class Cache>
+template <std::uint32_t kTile, flashinfer::MaskMode kMask>
+cudaError_t DecodeOnTensorCores<T, kHeadDim, Cache>::run_tile(cudaStream_t stream) {
+    return flashinfer::BatchPrefillWithPagedKVCacheDispatched<
+        kTile, kHeadDim, kHeadDim, flashinfer::PosEncodingMode::kNone,
+        /*USE_FP16_QK_REDUCTION=*/false, kMask, Variant>(params_, partial_out_, partial_lse_,
+                                                         /*enable_pdl=*/true, stream);
 }
 
-template <class T, std::uint32_t kHeadDim>
-void DecodeOnTensorCores<T, kHeadDim>::enqueue(cudaStream_t stream) {
-    device::check(causal_ ? run<flashinfer::MaskMode::kCausal>(stream)
-                          : run<flashinfer::MaskMode::kNone>(stream),
-                  "FlashInfer's tensor-core decode");
+template <class T, std::uint32_t kHeadDim, class Cache>
+template <flashinfer::MaskMode kMask>
+cudaError_t DecodeOnTensorCores<T, kHeadDim, Cache>::run(cudaStream_t stream) {
+    if constexpr (!kFp8) {
+        if (info_.cta_tile_q == kLargeTile) return run_tile<kLargeTile, kMask>(stream);
+    }
+    return run_tile<kSmallTile, kMask>(stream);
+}
+
+template <class T, std::uint32_t kHeadDim, class Cache>
+void DecodeOnTensorCores<T, kHeadDim, Cache>::enqueue(cudaStream_t stream) {
+    using flashinfer::MaskMode;
+    cudaError_t status;
+    // One query sees all; over FP8 there is one query.
+    if constexpr (kFp8) {
+        status = run<MaskMode::kNone>(stream);
+    } else {
+        status = causal_ ? run<MaskMode::kCausal>(stream) : run<MaskMode::kNone>(stream);
+    }
+    device::check(status, "FlashInfer's tensor-core decode");
 }
 
 }  // namespace fi

@@ -99,7 +99,12 @@ mod ffi {
         /// Pages are [kv_heads, page_size, head_dim], else [page_size, kv_heads, head_dim].
         heads_first: bool,
         dtype: Dtype,
+        /// Keys and values are FP8 e4m3, not of the type of the queries.
+        fp8_cache: bool,
+        /// Of scores, with the scale of FP8 keys.
         scale: f32,
+        /// Of FP8 values; else 1.
+        v_scale: f32,
     }
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +230,7 @@ mod ffi {
             kv_starts: &[i32],
         ) -> Result<UniquePtr<Planned>>;
 
-        fn has_decode(kernel: DecodeKernel, dtype: Dtype, head_dim: u32) -> bool;
+        fn has_decode(kernel: DecodeKernel, dtype: Dtype, head_dim: u32, fp8_cache: bool) -> bool;
 
         /// `page_starts` is the host's copy of `page_indptr`.
         fn plan_decode(

@@ -3,14 +3,25 @@
 //! Query `i` of the `q_len` new tokens of a sequence sees the cache up to and with its own token:
 //! the first `length - q_len + 1 + i` positions. A query that sees nothing, as in an empty
 //! sequence, has the output 0.
+//!
+//! A cache of FP8 holds codes; a key is its code times `k_scale`, a value its code times `v_scale`.
 
 use contender::{Cost, Math, Problem, Slice, Workload};
 use numeric::DType;
 use reference::attention_decode::{attend, Query};
 use reference::Real;
-use tensor::{Inputs, TensorSpec};
+use tensor::{Fill, Inputs, TensorSpec};
 
-use crate::{DecodeShape, KvLayout, PageTable};
+use crate::{DecodeShape, KvLayout, KvType, PageTable};
+
+/// Codes of an FP8 cache: most of the type's range, as calibrated scales leave it.
+const CODES: Fill = Fill::Uniform {
+    low: -240.0,
+    high: 240.0,
+};
+/// Scales that bring them to about 1, and are no powers of two.
+const FP8_K_SCALE: f32 = 0.004;
+const FP8_V_SCALE: f32 = 0.005;
 
 /// Places of the tensors in the problem's list.
 pub mod decode_tensor {
@@ -34,6 +45,9 @@ pub struct DecodeProblem {
     pub dtype: DType,
     /// 1 / sqrt(head_dim).
     pub scale: f32,
+    /// What keys and values of the cache are multiplied with: 1 but for FP8.
+    pub k_scale: f32,
+    pub v_scale: f32,
     workload: Workload,
     tensors: Vec<TensorSpec>,
     /// Sequences in the order of their units. The shortest with tokens comes first, because errors
@@ -66,12 +80,20 @@ impl DecodeProblem {
         let [indptr, indices, last_page_len, kv_len] = table.tensors();
         let mut order: Vec<usize> = (0..shape.batch()).collect();
         order.sort_by_key(|sequence| (shape.lengths[*sequence] == 0, shape.lengths[*sequence]));
+        let (k_scale, v_scale) = match shape.kv_type {
+            KvType::Same => (1.0, 1.0),
+            KvType::Fp8 => (FP8_K_SCALE, FP8_V_SCALE),
+        };
+        let cache = |name| match shape.kv_type {
+            KvType::Same => TensorSpec::input(name, dtype, &pool),
+            KvType::Fp8 => TensorSpec::input(name, DType::F8E4M3, &pool).filled(CODES),
+        };
         Self {
             order,
             tensors: vec![
                 TensorSpec::input("q", dtype, &queries),
-                TensorSpec::input("k_pages", dtype, &pool),
-                TensorSpec::input("v_pages", dtype, &pool),
+                cache("k_pages"),
+                cache("v_pages"),
                 indptr,
                 indices,
                 last_page_len,
@@ -79,6 +101,8 @@ impl DecodeProblem {
                 TensorSpec::output("out", dtype, &queries),
             ],
             scale: 1.0 / (shape.head_dim as f32).sqrt(),
+            k_scale,
+            v_scale,
             shape,
             table,
             dtype,
@@ -135,12 +159,12 @@ impl DecodeProblem {
                 }
             })
             .collect();
-        let read = |tensor, run: std::ops::Range<usize>, out: &mut [R]| {
+        let read = |tensor, scale: f32, run: std::ops::Range<usize>, out: &mut [R]| {
             let mut row = vec![0.0; width];
             for (token, out) in run.zip(out.chunks_exact_mut(width)) {
                 inputs.range_into(tensor, self.cache_row(sequence, token, kv_head), &mut row);
                 for (out, value) in out.iter_mut().zip(&row) {
-                    *out = R::of(*value);
+                    *out = R::of(*value * f64::from(scale));
                 }
             }
         };
@@ -148,8 +172,8 @@ impl DecodeProblem {
             &queries,
             R::of(f64::from(self.scale)),
             width,
-            |run, out| read(at::K_PAGES, run, out),
-            |run, out| read(at::V_PAGES, run, out),
+            |run, out| read(at::K_PAGES, self.k_scale, run, out),
+            |run, out| read(at::V_PAGES, self.v_scale, run, out),
             stored,
         );
         rows.chunks(group)
@@ -196,7 +220,7 @@ impl Problem for DecodeProblem {
         Cost {
             // Two products of two operations an element.
             flops: 4.0 * seen as f64 * shape.heads as f64 * shape.head_dim as f64,
-            read_bytes: (cached * self.dtype.size_bytes()) as f64 + queries,
+            read_bytes: (cached * self.tensors[at::K_PAGES].dtype.size_bytes()) as f64 + queries,
             written_bytes: queries,
             math: Math::TensorCore(self.dtype),
         }

@@ -2,6 +2,15 @@ use super::*;
 use crate::DecodeSuite;
 
 fn problem(lengths: &[usize], q_len: usize, layout: KvLayout) -> DecodeProblem {
+    problem_over(KvType::Same, lengths, q_len, layout)
+}
+
+fn problem_over(
+    kv_type: KvType,
+    lengths: &[usize],
+    q_len: usize,
+    layout: KvLayout,
+) -> DecodeProblem {
     let shape = DecodeShape {
         lengths: lengths.to_vec(),
         q_len,
@@ -10,6 +19,7 @@ fn problem(lengths: &[usize], q_len: usize, layout: KvLayout) -> DecodeProblem {
         head_dim: 16,
         page_size: 4,
         layout,
+        kv_type,
     };
     let workload = DecodeSuite::custom(&shape);
     DecodeProblem::new(shape, DType::Bf16, workload)
@@ -32,8 +42,13 @@ fn units_cover_every_output_element_once() {
 
 #[test]
 fn the_oracle_agrees_with_the_definition_in_both_layouts() {
-    for layout in [KvLayout::Nhd, KvLayout::Hnd] {
-        let problem = problem(&[3, 10], 2, layout);
+    for (kv_type, layout) in [
+        (KvType::Same, KvLayout::Nhd),
+        (KvType::Same, KvLayout::Hnd),
+        (KvType::Fp8, KvLayout::Hnd),
+    ] {
+        let problem = problem_over(kv_type, &[3, 10], 2, layout);
+        let (k_scale, v_scale) = (f64::from(problem.k_scale), f64::from(problem.v_scale));
         let inputs = Inputs::new(problem.tensors(), 5);
         let (sequence, query, head, dim) = (1, 0, 4, 7);
         let (mut top, mut total) = (0.0, 0.0);
@@ -43,11 +58,11 @@ fn the_oracle_agrees_with_the_definition_in_both_layouts() {
             let score: f64 = (0..16)
                 .map(|d| {
                     let q = problem.query_row(sequence, query, head) + d;
-                    inputs.get(at::Q, q) * inputs.get(at::K_PAGES, row + d)
+                    inputs.get(at::Q, q) * (inputs.get(at::K_PAGES, row + d) * k_scale)
                 })
                 .sum();
             let weight = (score * f64::from(problem.scale)).exp();
-            top += weight * inputs.get(at::V_PAGES, row + dim);
+            top += weight * inputs.get(at::V_PAGES, row + dim) * v_scale;
             total += weight;
         }
         let slices = problem.oracle(&inputs, sequence * 2 + head / 3);
@@ -88,6 +103,19 @@ fn cost_counts_what_is_in_use() {
     // Two queries of 9 positions see 8 and 9; a sequence of one position shows it to the second.
     let cost = problem(&[9, 0, 1], 2, KvLayout::Nhd).cost();
     assert_eq!(cost.flops, 4.0 * (8.0 + 9.0 + 1.0) * 6.0 * 16.0);
+}
+
+#[test]
+fn an_fp8_cache_has_half_the_bytes_and_values_of_the_same_size() {
+    let problem = problem_over(KvType::Fp8, &[9, 0, 1], 1, KvLayout::Nhd);
+    let queries = 3.0 * 6.0 * 16.0 * 2.0;
+    assert_eq!(problem.cost().read_bytes, 10.0 * 2.0 * 2.0 * 16.0 + queries);
+    let inputs = Inputs::new(problem.tensors(), 3);
+    let codes = inputs.range(at::V_PAGES, 0, 100);
+    assert!(codes.iter().all(|&code| DType::F8E4M3.round(code) == code));
+    let largest = codes.iter().fold(0.0, |top: f64, code| top.max(code.abs()));
+    let scaled = largest * f64::from(problem.v_scale);
+    assert!((0.5..=1.25).contains(&scaled), "{scaled}");
 }
 
 #[test]

@@ -20,6 +20,15 @@ impl fmt::Display for KvLayout {
     }
 }
 
+/// Type of the elements of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KvType {
+    /// That of the queries.
+    Same,
+    /// FP8 e4m3, with one scale for all keys and one for all values.
+    Fp8,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeShape {
     /// Cached tokens of each sequence, the new ones included.
@@ -31,6 +40,7 @@ pub struct DecodeShape {
     pub head_dim: usize,
     pub page_size: usize,
     pub layout: KvLayout,
+    pub kv_type: KvType,
 }
 
 impl DecodeShape {

@@ -8,7 +8,7 @@ use contender::Workload;
 use serde_json::Value;
 
 use crate::lengths::long_tail;
-use crate::{DecodeShape, KvLayout};
+use crate::{DecodeShape, KvLayout, KvType};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DecodeSuite {
@@ -18,16 +18,18 @@ pub enum DecodeSuite {
     LongTail,
     Speculative,
     Pages,
+    Fp8,
     Smoke,
 }
 
-const NAMES: [(DecodeSuite, &str); 7] = [
+const NAMES: [(DecodeSuite, &str); 8] = [
     (DecodeSuite::Modular, "modular"),
     (DecodeSuite::Llama, "llama"),
     (DecodeSuite::Qwen, "qwen"),
     (DecodeSuite::LongTail, "long_tail"),
     (DecodeSuite::Speculative, "speculative"),
     (DecodeSuite::Pages, "pages"),
+    (DecodeSuite::Fp8, "fp8"),
     (DecodeSuite::Smoke, "smoke"),
 ];
 
@@ -127,6 +129,15 @@ const QWEN_STEPS: [(usize, usize); 5] = [
     (128, 4096),
     (256, 8192),
 ];
+/// Of a cache of FP8, which is twice as long for the same bytes.
+const FP8_STEPS: [(usize, usize); 6] = [
+    (1, 8192),
+    (1, 131_072),
+    (16, 16_384),
+    (64, 8192),
+    (64, 32_768),
+    (256, 2048),
+];
 const MODULAR_BATCHES: [usize; 4] = [1, 8, 32, 128];
 const MODULAR_CONTEXTS: [usize; 2] = [1024, 8192];
 
@@ -168,6 +179,16 @@ impl DecodeSuite {
                 .map(|(q_len, model)| even(model, 32, 8192).pages(16).queries(q_len))
                 .collect(),
             DecodeSuite::Pages => pages(),
+            DecodeSuite::Fp8 => [LLAMA_8B, LLAMA_70B]
+                .iter()
+                .flat_map(|model| {
+                    FP8_STEPS.map(|(batch, context)| even(model, batch, context).pages(16).fp8())
+                })
+                .chain([
+                    tail(&LLAMA_8B, 64, 65_536).pages(16).fp8(),
+                    even(&QWEN_235B, 32, 16_384).pages(64).fp8(),
+                ])
+                .collect(),
             DecodeSuite::Smoke => smoke(),
         };
         let suite = self.to_string();
@@ -181,7 +202,7 @@ impl DecodeSuite {
     pub fn custom(shape: &DecodeShape) -> Workload {
         Entry {
             name: format!(
-                "b{}s{}h{}kv{}d{}p{}{}q{}",
+                "b{}s{}h{}kv{}d{}p{}{}q{}{}",
                 shape.batch(),
                 shape.lengths.iter().max().unwrap_or(&0),
                 shape.heads,
@@ -189,7 +210,11 @@ impl DecodeSuite {
                 shape.head_dim,
                 shape.page_size,
                 shape.layout,
-                shape.q_len
+                shape.q_len,
+                match shape.kv_type {
+                    KvType::Same => "",
+                    KvType::Fp8 => "_fp8",
+                }
             ),
             provenance: "given by hand".to_owned(),
             shape: shape.clone(),
@@ -238,6 +263,8 @@ fn smoke() -> Vec<Entry> {
             .laid_out(KvLayout::Hnd),
         even(&wide, 4, 300).pages(16).queries(3),
         even(&wide, 1, 2048).pages(64),
+        ragged("codes", &[1, 0, 33, 130]).pages(16).fp8(),
+        even(&wide, 2, 600).pages(32).queries(5).fp8(),
     ]
 }
 
@@ -273,6 +300,7 @@ fn entry(model: &Model, step: String, lengths: Vec<usize>) -> Entry {
             head_dim: model.head_dim,
             page_size: 16,
             layout: KvLayout::Nhd,
+            kv_type: KvType::Same,
         },
     }
 }
@@ -287,6 +315,12 @@ impl Entry {
     fn laid_out(mut self, layout: KvLayout) -> Self {
         self.shape.layout = layout;
         self.name.push_str(&format!("_{layout}"));
+        self
+    }
+
+    fn fp8(mut self) -> Self {
+        self.shape.kv_type = KvType::Fp8;
+        self.name.push_str("_fp8");
         self
     }
 
@@ -316,6 +350,10 @@ impl Entry {
             .map(|&(name, value)| (name.to_owned(), Value::from(value)))
             .collect();
         axes.insert("layout".to_owned(), Value::from(shape.layout.to_string()));
+        // Where there is none, the cache has the type of the row.
+        if shape.kv_type == KvType::Fp8 {
+            axes.insert("kv_dtype".to_owned(), Value::from("fp8_e4m3"));
+        }
         let workload = Workload {
             name: self.name,
             suite: suite.to_owned(),
@@ -341,6 +379,8 @@ mod tests {
                 assert!(names.insert(workload.name.clone()), "{}", workload.name);
                 assert_eq!(workload.axes["batch"], shape.batch());
                 assert_eq!(workload.axes["layout"], shape.layout.to_string());
+                let has_kv_dtype = workload.axes.contains_key("kv_dtype");
+                assert_eq!(has_kv_dtype, shape.kv_type == KvType::Fp8);
                 assert!(!workload.provenance.is_empty());
                 assert!(shape.heads.is_multiple_of(shape.kv_heads));
             }
@@ -359,5 +399,6 @@ mod tests {
         assert!(lengths().any(|&n| n == 0) && lengths().any(|&n| n == 1));
         assert!(shapes.iter().any(|shape| shape.q_len > 1));
         assert!(shapes.iter().any(|shape| shape.layout == KvLayout::Hnd));
+        assert!(shapes.iter().any(|shape| shape.kv_type == KvType::Fp8));
     }
 }

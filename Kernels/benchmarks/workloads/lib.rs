@@ -33,7 +33,7 @@ mod training_shape;
 mod training_suites;
 
 pub use decode_problem::{decode_tensor, DecodeProblem};
-pub use decode_shape::{DecodeShape, KvLayout};
+pub use decode_shape::{DecodeShape, KvLayout, KvType};
 pub use decode_suites::{DecodeSuite, UnknownDecodeSuite};
 pub use gemm_layout::{GroupKind, RowLayout, GROUP_ALIGNMENT};
 pub use gemm_problem::{BadGemm, GemmProblem, GemmShape, SCALE_BLOCK};
