@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use cli::{Bench, Choices, Suite, UsageError};
 use contender::Workload;
-use workloads::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout};
+use workloads::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
 
-const SUITES: [Suite; 7] = [
+const SUITES: [Suite; 8] = [
     Suite {
         name: "modular",
         about: "Llama 3 8B, batch 1 to 128, pages of 128",
@@ -33,6 +33,10 @@ const SUITES: [Suite; 7] = [
     Suite {
         name: "pages",
         about: "pages of 1 to 128 tokens in both layouts, heads of 64",
+    },
+    Suite {
+        name: "fp8",
+        about: "caches of FP8 with a scale, batch 1 to 256, 2k to 128k tokens",
     },
     Suite {
         name: "smoke",
@@ -106,5 +110,6 @@ fn custom(config: &[usize]) -> Result<DecodeShape, UsageError> {
         head_dim: config[4],
         page_size,
         layout: KvLayout::Nhd,
+        kv_type: KvType::Same,
     })
 }

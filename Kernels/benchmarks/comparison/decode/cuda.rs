@@ -9,7 +9,7 @@ use contender::{
 };
 use numeric::DType;
 use serde_json::Value;
-use workloads::{decode_tensor as at, DecodeProblem, KvLayout};
+use workloads::{decode_tensor as at, DecodeProblem, KvLayout, KvType};
 
 struct Ours {
     identity: Identity,
@@ -84,7 +84,9 @@ fn describe(problem: &DecodeProblem) -> Result<Problem, ContenderError> {
         pool_pages: problem.table.pool_pages,
         head_major: shape.layout == KvLayout::Hnd,
         dtype: dtype(problem.dtype).ok_or_else(|| ContenderError::new("unsupported type"))?,
-        scale: problem.scale,
+        fp8_cache: shape.kv_type == KvType::Fp8,
+        scale: problem.scale * problem.k_scale,
+        value_scale: problem.v_scale,
     })
 }
 

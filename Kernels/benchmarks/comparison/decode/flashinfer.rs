@@ -5,12 +5,16 @@ use contender::{
     Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Support,
 };
 use flashinfer::{Decode, DecodeKernel};
-use workloads::{decode_tensor, DecodeProblem, KvLayout};
+use workloads::{decode_tensor, DecodeProblem, KvLayout, KvType};
 
 use super::planned::{self, dtype, narrow, BoundPlan};
 
 /// Heads that may share a head of the cache on CUDA cores.
 const GROUPS: [usize; 5] = [1, 2, 3, 4, 8];
+
+/// Queries times heads that may share a head of the cache on tensor cores: the tiles that are built.
+const ROWS: usize = 64;
+const FP8_ROWS: usize = 16;
 
 struct FlashInferDecode {
     identity: Identity,
@@ -40,12 +44,31 @@ impl FlashInferDecode {
         if device.kind != DeviceKind::Cuda {
             return Some("runs on CUDA only".to_owned());
         }
-        let built = dtype(problem.dtype)
-            .is_some_and(|dtype| flashinfer::has_decode(self.kernel, dtype, shape.head_dim as u32));
+        let fp8 = shape.kv_type == KvType::Fp8;
+        let built = dtype(problem.dtype).is_some_and(|dtype| {
+            flashinfer::has_decode(self.kernel, dtype, shape.head_dim as u32, fp8)
+        });
         if !built {
             return Some(format!(
-                "no {} kernel with a head size of {} in this build",
-                problem.dtype, shape.head_dim
+                "no {} kernel with a head size of {}{} in this build",
+                problem.dtype,
+                shape.head_dim,
+                if fp8 { " over FP8" } else { "" }
+            ));
+        }
+        let (rows, most) = (
+            shape.q_len * shape.group(),
+            if fp8 { FP8_ROWS } else { ROWS },
+        );
+        if !on_cuda_cores && rows > most {
+            return Some(format!(
+                "{rows} rows of queries share a head of the cache; this build has tiles of {most}"
+            ));
+        }
+        if fp8 && shape.q_len > 1 {
+            return Some(format!(
+                "{} new tokens over FP8; this build has one",
+                shape.q_len
             ));
         }
         if on_cuda_cores && shape.q_len != 1 {
@@ -113,6 +136,9 @@ pub fn call(
         page_size: narrow(shape.page_size)?,
         heads_first: shape.layout == KvLayout::Hnd,
         dtype,
-        scale: problem.scale,
+        fp8_cache: shape.kv_type == KvType::Fp8,
+        // As the library's own wrapper does.
+        scale: problem.scale * problem.k_scale,
+        v_scale: problem.v_scale,
     })
 }

@@ -4,6 +4,8 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 #[cfg(feature = "cuda")]
+mod cudnn;
+#[cfg(feature = "cuda")]
 mod flashinfer;
 #[cfg(feature = "cuda")]
 #[path = "../flashinfer_planned.rs"]
@@ -25,6 +27,7 @@ pub fn contenders(device: DeviceKind) -> Vec<Box<dyn Contender<DecodeProblem>>> 
         DeviceKind::Cuda => cuda::contenders()
             .into_iter()
             .chain(flashinfer::contenders())
+            .chain(cudnn::contenders())
             .chain(trtllm_gen::contenders())
             .collect(),
         #[cfg(not(feature = "cuda"))]

@@ -2,7 +2,7 @@
 
 use contender::{Bound, Buffer, Contender, ContenderError, DeviceInfo, Identity, Support};
 use flashinfer::{TrtllmGenChoice, TrtllmGenPages};
-use workloads::{decode_tensor, DecodeProblem};
+use workloads::{decode_tensor, DecodeProblem, KvType};
 
 use super::flashinfer::call;
 use super::planned::{narrow, BoundPlan};
@@ -42,6 +42,9 @@ pub fn choices(
     problem: &DecodeProblem,
     device: &DeviceInfo,
 ) -> Result<Vec<TrtllmGenChoice>, ContenderError> {
+    if problem.shape.kv_type == KvType::Fp8 {
+        return Err(ContenderError::new("no kernel over FP8 caches in this build"));
+    }
     let (call, pages) = (call(problem, |_| 0)?, pages(problem, 0)?);
     devices(device)
         .into_iter()

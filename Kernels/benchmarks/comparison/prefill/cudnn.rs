@@ -1,13 +1,13 @@
 //! cuDNN's fused attention.
 
-use contender::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Kind,
-    Stream, Support,
-};
-use cudnn::{Attention, DataType, LastPlan, Launch};
-use numeric::DType;
-use serde_json::Value;
+#[path = "../cudnn_planned.rs"]
+mod planned;
+
+use contender::{Bound, Buffer, Contender, ContenderError, DeviceInfo, Identity, Support};
+use cudnn::{Attention, LastPlan};
 use workloads::PrefillProblem;
+
+use planned::BoundLaunch;
 
 struct CudnnPrefill {
     identity: Identity,
@@ -15,26 +15,14 @@ struct CudnnPrefill {
 }
 
 pub fn contenders() -> Vec<Box<dyn Contender<PrefillProblem>>> {
-    let version = cudnn::library().map_or("absent".to_owned(), |library| library.version());
     vec![Box::new(CudnnPrefill {
-        identity: Identity {
-            name: "cudnn".to_owned(),
-            kind: Kind::Baseline,
-            version,
-            artifact_sha256: None,
-            timed_region: "all kernels of the plan".to_owned(),
-        },
+        identity: planned::identity(),
         last: LastPlan::default(),
     })]
 }
 
 /// A problem as cuDNN sees it, or why it has none.
 fn attention(problem: &PrefillProblem) -> Result<Attention, String> {
-    let data_type = match problem.dtype {
-        DType::F16 => DataType::F16,
-        DType::Bf16 => DataType::Bf16,
-        other => return Err(format!("no {other}; f16 or bf16")),
-    };
     let shape = &problem.shape;
     Ok(Attention {
         q_lens: shape.q_lens.clone(),
@@ -44,7 +32,7 @@ fn attention(problem: &PrefillProblem) -> Result<Attention, String> {
         head_dim: shape.head_dim,
         causal: shape.causal,
         scale: problem.scale,
-        data_type,
+        data_type: planned::data_type(problem.dtype)?,
         with_lse: problem.op.has_lse(),
     })
 }
@@ -56,11 +44,8 @@ impl Contender<PrefillProblem> for CudnnPrefill {
 
     /// Makes the plan, because only cuDNN knows what it can do.
     fn supports(&self, problem: &PrefillProblem, device: &DeviceInfo) -> Support {
-        if device.kind != DeviceKind::Cuda {
-            return Support::No("runs on CUDA only".to_owned());
-        }
-        if let Err(reason) = cudnn::library() {
-            return Support::No(reason.to_owned());
+        if let Some(reason) = planned::absent(device) {
+            return Support::No(reason);
         }
         let planned = attention(problem).and_then(|attention| {
             let plan = self.last.of(&attention, Attention::plan);
@@ -88,28 +73,6 @@ impl Contender<PrefillProblem> for CudnnPrefill {
             .map(|buffer| buffer.address)
             .collect();
         let launch = plan.launch(&addresses).map_err(ContenderError::new)?;
-        Ok(Box::new(BoundPrefill { launch }))
-    }
-}
-
-struct BoundPrefill {
-    launch: Launch,
-}
-
-impl Bound for BoundPrefill {
-    fn enqueue(&mut self, stream: Stream) -> Result<(), ContenderError> {
-        self.launch.enqueue(stream.0).map_err(ContenderError::new)
-    }
-
-    fn facts(&self) -> Facts {
-        let plan = self.launch.plan();
-        let micros = plan.build_time().as_micros() as u64;
-        Facts::from([
-            ("plan_us".to_owned(), Value::from(micros)),
-            (
-                "workspace_bytes".to_owned(),
-                Value::from(plan.workspace_bytes()),
-            ),
-        ])
+        Ok(Box::new(BoundLaunch(launch)))
     }
 }

@@ -3,14 +3,16 @@
 
 #[path = "../decode/mod.rs"]
 mod decode;
+mod decode_lengths;
+mod examine_all;
 
-use contender::{Contender, DeviceKind, Kind, Problem, Support};
-use device::{Device, DeviceError};
-use gate::{BufferSet, Gate, GateOptions};
+use contender::DeviceKind;
+use device::Device;
 use numeric::{bits, index_below, DType};
-use workloads::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout};
+use workloads::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
 
-const SEED: u64 = 20;
+use examine_all::{gpu, SEED};
+
 const RANDOM_SHAPES: u64 = 200;
 
 /// The most cached tokens of a problem: a suite's batch is cut down to it.
@@ -20,14 +22,14 @@ const CPU_TOKENS: usize = 120;
 #[test]
 fn cpu_contenders_pass() {
     let device = device::open(DeviceKind::Cpu).expect("the CPU is always there");
-    pass(&*device, random_problems(CPU_TOKENS));
-    pass(&*device, suite_problems(&[DecodeSuite::Smoke], 1 << 11));
+    pass(&*device, &random_problems(CPU_TOKENS));
+    pass(&*device, &suite_problems(&[DecodeSuite::Smoke], 1 << 11));
 }
 
 #[test]
 fn gpu_contenders_pass_random_shapes() {
     if let Some(device) = gpu() {
-        pass(&*device, random_problems(1 << 14));
+        pass(&*device, &random_problems(1 << 14));
     }
 }
 
@@ -35,19 +37,15 @@ fn gpu_contenders_pass_random_shapes() {
 fn gpu_contenders_pass_suites() {
     if let Some(device) = gpu() {
         let suites: Vec<DecodeSuite> = DecodeSuite::all().collect();
-        pass(&*device, suite_problems(&suites, GPU_TOKENS));
+        pass(&*device, &suite_problems(&suites, GPU_TOKENS));
     }
 }
 
-fn gpu() -> Option<Box<dyn Device>> {
-    match device::open(DeviceKind::Cuda) {
-        Ok(device) => Some(device),
-        Err(error @ (DeviceError::NotBuilt | DeviceError::Unavailable { .. })) => {
-            println!("SKIPPED: {error}");
-            None
-        }
-        Err(error) => panic!("the GPU cannot be opened: {error}"),
-    }
+fn pass(device: &dyn Device, problems: &[DecodeProblem]) {
+    let contenders = decode::contenders(device.info().kind);
+    examine_all::pass(device, &contenders, problems, |problem| {
+        format!("{:?} {}", problem.shape, problem.dtype)
+    });
 }
 
 /// Seeded shapes of all kinds: empty sequences, single tokens, whole and partial last pages.
@@ -63,16 +61,7 @@ fn random_problems(most_tokens: usize) -> Vec<DecodeProblem> {
             let q_len = [1, 1, 1, 2, 4, 8][draw(3, 6)];
             let batch = 1 + draw(4, 9);
             let longest = 1 + draw(5, most_tokens / batch);
-            let lengths = (0..batch)
-                .map(|sequence| match draw(10 + sequence as u32, 8) {
-                    0 => 0,
-                    // The caches of a step hold its new tokens; 1 where that is one.
-                    1 => q_len,
-                    2 => longest.next_multiple_of(page_size).max(q_len),
-                    3 => longest.next_multiple_of(page_size).max(q_len) + 1,
-                    _ => draw(40 + sequence as u32, longest).max(q_len),
-                })
-                .collect();
+            let lengths = decode_lengths::random(&draw, batch, longest, q_len, page_size);
             let shape = DecodeShape {
                 lengths,
                 q_len,
@@ -81,6 +70,7 @@ fn random_problems(most_tokens: usize) -> Vec<DecodeProblem> {
                 head_dim: [64, 128][draw(6, 2)],
                 page_size,
                 layout: [KvLayout::Nhd, KvLayout::Hnd][draw(7, 2)],
+                kv_type: [KvType::Same, KvType::Same, KvType::Fp8][draw(9, 3)],
             };
             let workload = DecodeSuite::custom(&shape);
             DecodeProblem::new(shape, [DType::Bf16, DType::F16][draw(8, 2)], workload)
@@ -94,76 +84,10 @@ fn suite_problems(suites: &[DecodeSuite], most: usize) -> Vec<DecodeProblem> {
     let mut problems = Vec::new();
     for (shape, workload) in suites.iter().flat_map(|suite| suite.workloads()) {
         let mut shape = shape;
-        while shape.batch() > 1 && shape.lengths.iter().sum::<usize>() > most {
-            shape.lengths.remove(0);
-        }
-        shape.lengths.iter_mut().for_each(|n| *n = (*n).min(most));
+        decode_lengths::cut(&mut shape.lengths, most);
         for dtype in [DType::Bf16, DType::F16] {
             problems.push(DecodeProblem::new(shape.clone(), dtype, workload.clone()));
         }
     }
     problems
-}
-
-/// Panics with all failures, so that one run shows the pattern.
-fn pass(device: &dyn Device, problems: Vec<DecodeProblem>) {
-    let contenders = decode::contenders(device.info().kind);
-    assert!(!contenders.is_empty());
-    let (mut failures, mut passed) = (Vec::new(), 0);
-    for problem in &problems {
-        match examine(device, &contenders, problem) {
-            Ok(count) => passed += count,
-            Err(failure) => failures.push(format!("{:?}: {failure}", problem.shape)),
-        }
-    }
-    println!(
-        "{passed} examinations of {} problems passed",
-        problems.len()
-    );
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
-}
-
-/// The reference goes first and is then what every element is compared with. A baseline may say
-/// that it does not support a shape; ours may not.
-fn examine(
-    device: &dyn Device,
-    contenders: &[Box<dyn Contender<DecodeProblem>>],
-    problem: &DecodeProblem,
-) -> Result<usize, String> {
-    let options = GateOptions {
-        units: 6,
-        units_second: 2,
-        ..GateOptions::new(SEED)
-    };
-    let mut gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
-    let mut set =
-        BufferSet::new(device, problem.tensors(), SEED).map_err(|error| error.to_string())?;
-    let mut order: Vec<_> = contenders.iter().collect();
-    order.sort_by_key(|contender| contender.identity().kind != Kind::Reference);
-    let mut passed = 0;
-    for contender in order {
-        let identity = contender.identity();
-        let name = &identity.name;
-        match contender.supports(problem, device.info()) {
-            Support::Yes => {}
-            Support::No(_) if identity.kind == Kind::Baseline => continue,
-            Support::No(reason) => return Err(format!("{name} does not support it: {reason}")),
-        }
-        let mut bound = contender
-            .bind(problem, set.buffers(), device.info())
-            .map_err(|error| format!("{name}: {error}"))?;
-        gate.examine(&mut set, &mut *bound)
-            .map_err(|failure| format!("{name} {failure}"))?;
-        if identity.kind == Kind::Reference {
-            gate.adopt_reference(&set)
-                .map_err(|failure| format!("{name} {failure}"))?;
-        }
-        passed += 1;
-    }
-    Ok(passed)
 }

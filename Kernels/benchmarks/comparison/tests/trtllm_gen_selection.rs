@@ -19,7 +19,7 @@ use contender::{Contender, DeviceInfo, DeviceKind, Problem, Support};
 use cubins::CubinError;
 use flashinfer::TrtllmGenChoice;
 use numeric::DType;
-use workloads::{DecodeProblem, DecodeSuite, PrefillOp, PrefillProblem, PrefillSuite};
+use workloads::{DecodeProblem, DecodeSuite, KvType, PrefillOp, PrefillProblem, PrefillSuite};
 
 /// EM_CUDA, of an ELF file's header.
 const CUDA_MACHINE: u16 = 190;
@@ -130,6 +130,9 @@ fn every_decode_shape_has_a_kernel_or_a_reason() {
                 }
                 Support::No(reason) if shape.lengths.contains(&0) => {
                     assert!(reason.contains("shorter"), "{name}: {reason}");
+                }
+                Support::No(reason) if shape.kv_type == KvType::Fp8 => {
+                    assert!(reason.contains("FP8"), "{name}: {reason}");
                 }
                 Support::No(reason) => panic!("{name}: {reason}"),
             }
