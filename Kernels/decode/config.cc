@@ -66,7 +66,12 @@ Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
         const int count = ceil_divide(table.lengths[sequence], config.tile_tokens);
         tiles.insert(tiles.end(), shape.kv_heads, count);
     }
-    const int resident = multiprocessors * kBlocksPerMultiprocessor;
+    int resident = multiprocessors * kBlocksPerMultiprocessor;
+    // One block merges all parts of an item. Where they would be many, half the blocks find the
+    // same bandwidth and leave half of them.
+    const int rows = std::min(shape.rows(), config.row_tiles * kTileRows);
+    const int parts = resident / config.row_blocks / static_cast<int>(tiles.size());
+    if (rows * parts > kMostMergedRows) resident = multiprocessors;
     // A block's warps take tiles in turn, and merge their results at the end of a segment in about
     // the time of two tiles each.
     const device::SplitRules rules = {std::max(1, resident / config.row_blocks), 2 * kWarps,

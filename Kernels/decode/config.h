@@ -25,6 +25,8 @@ constexpr int tile_tokens(int head_dim, int row_tiles, int cache_bytes) {
 
 // Blocks that a multiprocessor holds at once.
 constexpr int kBlocksPerMultiprocessor = 2;
+// Rows of parts that are merged while all blocks of a multiprocessor work.
+constexpr int kMostMergedRows = 384;
 
 struct Shape {
     int batch;

@@ -133,6 +133,18 @@ void plans_cover() {
     }
 }
 
+// A single sequence of many rows a head: half the blocks, so that half the parts are merged.
+void few_parts_for_many_rows() {
+    Shape shape = {1, 1, 64, 4, 128, 16, 4000};
+    Table table;
+    table.lengths = {32768};
+    table.indptr = {0, 2048};
+    table.indices.assign(2048, 3);
+    check(plan(shape, table.view(), 132).blocks() <= 132, "16 rows a head");
+    shape.heads = 16;
+    check(plan(shape, table.view(), 132).blocks() > 200, "4 rows a head");
+}
+
 }  // namespace
 
 int main() {
@@ -140,5 +152,6 @@ int main() {
     refused_shapes();
     refused_tables();
     plans_cover();
+    few_parts_for_many_rows();
     std::puts("ok");
 }

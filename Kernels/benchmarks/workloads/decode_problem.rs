@@ -232,6 +232,12 @@ impl Problem for DecodeProblem {
         self.shape.batch() * self.shape.kv_heads
     }
 
+    /// A unit takes passes over a whole sequence, in f64 and in f32.
+    fn sampled_units(&self) -> usize {
+        let longest = self.shape.lengths.iter().max().unwrap_or(&0);
+        ((1 << 20) / longest.max(&1)).clamp(8, 64)
+    }
+
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
         self.unit::<f64>(inputs, unit, |_, value| value)
     }

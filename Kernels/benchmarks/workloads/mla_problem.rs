@@ -199,7 +199,8 @@ impl Problem for MlaDecodeProblem {
 
     /// A unit takes passes over a whole sequence of wide rows, in f64 and in f32.
     fn sampled_units(&self) -> usize {
-        16
+        let longest = self.shape.lengths.iter().max().unwrap_or(&0);
+        ((1 << 18) / longest.max(&1)).clamp(6, 16)
     }
 
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {

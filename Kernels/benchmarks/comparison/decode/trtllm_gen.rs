@@ -43,7 +43,9 @@ pub fn choices(
     device: &DeviceInfo,
 ) -> Result<Vec<TrtllmGenChoice>, ContenderError> {
     if problem.shape.kv_type == KvType::Fp8 {
-        return Err(ContenderError::new("no kernel over FP8 caches in this build"));
+        return Err(ContenderError::new(
+            "no kernel over FP8 caches in this build",
+        ));
     }
     let (call, pages) = (call(problem, |_| 0)?, pages(problem, 0)?);
     devices(device)
