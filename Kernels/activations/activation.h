@@ -37,10 +37,25 @@ struct Activation {
     void* second_out;
 };
 
-// Throws std::invalid_argument for what it cannot do, std::runtime_error for what CUDA refuses.
-void launch(const Activation& params, cudaStream_t stream);
+enum class Gate { kSilu, kGeluTanh, kGelu };
 
-// One thread an element and the library's functions: the reference for whole tensors.
+// out [rows, columns] = unit(gate) * up, where a row of the input is gate and up, `columns`
+// elements each.
+struct Packed {
+    Gate gate;
+    device::ElementType type;
+    std::int64_t rows;
+    std::int64_t columns;
+    const void* input;
+    void* out;
+};
+
+// Throw std::invalid_argument for what they cannot do, std::runtime_error for what CUDA refuses.
+void launch(const Activation& params, cudaStream_t stream);
+void launch(const Packed& params, cudaStream_t stream);
+
+// One thread an element and the library's functions: the references for whole tensors.
 void launch_plain(const Activation& params, cudaStream_t stream);
+void launch_plain(const Packed& params, cudaStream_t stream);
 
 }  // namespace activations

@@ -34,6 +34,18 @@ activations::Function function_of(Function function) {
     throw std::invalid_argument("unknown function");
 }
 
+activations::Gate gate_of(Gate gate) {
+    switch (gate) {
+        case Gate::Silu:
+            return activations::Gate::kSilu;
+        case Gate::GeluTanh:
+            return activations::Gate::kGeluTanh;
+        case Gate::Gelu:
+            return activations::Gate::kGelu;
+    }
+    throw std::invalid_argument("unknown gate");
+}
+
 void* pointer(std::size_t address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
@@ -49,6 +61,22 @@ void launch(const Activation& activation, Variant variant, std::size_t stream) {
     params.out_gradient = pointer(activation.out_gradient);
     params.first_out = pointer(activation.first_out);
     params.second_out = pointer(activation.second_out);
+    const auto cuda_stream = reinterpret_cast<cudaStream_t>(stream);
+    if (variant == Variant::Plain) {
+        activations::launch_plain(params, cuda_stream);
+    } else {
+        activations::launch(params, cuda_stream);
+    }
+}
+
+void packed(const Packed& packed, Variant variant, std::size_t stream) {
+    activations::Packed params = {};
+    params.gate = gate_of(packed.gate);
+    params.type = element_type(packed.dtype);
+    params.rows = static_cast<std::int64_t>(packed.rows);
+    params.columns = static_cast<std::int64_t>(packed.columns);
+    params.input = pointer(packed.input);
+    params.out = pointer(packed.out);
     const auto cuda_stream = reinterpret_cast<cudaStream_t>(stream);
     if (variant == Variant::Plain) {
         activations::launch_plain(params, cuda_stream);

@@ -1,7 +1,7 @@
 //! The CUDA activations, for Rust.
 //!
-//! Addresses are of device memory; Rust never looks behind them. `launch` enqueues on `stream` and
-//! returns at once; what the launch reports becomes an error.
+//! Addresses are of device memory; Rust never looks behind them. Functions enqueue on `stream` and
+//! return at once; what the launch reports becomes an error.
 
 #[cxx::bridge(namespace = "activations::bridge")]
 mod ffi {
@@ -45,11 +45,30 @@ mod ffi {
         second_out: usize,
     }
 
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Gate {
+        Silu,
+        GeluTanh,
+        Gelu,
+    }
+
+    /// Rows of gate and up, `columns` elements each.
+    #[derive(Clone, Copy, Debug)]
+    struct Packed {
+        gate: Gate,
+        dtype: Dtype,
+        rows: usize,
+        columns: usize,
+        input: usize,
+        out: usize,
+    }
+
     unsafe extern "C++" {
         include!("Kernels/activations/bridge.h");
 
+        fn packed(packed: &Packed, variant: Variant, stream: usize) -> Result<()>;
         fn launch(activation: &Activation, variant: Variant, stream: usize) -> Result<()>;
     }
 }
 
-pub use ffi::{launch, Activation, Dtype, Function, Variant};
+pub use ffi::{launch, packed, Activation, Dtype, Function, Gate, Packed, Variant};

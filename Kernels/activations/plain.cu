@@ -63,7 +63,44 @@ __global__ void activation_plain_kernel(const __grid_constant__ Activation param
     }
 }
 
+Function function_of(Gate gate) {
+    switch (gate) {
+        case Gate::kSilu:
+            return Function::kSwiGlu;
+        case Gate::kGeluTanh:
+            return Function::kGeluTanh;
+        case Gate::kGelu:
+            return Function::kGelu;
+    }
+    throw std::invalid_argument("unknown gate");
+}
+
+template <class T>
+__global__ void packed_plain_kernel(const __grid_constant__ Packed params, Function function) {
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= params.rows * params.columns) return;
+    const T* row =
+        static_cast<const T*>(params.input) + index / params.columns * 2 * params.columns;
+    const std::int64_t column = index % params.columns;
+    const float gate = device::to_float(row[column]);
+    const float up = device::to_float(row[params.columns + column]);
+    static_cast<T*>(params.out)[index] = device::from_float<T>(value(function, gate) * up);
+}
+
 }  // namespace
+
+void launch_plain(const Packed& params, cudaStream_t stream) {
+    constexpr int kThreads = 256;
+    device::Launch shape;
+    const std::int64_t elements = params.rows * params.columns;
+    shape.grid = dim3(static_cast<unsigned>((elements + kThreads - 1) / kThreads));
+    shape.block = dim3(kThreads);
+    const Function function = function_of(params.gate);
+    device::dispatch_type(params.type, [&](auto element) {
+        device::launch("packed_plain", packed_plain_kernel<decltype(element)>, shape, stream,
+                       params, function);
+    });
+}
 
 void launch_plain(const Activation& params, cudaStream_t stream) {
     constexpr int kThreads = 256;

@@ -5,11 +5,13 @@
 namespace nsa {
 namespace {
 
-constexpr int kWarps = 8;
+// From a sweep on an H200: 4 warps are 5 to 30 % faster than 8, because two blocks fit.
+constexpr int kWarps = 4;
+constexpr int kChunk = 64;
 
 template <class T, int kDim>
 void launch_traits(const Banded& params, cudaStream_t stream) {
-    using Traits = BandedTraits<T, kDim, kWarps>;
+    using Traits = BandedTraits<T, kDim, kWarps, kChunk>;
     const int tokens_of_tile = Traits::kTileRows / (params.heads / params.groups);
     const int tiles = (params.sequence + tokens_of_tile - 1) / tokens_of_tile;
     device::Launch shape;

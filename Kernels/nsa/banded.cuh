@@ -15,13 +15,13 @@
 
 namespace nsa {
 
-template <class Element, int kHeadDim, int kWarpCount>
+template <class Element, int kHeadDim, int kWarpCount, int kChunkKeys>
 struct BandedTraits {
     using T = Element;
     static constexpr int kWarps = kWarpCount;
     static constexpr int kThreads = kWarps * 32;
     static constexpr int kTileRows = kWarps * kRows;
-    static constexpr int kChunk = 64;
+    static constexpr int kChunk = kChunkKeys;
     static constexpr int kDim = kHeadDim;
     static constexpr int kUnits = kDim / 8;
     static constexpr int kDepth = kDim / 16;

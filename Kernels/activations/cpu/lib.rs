@@ -49,6 +49,17 @@ pub fn gated_forward<T: Element>(unit: Unit, gate: &[T], up: &[T], out: &mut [T]
     with_curve!(unit, C => map2(gate, up, out, |gate, up| C::value(gate) * up));
 }
 
+/// `out = unit(gate) * up` for rows of gate and up, `columns` elements each.
+pub fn packed_forward<T: Element>(unit: Unit, input: &[T], columns: usize, out: &mut [T]) {
+    let rows = out
+        .par_chunks_mut(columns)
+        .zip(input.par_chunks(2 * columns));
+    rows.for_each(|(out, row)| {
+        let (gate, up) = row.split_at(columns);
+        gated_forward(unit, gate, up, out);
+    });
+}
+
 /// In place: gate and up become their gradients.
 pub fn gated_backward<T: Element>(unit: Unit, gate: &mut [T], up: &mut [T], out_gradient: &[T]) {
     with_curve!(unit, C => gated_backward_of::<T, C>(gate, up, out_gradient));

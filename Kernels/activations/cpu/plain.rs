@@ -39,6 +39,12 @@ pub fn gated_forward<T: Element>(unit: Unit, gate: &[T], up: &[T], out: &mut [T]
     }
 }
 
+pub fn packed_forward<T: Element>(unit: Unit, input: &[T], columns: usize, out: &mut [T]) {
+    for (row, out) in input.chunks(2 * columns).zip(out.chunks_mut(columns)) {
+        gated_forward(unit, &row[..columns], &row[columns..], out);
+    }
+}
+
 pub fn gated_backward<T: Element>(unit: Unit, gate: &mut [T], up: &mut [T], out_gradient: &[T]) {
     for ((gate, up), gradient) in gate.iter_mut().zip(up).zip(out_gradient) {
         let (value, slope) = value_and_slope(unit, gate.widen());

@@ -61,21 +61,30 @@ pub fn rounded(problem: &TrainingProblem, inputs: &Inputs, unit: usize) -> Vec<S
 fn answers<R: Real>(
     problem: &TrainingProblem,
     inputs: &Inputs,
-    unit: usize,
+    unit_index: usize,
     store: fn(DType, f64) -> f64,
 ) -> Vec<Slice> {
     let outputs: Vec<(usize, usize, Vec<R>)> = match (problem.op, problem.shape) {
         (TrainingOp::Activation(activation, pass), TrainingShape::Rows(shape)) => {
-            activated(activation, pass, Piece::new(shape, unit), inputs)
+            activated(activation, pass, Piece::new(shape, unit_index), inputs)
+        }
+        (TrainingOp::Packed(unit), TrainingShape::Rows(shape)) => {
+            let piece = Piece::new(shape, unit_index);
+            let first = 2 * piece.row * shape.columns + piece.column;
+            let gates = read::<R>(inputs, 0, first, piece.length);
+            let ups = read::<R>(inputs, 0, first + shape.columns, piece.length);
+            let pairs = gates.into_iter().zip(ups);
+            let out = pairs.map(|(gate, up)| gated(unit, gate, up)).collect();
+            vec![(1, piece.start, out)]
         }
         (TrainingOp::Rope(pairs, pass), TrainingShape::Rope(shape)) => {
-            token(pairs, pass, shape, inputs, unit)
+            token(pairs, pass, shape, inputs, unit_index)
         }
         (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => {
-            return Tiles::new(scaling, shape).quantized(inputs, unit);
+            return Tiles::new(scaling, shape).quantized(inputs, unit_index);
         }
         (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => {
-            let piece = Piece::new(shape, unit);
+            let piece = Piece::new(shape, unit_index);
             let values = read::<R>(inputs, 0, piece.start, piece.length);
             let tiles = Tiles::new(scaling, shape);
             let scaled = (piece.column..).zip(values).map(|(column, value)| {

@@ -72,15 +72,18 @@ impl Scaling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrainingOp {
     Activation(Activation, Pass),
+    /// `unit(gate) * up` where a row is a gate and, behind it, an up of the same length, as one matrix
+    /// product writes them.
+    Packed(Unit),
     Rope(Pairs, Pass),
     Quantize(Scaling),
     Dequantize(Scaling),
 }
 
 use Pass::{Backward, Forward};
-use TrainingOp::{Dequantize, Quantize, Rope};
+use TrainingOp::{Dequantize, Packed, Quantize, Rope};
 
-const NAMES: [(TrainingOp, &str); 20] = [
+const NAMES: [(TrainingOp, &str); 23] = [
     (
         TrainingOp::Activation(Activation::Gelu, Forward),
         "gelu_fwd",
@@ -113,6 +116,9 @@ const NAMES: [(TrainingOp, &str); 20] = [
         TrainingOp::Activation(Activation::GeGlu, Backward),
         "geglu_bwd",
     ),
+    (Packed(Unit::Silu), "silu_and_mul"),
+    (Packed(Unit::GeluTanh), "gelu_tanh_and_mul"),
+    (Packed(Unit::Gelu), "gelu_and_mul"),
     (Rope(Pairs::HalfSplit, Forward), "rope_fwd"),
     (Rope(Pairs::HalfSplit, Backward), "rope_bwd"),
     (Rope(Pairs::Interleaved, Forward), "rope_interleaved_fwd"),
@@ -141,11 +147,11 @@ impl TrainingOp {
         matches!(self, TrainingOp::Rope(..))
     }
 
-    /// Quantisation and its inverse count as forward.
+    /// What has no pass in its name counts as forward.
     pub fn is_backward(self) -> bool {
         match self {
             TrainingOp::Activation(_, pass) | TrainingOp::Rope(_, pass) => pass == Pass::Backward,
-            TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) => false,
+            TrainingOp::Packed(_) | TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) => false,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use contender::{Cost, Math, Problem, Slice, Workload};
 use numeric::DType;
+use reference::activation::Unit;
 use reference::quantize::ScaleFormat;
 use reference::rope;
 use serde_json::Value;
@@ -44,6 +45,11 @@ impl TrainingProblem {
                 (TrainingOp::Activation(activation, pass), TrainingShape::Rows(shape)) => {
                     activation_tensors(activation, pass, shape, dtype)
                 }
+                (TrainingOp::Packed(_), TrainingShape::Rows(shape)) => vec![
+                    TensorSpec::input("gate_and_up", dtype, &[shape.rows, 2 * shape.columns])
+                        .filled(ACTIVATION_RANGE),
+                    TensorSpec::output("out", dtype, &[shape.rows, shape.columns]),
+                ],
                 (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => vec![
                     TensorSpec::input("x", dtype, &[shape.rows, shape.columns]),
                     TensorSpec::output("quantized", DType::F8E4M3, &[shape.rows, shape.columns]),
@@ -159,6 +165,8 @@ fn flops_per_element(op: TrainingOp) -> f64 {
                 forward + 8.0
             }
         }
+        TrainingOp::Packed(Unit::Silu | Unit::Gelu) => 5.0,
+        TrainingOp::Packed(Unit::GeluTanh) => 9.0,
         TrainingOp::Rope(..) => 3.0,
         TrainingOp::Quantize(_) => 3.0,
         TrainingOp::Dequantize(_) => 1.0,

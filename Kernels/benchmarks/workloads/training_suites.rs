@@ -167,7 +167,7 @@ impl TrainingSuite {
                 .collect()
         };
         match op {
-            TrainingOp::Activation(..) => of_rows(shapes.activation),
+            TrainingOp::Activation(..) | TrainingOp::Packed(_) => of_rows(shapes.activation),
             TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) => of_rows(shapes.quantize),
             TrainingOp::Rope(..) => shapes
                 .rope

@@ -19,8 +19,12 @@ pub fn contenders(device: DeviceKind) -> Contenders {
         DeviceKind::Cpu => cpu::contenders(),
         #[cfg(feature = "cuda")]
         DeviceKind::Cuda => {
-            let ours = cuda::contenders().into_iter();
-            ours.chain(flash_attention::contenders()).collect()
+            let all = cuda::contenders()
+                .into_iter()
+                .chain(flash_attention::contenders());
+            // bench_prefill has a row for our portable kernel.
+            all.filter(|contender| contender.identity().name != "ours_portable")
+                .collect()
         }
         #[cfg(not(feature = "cuda"))]
         DeviceKind::Cuda => Vec::new(),

@@ -112,7 +112,7 @@ fn random_problems(elements: usize) -> Vec<TrainingProblem> {
             let op = ops[case as usize % ops.len()];
             let shape = match op {
                 TrainingOp::Rope(..) => TrainingShape::Rope(rope_shape(draw, elements)),
-                TrainingOp::Activation(..) => {
+                TrainingOp::Activation(..) | TrainingOp::Packed(_) => {
                     let columns = 1 + draw(1, elements.min(40_000));
                     TrainingShape::Rows(row_shape(draw, columns, elements))
                 }

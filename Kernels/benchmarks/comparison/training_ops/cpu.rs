@@ -26,6 +26,9 @@ impl Call<'_> {
     fn run<T: Element>(self, problem: &TrainingProblem) {
         match (problem.op, problem.shape) {
             (TrainingOp::Activation(activation, pass), _) => self.activation::<T>(activation, pass),
+            (TrainingOp::Packed(unit), TrainingShape::Rows(shape)) => {
+                self.packed::<T>(unit, shape.columns);
+            }
             (TrainingOp::Rope(pairs, pass), TrainingShape::Rope(shape)) => {
                 self.rope::<T>(pairs, pass, shape);
             }
@@ -85,6 +88,19 @@ impl Call<'_> {
                     self.tensors.read(2)
                 ));
             }
+        }
+    }
+
+    fn packed<T: Element>(self, unit: reference::activation::Unit, columns: usize) {
+        let unit = match unit {
+            reference::activation::Unit::Gelu => Unit::Gelu,
+            reference::activation::Unit::GeluTanh => Unit::GeluTanh,
+            reference::activation::Unit::Silu => Unit::Silu,
+        };
+        let (input, out) = (self.tensors.read(0), self.tensors.write(1));
+        match self.style {
+            Style::Threaded => activations_cpu::packed_forward::<T>(unit, input, columns, out),
+            Style::Plain => activations_cpu::plain::packed_forward::<T>(unit, input, columns, out),
         }
     }
 

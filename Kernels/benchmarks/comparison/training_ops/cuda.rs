@@ -1,11 +1,13 @@
-//! CUDA contenders: our kernels, Liger, and the plain kernels that serve as the gate's full reference.
+//! CUDA contenders: our kernels, Liger, FlashInfer, and the plain kernels that serve as the gate's
+//! full reference.
 
-use activations::Function;
+use activations::{Function, Gate};
 use contender::{
     Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Kind, Stream,
     Support,
 };
 use numeric::DType;
+use reference::activation::Unit;
 use reference::rope::Pairs;
 use workloads::{Activation, Pass, Scaling, TrainingOp, TrainingProblem, TrainingShape};
 
@@ -34,6 +36,7 @@ pub fn contenders() -> Vec<Box<dyn Contender<TrainingProblem>>> {
     vec![
         contender("ours", Kind::Own, Variant::Tuned),
         super::liger::contender(),
+        super::flashinfer::contender(),
         contender("plain_fp32", Kind::Reference, Variant::Plain),
     ]
 }
@@ -83,6 +86,7 @@ impl Contender<TrainingProblem> for CudaTrainingOps {
 /// An operation with the addresses of its tensors.
 enum Op {
     Activation(activations::Activation),
+    Packed(activations::Packed),
     Rope(rope::Rope),
     Quantize(quantize::Matrix, [usize; 3]),
     Dequantize(quantize::Matrix, [usize; 3]),
@@ -130,6 +134,21 @@ fn op(problem: &TrainingProblem, buffers: &[Buffer]) -> Result<Op, ContenderErro
                 out_gradient,
                 first_out,
                 second_out,
+            }))
+        }
+        (TrainingOp::Packed(unit), TrainingShape::Rows(shape)) => {
+            let gate = match unit {
+                Unit::Silu => Gate::Silu,
+                Unit::GeluTanh => Gate::GeluTanh,
+                Unit::Gelu => Gate::Gelu,
+            };
+            Ok(Op::Packed(activations::Packed {
+                gate,
+                dtype: dtype!(activations, problem.dtype),
+                rows: shape.rows,
+                columns: shape.columns,
+                input: at(0),
+                out: at(1),
             }))
         }
         (TrainingOp::Rope(pairs, pass), TrainingShape::Rope(shape)) => Ok(Op::Rope(rope::Rope {
@@ -188,6 +207,7 @@ impl Bound for BoundOp {
         }
         match &self.op {
             Op::Activation(op) => activations::launch(op, variant!(activations), stream),
+            Op::Packed(op) => activations::packed(op, variant!(activations), stream),
             Op::Rope(op) => rope::launch(op, variant!(rope), stream),
             Op::Quantize(matrix, [x, quantized, scales]) => {
                 let variant = variant!(quantize);

@@ -4,6 +4,8 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 #[cfg(feature = "cuda")]
+mod flashinfer;
+#[cfg(feature = "cuda")]
 mod liger;
 
 use contender::{Contender, DeviceKind};
