@@ -14,8 +14,12 @@ use crate::Error;
 const WORKSPACE_BYTES: usize = 32 << 20;
 /// Algorithms of the heuristic that are tried.
 const PROPOSALS: usize = 8;
-/// Runs of each, of which the fastest counts; one more before them.
-const RUNS: usize = 5;
+/// Measurements of each, of which the fastest counts; one run before them.
+const MEASUREMENTS: usize = 5;
+/// A measurement is of so many runs in a row that it takes about this long, and of this many at
+/// most: a single short run would be lost in the time that launching it takes.
+const MEASUREMENT_US: f64 = 100.0;
+const MOST_RUNS: usize = 32;
 
 // Values of cublasLt.h and library_types.h.
 const COMPUTE_F32: i32 = 68;
@@ -268,9 +272,12 @@ impl Matmul {
             if watch.time(run).is_err() {
                 continue;
             }
+            let runs = (MEASUREMENT_US / watch.time(run)?).ceil() as usize;
+            let runs = runs.clamp(1, MOST_RUNS);
             let mut us = f64::INFINITY;
-            for _ in 0..RUNS {
-                us = us.min(watch.time(run)?);
+            for _ in 0..MEASUREMENTS {
+                let all = watch.time(|stream| (0..runs).try_for_each(|_| run(stream)))?;
+                us = us.min(all / runs as f64);
             }
             let first_us = *first_us.get_or_insert(us);
             if best.is_none_or(|best| us < best.us) {

@@ -1,4 +1,5 @@
-//! cuBLASLt: dense products with the fastest algorithm of its heuristic's list, groups one by one.
+//! cuBLASLt: dense products with the fastest algorithm of its heuristic's list and with the first of
+//! it, groups one by one.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,15 +14,27 @@ use workloads::{GemmProblem, GroupKind, SCALE_BLOCK};
 
 struct CublasLt {
     identity: Identity,
+    /// Whether dense products run the fastest of the heuristic's list, or its first.
+    chooses: bool,
     /// Choosing takes many runs: once per product, not once per set of buffers.
     chosen: RefCell<HashMap<Product, Chosen>>,
 }
 
+/// Dense products with the fastest of what the heuristic proposes; groups.
 pub fn contender() -> Box<dyn Contender<GemmProblem>> {
+    of("cublaslt", true)
+}
+
+/// Dense products with the heuristic's first, which frameworks run: `torch.matmul`, for one.
+pub fn first_contender() -> Box<dyn Contender<GemmProblem>> {
+    of("cublaslt_first", false)
+}
+
+fn of(name: &str, chooses: bool) -> Box<dyn Contender<GemmProblem>> {
     let version = Library::get().map_or("not found".to_owned(), Library::version);
     Box::new(CublasLt {
         identity: Identity {
-            name: "cublaslt".to_owned(),
+            name: name.to_owned(),
             kind: Kind::Baseline,
             version,
             artifact_sha256: None,
@@ -29,6 +42,7 @@ pub fn contender() -> Box<dyn Contender<GemmProblem>> {
                            FP8 operands and scales come before"
                 .to_owned(),
         },
+        chooses,
         chosen: RefCell::default(),
     })
 }
@@ -52,6 +66,9 @@ impl Contender<GemmProblem> for CublasLt {
         }
         if let Err(error) = Library::get() {
             return Support::No(error.to_string());
+        }
+        if !self.chooses && problem.layout.kind != GroupKind::Dense {
+            return Support::No("groups run the heuristic's first as cublaslt already".to_owned());
         }
         if !problem.is_scaled() {
             return Support::Yes;
@@ -105,7 +122,7 @@ impl Contender<GemmProblem> for CublasLt {
             let known = self.chosen.borrow().get(&product).copied();
             let chosen = match known {
                 Some(chosen) => chosen,
-                None if dense => matmul.choose().map_err(ContenderError::new)?,
+                None if dense && self.chooses => matmul.choose().map_err(ContenderError::new)?,
                 None => matmul.first().map_err(ContenderError::new)?,
             };
             self.chosen.borrow_mut().insert(product, chosen);

@@ -20,6 +20,7 @@ pub fn contenders(device: DeviceKind) -> Vec<Box<dyn Contender<GemmProblem>>> {
             let mut all = cuda::contenders();
             all.push(deep_gemm_baseline::contender());
             all.push(cublaslt_baseline::contender());
+            all.push(cublaslt_baseline::first_contender());
             all
         }
         #[cfg(not(feature = "cuda"))]
