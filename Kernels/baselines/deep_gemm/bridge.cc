@@ -4,7 +4,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "Kernels/baselines/deep_gemm/gemm.h"
 #include "Kernels/baselines/deep_gemm/lib.rs.h"
 #include "Kernels/device/launch.h"
 
@@ -43,17 +42,26 @@ Problem problem_of(const Gemm& gemm) {
     return problem;
 }
 
-// Everything that decides whether a kernel runs, before any is launched.
-Launch require_kernel(const Problem& problem, const Config& config) {
+// The present device, where kernels are compiled for it.
+Target target() {
     int device = 0, major = 0;
     device::check(cudaGetDevice(&device), "cudaGetDevice");
     device::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
                   "cudaDeviceGetAttribute");
-    if (major != 9) throw std::invalid_argument("only its sm_90a kernels are bridged");
-    if (device::multiprocessors() != kMultiprocessors) {
-        throw std::invalid_argument("compiled for 132 multiprocessors, this device has " +
+    if (major != kSm90.major && major != kSm100.major) {
+        throw std::invalid_argument("its kernels are for sm_90a and sm_100a");
+    }
+    const Target wanted = major == kSm90.major ? kSm90 : kSm100;
+    if (device::multiprocessors() != wanted.multiprocessors) {
+        throw std::invalid_argument("compiled for " + std::to_string(wanted.multiprocessors) +
+                                    " multiprocessors, this device has " +
                                     std::to_string(device::multiprocessors()));
     }
+    return wanted;
+}
+
+// Everything that decides whether a kernel runs, before any is launched.
+Launch require_kernel(const Problem& problem, const Config& config, const Target& target) {
     if (problem.n % 8 != 0 || problem.k % (problem.fp8 ? 128 : 64) != 0) {
         throw std::invalid_argument("n must be a multiple of 8, k of 64 (128 with FP8)");
     }
@@ -63,7 +71,7 @@ Launch require_kernel(const Problem& problem, const Config& config) {
                                     " rows is no multiple of its tile's " +
                                     std::to_string(config.block_m));
     }
-    const Launch launch = find_kernel(problem, config);
+    const Launch launch = find_kernel(problem, config, target);
     if (launch == nullptr) {
         throw std::invalid_argument("its choice for this shape, " + to_string(config) +
                                     ", is not among the kernels compiled ahead");
@@ -75,8 +83,9 @@ Launch require_kernel(const Problem& problem, const Config& config) {
 
 Choice choice(const Gemm& gemm) {
     const Problem problem = problem_of(gemm);
-    const Config config = choose(problem, kMultiprocessors);
-    require_kernel(problem, config);
+    const Target device = target();
+    const Config config = choose(problem, device);
+    require_kernel(problem, config, device);
     Choice result;
     result.tile = std::to_string(config.block_m) + "x" + std::to_string(config.block_n) + "x" +
                   std::to_string(config.block_k);
@@ -86,17 +95,35 @@ Choice choice(const Gemm& gemm) {
     return result;
 }
 
-void enqueue(const Gemm& gemm, std::size_t stream) {
-    deep_gemm_baseline::Gemm params = {};
-    params.a = reinterpret_cast<const void*>(gemm.a);
-    params.b = reinterpret_cast<const void*>(gemm.b);
-    params.out = reinterpret_cast<void*>(gemm.out);
-    params.a_scales = reinterpret_cast<const float*>(gemm.a_scales);
-    params.b_scales = reinterpret_cast<const float*>(gemm.b_scales);
-    params.index = reinterpret_cast<int*>(gemm.index);
-    params.problem = problem_of(gemm);
-    const Config config = choose(params.problem, kMultiprocessors);
-    require_kernel(params.problem, config)(params, config, reinterpret_cast<CUstream_st*>(stream));
+Plan::Plan(const Gemm& gemm) {
+    gemm_.a = reinterpret_cast<const void*>(gemm.a);
+    gemm_.b = reinterpret_cast<const void*>(gemm.b);
+    gemm_.out = reinterpret_cast<void*>(gemm.out);
+    gemm_.a_scales = reinterpret_cast<const void*>(gemm.a_scales);
+    gemm_.b_scales = reinterpret_cast<const void*>(gemm.b_scales);
+    gemm_.index = reinterpret_cast<int*>(gemm.index);
+    gemm_.problem = problem_of(gemm);
+    const Target device = target();
+    config_ = choose(gemm_.problem, device);
+    launch_ = require_kernel(gemm_.problem, config_, device);
+    if (!gemm_.problem.fp8 || device.major != kSm100.major) return;
+    const PackedWords words = packed_words(gemm_.problem);
+    const std::size_t bytes = (words.a + words.b) * sizeof(std::uint32_t);
+    device::check(cudaMalloc(&packed_, bytes), "cudaMalloc of packed scales");
+    auto* const a = static_cast<std::uint32_t*>(packed_);
+    device::check(cudaDeviceSynchronize(), "filling the scales");
+    pack_scales(gemm_, a, a + words.a, nullptr);
+    device::check(cudaDeviceSynchronize(), "packing the scales");
+    gemm_.a_scales = a;
+    gemm_.b_scales = a + words.a;
 }
+
+Plan::~Plan() { cudaFree(packed_); }
+
+void Plan::enqueue(std::size_t stream) const {
+    launch_(gemm_, config_, reinterpret_cast<CUstream_st*>(stream));
+}
+
+std::unique_ptr<Plan> plan(const Gemm& gemm) { return std::make_unique<Plan>(gemm); }
 
 }  // namespace deep_gemm_baseline::bridge

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
+#include "Kernels/baselines/deep_gemm/gemm.h"
 #include "rust/cxx.h"
 
 namespace deep_gemm_baseline::bridge {
@@ -14,6 +16,24 @@ struct Choice;
 
 // The library's choice for a shape; throws why it cannot run here.
 Choice choice(const Gemm& gemm);
-void enqueue(const Gemm& gemm, std::size_t stream);
+
+// A product with its kernel; on sm_100a it keeps the packed scales.
+class Plan {
+  public:
+    explicit Plan(const Gemm& gemm);
+    ~Plan();
+    Plan(const Plan&) = delete;
+    Plan& operator=(const Plan&) = delete;
+
+    void enqueue(std::size_t stream) const;
+
+  private:
+    deep_gemm_baseline::Gemm gemm_ = {};
+    Config config_ = {};
+    Launch launch_ = nullptr;
+    void* packed_ = nullptr;
+};
+
+std::unique_ptr<Plan> plan(const Gemm& gemm);
 
 }  // namespace deep_gemm_baseline::bridge

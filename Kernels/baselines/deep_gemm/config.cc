@@ -98,9 +98,7 @@ std::int64_t cycles(const Problem& problem, const Config& config, int multiproce
     return static_cast<std::int64_t>(static_cast<float>(std::max(l1, l2)) / efficiency);
 }
 
-}  // namespace
-
-Config choose(const Problem& problem, int multiprocessors) {
+Config choose_sm90(const Problem& problem, int multiprocessors) {
     const int widest = problem.fp8 ? 192 : 256;
     Config best = {};
     std::int64_t least = 0;
@@ -130,7 +128,34 @@ Config choose(const Problem& problem, int multiprocessors) {
     if (best.block_m == 0) throw std::invalid_argument("DeepGEMM has no tile for this shape");
     best.threads = 128 + (best.block_m <= 64 ? 128 : 256);
     best.swizzle_d_bytes = swizzle_bytes(best.block_n);
+    best.store_rows = best.block_m;
     return best;
+}
+
+Config choose_sm100(const Problem& problem) {
+    if (problem.kind == Kind::kDense) {
+        throw std::invalid_argument("its dense kernels are bridged for sm_90a only");
+    }
+    Config config = {};
+    config.block_m = kContiguousRows;
+    config.block_n = 128;
+    config.block_k = kSwizzleBytes / element_bytes(problem);
+    config.stages = problem.fp8 ? 8 : 9;
+    config.cluster_m = 1;
+    config.cluster_n = 2;
+    config.threads = 256;
+    config.shared_bytes = problem.fp8 ? 213820 : 230204;
+    config.swizzle_d_bytes = kSwizzleBytes;
+    config.store_rows = 16;
+    config.swaps = true;
+    return config;
+}
+
+}  // namespace
+
+Config choose(const Problem& problem, const Target& target) {
+    return target.major == kSm100.major ? choose_sm100(problem)
+                                        : choose_sm90(problem, target.multiprocessors);
 }
 
 std::string to_string(const Config& config) {
@@ -139,6 +164,7 @@ std::string to_string(const Config& config) {
                        " stages";
     if (config.cluster_m > 1) text += ", clusters of 2 share b";
     if (config.cluster_n > 1) text += ", clusters of 2 share a";
+    if (config.swaps) text += ", transposed";
     return text;
 }
 

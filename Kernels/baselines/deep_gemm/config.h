@@ -1,7 +1,5 @@
-// DeepGEMM's own choice of a tile for a shape on sm_90a, as its host code (0.2.5) makes it: among
-// all tiles that shared memory and registers allow, the one with the fewest estimated cycles of L1
-// and L2 traffic. The library compiles the chosen kernel at run time; here it must be one of those
-// that were compiled ahead.
+// DeepGEMM's own choice of a tile for a shape, as its host code (0.2.5) makes it. The library
+// compiles the chosen kernel at run time; here it must be one of those that were compiled ahead.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +30,23 @@ struct Config {
     int threads;
     int shared_bytes;
     int swizzle_d_bytes;
+    int store_rows;  // of one store of the result
+    bool swaps;      // computes the transposed product
 };
 
-// Throws std::invalid_argument where no tile is allowed.
-Config choose(const Problem& problem, int multiprocessors);
+// A device that kernels are compiled for: the library has the number of multiprocessors as a
+// constant of its kernels.
+struct Target {
+    int major;
+    int multiprocessors;
+};
+constexpr Target kSm90 = {9, 132};    // H100 SXM, H200
+constexpr Target kSm100 = {10, 148};  // B200
+
+// On sm_90a: among all tiles that shared memory and registers allow, the one with the fewest
+// estimated cycles of L1 and L2 traffic. On sm_100a: one tile for all grouped products; dense ones
+// are not bridged. Throws std::invalid_argument where there is none.
+Config choose(const Problem& problem, const Target& target);
 
 std::string to_string(const Config& config);
 

@@ -2,10 +2,14 @@
 
 namespace deep_gemm_baseline {
 
-Launch find_kernel(const Problem& problem, const Config& config) {
+Launch find_kernel(const Problem& problem, const Config& config, const Target& target) {
 #ifdef DEEP_GEMM_WITH_SM90
-    if (problem.kind == Kind::kDense) {
+    if (target.major == kSm90.major) {
         const bool few = config.block_m <= 64;
+        if (problem.kind != Kind::kDense) {
+            return problem.fp8 ? find_fp8_grouped(problem, config)
+                               : find_bf16_grouped(problem, config);
+        }
         if (problem.fp8) {
             return few ? find_fp8_dense_few_rows(problem, config)
                        : find_fp8_dense_many_rows(problem, config);
@@ -13,12 +17,17 @@ Launch find_kernel(const Problem& problem, const Config& config) {
         return few ? find_bf16_dense_few_rows(problem, config)
                    : find_bf16_dense_many_rows(problem, config);
     }
-    return problem.fp8 ? find_fp8_grouped(problem, config) : find_bf16_grouped(problem, config);
-#else
+#endif
+#ifdef DEEP_GEMM_WITH_SM100
+    if (target.major == kSm100.major && problem.kind != Kind::kDense) {
+        return problem.fp8 ? find_sm100_fp8_grouped(problem, config)
+                           : find_sm100_bf16_grouped(problem, config);
+    }
+#endif
     static_cast<void>(problem);
     static_cast<void>(config);
+    static_cast<void>(target);
     return nullptr;
-#endif
 }
 
 }  // namespace deep_gemm_baseline

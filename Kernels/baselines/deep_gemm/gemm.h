@@ -1,10 +1,15 @@
 // DeepGEMM's kernels behind plain functions. Tensors as the library wants them: a [m, k] and b
-// [groups, n, k] with k contiguous, out [m, n] bf16; FP8 scales fp32, of a [k / 128, m up to a
-// multiple of 4], of b [groups, ceil(n / 128), k / 128]. Masked: a, out and the scales of a have
-// one more dimension of groups in front.
+// [groups, n, k] with k contiguous, out [m, n] bf16. FP8 scales for sm_90a are fp32, of a [k / 128,
+// m up to a multiple of 4], of b [groups, ceil(n / 128), k / 128]; for sm_100a they are UE8M0 (the
+// exponent's byte), four along k in an int32, of a [ceil(k / 512), m up to a multiple of 4], of b
+// [groups, ceil(k / 512), n up to a multiple of 4]. Masked: a, out and the scales of a have one
+// more dimension of groups in front.
 #pragma once
 
 #include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
 
 #include "Kernels/baselines/deep_gemm/config.h"
 
@@ -14,27 +19,36 @@ struct Gemm {
     const void* a;
     const void* b;
     void* out;
-    const float* a_scales;
-    const float* b_scales;
+    const void* a_scales;
+    const void* b_scales;
     int* index;  // group of each row, or rows of each group
     Problem problem;
 };
-
-// Multiprocessors that the kernels were compiled for: the library has their number as a constant.
-constexpr int kMultiprocessors = 132;
 
 // Launches a config on a stream.
 using Launch = void (*)(const Gemm& gemm, const Config& config, cudaStream_t stream);
 
 // The compiled kernel of a config, or null where there is none.
-Launch find_kernel(const Problem& problem, const Config& config);
+Launch find_kernel(const Problem& problem, const Config& config, const Target& target);
 
-// Its parts. They exist where sm_90a is built.
+// Its parts. They exist where their architecture is built.
 Launch find_fp8_dense_few_rows(const Problem& problem, const Config& config);
 Launch find_fp8_dense_many_rows(const Problem& problem, const Config& config);
 Launch find_fp8_grouped(const Problem& problem, const Config& config);
 Launch find_bf16_dense_few_rows(const Problem& problem, const Config& config);
 Launch find_bf16_dense_many_rows(const Problem& problem, const Config& config);
 Launch find_bf16_grouped(const Problem& problem, const Config& config);
+Launch find_sm100_fp8_grouped(const Problem& problem, const Config& config);
+Launch find_sm100_bf16_grouped(const Problem& problem, const Config& config);
+
+// int32 words that the packed scales of a and of b take.
+struct PackedWords {
+    std::size_t a;
+    std::size_t b;
+};
+PackedWords packed_words(const Problem& problem);
+
+// Packs fp32 scales that are powers of two, laid out for sm_90a, into the layout for sm_100a.
+void pack_scales(const Gemm& gemm, std::uint32_t* a, std::uint32_t* b, cudaStream_t stream);
 
 }  // namespace deep_gemm_baseline

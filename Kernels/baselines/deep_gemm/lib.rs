@@ -48,7 +48,12 @@ mod ffi {
         include!("Kernels/baselines/deep_gemm/bridge.h");
 
         fn choice(gemm: &Gemm) -> Result<Choice>;
-        fn enqueue(gemm: &Gemm, stream: usize) -> Result<()>;
+
+        type Plan;
+        /// Chooses the kernel, and where the scales are not as it wants them lays them out: they
+        /// must have their values by now.
+        fn plan(gemm: &Gemm) -> Result<UniquePtr<Plan>>;
+        fn enqueue(self: &Plan, stream: usize) -> Result<()>;
     }
 }
 
@@ -56,4 +61,5 @@ mod ffi {
 pub const VERSION: &str = "0.2.5";
 pub const WHEEL_SHA256: &str = "e13778e53f682b806dd2c799b5ad81701114d9346044643a8df7589a845f34e6";
 
-pub use ffi::{choice, enqueue, Choice, Gemm, Layout};
+pub use cxx::UniquePtr;
+pub use ffi::{choice, plan, Choice, Gemm, Layout, Plan};

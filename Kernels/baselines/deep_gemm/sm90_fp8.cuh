@@ -3,7 +3,7 @@
 
 #include <deep_gemm/impls/sm90_fp8_gemm_1d2d.cuh>
 
-#include "Kernels/baselines/deep_gemm/sm90.cuh"
+#include "Kernels/baselines/deep_gemm/kernel.cuh"
 
 namespace deep_gemm_baseline {
 
@@ -17,7 +17,7 @@ void launch_fp8(const Gemm& gemm, const Config& config, cudaStream_t stream) {
         deep_gemm::sm90_fp8_gemm_1d2d_impl<cute::UMMA::Major::K, 0, kN, kK, kGroups, kBlockM,
                                            kBlockN, 128, 128, 128, swizzle_of_out(kBlockN), kStages,
                                            128, kMathThreads, kClusterM * kClusterN, kSharesA,
-                                           kMultiprocessors, kType, cutlass::bfloat16_t>;
+                                           kSm90.multiprocessors, kType, cutlass::bfloat16_t>;
     const Problem& problem = gemm.problem;
     const cuuint64_t k = problem.k;
     const cuuint64_t groups = problem.groups;
@@ -27,10 +27,11 @@ void launch_fp8(const Gemm& gemm, const Config& config, cudaStream_t stream) {
     const Matrix b = {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, gemm.b, k, groups * problem.n};
     const Matrix scales = {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, gemm.a_scales, scale_rows,
                            k / 128 * scale_groups};
-    device::launch("deep_gemm fp8", kernel, launch_shape(config), stream,
-                   const_cast<float*>(gemm.b_scales), gemm.index, problem.m, problem.n, problem.k,
-                   tensor_map(a, 128, kBlockM, 128), tensor_map(b, 128, kBlockN, 128),
-                   map_of_out(gemm, config), tensor_map(scales, kBlockM, 1, 0));
+    device::launch("deep_gemm fp8", kernel, launch_shape(config, kSm90.multiprocessors), stream,
+                   static_cast<float*>(const_cast<void*>(gemm.b_scales)), gemm.index, problem.m,
+                   problem.n, problem.k, tensor_map(a, 128, kBlockM, 128),
+                   tensor_map(b, 128, kBlockN, 128), map_of_out(gemm, config),
+                   tensor_map(scales, kBlockM, 1, 0));
 }
 
 }  // namespace deep_gemm_baseline

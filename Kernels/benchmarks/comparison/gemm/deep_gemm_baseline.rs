@@ -4,7 +4,7 @@ use contender::{
     Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Kind,
     Stream, Support,
 };
-use deep_gemm::{Gemm, Layout};
+use deep_gemm::{Gemm, Layout, Plan};
 use numeric::DType;
 use workloads::{GemmProblem, GroupKind};
 
@@ -76,27 +76,28 @@ impl Contender<GemmProblem> for DeepGemm {
     ) -> Result<Box<dyn Bound>, ContenderError> {
         let at = |tensor: usize| buffers[tensor].address;
         let scale = |tensor| if problem.is_scaled() { at(tensor) } else { 0 };
-        Ok(Box::new(BoundGemm {
-            gemm: Gemm {
-                a: at(GemmProblem::A),
-                b: at(GemmProblem::B),
-                out: at(GemmProblem::OUT),
-                a_scales: scale(GemmProblem::A_SCALES),
-                b_scales: scale(GemmProblem::B_SCALES),
-                index: problem.index_tensor().map_or(0, at),
-                ..shape(problem)
-            },
-        }))
+        let gemm = Gemm {
+            a: at(GemmProblem::A),
+            b: at(GemmProblem::B),
+            out: at(GemmProblem::OUT),
+            a_scales: scale(GemmProblem::A_SCALES),
+            b_scales: scale(GemmProblem::B_SCALES),
+            index: problem.index_tensor().map_or(0, at),
+            ..shape(problem)
+        };
+        let plan = deep_gemm::plan(&gemm).map_err(ContenderError::new)?;
+        Ok(Box::new(BoundGemm { gemm, plan }))
     }
 }
 
 struct BoundGemm {
     gemm: Gemm,
+    plan: deep_gemm::UniquePtr<Plan>,
 }
 
 impl Bound for BoundGemm {
     fn enqueue(&mut self, Stream(stream): Stream) -> Result<(), ContenderError> {
-        deep_gemm::enqueue(&self.gemm, stream).map_err(ContenderError::new)
+        self.plan.enqueue(stream).map_err(ContenderError::new)
     }
 
     fn facts(&self) -> Facts {

@@ -24,8 +24,10 @@ pub struct TimerCheck {
 }
 
 impl TimerCheck {
-    /// Differences up to this are the timers' own: tracing adds to the edges of every activity.
-    const SLACK_US_PER_ACTIVITY: f64 = 1.0;
+    /// Differences up to this are the timers' own: tracing adds to the edges of every activity, and
+    /// a launch with clusters or much shared memory costs up to 1.1 us between events that the
+    /// plain kernel from which their overhead was learnt does not.
+    const SLACK_US_PER_ACTIVITY: f64 = 1.5;
     const SLACK_SHARE: f64 = 0.02;
 
     pub fn agrees(&self) -> bool {
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_agree_within_a_microsecond_or_two_percent() {
+    fn timers_agree_within_their_edges_or_two_percent() {
         let check = |event_us, activity_us| TimerCheck {
             event_us,
             activity_us,
@@ -197,12 +199,12 @@ mod tests {
         };
         let two_kernels = TimerCheck {
             activities: 2,
-            ..check(6.9, 5.0)
+            ..check(7.9, 5.0)
         };
         assert!(two_kernels.agrees());
-        assert!(check(5.9, 5.0).agrees());
-        assert!(!check(6.1, 5.0).agrees());
-        assert!(!check(3.9, 5.0).agrees());
+        assert!(check(6.4, 5.0).agrees());
+        assert!(!check(6.6, 5.0).agrees());
+        assert!(!check(3.4, 5.0).agrees());
         assert!(check(1019.0, 1000.0).agrees());
         assert!(!check(1021.0, 1000.0).agrees());
     }

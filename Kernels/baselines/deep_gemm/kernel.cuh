@@ -1,4 +1,4 @@
-// What the sm_90a kernels have in common on the host: descriptors, launches, and tables of what was
+// What the kernels have in common on the host: descriptors, launches, and tables of what was
 // compiled.
 #pragma once
 
@@ -73,12 +73,12 @@ inline CUtensorMap map_of_out(const Gemm& gemm, const Config& config) {
     const Problem& problem = gemm.problem;
     const Matrix out = {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, gemm.out,
                         static_cast<cuuint64_t>(problem.n), all_rows(problem)};
-    return tensor_map(out, config.block_n, config.block_m, config.swizzle_d_bytes);
+    return tensor_map(out, config.block_n, config.store_rows, config.swizzle_d_bytes);
 }
 
-inline device::Launch launch_shape(const Config& config) {
+inline device::Launch launch_shape(const Config& config, int multiprocessors) {
     device::Launch launch;
-    launch.grid = dim3(kMultiprocessors);
+    launch.grid = dim3(static_cast<unsigned>(multiprocessors));
     launch.block = dim3(static_cast<unsigned>(config.threads));
     launch.cluster_blocks = config.cluster_m * config.cluster_n;
     launch.shared_bytes = static_cast<std::size_t>(config.shared_bytes);
