@@ -91,8 +91,10 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-constexpr int kThreads = 256;
-constexpr int kPacketsPerThread = 4;
+// From a sweep on an H200 (bf16, 32768 x 7168; 64 to 256 threads, 1 to 8 packets): 3 % faster than
+// 256 threads with 4 packets.
+constexpr int kThreads = 128;
+constexpr int kPacketsPerThread = 2;
 // Beyond every column: a row has one scale.
 constexpr int kWholeRow = 31;
 constexpr int kGroupShift = 7;
