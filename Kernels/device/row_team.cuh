@@ -83,6 +83,12 @@ class RowTeam {
         return reduce_beyond_warp(reduce_within_warp(value));
     }
 
+    // As `reduce`, but only the warp of the team's leader gets the result: others need not add up.
+    template <class Value>
+    __device__ Value reduce_for_leader(Value value) {
+        return reduce_beyond_warp(reduce_within_warp(value), threadIdx.x < 32);
+    }
+
     // Over the team's threads of this warp alone; no barrier.
     template <class Value>
     __device__ Value reduce_within_warp(Value value) const {
@@ -91,8 +97,8 @@ class RowTeam {
 
     // The rest of a reduction, for values that all lanes of a warp share.
     template <class Value>
-    __device__ Value reduce_beyond_warp(Value value) {
-        if (warps_ > 1) value = reduce_warps(value);
+    __device__ Value reduce_beyond_warp(Value value, bool wanted = true) {
+        if (warps_ > 1) value = reduce_warps(value, wanted);
         if (blocks_ > 1) value = reduce_blocks(value);
         turn_ ^= 1;
         return value;
@@ -141,12 +147,13 @@ class RowTeam {
     }
 
     template <class Value>
-    __device__ Value reduce_warps(Value value) {
+    __device__ Value reduce_warps(Value value, bool wanted) {
         static_assert(kFloats<Value> <= kMaxReducedFloats, "TeamStorage has too little room");
         const int lane = threadIdx.x % 32;
         if (lane == 0) memcpy(&storage_.warps[turn_][threadIdx.x / 32], &value, sizeof(value));
         // Orders the partials of all warps before anyone reads them.
         __syncthreads();
+        if (!wanted) return value;
         constexpr int kAtOnce = kReadAtOnce<Value>;
         const float2* partials = storage_.warps[turn_];
         Value total = Value::neutral();

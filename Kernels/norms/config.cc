@@ -18,11 +18,11 @@ constexpr int kOwnSharedBytes = 3 * 1024;
 // Rows a block needs for the ring to be worth its filling.
 constexpr int kRowsPerBlock = 4;
 // Threads of one row at least, where rows are few.
-constexpr int kFewRowsThreads = 256;
-// Threads at least that share a row which takes the most vectors and is read once, and packets of a
-// row from which that is best.
-constexpr int kReadOnceThreads = 256;
-constexpr int kLongReadOnce = 1024;
+constexpr int kFewRowsThreads = 192;
+// Packets of rows up to which two vectors a thread are best for two rows, and four for
+// exponentials.
+constexpr int kTwoRowsNarrow = 768;
+constexpr int kExponentialsNarrow = 512;
 // Vectors of a lane at most, where a row is held by one warp or less.
 constexpr int kMostWithinWarp = 4;
 // Lanes whose packets fill one 128-byte line.
@@ -123,15 +123,17 @@ int best_vectors(const Shape& shape, std::int64_t packets, const Machine& machin
     if (are_few(shape.rows, packets, kUsual, machine)) {
         // The time is that of one row: more threads, unless they only make it wait at the barrier.
         // With two vectors or less the weight is asked for early also where registers are scarce.
-        const bool narrow = use != RowUse::kOneRow && use != RowUse::kRowAlone;
+        const bool narrow = use == RowUse::kCentredRow || use == RowUse::kInPlace ||
+                            use == RowUse::kTwoRows || use == RowUse::kReadOnce;
         int vectors = narrow ? 2 : kUsual;
         while (vectors > 1 && divide_up(packets, vectors) < kFewRowsThreads) vectors /= 2;
         return vectors;
     }
-    // Two rows of four vectors take too many registers (1 %).
-    if (use == RowUse::kTwoRows) return 2;
-    // Few threads with many loads each (8 %).
-    if (use == RowUse::kReadOnce && packets > kLongReadOnce) return kMostVectors;
+    // Two rows, but no more threads than half a multiprocessor's (1 and 9 %).
+    if (use == RowUse::kTwoRows) return packets <= kTwoRowsNarrow ? 2 : kUsual;
+    // What a thread does for a row as a whole counts beside its exponentials: fewer threads (4 %).
+    const bool exponentials = use == RowUse::kExponentials || use == RowUse::kReadOnce;
+    if (exponentials && packets > kExponentialsNarrow) return kMostVectors;
     return kUsual;
 }
 
@@ -164,9 +166,6 @@ Config choose(const Shape& shape, const Machine& machine, RowUse use) {
         config.rows_per_block = kManyRowsThreads / config.threads_per_row;
     } else if (config.aligned) {
         cut_over_blocks(config, packets, best_vectors(shape, packets, machine, use), most, use);
-        if (use == RowUse::kReadOnce && config.vectors == kMostVectors) {
-            config.threads_per_row = std::max(config.threads_per_row, kReadOnceThreads);
-        }
     } else {
         const int unaligned = packets > std::int64_t{2} * max_threads(2, use) ? kMostVectors : 2;
         cut_over_blocks(config, packets, unaligned, kMostVectors, use);

@@ -31,8 +31,10 @@ enum class RowUse {
     kOneRow,
     // The same with two vectors of columns: layernorm forward.
     kCentredRow,
-    // The same without any: softmax forward, cross-entropy backward.
+    // The same without any: cross-entropy backward.
     kRowAlone,
+    // The same with two exponentials an element: softmax forward.
+    kExponentials,
     // One row, looked at once: cross-entropy forward.
     kReadOnce,
     // Two rows in registers: softmax backward.

@@ -14,9 +14,9 @@ using norms::RowUse;
 using norms::Shape;
 
 constexpr norms::Machine kMachine = {132};
-constexpr RowUse kUses[] = {RowUse::kOneRow,     RowUse::kCentredRow,    RowUse::kRowAlone,
-                            RowUse::kReadOnce,   RowUse::kTwoRows,       RowUse::kInPlace,
-                            RowUse::kAccumulate, RowUse::kAccumulateBoth};
+constexpr RowUse kUses[] = {RowUse::kOneRow,       RowUse::kCentredRow, RowUse::kRowAlone,
+                            RowUse::kExponentials, RowUse::kReadOnce,   RowUse::kTwoRows,
+                            RowUse::kInPlace,      RowUse::kAccumulate, RowUse::kAccumulateBoth};
 
 void expect(bool holds, const std::string& what) {
     if (holds) return;
@@ -69,7 +69,8 @@ void expect_cut(const Shape& shape, RowUse use, int vectors, int threads) {
 void few_rows_get_many_threads() {
     expect_cut({1, 4096, 2}, RowUse::kOneRow, 2, 256);
     expect_cut({128, 8192, 2}, RowUse::kOneRow, 4, 256);
-    expect_cut({128, 7168, 2}, RowUse::kOneRow, 2, 448);
+    expect_cut({128, 7168, 2}, RowUse::kOneRow, 4, 224);
+    expect_cut({128, 7168, 2}, RowUse::kInPlace, 2, 448);
     for (const RowUse use : {RowUse::kCentredRow, RowUse::kInPlace, RowUse::kTwoRows}) {
         expect_cut({1, 4096, 2}, use, 2, 256);
         expect_cut({16, 8192, 2}, use, 2, 512);
@@ -77,17 +78,24 @@ void few_rows_get_many_threads() {
 }
 
 void many_rows_get_many_loads() {
-    for (const RowUse use : {RowUse::kOneRow, RowUse::kCentredRow, RowUse::kRowAlone,
-                             RowUse::kInPlace, RowUse::kReadOnce}) {
+    for (const RowUse use :
+         {RowUse::kOneRow, RowUse::kCentredRow, RowUse::kRowAlone, RowUse::kInPlace}) {
         expect_cut({65536, 4096, 2}, use, 4, 128);
         expect_cut({65536, 6144, 2}, use, 4, 192);
         expect_cut({65536, 7168, 2}, use, 4, 224);
         expect_cut({65536, 8192, 2}, use, 4, 256);
+        expect_cut({65536, 12288, 2}, use, 4, 384);
+    }
+    for (const RowUse use : {RowUse::kExponentials, RowUse::kReadOnce}) {
+        expect_cut({65536, 3072, 2}, use, 4, 96);
+        expect_cut({65536, 4096, 2}, use, 4, 128);
+        expect_cut({65536, 6144, 2}, use, 8, 96);
+        expect_cut({65536, 8192, 2}, use, 8, 128);
+        expect_cut({65536, 12288, 2}, use, 8, 192);
     }
     expect_cut({65536, 4096, 2}, RowUse::kTwoRows, 2, 256);
-    expect_cut({65536, 8192, 2}, RowUse::kTwoRows, 2, 512);
-    expect_cut({65536, 12288, 2}, RowUse::kRowAlone, 4, 384);
-    expect_cut({65536, 12288, 2}, RowUse::kReadOnce, 8, 256);
+    expect_cut({65536, 6144, 2}, RowUse::kTwoRows, 2, 384);
+    expect_cut({65536, 8192, 2}, RowUse::kTwoRows, 4, 256);
 }
 
 void sums_over_rows_leave_few_partials() {

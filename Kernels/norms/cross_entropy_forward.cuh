@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors),
             const device::LogSum part = log_sum_of<typename V::T>(packets);
             total = V::kChunked ? total + part : part;
         }
-        total = team.reduce(total);
+        total = team.reduce_for_leader(total);
         source.next();
         if (writes) {
             const float lse = (total.largest + log2f(total.sum)) * device::kLn2;

@@ -36,13 +36,13 @@ __global__ void softmax_forward_plain_kernel(const __grid_constant__ SoftmaxForw
 }  // namespace
 
 Config config_of(const SoftmaxForward& params) {
-    return choose(shape_of(params), machine(), RowUse::kRowAlone);
+    return choose(shape_of(params), machine(), RowUse::kExponentials);
 }
 
 void launch(const SoftmaxForward& params, const Config& config, cudaStream_t stream) {
     check(params);
     const SoftmaxForwardArguments arguments = {params.x, params.out, geometry_of(params, config)};
-    launch_rows<RowUse::kRowAlone>(
+    launch_rows<RowUse::kExponentials>(
         "softmax_forward", params, config, stream, arguments,
         [](auto variant) { return softmax_forward_kernel<decltype(variant)>; });
 }

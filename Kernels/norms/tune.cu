@@ -147,7 +147,7 @@ std::vector<Op> all_ops() {
          {},
          {}},
         {"softmax_fwd",
-         RowUse::kRowAlone,
+         RowUse::kExponentials,
          2,
          [](P p, B b, C c, S s) {
              launch_one(SoftmaxForward{b.matrix[0], b.matrix[1], 0, 0, p.type}, p, c, s);
