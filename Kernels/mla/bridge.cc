@@ -31,10 +31,8 @@ Shape shape_of(const Problem& problem) {
 
 MlaDecode params_of(const Problem& problem, const Tensors& tensors) {
     MlaDecode params = {};
-    params.q_nope = pointer<void>(tensors.q_nope);
-    params.q_pe = pointer<void>(tensors.q_pe);
-    params.ckv_pages = pointer<void>(tensors.ckv_pages);
-    params.kpe_pages = pointer<void>(tensors.kpe_pages);
+    params.q = pointer<void>(tensors.q);
+    params.cache = pointer<void>(tensors.cache);
     params.pages = pointer<std::int32_t>(tensors.page_indices);
     params.out = pointer<void>(tensors.out);
     params.shape = shape_of(problem);

@@ -11,6 +11,8 @@ namespace mla {
 
 constexpr int kLatent = 512;
 constexpr int kRope = 64;
+// Elements of a query, and of a token's row in the cache: the latent part, then the rotary one.
+constexpr int kWidth = kLatent + kRope;
 constexpr int kTileRows = 16;
 
 struct Shape {

@@ -25,10 +25,8 @@ mod ffi {
 
     #[derive(Clone, Copy, Debug)]
     struct Tensors {
-        q_nope: usize,
-        q_pe: usize,
-        ckv_pages: usize,
-        kpe_pages: usize,
+        q: usize,
+        cache: usize,
         page_indptr: usize,
         page_indices: usize,
         kv_len: usize,

@@ -10,16 +10,13 @@ namespace mla {
 
 namespace ptx = device::ptx;
 
-constexpr int kWidth = kLatent + kRope;
 // Packets of 16 bytes of a token's row.
 constexpr int kRowPackets = kWidth * 2 / 16;
 constexpr int kSteps = kWidth / 16;
 
 struct Arguments {
-    const void* q_nope;
-    const void* q_pe;
-    const void* ckv_pages;
-    const void* kpe_pages;
+    const void* q;
+    const void* cache;
     const std::int32_t* pages;
     void* out;
     Workspace workspace;
@@ -112,15 +109,12 @@ class Loader {
             for (int index = 0; index < Tr::kCopyRows; ++index) {
                 const int row = threadIdx.x / 8 + index * (Tr::kThreads / 8);
                 const std::uint64_t cached = cached_rows_[index];
-                const uint4* latent =
-                    static_cast<const uint4*>(a_.ckv_pages) + cached * (kLatent / 8) + packet;
-                const uint4* rope =
-                    static_cast<const uint4*>(a_.kpe_pages) + cached * (kRope / 8) + packet;
+                const uint4* from =
+                    static_cast<const uint4*>(a_.cache) + cached * kRowPackets + packet;
 #pragma unroll
                 for (int first = 0; first < kRowPackets; first += 8) {
-                    const bool is_rope = first * 8 >= kLatent;
                     ptx::copy_async_16(tile + place<Tr::kTokens>(row, first + packet),
-                                       is_rope ? rope : latent + first);
+                                       from + first);
                 }
             }
             stage_ = stage_ + 1 == Tr::kStages ? 0 : stage_ + 1;

@@ -36,17 +36,13 @@ WorkspaceBytes workspace_bytes(const Plan& plan) {
 
 void launch(const MlaDecode& params, const Plan& plan, const Workspace& workspace,
             cudaStream_t stream) {
-    require_aligned("q_nope", params.q_nope);
-    require_aligned("q_pe", params.q_pe);
-    require_aligned("ckv_pages", params.ckv_pages);
-    require_aligned("kpe_pages", params.kpe_pages);
+    require_aligned("q", params.q);
+    require_aligned("cache", params.cache);
     require_aligned("out", params.out);
     const Shape& shape = params.shape;
     Arguments arguments = {};
-    arguments.q_nope = params.q_nope;
-    arguments.q_pe = params.q_pe;
-    arguments.ckv_pages = params.ckv_pages;
-    arguments.kpe_pages = params.kpe_pages;
+    arguments.q = params.q;
+    arguments.cache = params.cache;
     arguments.pages = params.pages;
     arguments.out = params.out;
     arguments.workspace = workspace;

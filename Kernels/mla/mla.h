@@ -1,7 +1,8 @@
 // Decode of multi-head latent attention over a paged cache. All heads share one cache: a token's
-// score for a head is scale * (q_nope . latent + q_pe . rope), its value the latent row. Query i of
-// q_len sees the first length - q_len + 1 + i positions; one that sees nothing gives 0. Scores,
-// softmax and sums in fp32; weights are rounded to the elements' type for the second product.
+// row is 512 latent elements and 64 rotary ones, as a query is; its score for a head is scale *
+// (query . row), its value the latent part. Query i of q_len sees the first length - q_len + 1 + i
+// positions; one that sees nothing gives 0. Scores, softmax and sums in fp32; weights are rounded
+// to the elements' type for the second product.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,10 +18,8 @@ enum class ElementType { kF16, kBf16 };
 
 // Tensors are dense and 16-byte aligned.
 struct MlaDecode {
-    const void* q_nope;         // [batch, q_len, heads, 512]
-    const void* q_pe;           // [batch, q_len, heads, 64]
-    const void* ckv_pages;      // [pool_pages, page_size, 512]
-    const void* kpe_pages;      // [pool_pages, page_size, 64]
+    const void* q;              // [batch, q_len, heads, 576]
+    const void* cache;          // [pool_pages, page_size, 576]
     const std::int32_t* pages;  // the page table's entries, on the device
     void* out;                  // [batch, q_len, heads, 512]
     Shape shape;

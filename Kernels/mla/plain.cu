@@ -26,8 +26,8 @@ __global__ void mla_plain_kernel(const __grid_constant__ PlainArguments a) {
     const int token_row = blockIdx.x / shape.heads;
     const int sequence = token_row / shape.q_len;
     const int visible = a.lengths[sequence] - shape.q_len + 1 + token_row % shape.q_len;
-    const T* q_nope = static_cast<const T*>(a.params.q_nope) + row * kLatent;
-    const T* q_pe = static_cast<const T*>(a.params.q_pe) + row * kRope;
+    const T* q_nope = static_cast<const T*>(a.params.q) + row * kWidth;
+    const T* q_pe = q_nope + kLatent;
 
     float nope[kLatentPerLane], pe[kRopePerLane];
     float sums[kLatentPerLane] = {}, largest = -INFINITY, total = 0.0f;
@@ -36,8 +36,8 @@ __global__ void mla_plain_kernel(const __grid_constant__ PlainArguments a) {
     for (int token = warp; token < visible; token += kPlainWarps) {
         const std::int64_t page = a.params.pages[a.indptr[sequence] + token / shape.page_size];
         const std::int64_t cached = page * shape.page_size + token % shape.page_size;
-        const T* latent = static_cast<const T*>(a.params.ckv_pages) + cached * kLatent;
-        const T* rope = static_cast<const T*>(a.params.kpe_pages) + cached * kRope;
+        const T* latent = static_cast<const T*>(a.params.cache) + cached * kWidth;
+        const T* rope = latent + kLatent;
         float values[kLatentPerLane], score = 0.0f;
         for (int i = 0; i < kLatentPerLane; ++i) {
             values[i] = device::to_float(latent[lane + 32 * i]);

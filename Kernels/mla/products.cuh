@@ -31,12 +31,10 @@ struct Queries<Tr, false> {
         for (int half = 0; half < 2; ++half) {
             const std::int64_t row =
                 query_row(a, sequence, first_row + warp_row * kTileRows + half * 8 + lane / 4);
-            const auto* nope = static_cast<const std::uint32_t*>(a.q_nope) + row * (kLatent / 2);
-            const auto* pe = static_cast<const std::uint32_t*>(a.q_pe) + row * (kRope / 2);
+            const auto* query = static_cast<const std::uint32_t*>(a.q) + row * (kWidth / 2);
 #pragma unroll
             for (int step = 0; step < kSteps; ++step) {
-                const auto* from =
-                    step < kLatent / 16 ? nope + step * 8 : pe + (step - kLatent / 16) * 8;
+                const auto* from = query + step * 8;
                 words[step][half] = __ldg(from + lane % 4);
                 words[step][half + 2] = __ldg(from + 4 + lane % 4);
             }
@@ -61,11 +59,7 @@ struct Queries<Tr, true> {
             const int row = index / kRowPackets;
             const int packet = index % kRowPackets;
             const std::int64_t from = query_row(a, sequence, first_row + row);
-            const uint4 value =
-                packet < kLatent / 8
-                    ? __ldg(static_cast<const uint4*>(a.q_nope) + from * (kLatent / 8) + packet)
-                    : __ldg(static_cast<const uint4*>(a.q_pe) + from * (kRope / 8) + packet -
-                            kLatent / 8);
+            const uint4 value = __ldg(static_cast<const uint4*>(a.q) + from * kRowPackets + packet);
             *reinterpret_cast<uint4*>(shared.queries + place<Tr::kRows>(row, packet)) = value;
         }
         // The first tile's barrier orders these stores before the products.

@@ -185,10 +185,12 @@ std::unique_ptr<Planned> plan_mla_decode(MlaKernel kernel, const MlaDecode& call
                                          rust::Slice<const std::int32_t> page_starts,
                                          rust::Slice<const std::int32_t> lengths) {
     fi::MlaDecode params = {};
-    params.q_nope = pointer<void>(call.q_nope);
-    params.q_pe = pointer<void>(call.q_pe);
-    params.latent_pages = pointer<void>(call.latent_pages);
-    params.rotary_pages = pointer<void>(call.rotary_pages);
+    // The rotary part follows the latent one in the same row.
+    constexpr std::size_t kLatentBytes = 512 * 2;
+    params.q_nope = pointer<void>(call.q);
+    params.q_pe = pointer<void>(call.q + kLatentBytes);
+    params.latent_pages = pointer<void>(call.cache);
+    params.rotary_pages = pointer<void>(call.cache + kLatentBytes);
     params.out = pointer<void>(call.out);
     params.page_indices = pointer<std::int32_t>(call.page_indices);
     params.page_indptr_on_host.assign(page_starts.begin(), page_starts.end());

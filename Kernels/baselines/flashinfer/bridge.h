@@ -23,9 +23,9 @@ struct LayerNorm;
 struct Prefill;
 struct Decode;
 struct MlaDecode;
+struct PageTable;
 struct TrtllmGenChoice;
 struct TrtllmGenDevice;
-struct TrtllmGenPages;
 
 void rmsnorm(const RmsNorm& tensors, const Matrix& matrix, std::size_t stream);
 void fused_add_rmsnorm(const FusedAddRmsNorm& tensors, const Matrix& matrix, std::size_t stream);
@@ -59,9 +59,14 @@ TrtllmGenChoice choose_trtllm_gen_prefill(const Prefill& call,
 std::unique_ptr<Planned> plan_trtllm_gen_prefill(const Prefill& call,
                                                  rust::Slice<const std::int32_t> q_starts,
                                                  rust::Slice<const std::int32_t> kv_starts);
-TrtllmGenChoice choose_trtllm_gen_decode(const Decode& call, const TrtllmGenPages& pages,
+TrtllmGenChoice choose_trtllm_gen_decode(const Decode& call, const PageTable& pages,
                                          TrtllmGenDevice device);
-std::unique_ptr<Planned> plan_trtllm_gen_decode(const Decode& call, const TrtllmGenPages& pages);
+std::unique_ptr<Planned> plan_trtllm_gen_decode(const Decode& call, const PageTable& pages);
+TrtllmGenChoice choose_trtllm_gen_mla(const MlaDecode& call, const PageTable& pages,
+                                      TrtllmGenDevice device);
+std::unique_ptr<Planned> plan_trtllm_gen_mla(const MlaDecode& call, const PageTable& pages);
+bool has_mla_cutlass();
+std::unique_ptr<Planned> plan_mla_cutlass(const MlaDecode& call, const PageTable& pages);
 
 // What the library takes for a call; pages are left out of the latter.
 RaggedPrefill ragged_prefill(const Prefill& call, rust::Slice<const std::int32_t> q_starts,

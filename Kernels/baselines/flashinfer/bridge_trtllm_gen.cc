@@ -2,6 +2,7 @@
 
 #include "Kernels/baselines/flashinfer/bridge.h"
 #include "Kernels/baselines/flashinfer/lib.rs.h"
+#include "Kernels/baselines/flashinfer/mla_cutlass.h"
 #include "Kernels/baselines/flashinfer/trtllm_gen.h"
 
 namespace fi::bridge {
@@ -11,13 +12,23 @@ std::vector<std::int32_t> copied(rust::Slice<const std::int32_t> numbers) {
     return std::vector<std::int32_t>(numbers.begin(), numbers.end());
 }
 
-fi::TrtllmGenPages pages_of(const TrtllmGenPages& pages) {
+fi::PageTable pages_of(const PageTable& pages) {
     return {reinterpret_cast<const std::int32_t*>(pages.lengths_address),
             copied(pages.lengths),
             copied(pages.indptr),
             copied(pages.indices),
             pages.page_size,
             pages.pool_pages};
+}
+
+fi::JoinedMla joined(const MlaDecode& call, const PageTable& pages) {
+    return {reinterpret_cast<const void*>(call.q),
+            reinterpret_cast<const void*>(call.cache),
+            reinterpret_cast<void*>(call.out),
+            pages_of(pages),
+            call.q_len,
+            call.heads,
+            call.scale};
 }
 
 std::string read(const fi::Cubin& cubin) {
@@ -56,13 +67,28 @@ std::unique_ptr<Planned> plan_trtllm_gen_prefill(const Prefill& call,
     return plan_trtllm_gen(ragged_prefill(call, q_starts, kv_starts), read);
 }
 
-TrtllmGenChoice choose_trtllm_gen_decode(const Decode& call, const TrtllmGenPages& pages,
+TrtllmGenChoice choose_trtllm_gen_decode(const Decode& call, const PageTable& pages,
                                          TrtllmGenDevice device) {
     return choose(TrtllmGenDecode{paged_decode(call), pages_of(pages)}, device);
 }
 
-std::unique_ptr<Planned> plan_trtllm_gen_decode(const Decode& call, const TrtllmGenPages& pages) {
+std::unique_ptr<Planned> plan_trtllm_gen_decode(const Decode& call, const PageTable& pages) {
     return plan_trtllm_gen(TrtllmGenDecode{paged_decode(call), pages_of(pages)}, read);
+}
+
+TrtllmGenChoice choose_trtllm_gen_mla(const MlaDecode& call, const PageTable& pages,
+                                      TrtllmGenDevice device) {
+    return choose(joined(call, pages), device);
+}
+
+std::unique_ptr<Planned> plan_trtllm_gen_mla(const MlaDecode& call, const PageTable& pages) {
+    return plan_trtllm_gen(joined(call, pages), read);
+}
+
+bool has_mla_cutlass() { return fi::has_mla_cutlass(); }
+
+std::unique_ptr<Planned> plan_mla_cutlass(const MlaDecode& call, const PageTable& pages) {
+    return fi::plan_mla_cutlass(joined(call, pages));
 }
 
 }  // namespace fi::bridge

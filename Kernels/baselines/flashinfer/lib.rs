@@ -115,13 +115,12 @@ mod ffi {
         Hopper,
     }
 
-    /// Decode with latent attention, 512 + 64 wide, bf16; queries are [batch, q_len, heads, ..].
+    /// Decode with latent attention, bf16; queries are [batch, q_len, heads, 576] and pages
+    /// [page_size, 576], 512 latent elements before 64 rotary ones.
     #[derive(Clone, Copy, Debug)]
     struct MlaDecode {
-        q_nope: usize,
-        q_pe: usize,
-        latent_pages: usize,
-        rotary_pages: usize,
+        q: usize,
+        cache: usize,
         out: usize,
         page_indices: usize,
         q_len: u32,
@@ -154,7 +153,7 @@ mod ffi {
 
     /// The host's copy of a page table: page p of sequence s is `indices[indptr[s] + p]`.
     #[derive(Clone, Copy, Debug)]
-    struct TrtllmGenPages<'a> {
+    struct PageTable<'a> {
         /// Lengths of sequences on the device.
         lengths_address: usize,
         lengths: &'a [i32],
@@ -197,14 +196,26 @@ mod ffi {
         /// What `call` says of pages is not read.
         fn choose_trtllm_gen_decode(
             call: &Decode,
-            pages: &TrtllmGenPages,
+            pages: &PageTable,
             device: TrtllmGenDevice,
         ) -> Result<TrtllmGenChoice>;
 
-        fn plan_trtllm_gen_decode(
-            call: &Decode,
-            pages: &TrtllmGenPages,
-        ) -> Result<UniquePtr<Planned>>;
+        fn plan_trtllm_gen_decode(call: &Decode, pages: &PageTable) -> Result<UniquePtr<Planned>>;
+
+        fn choose_trtllm_gen_mla(
+            call: &MlaDecode,
+            pages: &PageTable,
+            device: TrtllmGenDevice,
+        ) -> Result<TrtllmGenChoice>;
+
+        fn plan_trtllm_gen_mla(call: &MlaDecode, pages: &PageTable) -> Result<UniquePtr<Planned>>;
+
+        /// Whether FlashInfer's CUTLASS kernel for latent attention is in this build, which it is
+        /// for sm_100a.
+        fn has_mla_cutlass() -> bool;
+
+        /// One query a sequence, 128 heads.
+        fn plan_mla_cutlass(call: &MlaDecode, pages: &PageTable) -> Result<UniquePtr<Planned>>;
 
         /// An attention call with its schedule on the device. Plans share scratch memory: enqueue
         /// them on one stream.

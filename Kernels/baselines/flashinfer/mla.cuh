@@ -12,6 +12,7 @@ namespace fi {
 
 constexpr std::uint32_t kLatent = 512;
 constexpr std::uint32_t kRotary = 64;
+constexpr std::uint32_t kRow = kLatent + kRotary;
 
 // `Kernel` has a static run<mask>(params, blocks_x, blocks_y, stream) and a name.
 template <class Kernel>
@@ -68,14 +69,13 @@ void MlaPlanned<Kernel>::place(const MlaDecode& call) {
     params_.final_lse = nullptr;
     params_.num_heads = flashinfer::uint_fastdiv(call.heads);
     params_.block_size = flashinfer::uint_fastdiv(call.page_size);
-    params_.q_nope_stride_n = params_.o_stride_n = call.heads * kLatent;
-    params_.q_nope_stride_h = params_.o_stride_h = kLatent;
-    params_.q_pe_stride_n = call.heads * kRotary;
-    params_.q_pe_stride_h = kRotary;
-    params_.ckv_stride_page = call.page_size * kLatent;
-    params_.ckv_stride_n = kLatent;
-    params_.kpe_stride_page = call.page_size * kRotary;
-    params_.kpe_stride_n = kRotary;
+    // The parts of a query and of a token are views of one row.
+    params_.q_nope_stride_n = params_.q_pe_stride_n = call.heads * kRow;
+    params_.q_nope_stride_h = params_.q_pe_stride_h = kRow;
+    params_.ckv_stride_page = params_.kpe_stride_page = call.page_size * kRow;
+    params_.ckv_stride_n = params_.kpe_stride_n = kRow;
+    params_.o_stride_n = call.heads * kLatent;
+    params_.o_stride_h = kLatent;
     params_.sm_scale = call.scale;
     params_.return_lse_base_on_e = false;
 }

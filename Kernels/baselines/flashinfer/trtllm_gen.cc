@@ -40,7 +40,7 @@ void check(const RaggedPrefill& call) {
     if (call.type != Type::kBf16) throw std::invalid_argument("TRT-LLM-gen is here for bf16 only");
 }
 
-void check(const TrtllmGenPages& pages) {
+void check(const PageTable& pages) {
     const std::size_t batch = pages.lengths_on_host.size();
     const std::vector<std::int32_t>& starts = pages.indptr_on_host;
     if (batch == 0 || starts.size() != batch + 1 ||
@@ -58,7 +58,7 @@ void check(const TrtllmGenDecode& step) {
     }
 }
 
-void check(const TrtllmGenMla& step) { check(step.pages); }
+void check(const JoinedMla& step) { check(step.pages); }
 
 template <class Call>
 TrtllmGenChoice choose(const Call& call, int multiprocessors, bool clusters_fit) {
@@ -94,8 +94,7 @@ TrtllmGenChoice choose_trtllm_gen(const TrtllmGenDecode& step, int multiprocesso
     return choose(step, multiprocessors, clusters_fit);
 }
 
-TrtllmGenChoice choose_trtllm_gen(const TrtllmGenMla& step, int multiprocessors,
-                                  bool clusters_fit) {
+TrtllmGenChoice choose_trtllm_gen(const JoinedMla& step, int multiprocessors, bool clusters_fit) {
     return choose(step, multiprocessors, clusters_fit);
 }
 
@@ -107,7 +106,7 @@ std::unique_ptr<Planned> plan_trtllm_gen(const TrtllmGenDecode& step, ReadCubin 
     return plan(step, read);
 }
 
-std::unique_ptr<Planned> plan_trtllm_gen(const TrtllmGenMla& step, ReadCubin read) {
+std::unique_ptr<Planned> plan_trtllm_gen(const JoinedMla& step, ReadCubin read) {
     return plan(step, read);
 }
 

@@ -8,36 +8,15 @@
 
 #include "Kernels/baselines/flashinfer/decode.h"
 #include "Kernels/baselines/flashinfer/driver.h"
+#include "Kernels/baselines/flashinfer/page_rows.h"
 #include "Kernels/baselines/flashinfer/prefill.h"
 
 namespace fi {
 
-// Where the tokens of sequences are: page p of sequence s is indices[indptr[s] + p].
-struct TrtllmGenPages {
-    const std::int32_t* lengths;  // of sequences, on the device
-    std::vector<std::int32_t> lengths_on_host;
-    std::vector<std::int32_t> indptr_on_host;
-    std::vector<std::int32_t> indices_on_host;
-    std::uint32_t page_size;
-    std::uint32_t pool_pages;
-};
-
 // A step over a paged cache. What `call` says of pages is not read.
 struct TrtllmGenDecode {
     PagedDecode call;
-    TrtllmGenPages pages;
-};
-
-// Latent attention: a token of the cache is one row, the latent part of 512 before the rotary part
-// of 64, and so is a query of [batch, q_len, heads, 576].
-struct TrtllmGenMla {
-    const void* q;
-    const void* cache;
-    void* out;
-    TrtllmGenPages pages;
-    std::uint32_t q_len;
-    std::uint32_t heads;
-    float scale;
+    PageTable pages;
 };
 
 // What a call would launch, and the files that it would load on the way to that choice.
@@ -59,7 +38,7 @@ TrtllmGenChoice choose_trtllm_gen(const RaggedPrefill& call, int multiprocessors
                                   bool clusters_fit);
 TrtllmGenChoice choose_trtllm_gen(const TrtllmGenDecode& step, int multiprocessors,
                                   bool clusters_fit);
-TrtllmGenChoice choose_trtllm_gen(const TrtllmGenMla& step, int multiprocessors, bool clusters_fit);
+TrtllmGenChoice choose_trtllm_gen(const JoinedMla& step, int multiprocessors, bool clusters_fit);
 
 // Reads a file of machine code; must throw where its bytes do not have its sha256.
 using ReadCubin = std::string (*)(const Cubin& cubin);
@@ -67,6 +46,6 @@ using ReadCubin = std::string (*)(const Cubin& cubin);
 // bf16 only. What a plan needs is read, checked and loaded before this returns.
 std::unique_ptr<Planned> plan_trtllm_gen(const RaggedPrefill& call, ReadCubin read);
 std::unique_ptr<Planned> plan_trtllm_gen(const TrtllmGenDecode& step, ReadCubin read);
-std::unique_ptr<Planned> plan_trtllm_gen(const TrtllmGenMla& step, ReadCubin read);
+std::unique_ptr<Planned> plan_trtllm_gen(const JoinedMla& step, ReadCubin read);
 
 }  // namespace fi

@@ -75,13 +75,6 @@ int to_int(std::size_t number, const char* what) {
     return static_cast<int>(number);
 }
 
-int longest(const std::vector<std::int32_t>& starts) {
-    int most = 0;
-    for (std::size_t i = 1; i < starts.size(); ++i)
-        most = std::max(most, starts[i] - starts[i - 1]);
-    return most;
-}
-
 struct Heads {
     std::uint32_t q;
     std::uint32_t kv;
@@ -146,7 +139,7 @@ Params with(const RaggedPrefill& call, int multiprocessors) {
 }
 
 // The part that both kinds of decode share.
-void place_pages(Params& params, const TrtllmGenPages& pages, std::uint32_t q_len) {
+void place_pages(Params& params, const PageTable& pages, std::uint32_t q_len) {
     const std::size_t batch = pages.lengths_on_host.size();
     params.seqLensKvPtr = pages.lengths;
     params.mBatchSize = to_int(batch, "sequences");
@@ -181,7 +174,7 @@ Params with(const TrtllmGenDecode& step, int multiprocessors) {
     return params;
 }
 
-Params with(const TrtllmGenMla& step, int multiprocessors) {
+Params with(const JoinedMla& step, int multiprocessors) {
     constexpr std::uint32_t kLatent = 512;
     constexpr std::uint32_t kRow = kLatent + 64;
     Params params = attention({step.heads, 1, kRow, kLatent}, step.scale, multiprocessors);
@@ -227,15 +220,6 @@ TllmGenFmhaRunner& runner() {
     return runner;
 }
 
-// A copy of `numbers` on the device.
-std::unique_ptr<DeviceMemory> copied(const std::vector<std::int32_t>& numbers) {
-    auto memory = std::make_unique<DeviceMemory>(numbers.size() * sizeof(std::int32_t));
-    device::check(
-        cudaMemcpy(memory->address(), numbers.data(), memory->bytes(), cudaMemcpyHostToDevice),
-        "copy of a table for TRT-LLM-gen");
-    return memory;
-}
-
 class TrtllmGenPlanned : public Planned {
   public:
     TrtllmGenPlanned(const Params& params, std::unique_ptr<DeviceMemory> table, ReadCubin read)
@@ -265,18 +249,8 @@ class TrtllmGenPlanned : public Planned {
     std::shared_ptr<Workspace> workspace_;
 };
 
-// One row of pages a sequence, as long as the longest; what is beyond a sequence's end names page
-// 0, which is there and is not read.
-std::vector<std::int32_t> rows_of(const TrtllmGenPages& pages) {
-    const std::vector<std::int32_t>& starts = pages.indptr_on_host;
-    const std::size_t width = static_cast<std::size_t>(longest(starts));
-    std::vector<std::int32_t> rows((starts.size() - 1) * width);
-    for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
-        std::copy(pages.indices_on_host.begin() + starts[i],
-                  pages.indices_on_host.begin() + starts[i + 1],
-                  rows.begin() + static_cast<std::ptrdiff_t>(i * width));
-    }
-    return rows;
+std::vector<std::int32_t> rows_of(const PageTable& pages) {
+    return page_rows(pages, static_cast<std::size_t>(longest(pages.indptr_on_host)));
 }
 
 // The table that the kernel reads on the device: lengths of keys, or rows of pages.
@@ -288,7 +262,7 @@ std::vector<std::int32_t> table_of(const RaggedPrefill& call) {
     return lengths;
 }
 std::vector<std::int32_t> table_of(const TrtllmGenDecode& step) { return rows_of(step.pages); }
-std::vector<std::int32_t> table_of(const TrtllmGenMla& step) { return rows_of(step.pages); }
+std::vector<std::int32_t> table_of(const JoinedMla& step) { return rows_of(step.pages); }
 
 }  // namespace
 
@@ -311,7 +285,7 @@ TrtllmGenChoice choose_trtllm_gen_sm100(const Call& call, int multiprocessors, b
 template <class Call>
 std::unique_ptr<Planned> plan_trtllm_gen_sm100(const Call& call, ReadCubin read) {
     Params params = with(call, device::multiprocessors());
-    auto table = copied(table_of(call));
+    auto table = on_device(table_of(call));
     const auto* address = static_cast<const int*>(table->address());
     (isPagedKv(params.mQkvLayout) ? params.kvPageIdxPtr : params.seqLensKvPtr) = address;
     return std::make_unique<TrtllmGenPlanned>(params, std::move(table), read);
@@ -319,10 +293,10 @@ std::unique_ptr<Planned> plan_trtllm_gen_sm100(const Call& call, ReadCubin read)
 
 template TrtllmGenChoice choose_trtllm_gen_sm100(const RaggedPrefill&, int, bool);
 template TrtllmGenChoice choose_trtllm_gen_sm100(const TrtllmGenDecode&, int, bool);
-template TrtllmGenChoice choose_trtllm_gen_sm100(const TrtllmGenMla&, int, bool);
+template TrtllmGenChoice choose_trtllm_gen_sm100(const JoinedMla&, int, bool);
 template std::unique_ptr<Planned> plan_trtllm_gen_sm100(const RaggedPrefill&, ReadCubin);
 template std::unique_ptr<Planned> plan_trtllm_gen_sm100(const TrtllmGenDecode&, ReadCubin);
-template std::unique_ptr<Planned> plan_trtllm_gen_sm100(const TrtllmGenMla&, ReadCubin);
+template std::unique_ptr<Planned> plan_trtllm_gen_sm100(const JoinedMla&, ReadCubin);
 
 }  // namespace fi
 

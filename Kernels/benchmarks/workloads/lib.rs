@@ -39,7 +39,7 @@ pub use gemm_layout::{GroupKind, RowLayout, GROUP_ALIGNMENT};
 pub use gemm_problem::{BadGemm, GemmProblem, GemmShape, SCALE_BLOCK};
 pub use gemm_suites::{DenseWorkload, GemmSuite, UnknownGemmSuite};
 pub use grouped_gemm_suites::{GroupedGemmSuite, GroupedWorkload, UnknownGroupedGemmSuite};
-pub use mla_problem::{mla_tensor, MlaDecodeProblem, MLA_LATENT, MLA_ROPE};
+pub use mla_problem::{mla_tensor, MlaDecodeProblem, MLA_LATENT, MLA_ROPE, MLA_WIDTH};
 pub use mla_suites::{MlaShape, MlaSuite, UnknownMlaSuite};
 pub use norm_op::{NormOp, UnknownOp};
 pub use norm_problem::{NormProblem, NormTypes};

@@ -1,10 +1,10 @@
 //! Decode with multi-head latent attention over a paged cache: tensors, cost, and what can be
 //! checked.
 //!
-//! All heads read one cache: a latent row of 512 and a rotary row of 64 a token. A head's score is
-//! the sum of both products; its value is the latent row itself. Queries are already projected into
-//! the latent space. Which positions a query sees, and what an empty sequence gives, is as in
-//! [`crate::DecodeProblem`].
+//! All heads read one cache: a row of 576 a token, 512 of them latent and 64 rotary, as servers
+//! keep it. A head's score is the product of its query with the row; its value is the latent part.
+//! Queries are already projected into the latent space. Which positions a query sees, and what an
+//! empty sequence gives, is as in [`crate::DecodeProblem`].
 
 use contender::{Cost, Math, Problem, Slice, Workload};
 use numeric::DType;
@@ -18,21 +18,21 @@ use crate::{MlaShape, PageTable};
 pub const MLA_LATENT: usize = 512;
 /// Width of a rotary row.
 pub const MLA_ROPE: usize = 64;
+/// Width of a query, and of a token in the cache: the latent part, then the rotary one.
+pub const MLA_WIDTH: usize = MLA_LATENT + MLA_ROPE;
 
 /// Heads of one unit: few, because each takes a pass over the whole sequence.
 const UNIT_HEADS: usize = 4;
 
 /// Places of the tensors in the problem's list.
 pub mod mla_tensor {
-    pub const Q_NOPE: usize = 0;
-    pub const Q_PE: usize = 1;
-    pub const CKV_PAGES: usize = 2;
-    pub const KPE_PAGES: usize = 3;
-    pub const PAGE_INDPTR: usize = 4;
-    pub const PAGE_INDICES: usize = 5;
-    pub const LAST_PAGE_LEN: usize = 6;
-    pub const KV_LEN: usize = 7;
-    pub const OUT: usize = 8;
+    pub const Q: usize = 0;
+    pub const CACHE: usize = 1;
+    pub const PAGE_INDPTR: usize = 2;
+    pub const PAGE_INDICES: usize = 3;
+    pub const LAST_PAGE_LEN: usize = 4;
+    pub const KV_LEN: usize = 5;
+    pub const OUT: usize = 6;
 }
 use mla_tensor as at;
 
@@ -61,14 +61,12 @@ impl MlaDecodeProblem {
         let table = PageTable::scattered(&shape.lengths, shape.page_size)
             .unwrap_or_else(|error| panic!("{}: {error}", workload.name));
         let queries = |width| [shape.batch(), shape.q_len, shape.heads, width];
-        let pool = |width| [table.pool_pages, shape.page_size, width];
+        let pool = [table.pool_pages, shape.page_size, MLA_WIDTH];
         let [indptr, indices, last_page_len, kv_len] = table.tensors();
         Self {
             tensors: vec![
-                TensorSpec::input("q_nope", dtype, &queries(MLA_LATENT)),
-                TensorSpec::input("q_pe", dtype, &queries(MLA_ROPE)),
-                TensorSpec::input("ckv_pages", dtype, &pool(MLA_LATENT)),
-                TensorSpec::input("kpe_pages", dtype, &pool(MLA_ROPE)),
+                TensorSpec::input("q", dtype, &queries(MLA_WIDTH)),
+                TensorSpec::input("cache", dtype, &pool),
                 indptr,
                 indices,
                 last_page_len,
@@ -89,7 +87,7 @@ impl MlaDecodeProblem {
         (length + query + 1).saturating_sub(self.shape.q_len)
     }
 
-    /// A token's row in the pools.
+    /// A token's row in the pool.
     pub fn cache_row(&self, sequence: usize, token: usize) -> usize {
         let (page, place) = self.table.place(sequence, token);
         page * self.shape.page_size + place
@@ -113,18 +111,18 @@ impl MlaDecodeProblem {
         let heads = UNIT_HEADS.min(shape.heads - group * UNIT_HEADS);
         let queries: Vec<Query<R>> = (first..first + heads)
             .map(|row| {
-                let mut values = inputs.range(at::Q_NOPE, row * MLA_LATENT, MLA_LATENT);
-                values.extend(inputs.range(at::Q_PE, row * MLA_ROPE, MLA_ROPE));
+                let values = inputs.range(at::Q, row * MLA_WIDTH, MLA_WIDTH);
                 Query {
                     values: values.into_iter().map(R::of).collect(),
                     visible: self.visible(sequence, query),
                 }
             })
             .collect();
-        let read = |tensor, width: usize, token, out: &mut [R]| {
-            let mut row = [0.0; MLA_LATENT];
-            let row = &mut row[..width];
-            inputs.range_into(tensor, self.cache_row(sequence, token) * width, row);
+        // As much of a token's row as there is room for.
+        let read = |token, out: &mut [R]| {
+            let mut row = [0.0; MLA_WIDTH];
+            let row = &mut row[..out.len()];
+            inputs.range_into(at::CACHE, self.cache_row(sequence, token) * MLA_WIDTH, row);
             for (out, value) in out.iter_mut().zip(row) {
                 *out = R::of(*value);
             }
@@ -134,15 +132,13 @@ impl MlaDecodeProblem {
             R::of(f64::from(self.scale)),
             MLA_LATENT,
             |run, out| {
-                for (token, out) in run.zip(out.chunks_exact_mut(MLA_LATENT + MLA_ROPE)) {
-                    let (latent, rope) = out.split_at_mut(MLA_LATENT);
-                    read(at::CKV_PAGES, MLA_LATENT, token, latent);
-                    read(at::KPE_PAGES, MLA_ROPE, token, rope);
+                for (token, out) in run.zip(out.chunks_exact_mut(MLA_WIDTH)) {
+                    read(token, out);
                 }
             },
             |run, out| {
                 for (token, out) in run.zip(out.chunks_exact_mut(MLA_LATENT)) {
-                    read(at::CKV_PAGES, MLA_LATENT, token, out);
+                    read(token, out);
                 }
             },
             |weight: R| R::of(store(self.dtype, weight.to_f64())),
@@ -181,12 +177,11 @@ impl Problem for MlaDecodeProblem {
         let seen: usize = (0..shape.batch())
             .flat_map(|sequence| (0..shape.q_len).map(move |query| self.visible(sequence, query)))
             .sum();
-        let width = MLA_LATENT + MLA_ROPE;
-        let cached = self.table.tokens() * width * self.dtype.size_bytes();
-        let queries = self.tensors[at::Q_NOPE].bytes() + self.tensors[at::Q_PE].bytes();
+        let cached = self.table.tokens() * MLA_WIDTH * self.dtype.size_bytes();
+        let queries = self.tensors[at::Q].bytes();
         Cost {
             // Two operations an element: of the scores' product, and of the values'.
-            flops: 2.0 * seen as f64 * shape.heads as f64 * (width + MLA_LATENT) as f64,
+            flops: 2.0 * seen as f64 * shape.heads as f64 * (MLA_WIDTH + MLA_LATENT) as f64,
             read_bytes: (cached + queries) as f64,
             written_bytes: self.tensors[at::OUT].bytes() as f64,
             math: Math::TensorCore(self.dtype),
@@ -252,15 +247,11 @@ mod tests {
         let (mut top, mut total) = (0.0, 0.0);
         for token in 0..9 {
             let cached = problem.cache_row(1, token);
-            let product = |q, k, width: usize| -> f64 {
-                (0..width)
-                    .map(|d| inputs.get(q, row * width + d) * inputs.get(k, cached * width + d))
-                    .sum()
-            };
-            let score =
-                product(at::Q_NOPE, at::CKV_PAGES, 512) + product(at::Q_PE, at::KPE_PAGES, 64);
+            let score: f64 = (0..576)
+                .map(|d| inputs.get(at::Q, row * 576 + d) * inputs.get(at::CACHE, cached * 576 + d))
+                .sum();
             let weight = (score * f64::from(problem.scale)).exp();
-            top += weight * inputs.get(at::CKV_PAGES, cached * 512 + dim);
+            top += weight * inputs.get(at::CACHE, cached * 576 + dim);
             total += weight;
         }
         // Two units of heads a token: 0 to 3, and 4.

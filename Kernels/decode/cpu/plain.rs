@@ -1,6 +1,6 @@
 //! Both operations as obvious loops on one core: what the threaded ones have to beat.
 
-use crate::tasks::{Decode, Latent, LATENT, ROPE};
+use crate::tasks::{Decode, Latent, LATENT, WIDTH};
 use crate::Element;
 
 pub fn decode<T: Element, C: Element>(task: &Decode<T, C>, out: &mut [T]) {
@@ -37,21 +37,16 @@ pub fn latent<T: Element>(task: &Latent<T>, out: &mut [T]) {
         let cached: Vec<usize> = (0..length)
             .map(|token| (task.row)(sequence, token))
             .collect();
-        let q_nope = &task.q_nope[row * LATENT..][..LATENT];
-        let q_pe = &task.q_pe[row * ROPE..][..ROPE];
+        let q = &task.q[row * WIDTH..][..WIDTH];
         let scores = cached
             .iter()
-            .map(|&cached| {
-                let nope = dot(q_nope, &task.ckv[cached * LATENT..][..LATENT]);
-                let pe = dot(q_pe, &task.kpe[cached * ROPE..][..ROPE]);
-                task.scale * (nope + pe)
-            })
+            .map(|&cached| task.scale * dot(q, &task.cache[cached * WIDTH..][..WIDTH]))
             .collect();
         let weights = softmax(scores);
         for (d, out) in out[row * LATENT..][..LATENT].iter_mut().enumerate() {
             let products = cached.iter().zip(&weights);
             let sum: f32 = products
-                .map(|(cached, weight)| weight * task.ckv[cached * LATENT + d].widen())
+                .map(|(cached, weight)| weight * task.cache[cached * WIDTH + d].widen())
                 .sum();
             *out = T::narrow(sum);
         }

@@ -8,6 +8,8 @@ use crate::Element;
 /// Widths of a latent and of a rotary row.
 pub const LATENT: usize = 512;
 pub const ROPE: usize = 64;
+/// Of a query and of a token in the cache: the latent part, then the rotary one.
+pub const WIDTH: usize = LATENT + ROPE;
 
 /// Heads of one task of [`latent`]: they share the reading of the cache.
 const LATENT_HEADS: usize = 8;
@@ -34,12 +36,10 @@ pub struct Decode<'a, T, C = T> {
 
 /// Decode attention where all heads share one latent cache.
 pub struct Latent<'a, T> {
-    /// [batch, q_len, heads, LATENT]
-    pub q_nope: &'a [T],
-    /// [batch, q_len, heads, ROPE]
-    pub q_pe: &'a [T],
-    pub ckv: &'a [T],
-    pub kpe: &'a [T],
+    /// [batch, q_len, heads, LATENT + ROPE]
+    pub q: &'a [T],
+    /// Rows of LATENT + ROPE.
+    pub cache: &'a [T],
     pub batch: usize,
     pub q_len: usize,
     pub heads: usize,
@@ -103,9 +103,8 @@ fn store<T: Element>(out: &mut [T], values: &[f32]) {
     }
 }
 
-/// One task per new token and a few heads; `out` is shaped like `q_nope`.
+/// One task per new token and a few heads; `out` is [batch, q_len, heads, LATENT].
 pub fn latent<T: Element>(task: &Latent<T>, out: &mut [T]) {
-    const WIDTH: usize = LATENT + ROPE;
     let groups = task.heads.div_ceil(LATENT_HEADS);
     let blocks: Vec<(usize, Vec<f32>)> = (0..task.batch * task.q_len * groups)
         .into_par_iter()
@@ -116,9 +115,7 @@ pub fn latent<T: Element>(task: &Latent<T>, out: &mut [T]) {
             let mut values = vec![0.0; heads * WIDTH];
             for (head, values) in values.chunks_exact_mut(WIDTH).enumerate() {
                 let row = token * task.heads + first + head;
-                let (nope, pe) = values.split_at_mut(LATENT);
-                T::widen_all(&task.q_nope[row * LATENT..][..LATENT], nope);
-                T::widen_all(&task.q_pe[row * ROPE..][..ROPE], pe);
+                T::widen_all(&task.q[row * WIDTH..][..WIDTH], values);
             }
             let queries = Queries {
                 values: &values,
@@ -127,9 +124,7 @@ pub fn latent<T: Element>(task: &Latent<T>, out: &mut [T]) {
             };
             let mut read = |token: usize, key: &mut [f32], _: &mut [f32]| {
                 let row = (task.row)(sequence, token);
-                let (nope, pe) = key.split_at_mut(LATENT);
-                T::widen_all(&task.ckv[row * LATENT..][..LATENT], nope);
-                T::widen_all(&task.kpe[row * ROPE..][..ROPE], pe);
+                T::widen_all(&task.cache[row * WIDTH..][..WIDTH], key);
             };
             let cache = Cache {
                 value_width: LATENT,

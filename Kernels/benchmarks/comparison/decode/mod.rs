@@ -8,6 +8,9 @@ mod cudnn;
 #[cfg(feature = "cuda")]
 mod flashinfer;
 #[cfg(feature = "cuda")]
+#[path = "../flashinfer_pages.rs"]
+mod pages;
+#[cfg(feature = "cuda")]
 #[path = "../flashinfer_planned.rs"]
 mod planned;
 #[cfg(feature = "cuda")]

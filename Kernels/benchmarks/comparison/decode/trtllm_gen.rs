@@ -1,11 +1,12 @@
 //! TRT-LLM-gen's decode over paged caches on sm_100a, through FlashInfer's runner.
 
 use contender::{Bound, Buffer, Contender, ContenderError, DeviceInfo, Identity, Support};
-use flashinfer::{TrtllmGenChoice, TrtllmGenPages};
+use flashinfer::TrtllmGenChoice;
 use workloads::{decode_tensor, DecodeProblem, KvType};
 
 use super::flashinfer::call;
-use super::planned::{narrow, BoundPlan};
+use super::pages::pages;
+use super::planned::BoundPlan;
 use super::trtllm_gen_shared::{absent, devices, identity};
 
 struct TrtllmGenDecode {
@@ -20,22 +21,6 @@ pub fn contenders() -> Vec<Box<dyn Contender<DecodeProblem>>> {
     })]
 }
 
-fn pages(
-    problem: &DecodeProblem,
-    lengths_address: usize,
-) -> Result<TrtllmGenPages<'_>, ContenderError> {
-    let table = &problem.table;
-    table.validate().map_err(ContenderError::new)?;
-    Ok(TrtllmGenPages {
-        lengths_address,
-        lengths: &table.lengths,
-        indptr: &table.indptr,
-        indices: &table.indices,
-        page_size: narrow(table.page_size)?,
-        pool_pages: narrow(table.pool_pages)?,
-    })
-}
-
 /// What the library would launch on such a device; no device is needed. An error is its reason for
 /// having no kernel.
 pub fn choices(
@@ -47,7 +32,7 @@ pub fn choices(
             "no kernel over FP8 caches in this build",
         ));
     }
-    let (call, pages) = (call(problem, |_| 0)?, pages(problem, 0)?);
+    let (call, pages) = (call(problem, |_| 0)?, pages(&problem.table, 0)?);
     devices(device)
         .into_iter()
         .map(|device| flashinfer::choose_trtllm_gen_decode(&call, &pages, device))
@@ -86,10 +71,9 @@ impl Contender<DecodeProblem> for TrtllmGenDecode {
         buffers: &[Buffer],
         _device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
-        let (call, pages) = (
-            call(problem, |tensor| buffers[tensor].address)?,
-            pages(problem, buffers[decode_tensor::KV_LEN].address)?,
-        );
+        let at = |tensor: usize| buffers[tensor].address;
+        let call = call(problem, at)?;
+        let pages = pages(&problem.table, at(decode_tensor::KV_LEN))?;
         let planned =
             flashinfer::plan_trtllm_gen_decode(&call, &pages).map_err(ContenderError::new)?;
         Ok(Box::new(BoundPlan(planned)))

@@ -21,10 +21,8 @@ impl Step for MlaDecodeProblem {
     fn run<T: Element>(&self, tensors: &Tensors, style: Style) {
         let shape = &self.shape;
         let task = Latent::<T> {
-            q_nope: tensors.read(at::Q_NOPE),
-            q_pe: tensors.read(at::Q_PE),
-            ckv: tensors.read(at::CKV_PAGES),
-            kpe: tensors.read(at::KPE_PAGES),
+            q: tensors.read(at::Q),
+            cache: tensors.read(at::CACHE),
             batch: shape.batch(),
             q_len: shape.q_len,
             heads: shape.heads,

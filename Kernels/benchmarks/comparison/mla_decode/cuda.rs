@@ -89,10 +89,8 @@ fn describe(problem: &MlaDecodeProblem) -> Result<Problem, ContenderError> {
 fn tensors(buffers: &[Buffer]) -> Tensors {
     let address = |tensor: usize| buffers[tensor].address;
     Tensors {
-        q_nope: address(at::Q_NOPE),
-        q_pe: address(at::Q_PE),
-        ckv_pages: address(at::CKV_PAGES),
-        kpe_pages: address(at::KPE_PAGES),
+        q: address(at::Q),
+        cache: address(at::CACHE),
         page_indptr: address(at::PAGE_INDPTR),
         page_indices: address(at::PAGE_INDICES),
         kv_len: address(at::KV_LEN),

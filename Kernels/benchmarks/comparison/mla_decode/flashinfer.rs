@@ -67,24 +67,30 @@ impl Contender<MlaDecodeProblem> for FlashInferMla {
         buffers: &[Buffer],
         _device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
-        let (shape, table) = (&problem.shape, &problem.table);
-        let at = |tensor: usize| buffers[tensor].address;
+        let table = &problem.table;
         table.validate().map_err(ContenderError::new)?;
-        let call = MlaDecode {
-            q_nope: at(mla_tensor::Q_NOPE),
-            q_pe: at(mla_tensor::Q_PE),
-            latent_pages: at(mla_tensor::CKV_PAGES),
-            rotary_pages: at(mla_tensor::KPE_PAGES),
-            out: at(mla_tensor::OUT),
-            page_indices: at(mla_tensor::PAGE_INDICES),
-            q_len: narrow(shape.q_len)?,
-            heads: narrow(shape.heads)?,
-            page_size: narrow(shape.page_size)?,
-            scale: problem.scale,
-        };
+        let call = call(problem, |tensor| buffers[tensor].address)?;
         let planned =
             flashinfer::plan_mla_decode(self.kernel, &call, &table.indptr, &table.lengths)
                 .map_err(ContenderError::new)?;
         Ok(Box::new(BoundPlan(planned)))
     }
+}
+
+/// The problem as the library takes it; `at` has the addresses of its tensors.
+pub fn call(
+    problem: &MlaDecodeProblem,
+    at: impl Fn(usize) -> usize,
+) -> Result<MlaDecode, ContenderError> {
+    let shape = &problem.shape;
+    Ok(MlaDecode {
+        q: at(mla_tensor::Q),
+        cache: at(mla_tensor::CACHE),
+        out: at(mla_tensor::OUT),
+        page_indices: at(mla_tensor::PAGE_INDICES),
+        q_len: narrow(shape.q_len)?,
+        heads: narrow(shape.heads)?,
+        page_size: narrow(shape.page_size)?,
+        scale: problem.scale,
+    })
 }

@@ -4,10 +4,20 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 #[cfg(feature = "cuda")]
+mod cutlass;
+#[cfg(feature = "cuda")]
 mod flashinfer;
+#[cfg(feature = "cuda")]
+#[path = "../flashinfer_pages.rs"]
+mod pages;
 #[cfg(feature = "cuda")]
 #[path = "../flashinfer_planned.rs"]
 mod planned;
+#[cfg(feature = "cuda")]
+pub mod trtllm_gen;
+#[cfg(feature = "cuda")]
+#[path = "../trtllm_gen_shared.rs"]
+mod trtllm_gen_shared;
 
 use contender::{Contender, DeviceKind};
 use workloads::MlaDecodeProblem;
@@ -20,6 +30,8 @@ pub fn contenders(device: DeviceKind) -> Vec<Box<dyn Contender<MlaDecodeProblem>
         DeviceKind::Cuda => cuda::contenders()
             .into_iter()
             .chain(flashinfer::contenders())
+            .chain(cutlass::contenders())
+            .chain(trtllm_gen::contenders())
             .collect(),
         #[cfg(not(feature = "cuda"))]
         DeviceKind::Cuda => Vec::new(),

@@ -9,6 +9,8 @@
 
 #[path = "../decode/mod.rs"]
 mod decode;
+#[path = "../mla_decode/mod.rs"]
+mod mla_decode;
 #[path = "../prefill/mod.rs"]
 mod prefill;
 
@@ -19,7 +21,10 @@ use contender::{Contender, DeviceInfo, DeviceKind, Problem, Support};
 use cubins::CubinError;
 use flashinfer::TrtllmGenChoice;
 use numeric::DType;
-use workloads::{DecodeProblem, DecodeSuite, KvType, PrefillOp, PrefillProblem, PrefillSuite};
+use workloads::{
+    DecodeProblem, DecodeSuite, KvType, MlaDecodeProblem, MlaSuite, PrefillOp, PrefillProblem,
+    PrefillSuite,
+};
 
 /// EM_CUDA, of an ELF file's header.
 const CUDA_MACHINE: u16 = 190;
@@ -147,6 +152,32 @@ fn every_decode_shape_has_a_kernel_or_a_reason() {
         (128, 128),
     ];
     assert_eq!(page_sizes, BTreeSet::from(expected));
+}
+
+#[test]
+fn every_latent_shape_has_a_kernel_or_a_reason() {
+    let (list, archive, device) = (metadata(), cubins::folder().unwrap(), b200());
+    let contender = contender(mla_decode::contenders(DeviceKind::Cuda));
+    let mut served = BTreeSet::new();
+    for suite in MlaSuite::all() {
+        for (shape, workload) in suite.workloads() {
+            let name = format!("{suite}/{}", workload.name);
+            let problem = MlaDecodeProblem::new(shape.clone(), DType::Bf16, workload);
+            match contender.supports(&problem, &device) {
+                Support::Yes => {
+                    let choices = mla_decode::trtllm_gen::choices(&problem, &device).unwrap();
+                    check(&choices, &list, &archive);
+                    served.insert((shape.heads, shape.page_size));
+                }
+                Support::No(reason) if shape.lengths.contains(&0) => {
+                    assert!(reason.contains("shorter"), "{name}: {reason}");
+                }
+                Support::No(reason) => panic!("{name}: {reason}"),
+            }
+        }
+    }
+    let expected = [(16, 64), (64, 32), (64, 64), (128, 64)];
+    assert_eq!(served, BTreeSet::from(expected));
 }
 
 #[test]

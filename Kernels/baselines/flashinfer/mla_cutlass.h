@@ -1,0 +1,16 @@
+// Latent attention by FlashInfer's CUTLASS kernel.
+#pragma once
+
+#include <memory>
+
+#include "Kernels/baselines/flashinfer/page_rows.h"
+
+namespace fi {
+
+// Whether this build has code for sm_100a.
+bool has_mla_cutlass();
+
+// One query a sequence and 128 heads; throws for others.
+std::unique_ptr<Planned> plan_mla_cutlass(const JoinedMla& step);
+
+}  // namespace fi
