@@ -180,72 +180,136 @@ __device__ void store(const Arguments& a, const Segment& segment, int row_block,
     }
 }
 
-// A row of an item from its parts, by one warp, a few parts at a time: their maxima and their sums
-// are asked for together, and a new maximum shrinks what was added before.
+// Where the parts of one row of an item are.
 template <class Tr>
-__device__ __forceinline__ void merge_row(const Arguments& a, const Segment& segment, int row_block,
-                                          int row) {
-    // As many as leave the kernel its registers.
-    constexpr int kAtOnce = 16;
-    constexpr int kPer = Tr::kDim / 32;
+struct Parts {
+    // Elements of a row that a lane merges.
+    static constexpr int kPer = Tr::kDim / 32;
     using Packet = std::conditional_t<kPer == 4, float4, float2>;
-    const int lane = threadIdx.x % 32;
-    // From a part to the next.
-    const std::int64_t stride = static_cast<std::int64_t>(a.row_blocks) * Tr::kRows;
-    const std::int64_t first = part_row<Tr>(a, segment.first_slot, row_block) + row;
-    const float2* maxima = a.workspace.maxima + first;
-    const float* parts = a.workspace.partials + first * Tr::kDim + lane * kPer;
-    float sums[kPer] = {}, top = -INFINITY, total = 0.0f;
-    for (int group = 0; group < segment.parts; group += kAtOnce) {
-        const int count = min(kAtOnce, segment.parts - group);
-        float2 mine = {-INFINITY, 0.0f};
-        if (lane < count) mine = __ldcg(maxima + (group + lane) * stride);
-        Packet packets[kAtOnce];
-#pragma unroll
-        for (int part = 0; part < kAtOnce; ++part) {
-            const float* from = parts + (group + part) * stride * Tr::kDim;
-            if (part < count) packets[part] = __ldcg(reinterpret_cast<const Packet*>(from));
-        }
-        float new_top = fmaxf(top, mine.x);
-#pragma unroll
-        for (int distance = 16; distance > 0; distance /= 2) {
-            new_top = fmaxf(new_top, __shfl_xor_sync(0xffffffffu, new_top, distance));
-        }
-        const float shrunk = device::shrink(top, new_top);
-        top = new_top;
-        total *= shrunk;
-#pragma unroll
-        for (float& sum : sums) sum *= shrunk;
-        const float factor = device::shrink(mine.x, top);
-        const float weighted = mine.y * factor;
-#pragma unroll
-        for (int part = 0; part < kAtOnce; ++part) {
-            if (part >= count) break;
-            float values[kPer];
-            memcpy(values, &packets[part], sizeof(Packet));
-            const float scale = __shfl_sync(0xffffffffu, factor, part);
-            total += __shfl_sync(0xffffffffu, weighted, part);
-#pragma unroll
-            for (int index = 0; index < kPer; ++index) sums[index] += scale * values[index];
-        }
+
+    const float2* maxima;
+    const float* sums;
+    // From a part to the next, in rows.
+    std::int64_t stride;
+
+    __device__ Parts(const Arguments& a, const Segment& segment, int row_block, int row)
+        : stride(static_cast<std::int64_t>(a.row_blocks) * Tr::kRows) {
+        const std::int64_t first = part_row<Tr>(a, segment.first_slot, row_block) + row;
+        maxima = a.workspace.maxima + first;
+        sums = a.workspace.partials + first * Tr::kDim + threadIdx.x % 32 * kPer;
     }
-    auto* out =
-        reinterpret_cast<std::uint32_t*>(out_row<Tr>(a, segment, row_block * Tr::kRows + row));
-    const float scale = a.value_scale / total;
-#pragma unroll
-    for (int pair = 0; pair < kPer / 2; ++pair) {
-        const float first_value = total > 0.0f ? sums[2 * pair] * scale : 0.0f;
-        const float second_value = total > 0.0f ? sums[2 * pair + 1] * scale : 0.0f;
-        out[lane * (kPer / 2) + pair] = pack_out<Tr>(a, first_value, second_value);
+
+    __device__ float2 maximum(int part) const { return __ldcg(maxima + part * stride); }
+    __device__ Packet packet(int part) const {
+        return __ldcg(reinterpret_cast<const Packet*>(sums + part * stride * Tr::kDim));
     }
+};
+
+// A row that is being merged by one warp.
+template <class Tr>
+struct Merged {
+    float sums[Parts<Tr>::kPer] = {};
+    float total = 0.0f;
+
+    // Adds part number `lane` of those whose factors and weighted totals the lanes hold.
+    __device__ __forceinline__ void add(const typename Parts<Tr>::Packet& packet, float factor,
+                                        float weighted, int lane) {
+        float values[Parts<Tr>::kPer];
+        memcpy(values, &packet, sizeof(packet));
+        const float scale = __shfl_sync(0xffffffffu, factor, lane);
+        total += __shfl_sync(0xffffffffu, weighted, lane);
+#pragma unroll
+        for (int index = 0; index < Parts<Tr>::kPer; ++index) sums[index] += scale * values[index];
+    }
+};
+
+__device__ __forceinline__ float largest_of_warp(float value) {
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+        value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, distance));
+    }
+    return value;
 }
 
-// The result of an item from its parts.
+// A few parts at a time: their maxima and their sums are asked for together, and a new maximum
+// shrinks what was added before.
+template <class Tr>
+__device__ __forceinline__ Merged<Tr> merge_at_once(const Parts<Tr>& parts, int count) {
+    // As many as leave the kernel its registers.
+    constexpr int kAtOnce = 16;
+    const int lane = threadIdx.x % 32;
+    Merged<Tr> merged;
+    float top = -INFINITY;
+    for (int group = 0; group < count; group += kAtOnce) {
+        const int present = min(kAtOnce, count - group);
+        float2 mine = {-INFINITY, 0.0f};
+        if (lane < present) mine = parts.maximum(group + lane);
+        typename Parts<Tr>::Packet packets[kAtOnce];
+#pragma unroll
+        for (int part = 0; part < kAtOnce; ++part) {
+            if (part < present) packets[part] = parts.packet(group + part);
+        }
+        const float new_top = largest_of_warp(fmaxf(top, mine.x));
+        const float shrunk = device::shrink(top, new_top);
+        top = new_top;
+        merged.total *= shrunk;
+#pragma unroll
+        for (float& sum : merged.sums) sum *= shrunk;
+        const float factor = device::shrink(mine.x, top);
+#pragma unroll
+        for (int part = 0; part < kAtOnce; ++part) {
+            if (part >= present) break;
+            merged.add(packets[part], factor, mine.y * factor, part);
+        }
+    }
+    return merged;
+}
+
+// The maxima first, then part after part: one wait more, and few registers. Two tiles of rows leave
+// none for more; what the main loop then keeps in memory doubles its time.
+template <class Tr>
+__device__ __forceinline__ Merged<Tr> merge_in_turn(const Parts<Tr>& parts, int count) {
+    const int lane = threadIdx.x % 32;
+    float top = -INFINITY;
+    for (int part = lane; part < count; part += 32) top = fmaxf(top, parts.maximum(part).x);
+    top = largest_of_warp(top);
+    Merged<Tr> merged;
+    for (int group = 0; group < count; group += 32) {
+        float2 mine = {-INFINITY, 0.0f};
+        if (group + lane < count) mine = parts.maximum(group + lane);
+        const float factor = device::shrink(mine.x, top);
+        const int present = min(32, count - group);
+#pragma unroll 16
+        for (int part = 0; part < present; ++part) {
+            merged.add(parts.packet(group + part), factor, mine.y * factor, part);
+        }
+    }
+    return merged;
+}
+
+// The result of an item from its parts, one row a warp at a time.
 template <class Tr>
 __device__ void merge_parts(const Arguments& a, const Segment& segment, int row_block) {
+    constexpr int kPairs = Parts<Tr>::kPer / 2;
     const int rows = min(Tr::kRows, a.rows - row_block * Tr::kRows);
     for (int row = threadIdx.x / 32; row < rows; row += kWarps) {
-        merge_row<Tr>(a, segment, row_block, row);
+        const Parts<Tr> parts(a, segment, row_block, row);
+        Merged<Tr> merged;
+        if constexpr (Tr::kRowTiles == 1) {
+            merged = merge_at_once<Tr>(parts, segment.parts);
+        } else {
+            merged = merge_in_turn<Tr>(parts, segment.parts);
+        }
+        auto* out =
+            reinterpret_cast<std::uint32_t*>(out_row<Tr>(a, segment, row_block * Tr::kRows + row));
+        const float scale = a.value_scale / merged.total;
+#pragma unroll
+        for (int pair = 0; pair < kPairs; ++pair) {
+            // A row that sees nothing gives 0.
+            const float first = merged.total > 0.0f ? merged.sums[2 * pair] * scale : 0.0f;
+            const float second = merged.total > 0.0f ? merged.sums[2 * pair + 1] * scale : 0.0f;
+            out[threadIdx.x % 32 * kPairs + pair] = pack_out<Tr>(a, first, second);
+        }
     }
 }
 
