@@ -24,6 +24,14 @@ pub fn contenders() -> Vec<Box<dyn Contender<PrefillProblem>>> {
 /// A problem as cuDNN sees it, or why it has none.
 fn attention(problem: &PrefillProblem) -> Result<Attention, String> {
     let shape = &problem.shape;
+    let single = shape.q_lens.iter().all(|&length| length <= 1);
+    if problem.op.has_lse() && single && shape.heads != shape.kv_heads {
+        // Its kernels for single queries take the heads of a group for rows, and leave most of the
+        // tensor out.
+        return Err(
+            "of single queries with grouped heads it does not write the whole lse".to_owned(),
+        );
+    }
     Ok(Attention {
         q_lens: shape.q_lens.clone(),
         kv_lens: shape.kv_lens.clone(),
