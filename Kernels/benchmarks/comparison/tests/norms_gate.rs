@@ -41,7 +41,7 @@ struct Scale {
 
 const GPU: Scale = Scale {
     shapes: 200,
-    elements: 1 << 27,
+    elements: 1 << 25,
     columns: 262_144,
     rows: 1 << 20,
 };
@@ -163,7 +163,7 @@ fn suite_problems(suites: &[NormSuite], scale: &Scale) -> Vec<NormProblem> {
     let mut problems = Vec::new();
     for op in NormOp::all() {
         for (shape, workload) in suites.iter().flat_map(|suite| suite.workloads(op)) {
-            if shape.rows * shape.columns > 8 * scale.elements {
+            if shape.rows * shape.columns > 32 * scale.elements {
                 continue;
             }
             for (activation, weight) in TYPES {
@@ -243,7 +243,7 @@ fn work(
         let Some(problem) = problems.get(number) else {
             return found;
         };
-        let whole = number % whole_every == 0;
+        let whole = number.is_multiple_of(whole_every);
         if let Err(failure) = examine(&*device, &contenders, problem, whole, &mut found.passed) {
             let name = format!("{} {} {}", problem.op, problem.shape, problem.dtype());
             found.failures.push(format!("{name}: {failure}"));
