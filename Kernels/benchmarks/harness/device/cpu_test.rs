@@ -1,5 +1,6 @@
 //! The CPU device, function by function.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use tensor::{Fill, Inputs};
@@ -141,15 +142,32 @@ fn a_write_after_the_return_is_seen() {
     device.set_bytes(address, 8, 0xFF).unwrap();
     let orderly = device.writes_out_of_order(&watched, 0xFF, &mut |_| Ok(()));
     assert!(!orderly.unwrap());
-    let late = device.writes_out_of_order(&watched, 0xFF, &mut |_| {
-        std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(5));
-            // SAFETY: the allocation outlives the device call that waits for this write.
-            unsafe { (address as *mut u8).write_volatile(1) };
-        });
-        Ok(())
+    // Somebody who goes on writing after the return. A busy machine may let him rest while he is
+    // watched, but not every time.
+    let stop = AtomicBool::new(false);
+    let late = std::thread::scope(|scope| {
+        let mut writer = None;
+        let mut late = || {
+            device.writes_out_of_order(&watched, 0xFF, &mut |_| {
+                writer.get_or_insert_with(|| {
+                    scope.spawn(|| {
+                        for number in 0u64.. {
+                            if stop.load(Ordering::Relaxed) {
+                                break;
+                            }
+                            // SAFETY: the allocation outlives the scope.
+                            unsafe { (address as *mut u64).write_volatile(number) };
+                        }
+                    })
+                });
+                Ok(())
+            })
+        };
+        let seen = (0..20).any(|_| late().unwrap());
+        stop.store(true, Ordering::Relaxed);
+        seen
     });
-    assert!(late.unwrap());
+    assert!(late);
 }
 
 #[test]
