@@ -109,16 +109,16 @@ Plan::Plan(const Gemm& gemm) {
     if (!gemm_.problem.fp8 || device.major != kSm100.major) return;
     const PackedWords words = packed_words(gemm_.problem);
     const std::size_t bytes = (words.a + words.b) * sizeof(std::uint32_t);
-    device::check(cudaMalloc(&packed_, bytes), "cudaMalloc of packed scales");
-    auto* const a = static_cast<std::uint32_t*>(packed_);
+    void* packed = nullptr;
+    device::check(cudaMalloc(&packed, bytes), "cudaMalloc of packed scales");
+    packed_.reset(packed);
+    auto* const a = static_cast<std::uint32_t*>(packed);
     device::check(cudaDeviceSynchronize(), "filling the scales");
     pack_scales(gemm_, a, a + words.a, nullptr);
     device::check(cudaDeviceSynchronize(), "packing the scales");
     gemm_.a_scales = a;
     gemm_.b_scales = a + words.a;
 }
-
-Plan::~Plan() { cudaFree(packed_); }
 
 void Plan::enqueue(std::size_t stream) const {
     launch_(gemm_, config_, reinterpret_cast<CUstream_st*>(stream));

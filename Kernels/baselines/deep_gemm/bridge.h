@@ -21,17 +21,18 @@ Choice choice(const Gemm& gemm);
 class Plan {
   public:
     explicit Plan(const Gemm& gemm);
-    ~Plan();
-    Plan(const Plan&) = delete;
-    Plan& operator=(const Plan&) = delete;
 
     void enqueue(std::size_t stream) const;
 
   private:
+    struct Free {
+        void operator()(void* address) const { cudaFree(address); }
+    };
+
     deep_gemm_baseline::Gemm gemm_ = {};
     Config config_ = {};
     Launch launch_ = nullptr;
-    void* packed_ = nullptr;
+    std::unique_ptr<void, Free> packed_;
 };
 
 std::unique_ptr<Plan> plan(const Gemm& gemm);
