@@ -18,6 +18,11 @@ pub enum Style {
 
 /// A problem that is solved on the CPU.
 pub trait CpuOp: Problem + Clone + 'static {
+    /// Refuses what must not be run, such as a page table that leads out of the cache.
+    fn validate(&self) -> Result<(), ContenderError> {
+        Ok(())
+    }
+
     /// Does the work once, `T` being the problem's type.
     fn run<T: Element>(&self, tensors: &Tensors, style: Style);
 }
@@ -66,6 +71,7 @@ impl<P: CpuOp> Contender<P> for CpuContender {
         buffers: &[Buffer],
         _device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
+        problem.validate()?;
         Ok(Box::new(BoundOp {
             problem: problem.clone(),
             tensors: Tensors(buffers.to_vec()),

@@ -1,19 +1,19 @@
 //! CPU contenders.
 
-#[path = "../decode_on_cpu.rs"]
-mod on_cpu;
+#[path = "../cpu_contender.rs"]
+mod cpu_contender;
 
 use contender::{Contender, ContenderError};
 use decode_cpu::{plain, Decode, E4m3, Element};
 use workloads::{decode_tensor as at, DecodeProblem, KvType};
 
-use on_cpu::{Step, Style, Tensors};
+use cpu_contender::{CpuOp, Style, Tensors};
 
 pub fn contenders() -> Vec<Box<dyn Contender<DecodeProblem>>> {
-    on_cpu::contenders()
+    cpu_contender::contenders()
 }
 
-impl Step for DecodeProblem {
+impl CpuOp for DecodeProblem {
     fn validate(&self) -> Result<(), ContenderError> {
         self.table.validate().map_err(ContenderError::new)
     }

@@ -1,19 +1,19 @@
 //! CPU contenders.
 
-#[path = "../decode_on_cpu.rs"]
-mod on_cpu;
+#[path = "../cpu_contender.rs"]
+mod cpu_contender;
 
 use contender::{Contender, ContenderError};
 use decode_cpu::{plain, Element, Latent};
 use workloads::{mla_tensor as at, MlaDecodeProblem};
 
-use on_cpu::{Step, Style, Tensors};
+use cpu_contender::{CpuOp, Style, Tensors};
 
 pub fn contenders() -> Vec<Box<dyn Contender<MlaDecodeProblem>>> {
-    on_cpu::contenders()
+    cpu_contender::contenders()
 }
 
-impl Step for MlaDecodeProblem {
+impl CpuOp for MlaDecodeProblem {
     fn validate(&self) -> Result<(), ContenderError> {
         self.table.validate().map_err(ContenderError::new)
     }
