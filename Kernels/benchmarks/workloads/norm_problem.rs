@@ -217,6 +217,16 @@ impl Problem for NormProblem {
         };
         norm_answers::unit(self, inputs, unit, rounded)
     }
+
+    /// Gradients of parameters are sums over rows of either sign, of terms about as large as a uniform
+    /// value; a loss is what is left of a logit and an lse, nothing where there is one column.
+    fn magnitude(&self, tensor: usize) -> f64 {
+        match (self.op, self.tensors[tensor].name) {
+            (_, "weight_gradient" | "bias_gradient") => (self.shape.rows as f64 / 3.0).sqrt(),
+            (NormOp::CrossEntropyForward, "loss") => 1.0,
+            _ => 0.0,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -76,6 +76,10 @@ impl Problem for SparseOrDense {
         self.inner().honest(inputs, unit)
     }
 
+    fn magnitude(&self, tensor: usize) -> f64 {
+        self.inner().magnitude(tensor)
+    }
+
     fn is_exact(&self, tensor: usize) -> bool {
         self.inner().is_exact(tensor)
     }

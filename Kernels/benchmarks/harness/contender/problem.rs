@@ -67,6 +67,13 @@ pub trait Problem: Send + Sync {
         64
     }
 
+    /// How large an output's elements would be if the terms that make them up did not cancel; 0 where
+    /// they do not. Rounding errors are in proportion to the terms, so an element is not held to the
+    /// precision of what happens to be left of them.
+    fn magnitude(&self, _tensor: usize) -> f64 {
+        0.0
+    }
+
     /// Whether an output has one right answer, bit by bit, as quantisation does: the gate then
     /// allows no error, and the oracle's values are rounded.
     fn is_exact(&self, _tensor: usize) -> bool {

@@ -10,21 +10,26 @@ use serde::{Deserialize, Serialize};
 pub struct Budget {
     pub max_abs: f64,
     pub rel_l2: f64,
+    /// Of the terms that elements are made of (`Problem::magnitude`); `rel_l2` is relative to no less.
+    #[serde(skip)]
+    pub(crate) magnitude: f64,
 }
 
 const HONEST_FACTOR: f64 = 2.0;
 
 impl Budget {
-    /// From the honest implementation's deviations and the oracle's values, element by element.
-    pub(crate) fn new(dtype: DType, deviations: &[f64], values: &[f64]) -> Self {
-        let honest = Errors::of(deviations, values);
+    /// From the honest implementation's deviations and the oracle's values, element by element, and
+    /// the magnitude of the terms that these are made of.
+    pub(crate) fn new(dtype: DType, deviations: &[f64], values: &[f64], magnitude: f64) -> Self {
+        let honest = Errors::of(deviations, values, magnitude);
         let scale = values
             .iter()
-            .fold(0.0, |scale: f64, value| scale.max(value.abs()));
+            .fold(magnitude, |scale, value| scale.max(value.abs()));
         let floor = floor_roundings(dtype) * dtype.unit_roundoff();
         Self {
             max_abs: HONEST_FACTOR * honest.max_abs + floor * scale,
             rel_l2: HONEST_FACTOR * honest.rel_l2 + floor,
+            magnitude,
         }
     }
 }
@@ -51,12 +56,13 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// Statistics of the absolute deviations from `values`.
-    pub(crate) fn of(deviations: &[f64], values: &[f64]) -> Self {
+    /// Statistics of the absolute deviations from `values`, whose terms are of a magnitude.
+    pub(crate) fn of(deviations: &[f64], values: &[f64], magnitude: f64) -> Self {
         let mut sorted = deviations.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let squares = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>();
-        let (error, norm) = (squares(deviations), squares(values));
+        let uncancelled = magnitude * magnitude * values.len() as f64;
+        let (error, norm) = (squares(deviations), squares(values).max(uncancelled));
         Self {
             max_abs: sorted.last().copied().unwrap_or(0.0),
             p99_abs: sorted.get(sorted.len() * 99 / 100).copied().unwrap_or(0.0),
@@ -78,19 +84,33 @@ mod tests {
 
     #[test]
     fn statistics_of_known_deviations() {
-        let errors = Errors::of(&[0.0, 3.0, 4.0], &[10.0, 0.0, 0.0]);
+        let errors = Errors::of(&[0.0, 3.0, 4.0], &[10.0, 0.0, 0.0], 0.0);
         assert_eq!(
             (errors.max_abs, errors.rel_l2, errors.sampled),
             (4.0, 0.5, 3)
         );
-        assert_eq!(Errors::of(&[1.0], &[0.0]).rel_l2, f64::MAX);
+        assert_eq!(Errors::of(&[1.0], &[0.0], 0.0).rel_l2, f64::MAX);
     }
 
     #[test]
     fn an_exact_honest_result_still_leaves_one_rounding() {
-        let budget = Budget::new(DType::Bf16, &[0.0, 0.0], &[1.0, -2.0]);
+        let budget = Budget::new(DType::Bf16, &[0.0, 0.0], &[1.0, -2.0], 0.0);
         assert_eq!(budget.max_abs, 2.0 / 256.0);
-        let exact = Budget::new(DType::I32, &[0.0], &[7.0]);
+        let exact = Budget::new(DType::I32, &[0.0], &[7.0], 0.0);
         assert_eq!(exact, Budget::default());
+    }
+
+    #[test]
+    fn what_cancels_is_held_to_the_precision_of_its_terms() {
+        let unit = DType::F32.unit_roundoff();
+        let budget = Budget::new(DType::F32, &[0.0], &[0.0], 4.0);
+        assert_eq!(budget.max_abs, 4.0 * 32.0 * unit);
+        assert_eq!(Errors::of(&[2.0], &[0.0], 4.0).rel_l2, 0.5);
+        // Terms that are smaller than the sum change nothing.
+        let (with, without) = (
+            Errors::of(&[1.0], &[8.0], 4.0),
+            Errors::of(&[1.0], &[8.0], 0.0),
+        );
+        assert_eq!(with, without);
     }
 }

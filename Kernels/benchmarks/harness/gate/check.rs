@@ -150,7 +150,7 @@ impl Sample {
         Errors {
             tensor,
             budget,
-            ..Errors::of(&self.deviations(), &self.expected)
+            ..Errors::of(&self.deviations(), &self.expected, budget.magnitude)
         }
     }
 

@@ -64,7 +64,7 @@ impl Gate {
                 let more = second.honest_deviations(tensor);
                 deviations.extend(more.0);
                 values.extend(more.1);
-                Budget::new(spec.dtype, &deviations, &values)
+                Budget::new(spec.dtype, &deviations, &values, problem.magnitude(tensor))
             })
             .collect();
         Ok(Self {
