@@ -1,6 +1,9 @@
 //! What FlashInfer's attention contenders share: a plan made in `bind`, enqueued any number of times.
 
-use contender::{Bound, ContenderError, Facts, Identity, Kind, Stream};
+use contender::{
+    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Kind,
+    Problem, Stream, Support,
+};
 use flashinfer::{Dtype, Planned, UniquePtr};
 use numeric::DType;
 
@@ -29,7 +32,55 @@ pub fn narrow(number: usize) -> Result<u32, ContenderError> {
         .map_err(|_| ContenderError::new(format!("{number} does not fit in 32 bits")))
 }
 
-pub struct BoundPlan(pub UniquePtr<Planned>);
+/// What [`Kernel::plan`] returns.
+pub type Plan = Result<UniquePtr<Planned>, ContenderError>;
+
+/// A kernel of the library, and the problems that it takes.
+pub trait Kernel<P> {
+    /// Why a CUDA device does not run the problem, if it does not.
+    fn unsupported(&self, problem: &P, device: &DeviceInfo) -> Option<String>;
+
+    fn plan(&self, problem: &P, buffers: &[Buffer]) -> Plan;
+}
+
+pub fn contender<P: Problem>(
+    identity: Identity,
+    kernel: impl Kernel<P> + 'static,
+) -> Box<dyn Contender<P>> {
+    Box::new(KernelContender { identity, kernel })
+}
+
+struct KernelContender<K> {
+    identity: Identity,
+    kernel: K,
+}
+
+impl<P: Problem, K: Kernel<P>> Contender<P> for KernelContender<K> {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn supports(&self, problem: &P, device: &DeviceInfo) -> Support {
+        if device.kind != DeviceKind::Cuda {
+            return Support::No("runs on CUDA only".to_owned());
+        }
+        match self.kernel.unsupported(problem, device) {
+            Some(reason) => Support::No(reason),
+            None => Support::Yes,
+        }
+    }
+
+    fn bind(
+        &self,
+        problem: &P,
+        buffers: &[Buffer],
+        _device: &DeviceInfo,
+    ) -> Result<Box<dyn Bound>, ContenderError> {
+        Ok(Box::new(BoundPlan(self.kernel.plan(problem, buffers)?)))
+    }
+}
+
+struct BoundPlan(UniquePtr<Planned>);
 
 impl Bound for BoundPlan {
     fn enqueue(&mut self, Stream(stream): Stream) -> Result<(), ContenderError> {

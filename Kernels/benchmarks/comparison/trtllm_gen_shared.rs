@@ -1,16 +1,15 @@
 //! What TRT-LLM-gen's contenders share.
 
-use contender::{DeviceInfo, DeviceKind, Identity};
-use flashinfer::TrtllmGenDevice;
+use std::fmt::Display;
+
+use contender::{ContenderError, DeviceInfo, Identity};
+use flashinfer::{TrtllmGenChoice, TrtllmGenDevice};
 use numeric::DType;
 
 use super::planned;
 
 /// Why TRT-LLM-gen, which comes for one architecture and in files of its own, cannot run at all.
 pub fn absent(dtype: DType, device: &DeviceInfo) -> Option<String> {
-    if device.kind != DeviceKind::Cuda {
-        return Some("runs on CUDA only".to_owned());
-    }
     if device.arch != "sm_100a" {
         return Some(format!("for sm_100a; this is {}", device.arch));
     }
@@ -24,13 +23,20 @@ pub fn absent(dtype: DType, device: &DeviceInfo) -> Option<String> {
     folder.err().map(|error| error.to_string())
 }
 
-/// The choices of TRT-LLM-gen for a device: one where all clusters of a launch are resident at once,
-/// one where they are not. Only the device knows which it is.
-pub fn devices(device: &DeviceInfo) -> [TrtllmGenDevice; 2] {
-    [true, false].map(|clusters_fit| TrtllmGenDevice {
-        multiprocessors: device.multiprocessors,
-        clusters_fit,
-    })
+/// The library's choices for a device: one where all clusters of a launch are resident at once, one
+/// where they are not. Only the device knows which it is. An error is its reason for having no kernel.
+pub fn choices<E: Display>(
+    device: &DeviceInfo,
+    choose: impl Fn(TrtllmGenDevice) -> Result<TrtllmGenChoice, E>,
+) -> Result<Vec<TrtllmGenChoice>, ContenderError> {
+    let choices = [true, false].map(|clusters_fit| {
+        choose(TrtllmGenDevice {
+            multiprocessors: device.multiprocessors,
+            clusters_fit,
+        })
+    });
+    let choices: Result<_, E> = choices.into_iter().collect();
+    choices.map_err(ContenderError::new)
 }
 
 pub fn identity(timed_region: &str) -> Identity {

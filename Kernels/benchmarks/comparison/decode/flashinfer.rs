@@ -1,13 +1,11 @@
 //! FlashInfer's decode over paged caches: its kernel on CUDA cores, and its prefill kernel over
 //! pages, which it recommends where heads share a cache.
 
-use contender::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Support,
-};
+use contender::{Buffer, Contender, ContenderError, DeviceInfo};
 use flashinfer::{Decode, DecodeKernel};
 use workloads::{decode_tensor, DecodeProblem, KvLayout, KvType};
 
-use super::planned::{self, dtype, narrow, BoundPlan};
+use super::planned::{self, dtype, narrow, Kernel, Plan};
 
 /// Heads that may share a head of the cache on CUDA cores.
 const GROUPS: [usize; 5] = [1, 2, 3, 4, 8];
@@ -16,38 +14,22 @@ const GROUPS: [usize; 5] = [1, 2, 3, 4, 8];
 const ROWS: usize = 64;
 const FP8_ROWS: usize = 16;
 
-struct FlashInferDecode {
-    identity: Identity,
-    kernel: DecodeKernel,
-}
-
 pub fn contenders() -> Vec<Box<dyn Contender<DecodeProblem>>> {
-    let contender = |name, kernel| -> Box<dyn Contender<_>> {
-        Box::new(FlashInferDecode {
-            identity: planned::identity(
-                name,
-                "the attention kernel, and the merge where the plan splits KV; planned in bind",
-            ),
-            kernel,
-        })
-    };
+    let region = "the attention kernel, and the merge where the plan splits KV; planned in bind";
+    let contender = |name, kernel| planned::contender(planned::identity(name, region), kernel);
     vec![
         contender("flashinfer_decode_tc", DecodeKernel::TensorCores),
         contender("flashinfer_decode", DecodeKernel::CudaCores),
     ]
 }
 
-impl FlashInferDecode {
-    fn unsupported(&self, problem: &DecodeProblem, device: &DeviceInfo) -> Option<String> {
+impl Kernel<DecodeProblem> for DecodeKernel {
+    fn unsupported(&self, problem: &DecodeProblem, _device: &DeviceInfo) -> Option<String> {
         let shape = &problem.shape;
-        let on_cuda_cores = self.kernel == DecodeKernel::CudaCores;
-        if device.kind != DeviceKind::Cuda {
-            return Some("runs on CUDA only".to_owned());
-        }
+        let on_cuda_cores = *self == DecodeKernel::CudaCores;
         let fp8 = shape.kv_type == KvType::Fp8;
-        let built = dtype(problem.dtype).is_some_and(|dtype| {
-            flashinfer::has_decode(self.kernel, dtype, shape.head_dim as u32, fp8)
-        });
+        let built = dtype(problem.dtype)
+            .is_some_and(|dtype| flashinfer::has_decode(*self, dtype, shape.head_dim as u32, fp8));
         if !built {
             return Some(format!(
                 "no {} kernel with a head size of {}{} in this build",
@@ -85,31 +67,11 @@ impl FlashInferDecode {
         }
         None
     }
-}
 
-impl Contender<DecodeProblem> for FlashInferDecode {
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    fn supports(&self, problem: &DecodeProblem, device: &DeviceInfo) -> Support {
-        match self.unsupported(problem, device) {
-            Some(reason) => Support::No(reason),
-            None => Support::Yes,
-        }
-    }
-
-    fn bind(
-        &self,
-        problem: &DecodeProblem,
-        buffers: &[Buffer],
-        _device: &DeviceInfo,
-    ) -> Result<Box<dyn Bound>, ContenderError> {
+    fn plan(&self, problem: &DecodeProblem, buffers: &[Buffer]) -> Plan {
         let call = call(problem, |tensor| buffers[tensor].address)?;
         problem.table.validate().map_err(ContenderError::new)?;
-        let planned = flashinfer::plan_decode(self.kernel, &call, &problem.table.indptr)
-            .map_err(ContenderError::new)?;
-        Ok(Box::new(BoundPlan(planned)))
+        flashinfer::plan_decode(*self, &call, &problem.table.indptr).map_err(ContenderError::new)
     }
 }
 

@@ -1,45 +1,28 @@
 //! FlashInfer's decode with latent attention: its FA2 kernel on every device, its Hopper kernel on
 //! sm_90a.
 
-use contender::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Support,
-};
+use contender::{Buffer, Contender, ContenderError, DeviceInfo};
 use flashinfer::{Dtype, MlaDecode, MlaKernel};
 use workloads::{mla_tensor, MlaDecodeProblem};
 
-use super::planned::{self, dtype, narrow, BoundPlan};
-
-struct FlashInferMla {
-    identity: Identity,
-    kernel: MlaKernel,
-}
+use super::planned::{self, dtype, narrow, Kernel, Plan};
 
 pub fn contenders() -> Vec<Box<dyn Contender<MlaDecodeProblem>>> {
-    let contender = |name, kernel| -> Box<dyn Contender<_>> {
-        Box::new(FlashInferMla {
-            identity: planned::identity(
-                name,
-                "one kernel, which merges what it splits; planned in bind",
-            ),
-            kernel,
-        })
-    };
+    let region = "one kernel, which merges what it splits; planned in bind";
+    let contender = |name, kernel| planned::contender(planned::identity(name, region), kernel);
     vec![
         contender("flashinfer_mla_fa2", MlaKernel::Fa2),
         contender("flashinfer_mla_hopper", MlaKernel::Hopper),
     ]
 }
 
-impl FlashInferMla {
+impl Kernel<MlaDecodeProblem> for MlaKernel {
     fn unsupported(&self, problem: &MlaDecodeProblem, device: &DeviceInfo) -> Option<String> {
         let shape = &problem.shape;
-        if device.kind != DeviceKind::Cuda {
-            return Some("runs on CUDA only".to_owned());
-        }
-        if self.kernel == MlaKernel::Hopper && device.arch != "sm_90a" {
+        if *self == MlaKernel::Hopper && device.arch != "sm_90a" {
             return Some(format!("for sm_90a; this is {}", device.arch));
         }
-        if dtype(problem.dtype) != Some(Dtype::Bf16) || !flashinfer::has_mla_decode(self.kernel) {
+        if dtype(problem.dtype) != Some(Dtype::Bf16) || !flashinfer::has_mla_decode(*self) {
             return Some(format!("no {} kernel in this build", problem.dtype));
         }
         if shape.q_len > 1 && shape.lengths.iter().any(|&length| length < shape.q_len) {
@@ -47,33 +30,13 @@ impl FlashInferMla {
         }
         None
     }
-}
 
-impl Contender<MlaDecodeProblem> for FlashInferMla {
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    fn supports(&self, problem: &MlaDecodeProblem, device: &DeviceInfo) -> Support {
-        match self.unsupported(problem, device) {
-            Some(reason) => Support::No(reason),
-            None => Support::Yes,
-        }
-    }
-
-    fn bind(
-        &self,
-        problem: &MlaDecodeProblem,
-        buffers: &[Buffer],
-        _device: &DeviceInfo,
-    ) -> Result<Box<dyn Bound>, ContenderError> {
+    fn plan(&self, problem: &MlaDecodeProblem, buffers: &[Buffer]) -> Plan {
         let table = &problem.table;
         table.validate().map_err(ContenderError::new)?;
         let call = call(problem, |tensor| buffers[tensor].address)?;
-        let planned =
-            flashinfer::plan_mla_decode(self.kernel, &call, &table.indptr, &table.lengths)
-                .map_err(ContenderError::new)?;
-        Ok(Box::new(BoundPlan(planned)))
+        flashinfer::plan_mla_decode(*self, &call, &table.indptr, &table.lengths)
+            .map_err(ContenderError::new)
     }
 }
 

@@ -1,13 +1,11 @@
 //! FlashInfer's ragged prefill: its FA2 template on every device, its FA3 template on sm_90a, its
 //! CUTLASS kernel on sm_100a.
 
-use contender::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Support,
-};
+use contender::{Buffer, Contender, ContenderError, DeviceInfo};
 use flashinfer::{Prefill, PrefillKernel};
 use workloads::{PrefillOp, PrefillProblem};
 
-use super::planned::{self, dtype, narrow, BoundPlan};
+use super::planned::{self, dtype, narrow, Kernel, Plan};
 
 /// Offsets of the FA2 template are 32 bits wide.
 const MAX_ELEMENTS: usize = 1 << 32;
@@ -15,18 +13,9 @@ const MAX_ELEMENTS: usize = 1 << 32;
 /// kernel that is not in this build.
 const MAX_FA3_TILES: usize = 4096;
 
-struct FlashInferPrefill {
-    identity: Identity,
-    kernel: PrefillKernel,
-}
-
 pub fn contenders() -> Vec<Box<dyn Contender<PrefillProblem>>> {
-    let contender = |name, kernel, timed_region| -> Box<dyn Contender<_>> {
-        Box::new(FlashInferPrefill {
-            identity: planned::identity(name, timed_region),
-            kernel,
-        })
-    };
+    let contender =
+        |name, kernel, region| planned::contender(planned::identity(name, region), kernel);
     vec![
         contender(
             "flashinfer_fa2",
@@ -46,13 +35,10 @@ pub fn contenders() -> Vec<Box<dyn Contender<PrefillProblem>>> {
     ]
 }
 
-impl FlashInferPrefill {
+impl Kernel<PrefillProblem> for PrefillKernel {
     fn unsupported(&self, problem: &PrefillProblem, device: &DeviceInfo) -> Option<String> {
         let shape = &problem.shape;
-        if device.kind != DeviceKind::Cuda {
-            return Some("runs on CUDA only".to_owned());
-        }
-        let only = match self.kernel {
+        let only = match *self {
             PrefillKernel::Fa3 => Some("sm_90a"),
             PrefillKernel::Cutlass => Some("sm_100a"),
             _ => None,
@@ -63,26 +49,25 @@ impl FlashInferPrefill {
         if problem.op == PrefillOp::PrefillLse {
             return Some("its LSE is of base 2; only the output is compared".to_owned());
         }
-        let built = dtype(problem.dtype).is_some_and(|dtype| {
-            flashinfer::has_prefill(self.kernel, dtype, shape.head_dim as u32)
-        });
+        let built = dtype(problem.dtype)
+            .is_some_and(|dtype| flashinfer::has_prefill(*self, dtype, shape.head_dim as u32));
         if !built {
             return Some(format!(
                 "no {} kernel with a head size of {} in this build",
                 problem.dtype, shape.head_dim
             ));
         }
-        if self.kernel == PrefillKernel::Cutlass && !shape.causal {
+        if *self == PrefillKernel::Cutlass && !shape.causal {
             return Some("only the causal kernel is in this build".to_owned());
         }
         let widest = shape.total_q() * shape.heads.max(1);
         let widest = widest.max(shape.total_kv() * shape.kv_heads) * shape.head_dim;
-        if self.kernel == PrefillKernel::Fa2 && widest >= MAX_ELEMENTS {
+        if *self == PrefillKernel::Fa2 && widest >= MAX_ELEMENTS {
             return Some(format!("{widest} elements; its offsets are 32 bits wide"));
         }
         let tile = if shape.head_dim == 64 { 192 } else { 128 };
         let tiles = shape.total_q().div_ceil(tile) + shape.batch() - 1;
-        if self.kernel == PrefillKernel::Fa3 && tiles > MAX_FA3_TILES {
+        if *self == PrefillKernel::Fa3 && tiles > MAX_FA3_TILES {
             return Some(format!(
                 "up to {tiles} tiles of queries; above {MAX_FA3_TILES} FA3 wants a kernel that is \
                  not in this build"
@@ -90,32 +75,12 @@ impl FlashInferPrefill {
         }
         None
     }
-}
 
-impl Contender<PrefillProblem> for FlashInferPrefill {
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    fn supports(&self, problem: &PrefillProblem, device: &DeviceInfo) -> Support {
-        match self.unsupported(problem, device) {
-            Some(reason) => Support::No(reason),
-            None => Support::Yes,
-        }
-    }
-
-    fn bind(
-        &self,
-        problem: &PrefillProblem,
-        buffers: &[Buffer],
-        _device: &DeviceInfo,
-    ) -> Result<Box<dyn Bound>, ContenderError> {
+    fn plan(&self, problem: &PrefillProblem, buffers: &[Buffer]) -> Plan {
         let call = call(problem, |tensor| buffers[tensor].address)?;
         let shape = &problem.shape;
         let (q_starts, kv_starts) = (starts(&shape.q_lens)?, starts(&shape.kv_lens)?);
-        let planned = flashinfer::plan_prefill(self.kernel, &call, &q_starts, &kv_starts)
-            .map_err(ContenderError::new)?;
-        Ok(Box::new(BoundPlan(planned)))
+        flashinfer::plan_prefill(*self, &call, &q_starts, &kv_starts).map_err(ContenderError::new)
     }
 }
 
