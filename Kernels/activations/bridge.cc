@@ -4,21 +4,13 @@
 
 #include "Kernels/activations/activation.h"
 #include "Kernels/activations/lib.rs.h"
+#include "Kernels/device/bridge.h"
 
 namespace activations::bridge {
 namespace {
 
-device::ElementType element_type(Dtype dtype) {
-    switch (dtype) {
-        case Dtype::F32:
-            return device::ElementType::kF32;
-        case Dtype::F16:
-            return device::ElementType::kF16;
-        case Dtype::Bf16:
-            return device::ElementType::kBf16;
-    }
-    throw std::invalid_argument("unknown dtype");
-}
+using device::element_type;
+using device::pointer;
 
 activations::Function function_of(Function function) {
     switch (function) {
@@ -46,8 +38,6 @@ activations::Gate gate_of(Gate gate) {
     throw std::invalid_argument("unknown gate");
 }
 
-void* pointer(std::size_t address) { return reinterpret_cast<void*>(address); }
-
 }  // namespace
 
 void launch(const Activation& activation, Variant variant, std::size_t stream) {
@@ -56,12 +46,12 @@ void launch(const Activation& activation, Variant variant, std::size_t stream) {
     params.pass = activation.backward ? Pass::kBackward : Pass::kForward;
     params.type = element_type(activation.dtype);
     params.elements = static_cast<std::int64_t>(activation.elements);
-    params.first = pointer(activation.first);
-    params.second = pointer(activation.second);
-    params.out_gradient = pointer(activation.out_gradient);
-    params.first_out = pointer(activation.first_out);
-    params.second_out = pointer(activation.second_out);
-    const auto cuda_stream = reinterpret_cast<cudaStream_t>(stream);
+    params.first = pointer<void>(activation.first);
+    params.second = pointer<void>(activation.second);
+    params.out_gradient = pointer<void>(activation.out_gradient);
+    params.first_out = pointer<void>(activation.first_out);
+    params.second_out = pointer<void>(activation.second_out);
+    const auto cuda_stream = pointer<CUstream_st>(stream);
     if (variant == Variant::Plain) {
         activations::launch_plain(params, cuda_stream);
     } else {
@@ -75,9 +65,9 @@ void packed(const Packed& packed, Variant variant, std::size_t stream) {
     params.type = element_type(packed.dtype);
     params.rows = static_cast<std::int64_t>(packed.rows);
     params.columns = static_cast<std::int64_t>(packed.columns);
-    params.input = pointer(packed.input);
-    params.out = pointer(packed.out);
-    const auto cuda_stream = reinterpret_cast<cudaStream_t>(stream);
+    params.input = pointer<void>(packed.input);
+    params.out = pointer<void>(packed.out);
+    const auto cuda_stream = pointer<CUstream_st>(stream);
     if (variant == Variant::Plain) {
         activations::launch_plain(params, cuda_stream);
     } else {

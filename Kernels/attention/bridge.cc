@@ -1,29 +1,18 @@
 #include "Kernels/attention/bridge.h"
 
-#include <limits>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "Kernels/attention/lib.rs.h"
 #include "Kernels/attention/prefill.h"
+#include "Kernels/device/bridge.h"
 #include "Kernels/device/launch.h"
 
 namespace attention::bridge {
 namespace {
 
-int as_int(const char* name, std::size_t value) {
-    if (value > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-        throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
-                                    "; that does not fit in 31 bits");
-    }
-    return static_cast<int>(value);
-}
-
-template <class T>
-T* pointer(std::size_t address) {
-    return reinterpret_cast<T*>(address);
-}
+using device::narrow;
+using device::pointer;
 
 attention::Prefill params_of(const PrefillTensors& tensors, const PrefillShape& shape) {
     attention::Prefill params = {};
@@ -32,11 +21,11 @@ attention::Prefill params_of(const PrefillTensors& tensors, const PrefillShape& 
     params.v = pointer<void>(tensors.v);
     params.out = pointer<void>(tensors.out);
     params.lse = pointer<float>(tensors.lse);
-    params.total_q = as_int("total_q", shape.total_q);
-    params.total_kv = as_int("total_kv", shape.total_kv);
-    params.heads = as_int("heads", shape.heads);
-    params.kv_heads = as_int("kv_heads", shape.kv_heads);
-    params.head_dim = as_int("head_dim", shape.head_dim);
+    params.total_q = narrow("total_q", shape.total_q);
+    params.total_kv = narrow("total_kv", shape.total_kv);
+    params.heads = narrow("heads", shape.heads);
+    params.kv_heads = narrow("kv_heads", shape.kv_heads);
+    params.head_dim = narrow("head_dim", shape.head_dim);
     params.causal = shape.causal;
     params.scale = shape.scale;
     params.type = shape.dtype == Dtype::Bf16 ? ElementType::kBf16 : ElementType::kF16;
@@ -64,9 +53,9 @@ PrefillPlan::~PrefillPlan() { static_cast<void>(cudaFree(memory_)); }
 std::unique_ptr<PrefillPlan> plan_prefill(const PrefillShape& shape, KernelChoice choice,
                                           rust::Slice<const std::int32_t> starts_q,
                                           rust::Slice<const std::int32_t> starts_kv) {
-    const Shape of_config = {static_cast<std::int64_t>(shape.total_q), as_int("heads", shape.heads),
-                             as_int("kv_heads", shape.kv_heads),
-                             as_int("head_dim", shape.head_dim)};
+    const Shape of_config = {static_cast<std::int64_t>(shape.total_q), narrow("heads", shape.heads),
+                             narrow("kv_heads", shape.kv_heads),
+                             narrow("head_dim", shape.head_dim)};
     const Sequences sequences = {
         {starts_q.begin(), starts_q.end()}, {starts_kv.begin(), starts_kv.end()}, shape.causal};
     Machine machine = current_machine();
@@ -79,7 +68,7 @@ void prefill(const PrefillTensors& tensors, const PrefillShape& shape, const Pre
     attention::Prefill params = params_of(tensors, shape);
     params.tiles = plan.tiles();
     params.counters = plan.counters();
-    params.tile_count = as_int("tiles", plan.tile_count());
+    params.tile_count = narrow("tiles", plan.tile_count());
     launch(params, plan.config(), pointer<CUstream_st>(stream));
 }
 
@@ -87,7 +76,7 @@ void plain_prefill(const PrefillTensors& tensors, const PrefillShape& shape, std
                    std::size_t stream) {
     const PlainPrefill params = {params_of(tensors, shape), pointer<std::int32_t>(tensors.starts_q),
                                  pointer<std::int32_t>(tensors.starts_kv),
-                                 as_int("sequences", sequences)};
+                                 narrow("sequences", sequences)};
     launch_plain(params, pointer<CUstream_st>(stream));
 }
 

@@ -1,13 +1,11 @@
 // Every query is in one tile, the long tiles come first, and shapes without an answer are refused.
 #include "Kernels/attention/config.h"
 
-#include <cstdio>
-#include <cstdlib>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "Kernels/attention/prefill_tiles.h"
+#include "Kernels/device/testing.h"
 
 namespace {
 
@@ -15,27 +13,11 @@ using attention::choose;
 using attention::cut_tiles;
 using attention::Sequences;
 using attention::Tile;
+using testing::expect;
+using testing::expect_refused;
 
 constexpr attention::Machine kHopper = {132, true};
 constexpr attention::Machine kBlackwell = {148, false};
-
-void expect(bool holds, const std::string& what) {
-    if (holds) return;
-    std::fprintf(stderr, "FAILED: %s\n", what.c_str());
-    std::exit(1);
-}
-
-template <class Function>
-void refuses(Function function, const std::string& word) {
-    try {
-        function();
-    } catch (const std::invalid_argument& error) {
-        const std::string message = error.what();
-        expect(message.find(word) != std::string::npos, message + " does not say " + word);
-        return;
-    }
-    expect(false, "accepted what should say " + word);
-}
 
 void every_query_is_in_one_tile() {
     for (const bool causal : {true, false}) {
@@ -72,11 +54,11 @@ void the_most_work_comes_first() {
 }
 
 void refuses_batches_without_an_answer() {
-    refuses([] { cut_tiles({{0, 5}, {0, 4}, true}, 128); }, "5 queries and 4 keys");
+    expect_refused([] { cut_tiles({{0, 5}, {0, 4}, true}, 128); }, "5 queries and 4 keys");
     expect(cut_tiles({{0, 5}, {0, 4}, false}, 128).size() == 1, "more queries without a mask");
-    refuses([] { cut_tiles({{0, 5}, {0, 0}, false}, 128); }, "must see a key");
-    refuses([] { cut_tiles({{0, 5, 3}, {0, 5, 8}, true}, 128); }, "sequence 1");
-    refuses([] { cut_tiles({{0, 5}, {0}, true}, 128); }, "one more than the sequences");
+    expect_refused([] { cut_tiles({{0, 5}, {0, 0}, false}, 128); }, "must see a key");
+    expect_refused([] { cut_tiles({{0, 5, 3}, {0, 5, 8}, true}, 128); }, "sequence 1");
+    expect_refused([] { cut_tiles({{0, 5}, {0}, true}, 128); }, "one more than the sequences");
     expect(cut_tiles({{0, 0}, {0, 7}, true}, 128).empty(), "no queries, no tiles");
 }
 
@@ -88,9 +70,9 @@ void shapes_get_a_kernel_or_a_reason() {
         const char* right = head_dim == 64 ? "mma 128x64" : "mma 128x48";
         expect(describe(other) == right, describe(other));
     }
-    refuses([] { choose({1, 1, 1, 96}, kHopper); }, "head_dim is 96");
-    refuses([] { choose({1, 3, 2, 64}, kHopper); }, "heads is 3");
-    refuses([] { choose({0, 2, 2, 64}, kHopper); }, "queries is 0");
+    expect_refused([] { choose({1, 1, 1, 96}, kHopper); }, "head_dim is 96");
+    expect_refused([] { choose({1, 3, 2, 64}, kHopper); }, "heads is 3");
+    expect_refused([] { choose({0, 2, 2, 64}, kHopper); }, "queries is 0");
 }
 
 }  // namespace

@@ -1,27 +1,17 @@
 #include "Kernels/decode/bridge.h"
 
-#include <limits>
 #include <stdexcept>
 #include <string>
 
 #include "Kernels/decode/lib.rs.h"
+#include "Kernels/device/bridge.h"
 #include "Kernels/device/launch.h"
 
 namespace decode::bridge {
 namespace {
 
-int narrow(const char* name, std::size_t value) {
-    if (value > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-        throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
-                                    "; that does not fit in 31 bits");
-    }
-    return static_cast<int>(value);
-}
-
-template <class T>
-T* pointer(std::size_t address) {
-    return reinterpret_cast<T*>(address);
-}
+using device::narrow;
+using device::pointer;
 
 Shape shape_of(const Problem& problem) {
     return {narrow("batch", problem.batch),           narrow("q_len", problem.q_len),
@@ -45,18 +35,6 @@ Decode params_of(const Problem& problem, const Tensors& tensors) {
     return params;
 }
 
-PageTable table_of(const Problem& problem, rust::Slice<const std::int32_t> indptr,
-                   rust::Slice<const std::int32_t> indices,
-                   rust::Slice<const std::int32_t> lengths) {
-    if (indptr.size() != problem.batch + 1 || lengths.size() != problem.batch) {
-        throw std::invalid_argument("page table: " + std::to_string(indptr.size()) +
-                                    " offsets and " + std::to_string(lengths.size()) +
-                                    " lengths for a batch of " + std::to_string(problem.batch));
-    }
-    return {indptr.data(), indices.data(), lengths.data(),
-            static_cast<std::int64_t>(indices.size())};
-}
-
 void upload(void* to, const void* from, std::size_t bytes) {
     device::check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy of a plan");
 }
@@ -67,7 +45,7 @@ Planned::Planned(const Problem& problem, const Tensors& tensors,
                  rust::Slice<const std::int32_t> indptr, rust::Slice<const std::int32_t> indices,
                  rust::Slice<const std::int32_t> lengths)
     : params_(params_of(problem, tensors)),
-      plan_(decode::plan(params_.shape, table_of(problem, indptr, indices, lengths),
+      plan_(decode::plan(params_.shape, device::page_table(problem.batch, indptr, indices, lengths),
                          device::multiprocessors())) {
     const WorkspaceBytes parts = decode::workspace_bytes(plan_, params_.shape);
     bytes_ = parts.total();
@@ -108,7 +86,8 @@ std::unique_ptr<Planned> plan(const Problem& problem, const Tensors& tensors,
 
 void check_table(const Problem& problem, rust::Slice<const std::int32_t> indptr,
                  rust::Slice<const std::int32_t> indices, rust::Slice<const std::int32_t> lengths) {
-    validate(shape_of(problem), table_of(problem, indptr, indices, lengths));
+    device::validate(device::page_table(problem.batch, indptr, indices, lengths),
+                     shape_of(problem).cache());
 }
 
 void enqueue_plain(const Problem& problem, const Tensors& tensors, std::size_t stream) {

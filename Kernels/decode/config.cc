@@ -1,14 +1,11 @@
 #include "Kernels/decode/config.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 namespace decode {
 namespace {
 
-void require(bool holds, const std::string& message) {
-    if (!holds) throw std::invalid_argument(message);
-}
+using device::require;
 
 std::string number(std::int64_t value) { return std::to_string(value); }
 
@@ -36,30 +33,9 @@ Config choose(const Shape& shape) {
             tile_tokens(shape.head_dim, row_tiles, shape.cache_bytes)};
 }
 
-void validate(const Shape& shape, const PageTable& table) {
-    require(table.indptr[0] == 0 && table.indptr[shape.batch] == table.entries,
-            "page table: offsets run from " + number(table.indptr[0]) + " to " +
-                number(table.indptr[shape.batch]) + "; they must run from 0 to " +
-                number(table.entries) + ", the number of entries");
-    for (int sequence = 0; sequence < shape.batch; ++sequence) {
-        const std::int64_t length = table.lengths[sequence];
-        const std::int64_t pages =
-            static_cast<std::int64_t>(table.indptr[sequence + 1]) - table.indptr[sequence];
-        require(length >= 0 && pages == (length + shape.page_size - 1) / shape.page_size,
-                "page table: sequence " + number(sequence) + " of " + number(length) +
-                    " tokens has " + number(pages) + " pages of " + number(shape.page_size));
-    }
-    for (std::int64_t entry = 0; entry < table.entries; ++entry) {
-        const std::int32_t page = table.indices[entry];
-        require(page >= 0 && page < shape.pool_pages,
-                "page table: entry " + number(entry) + " names page " + number(page) +
-                    "; the pool has " + number(shape.pool_pages));
-    }
-}
-
 Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
     const Config config = choose(shape);
-    validate(shape, table);
+    device::validate(table, shape.cache());
     std::vector<int> tiles;
     tiles.reserve(static_cast<std::size_t>(shape.batch) * shape.kv_heads);
     for (int sequence = 0; sequence < shape.batch; ++sequence) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "Kernels/device/page_table.h"
 #include "Kernels/device/split_plan.h"
 
 namespace decode {
@@ -42,15 +43,10 @@ struct Shape {
     int group() const { return heads / kv_heads; }
     // Rows of queries that share a head of a sequence's cache.
     int rows() const { return q_len * group(); }
+    device::PagedCache cache() const { return {batch, page_size, pool_pages}; }
 };
 
-// The host's copy of a page table.
-struct PageTable {
-    const std::int32_t* indptr;
-    const std::int32_t* indices;
-    const std::int32_t* lengths;
-    std::int64_t entries;
-};
+using device::PageTable;
 
 struct Config {
     // Tiles of 16 rows that a warp holds: 1 or 2.
@@ -92,9 +88,6 @@ struct Plan {
 
 // Throws std::invalid_argument, naming the value, for a shape that the kernel does not serve.
 Config choose(const Shape& shape);
-
-// Throws std::invalid_argument, naming the entry, for a table that must not be read through.
-void validate(const Shape& shape, const PageTable& table);
 
 // Validates both, then cuts the work.
 Plan plan(const Shape& shape, const PageTable& table, int multiprocessors);

@@ -1,11 +1,11 @@
 #include "Kernels/device/split_plan.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <stdexcept>
 #include <string>
+
+#include "Kernels/device/testing.h"
 
 namespace {
 
@@ -13,39 +13,34 @@ using device::Segment;
 using device::split;
 using device::SplitPlan;
 using device::SplitRules;
-
-void check(bool holds, const std::string& what) {
-    if (holds) return;
-    std::fprintf(stderr, "failed: %s\n", what.c_str());
-    std::exit(1);
-}
+using testing::expect;
 
 // Every tile of every item once, parts numbered in order, slots of their own.
 void check_cover(const std::vector<int>& tiles, const SplitRules& rules, const SplitPlan& plan) {
     std::vector<int> reached(tiles.size(), 0), segments(tiles.size(), 0);
     int slots = 0;
     for (const Segment& segment : plan.segments) {
-        check(segment.tile_begin == reached[segment.item], "tiles in order");
-        check(segment.tile_end >= segment.tile_begin, "no negative segment");
+        expect(segment.tile_begin == reached[segment.item], "tiles in order");
+        expect(segment.tile_end >= segment.tile_begin, "no negative segment");
         reached[segment.item] = segment.tile_end;
         if (segment.parts > 1) {
-            check(segment.slot == slots++, "slots in order");
-            check(segment.slot == segment.first_slot + segments[segment.item], "part of its item");
+            expect(segment.slot == slots++, "slots in order");
+            expect(segment.slot == segment.first_slot + segments[segment.item], "part of its item");
         } else {
-            check(segment.slot == -1, "a whole item has no slot");
+            expect(segment.slot == -1, "a whole item has no slot");
         }
         ++segments[segment.item];
     }
-    check(slots == plan.slots, "every slot used");
+    expect(slots == plan.slots, "every slot used");
     for (const Segment& segment : plan.segments) {
-        check(segment.parts == segments[segment.item], "parts counted");
+        expect(segment.parts == segments[segment.item], "parts counted");
     }
     for (std::size_t item = 0; item < tiles.size(); ++item) {
-        check(reached[item] == tiles[item] && segments[item] >= 1, "item covered");
+        expect(reached[item] == tiles[item] && segments[item] >= 1, "item covered");
     }
-    check(plan.blocks() <= rules.blocks_max, "not too many blocks");
-    check(std::is_sorted(plan.block_begin.begin(), plan.block_begin.end()), "blocks in order");
-    check(plan.block_begin.back() == static_cast<int>(plan.segments.size()), "all segments owned");
+    expect(plan.blocks() <= rules.blocks_max, "not too many blocks");
+    expect(std::is_sorted(plan.block_begin.begin(), plan.block_begin.end()), "blocks in order");
+    expect(plan.block_begin.back() == static_cast<int>(plan.segments.size()), "all segments owned");
 }
 
 int heaviest(const SplitPlan& plan, int segment_cost) {
@@ -66,17 +61,17 @@ void even_shares() {
     const std::vector<int> one(8, 4096);
     const SplitPlan plan = split(one, rules);
     check_cover(one, rules, plan);
-    check(plan.blocks() == 264 && plan.segments.size() == 264, "a segment a block");
-    check(heaviest(plan, rules.segment_cost) <= 8 * 4096 / 264 + 4, "even");
+    expect(plan.blocks() == 264 && plan.segments.size() == 264, "a segment a block");
+    expect(heaviest(plan, rules.segment_cost) <= 8 * 4096 / 264 + 4, "even");
     // As many equal items as blocks, or twice as many: nothing is cut.
-    check(split(std::vector<int>(264, 100), rules).slots == 0, "an item a block");
-    check(split(std::vector<int>(528, 100), rules).slots == 0, "two items a block");
+    expect(split(std::vector<int>(264, 100), rules).slots == 0, "an item a block");
+    expect(split(std::vector<int>(528, 100), rules).slots == 0, "two items a block");
     // Nearly as many: a few blocks stay idle, and nothing is cut but into whole shares.
-    check(split(std::vector<int>(512, 100), rules).slots == 0, "two items for each of 256 blocks");
-    check(split(std::vector<int>(64, 400), rules).segments.size() == 256, "four blocks an item");
-    check(split(std::vector<int>(200, 400), rules).slots > 0, "too many would be idle: cut");
+    expect(split(std::vector<int>(512, 100), rules).slots == 0, "two items for each of 256 blocks");
+    expect(split(std::vector<int>(64, 400), rules).segments.size() == 256, "four blocks an item");
+    expect(split(std::vector<int>(200, 400), rules).slots > 0, "too many would be idle: cut");
     // Short work does not use all blocks.
-    check(split({4, 4}, rules).blocks() == 1, "little work for one block");
+    expect(split({4, 4}, rules).blocks() == 1, "little work for one block");
 }
 
 void random_shapes() {
@@ -94,9 +89,9 @@ void random_shapes() {
         double total = 0;
         for (const int count : tiles) total += count + rules.segment_cost;
         const double share = total / plan.blocks() + rules.segment_cost;
-        check(heaviest(plan, rules.segment_cost) <=
-                  2 * share + 2 * rules.tiles_min + 4 * rules.segment_cost + 2,
-              "no block has far too much in round " + std::to_string(round));
+        expect(heaviest(plan, rules.segment_cost) <=
+                   2 * share + 2 * rules.tiles_min + 4 * rules.segment_cost + 2,
+               "no block has far too much in round " + std::to_string(round));
     }
 }
 
@@ -109,7 +104,7 @@ void refusals() {
         } catch (const std::invalid_argument&) {
             refused = true;
         }
-        check(refused, "a rule that makes no sense is refused");
+        expect(refused, "a rule that makes no sense is refused");
     }
 }
 

@@ -1,22 +1,16 @@
 #include "Kernels/gemm/bridge.h"
 
-#include <limits>
 #include <stdexcept>
-#include <string>
 
+#include "Kernels/device/bridge.h"
 #include "Kernels/gemm/gemm.h"
 #include "Kernels/gemm/lib.rs.h"
 
 namespace gemm::bridge {
 namespace {
 
-int narrow(const char* name, std::size_t value) {
-    if (value > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-        throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
-                                    "; that does not fit in 31 bits");
-    }
-    return static_cast<int>(value);
-}
+using device::narrow;
+using device::pointer;
 
 ElementType element_type(Dtype dtype) {
     switch (dtype) {
@@ -44,12 +38,12 @@ gemm::Layout layout(Layout layout) {
 
 gemm::Gemm params_of(const Gemm& gemm) {
     gemm::Gemm params = {};
-    params.a = reinterpret_cast<const void*>(gemm.a);
-    params.b = reinterpret_cast<const void*>(gemm.b);
-    params.out = reinterpret_cast<void*>(gemm.out);
-    params.a_scales = reinterpret_cast<const float*>(gemm.a_scales);
-    params.b_scales = reinterpret_cast<const float*>(gemm.b_scales);
-    params.index = reinterpret_cast<const std::int32_t*>(gemm.index);
+    params.a = pointer<void>(gemm.a);
+    params.b = pointer<void>(gemm.b);
+    params.out = pointer<void>(gemm.out);
+    params.a_scales = pointer<float>(gemm.a_scales);
+    params.b_scales = pointer<float>(gemm.b_scales);
+    params.index = pointer<std::int32_t>(gemm.index);
     params.shape.rows = narrow("rows", gemm.rows);
     params.shape.n = narrow("n", gemm.n);
     params.shape.k = narrow("k", gemm.k);
@@ -77,7 +71,7 @@ Choice choice(const Gemm& gemm, Variant variant) {
 
 void enqueue(const Gemm& gemm, Variant variant, std::size_t stream) {
     const gemm::Gemm params = params_of(gemm);
-    CUstream_st* const given = reinterpret_cast<CUstream_st*>(stream);
+    CUstream_st* const given = pointer<CUstream_st>(stream);
     switch (variant) {
         case Variant::Tuned:
             return launch(params, config_of(params.shape), given);

@@ -2,20 +2,19 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <stdexcept>
+
+#include "Kernels/device/require.h"
 
 namespace gemm {
 namespace {
+
+using device::require;
 
 // Row tiles that the kernels' list of tiles can hold (tiles.cuh).
 constexpr std::int64_t kMaxListedTiles = 3072;
 constexpr int kSmallRows = 32;
 
 std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
-
-void require(bool holds, const std::string& message) {
-    if (!holds) throw std::invalid_argument(message);
-}
 
 // Rows that one group is likely to have.
 std::int64_t likely_rows(const Shape& shape) {

@@ -1,14 +1,11 @@
 #include "Kernels/mla/config.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 namespace mla {
 namespace {
 
-void require(bool holds, const std::string& message) {
-    if (!holds) throw std::invalid_argument(message);
-}
+using device::require;
 
 std::string number(std::int64_t value) { return std::to_string(value); }
 
@@ -34,30 +31,9 @@ Config choose(const Shape& shape, const Machine& machine) {
     return {variant, 64, 64, 1, ceil_divide(rows, 64)};
 }
 
-void validate(const Shape& shape, const PageTable& table) {
-    require(table.indptr[0] == 0 && table.indptr[shape.batch] == table.entries,
-            "page table: offsets run from " + number(table.indptr[0]) + " to " +
-                number(table.indptr[shape.batch]) + "; they must run from 0 to " +
-                number(table.entries) + ", the number of entries");
-    for (int sequence = 0; sequence < shape.batch; ++sequence) {
-        const std::int64_t length = table.lengths[sequence];
-        const std::int64_t pages =
-            static_cast<std::int64_t>(table.indptr[sequence + 1]) - table.indptr[sequence];
-        require(length >= 0 && pages == (length + shape.page_size - 1) / shape.page_size,
-                "page table: sequence " + number(sequence) + " of " + number(length) +
-                    " tokens has " + number(pages) + " pages of " + number(shape.page_size));
-    }
-    for (std::int64_t entry = 0; entry < table.entries; ++entry) {
-        const std::int32_t page = table.indices[entry];
-        require(page >= 0 && page < shape.pool_pages,
-                "page table: entry " + number(entry) + " names page " + number(page) +
-                    "; the pool has " + number(shape.pool_pages));
-    }
-}
-
 Plan plan(const Shape& shape, const PageTable& table, const Machine& machine) {
     const Config config = choose(shape, machine);
-    validate(shape, table);
+    device::validate(table, shape.cache());
     std::vector<int> tiles;
     for (int sequence = 0; sequence < shape.batch; ++sequence) {
         tiles.push_back(ceil_divide(table.lengths[sequence], config.tokens));

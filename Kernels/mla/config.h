@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "Kernels/device/page_table.h"
 #include "Kernels/device/split_plan.h"
 
 namespace mla {
@@ -24,15 +25,10 @@ struct Shape {
 
     // Rows of queries that share a sequence's cache.
     int rows() const { return q_len * heads; }
+    device::PagedCache cache() const { return {batch, page_size, pool_pages}; }
 };
 
-// The host's copy of a page table.
-struct PageTable {
-    const std::int32_t* indptr;
-    const std::int32_t* indices;
-    const std::int32_t* lengths;
-    std::int64_t entries;
-};
+using device::PageTable;
 
 // How a block is built: few rows leave the memory to wait for, many the tensor cores.
 enum class Variant {
@@ -92,9 +88,6 @@ struct Plan {
 
 // Throws std::invalid_argument, naming the value, for a shape that the kernel does not serve.
 Config choose(const Shape& shape, const Machine& machine);
-
-// Throws std::invalid_argument, naming the entry, for a table that must not be read through.
-void validate(const Shape& shape, const PageTable& table);
 
 // Validates both, then cuts the work.
 Plan plan(const Shape& shape, const PageTable& table, const Machine& machine);

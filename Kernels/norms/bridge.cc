@@ -1,9 +1,6 @@
 #include "Kernels/norms/bridge.h"
 
-#include <limits>
-#include <stdexcept>
-#include <string>
-
+#include "Kernels/device/bridge.h"
 #include "Kernels/device/launch.h"
 #include "Kernels/norms/cross_entropy_backward.h"
 #include "Kernels/norms/cross_entropy_forward.h"
@@ -18,33 +15,16 @@
 namespace norms::bridge {
 namespace {
 
-ElementType element_type(Dtype dtype) {
-    switch (dtype) {
-        case Dtype::F32:
-            return ElementType::kF32;
-        case Dtype::F16:
-            return ElementType::kF16;
-        case Dtype::Bf16:
-            return ElementType::kBf16;
-    }
-    throw std::invalid_argument("unknown dtype");
-}
-
-template <class T>
-T* pointer(std::size_t address) {
-    return reinterpret_cast<T*>(address);
-}
+using device::element_type;
+using device::narrow;
+using device::pointer;
 
 // Fills the fields that every op's Params has.
 template <class Params>
 void set_shape(Params& params, const Matrix& matrix) {
-    if (matrix.columns > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-        throw std::invalid_argument("columns is " + std::to_string(matrix.columns) +
-                                    "; that does not fit in 31 bits");
-    }
     params.rows = static_cast<std::int64_t>(matrix.rows);
-    params.columns = static_cast<int>(matrix.columns);
-    params.type = element_type(matrix.dtype);
+    params.columns = narrow("columns", matrix.columns);
+    params.type = element_type<ElementType>(matrix.dtype);
 }
 
 template <class Params>
@@ -68,7 +48,7 @@ norms::NormBackward backward_params(const NormBackward& tensors, const Matrix& m
     params.x_gradient = pointer<void>(tensors.x_gradient);
     params.weight_gradient = pointer<void>(tensors.weight_gradient);
     params.bias_gradient = pointer<void>(tensors.bias_gradient);
-    params.weight_type = element_type(matrix.weight_dtype);
+    params.weight_type = element_type<ElementType>(matrix.weight_dtype);
     set_shape(params, matrix);
     return params;
 }
@@ -88,7 +68,7 @@ void rmsnorm_forward(const RmsNormForward& tensors, const Matrix& matrix, Varian
     params.x = pointer<void>(tensors.x);
     params.weight = pointer<void>(tensors.weight);
     params.out = pointer<void>(tensors.out);
-    params.weight_type = element_type(matrix.weight_dtype);
+    params.weight_type = element_type<ElementType>(matrix.weight_dtype);
     params.epsilon = tensors.epsilon;
     launch_variant(params, matrix, variant, stream);
 }
@@ -99,7 +79,7 @@ void fused_add_rmsnorm(const FusedAddRmsNorm& tensors, const Matrix& matrix, Var
     params.x = pointer<void>(tensors.x);
     params.residual = pointer<void>(tensors.residual);
     params.weight = pointer<void>(tensors.weight);
-    params.weight_type = element_type(matrix.weight_dtype);
+    params.weight_type = element_type<ElementType>(matrix.weight_dtype);
     params.epsilon = tensors.epsilon;
     launch_variant(params, matrix, variant, stream);
 }
@@ -111,7 +91,7 @@ void layernorm_forward(const LayerNormForward& tensors, const Matrix& matrix, Va
     params.weight = pointer<void>(tensors.weight);
     params.bias = pointer<void>(tensors.bias);
     params.out = pointer<void>(tensors.out);
-    params.weight_type = element_type(matrix.weight_dtype);
+    params.weight_type = element_type<ElementType>(matrix.weight_dtype);
     params.epsilon = tensors.epsilon;
     launch_variant(params, matrix, variant, stream);
 }

@@ -1,34 +1,15 @@
 #include "Kernels/rope/bridge.h"
 
-#include <limits>
-#include <stdexcept>
-#include <string>
-
+#include "Kernels/device/bridge.h"
 #include "Kernels/rope/lib.rs.h"
 #include "Kernels/rope/rope.h"
 
 namespace rope::bridge {
 namespace {
 
-device::ElementType element_type(Dtype dtype) {
-    switch (dtype) {
-        case Dtype::F32:
-            return device::ElementType::kF32;
-        case Dtype::F16:
-            return device::ElementType::kF16;
-        case Dtype::Bf16:
-            return device::ElementType::kBf16;
-    }
-    throw std::invalid_argument("unknown dtype");
-}
-
-int as_int(const char* name, std::size_t value) {
-    if (value > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-        throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
-                                    "; that does not fit in 31 bits");
-    }
-    return static_cast<int>(value);
-}
+using device::element_type;
+using device::narrow;
+using device::pointer;
 
 }  // namespace
 
@@ -39,14 +20,14 @@ void launch(const Rope& rope, Variant variant, std::size_t stream) {
     params.type = element_type(rope.dtype);
     params.tokens = static_cast<std::int64_t>(rope.tokens);
     params.sequence = static_cast<std::int64_t>(rope.sequence);
-    params.query_heads = as_int("query_heads", rope.query_heads);
-    params.key_heads = as_int("key_heads", rope.key_heads);
-    params.dim = as_int("dim", rope.dim);
-    params.queries = reinterpret_cast<void*>(rope.queries);
-    params.keys = reinterpret_cast<void*>(rope.keys);
-    params.cos = reinterpret_cast<const float*>(rope.cos);
-    params.sin = reinterpret_cast<const float*>(rope.sin);
-    const auto cuda_stream = reinterpret_cast<cudaStream_t>(stream);
+    params.query_heads = narrow("query_heads", rope.query_heads);
+    params.key_heads = narrow("key_heads", rope.key_heads);
+    params.dim = narrow("dim", rope.dim);
+    params.queries = pointer<void>(rope.queries);
+    params.keys = pointer<void>(rope.keys);
+    params.cos = pointer<float>(rope.cos);
+    params.sin = pointer<float>(rope.sin);
+    const auto cuda_stream = pointer<CUstream_st>(stream);
     if (variant == Variant::Plain) {
         rope::launch_plain(params, cuda_stream);
     } else {

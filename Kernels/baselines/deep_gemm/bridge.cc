@@ -1,22 +1,17 @@
 #include "Kernels/baselines/deep_gemm/bridge.h"
 
-#include <limits>
 #include <stdexcept>
 #include <string>
 
 #include "Kernels/baselines/deep_gemm/lib.rs.h"
+#include "Kernels/device/bridge.h"
 #include "Kernels/device/launch.h"
 
 namespace deep_gemm_baseline::bridge {
 namespace {
 
-int narrow(const char* name, std::size_t value) {
-    if (value > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-        throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
-                                    "; that does not fit in 31 bits");
-    }
-    return static_cast<int>(value);
-}
+using device::narrow;
+using device::pointer;
 
 Kind kind(Layout layout) {
     switch (layout) {
@@ -96,12 +91,12 @@ Choice choice(const Gemm& gemm) {
 }
 
 Plan::Plan(const Gemm& gemm) {
-    gemm_.a = reinterpret_cast<const void*>(gemm.a);
-    gemm_.b = reinterpret_cast<const void*>(gemm.b);
-    gemm_.out = reinterpret_cast<void*>(gemm.out);
-    gemm_.a_scales = reinterpret_cast<const void*>(gemm.a_scales);
-    gemm_.b_scales = reinterpret_cast<const void*>(gemm.b_scales);
-    gemm_.index = reinterpret_cast<int*>(gemm.index);
+    gemm_.a = pointer<void>(gemm.a);
+    gemm_.b = pointer<void>(gemm.b);
+    gemm_.out = pointer<void>(gemm.out);
+    gemm_.a_scales = pointer<void>(gemm.a_scales);
+    gemm_.b_scales = pointer<void>(gemm.b_scales);
+    gemm_.index = pointer<int>(gemm.index);
     gemm_.problem = problem_of(gemm);
     const Target device = target();
     config_ = choose(gemm_.problem, device);
@@ -121,7 +116,7 @@ Plan::Plan(const Gemm& gemm) {
 }
 
 void Plan::enqueue(std::size_t stream) const {
-    launch_(gemm_, config_, reinterpret_cast<CUstream_st*>(stream));
+    launch_(gemm_, config_, pointer<CUstream_st>(stream));
 }
 
 std::unique_ptr<Plan> plan(const Gemm& gemm) { return std::make_unique<Plan>(gemm); }

@@ -7,9 +7,12 @@
 #include "Kernels/baselines/flashinfer/lib.rs.h"
 #include "Kernels/baselines/flashinfer/norms.h"
 #include "Kernels/baselines/flashinfer/prefill.h"
+#include "Kernels/device/bridge.h"
 
 namespace fi::bridge {
 namespace {
+
+using device::pointer;
 
 Type type(Dtype dtype) {
     switch (dtype) {
@@ -19,11 +22,6 @@ Type type(Dtype dtype) {
             return Type::kBf16;
     }
     throw std::invalid_argument("unknown dtype");
-}
-
-template <class T>
-T* pointer(std::size_t address) {
-    return reinterpret_cast<T*>(address);
 }
 
 fi::PrefillKernel prefill_kernel(PrefillKernel kernel) {

@@ -5,14 +5,12 @@
 #include <string>
 
 #include "Kernels/baselines/flashinfer/elementwise/lib.rs.h"
+#include "Kernels/device/bridge.h"
 
 namespace fi::elementwise {
 namespace {
 
-template <class T>
-T* pointer(std::size_t address) {
-    return reinterpret_cast<T*>(address);
-}
+using device::pointer;
 
 fi::Gate gate_of(Gate gate) {
     switch (gate) {

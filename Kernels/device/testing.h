@@ -1,0 +1,30 @@
+// What tests of host code share: a failed expectation says what and ends the program.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+namespace testing {
+
+inline void expect(bool holds, const std::string& what) {
+    if (holds) return;
+    std::fprintf(stderr, "failed: %s\n", what.c_str());
+    std::exit(1);
+}
+
+// `attempt` is refused with an error that has `words` in it.
+template <class Attempt>
+void expect_refused(Attempt&& attempt, const std::string& words) {
+    try {
+        attempt();
+    } catch (const std::invalid_argument& error) {
+        const std::string message = error.what();
+        expect(message.find(words) != std::string::npos, words + " in '" + message + "'");
+        return;
+    }
+    expect(false, "accepted what should be refused with '" + words + "'");
+}
+
+}  // namespace testing
