@@ -2,32 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <stdexcept>
-#include <string>
 
 #include "Kernels/attention/prefill_wgmma.cuh"
 #include "Kernels/device/launch.h"
+#include "Kernels/device/tensor_map.h"
 
 namespace attention {
-
-using TensorMapEncoder = decltype(&cuTensorMapEncodeTiled);
-
-// The driver's function, found through the runtime so that nothing links against the driver.
-inline TensorMapEncoder tensor_map_encoder() {
-    static const TensorMapEncoder encoder = [] {
-        void* found = nullptr;
-        cudaDriverEntryPointQueryResult result;
-        device::check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
-                                                       cudaEnableDefault, &result),
-                      "cudaGetDriverEntryPointByVersion");
-        if (result != cudaDriverEntryPointSuccess) {
-            throw std::runtime_error(
-                "the driver has no cuTensorMapEncodeTiled; it must be of CUDA 12");
-        }
-        return reinterpret_cast<TensorMapEncoder>(found);
-    }();
-    return encoder;
-}
 
 // A packed tensor [rows, heads, head_dim] with its row twice: coordinate (d, head, i, j) is element
 // d of head in row i + j - rows, and zero where i is not below `rows`.
@@ -38,21 +18,14 @@ CUtensorMap packed_map(const void* address, int rows, int heads, int head_dim, i
                                               : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     const cuuint64_t head_bytes = static_cast<cuuint64_t>(head_dim) * sizeof(T);
     const cuuint64_t row_bytes = head_bytes * heads;
-    const cuuint64_t sizes[4] = {static_cast<cuuint64_t>(head_dim), static_cast<cuuint64_t>(heads),
-                                 static_cast<cuuint64_t>(rows), static_cast<cuuint64_t>(rows) + 1};
-    const cuuint64_t strides[3] = {head_bytes, row_bytes, row_bytes};
-    const cuuint32_t box[4] = {64, 1, static_cast<cuuint32_t>(box_rows), 1};
-    const cuuint32_t steps[4] = {1, 1, 1, 1};
     const auto shifted = reinterpret_cast<std::uintptr_t>(address) - row_bytes * rows;
-    CUtensorMap map;
-    const CUresult result =
-        tensor_map_encoder()(&map, kType, 4, reinterpret_cast<void*>(shifted), sizes, strides, box,
-                             steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (result != CUDA_SUCCESS) {
-        throw std::runtime_error("cuTensorMapEncodeTiled: error " + std::to_string(result));
-    }
-    return map;
+    return device::tensor_map<4>(
+        {kType,
+         reinterpret_cast<const void*>(shifted),
+         {static_cast<cuuint64_t>(head_dim), static_cast<cuuint64_t>(heads),
+          static_cast<cuuint64_t>(rows), static_cast<cuuint64_t>(rows) + 1},
+         {head_bytes, row_bytes, row_bytes},
+         {64, 1, static_cast<cuuint32_t>(box_rows), 1}});
 }
 
 template <class Traits>

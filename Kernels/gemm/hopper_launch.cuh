@@ -4,29 +4,11 @@
 #include <stdexcept>
 
 #include "Kernels/device/launch.h"
+#include "Kernels/device/tensor_map.h"
 #include "Kernels/gemm/hopper.cuh"
 #include "Kernels/gemm/hopper_launch.h"
 
 namespace gemm {
-
-using TensorMapEncoder = decltype(&cuTensorMapEncodeTiled);
-
-// The driver's function, found through the runtime so that nothing links against the driver.
-inline TensorMapEncoder tensor_map_encoder() {
-    static const TensorMapEncoder encoder = [] {
-        void* found = nullptr;
-        cudaDriverEntryPointQueryResult result;
-        device::check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
-                                                       cudaEnableDefault, &result),
-                      "cudaGetDriverEntryPointByVersion");
-        if (result != cudaDriverEntryPointSuccess) {
-            throw std::runtime_error(
-                "the driver has no cuTensorMapEncodeTiled; it must be of CUDA 12");
-        }
-        return reinterpret_cast<TensorMapEncoder>(found);
-    }();
-    return encoder;
-}
 
 // An operand of `groups` matrices of `rows` x k, in boxes of `box_rows` rows by 128 bytes of k.
 template <class T>
@@ -36,20 +18,12 @@ CUtensorMap operand_map(const void* address, int k, int rows, int groups, int bo
                                               ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                               : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     const cuuint64_t line_bytes = static_cast<cuuint64_t>(k) * sizeof(T);
-    const cuuint64_t sizes[3] = {static_cast<cuuint64_t>(k), static_cast<cuuint64_t>(rows),
-                                 static_cast<cuuint64_t>(groups)};
-    const cuuint64_t strides[2] = {line_bytes, line_bytes * rows};
-    const cuuint32_t box[3] = {128 / sizeof(T), static_cast<cuuint32_t>(box_rows), 1};
-    const cuuint32_t steps[3] = {1, 1, 1};
-    CUtensorMap map;
-    const CUresult result =
-        tensor_map_encoder()(&map, kType, 3, const_cast<void*>(address), sizes, strides, box, steps,
-                             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (result != CUDA_SUCCESS) {
-        throw std::runtime_error("cuTensorMapEncodeTiled: error " + std::to_string(result));
-    }
-    return map;
+    return device::tensor_map<3>({kType,
+                                  address,
+                                  {static_cast<cuuint64_t>(k), static_cast<cuuint64_t>(rows),
+                                   static_cast<cuuint64_t>(groups)},
+                                  {line_bytes, line_bytes * rows},
+                                  {128 / sizeof(T), static_cast<cuuint32_t>(box_rows), 1}});
 }
 
 template <class T, int kRows, int kColumns, int kStages, int kBlocks>

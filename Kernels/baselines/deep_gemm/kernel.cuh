@@ -2,35 +2,13 @@
 // compiled.
 #pragma once
 
-#include <cuda.h>
-#include <cuda_runtime.h>
-
 #include <deep_gemm/common/types.cuh>
-#include <stdexcept>
-#include <string>
 
 #include "Kernels/baselines/deep_gemm/gemm.h"
 #include "Kernels/device/launch.h"
+#include "Kernels/device/tensor_map.h"
 
 namespace deep_gemm_baseline {
-
-using TensorMapEncoder = decltype(&cuTensorMapEncodeTiled);
-
-// The driver's function, found through the runtime so that nothing links against the driver.
-inline TensorMapEncoder tensor_map_encoder() {
-    static const TensorMapEncoder encoder = [] {
-        void* found = nullptr;
-        cudaDriverEntryPointQueryResult result;
-        device::check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
-                                                       cudaEnableDefault, &result),
-                      "cudaGetDriverEntryPointByVersion");
-        if (result != cudaDriverEntryPointSuccess) {
-            throw std::runtime_error("the driver has no cuTensorMapEncodeTiled");
-        }
-        return reinterpret_cast<TensorMapEncoder>(found);
-    }();
-    return encoder;
-}
 
 struct Matrix {
     CUtensorMapDataType type;
@@ -42,25 +20,18 @@ struct Matrix {
 
 // A map of boxes; with a swizzle a box is as wide as it, and the kernel asks for several.
 inline CUtensorMap tensor_map(const Matrix& matrix, int box_columns, int box_rows, int swizzle) {
-    const cuuint64_t sizes[2] = {matrix.columns, matrix.rows};
-    const cuuint64_t strides[1] = {matrix.columns * matrix.element_bytes};
-    const cuuint32_t box[2] = {
-        static_cast<cuuint32_t>(swizzle != 0 ? swizzle / matrix.element_bytes : box_columns),
-        static_cast<cuuint32_t>(box_rows)};
-    const cuuint32_t steps[2] = {1, 1};
+    const int columns = swizzle != 0 ? swizzle / matrix.element_bytes : box_columns;
     const CUtensorMapSwizzle mode = swizzle == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                                     : swizzle == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                     : swizzle == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
                                                     : CU_TENSOR_MAP_SWIZZLE_NONE;
-    CUtensorMap map;
-    const CUresult result =
-        tensor_map_encoder()(&map, matrix.type, 2, const_cast<void*>(matrix.address), sizes,
-                             strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, mode,
-                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (result != CUDA_SUCCESS) {
-        throw std::runtime_error("cuTensorMapEncodeTiled: error " + std::to_string(result));
-    }
-    return map;
+    return device::tensor_map<2>(
+        {matrix.type,
+         matrix.address,
+         {matrix.columns, matrix.rows},
+         {matrix.columns * matrix.element_bytes},
+         {static_cast<cuuint32_t>(columns), static_cast<cuuint32_t>(box_rows)},
+         mode});
 }
 
 // Rows of a and out in memory.

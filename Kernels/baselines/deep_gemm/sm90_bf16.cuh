@@ -27,4 +27,21 @@ void launch_bf16(const Gemm& gemm, const Config& config, cudaStream_t stream) {
                    tensor_map(b, 64, kBlockN, 128), map_of_out(gemm, config));
 }
 
+// An entry of a table of what was compiled.
+template <Kind kKind, int kN, int kK, int kGroups, int kBlockM, int kBlockN, int kStages,
+          int kClusterM, int kClusterN>
+constexpr Compiled compiled_bf16() {
+    constexpr deep_gemm::GemmType kType = kernel_type(kKind);
+    return {kKind,
+            kN,
+            kK,
+            kGroups,
+            kBlockM,
+            kBlockN,
+            kStages,
+            kClusterM,
+            kClusterN,
+            launch_bf16<kType, kN, kK, kGroups, kBlockM, kBlockN, kStages, kClusterM, kClusterN>};
+}
+
 }  // namespace deep_gemm_baseline

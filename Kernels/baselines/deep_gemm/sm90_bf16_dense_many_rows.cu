@@ -3,32 +3,16 @@
 namespace deep_gemm_baseline {
 namespace {
 
-template <Kind kKind, int kN, int kK, int kGroups, int kBlockM, int kBlockN, int kStages,
-          int kClusterM, int kClusterN>
-constexpr Compiled compiled() {
-    constexpr deep_gemm::GemmType kType = kernel_type(kKind);
-    return {kKind,
-            kN,
-            kK,
-            kGroups,
-            kBlockM,
-            kBlockN,
-            kStages,
-            kClusterM,
-            kClusterN,
-            launch_bf16<kType, kN, kK, kGroups, kBlockM, kBlockN, kStages, kClusterM, kClusterN>};
-}
-
 // What the suites need: kind, n and k (0: any), groups (masked only), tile, stages, cluster.
 constexpr Compiled kTable[] = {
-    compiled<Kind::kDense, 0, 0, 1, 128, 128, 6, 1, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 128, 160, 5, 2, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 128, 176, 4, 2, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 128, 192, 4, 1, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 128, 224, 3, 2, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 128, 240, 3, 2, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 128, 256, 3, 1, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 256, 128, 3, 1, 2>(),
+    compiled_bf16<Kind::kDense, 0, 0, 1, 128, 128, 6, 1, 1>(),
+    compiled_bf16<Kind::kDense, 0, 0, 1, 128, 160, 5, 2, 1>(),
+    compiled_bf16<Kind::kDense, 0, 0, 1, 128, 176, 4, 2, 1>(),
+    compiled_bf16<Kind::kDense, 0, 0, 1, 128, 192, 4, 1, 1>(),
+    compiled_bf16<Kind::kDense, 0, 0, 1, 128, 224, 3, 2, 1>(),
+    compiled_bf16<Kind::kDense, 0, 0, 1, 128, 240, 3, 2, 1>(),
+    compiled_bf16<Kind::kDense, 0, 0, 1, 128, 256, 3, 1, 1>(),
+    compiled_bf16<Kind::kDense, 0, 0, 1, 256, 128, 3, 1, 2>(),
 };
 
 }  // namespace

@@ -34,4 +34,21 @@ void launch_fp8(const Gemm& gemm, const Config& config, cudaStream_t stream) {
                    tensor_map(scales, kBlockM, 1, 0));
 }
 
+// An entry of a table of what was compiled.
+template <Kind kKind, int kN, int kK, int kGroups, int kBlockM, int kBlockN, int kStages,
+          int kClusterM, int kClusterN>
+constexpr Compiled compiled_fp8() {
+    constexpr deep_gemm::GemmType kType = kernel_type(kKind);
+    return {kKind,
+            kN,
+            kK,
+            kGroups,
+            kBlockM,
+            kBlockN,
+            kStages,
+            kClusterM,
+            kClusterN,
+            launch_fp8<kType, kN, kK, kGroups, kBlockM, kBlockN, kStages, kClusterM, kClusterN>};
+}
+
 }  // namespace deep_gemm_baseline

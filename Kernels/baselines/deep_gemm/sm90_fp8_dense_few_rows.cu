@@ -3,37 +3,21 @@
 namespace deep_gemm_baseline {
 namespace {
 
-template <Kind kKind, int kN, int kK, int kGroups, int kBlockM, int kBlockN, int kStages,
-          int kClusterM, int kClusterN>
-constexpr Compiled compiled() {
-    constexpr deep_gemm::GemmType kType = kernel_type(kKind);
-    return {kKind,
-            kN,
-            kK,
-            kGroups,
-            kBlockM,
-            kBlockN,
-            kStages,
-            kClusterM,
-            kClusterN,
-            launch_fp8<kType, kN, kK, kGroups, kBlockM, kBlockN, kStages, kClusterM, kClusterN>};
-}
-
 // What the suites need: kind, n and k (0: any), groups (masked only), tile, stages, cluster.
 constexpr Compiled kTable[] = {
-    compiled<Kind::kDense, 0, 0, 1, 16, 32, 16, 1, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 16, 48, 16, 1, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 16, 64, 16, 1, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 16, 80, 16, 1, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 16, 112, 13, 2, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 16, 160, 10, 2, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 64, 16, 16, 1, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 64, 32, 16, 1, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 64, 64, 13, 1, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 64, 96, 10, 2, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 64, 112, 9, 1, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 64, 128, 8, 1, 1>(),
-    compiled<Kind::kDense, 0, 0, 1, 64, 128, 8, 2, 1>(),
+    compiled_fp8<Kind::kDense, 0, 0, 1, 16, 32, 16, 1, 1>(),
+    compiled_fp8<Kind::kDense, 0, 0, 1, 16, 48, 16, 1, 1>(),
+    compiled_fp8<Kind::kDense, 0, 0, 1, 16, 64, 16, 1, 1>(),
+    compiled_fp8<Kind::kDense, 0, 0, 1, 16, 80, 16, 1, 1>(),
+    compiled_fp8<Kind::kDense, 0, 0, 1, 16, 112, 13, 2, 1>(),
+    compiled_fp8<Kind::kDense, 0, 0, 1, 16, 160, 10, 2, 1>(),
+    compiled_fp8<Kind::kDense, 0, 0, 1, 64, 16, 16, 1, 1>(),
+    compiled_fp8<Kind::kDense, 0, 0, 1, 64, 32, 16, 1, 1>(),
+    compiled_fp8<Kind::kDense, 0, 0, 1, 64, 64, 13, 1, 1>(),
+    compiled_fp8<Kind::kDense, 0, 0, 1, 64, 96, 10, 2, 1>(),
+    compiled_fp8<Kind::kDense, 0, 0, 1, 64, 112, 9, 1, 1>(),
+    compiled_fp8<Kind::kDense, 0, 0, 1, 64, 128, 8, 1, 1>(),
+    compiled_fp8<Kind::kDense, 0, 0, 1, 64, 128, 8, 2, 1>(),
 };
 
 }  // namespace
