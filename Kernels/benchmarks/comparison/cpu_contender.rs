@@ -30,13 +30,7 @@ pub trait CpuOp: Problem + Clone + 'static {
 /// `ours` and `loop`.
 pub fn contenders<P: CpuOp>() -> Vec<Box<dyn Contender<P>>> {
     let contender = |name: &str, kind, style, timed_region: &str| -> Box<dyn Contender<P>> {
-        let identity = Identity {
-            name: name.to_owned(),
-            kind,
-            version: "in tree".to_owned(),
-            artifact_sha256: None,
-            timed_region: timed_region.to_owned(),
-        };
+        let identity = Identity::in_tree(name, kind, timed_region);
         Box::new(CpuContender { identity, style })
     };
     vec![

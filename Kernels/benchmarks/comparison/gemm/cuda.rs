@@ -19,13 +19,11 @@ struct CudaGemm {
 
 pub fn contenders() -> Vec<Box<dyn Contender<GemmProblem>>> {
     let contender = |name: &str, kind, variant| -> Box<dyn Contender<_>> {
-        let identity = Identity {
-            name: name.to_owned(),
+        let identity = Identity::in_tree(
+            name,
             kind,
-            version: "in tree".to_owned(),
-            artifact_sha256: None,
-            timed_region: "one kernel; FP8 operands and their scales are inputs".to_owned(),
-        };
+            "one kernel; FP8 operands and their scales are inputs",
+        );
         Box::new(CudaGemm { identity, variant })
     };
     vec![

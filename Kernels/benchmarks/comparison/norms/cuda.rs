@@ -18,13 +18,11 @@ struct CudaNorms {
 
 pub fn contenders() -> Vec<Box<dyn Contender<NormProblem>>> {
     let contender = |name: &str, kind, variant| -> Box<dyn Contender<_>> {
-        let identity = Identity {
-            name: name.to_owned(),
+        let identity = Identity::in_tree(
+            name,
             kind,
-            version: "in tree".to_owned(),
-            artifact_sha256: None,
-            timed_region: "all kernels of the op; weight gradients with their final sum".to_owned(),
-        };
+            "all kernels of the op; weight gradients with their final sum",
+        );
         Box::new(CudaNorms { identity, variant })
     };
     vec![

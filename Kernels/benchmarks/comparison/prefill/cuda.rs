@@ -26,13 +26,7 @@ const MOST_PLAIN_PAIRS: f64 = 2e9;
 
 pub fn contenders() -> Vec<Box<dyn Contender<PrefillProblem>>> {
     let contender = |name: &str, kind, variant, timed_region: &str| -> Box<dyn Contender<_>> {
-        let identity = Identity {
-            name: name.to_owned(),
-            kind,
-            version: "in tree".to_owned(),
-            artifact_sha256: None,
-            timed_region: timed_region.to_owned(),
-        };
+        let identity = Identity::in_tree(name, kind, timed_region);
         Box::new(CudaPrefill { identity, variant })
     };
     let tuned = "one kernel; the list of tiles is made beforehand (plan_us)";

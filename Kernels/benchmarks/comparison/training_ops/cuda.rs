@@ -24,13 +24,7 @@ struct CudaTrainingOps {
 
 pub fn contenders() -> Vec<Box<dyn Contender<TrainingProblem>>> {
     let contender = |name: &str, kind, variant| -> Box<dyn Contender<_>> {
-        let identity = Identity {
-            name: name.to_owned(),
-            kind,
-            version: "in tree".to_owned(),
-            artifact_sha256: None,
-            timed_region: "the op's one kernel".to_owned(),
-        };
+        let identity = Identity::in_tree(name, kind, "the op's one kernel");
         Box::new(CudaTrainingOps { identity, variant })
     };
     vec![

@@ -41,6 +41,19 @@ pub struct Identity {
     pub timed_region: String,
 }
 
+impl Identity {
+    /// Of what this repository has the source of.
+    pub fn in_tree(name: &str, kind: Kind, timed_region: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            version: "in tree".to_owned(),
+            artifact_sha256: None,
+            timed_region: timed_region.to_owned(),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Support {
     Yes,
