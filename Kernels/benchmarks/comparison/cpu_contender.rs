@@ -18,6 +18,11 @@ pub enum Style {
 
 /// A problem that is solved on the CPU.
 pub trait CpuOp: Problem + Clone + 'static {
+    /// Why the implementations do not take the problem, other than its type.
+    fn unsupported(&self) -> Option<String> {
+        None
+    }
+
     /// Refuses what must not be run, such as a page table that leads out of the cache.
     fn validate(&self) -> Result<(), ContenderError> {
         Ok(())
@@ -55,7 +60,7 @@ impl<P: CpuOp> Contender<P> for CpuContender {
         } else if !matches!(problem.dtype(), DType::F32 | DType::F16 | DType::Bf16) {
             Support::No(format!("no {}; f32, f16 and bf16 only", problem.dtype()))
         } else {
-            Support::Yes
+            problem.unsupported().map_or(Support::Yes, Support::No)
         }
     }
 

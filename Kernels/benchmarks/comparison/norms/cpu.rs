@@ -1,117 +1,53 @@
-//! CPU contenders: our threaded implementations, and one plain loop per operation to beat.
+//! CPU contenders.
 
-use contender::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Kind, Stream,
-    Support,
-};
-use half::{bf16, f16};
+#[path = "../cpu_contender.rs"]
+mod cpu_contender;
+
+use contender::Contender;
 use norms_cpu::{plain, Columns, ColumnsMut, Element, LayerNormSaved, RmsNormSaved};
 use numeric::DType;
 use workloads::{NormOp, NormProblem};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Style {
-    Threaded,
-    Plain,
-}
-
-struct CpuNorms {
-    identity: Identity,
-    style: Style,
-}
+use cpu_contender::{CpuOp, Style, Tensors};
 
 pub fn contenders() -> Vec<Box<dyn Contender<NormProblem>>> {
-    let contender = |name: &str, kind, style, timed_region: &str| -> Box<dyn Contender<_>> {
-        let identity = Identity {
-            name: name.to_owned(),
-            kind,
-            version: "in tree".to_owned(),
-            artifact_sha256: None,
-            timed_region: timed_region.to_owned(),
-        };
-        Box::new(CpuNorms { identity, style })
-    };
-    vec![
-        contender("ours", Kind::Own, Style::Threaded, "one call on all cores"),
-        contender("loop", Kind::Baseline, Style::Plain, "one call on one core"),
-    ]
+    cpu_contender::contenders()
 }
 
-impl Contender<NormProblem> for CpuNorms {
-    fn identity(&self) -> &Identity {
-        &self.identity
+impl CpuOp for NormProblem {
+    fn unsupported(&self) -> Option<String> {
+        let types = self.types;
+        let known = types.weight == DType::F32 || types.weight == types.activation;
+        (!known).then(|| format!("no {} weights; f32 or the activations' type", types.weight))
     }
 
-    fn supports(&self, problem: &NormProblem, device: &DeviceInfo) -> Support {
-        let types = problem.types;
-        if device.kind != DeviceKind::Cpu {
-            Support::No("runs on the CPU only".to_owned())
-        } else if !matches!(types.activation, DType::F32 | DType::F16 | DType::Bf16) {
-            Support::No(format!(
-                "no {} activations; f32, f16 and bf16 only",
-                types.activation
-            ))
-        } else if types.weight != DType::F32 && types.weight != types.activation {
-            Support::No(format!(
-                "no {} weights; f32 or the activations' type",
-                types.weight
-            ))
-        } else {
-            Support::Yes
+    fn run<T: Element>(&self, tensors: &Tensors, style: Style) {
+        let problem = self;
+        Call {
+            problem,
+            tensors,
+            style,
         }
-    }
-
-    fn bind(
-        &self,
-        problem: &NormProblem,
-        buffers: &[Buffer],
-        _device: &DeviceInfo,
-    ) -> Result<Box<dyn Bound>, ContenderError> {
-        Ok(Box::new(BoundNorms {
-            problem: problem.clone(),
-            buffers: buffers.to_vec(),
-            style: self.style,
-        }))
+        .run::<T>();
     }
 }
 
-struct BoundNorms {
-    problem: NormProblem,
-    buffers: Vec<Buffer>,
+struct Call<'a> {
+    problem: &'a NormProblem,
+    tensors: &'a Tensors,
     style: Style,
 }
 
-impl Bound for BoundNorms {
-    fn enqueue(&mut self, _stream: Stream) -> Result<(), ContenderError> {
-        match self.problem.types.activation {
-            DType::F32 => self.run::<f32>(),
-            DType::F16 => self.run::<f16>(),
-            DType::Bf16 => self.run::<bf16>(),
-            other => return Err(ContenderError::new(format!("no {other} activations"))),
-        }
-        Ok(())
-    }
-}
-
-impl BoundNorms {
-    fn read<T>(&self, tensor: usize) -> &[T] {
-        let Buffer { address, bytes } = self.buffers[tensor];
-        // SAFETY: the harness keeps the buffer alive and unaliased while the call that it made
-        // runs, aligned to 256 bytes; any bits are a value of the element types used here.
-        unsafe { std::slice::from_raw_parts(address as *const T, bytes / size_of::<T>()) }
+impl<'a> Call<'a> {
+    fn read<T>(&self, tensor: usize) -> &'a [T] {
+        self.tensors.read(tensor)
     }
 
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "each tensor is another buffer, named once per call"
-    )]
-    fn write<T>(&self, tensor: usize) -> &mut [T] {
-        let Buffer { address, bytes } = self.buffers[tensor];
-        // SAFETY: as in `read`; and no operation names a written tensor twice.
-        unsafe { std::slice::from_raw_parts_mut(address as *mut T, bytes / size_of::<T>()) }
+    fn write<T>(&self, tensor: usize) -> &'a mut [T] {
+        self.tensors.write(tensor)
     }
 
-    fn columns<T: Element>(&self, tensor: usize) -> Columns<'_, T> {
+    fn columns<T: Element>(&self, tensor: usize) -> Columns<'a, T> {
         if self.problem.types.weight == DType::F32 {
             Columns::Wide(self.read(tensor))
         } else {
@@ -119,7 +55,7 @@ impl BoundNorms {
         }
     }
 
-    fn columns_mut<T: Element>(&self, tensor: usize) -> ColumnsMut<'_, T> {
+    fn columns_mut<T: Element>(&self, tensor: usize) -> ColumnsMut<'a, T> {
         if self.problem.types.weight == DType::F32 {
             ColumnsMut::Wide(self.write(tensor))
         } else {

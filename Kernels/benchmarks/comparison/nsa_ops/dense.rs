@@ -3,6 +3,8 @@
 use contender::{Contender, DeviceKind};
 use workloads::PrefillProblem;
 
+use crate::cpu_contender;
+
 #[path = "../prefill/cpu.rs"]
 mod cpu;
 #[cfg(feature = "cuda")]

@@ -1,6 +1,8 @@
 //! Contenders for prefill attention. A baseline adds its module and its line in [`cuda_sources`].
 
 mod cpu;
+#[path = "../cpu_contender.rs"]
+mod cpu_contender;
 #[cfg(feature = "cuda")]
 mod cuda;
 #[cfg(feature = "cuda")]
