@@ -14,6 +14,12 @@ namespace {
 using device::narrow;
 using device::pointer;
 
+Shape config_shape(const PrefillShape& shape) {
+    return {static_cast<std::int64_t>(shape.total_q), narrow("heads", shape.heads),
+            narrow("kv_heads", shape.kv_heads), narrow("head_dim", shape.head_dim),
+            narrow("longest_kv", shape.longest_kv)};
+}
+
 attention::Prefill params_of(const PrefillTensors& tensors, const PrefillShape& shape) {
     attention::Prefill params = {};
     params.q = pointer<void>(tensors.q);
@@ -50,17 +56,19 @@ PrefillPlan::PrefillPlan(const Config& config, const Sequences& sequences) : con
 // A failure here means that the context is gone, and with it the memory.
 PrefillPlan::~PrefillPlan() { static_cast<void>(cudaFree(memory_)); }
 
+bool suits_wgmma(const PrefillShape& shape) {
+    return choose(config_shape(shape), {/*multiprocessors=*/1, /*has_wgmma=*/true}).kernel ==
+           Kernel::kWgmma;
+}
+
 std::unique_ptr<PrefillPlan> plan_prefill(const PrefillShape& shape, KernelChoice choice,
                                           rust::Slice<const std::int32_t> starts_q,
                                           rust::Slice<const std::int32_t> starts_kv) {
-    const Shape of_config = {static_cast<std::int64_t>(shape.total_q), narrow("heads", shape.heads),
-                             narrow("kv_heads", shape.kv_heads),
-                             narrow("head_dim", shape.head_dim)};
     const Sequences sequences = {
         {starts_q.begin(), starts_q.end()}, {starts_kv.begin(), starts_kv.end()}, shape.causal};
     Machine machine = current_machine();
     if (choice == KernelChoice::Portable) machine.has_wgmma = false;
-    return std::make_unique<PrefillPlan>(choose(of_config, machine), sequences);
+    return std::make_unique<PrefillPlan>(choose(config_shape(shape), machine), sequences);
 }
 
 void prefill(const PrefillTensors& tensors, const PrefillShape& shape, const PrefillPlan& plan,

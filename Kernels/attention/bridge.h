@@ -37,6 +37,7 @@ class PrefillPlan {
     Tile* memory_ = nullptr;
 };
 
+bool suits_wgmma(const PrefillShape& shape);
 std::unique_ptr<PrefillPlan> plan_prefill(const PrefillShape& shape, KernelChoice choice,
                                           rust::Slice<const std::int32_t> starts_q,
                                           rust::Slice<const std::int32_t> starts_kv);

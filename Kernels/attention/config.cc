@@ -24,7 +24,12 @@ Config choose(const Shape& shape, const Machine& machine) {
         throw std::invalid_argument("queries is " + std::to_string(shape.queries) +
                                     "; there must be at least one");
     }
-    return config_of(machine.has_wgmma ? Kernel::kWgmma : Kernel::kMma, shape.head_dim);
+    const Config hopper = config_of(Kernel::kWgmma, shape.head_dim);
+    // All keys in one tile of small heads: there is nothing to load ahead of, and filling Hopper's
+    // pipeline costs more than its tensor cores save. With a second tile it is the faster one (the
+    // suite `small` has both).
+    const bool pays = shape.head_dim > 64 || shape.keys > hopper.tile_keys;
+    return machine.has_wgmma && pays ? hopper : config_of(Kernel::kMma, shape.head_dim);
 }
 
 std::string describe(const Config& config) {

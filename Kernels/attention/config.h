@@ -11,6 +11,8 @@ struct Shape {
     int heads;
     int kv_heads;
     int head_dim;
+    // Of the longest sequence.
+    int keys;
 };
 
 struct Machine {

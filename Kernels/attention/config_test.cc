@@ -64,15 +64,26 @@ void refuses_batches_without_an_answer() {
 
 void shapes_get_a_kernel_or_a_reason() {
     for (const int head_dim : {64, 128}) {
-        const attention::Config hopper = choose({4096, 32, 8, head_dim}, kHopper);
+        const attention::Config hopper = choose({4096, 32, 8, head_dim, 4096}, kHopper);
         expect(describe(hopper) == "wgmma 128x128", describe(hopper));
-        const attention::Config other = choose({4096, 32, 8, head_dim}, kBlackwell);
+        const attention::Config other = choose({4096, 32, 8, head_dim, 4096}, kBlackwell);
         const char* right = head_dim == 64 ? "mma 128x64" : "mma 128x48";
         expect(describe(other) == right, describe(other));
     }
-    expect_refused([] { choose({1, 1, 1, 96}, kHopper); }, "head_dim is 96");
-    expect_refused([] { choose({1, 3, 2, 64}, kHopper); }, "heads is 3");
-    expect_refused([] { choose({0, 2, 2, 64}, kHopper); }, "queries is 0");
+    expect_refused([] { choose({1, 1, 1, 96, 1}, kHopper); }, "head_dim is 96");
+    expect_refused([] { choose({1, 3, 2, 64, 1}, kHopper); }, "heads is 3");
+    expect_refused([] { choose({0, 2, 2, 64, 1}, kHopper); }, "queries is 0");
+}
+
+// Measured in the suite `small` on an H200.
+void one_tile_of_small_heads_is_not_worth_wgmma() {
+    const auto kernel = [](int head_dim, int keys) {
+        return choose({4096, 8, 8, head_dim, keys}, kHopper).kernel;
+    };
+    expect(kernel(64, 128) == attention::Kernel::kMma, "128 keys");
+    expect(kernel(64, 129) == attention::Kernel::kWgmma, "a second tile of keys");
+    expect(kernel(128, 128) == attention::Kernel::kWgmma, "heads of 128");
+    expect(choose({1, 1, 1, 64, 1}, kBlackwell).kernel == attention::Kernel::kMma, "no wgmma");
 }
 
 }  // namespace
@@ -82,6 +93,7 @@ int main() {
     the_most_work_comes_first();
     refuses_batches_without_an_answer();
     shapes_get_a_kernel_or_a_reason();
+    one_tile_of_small_heads_is_not_worth_wgmma();
     std::puts("config: all checks passed");
     return 0;
 }

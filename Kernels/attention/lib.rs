@@ -24,6 +24,8 @@ mod ffi {
     struct PrefillShape {
         total_q: usize,
         total_kv: usize,
+        /// Keys of the longest sequence.
+        longest_kv: usize,
         heads: usize,
         kv_heads: usize,
         head_dim: usize,
@@ -50,6 +52,9 @@ mod ffi {
 
         /// The choice of a kernel for one batch, and its tiles in device memory; freed on drop.
         type PrefillPlan;
+
+        /// Whether the best kernel on Hopper is another than the portable one.
+        fn suits_wgmma(shape: &PrefillShape) -> Result<bool>;
 
         /// Chooses, cuts and copies: waits for the device.
         fn plan_prefill(
@@ -81,6 +86,6 @@ mod ffi {
 
 pub use cxx::UniquePtr;
 pub use ffi::{
-    plain_prefill, plan_prefill, prefill, Dtype, KernelChoice, PrefillPlan, PrefillShape,
-    PrefillTensors,
+    plain_prefill, plan_prefill, prefill, suits_wgmma, Dtype, KernelChoice, PrefillPlan,
+    PrefillShape, PrefillTensors,
 };

@@ -52,6 +52,7 @@ fn shape(problem: &PrefillProblem) -> Option<PrefillShape> {
     matches!(shape.head_dim, 64 | 128).then(|| PrefillShape {
         total_q: shape.total_q(),
         total_kv: shape.total_kv(),
+        longest_kv: shape.kv_lens.iter().copied().max().unwrap_or(0),
         heads: shape.heads,
         kv_heads: shape.kv_heads,
         head_dim: shape.head_dim,
@@ -90,23 +91,27 @@ impl Contender<PrefillProblem> for CudaPrefill {
     }
 
     fn supports(&self, problem: &PrefillProblem, device: &DeviceInfo) -> Support {
-        let pairs = problem.shape.visible_pairs() * problem.shape.heads as f64;
-        let has_better = device.compute_capability == Some((9, 0));
         if device.kind != DeviceKind::Cuda {
-            Support::No("runs on CUDA only".to_owned())
-        } else if self.variant == Variant::Tuned(KernelChoice::Portable) && !has_better {
-            Support::No("the same kernel as 'ours' on this architecture".to_owned())
-        } else if shape(problem).is_none() {
-            Support::No(format!(
+            return Support::No("runs on CUDA only".to_owned());
+        }
+        let Some(shape) = shape(problem) else {
+            return Support::No(format!(
                 "no {} with head dim {}; f16 and bf16 with 64 and 128 only",
                 problem.dtype, problem.shape.head_dim
-            ))
-        } else if self.variant == Variant::Plain && pairs > MOST_PLAIN_PAIRS {
-            Support::No(format!(
+            ));
+        };
+        let hopper = device.compute_capability == Some((9, 0));
+        let pairs = problem.shape.visible_pairs() * problem.shape.heads as f64;
+        match self.variant {
+            Variant::Tuned(KernelChoice::Portable)
+                if !hopper || !attention::suits_wgmma(&shape).is_ok_and(|suits| suits) =>
+            {
+                Support::No("the same kernel as 'ours' here".to_owned())
+            }
+            Variant::Plain if pairs > MOST_PLAIN_PAIRS => Support::No(format!(
                 "{pairs:.1e} pairs of queries and keys; {MOST_PLAIN_PAIRS:.1e} at most"
-            ))
-        } else {
-            Support::Yes
+            )),
+            _ => Support::Yes,
         }
     }
 
