@@ -14,12 +14,10 @@ use crate::Error;
 const WORKSPACE_BYTES: usize = 32 << 20;
 /// Algorithms of the heuristic that are tried.
 const PROPOSALS: usize = 8;
-/// Measurements of each, of which the fastest counts; one run before them.
-const MEASUREMENTS: usize = 5;
-/// A measurement is of so many runs in a row that it takes about this long, and of this many at
-/// most: a single short run would be lost in the time that launching it takes.
-const MEASUREMENT_US: f64 = 100.0;
-const MOST_RUNS: usize = 32;
+/// Runs of each, of which the median counts; one run before them.
+const RUNS: usize = 7;
+/// What a later one of the list must gain over the best before it: less is noise.
+const LEAST_GAIN: f64 = 0.02;
 
 // Values of cublasLt.h and library_types.h.
 const COMPUTE_F32: i32 = 68;
@@ -259,10 +257,11 @@ impl Matmul {
         Ok(usable.copied().collect())
     }
 
-    /// Times what the heuristic proposes, on these operands, and takes the fastest.
-    pub fn choose(&self) -> Result<Chosen, Error> {
+    /// Times what the heuristic proposes, on these operands, and takes the fastest: with caches
+    /// flushed before each run, as the race's are. `cache_bytes` is the device's last-level cache.
+    pub fn choose(&self, cache_bytes: usize) -> Result<Chosen, Error> {
         let proposals = self.proposals()?;
-        let watch = Stopwatch::new()?;
+        let watch = Stopwatch::new(cache_bytes)?;
         let mut best: Option<Chosen> = None;
         let mut first_us = None;
         for (rank, proposal) in proposals.iter().enumerate() {
@@ -272,15 +271,14 @@ impl Matmul {
             if watch.time(run).is_err() {
                 continue;
             }
-            let runs = (MEASUREMENT_US / watch.time(run)?).ceil() as usize;
-            let runs = runs.clamp(1, MOST_RUNS);
-            let mut us = f64::INFINITY;
-            for _ in 0..MEASUREMENTS {
-                let all = watch.time(|stream| (0..runs).try_for_each(|_| run(stream)))?;
-                us = us.min(all / runs as f64);
+            let mut runs = [0.0; RUNS];
+            for us in &mut runs {
+                *us = watch.time(run)?;
             }
+            runs.sort_by(f64::total_cmp);
+            let us = runs[RUNS / 2];
             let first_us = *first_us.get_or_insert(us);
-            if best.is_none_or(|best| us < best.us) {
+            if best.is_none_or(|best| us < best.us * (1.0 - LEAST_GAIN)) {
                 best = Some(Chosen {
                     us,
                     first_us,

@@ -93,8 +93,9 @@ impl Contender<GemmProblem> for CublasLt {
         &self,
         problem: &GemmProblem,
         buffers: &[Buffer],
-        _device: &DeviceInfo,
+        device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
+        let cache_bytes = device.l2_bytes as usize;
         let (n, k) = (problem.shape.n, problem.shape.k);
         let operand = problem.dtype.size_bytes();
         let out = problem.tensors()[GemmProblem::OUT].dtype.size_bytes();
@@ -122,7 +123,9 @@ impl Contender<GemmProblem> for CublasLt {
             let known = self.chosen.borrow().get(&product).copied();
             let chosen = match known {
                 Some(chosen) => chosen,
-                None if dense && self.chooses => matmul.choose().map_err(ContenderError::new)?,
+                None if dense && self.chooses => {
+                    matmul.choose(cache_bytes).map_err(ContenderError::new)?
+                }
                 None => matmul.first().map_err(ContenderError::new)?,
             };
             self.chosen.borrow_mut().insert(product, chosen);
