@@ -9,8 +9,9 @@ namespace {
 constexpr int kWarp = 32;
 // Threads of a block that holds several rows.
 constexpr int kManyRowsThreads = 128;
-// Warps a multiprocessor needs for its loads to cover the latency of memory.
+// Warps a multiprocessor needs for its loads to cover the latency of memory, and that it holds.
 constexpr int kBusyWarps = 32;
+constexpr int kFewWarps = 64;
 // Shared memory of a multiprocessor for staged rows (sm_90a and sm_100a have 228 KiB; the rest is
 // L1), and what a block takes besides rows: reductions, barriers, what the system keeps.
 constexpr int kSharedBytes = 212 * 1024;
@@ -19,10 +20,10 @@ constexpr int kOwnSharedBytes = 3 * 1024;
 constexpr int kRowsPerBlock = 4;
 // Threads of one row at least, where rows are few.
 constexpr int kFewRowsThreads = 192;
-// Packets of rows up to which two vectors a thread are best for two rows, and four for
-// exponentials.
-constexpr int kTwoRowsNarrow = 768;
-constexpr int kExponentialsNarrow = 512;
+// Packets of rows up to which four vectors a thread are best also beside other work, and that half
+// of the largest block holds with two each.
+constexpr int kShortRows = 768;
+constexpr int kHalfBlock = 1024;
 // Vectors of a lane at most, where a row is held by one warp or less.
 constexpr int kMostWithinWarp = 4;
 // Lanes whose packets fill one 128-byte line.
@@ -31,6 +32,8 @@ constexpr int kLineLanes = 8;
 constexpr int kAccumulateThreads = 512;
 // Rows of partial sums that are still quick to add up.
 constexpr int kMostTeams = 2048;
+// Vectors of a thread of a block that is alone with its row.
+constexpr int kMostAlone = 4;
 // Vectors of a thread whose sums over rows fit in registers too.
 constexpr int kMostAccumulated = 4;
 constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 30;
@@ -54,9 +57,10 @@ std::int64_t packets_of(const Shape& shape) {
 }
 
 // Rows so few that threads which hold `vectors` each do not keep every multiprocessor busy.
-bool are_few(std::int64_t rows, std::int64_t packets, int vectors, const Machine& machine) {
+bool are_few(std::int64_t rows, std::int64_t packets, int vectors, const Machine& machine,
+             int warps = kBusyWarps) {
     return rows * divide_up(packets, vectors) <
-           std::int64_t{machine.multiprocessors} * kBusyWarps * kWarp;
+           std::int64_t{machine.multiprocessors} * warps * kWarp;
 }
 
 // The most vectors a thread may hold and the rows still keep every multiprocessor busy.
@@ -115,32 +119,36 @@ void stage(Config& config, const Shape& shape, const Machine& machine, RowUse us
     config = staged;
 }
 
-// Packets a thread that are best for rows of several warps on an H200 in bf16 (README.md; ratios
-// are those to the next best).
+// Packets a thread that are best for rows of several warps on an H200 in bf16 (README.md).
 int best_vectors(const Shape& shape, std::int64_t packets, const Machine& machine, RowUse use) {
     constexpr int kUsual = 4;
     if (accumulates(use)) return vectors_for(shape.rows, packets, machine, kUsual);
-    if (are_few(shape.rows, packets, kUsual, machine)) {
-        // The time is that of one row: more threads, unless they only make it wait at the barrier.
-        // With two vectors or less the weight is asked for early also where registers are scarce.
-        const bool narrow = use == RowUse::kCentredRow || use == RowUse::kInPlace ||
-                            use == RowUse::kTwoRows || use == RowUse::kReadOnce;
-        int vectors = narrow ? 2 : kUsual;
-        while (vectors > 1 && divide_up(packets, vectors) < kFewRowsThreads) vectors /= 2;
-        return vectors;
+    // Without a block for each row there are no kernels with less.
+    if (shape.rows > kMaxBlocks) return kUsual;
+    // Where rows are few the time is that of one: more threads, unless they only make it wait at
+    // the barrier.
+    const bool few = are_few(shape.rows, packets, kUsual, machine, kFewWarps);
+    const bool long_rows = packets > kShortRows && packets <= kHalfBlock;
+    switch (use) {
+        case RowUse::kOneRow:
+            return few && packets < kUsual * kFewRowsThreads ? 2 : kUsual;
+        case RowUse::kExponentials:
+            return long_rows || are_few(shape.rows, packets, kUsual, machine) ? 2 : kUsual;
+        case RowUse::kInPlace:
+            return few || long_rows ? 2 : kUsual;
+        case RowUse::kTwoRows:
+        case RowUse::kRowAlone:
+            return packets <= kHalfBlock ? 2 : kUsual;
+        default:
+            return few ? 2 : kUsual;
     }
-    // Two rows, but no more threads than half a multiprocessor's (1 and 9 %).
-    if (use == RowUse::kTwoRows) return packets <= kTwoRowsNarrow ? 2 : kUsual;
-    // What a thread does for a row as a whole counts beside its exponentials: fewer threads (4 %).
-    const bool exponentials = use == RowUse::kExponentials || use == RowUse::kReadOnce;
-    if (exponentials && packets > kExponentialsNarrow) return kMostVectors;
-    return kUsual;
 }
 
-// Kernels that are not aligned exist for 2 and 8 vectors only.
-int existing_vectors(bool aligned, int vectors) {
-    if (aligned) return vectors;
-    return vectors <= 2 ? 2 : 8;
+// The next larger number of vectors with a kernel.
+int existing_vectors(const Config& config, RowUse use) {
+    if (!config.aligned) return config.vectors <= 2 ? 2 : 8;
+    if (config.alone || config.vectors == kMostVectors || accumulates(use)) return config.vectors;
+    return 4;
 }
 
 }  // namespace
@@ -160,9 +168,10 @@ Config choose(const Shape& shape, const Machine& machine, RowUse use) {
                      (!accumulates(use) ||
                       packets <= std::int64_t{most} * max_threads(most, use) * kMaxClusterBlocks);
     if (packets <= std::int64_t{kWarp} * kMostWithinWarp) {
-        cut_within_warp(config, packets,
-                        vectors_for(shape.rows, packets, machine, kMostWithinWarp));
-        config.vectors = existing_vectors(config.aligned, config.vectors);
+        const bool fixed = config.aligned && !accumulates(use);
+        cut_within_warp(
+            config, packets,
+            fixed ? kMostWithinWarp : vectors_for(shape.rows, packets, machine, kMostWithinWarp));
         config.rows_per_block = kManyRowsThreads / config.threads_per_row;
     } else if (config.aligned) {
         cut_over_blocks(config, packets, best_vectors(shape, packets, machine, use), most, use);
@@ -170,6 +179,10 @@ Config choose(const Shape& shape, const Machine& machine, RowUse use) {
         const int unaligned = packets > std::int64_t{2} * max_threads(2, use) ? kMostVectors : 2;
         cut_over_blocks(config, packets, unaligned, kMostVectors, use);
     }
+    config.alone = config.aligned && !accumulates(use) && config.rows_per_block == 1 &&
+                   config.cluster_blocks == 1 && config.vectors <= kMostAlone &&
+                   shape.rows <= kMaxBlocks;
+    config.vectors = existing_vectors(config, use);
     const std::int64_t blocks = divide_up(shape.rows, config.rows_per_block);
     const std::int64_t most_blocks = kMaxBlocks / config.cluster_blocks;
     config.blocks = std::min(blocks, most_blocks) * config.cluster_blocks;
@@ -196,7 +209,13 @@ void validate(const Config& config, const Shape& shape, RowUse use) {
     require(vectors == 1 || vectors == 2 || vectors == 4 || vectors == 8,
             "vectors is " + std::to_string(vectors) + "; use 1, 2, 4 or 8");
     require(!config.aligned || is_aligned(shape), "aligned, but rows are not whole packets");
-    require(config.aligned || vectors == 2 || vectors == 8, "not aligned needs vectors 2 or 8");
+    require(vectors == existing_vectors(config, use) || config.stages > 0,
+            "no kernel with " + std::to_string(vectors) + " vectors");
+    require(!config.alone ||
+                (config.aligned && config.rows_per_block == 1 && config.stages == 0 &&
+                 config.cluster_blocks == 1 && config.chunks == 1 && config.blocks == shape.rows &&
+                 vectors >= 2 && vectors <= kMostAlone && threads >= kWarp && !accumulates(use)),
+            "alone, but blocks share rows or have several");
     require(threads >= 1 && (threads % kWarp == 0 ||
                              (threads < kWarp && power_of_two_from(threads) == threads)),
             "threads_per_row is " + std::to_string(threads));
@@ -230,10 +249,13 @@ void validate(const Config& config, const Shape& shape, RowUse use) {
 }
 
 std::string describe(const Config& config) {
-    return (config.aligned ? "v" : "u") + std::to_string(config.vectors) + " t" +
-           std::to_string(config.threads_per_row) + " r" + std::to_string(config.rows_per_block) +
-           " c" + std::to_string(config.cluster_blocks) + " k" + std::to_string(config.chunks) +
-           " s" + std::to_string(config.stages) + " b" + std::to_string(config.blocks);
+    return (config.alone     ? "a"
+            : config.aligned ? "v"
+                             : "u") +
+           std::to_string(config.vectors) + " t" + std::to_string(config.threads_per_row) + " r" +
+           std::to_string(config.rows_per_block) + " c" + std::to_string(config.cluster_blocks) +
+           " k" + std::to_string(config.chunks) + " s" + std::to_string(config.stages) + " b" +
+           std::to_string(config.blocks);
 }
 
 }  // namespace norms

@@ -50,11 +50,14 @@ enum class RowUse {
 };
 
 struct Config {
-    // Packets of 16 bytes that a thread holds at once: 1, 2, 4 or 8 (2 or 8 when not aligned).
+    // Packets of 16 bytes that a thread holds at once: 1, 2, 4 or 8, as far as a kernel exists
+    // (kernel.cuh, dispatch_vectors).
     int vectors = 1;
     // Rows start at 16-byte boundaries and are whole packets; a kernel that does not rely on it
     // serves any row.
     bool aligned = true;
+    // Every block has one row, all of it, and no other: the leanest kernel.
+    bool alone = false;
     // Threads of one block that share a row: a power of two up to 32, or whole warps.
     int threads_per_row = 32;
     // Above 1 only where a row needs no more than one warp.
@@ -78,8 +81,9 @@ constexpr bool accumulates(RowUse use) {
     return use == RowUse::kAccumulate || use == RowUse::kAccumulateBoth;
 }
 
-// Ops whose blocks stay for many rows, which then come through shared memory, ahead of time. Those
-// that write what they read are not faster that way.
+// Ops whose blocks stay for many rows, which then come through shared memory, ahead of time. Others
+// are not faster that way: blocks that take their rows when they start keep closer together, which
+// memory likes (README.md).
 constexpr bool may_stage(RowUse use) { return accumulates(use); }
 
 // Packets of a thread in kernels with staged rows; there are no others.
@@ -93,8 +97,16 @@ constexpr int kept_bytes(const Shape& shape, RowUse use) {
     return accumulates(use) ? shape.columns * static_cast<int>(sizeof(float)) : 0;
 }
 
+// Ops whose rows stay in shared memory until they are written where threads hold most of them: with
+// a weight and a bias to be read too, registers would leave room for too few blocks.
+constexpr bool may_park(RowUse use) { return use == RowUse::kCentredRow; }
+constexpr int kParkedVectors = 4;
+
 // Dynamic shared memory of a block.
 constexpr int shared_bytes(const Config& config, const Shape& shape, RowUse use) {
+    if (may_park(use) && config.alone && config.vectors == kParkedVectors) {
+        return config.vectors * config.threads_per_row * kPacketBytes;
+    }
     if (config.stages == 0) return 0;
     return config.stages * staged_bytes(shape) + kept_bytes(shape, use);
 }

@@ -23,13 +23,13 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     constexpr int kVectors = V::kVectors;
     constexpr int kPer = V::kPer;
 
-    __shared__ device::TeamStorage storage;
+    __shared__ TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
-    const device::RowTeam team(storage, geometry.cluster_blocks);
+    const typename V::Team team(storage, geometry.cluster_blocks);
     const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
     uint4 packets[kVectors];
-    for (RowWalk walk(geometry); walk.active(); walk.next()) {
+    for (RowWalk<V> walk(geometry); walk.more() && walk.active(); walk.next()) {
         const std::int64_t offset = walk.row * geometry.columns;
         const T* logits = static_cast<const T*>(arguments.logits) + offset;
         T* logits_gradient = static_cast<T*>(arguments.logits_gradient) + offset;

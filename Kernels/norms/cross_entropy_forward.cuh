@@ -18,18 +18,19 @@ template <class V>
 __global__ void __launch_bounds__(max_threads(V::kVectors),
                                   min_blocks(V::kVectors, RowUse::kReadOnce))
     cross_entropy_forward_kernel(const __grid_constant__ CrossEntropyForwardArguments arguments) {
-    __shared__ device::TeamStorage storage;
+    __shared__ TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
-    device::RowTeam team(storage, geometry.cluster_blocks);
+    typename V::Team team(storage, geometry.cluster_blocks);
     const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
-    RowWalk walk(geometry);
+    RowWalk<V> walk(geometry);
     RowSource<V, 1> source(geometry, {arguments.logits}, walk);
     const auto target_of = [&](std::int64_t row) -> std::int64_t {
         return team.leads() && row < walk.rows ? arguments.targets[row] : 0;
     };
     std::int64_t next_target = target_of(walk.row);
     uint4 packets[V::kVectors];
+    NoPowers none;
     for (; walk.more(); walk.next()) {
         const typename V::Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
         const bool writes = team.leads() && walk.active();
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors),
                 target_logit = source.element(0, walk, static_cast<int>(next_target));
             }
             if (chunk == 0) next_target = target_of(walk.row + walk.step);
-            const device::LogSum part = log_sum_of<typename V::T>(packets);
+            const device::LogSum part = log_sum_of<V>(packets, none);
             total = V::kChunked ? total + part : part;
         }
         total = team.reduce_for_leader(total);

@@ -25,12 +25,12 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     constexpr int kVectors = V::kVectors;
     constexpr int kPer = V::kPer;
 
-    __shared__ device::TeamStorage storage;
+    __shared__ TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
-    device::RowTeam team(storage, geometry.cluster_blocks);
+    typename V::Team team(storage, geometry.cluster_blocks);
     const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
-    RowWalk walk(geometry);
+    RowWalk<V> walk(geometry);
     RowSource<V, 2> source(geometry, {arguments.x, arguments.residual}, walk);
     uint4 added[kVectors];
     uint4 packets[kVectors];

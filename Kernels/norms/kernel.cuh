@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "Kernels/device/launch.h"
-#include "Kernels/device/row_ring.cuh"
 #include "Kernels/device/row_slice.cuh"
+#include "Kernels/norms/block_team.cuh"
 #include "Kernels/norms/config.h"
 #include "Kernels/norms/element_type.h"
 
@@ -30,33 +31,13 @@ struct Geometry {
     }
 };
 
-// The rows of one thread: all threads of a block take the same number of steps, so that they meet
-// at barriers; a step past the last row is not `active`.
-struct RowWalk {
-    std::int64_t row;
-    std::int64_t first_of_block;
-    std::int64_t step;
-    std::int64_t rows;
-
-    __device__ explicit RowWalk(const Geometry& geometry)
-        : first_of_block(geometry.clusters(blockIdx.x) * blockDim.y),
-          step(geometry.clusters(gridDim.x) * blockDim.y),
-          rows(geometry.rows) {
-        row = first_of_block + threadIdx.y;
-    }
-    __device__ bool more() const { return first_of_block < rows; }
-    __device__ bool active() const { return row < rows; }
-    __device__ void next() {
-        first_of_block += step;
-        row += step;
-    }
-};
-
-// How rows come into registers.
+// Who has a row, and how it comes into registers.
 enum class Rows {
-    kAny,      // from memory, at any address
-    kAligned,  // from memory, in whole packets
-    kStaged,   // through shared memory, in whole packets (row_ring.cuh)
+    kAny,      // any team, from memory, at any address
+    kAligned,  // any team, from memory, in whole packets
+    kAlone,    // a block that has no other row, from memory, in whole packets
+    kParked,   // the same, but it stays in shared memory, from where it is taken twice
+    kStaged,   // a block that stays, through shared memory (row_ring.cuh), in whole packets
 };
 
 // One instantiation of a row kernel.
@@ -65,63 +46,53 @@ struct Variant {
     using T = Element;
     static constexpr int kVectors = kVectorCount;
     static constexpr bool kAligned = kRows != Rows::kAny;
+    static constexpr bool kParked = kRows == Rows::kParked;
+    static constexpr bool kAlone = kRows == Rows::kAlone || kParked;
     static constexpr bool kStaged = kRows == Rows::kStaged;
+    // A row has a whole block, and a block one row at a time.
+    static constexpr bool kBlock = kAlone || kStaged;
     // Only kernels with the most vectors walk a row in chunks; for the others a row is one chunk.
     static constexpr bool kChunked = kVectors == kMostVectors;
+    using Team = std::conditional_t<kBlock, BlockTeam, device::RowTeam>;
     using Slice = device::RowSlice<T, kVectors, kAligned>;
     static constexpr int kPer = Slice::kPer;
+};
+
+// The rows of one thread: all threads of a block take the same number of steps, so that they meet
+// at barriers; a step past the last row is not `active`.
+template <class V>
+struct RowWalk {
+    std::int64_t row;
+    std::int64_t first_of_block;
+    std::int64_t step;
+    std::int64_t rows;
+
+    __device__ explicit RowWalk(const Geometry& geometry) : rows(geometry.rows) {
+        if constexpr (V::kBlock) {
+            first_of_block = blockIdx.x;
+            step = gridDim.x;
+            row = first_of_block;
+        } else {
+            first_of_block = geometry.clusters(blockIdx.x) * blockDim.y;
+            step = geometry.clusters(gridDim.x) * blockDim.y;
+            row = first_of_block + threadIdx.y;
+        }
+    }
+    __device__ bool more() const { return V::kAlone ? !done_ : first_of_block < rows; }
+    __device__ bool active() const { return V::kBlock || row < rows; }
+    __device__ void next() {
+        done_ = true;
+        first_of_block += step;
+        row += step;
+    }
+
+  private:
+    bool done_ = false;
 };
 
 __device__ inline unsigned char* dynamic_shared() {
     extern __shared__ __align__(128) unsigned char bytes[];
     return bytes;
-}
-
-// Where a kernel reads the weight: where rows are staged, a copy in shared memory behind the ring,
-// because that leaves little of the L1. The caller's next barrier completes it.
-template <class V, int kTensors>
-__device__ const void* columns_for(const void* vector_of_columns, bool wide,
-                                   const Geometry& geometry) {
-    if constexpr (!V::kStaged) {
-        return vector_of_columns;
-    } else {
-        using T = typename V::T;
-        const int columns = geometry.columns;
-        const int ring = geometry.stages * kTensors * columns * static_cast<int>(sizeof(T));
-        unsigned char* copy = dynamic_shared() + ring;
-        const int bytes = columns * static_cast<int>(wide ? sizeof(float) : sizeof(T));
-        const uint4* from = static_cast<const uint4*>(vector_of_columns);
-        for (int i = threadIdx.x; i < bytes / kPacketBytes; i += blockDim.x) {
-            reinterpret_cast<uint4*>(copy)[i] = from[i];
-        }
-        return copy;
-    }
-}
-
-// The elements of such a vector that belong to one packet of a row.
-template <class V>
-__device__ void column_values(const typename V::Slice& slice, const void* vector_of_columns,
-                              bool wide, int chunk, int vector, typename V::Slice::Values& values) {
-    if constexpr (!V::kStaged) {
-        slice.shared_values(vector_of_columns, wide, chunk, vector, values);
-    } else {
-        const int begin = slice.first(chunk, vector);
-        if (!slice.holds(begin)) return;
-        if (sizeof(typename V::T) == 4 || wide) {
-            const float4* quads = static_cast<const float4*>(vector_of_columns) + begin / 4;
-#pragma unroll
-            for (int quad = 0; quad < V::kPer / 4; ++quad) {
-                const float4 four = quads[quad];
-                values[4 * quad] = four.x;
-                values[4 * quad + 1] = four.y;
-                values[4 * quad + 2] = four.z;
-                values[4 * quad + 3] = four.w;
-            }
-        } else {
-            const uint4* packets = static_cast<const uint4*>(vector_of_columns);
-            device::unpack<typename V::T>(packets[begin / V::kPer], values);
-        }
-    }
 }
 
 // A thread's share of a vector of columns (weight, bias). kEarly: asked for with the row and
@@ -185,7 +156,7 @@ __device__ inline device::Sum sum_of(const float (&sums)[kChains]) {
     return {(sums[0] + sums[1]) + (sums[2] + sums[3])};
 }
 
-// Where a kernel's rows come from: memory, or a ring of rows in shared memory.
+// Where a kernel's rows come from: memory; staged_rows.cuh and parked_row.cuh have others.
 template <class V, int kTensors>
 class RowSource {
   public:
@@ -193,7 +164,7 @@ class RowSource {
     using Slice = typename V::Slice;
 
     __device__ RowSource(const Geometry& geometry, const void* const (&tensors)[kTensors],
-                         const RowWalk&)
+                         const RowWalk<V>&)
         : columns_(geometry.columns) {
 #pragma unroll
         for (int tensor = 0; tensor < kTensors; ++tensor) {
@@ -202,17 +173,19 @@ class RowSource {
     }
 
     // The address of a row; it tells the alignment, and kAny reads through it.
-    __device__ const T* row(int tensor, const RowWalk& walk) const {
+    __device__ const T* row(int tensor, const RowWalk<V>& walk) const {
         return tensors_[tensor] + walk.row * columns_;
     }
     // Before the first load of a row.
     __device__ void wait() {}
-    __device__ void load(int tensor, const RowWalk& walk, const Slice& slice, int chunk,
+    __device__ void load(int tensor, const RowWalk<V>& walk, const Slice& slice, int chunk,
                          typename Slice::Packets& packets, float outside = 0.0f) const {
         slice.load(row(tensor, walk), chunk, packets, outside);
     }
+    // Before a loaded row is used, and again after each reduction: a parked one comes only here.
+    __device__ void take(const Slice&, typename Slice::Packets&) const {}
     // One element of a row; `wait` comes first.
-    __device__ float element(int tensor, const RowWalk& walk, int column) const {
+    __device__ float element(int tensor, const RowWalk<V>& walk, int column) const {
         return device::to_float(row(tensor, walk)[column]);
     }
     // After the last load of a row, when the block's threads have met since.
@@ -223,54 +196,27 @@ class RowSource {
     const int columns_;
 };
 
-template <class Element, int kVectors, int kTensors>
-class RowSource<Variant<Element, kVectors, Rows::kStaged>, kTensors> {
-  public:
-    using T = Element;
-    using Slice = device::RowSlice<T, kVectors, true>;
-
-    __device__ RowSource(const Geometry& geometry, const void* const (&tensors)[kTensors],
-                         const RowWalk& walk)
-        : ring_(storage(), dynamic_shared(), tensors,
-                static_cast<uint32_t>(geometry.columns) * sizeof(T), geometry.stages,
-                {walk.row, walk.step, walk.rows}) {}
-
-    __device__ const T* row(int, const RowWalk&) const { return nullptr; }
-    __device__ void wait() { ring_.wait(); }
-    __device__ void load(int tensor, const RowWalk&, const Slice& slice, int chunk,
-                         typename Slice::Packets& packets, float outside = 0.0f) const {
-        slice.load_with(chunk, packets, outside, [&](int begin) {
-            return *reinterpret_cast<const uint4*>(ring_.template row<T>(tensor) + begin);
-        });
-    }
-    __device__ float element(int tensor, const RowWalk&, int column) const {
-        return device::to_float(ring_.template row<T>(tensor)[column]);
-    }
-    __device__ void next() { ring_.next(); }
-
-  private:
-    static __device__ device::RingStorage& storage() {
-        __shared__ device::RingStorage storage;
-        return storage;
-    }
-
-    device::RowRing<kTensors> ring_;
-};
-
 template <RowUse kUse, class T, class Function>
 void dispatch_vectors(const Config& config, Function&& function) {
+    const int vectors = config.vectors;
     if (config.stages > 0) {
         if constexpr (may_stage(kUse)) {
             return function(Variant<T, kStagedVectors, Rows::kStaged>{});
         }
     } else if (!config.aligned) {
-        if (config.vectors == 2) return function(Variant<T, 2, Rows::kAny>{});
-        if (config.vectors == 8) return function(Variant<T, 8, Rows::kAny>{});
+        if (vectors == 2) return function(Variant<T, 2, Rows::kAny>{});
+        if (vectors == 8) return function(Variant<T, 8, Rows::kAny>{});
+    } else if constexpr (accumulates(kUse)) {
+        if (vectors == 1) return function(Variant<T, 1, Rows::kAligned>{});
+        if (vectors == 2) return function(Variant<T, 2, Rows::kAligned>{});
+        if (vectors == 4) return function(Variant<T, 4, Rows::kAligned>{});
+    } else if (config.alone) {
+        if (vectors == 2) return function(Variant<T, 2, Rows::kAlone>{});
+        constexpr Rows kRows = may_park(kUse) ? Rows::kParked : Rows::kAlone;
+        if (vectors == kParkedVectors) return function(Variant<T, kParkedVectors, kRows>{});
     } else {
-        if (config.vectors == 1) return function(Variant<T, 1, Rows::kAligned>{});
-        if (config.vectors == 2) return function(Variant<T, 2, Rows::kAligned>{});
-        if (config.vectors == 4) return function(Variant<T, 4, Rows::kAligned>{});
-        if (config.vectors == 8) return function(Variant<T, 8, Rows::kAligned>{});
+        if (vectors == 4) return function(Variant<T, 4, Rows::kAligned>{});
+        if (vectors == 8) return function(Variant<T, 8, Rows::kAligned>{});
     }
     throw std::invalid_argument("no kernel for " + describe(config));
 }

@@ -1,11 +1,12 @@
 // LayerNorm forward kernel.
 //
-// A team of threads holds a row in registers. Mean and variance come from one reduction, of the
-// distances from the row's first element and of their squares: however large the mean is, little is
-// lost to cancellation, unless that element is an outlier, which is seen and costs a second one.
+// A team of threads holds a row in registers or, where rows are many, in shared memory. Mean and
+// variance come from one reduction, of the elements and of their squares. Where the mean is so
+// large that the variance would be lost to cancellation, which is seen, it costs a second one, of
+// the distances from the mean.
 #pragma once
 
-#include "Kernels/norms/kernel.cuh"
+#include "Kernels/norms/parked_row.cuh"
 
 namespace norms {
 
@@ -21,7 +22,25 @@ struct LayerNormForwardArguments {
     float epsilon;
 };
 
-// Sums over a thread's elements of one chunk, of the distance from `shift` and of its square.
+// Sums over a thread's elements of one chunk, and of their squares. Elements outside the row are 0.
+template <class V>
+__device__ device::TwoSums elements_of(const uint4 (&packets)[V::kVectors]) {
+    float sums[2] = {};
+    float squares[2] = {};
+#pragma unroll
+    for (int vector = 0; vector < V::kVectors; ++vector) {
+        float values[V::kPer];
+        device::unpack<typename V::T>(packets[vector], values);
+#pragma unroll
+        for (int element = 0; element < V::kPer; ++element) {
+            sums[element % 2] += values[element];
+            squares[element % 2] = fmaf(values[element], values[element], squares[element % 2]);
+        }
+    }
+    return {sums[0] + sums[1], squares[0] + squares[1]};
+}
+
+// The same of the distances from `shift`.
 template <class V>
 __device__ device::TwoSums distances_of(const typename V::Slice& slice,
                                         uint4 (&packets)[V::kVectors], int chunk, float shift) {
@@ -56,15 +75,15 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     // With more vectors the registers do not suffice for both.
     constexpr bool kEarly = V::kAligned && kVectors <= 2;
 
-    __shared__ device::TeamStorage storage;
+    __shared__ TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
-    device::RowTeam team(storage, geometry.cluster_blocks);
+    typename V::Team team(storage, geometry.cluster_blocks);
     const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
     // The share of the squares that must be left of them: a relative error of 10 roundings at most.
     constexpr float kLeft = 0.1f;
     const float per_column = geometry.per_column;
-    RowWalk walk(geometry);
+    RowWalk<V> walk(geometry);
     Columns<V, kEarly> weight(arguments.weight, arguments.wide_weight);
     Columns<V, kEarly> bias(arguments.bias, arguments.wide_weight);
     RowSource<V, 1> source(geometry, {arguments.x}, walk);
@@ -73,31 +92,30 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
 
         source.wait();
-        float mean = walk.active() ? source.element(0, walk, 0) : 0.0f;
         device::TwoSums sums = device::TwoSums::neutral();
         for (int chunk = 0; chunk <= last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, packets);
             weight.fetch(slice);
             bias.fetch(slice);
-            sums = sums + distances_of<V>(slice, packets, chunk, mean);
+            source.take(slice, packets);
+            sums = sums + elements_of<V>(packets);
         }
-        device::stay_packed(packets);
+        if (!V::kParked) device::stay_packed(packets);
         sums = team.reduce(sums);
-        float distance = sums.first * per_column;
-        mean += distance;
-        float variance = fmaf(-distance, distance, sums.second * per_column);
-        // Where the first element was so far from the mean that little of the squares is left, they
-        // are taken anew from the mean. Rows of a warp go along, for they meet in reductions.
+        float mean = sums.first * per_column;
+        float variance = fmaf(-mean, mean, sums.second * per_column);
+        // Rows of a warp go along, for they meet in reductions.
         const bool far = variance < kLeft * sums.second * per_column;
-        if (__any_sync(0xffffffffu, far)) {
+        if (V::kBlock ? far : __any_sync(0xffffffffu, far)) {
             device::TwoSums again = device::TwoSums::neutral();
             for (int chunk = 0; chunk <= last_chunk; ++chunk) {
                 if (last_chunk > 0) source.load(0, walk, slice, chunk, packets);
+                source.take(slice, packets);
                 again = again + distances_of<V>(slice, packets, chunk, mean);
             }
-            device::stay_packed(packets);
+            if (!V::kParked) device::stay_packed(packets);
             again = team.reduce(again);
-            distance = again.first * per_column;
+            const float distance = again.first * per_column;
             variance = fmaf(-distance, distance, again.second * per_column);
             mean += distance;
         }
@@ -113,6 +131,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         for (int chunk = last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
             if (chunk != last_chunk) source.load(0, walk, slice, chunk, packets);
+            source.take(slice, packets);
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];

@@ -34,28 +34,39 @@ __device__ float largest_of(const uint4 (&packets)[kVectors]) {
     }
 }
 
-// What `relative_exp` subtracts: the largest element in units of log2.
-__device__ inline float log2_base(float largest) { return largest * device::kLog2E; }
-
 __device__ inline float relative_exp(float value, float base) {
     return device::ptx::exp2_fast(fmaf(value, device::kLog2E, -base));
 }
 
+// Smaller than all differences that are not 0 as a power of two.
+constexpr float kLowest = -3.402823466e38f;
+
+// Exponentials of a thread's share of a row, relative to the largest element of its warp's.
+template <class V>
+struct Powers {
+    float kept[V::kVectors][V::kPer];
+};
+struct NoPowers {};
+
 // Packets of one chunk; elements outside the row must be -infinity.
-template <class T, int kVectors>
-__device__ device::LogSum log_sum_of(uint4 (&packets)[kVectors]) {
-    constexpr int kPer = device::kPerPacket<T>;
-    const float base = log2_base(largest_of<T>(packets));
-    if (base == -INFINITY) return device::LogSum::neutral();
+template <class V, class Kept>
+__device__ device::LogSum log_sum_of(uint4 (&packets)[V::kVectors], Kept& powers) {
+    using T = typename V::T;
+    float largest = largest_of<T>(packets);
+    if constexpr (V::kBlock) largest = warp_max(largest);
+    // In units of log2; finite also where all elements are -infinity.
+    const float base = fmaxf(largest * device::kLog2E, kLowest);
     float sums[kChains] = {};
     device::stay_packed(packets);
 #pragma unroll
-    for (int vector = 0; vector < kVectors; ++vector) {
-        float values[kPer];
+    for (int vector = 0; vector < V::kVectors; ++vector) {
+        float values[V::kPer];
         device::unpack<T>(packets[vector], values);
 #pragma unroll
-        for (int element = 0; element < kPer; ++element) {
-            sums[element % kChains] += relative_exp(values[element], base);
+        for (int element = 0; element < V::kPer; ++element) {
+            const float power = relative_exp(values[element], base);
+            if constexpr (!std::is_same_v<Kept, NoPowers>) powers.kept[vector][element] = power;
+            sums[element % kChains] += power;
         }
     }
     return {base, sum_of(sums).value};

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "Kernels/device/ptx/grid_dependency.cuh"
-#include "Kernels/norms/kernel.cuh"
+#include "Kernels/norms/staged_rows.cuh"
 
 namespace norms {
 
@@ -32,9 +32,9 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     constexpr int kPer = V::kPer;
     constexpr int kSums = kCentred ? 2 : 1;
 
-    __shared__ device::TeamStorage storage;
+    __shared__ TeamStorage storage;
     const Geometry& geometry = arguments.geometry;
-    device::RowTeam team(storage, geometry.cluster_blocks);
+    typename V::Team team(storage, geometry.cluster_blocks);
     const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
     const float per_column = geometry.per_column;
 
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     uint4 x_packets[kVectors];
     uint4 gradient_packets[kVectors];
 
-    RowWalk walk(geometry);
+    RowWalk<V> walk(geometry);
     const bool wide = arguments.wide_weight;
     const void* weights = columns_for<V, 2>(arguments.weight, wide, geometry);
     RowSource<V, 2> source(geometry, {arguments.x, arguments.out_gradient}, walk);

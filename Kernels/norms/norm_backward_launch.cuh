@@ -78,20 +78,14 @@ void launch_norm_backward(const NormBackward& params, const Config& config, cuda
         params.type, config, [&](auto variant) {
             using V = decltype(variant);
             using T = typename V::T;
-            // With 8 vectors sums over rows do not fit in registers; config.cc never asks for it.
-            if constexpr (V::kAligned && V::kVectors == kMostVectors) {
-                throw std::invalid_argument("no kernel for " + describe(config));
-            } else {
-                // First, because x_gradient may overwrite out_gradient.
-                if (!V::kAligned) {
-                    launch_column_partials<T, kCentred>(params, rows_per_partial(params.rows),
-                                                        stream);
-                }
-                device::launch("norm_backward", norm_backward_kernel<V, kCentred>,
-                               launch_shape(config, shape_of(params), use_of(params)), stream,
-                               arguments);
-                launch_column_sums<T>(params, partial_rows(params, config), stream);
+            // First, because x_gradient may overwrite out_gradient.
+            if (!V::kAligned) {
+                launch_column_partials<T, kCentred>(params, rows_per_partial(params.rows), stream);
             }
+            device::launch("norm_backward", norm_backward_kernel<V, kCentred>,
+                           launch_shape(config, shape_of(params), use_of(params)), stream,
+                           arguments);
+            launch_column_sums<T>(params, partial_rows(params, config), stream);
         });
 }
 

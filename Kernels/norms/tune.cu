@@ -216,6 +216,9 @@ std::vector<Config> candidates(const Shape& shape, RowUse use, int multiprocesso
     const auto add = [&](Config config) {
         if (accumulates(use) && config.aligned && config.vectors == kMostVectors) return;
         const std::int64_t all = (shape.rows + config.rows_per_block - 1) / config.rows_per_block;
+        const bool may_be_alone = config.aligned && !accumulates(use) &&
+                                  config.rows_per_block == 1 && config.cluster_blocks == 1 &&
+                                  config.vectors <= 4;
         for (const int per_multiprocessor : {0, 1, 2, 3, 4, 6, 8, 12, 16, 24}) {
             const std::int64_t capped = std::int64_t{per_multiprocessor} * multiprocessors;
             const bool unbounded = per_multiprocessor == 0;
@@ -229,6 +232,7 @@ std::vector<Config> candidates(const Shape& shape, RowUse use, int multiprocesso
             const std::int64_t staged = std::int64_t{shared_bytes(config, shape, use)} + 2048;
             if (config.stages > 0 && per_multiprocessor * staged > 227 * 1024) continue;
             if (capped >= all) continue;
+            config.alone = unbounded && may_be_alone && config.stages == 0;
             config.blocks = unbounded ? all * config.cluster_blocks
                                       : std::max<std::int64_t>(1, capped / config.cluster_blocks) *
                                             config.cluster_blocks;
