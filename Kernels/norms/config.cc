@@ -18,8 +18,6 @@ constexpr int kSharedBytes = 212 * 1024;
 constexpr int kOwnSharedBytes = 3 * 1024;
 // Rows a block needs for the ring to be worth its filling.
 constexpr int kRowsPerBlock = 4;
-// Threads of one row at least, where rows are few.
-constexpr int kFewRowsThreads = 192;
 // Packets of rows up to which four vectors a thread are best also beside other work, and that half
 // of the largest block holds with two each.
 constexpr int kShortRows = 768;
@@ -125,13 +123,14 @@ int best_vectors(const Shape& shape, std::int64_t packets, const Machine& machin
     if (accumulates(use)) return vectors_for(shape.rows, packets, machine, kUsual);
     // Without a block for each row there are no kernels with less.
     if (shape.rows > kMaxBlocks) return kUsual;
-    // Where rows are few the time is that of one: more threads, unless they only make it wait at
-    // the barrier.
+    // Where rows are few the time is that of one: more threads.
     const bool few = are_few(shape.rows, packets, kUsual, machine, kFewWarps);
     const bool long_rows = packets > kShortRows && packets <= kHalfBlock;
     switch (use) {
         case RowUse::kOneRow:
-            return few && packets < kUsual * kFewRowsThreads ? 2 : kUsual;
+            return are_few(shape.rows, packets, 2, machine) || (few && packets <= kShortRows)
+                       ? 2
+                       : kUsual;
         case RowUse::kExponentials:
             return long_rows || are_few(shape.rows, packets, kUsual, machine) ? 2 : kUsual;
         case RowUse::kInPlace:

@@ -76,7 +76,8 @@ void few_rows_get_many_threads() {
         expect_cut({16, 8192, 2}, use, 2, 512);
         expect_cut({2048, 4096, 2}, use, 2, 256);
     }
-    expect_cut({128, 8192, 2}, RowUse::kOneRow, 4, 256);
+    expect_cut({128, 8192, 2}, RowUse::kOneRow, 2, 512);
+    expect_cut({2048, 8192, 2}, RowUse::kOneRow, 4, 256);
     expect_cut({2048, 4096, 2}, RowUse::kOneRow, 2, 256);
     expect_cut({2048, 4096, 2}, RowUse::kExponentials, 4, 128);
 }

@@ -49,11 +49,9 @@ struct Variant {
     static constexpr bool kParked = kRows == Rows::kParked;
     static constexpr bool kAlone = kRows == Rows::kAlone || kParked;
     static constexpr bool kStaged = kRows == Rows::kStaged;
-    // A row has a whole block, and a block one row at a time.
-    static constexpr bool kBlock = kAlone || kStaged;
     // Only kernels with the most vectors walk a row in chunks; for the others a row is one chunk.
     static constexpr bool kChunked = kVectors == kMostVectors;
-    using Team = std::conditional_t<kBlock, BlockTeam, device::RowTeam>;
+    using Team = std::conditional_t<kAlone, BlockTeam, device::RowTeam>;
     using Slice = device::RowSlice<T, kVectors, kAligned>;
     static constexpr int kPer = Slice::kPer;
 };
@@ -68,7 +66,7 @@ struct RowWalk {
     std::int64_t rows;
 
     __device__ explicit RowWalk(const Geometry& geometry) : rows(geometry.rows) {
-        if constexpr (V::kBlock) {
+        if constexpr (V::kAlone) {
             first_of_block = blockIdx.x;
             step = gridDim.x;
             row = first_of_block;
@@ -79,7 +77,7 @@ struct RowWalk {
         }
     }
     __device__ bool more() const { return V::kAlone ? !done_ : first_of_block < rows; }
-    __device__ bool active() const { return V::kBlock || row < rows; }
+    __device__ bool active() const { return V::kAlone || row < rows; }
     __device__ void next() {
         done_ = true;
         first_of_block += step;

@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         float variance = fmaf(-mean, mean, sums.second * per_column);
         // Rows of a warp go along, for they meet in reductions.
         const bool far = variance < kLeft * sums.second * per_column;
-        if (V::kBlock ? far : __any_sync(0xffffffffu, far)) {
+        if (V::kAlone ? far : __any_sync(0xffffffffu, far)) {
             device::TwoSums again = device::TwoSums::neutral();
             for (int chunk = 0; chunk <= last_chunk; ++chunk) {
                 if (last_chunk > 0) source.load(0, walk, slice, chunk, packets);

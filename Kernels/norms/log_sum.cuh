@@ -53,7 +53,7 @@ template <class V, class Kept>
 __device__ device::LogSum log_sum_of(uint4 (&packets)[V::kVectors], Kept& powers) {
     using T = typename V::T;
     float largest = largest_of<T>(packets);
-    if constexpr (V::kBlock) largest = warp_max(largest);
+    if constexpr (V::kAlone) largest = warp_max(largest);
     // In units of log2; finite also where all elements are -infinity.
     const float base = fmaxf(largest * device::kLog2E, kLowest);
     float sums[kChains] = {};

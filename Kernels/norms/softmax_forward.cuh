@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     RowWalk<V> walk(geometry);
     RowSource<V, 1> source(geometry, {arguments.x}, walk);
     uint4 packets[kVectors];
-    std::conditional_t<V::kBlock, Powers<V>, NoPowers> powers;
+    std::conditional_t<V::kAlone, Powers<V>, NoPowers> powers;
     for (; walk.more(); walk.next()) {
         const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
 
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
             base = part.largest;
             total = V::kChunked ? total + part : part;
         }
-        if (!V::kBlock) device::stay_packed(packets);
+        if (!V::kAlone) device::stay_packed(packets);
         total = team.reduce(total);
         source.next();
         const float scale = 1.0f / total.sum;
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];
-                if constexpr (V::kBlock) {
+                if constexpr (V::kAlone) {
 #pragma unroll
                     for (int element = 0; element < kPer; ++element) {
                         values[element] = powers.kept[vector][element] * kept_scale;
