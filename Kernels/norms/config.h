@@ -82,8 +82,7 @@ constexpr bool accumulates(RowUse use) {
 }
 
 // Ops whose blocks stay for many rows, which then come through shared memory, ahead of time. Others
-// are not faster that way: blocks that take their rows when they start keep closer together, which
-// memory likes (README.md).
+// are slower that way (README.md).
 constexpr bool may_stage(RowUse use) { return accumulates(use); }
 
 // Packets of a thread in kernels with staged rows; there are no others.
@@ -100,11 +99,10 @@ constexpr int kept_bytes(const Shape& shape, RowUse use) {
 // Ops whose rows stay in shared memory until they are written where threads hold most of them: with
 // a weight and a bias to be read too, registers would leave room for too few blocks.
 constexpr bool may_park(RowUse use) { return use == RowUse::kCentredRow; }
-constexpr int kParkedVectors = 4;
 
 // Dynamic shared memory of a block.
 constexpr int shared_bytes(const Config& config, const Shape& shape, RowUse use) {
-    if (may_park(use) && config.alone && config.vectors == kParkedVectors) {
+    if (may_park(use) && config.alone && config.vectors == 4) {
         return config.vectors * config.threads_per_row * kPacketBytes;
     }
     if (config.stages == 0) return 0;

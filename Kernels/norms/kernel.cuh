@@ -210,8 +210,8 @@ void dispatch_vectors(const Config& config, Function&& function) {
         if (vectors == 4) return function(Variant<T, 4, Rows::kAligned>{});
     } else if (config.alone) {
         if (vectors == 2) return function(Variant<T, 2, Rows::kAlone>{});
-        constexpr Rows kRows = may_park(kUse) ? Rows::kParked : Rows::kAlone;
-        if (vectors == kParkedVectors) return function(Variant<T, kParkedVectors, kRows>{});
+        constexpr Rows kMost = may_park(kUse) ? Rows::kParked : Rows::kAlone;
+        if (vectors == 4) return function(Variant<T, 4, kMost>{});
     } else {
         if (vectors == 4) return function(Variant<T, 4, Rows::kAligned>{});
         if (vectors == 8) return function(Variant<T, 8, Rows::kAligned>{});
