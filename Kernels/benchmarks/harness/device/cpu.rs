@@ -227,6 +227,7 @@ impl Device for CpuDevice {
         &self,
         watched: &[(usize, usize)],
         _value: u8,
+        _length: Duration,
         enqueue: &mut Enqueue,
     ) -> Result<bool, SampleError> {
         enqueue(self.stream())?;

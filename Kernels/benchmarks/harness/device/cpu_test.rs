@@ -140,7 +140,7 @@ fn a_write_after_the_return_is_seen() {
     let memory = device.allocate(8).unwrap();
     let (address, watched) = (memory.address(), [(memory.address(), 8)]);
     device.set_bytes(address, 8, 0xFF).unwrap();
-    let orderly = device.writes_out_of_order(&watched, 0xFF, &mut |_| Ok(()));
+    let orderly = device.writes_out_of_order(&watched, 0xFF, Duration::ZERO, &mut |_| Ok(()));
     assert!(!orderly.unwrap());
     // Somebody who goes on writing after the return. A busy machine may let him rest while he is
     // watched, but not every time.
@@ -148,7 +148,7 @@ fn a_write_after_the_return_is_seen() {
     let late = std::thread::scope(|scope| {
         let mut writer = None;
         let mut late = || {
-            device.writes_out_of_order(&watched, 0xFF, &mut |_| {
+            device.writes_out_of_order(&watched, 0xFF, Duration::ZERO, &mut |_| {
                 writer.get_or_insert_with(|| {
                     scope.spawn(|| {
                         for number in 0u64.. {

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use contender::{DeviceInfo, DeviceKind, Stream};
 use cudarc::driver::result;
@@ -309,9 +310,10 @@ impl Device for CudaDevice {
         &self,
         watched: &[(usize, usize)],
         value: u8,
+        length: Duration,
         enqueue: &mut Enqueue,
     ) -> Result<bool, SampleError> {
-        self.watch_while_held(watched, value, enqueue)
+        self.watch_while_held(watched, value, length, enqueue)
     }
 
     fn cross_check(

@@ -24,8 +24,11 @@ const CLOCK_WINDOW: Duration = Duration::from_micros(50);
 /// L2 sizes in the flush buffer: two are written, two others read.
 const FLUSH_FACTOR: usize = 4;
 
-/// How long work that does not wait for the held stream is given to write.
-const ESCAPE_WAIT: Duration = Duration::from_millis(20);
+/// How long work that does not wait for the held stream is given to write: three times as long as it
+/// took when nothing was held, all streams waited for, and some; not for ever where it is long.
+fn escape_wait(length: Duration) -> Duration {
+    (3 * length + Duration::from_millis(2)).min(Duration::from_millis(20))
+}
 
 /// Work whose length the tracer also tells: what events show beyond it is theirs.
 const CALIBRATION_NS: u64 = 20_000;
@@ -204,6 +207,7 @@ impl CudaDevice {
         &self,
         watched: &[(usize, usize)],
         value: u8,
+        length: Duration,
         enqueue: &mut Enqueue,
     ) -> Result<bool, SampleError> {
         self.synchronize()?;
@@ -211,7 +215,7 @@ impl CudaDevice {
         let outcome = enqueue(self.stream())
             .map_err(SampleError::from)
             .and_then(|()| {
-                std::thread::sleep(ESCAPE_WAIT);
+                std::thread::sleep(escape_wait(length));
                 let written = self.any_byte_not(watched, value)?;
                 if hold.timed_out() {
                     return Err(SampleError::Unsupported(

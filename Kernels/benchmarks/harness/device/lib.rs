@@ -35,6 +35,7 @@ pub use sample::{Activity, Cache, CrossCheck, Queue, Sample, SampleMode};
 pub use state::DeviceState;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use numeric::DType;
 use tensor::TensorSpec;
@@ -122,10 +123,12 @@ pub trait Device {
     /// Whether `enqueue` writes into a watched range (address, bytes; full of the byte `value`)
     /// outside the stream's order: on another stream on CUDA, after it has returned on the CPU.
     /// Run the work once before: a first launch loads its module, which waits for the stream.
+    /// `length` is how long that took with all that it started, which decides how long is watched.
     fn writes_out_of_order(
         &self,
         watched: &[(usize, usize)],
         value: u8,
+        length: Duration,
         enqueue: &mut Enqueue,
     ) -> Result<bool, SampleError>;
 

@@ -58,14 +58,18 @@ pub struct Errors {
 impl Errors {
     /// Statistics of the absolute deviations from `values`, whose terms are of a magnitude.
     pub(crate) fn of(deviations: &[f64], values: &[f64], magnitude: f64) -> Self {
-        let mut sorted = deviations.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
+        // A NaN is the largest of all, so that it stays visible.
+        let largest = deviations.iter().copied().max_by(f64::total_cmp);
+        let mut ordered = deviations.to_vec();
+        let place = ordered.len() * 99 / 100;
+        let p99 = (place < ordered.len())
+            .then(|| *ordered.select_nth_unstable_by(place, f64::total_cmp).1);
         let squares = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>();
         let uncancelled = magnitude * magnitude * values.len() as f64;
         let (error, norm) = (squares(deviations), squares(values).max(uncancelled));
         Self {
-            max_abs: sorted.last().copied().unwrap_or(0.0),
-            p99_abs: sorted.get(sorted.len() * 99 / 100).copied().unwrap_or(0.0),
+            max_abs: largest.unwrap_or(0.0),
+            p99_abs: p99.unwrap_or(0.0),
             // A wrong tensor that should be zero is as wrong as can be said with a finite number.
             rel_l2: if error == 0.0 {
                 0.0

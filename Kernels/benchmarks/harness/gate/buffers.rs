@@ -4,6 +4,8 @@
 //! guard | tensor 0 | guard | tensor 1 | guard | ...
 //! ```
 
+use std::collections::HashMap;
+
 use contender::Buffer;
 use device::{Device, DeviceError, Memory};
 use tensor::{Role, TensorSpec};
@@ -24,7 +26,8 @@ pub struct BufferSet<'a> {
     /// `guards[i]` ends where tensor `i` begins; the last one follows the last tensor.
     guards: Vec<Buffer>,
     seed: u64,
-    checksums: Vec<Option<u64>>,
+    /// Of the inputs by seed, each taken when they were made first.
+    checksums: HashMap<u64, Vec<Option<u64>>>,
     _memory: Memory,
 }
 
@@ -64,14 +67,13 @@ impl<'a> BufferSet<'a> {
             address: guard_start,
             bytes: next - guard_start,
         });
-        let checksums = vec![None; specs.len()];
         let mut set = Self {
             device,
             specs,
             buffers,
             guards,
             seed,
-            checksums,
+            checksums: HashMap::new(),
             _memory: memory,
         };
         set.load(seed)?;
@@ -107,9 +109,10 @@ impl<'a> BufferSet<'a> {
                 self.device
                     .fill(buffer.address, spec, tensor as u32, seed)?;
             }
-            if spec.role == Role::Input {
-                self.checksums[tensor] = Some(self.device.checksum(buffer.address, buffer.bytes)?);
-            }
+        }
+        if !self.checksums.contains_key(&seed) {
+            let sums = self.checksums_now()?;
+            self.checksums.insert(seed, sums);
         }
         self.poison()
     }
@@ -146,16 +149,25 @@ impl<'a> BufferSet<'a> {
                 return Err(self.stray_write(index, at));
             }
         }
-        for (tensor, spec) in self.specs.iter().enumerate() {
-            let Some(expected) = self.checksums[tensor] else {
-                continue;
-            };
-            let buffer = self.buffers[tensor];
-            if self.device.checksum(buffer.address, buffer.bytes)? != expected {
+        let expected = &self.checksums[&self.seed];
+        let found = self.checksums_now()?;
+        for ((expected, found), spec) in expected.iter().zip(found).zip(self.specs) {
+            if *expected != found {
                 return Err(Failure::InputChanged { tensor: spec.name });
             }
         }
         Ok(())
+    }
+
+    /// Of every tensor that is an input and nothing else.
+    fn checksums_now(&self) -> Result<Vec<Option<u64>>, DeviceError> {
+        let tensors = self.specs.iter().zip(&self.buffers);
+        tensors
+            .map(|(spec, buffer)| match spec.role {
+                Role::Input => Ok(Some(self.device.checksum(buffer.address, buffer.bytes)?)),
+                _ => Ok(None),
+            })
+            .collect()
     }
 
     /// Names the tensor whose edge is nearest to the stray write.

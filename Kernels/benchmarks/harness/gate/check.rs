@@ -98,8 +98,13 @@ pub(crate) fn check_sample(
     for (tensor, spec) in set.specs().iter().enumerate() {
         if spec.role.is_written() {
             let sample = Sample::read(set, answers, tensor)?;
-            let errors = sample.errors(spec, budgets[tensor]);
-            fault = fault.or_else(|| sample.fault(&errors));
+            let deviations = sample.deviations();
+            let errors = Errors {
+                tensor: spec.name.to_owned(),
+                budget: budgets[tensor],
+                ..Errors::of(&deviations, &sample.expected, budgets[tensor].magnitude)
+            };
+            fault = fault.or_else(|| sample.fault(&deviations, &errors));
             all.push(errors);
         }
     }
@@ -145,19 +150,9 @@ impl Sample {
             .collect()
     }
 
-    fn errors(&self, spec: &TensorSpec, budget: Budget) -> Errors {
-        let tensor = spec.name.to_owned();
-        Errors {
-            tensor,
-            budget,
-            ..Errors::of(&self.deviations(), &self.expected, budget.magnitude)
-        }
-    }
-
     /// The first way in which the sample is not right, in words.
-    fn fault(&self, errors: &Errors) -> Option<String> {
+    fn fault(&self, deviations: &[f64], errors: &Errors) -> Option<String> {
         let (tensor, budget) = (&errors.tensor, errors.budget);
-        let deviations = self.deviations();
         if let Some(at) = deviations
             .iter()
             .position(|error| !within(*error, budget.max_abs))

@@ -1,6 +1,6 @@
 //! Timing: work of known length, held streams, graphs, the tracer, readings.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cudarc::driver::{result, sys};
 use device::{
@@ -132,14 +132,18 @@ fn work_on_another_stream_is_seen() {
             unsafe { device_cuda::fill_index(address, 1 << 18, 5, 1, 9, stream) }
                 .map_err(ContenderError::new)
         };
+        let start = Instant::now();
         fill(cuda.stream().0).unwrap();
+        cuda.synchronize().unwrap();
+        let length = start.elapsed();
         cuda.set_bytes(address, bytes, 0xFF).unwrap();
-        let orderly = cuda.writes_out_of_order(&watched, 0xFF, &mut |stream| fill(stream.0));
+        let orderly =
+            cuda.writes_out_of_order(&watched, 0xFF, length, &mut |stream| fill(stream.0));
         assert!(!orderly.unwrap());
         cuda.set_bytes(address, bytes, 0xFF).unwrap();
-        let escaped = cuda.writes_out_of_order(&watched, 0xFF, &mut |_| fill(0));
+        let escaped = cuda.writes_out_of_order(&watched, 0xFF, length, &mut |_| fill(0));
         assert!(escaped.unwrap());
-        let waiting = cuda.writes_out_of_order(&watched, 0xFF, &mut |_| {
+        let waiting = cuda.writes_out_of_order(&watched, 0xFF, length, &mut |_| {
             cuda.synchronize().map_err(ContenderError::new)
         });
         assert!(matches!(waiting, Err(SampleError::Unsupported(_))));
