@@ -1,6 +1,6 @@
 // Seeded contents of tensors.
 //
-// One thread an element, grid-stride; adjacent threads write adjacent elements.
+// One thread a pack of elements, grid-stride; adjacent threads write adjacent packs.
 
 #include "Kernels/benchmarks/harness/device/cuda/kernels.h"
 #include "Kernels/benchmarks/harness/device/cuda/launch.cuh"
@@ -11,7 +11,7 @@ namespace {
 struct Uniform {
     float low;
     float high;
-    __device__ double operator()(uint32_t bits) const { return uniform(bits, low, high); }
+    __device__ float operator()(uint32_t bits) const { return uniform(bits, low, high); }
 };
 
 struct Index {
@@ -20,9 +20,20 @@ struct Index {
 };
 
 template <class Type, class Distribution>
-__global__ void fill_kernel(typename Type::Storage* out, uint64_t elements, uint64_t key,
-                            Distribution distribution) {
-    for (uint64_t index = grid_thread(); index < elements; index += grid_threads()) {
+__global__ void fill_kernel(typename Type::Storage* out, uint64_t elements, uint64_t packs,
+                            uint64_t key, Distribution distribution) {
+    using Out = Pack<typename Type::Storage>;
+    for (uint64_t index = grid_thread(); index < packs; index += grid_threads()) {
+        Out pack;
+#pragma unroll
+        for (int at = 0; at < Out::kSize; ++at) {
+            uint32_t bits = random_bits(key, index * Out::kSize + at);
+            pack.values[at] = Type::encode(distribution(bits));
+        }
+        reinterpret_cast<Out*>(out)[index] = pack;
+    }
+    for (uint64_t index = packs * Out::kSize + grid_thread(); index < elements;
+         index += grid_threads()) {
         out[index] = Type::encode(distribution(random_bits(key, index)));
     }
 }
@@ -33,8 +44,10 @@ void fill(size_t address, uint64_t elements, uint32_t dtype, uint64_t key,
     if (elements == 0) return;
     dispatch(dtype, [&](auto type) {
         using Type = decltype(type);
+        using Storage = typename Type::Storage;
         fill_kernel<Type><<<kBlocks, kThreads, 0, as_stream(stream)>>>(
-            as_pointer<typename Type::Storage>(address), elements, key, distribution);
+            as_pointer<Storage>(address), elements, packs<Storage>(address, elements), key,
+            distribution);
     });
     check(cudaGetLastError(), "fill");
 }

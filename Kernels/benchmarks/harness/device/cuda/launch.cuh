@@ -39,6 +39,21 @@ __device__ __forceinline__ uint64_t grid_threads() {
     return static_cast<uint64_t>(gridDim.x) * blockDim.x;
 }
 
+// What one load or store moves.
+constexpr uint64_t kPackBytes = 16;
+
+template <class T>
+struct alignas(kPackBytes) Pack {
+    static constexpr int kSize = kPackBytes / sizeof(T);
+    T values[kSize];
+};
+
+// How many whole packs lie at `address`: none where it is not aligned, and single elements do.
+template <class T>
+uint64_t packs(size_t address, uint64_t elements) {
+    return address % kPackBytes == 0 ? elements / Pack<T>::kSize : 0;
+}
+
 // Calls `body` with the element type as a compile-time constant.
 template <class Body>
 void dispatch(uint32_t dtype, Body body) {

@@ -30,7 +30,7 @@ __device__ __forceinline__ uint32_t random_bits(uint64_t key, uint64_t index) {
 }
 
 // In [low, high]. Intrinsics, because a contracted multiply-add would round once instead of twice.
-__device__ __forceinline__ double uniform(uint32_t bits, float low, float high) {
+__device__ __forceinline__ float uniform(uint32_t bits, float low, float high) {
     float unit = __fmul_rn(__uint2float_rn(bits >> 8), 1.0f / 16777216.0f);
     return __fadd_rn(low, __fmul_rn(__fsub_rn(high, low), unit));
 }
@@ -40,7 +40,8 @@ __device__ __forceinline__ double index_below(uint32_t bits, uint32_t below) {
     return static_cast<uint32_t>((static_cast<uint64_t>(bits) * below) >> 32);
 }
 
-// One element type: its storage, rounding to it (nearest, ties to even) and widening from it.
+// One element type: its storage, rounding to it (nearest, ties to even) and widening from it. A
+// float is rounded without the detour over a double, of which a GPU converts few.
 template <DType kType>
 struct Element;
 
@@ -48,6 +49,7 @@ template <>
 struct Element<DType::kF32> {
     using Storage = float;
     static __device__ Storage encode(double value) { return __double2float_rn(value); }
+    static __device__ Storage encode(float value) { return value; }
     static __device__ double decode(Storage stored) { return stored; }
 };
 
@@ -55,6 +57,7 @@ template <>
 struct Element<DType::kF16> {
     using Storage = __half;
     static __device__ Storage encode(double value) { return __double2half(value); }
+    static __device__ Storage encode(float value) { return __float2half_rn(value); }
     static __device__ double decode(Storage stored) { return __half2float(stored); }
 };
 
@@ -62,6 +65,7 @@ template <>
 struct Element<DType::kBf16> {
     using Storage = __nv_bfloat16;
     static __device__ Storage encode(double value) { return __double2bfloat16(value); }
+    static __device__ Storage encode(float value) { return __float2bfloat16_rn(value); }
     static __device__ double decode(Storage stored) { return __bfloat162float(stored); }
 };
 
@@ -70,6 +74,9 @@ struct Element<DType::kF8E4M3> {
     using Storage = __nv_fp8_storage_t;
     static __device__ Storage encode(double value) {
         return __nv_cvt_double_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
+    }
+    static __device__ Storage encode(float value) {
+        return __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
     }
     static __device__ double decode(Storage stored) {
         return __half2float(__half(__nv_cvt_fp8_to_halfraw(stored, __NV_E4M3)));
