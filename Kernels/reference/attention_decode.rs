@@ -4,10 +4,14 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::Real;
 
 /// Positions that are read at a time.
 const RUN: usize = 128;
+/// Runs whose sums are held at a time.
+const RUNS_AT_ONCE: usize = 64;
 
 /// One query and how many positions it sees: the first `visible` ones.
 #[derive(Clone, Debug)]
@@ -19,47 +23,68 @@ pub struct Query<R> {
 /// The attention of each query. `keys` and `values` fill a buffer with rows of the positions asked
 /// for; rows of values are `value_width` wide. A query that sees nothing gives zeros.
 ///
-/// `store` rounds the weights to the type in which they meet the values.
-pub fn attend<R: Real>(
+/// `store` rounds the weights to the type in which they meet the values. Runs of positions are done
+/// in parallel; their sums are joined in order, so that repeats agree to the last bit.
+pub fn attend<R: Real + Send + Sync>(
     queries: &[Query<R>],
     scale: R,
     value_width: usize,
-    mut keys: impl FnMut(Range<usize>, &mut [R]),
-    mut values: impl FnMut(Range<usize>, &mut [R]),
-    store: impl Fn(R) -> R,
+    keys: impl Fn(Range<usize>, &mut [R]) + Sync,
+    values: impl Fn(Range<usize>, &mut [R]) + Sync,
+    store: impl Fn(R) -> R + Sync,
 ) -> Vec<Vec<R>> {
     let zero = R::of(0.0);
     let length = queries.iter().map(|query| query.visible).max().unwrap_or(0);
     let width = queries.first().map_or(0, |query| query.values.len());
-    let mut weights = vec![Vec::with_capacity(length); queries.len()];
-    let mut buffer = vec![zero; RUN * width.max(value_width)];
-    for run in runs(length) {
-        let rows = &mut buffer[..run.len() * width];
-        keys(run.clone(), rows);
-        for (query, weights) in queries.iter().zip(&mut weights) {
-            let seen = query.visible.clamp(run.start, run.end) - run.start;
-            let rows = rows.chunks_exact(width).take(seen);
-            weights.extend(rows.map(|key| scale * dot(&query.values, key)));
-        }
-    }
-    let totals: Vec<R> = weights.iter_mut().map(|row| exponentiate(row)).collect();
+    let runs: Vec<Range<usize>> = runs(length).collect();
+    let scores: Vec<Vec<Vec<R>>> = runs
+        .par_iter()
+        .map(|run| {
+            let mut rows = vec![zero; run.len() * width];
+            keys(run.clone(), &mut rows);
+            let scores = queries.iter().map(|query| {
+                let seen = query.visible.clamp(run.start, run.end) - run.start;
+                let rows = rows.chunks_exact(width).take(seen);
+                rows.map(|key| scale * dot(&query.values, key)).collect()
+            });
+            scores.collect()
+        })
+        .collect();
+    let mut weights: Vec<Vec<R>> = (0..queries.len())
+        .map(|query| scores.iter().flat_map(|run| &run[query]).copied().collect())
+        .collect();
+    let totals: Vec<R> = weights
+        .par_iter_mut()
+        .map(|row| exponentiate(row))
+        .collect();
     let mut sums = vec![vec![zero; value_width]; queries.len()];
-    let mut partial = vec![zero; value_width];
-    for run in runs(length) {
-        let rows = &mut buffer[..run.len() * value_width];
-        values(run.clone(), rows);
-        for (sum, weights) in sums.iter_mut().zip(&weights) {
-            let seen = run.start.min(weights.len())..run.end.min(weights.len());
-            // A run's sum joins the total whole: the error of a running sum grows with its length.
-            partial.fill(zero);
-            for (weight, value) in weights[seen].iter().zip(rows.chunks_exact(value_width)) {
-                let weight = store(*weight);
-                for (partial, value) in partial.iter_mut().zip(value) {
-                    *partial = *partial + weight * *value;
+    for some in runs.chunks(RUNS_AT_ONCE) {
+        // A run's sum joins the total whole: the error of a running sum grows with its length.
+        let partials: Vec<Vec<Vec<R>>> = some
+            .par_iter()
+            .map(|run| {
+                let mut rows = vec![zero; run.len() * value_width];
+                values(run.clone(), &mut rows);
+                let partials = weights.iter().map(|weights| {
+                    let seen = run.start.min(weights.len())..run.end.min(weights.len());
+                    let mut partial = vec![zero; value_width];
+                    for (weight, value) in weights[seen].iter().zip(rows.chunks_exact(value_width))
+                    {
+                        let weight = store(*weight);
+                        for (partial, value) in partial.iter_mut().zip(value) {
+                            *partial = *partial + weight * *value;
+                        }
+                    }
+                    partial
+                });
+                partials.collect()
+            })
+            .collect();
+        for partials in partials {
+            for (sum, partial) in sums.iter_mut().zip(partials) {
+                for (sum, partial) in sum.iter_mut().zip(partial) {
+                    *sum = *sum + partial;
                 }
-            }
-            for (sum, partial) in sum.iter_mut().zip(&partial) {
-                *sum = *sum + *partial;
             }
         }
     }

@@ -138,7 +138,7 @@ impl DecodeProblem {
     }
 
     /// All queries of a sequence that share a head of the cache; `store` rounds to the type.
-    fn unit<R: Real>(
+    fn unit<R: Real + Send + Sync>(
         &self,
         inputs: &Inputs,
         unit: usize,

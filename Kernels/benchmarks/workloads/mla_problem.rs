@@ -98,7 +98,7 @@ impl MlaDecodeProblem {
     }
 
     /// A few heads of one new token; `store` rounds to the type.
-    fn unit<R: Real>(
+    fn unit<R: Real + Send + Sync>(
         &self,
         inputs: &Inputs,
         unit: usize,

@@ -23,8 +23,10 @@ impl Answers {
         let per_unit: Vec<(Vec<Slice>, Vec<Slice>)> = sample_units(problem.units(), units, seed)
             .into_par_iter()
             .map(|unit| {
-                let oracle = problem.oracle(&inputs, unit);
-                let honest = problem.honest(&inputs, unit);
+                let (oracle, honest) = rayon::join(
+                    || problem.oracle(&inputs, unit),
+                    || problem.honest(&inputs, unit),
+                );
                 if !(all_finite(&oracle) && all_finite(&honest)) {
                     return Err(Failure::Oracle { unit });
                 }

@@ -5,6 +5,7 @@
 const INCREMENT: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// splitmix64's finaliser: a bijection of 64 bits that scatters close inputs.
+#[inline]
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -17,17 +18,26 @@ pub fn stream_key(seed: u64, tensor: u32) -> u64 {
 }
 
 /// 32 random bits for one element.
+#[inline]
 pub fn bits(seed: u64, tensor: u32, index: u64) -> u32 {
-    (mix(stream_key(seed, tensor).wrapping_add(index.wrapping_mul(INCREMENT))) >> 32) as u32
+    stream_bits(stream_key(seed, tensor), index)
+}
+
+/// The same for who draws many elements of one tensor, whose key is always the same.
+#[inline]
+pub fn stream_bits(key: u64, index: u64) -> u32 {
+    (mix(key.wrapping_add(index.wrapping_mul(INCREMENT))) >> 32) as u32
 }
 
 /// Maps bits to [low, high] in f32: 24 bits, one multiplication, one addition, no contraction.
+#[inline]
 pub fn uniform(bits: u32, low: f32, high: f32) -> f32 {
     let unit = (bits >> 8) as f32 * (1.0 / 16_777_216.0);
     low + (high - low) * unit
 }
 
 /// Maps bits to an integer in [0, below) by the high half of a 64-bit product.
+#[inline]
 pub fn index_below(bits: u32, below: u32) -> u32 {
     ((u64::from(bits) * u64::from(below)) >> 32) as u32
 }

@@ -1,6 +1,6 @@
 //! The contents of inputs, recomputed on demand.
 
-use numeric::{bits, index_below, uniform, DType};
+use numeric::{bits, index_below, stream_bits, stream_key, uniform, DType};
 
 use crate::{Fill, TensorSpec};
 
@@ -59,35 +59,57 @@ impl<'a> Inputs<'a> {
                     *value = spec.dtype.decode_one(element);
                 }
             }
-            fill => {
-                for (offset, value) in out.iter_mut().enumerate() {
-                    let drawn = element(fill, tensor as u32, self.seed, start + offset);
-                    *value = round(spec.dtype, drawn);
+            Fill::Index { below } => {
+                let key = stream_key(self.seed, tensor as u32);
+                draw(out, key, start, |bits| {
+                    spec.dtype.round(f64::from(index_below(bits, *below)))
+                });
+            }
+            Fill::Uniform { low, high } => {
+                let key = stream_key(self.seed, tensor as u32);
+                let drawn = |bits| uniform(bits, *low, *high);
+                match spec.dtype {
+                    // A loop of its own for the common type: oracles draw billions of elements.
+                    DType::Bf16 if low.abs().max(high.abs()) < BF16_SAFE => {
+                        draw(out, key, start, |bits| keep(drawn(bits), 16));
+                    }
+                    dtype => draw(out, key, start, |bits| round(dtype, drawn(bits))),
                 }
             }
         }
     }
 }
 
-/// `dtype.round(value)`, quicker: an oracle over a long sequence rounds billions of elements.
-fn round(dtype: DType, value: f64) -> f64 {
-    // Drawn values are f32. To nearest, ties to even, by the bits that the narrow type drops.
-    let narrow = value as f32;
-    let keep = |dropped: u32| {
-        let bits = narrow.to_bits();
-        let half = (1 << (dropped - 1)) - 1;
-        let rounded = bits + half + (bits >> dropped & 1);
-        f64::from(f32::from_bits(rounded >> dropped << dropped))
-    };
-    match dtype {
-        DType::F32 => f64::from(narrow),
-        DType::Bf16 if narrow.abs() < 1e38 => keep(16),
-        // Where f16 has its full mantissa and does not overflow.
-        DType::F16 if (6.2e-5..6.5e4).contains(&narrow.abs()) => keep(13),
-        // The same, of e4m3.
-        DType::F8E4M3 if (1.0 / 64.0..448.0).contains(&narrow.abs()) => keep(20),
-        _ => dtype.round(value),
+/// Fills `out` with what `value` makes of the random bits of elements `start..`.
+fn draw(out: &mut [f64], key: u64, start: usize, value: impl Fn(u32) -> f64) {
+    for (out, index) in out.iter_mut().zip(start as u64..) {
+        *out = value(stream_bits(key, index));
     }
+}
+
+/// Below it no rounding to bf16 overflows.
+const BF16_SAFE: f32 = 1e38;
+
+/// `dtype.round(value)`, quicker: an oracle over a long sequence rounds billions of elements.
+fn round(dtype: DType, value: f32) -> f64 {
+    match dtype {
+        DType::F32 => f64::from(value),
+        DType::Bf16 if value.abs() < BF16_SAFE => keep(value, 16),
+        // Where f16 has its full mantissa and does not overflow.
+        DType::F16 if (6.2e-5..6.5e4).contains(&value.abs()) => keep(value, 13),
+        // The same, of e4m3.
+        DType::F8E4M3 if (1.0 / 64.0..448.0).contains(&value.abs()) => keep(value, 20),
+        _ => dtype.round(f64::from(value)),
+    }
+}
+
+/// To nearest, ties to even, by the bits that a narrow type drops.
+#[inline]
+fn keep(value: f32, dropped: u32) -> f64 {
+    let bits = value.to_bits();
+    let half = (1 << (dropped - 1)) - 1;
+    let rounded = bits + half + (bits >> dropped & 1);
+    f64::from(f32::from_bits(rounded >> dropped << dropped))
 }
 
 /// Writes elements `start..` of a tensor as bytes until `out` is full. `out` holds whole elements.
@@ -165,8 +187,9 @@ mod tests {
         for dtype in [DType::F32, DType::F16, DType::Bf16, DType::F8E4M3] {
             for draw in 0..200_000 {
                 let scale = [1.0, 1e-3, 1e-5, 3e4, 7e4][draw % 5];
-                let value = f64::from(uniform(bits(3, 0, draw as u64), -scale, scale));
-                assert_eq!(round(dtype, value), dtype.round(value), "{dtype} {value}");
+                let value = uniform(bits(3, 0, draw as u64), -scale, scale);
+                let expected = dtype.round(f64::from(value));
+                assert_eq!(round(dtype, value), expected, "{dtype} {value}");
             }
             for value in [
                 0.0,
@@ -176,7 +199,8 @@ mod tests {
                 1.0 + 3.0 / 2048.0,
                 65504.0,
             ] {
-                assert_eq!(round(dtype, value), dtype.round(value), "{dtype} {value}");
+                let expected = dtype.round(f64::from(value));
+                assert_eq!(round(dtype, value), expected, "{dtype} {value}");
             }
         }
     }
