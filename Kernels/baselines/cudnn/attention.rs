@@ -2,7 +2,7 @@
 //! product, scale, masks, softmax, product. cuDNN recognises it and runs one fused kernel.
 
 use crate::enums::{Pointwise, Reduce};
-use crate::graph::{Graph, Layout, Lengths, Plan, Tensor};
+use crate::graph::{Graph, Layout, Lengths, Tensor};
 use crate::{DataType, Error};
 
 /// Addresses of a launch: q, k, v, out, and lse where it is asked for.
@@ -40,7 +40,7 @@ pub(crate) struct Builder {
 }
 
 impl Attention {
-    pub fn plan(&self) -> Result<Plan, Error> {
+    pub fn graph(&self) -> Result<Graph, Error> {
         let longest = |lengths: &[usize]| lengths.iter().copied().max().unwrap_or(0);
         let (longest_q, longest_kv) = (longest(&self.q_lens), longest(&self.kv_lens));
         let ragged = self.q_lens.iter().any(|&length| length != longest_q)
@@ -110,7 +110,7 @@ impl Attention {
         let (m, k) = builder.lengths.unzip();
         let lengths = Lengths { m, n: None, k };
         builder.graph.matmul(shares, v, out, lengths, None)?;
-        builder.graph.plan()
+        Ok(builder.graph)
     }
 }
 

@@ -20,6 +20,7 @@ macro_rules! values {
 
 values! {
     bool => Boolean,
+    u8 => Char,
     i64 => Int64,
     f64 => Double,
     crate::DataType => Element,
@@ -107,6 +108,32 @@ impl Descriptor {
         };
         self.library.check("cudnnBackendGetAttribute", status)?;
         Ok(value)
+    }
+
+    pub(crate) fn get_text(&self, attribute: Attribute) -> Result<Vec<u8>, Error> {
+        let mut count = 0;
+        let mut text = Vec::new();
+        // First how long it is, then the text.
+        for _ in 0..2 {
+            text.resize(usize::try_from(count).unwrap_or(0), 0u8);
+            // SAFETY: writes at most as many bytes as there is room for, and their number.
+            let status = unsafe {
+                (self.library.functions.get_attribute)(
+                    self.raw,
+                    attribute as i32,
+                    Type::Char as i32,
+                    count,
+                    &mut count,
+                    if text.is_empty() {
+                        ptr::null_mut()
+                    } else {
+                        text.as_mut_ptr().cast()
+                    },
+                )
+            };
+            self.library.check("cudnnBackendGetAttribute", status)?;
+        }
+        Ok(text)
     }
 
     /// Descriptors that an attribute holds, best first; at most `most`.

@@ -1,29 +1,34 @@
-//! The last plan that was made: a contender is asked for the same one several times in a row.
+//! Plans that a contender is asked for: the last one, which serves several times in a row, and those
+//! that another process has written down. cuDNN compiles kernels for most plans, which takes up to two
+//! seconds; a written plan has them, and is ready in milliseconds.
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 
-use crate::{Error, Plan};
+use crate::{Error, Graph, Plan};
 
 /// A plan, or why there is none.
 type Made = Result<Rc<Plan>, Error>;
 
 /// What `K` describes, and its plan.
-pub struct LastPlan<K> {
+pub struct Plans<K> {
     last: RefCell<Option<(K, Made)>>,
+    written: RefCell<Vec<(K, String)>>,
 }
 
-impl<K> Default for LastPlan<K> {
+impl<K> Default for Plans<K> {
     fn default() -> Self {
         Self {
             last: RefCell::new(None),
+            written: RefCell::new(Vec::new()),
         }
     }
 }
 
-impl<K: Clone + PartialEq> LastPlan<K> {
+impl<K: Clone + PartialEq> Plans<K> {
     /// The plan of `key`, made anew if the last was of another.
-    pub fn of(&self, key: &K, make: impl FnOnce(&K) -> Result<Plan, Error>) -> Made {
+    pub fn of(&self, key: &K, graph: impl Fn(&K) -> Result<Graph, Error>) -> Made {
         if let Some((last, plan)) = &*self.last.borrow() {
             if last == key {
                 return plan.clone();
@@ -31,9 +36,37 @@ impl<K: Clone + PartialEq> LastPlan<K> {
         }
         // The old plan goes first: both might not fit in memory.
         self.last.replace(None);
-        let plan = make(key).map(Rc::new);
+        let written = self.read(key, &graph);
+        let plan = written.unwrap_or_else(|| graph(key)?.plan()).map(Rc::new);
         self.last.replace(Some((key.clone(), plan.clone())));
         plan
+    }
+
+    /// Makes a plan and writes it down, with the time that it took; none if there is no plan, or it
+    /// cannot be written.
+    pub fn write(&self, graph: Result<Graph, Error>) -> Option<String> {
+        let plan = graph.and_then(Graph::plan).ok()?;
+        let text = String::from_utf8(plan.text().ok()?).ok()?;
+        Some(format!("{} {text}", plan.build_time().as_micros()))
+    }
+
+    /// Keeps what `write` returned elsewhere.
+    pub fn take(&self, key: K, written: &str) {
+        self.written.borrow_mut().push((key, written.to_owned()));
+    }
+
+    /// None where nothing was written, or cuDNN does not take it: it then has to be made here.
+    fn read(
+        &self,
+        key: &K,
+        graph: impl Fn(&K) -> Result<Graph, Error>,
+    ) -> Option<Result<Plan, Error>> {
+        let written = self.written.borrow();
+        let (_, written) = written.iter().find(|(known, _)| known == key)?;
+        let (micros, text) = written.split_once(' ')?;
+        let time = Duration::from_micros(micros.parse().ok()?);
+        let plan = graph(key).and_then(|graph| graph.plan_of(text.as_bytes(), time));
+        plan.ok().map(Ok)
     }
 }
 
@@ -41,27 +74,36 @@ impl<K: Clone + PartialEq> LastPlan<K> {
 mod tests {
     use super::*;
 
+    fn fail(key: &u32) -> Result<Graph, Error> {
+        Err(Error::TooLarge {
+            value: i64::from(*key),
+        })
+    }
+
+    fn value(made: Made) -> i64 {
+        match made.err() {
+            Some(Error::TooLarge { value }) => value,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn a_failure_is_remembered_until_another_key_comes() {
-        let cache = LastPlan::<u32>::default();
-        let fail = |key: &u32| {
-            Err(Error::TooLarge {
-                value: i64::from(*key),
-            })
-        };
-        let value = |made: Made| made.err();
-        assert_eq!(
-            value(cache.of(&1, fail)),
-            Some(Error::TooLarge { value: 1 })
-        );
+        let plans = Plans::<u32>::default();
         let unasked = |_: &u32| panic!("the last plan serves");
-        assert_eq!(
-            value(cache.of(&1, unasked)),
-            Some(Error::TooLarge { value: 1 })
-        );
-        assert_eq!(
-            value(cache.of(&2, fail)),
-            Some(Error::TooLarge { value: 2 })
-        );
+        assert_eq!(value(plans.of(&1, fail)), 1);
+        assert_eq!(value(plans.of(&1, unasked)), 1);
+        assert_eq!(value(plans.of(&2, fail)), 2);
+        assert_eq!(value(plans.of(&1, fail)), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_made() {
+        let plans = Plans::<u32>::default();
+        plans.take(1, "12 {}");
+        plans.take(2, "no number");
+        assert_eq!(value(plans.of(&1, fail)), 1);
+        assert_eq!(value(plans.of(&2, fail)), 2);
+        assert_eq!(plans.write(fail(&3)), None);
     }
 }

@@ -96,6 +96,7 @@ pub(crate) enum Type {
     PointwiseMode = 14,
     Descriptor = 15,
     ReductionOperator = 18,
+    Char = 24,
     NormMode = 27,
     NormPhase = 28,
 }
@@ -113,6 +114,7 @@ pub(crate) enum Attribute {
     PlanHandle = 400,
     PlanConfig = 401,
     PlanWorkspaceSize = 402,
+    PlanText = 405,
     OperationPointwise = 750,
     OperationPointwiseX = 751,
     OperationPointwiseB = 752,

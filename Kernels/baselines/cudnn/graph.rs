@@ -1,5 +1,6 @@
 //! A graph of operations, and the plan that cuDNN makes of it.
 
+use std::cell::OnceCell;
 use std::ffi::c_void;
 use std::ptr;
 use std::rc::Rc;
@@ -67,7 +68,8 @@ pub(crate) struct Lengths {
     pub(crate) k: Option<Tensor>,
 }
 
-pub(crate) struct Graph {
+/// Operations on tensors, to be planned.
+pub struct Graph {
     guard: HandleGuard,
     tensors: Vec<Descriptor>,
     operations: Vec<Descriptor>,
@@ -311,7 +313,7 @@ impl Graph {
     }
 
     /// The first of cuDNN's choices that can be built.
-    pub(crate) fn plan(self) -> Result<Plan, Error> {
+    pub fn plan(self) -> Result<Plan, Error> {
         let begin = Instant::now();
         let (library, handle) = (self.guard.library, self.guard.handle);
         let graph = Descriptor::new(library, Kind::OperationGraph)?;
@@ -339,12 +341,18 @@ impl Graph {
                 let bytes = plan.get_i64(Attribute::PlanWorkspaceSize)?;
                 let bytes = usize::try_from(bytes).unwrap_or(0);
                 return Ok(Plan {
-                    workspace: Memory::new(bytes)?,
+                    workspace: OnceCell::new(),
                     workspace_bytes: bytes,
                     build_time: begin.elapsed(),
+                    was_written: false,
                     plan,
                     places: self.places,
-                    _kept: (graph, config, self.operations, self.parts, self.tensors),
+                    _kept: (
+                        vec![graph, config],
+                        self.operations,
+                        self.parts,
+                        self.tensors,
+                    ),
                     guard: self.guard,
                 });
             }
@@ -352,6 +360,29 @@ impl Graph {
         Err(Error::NoEngine {
             version: library.version(),
             last,
+        })
+    }
+}
+
+impl Graph {
+    /// The plan that [`Plan::text`] wrote of the same graph, on the same kind of GPU, after building
+    /// it for so long.
+    pub fn plan_of(self, text: &[u8], build_time: Duration) -> Result<Plan, Error> {
+        let (library, handle) = (self.guard.library, self.guard.handle);
+        let plan = Descriptor::new(library, Kind::ExecutionPlan)?;
+        plan.set_handle(Attribute::PlanHandle, handle)?;
+        plan.set(Attribute::PlanText, text)?;
+        plan.finalize("the plan that was written down")?;
+        let bytes = plan.get_i64(Attribute::PlanWorkspaceSize)?;
+        Ok(Plan {
+            workspace: OnceCell::new(),
+            workspace_bytes: usize::try_from(bytes).unwrap_or(0),
+            build_time,
+            was_written: true,
+            plan,
+            places: self.places,
+            _kept: (Vec::new(), self.operations, self.parts, self.tensors),
+            guard: self.guard,
         })
     }
 }
@@ -377,8 +408,7 @@ fn configs(
 }
 
 type Kept = (
-    Descriptor,
-    Descriptor,
+    Vec<Descriptor>,
     Vec<Descriptor>,
     Vec<Descriptor>,
     Vec<Descriptor>,
@@ -388,9 +418,11 @@ type Kept = (
 pub struct Plan {
     plan: Descriptor,
     places: Vec<(i64, Place)>,
-    workspace: Memory,
+    /// Allocated by the first launch: a plan that is written down needs none.
+    workspace: OnceCell<Memory>,
     workspace_bytes: usize,
     build_time: Duration,
+    was_written: bool,
     /// What the plan was made of; dropped before the handle.
     _kept: Kept,
     guard: HandleGuard,
@@ -401,9 +433,27 @@ impl Plan {
         self.workspace_bytes
     }
 
-    /// How long cuDNN took to choose and build it.
+    /// How long cuDNN took to choose and build it, in whatever process.
     pub fn build_time(&self) -> Duration {
         self.build_time
+    }
+
+    /// The plan with its compiled kernels, for another process with the same GPU.
+    pub fn text(&self) -> Result<Vec<u8>, Error> {
+        self.plan.get_text(Attribute::PlanText)
+    }
+
+    /// Whether another process has built it.
+    pub fn was_written(&self) -> bool {
+        self.was_written
+    }
+
+    fn workspace(&self) -> Result<&Memory, Error> {
+        if let Some(memory) = self.workspace.get() {
+            return Ok(memory);
+        }
+        let memory = Memory::new(self.workspace_bytes)?;
+        Ok(self.workspace.get_or_init(|| memory))
     }
 
     /// The plan with the addresses of its arguments, in the order that its maker states.
@@ -418,7 +468,7 @@ impl Plan {
         let pack = Descriptor::new(self.guard.library, Kind::VariantPack)?;
         pack.set(Attribute::PackIds, &identities)?;
         pack.set_pointers(Attribute::PackPointers, &pointers)?;
-        let workspace = self.workspace.address() as *mut c_void;
+        let workspace = self.workspace()?.address() as *mut c_void;
         pack.set_pointers(Attribute::PackWorkspace, &[workspace])?;
         pack.finalize("the addresses")?;
         Ok(Launch {

@@ -15,9 +15,9 @@ mod norm;
 mod paged;
 
 pub use attention::Attention;
-pub use cache::LastPlan;
+pub use cache::Plans;
 pub use enums::DataType;
-pub use graph::{Launch, Plan};
+pub use graph::{Graph, Launch, Plan};
 pub use library::{library, Error};
 pub use norm::{Norm, NormBackward, NormForward, NormKind};
 pub use paged::PagedAttention;

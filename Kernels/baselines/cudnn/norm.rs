@@ -2,7 +2,7 @@
 
 use crate::backend::Descriptor;
 use crate::enums::{Attribute, Kind, NormMode, NormPhase};
-use crate::graph::{Graph, Layout, Plan, Tensor};
+use crate::graph::{Graph, Layout, Tensor};
 use crate::{DataType, Error};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub struct NormForward {
 }
 
 impl NormForward {
-    pub fn plan(&self) -> Result<Plan, Error> {
+    pub fn graph(&self) -> Result<Graph, Error> {
         let norm = &self.norm;
         let mut graph = Graph::new()?;
         let mut tensors = vec![
@@ -86,7 +86,7 @@ impl NormForward {
             operation.set_one(Attribute::NormForwardPhase, NormPhase::Inference)
         };
         graph.operation(Kind::OperationNormForward, None, &tensors, modes)?;
-        graph.plan()
+        Ok(graph)
     }
 }
 
@@ -98,7 +98,7 @@ pub struct NormBackward {
 }
 
 impl NormBackward {
-    pub fn plan(&self) -> Result<Plan, Error> {
+    pub fn graph(&self) -> Result<Graph, Error> {
         let norm = &self.norm;
         let mut graph = Graph::new()?;
         let mut tensors = vec![
@@ -133,6 +133,6 @@ impl NormBackward {
             operation.set_one(Attribute::NormBackwardMode, norm.kind.mode())
         };
         graph.operation(Kind::OperationNormBackward, None, &tensors, mode)?;
-        graph.plan()
+        Ok(graph)
     }
 }

@@ -2,7 +2,7 @@
 //! loads of pages before its products.
 
 use crate::attention::{numbers, Builder};
-use crate::graph::{Graph, Layout, Lengths, Plan};
+use crate::graph::{Graph, Layout, Lengths};
 use crate::{DataType, Error};
 
 /// Addresses of a launch: q, pages of keys, pages of values, out.
@@ -32,7 +32,7 @@ pub struct PagedAttention {
 }
 
 impl PagedAttention {
-    pub fn plan(&self) -> Result<Plan, Error> {
+    pub fn graph(&self) -> Result<Graph, Error> {
         let longest = self.kv_lens.iter().copied().max().unwrap_or(0);
         let (batch, rows, columns) = (self.kv_lens.len(), self.q_len, longest);
         let [batch, rows, columns, heads, kv_heads, dim] = [
@@ -95,7 +95,7 @@ impl PagedAttention {
             k: Some(length_kv),
         };
         graph.matmul(shares, v, out, lengths, None)?;
-        builder.graph.plan()
+        Ok(builder.graph)
     }
 
     fn pages(&self) -> Layout {

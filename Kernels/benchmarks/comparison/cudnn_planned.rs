@@ -1,24 +1,25 @@
-//! What cuDNN's attention contenders share: a plan that only cuDNN can say whether it has, and its
-//! launch.
+//! What cuDNN's contenders share: plans that only cuDNN can say whether it has, and their launches.
+
+use std::fmt::Debug;
 
 use contender::{
     Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Kind,
     Problem, Stream, Support,
 };
-use cudnn::{DataType, LastPlan, Launch, Plan};
-use numeric::DType;
+use cudnn::{Graph, Launch, Plans};
 use serde_json::Value;
 
 /// A problem as cuDNN sees it.
-pub trait Operation<P>: Clone + PartialEq + 'static {
+pub trait Operation<P>: Clone + Debug + PartialEq + 'static {
     /// What the plan takes, as places in the problem's list of tensors. An output that only some of
     /// the problems have comes last.
     const ARGUMENTS: &'static [usize];
+    const TIMED_REGION: &'static str = "all kernels of the plan";
 
     /// Or why cuDNN has none.
     fn of(problem: &P) -> Result<Self, String>;
 
-    fn plan(&self) -> Result<Plan, cudnn::Error>;
+    fn graph(&self) -> Result<Graph, cudnn::Error>;
 }
 
 pub fn contender<P: Problem, O: Operation<P>>() -> Box<dyn Contender<P>> {
@@ -28,15 +29,15 @@ pub fn contender<P: Problem, O: Operation<P>>() -> Box<dyn Contender<P>> {
             kind: Kind::Baseline,
             version: cudnn::library().map_or("absent".to_owned(), |library| library.version()),
             artifact_sha256: None,
-            timed_region: "all kernels of the plan".to_owned(),
+            timed_region: O::TIMED_REGION.to_owned(),
         },
-        last: LastPlan::default(),
+        plans: Plans::default(),
     })
 }
 
 struct OperationContender<O> {
     identity: Identity,
-    last: LastPlan<O>,
+    plans: Plans<O>,
 }
 
 impl<P: Problem, O: Operation<P>> Contender<P> for OperationContender<O> {
@@ -46,19 +47,33 @@ impl<P: Problem, O: Operation<P>> Contender<P> for OperationContender<O> {
 
     /// Makes the plan, because only cuDNN knows what it can do.
     fn supports(&self, problem: &P, device: &DeviceInfo) -> Support {
-        if device.kind != DeviceKind::Cuda {
-            return Support::No("runs on CUDA only".to_owned());
-        }
-        if let Err(reason) = cudnn::library() {
-            return Support::No(reason.to_owned());
+        if let Some(reason) = absent(device) {
+            return Support::No(reason);
         }
         let planned = O::of(problem).and_then(|operation| {
-            let plan = self.last.of(&operation, O::plan);
+            let plan = self.plans.of(&operation, O::graph);
             plan.map_err(|error| error.to_string())
         });
         match planned {
             Ok(_) => Support::Yes,
             Err(reason) => Support::No(reason),
+        }
+    }
+
+    fn plan_name(&self, problem: &P, device: &DeviceInfo) -> Option<String> {
+        match absent(device) {
+            Some(_) => None,
+            None => Some(format!("{:?}", O::of(problem).ok()?)),
+        }
+    }
+
+    fn write_plan(&self, problem: &P) -> Option<String> {
+        self.plans.write(O::of(problem).ok()?.graph())
+    }
+
+    fn take_plan(&self, problem: &P, plan: &str) {
+        if let Ok(operation) = O::of(problem) {
+            self.plans.take(operation, plan);
         }
     }
 
@@ -69,7 +84,7 @@ impl<P: Problem, O: Operation<P>> Contender<P> for OperationContender<O> {
         _device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
         let operation = O::of(problem).map_err(ContenderError::new)?;
-        let plan = self.last.of(&operation, O::plan);
+        let plan = self.plans.of(&operation, O::graph);
         let plan = plan.map_err(ContenderError::new)?;
         let arguments = O::ARGUMENTS
             .iter()
@@ -80,12 +95,12 @@ impl<P: Problem, O: Operation<P>> Contender<P> for OperationContender<O> {
     }
 }
 
-pub fn data_type(dtype: DType) -> Result<DataType, String> {
-    match dtype {
-        DType::F16 => Ok(DataType::F16),
-        DType::Bf16 => Ok(DataType::Bf16),
-        other => Err(format!("no {other}; f16 or bf16")),
+/// Why there is no cuDNN here, if there is none.
+fn absent(device: &DeviceInfo) -> Option<String> {
+    if device.kind != DeviceKind::Cuda {
+        return Some("runs on CUDA only".to_owned());
     }
+    cudnn::library().err().map(str::to_owned)
 }
 
 struct BoundLaunch(Launch);
@@ -100,6 +115,7 @@ impl Bound for BoundLaunch {
         let micros = plan.build_time().as_micros() as u64;
         Facts::from([
             ("plan_us".to_owned(), Value::from(micros)),
+            ("planned_ahead".to_owned(), Value::from(plan.was_written())),
             (
                 "workspace_bytes".to_owned(),
                 Value::from(plan.workspace_bytes()),

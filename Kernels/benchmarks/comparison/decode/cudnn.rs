@@ -4,7 +4,8 @@
 mod planned;
 
 use contender::Contender;
-use cudnn::PagedAttention;
+use cudnn::{DataType, Graph, PagedAttention};
+use numeric::DType;
 use workloads::{decode_tensor as at, DecodeProblem, KvLayout, KvType};
 
 use planned::Operation;
@@ -40,11 +41,15 @@ impl Operation<DecodeProblem> for PagedAttention {
             head_dim: shape.head_dim,
             heads_first: shape.layout == KvLayout::Hnd,
             scale: problem.scale,
-            data_type: planned::data_type(problem.dtype)?,
+            data_type: match problem.dtype {
+                DType::F16 => DataType::F16,
+                DType::Bf16 => DataType::Bf16,
+                other => return Err(format!("no {other}; f16 or bf16")),
+            },
         })
     }
 
-    fn plan(&self) -> Result<cudnn::Plan, cudnn::Error> {
-        PagedAttention::plan(self)
+    fn graph(&self) -> Result<Graph, cudnn::Error> {
+        PagedAttention::graph(self)
     }
 }

@@ -4,7 +4,8 @@
 mod planned;
 
 use contender::Contender;
-use cudnn::Attention;
+use cudnn::{Attention, DataType, Graph};
+use numeric::DType;
 use workloads::PrefillProblem;
 
 use planned::Operation;
@@ -35,12 +36,16 @@ impl Operation<PrefillProblem> for Attention {
             head_dim: shape.head_dim,
             causal: shape.causal,
             scale: problem.scale,
-            data_type: planned::data_type(problem.dtype)?,
+            data_type: match problem.dtype {
+                DType::F16 => DataType::F16,
+                DType::Bf16 => DataType::Bf16,
+                other => return Err(format!("no {other}; f16 or bf16")),
+            },
             with_lse: problem.op.has_lse(),
         })
     }
 
-    fn plan(&self) -> Result<cudnn::Plan, cudnn::Error> {
-        Attention::plan(self)
+    fn graph(&self) -> Result<Graph, cudnn::Error> {
+        Attention::graph(self)
     }
 }

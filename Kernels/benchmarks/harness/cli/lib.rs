@@ -4,6 +4,7 @@
 //! run -> options -> selection of problems and contenders
 //!     -> supervisor: starts a worker, which is this program again
 //!          worker: for each workload  buffers -> gate -> race -> validity -> outcomes
+//!            planners: this program again, several times, for plans that take long
 //!     -> rows -> result file, table, exit code
 //! ```
 //!
@@ -19,6 +20,7 @@ mod options;
 mod order;
 mod outcome;
 mod output;
+mod planners;
 mod profile;
 mod progress;
 mod protocol;

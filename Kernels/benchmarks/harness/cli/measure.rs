@@ -164,7 +164,8 @@ impl<P: Problem + ?Sized> Run<'_, P> {
             }
             let problem = &self.selection.problems[index];
             progress.begin(title(&**problem));
-            let outcomes = supervisor.measure(index, &names, &mut |step| {
+            let coming = &left[count + 1..];
+            let outcomes = supervisor.measure(index, coming, &names, &mut |step| {
                 ledger.step(step);
                 progress.step(step);
             })?;

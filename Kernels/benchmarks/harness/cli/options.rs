@@ -31,6 +31,9 @@ pub struct Options {
     /// Serve the supervisor on standard input.
     #[arg(long, hide = true)]
     pub worker: bool,
+    /// Serve the worker on standard input.
+    #[arg(long, hide = true)]
+    pub planner: bool,
 }
 
 #[derive(Clone, Debug, Args)]

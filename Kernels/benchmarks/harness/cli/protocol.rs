@@ -17,6 +17,8 @@ pub struct Task {
     pub problem: usize,
     /// Names of the contenders to measure.
     pub contenders: Vec<String>,
+    /// Problems after this one, in their order: plans of theirs can be made ahead.
+    pub coming: Vec<usize>,
 }
 
 /// Worker to supervisor.

@@ -9,7 +9,7 @@ use device::Cache;
 use crate::measure::measure;
 use crate::options::{CacheChoice, Options};
 use crate::selection::Selection;
-use crate::{listing, profile, worker, Bench, UsageError};
+use crate::{listing, planners, profile, worker, Bench, UsageError};
 
 pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
@@ -56,6 +56,9 @@ fn dispatch<P: Problem + ?Sized>(
     let selection = Selection::new(bench, options)?;
     if options.worker {
         return worker::serve(&selection, options);
+    }
+    if options.planner {
+        return planners::serve(&selection);
     }
     if options.instead.list {
         print(&listing::list(bench, &selection));

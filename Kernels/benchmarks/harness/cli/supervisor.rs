@@ -147,10 +147,12 @@ impl Supervisor {
         });
     }
 
-    /// Measures one problem: an outcome for every contender, whatever some of them do.
+    /// Measures one problem: an outcome for every contender, whatever some of them do. `coming` are
+    /// the problems after it.
     pub fn measure(
         &mut self,
         problem: usize,
+        coming: &[usize],
         contenders: &[String],
         on_step: &mut dyn FnMut(&Step),
     ) -> Result<BTreeMap<String, Outcome>, SupervisorError> {
@@ -171,6 +173,7 @@ impl Supervisor {
             let task = Task {
                 problem,
                 contenders: pending.clone(),
+                coming: coming.to_vec(),
             };
             let ended = self.attempt(&task, &mut outcomes, on_step)?;
             if let Some((step, outcome)) = ended {

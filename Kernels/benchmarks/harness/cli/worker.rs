@@ -1,5 +1,6 @@
 //! The worker: opens the device and measures what it is told to, until its standard input ends.
 
+use std::cell::RefCell;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::mpsc;
@@ -38,6 +39,7 @@ pub fn serve<P: Problem + ?Sized>(
         baseline: options.what.baseline.as_deref(),
         roofs: roofs::summary(&roofs),
         selection,
+        planners: RefCell::default(),
     };
     voice.say(&Event::Ready(Box::new(machine)));
     for task in tasks {

@@ -1,5 +1,7 @@
 //! One workload, from buffers to outcomes.
 
+use std::cell::RefCell;
+
 use contender::{Contender, ContenderError, Identity, Kind, Problem, Support};
 use device::{Device, DeviceError};
 use gate::{Errors, Failure, Gate, GateOptions};
@@ -9,6 +11,7 @@ use timing::{
 };
 
 use crate::outcome::{Measured, Outcome};
+use crate::planners::Planners;
 use crate::protocol::Task;
 use crate::selection::Selection;
 use crate::worker::Voice;
@@ -21,6 +24,7 @@ pub struct Workshop<'a, P: Problem + ?Sized> {
     pub baseline: Option<&'a str>,
     pub roofs: Roofs,
     pub selection: &'a Selection<P>,
+    pub planners: RefCell<Planners>,
 }
 
 /// The device no longer answers; the process has to be replaced.
@@ -83,6 +87,14 @@ impl<P: Problem + ?Sized> Workshop<'_, P> {
     /// The task's contenders that can do the problem here.
     fn supporting(&self, problem: &P, task: &Task, voice: &mut Voice) -> Vec<&dyn Contender<P>> {
         let mut supporting = Vec::new();
+        voice.step(None, "planning ahead");
+        self.planners.borrow_mut().plan(
+            self.selection,
+            task.problem,
+            &task.coming,
+            &task.contenders,
+            self.device.info(),
+        );
         for contender in &self.selection.contenders {
             let name = &contender.identity().name;
             if !task.contenders.contains(name) {
@@ -115,7 +127,7 @@ impl<P: Problem + ?Sized> Workshop<'_, P> {
                 voice.step(Some(name), "serving as the reference");
                 let set = course.first();
                 let mut bound = reference.bind(problem, set.buffers(), self.device.info())?;
-                gate.examine(set, &mut *bound)
+                gate.examine_values(set, &mut *bound)
                     .map_err(|failure| match failure {
                         Failure::Device(error) => Failure::Device(error),
                         wrong => ContenderError::new(format!("the reference {wrong}")).into(),

@@ -88,6 +88,20 @@ pub trait Contender<P: Problem + ?Sized> {
 
     fn supports(&self, problem: &P, device: &DeviceInfo) -> Support;
 
+    /// The name of a problem's plan, if making it takes long and another process can do it. Equal
+    /// names are equal plans.
+    fn plan_name(&self, _problem: &P, _device: &DeviceInfo) -> Option<String> {
+        None
+    }
+
+    /// Makes that plan and writes it down, in the other process; none if that cannot be done.
+    fn write_plan(&self, _problem: &P) -> Option<String> {
+        None
+    }
+
+    /// Takes a plan that was written down, before it is needed. It may never come.
+    fn take_plan(&self, _problem: &P, _plan: &str) {}
+
     /// Prepares one set of buffers, in the order of [`Problem::tensors`]. Called once per rotating
     /// set: planning and workspace belong here, outside the timed region.
     fn bind(

@@ -1,11 +1,12 @@
 //! The honest and the faulty contenders.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use contender::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Kind, Stream,
-    Support,
+    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Kind,
+    Problem, Stream, Support,
 };
 
 use crate::backend::{self, Backend};
@@ -38,6 +39,10 @@ pub enum Fault {
     Exit,
     Abort,
     AllocationFailure,
+    /// Lets another process plan, and says what came of it: no fault.
+    Planned,
+    /// The same, but the other process dies of it: costs no row.
+    AbortPlanning,
     /// Says that it cannot do the problem: no fault.
     Unsupported,
     /// Right, but does one hundredth of the work twice: no fault, a known slow-down.
@@ -47,7 +52,7 @@ pub enum Fault {
 /// More calls than the gate makes of a contender before it is timed.
 const GATE_CALLS: usize = 6;
 
-const ALL: [(&str, Kind, Fault); 19] = [
+const ALL: [(&str, Kind, Fault); 21] = [
     ("honest", Kind::Own, Fault::None),
     ("baseline", Kind::Baseline, Fault::None),
     ("reference", Kind::Reference, Fault::None),
@@ -65,6 +70,8 @@ const ALL: [(&str, Kind, Fault); 19] = [
     ("exit", Kind::Own, Fault::Exit),
     ("abort", Kind::Own, Fault::Abort),
     ("allocation_failure", Kind::Own, Fault::AllocationFailure),
+    ("planned", Kind::Own, Fault::Planned),
+    ("abort_planning", Kind::Own, Fault::AbortPlanning),
     ("unsupported", Kind::Own, Fault::Unsupported),
     ("one_percent_more", Kind::Own, Fault::OnePercentMore),
 ];
@@ -83,6 +90,8 @@ pub struct FaultyContender {
     fault: Fault,
     /// Over all buffer sets.
     calls: Rc<Cell<usize>>,
+    /// Plans by name.
+    plans: RefCell<BTreeMap<String, String>>,
 }
 
 impl FaultyContender {
@@ -98,6 +107,7 @@ impl FaultyContender {
             identity,
             fault,
             calls: Rc::default(),
+            plans: RefCell::default(),
         }
     }
 }
@@ -112,6 +122,24 @@ impl Contender<Scaled> for FaultyContender {
             Fault::Unsupported => Support::No("it never does".into()),
             _ => Support::Yes,
         }
+    }
+
+    fn plan_name(&self, problem: &Scaled, _device: &DeviceInfo) -> Option<String> {
+        let plans = matches!(self.fault, Fault::Planned | Fault::AbortPlanning);
+        plans.then(|| problem.workload().name.clone())
+    }
+
+    fn write_plan(&self, problem: &Scaled) -> Option<String> {
+        if self.fault == Fault::AbortPlanning {
+            std::process::abort();
+        }
+        let (name, process) = (&problem.workload().name, std::process::id());
+        Some(format!("{name} by {process}"))
+    }
+
+    fn take_plan(&self, problem: &Scaled, plan: &str) {
+        let name = problem.workload().name.clone();
+        self.plans.borrow_mut().insert(name, plan.to_owned());
     }
 
     fn bind(
@@ -132,6 +160,7 @@ impl Contender<Scaled> for FaultyContender {
             backend,
             calls: self.calls.clone(),
             first: true,
+            plan: self.plans.borrow().get(&problem.workload().name).cloned(),
         }))
     }
 }
@@ -141,9 +170,16 @@ struct FaultyBound {
     backend: Box<dyn Backend>,
     calls: Rc<Cell<usize>>,
     first: bool,
+    plan: Option<String>,
 }
 
 impl Bound for FaultyBound {
+    fn facts(&self) -> Facts {
+        let plan = self.plan.iter();
+        plan.map(|plan| ("plan".to_owned(), plan.clone().into()))
+            .collect()
+    }
+
     fn enqueue(&mut self, stream: Stream) -> Result<(), ContenderError> {
         self.calls.set(self.calls.get() + 1);
         let timed = self.calls.get() > GATE_CALLS;

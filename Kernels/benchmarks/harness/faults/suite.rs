@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Contender, status, and parts of the reason, one of which names the fault. The reason of a crash
 /// differs between devices; on a busy CPU a late write may escape the watcher, but not the check.
-const EXPECTED: [(&str, &str, &[&str]); 18] = [
+const EXPECTED: [(&str, &str, &[&str]); 20] = [
     ("honest", "ok", &[""]),
     ("baseline", "ok", &[""]),
     ("wrong_result", "wrong", &["the oracle says"]),
@@ -29,6 +29,8 @@ const EXPECTED: [(&str, &str, &[&str]); 18] = [
     ("exit", "error", &["exit status: 0"]),
     ("abort", "error", &["signal: 6"]),
     ("allocation_failure", "error", &["bytes"]),
+    ("planned", "ok", &[""]),
+    ("abort_planning", "ok", &[""]),
     ("unsupported", "unsupported", &["never"]),
     ("one_percent_more", "ok", &[""]),
 ];

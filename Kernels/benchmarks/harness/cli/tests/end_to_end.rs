@@ -57,6 +57,55 @@ fn an_honest_run_ends_with_0_and_writes_all_forms() {
 }
 
 #[test]
+fn other_processes_plan_ahead_and_their_deaths_cost_no_row() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("a.json");
+    let arguments = [
+        "--iters",
+        "10",
+        "--contenders",
+        "planned,abort_planning",
+        "--configs",
+        "32x48,16x8,8x8,8x24,4x8",
+        "--json",
+        path.to_str().unwrap(),
+    ];
+    let output = bench(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let file = report::read_json(&path).unwrap();
+    assert_eq!(file.rows.len(), 10);
+    assert!(file.meta.spent_s.contains_key("planning ahead"));
+    let mut aborting = file
+        .rows
+        .iter()
+        .filter(|row| row.contender.name == "abort_planning");
+    assert!(aborting.all(|row| row.facts.is_empty()));
+}
+
+#[test]
+fn plans_of_other_processes_reach_the_rows() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("a.json");
+    let arguments = [
+        "--iters",
+        "10",
+        "--contenders",
+        "planned",
+        "--configs",
+        "32x48,16x8,8x8,8x24,4x8",
+        "--json",
+        path.to_str().unwrap(),
+    ];
+    let output = bench(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for row in report::read_json(&path).unwrap().rows {
+        let plan = row.facts["plan"].as_str().unwrap().to_owned();
+        let name = format!("{} by", row.workload.name);
+        assert!(plan.starts_with(&name), "{plan} for {name}");
+    }
+}
+
+#[test]
 fn the_repro_command_measures_the_same_row() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.json");

@@ -1,0 +1,212 @@
+//! Plans that take long, made by processes beside the worker: each is this program again, with a
+//! context of its own, because libraries that compile kernels let no two threads do so at a time.
+//! They work while the worker waits, so that nothing disturbs what is timed, and end before it goes on.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::{mpsc, Mutex};
+use std::time::{Duration, Instant};
+
+use contender::{DeviceInfo, Problem};
+use serde::{Deserialize, Serialize};
+
+use crate::protocol;
+use crate::selection::Selection;
+use crate::UsageError;
+
+/// Plans of each process at a time; more would keep the first row waiting for longer.
+const ROUNDS: usize = 4;
+/// Fewer plans than this are made sooner than processes start.
+const FEWEST: usize = 4;
+/// A library that hangs costs this once, and is left alone then.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// One plan to be made: worker to planner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Order {
+    contender: String,
+    /// Index into the selection's problems.
+    problem: usize,
+}
+
+/// The answer.
+#[derive(Debug, Serialize, Deserialize)]
+struct Made {
+    plan: Option<String>,
+}
+
+/// Serves one worker until its end of the socket closes.
+pub fn serve<P: Problem + ?Sized>(selection: &Selection<P>) -> Result<ExitCode, UsageError> {
+    let socket = protocol::worker_socket();
+    let alone = || UsageError::new("--planner is for the worker only");
+    let socket = socket.and_then(|socket| socket.peer_addr().map(|_| socket));
+    let socket = socket.map_err(|_| alone())?;
+    let mut voice = socket.try_clone().map_err(|_| alone())?;
+    let Ok(_device) = device::open(selection.choices.device) else {
+        // The worker finds its plans missing, and makes them itself.
+        return Ok(ExitCode::FAILURE);
+    };
+    for order in protocol::receive::<Order>(socket).map_while(Result::ok) {
+        let mut contenders = selection.contenders.iter();
+        let contender = contenders.find(|each| each.identity().name == order.contender);
+        let plan = contender.and_then(|each| each.write_plan(&selection.problems[order.problem]));
+        if protocol::send(&mut voice, &Made { plan }).is_err() {
+            break;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the worker knows of plans.
+#[derive(Default)]
+pub struct Planners {
+    /// Contender and name of the plan; made or given up.
+    done: HashSet<(String, String)>,
+    hung: bool,
+}
+
+impl Planners {
+    /// Has plans made for the problem at hand, and for some of those that come, if it lacks one.
+    /// `contenders` are those that matter now.
+    pub fn plan<P: Problem + ?Sized>(
+        &mut self,
+        selection: &Selection<P>,
+        problem: usize,
+        coming: &[usize],
+        contenders: &[String],
+        device: &DeviceInfo,
+    ) {
+        let most = std::thread::available_parallelism().map_or(1, usize::from);
+        let orders = self.orders(
+            selection,
+            problem,
+            coming,
+            contenders,
+            device,
+            most * ROUNDS,
+        );
+        if orders.len() < FEWEST || self.hung {
+            return;
+        }
+        let processes = orders.len().div_ceil(2).min(most);
+        for (order, plan) in self.make(orders, processes) {
+            let mut contenders = selection.contenders.iter();
+            let contender = contenders.find(|each| each.identity().name == order.contender);
+            if let (Some(contender), Some(plan)) = (contender, plan) {
+                contender.take_plan(&selection.problems[order.problem], &plan);
+            }
+        }
+    }
+
+    /// The plans to make now: none unless the problem at hand lacks one.
+    fn orders<P: Problem + ?Sized>(
+        &mut self,
+        selection: &Selection<P>,
+        problem: usize,
+        coming: &[usize],
+        contenders: &[String],
+        device: &DeviceInfo,
+        most: usize,
+    ) -> Vec<Order> {
+        let mut orders = Vec::new();
+        for &index in [&[problem], coming].concat().iter() {
+            for contender in &selection.contenders {
+                let name = contender.identity().name.clone();
+                if orders.len() == most || !contenders.contains(&name) {
+                    continue;
+                }
+                let plan = contender.plan_name(&selection.problems[index], device);
+                if plan.is_some_and(|plan| self.done.insert((name.clone(), plan))) {
+                    orders.push(Order {
+                        contender: name,
+                        problem: index,
+                    });
+                }
+            }
+            if index == problem && orders.is_empty() {
+                break;
+            }
+        }
+        orders
+    }
+
+    fn make(&mut self, orders: Vec<Order>, processes: usize) -> Vec<(Order, Option<String>)> {
+        let total = orders.len();
+        let queue = Mutex::new(orders.into_iter());
+        let children = Mutex::new(Vec::new());
+        let (sender, made) = mpsc::channel();
+        let deadline = Instant::now() + LIMIT;
+        let mut plans = Vec::new();
+        std::thread::scope(|scope| {
+            for _ in 0..processes {
+                let sender = sender.clone();
+                scope.spawn(|| {
+                    // Whoever cannot be asked leaves the orders to the others, or to the worker.
+                    let _ = ask_one(&queue, &children, sender);
+                });
+            }
+            drop(sender);
+            while plans.len() < total {
+                let left = deadline.saturating_duration_since(Instant::now());
+                match made.recv_timeout(left) {
+                    Ok(plan) => plans.push(plan),
+                    Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                    Err(mpsc::RecvTimeoutError::Timeout) => {
+                        self.hung = true;
+                        break;
+                    }
+                }
+            }
+            let _ = queue.lock().map(|mut queue| queue.by_ref().count());
+            // Their sockets close with them, which ends the threads.
+            for child in children.lock().iter_mut().flat_map(|all| all.iter_mut()) {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        });
+        if plans.len() < total {
+            eprintln!(
+                "{} of {total} plans were not made ahead; they are made when they are needed",
+                total - plans.len()
+            );
+        }
+        plans
+    }
+}
+
+type Queue = Mutex<std::vec::IntoIter<Order>>;
+
+/// Starts a planner and gives it one order after the other.
+fn ask_one(
+    queue: &Queue,
+    children: &Mutex<Vec<Child>>,
+    sender: mpsc::Sender<(Order, Option<String>)>,
+) -> io::Result<()> {
+    let (mut ours, theirs) = UnixStream::pair()?;
+    let arguments = std::env::args().skip(1).filter(|each| each != "--worker");
+    let child = Command::new(std::env::current_exe()?)
+        .args(arguments)
+        .arg("--planner")
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(io::stderr().as_fd().try_clone_to_owned()?)
+        .spawn()?;
+    if let Ok(mut children) = children.lock() {
+        children.push(child);
+    }
+    let mut answers = protocol::receive::<Made>(ours.try_clone()?);
+    loop {
+        let Some(order) = queue.lock().ok().and_then(|mut queue| queue.next()) else {
+            return Ok(());
+        };
+        protocol::send(&mut ours, &order)?;
+        match answers.next() {
+            Some(Ok(made)) => {
+                let _ = sender.send((order, made.plan));
+            }
+            _ => return Ok(()),
+        }
+    }
+}
