@@ -2,17 +2,11 @@
 // prefill kernel over pages, which packs the heads that share a head of the cache into one tile.
 #pragma once
 
-#include "Kernels/baselines/flashinfer/fa2_tiles.cuh"
-// The library's own headers need this order.
-#include <flashinfer/attention/default_prefill_params.cuh>
-#include <flashinfer/attention/prefill.cuh>
-#include <flashinfer/attention/scheduler.cuh>
-#include <flashinfer/attention/variants.cuh>
 #include <stdexcept>
-#include <string>
 #include <type_traits>
 
 #include "Kernels/baselines/flashinfer/decode.h"
+#include "Kernels/baselines/flashinfer/fa2_plan.cuh"
 #include "Kernels/device/launch.h"
 
 namespace fi {
@@ -37,10 +31,6 @@ class DecodeOnTensorCores : public Planned {
     static constexpr bool kFp8 = sizeof(Cache) == 1;
     using Plain = flashinfer::BatchPrefillPagedParams<T, Cache, T, std::int32_t>;
     using Params = std::conditional_t<kFp8, WithValueScale<Plain>, Plain>;
-    using Variant = flashinfer::DefaultAttention</*use_custom_mask=*/false,
-                                                 /*use_sliding_window=*/false,
-                                                 /*use_logits_soft_cap=*/false,
-                                                 /*use_alibi=*/false>;
 
     template <std::uint32_t kTile, flashinfer::MaskMode kMask>
     cudaError_t run_tile(cudaStream_t stream);
@@ -48,12 +38,9 @@ class DecodeOnTensorCores : public Planned {
     cudaError_t run(cudaStream_t stream);
     void place(const PagedDecode& call);
 
-    PlanMemory memory_;
+    Fa2Plan<T> plan_;
     DeviceMemory q_starts_;
-    flashinfer::PrefillPlanInfo info_;
     Params params_;
-    T* partial_out_ = nullptr;
-    float* partial_lse_ = nullptr;
     bool causal_;
 };
 
@@ -68,23 +55,14 @@ DecodeOnTensorCores<T, kHeadDim, Cache>::DecodeOnTensorCores(const PagedDecode& 
     device::check(
         cudaMemcpy(q_starts_.address(), q_starts.data(), q_starts_.bytes(), cudaMemcpyHostToDevice),
         "copy of the starts of queries");
-    memory_.run(*this, [&] {
-        Scratch& scratch = *memory_.scratch;
-        auto* page_indptr = const_cast<std::int32_t*>(call.page_indptr_on_host.data());
-        return flashinfer::PrefillPlan<std::int32_t>(
-            scratch.partials.address(), scratch.partials.bytes(), memory_.schedule.address(),
-            scratch.pinned, memory_.schedule.bytes(), info_, q_starts.data(), page_indptr,
-            q_starts.back(), batch, call.heads, call.kv_heads, kHeadDim, kHeadDim, call.page_size,
-            /*enable_cuda_graph=*/false, sizeof(T), /*window_left=*/-1, /*fixed_split_size=*/-1,
-            /*disable_split_kv=*/false, /*num_colocated_ctas=*/0, scratch.stream);
-    });
-    if (info_.cta_tile_q > (kFp8 ? kSmallTile : kLargeTile) || (kFp8 && causal_)) {
+    plan_.make(
+        *this, "BatchPrefillWithPagedKVCacheKernel",
+        {q_starts, call.page_indptr_on_host, call.heads, call.kv_heads, kHeadDim, call.page_size});
+    if (plan_.info.cta_tile_q > (kFp8 ? kSmallTile : kLargeTile) || (kFp8 && causal_)) {
         throw std::invalid_argument(
             "this build has tiles of at most 64 rows of queries; over FP8 16, of one query");
     }
     place(call);
-    kernel = "BatchPrefillWithPagedKVCacheKernel, CTA_TILE_Q " + std::to_string(info_.cta_tile_q) +
-             (info_.split_kv ? ", split KV and merge" : "");
 }
 
 template <class T, std::uint32_t kHeadDim, class Cache>
@@ -112,22 +90,7 @@ void DecodeOnTensorCores<T, kHeadDim, Cache>::place(const PagedDecode& call) {
     params_.window_left = -1;
     params_.sm_scale = call.scale;
     if constexpr (kFp8) params_.v_scale = call.v_scale;
-    const auto scheduled = [&](std::int64_t offset) {
-        return flashinfer::GetPtrFromBaseOffset<std::int32_t>(memory_.schedule.address(), offset);
-    };
-    params_.request_indices = scheduled(info_.request_indices_offset);
-    params_.qo_tile_indices = scheduled(info_.qo_tile_indices_offset);
-    params_.kv_tile_indices = scheduled(info_.kv_tile_indices_offset);
-    params_.o_indptr = scheduled(info_.o_indptr_offset);
-    params_.kv_chunk_size_ptr = scheduled(info_.kv_chunk_size_ptr_offset);
-    params_.padded_batch_size = info_.padded_batch_size;
-    params_.max_total_num_rows = info_.total_num_rows;
-    if (info_.split_kv) {
-        void* partials = memory_.scratch->partials.address();
-        params_.merge_indptr = scheduled(info_.merge_indptr_offset);
-        partial_out_ = flashinfer::GetPtrFromBaseOffset<T>(partials, info_.v_offset);
-        partial_lse_ = flashinfer::GetPtrFromBaseOffset<float>(partials, info_.s_offset);
-    }
+    plan_.place(params_);
 }
 
 template <class T, std::uint32_t kHeadDim, class Cache>
@@ -135,15 +98,16 @@ template <std::uint32_t kTile, flashinfer::MaskMode kMask>
 cudaError_t DecodeOnTensorCores<T, kHeadDim, Cache>::run_tile(cudaStream_t stream) {
     return flashinfer::BatchPrefillWithPagedKVCacheDispatched<
         kTile, kHeadDim, kHeadDim, flashinfer::PosEncodingMode::kNone,
-        /*USE_FP16_QK_REDUCTION=*/false, kMask, Variant>(params_, partial_out_, partial_lse_,
-                                                         /*enable_pdl=*/true, stream);
+        /*USE_FP16_QK_REDUCTION=*/false, kMask, Fa2Variant>(params_, plan_.partial_out,
+                                                            plan_.partial_lse,
+                                                            /*enable_pdl=*/true, stream);
 }
 
 template <class T, std::uint32_t kHeadDim, class Cache>
 template <flashinfer::MaskMode kMask>
 cudaError_t DecodeOnTensorCores<T, kHeadDim, Cache>::run(cudaStream_t stream) {
     if constexpr (!kFp8) {
-        if (info_.cta_tile_q == kLargeTile) return run_tile<kLargeTile, kMask>(stream);
+        if (plan_.info.cta_tile_q == kLargeTile) return run_tile<kLargeTile, kMask>(stream);
     }
     return run_tile<kSmallTile, kMask>(stream);
 }
