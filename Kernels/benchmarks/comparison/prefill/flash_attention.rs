@@ -187,11 +187,13 @@ struct FlashAttention2 {
 impl FlashAttention2 {
     /// The library's dense entry splits keys where there are too few tiles for the device (its
     /// num_splits_heuristic gives 1 from 80 % of two blocks a multiprocessor on). Kernels for splits are
-    /// not built in, nor dense ones for head dim 64; the variable-length entry serves those shapes.
+    /// not built in, nor dense ones for head dim 64 or without a mask, which no suite needs; the
+    /// variable-length entry serves those shapes.
     fn is_dense(shape: &PrefillShape, device: &DeviceInfo) -> bool {
         const TILE_ROWS: usize = 64;
         let tiles = longest(&shape.q_lens).div_ceil(TILE_ROWS) * shape.batch() * shape.heads;
         is_dense(shape)
+            && shape.causal
             && shape.head_dim == 128
             && 10 * tiles >= 8 * 2 * device.multiprocessors as usize
     }
