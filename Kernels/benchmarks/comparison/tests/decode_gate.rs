@@ -6,12 +6,21 @@ mod decode;
 mod decode_lengths;
 mod examine_all;
 
-use contender::DeviceKind;
+use contender::{DeviceKind, Kind};
 use device::Device;
 use numeric::{bits, index_below, DType};
 use workloads::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
 
-use examine_all::{gpu, SEED};
+use examine_all::{gpu, Rules};
+
+const SEED: u64 = 20;
+const RULES: Rules = Rules {
+    seed: SEED,
+    units: 6,
+    units_second: 2,
+    adopts_reference: true,
+    may_decline: |identity| identity.kind == Kind::Baseline,
+};
 
 const RANDOM_SHAPES: u64 = 200;
 
@@ -43,7 +52,7 @@ fn gpu_contenders_pass_suites() {
 
 fn pass(device: &dyn Device, problems: &[DecodeProblem]) {
     let contenders = decode::contenders(device.info().kind);
-    examine_all::pass(device, &contenders, problems, |problem| {
+    examine_all::pass(device, &contenders, problems, &RULES, |problem| {
         format!("{:?} {}", problem.shape, problem.dtype)
     });
 }

@@ -2,11 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use contender::{Contender, DeviceKind, Kind, Problem, Support};
+use contender::{Contender, DeviceKind, Identity, Kind, Problem, Support};
 use device::{Device, DeviceError};
 use gate::{BufferSet, Gate, GateOptions};
 
-pub const SEED: u64 = 20;
+/// How the problems of a test are examined.
+pub struct Rules {
+    /// Of the inputs, and of the units that are sampled.
+    pub seed: u64,
+    /// Units that the gate samples, in its two runs.
+    pub units: usize,
+    pub units_second: usize,
+    /// Whether every element is compared with the reference's too.
+    pub adopts_reference: bool,
+    /// Who may say that a problem is not supported.
+    pub may_decline: fn(&Identity) -> bool,
+}
 
 pub fn gpu() -> Option<Box<dyn Device>> {
     match device::open(DeviceKind::Cuda) {
@@ -24,12 +35,13 @@ pub fn pass<P: Problem>(
     device: &dyn Device,
     contenders: &[Box<dyn Contender<P>>],
     problems: &[P],
+    rules: &Rules,
     describe: impl Fn(&P) -> String,
 ) {
     assert!(!contenders.is_empty() && !problems.is_empty());
     let (mut failures, mut passed) = (Vec::new(), BTreeMap::new());
     for problem in problems {
-        if let Err(failure) = examine(device, contenders, problem, &mut passed) {
+        if let Err(failure) = examine(device, contenders, problem, rules, &mut passed) {
             failures.push(format!("{}: {failure}", describe(problem)));
         }
     }
@@ -42,22 +54,22 @@ pub fn pass<P: Problem>(
     );
 }
 
-/// The reference goes first and is then what every element is compared with. A baseline may say
-/// that it does not support a shape; ours may not.
+/// The reference goes first, so that the others can be compared with it.
 fn examine<P: Problem>(
     device: &dyn Device,
     contenders: &[Box<dyn Contender<P>>],
     problem: &P,
+    rules: &Rules,
     passed: &mut BTreeMap<String, usize>,
 ) -> Result<(), String> {
     let options = GateOptions {
-        units: 6,
-        units_second: 2,
-        ..GateOptions::new(SEED)
+        units: rules.units,
+        units_second: rules.units_second,
+        ..GateOptions::new(rules.seed)
     };
     let mut gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
     let mut set =
-        BufferSet::new(device, problem.tensors(), SEED).map_err(|error| error.to_string())?;
+        BufferSet::new(device, problem.tensors(), rules.seed).map_err(|error| error.to_string())?;
     let mut order: Vec<_> = contenders.iter().collect();
     order.sort_by_key(|contender| contender.identity().kind != Kind::Reference);
     for contender in order {
@@ -65,7 +77,7 @@ fn examine<P: Problem>(
         let name = &identity.name;
         match contender.supports(problem, device.info()) {
             Support::Yes => {}
-            Support::No(_) if identity.kind == Kind::Baseline => continue,
+            Support::No(_) if (rules.may_decline)(identity) => continue,
             Support::No(reason) => return Err(format!("{name} does not support it: {reason}")),
         }
         let mut bound = contender
@@ -73,7 +85,7 @@ fn examine<P: Problem>(
             .map_err(|error| format!("{name}: {error}"))?;
         gate.examine(&mut set, &mut *bound)
             .map_err(|failure| format!("{name} {failure}"))?;
-        if identity.kind == Kind::Reference {
+        if rules.adopts_reference && identity.kind == Kind::Reference {
             gate.adopt_reference(&set)
                 .map_err(|failure| format!("{name} {failure}"))?;
         }

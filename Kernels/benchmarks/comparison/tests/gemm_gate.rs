@@ -1,12 +1,14 @@
 //! Dense products of every type and kind of shape pass the gate, with every contender that
 //! supports them.
 
+mod examine_all;
 #[path = "../gemm/mod.rs"]
 mod gemm;
 mod gemm_examine;
 
 use contender::DeviceKind;
-use gemm_examine::{gpu, pass, SEED};
+use examine_all::gpu;
+use gemm_examine::{pass, SEED};
 use numeric::{bits, index_below, DType};
 use workloads::{DenseWorkload, GemmProblem, GemmSuite};
 

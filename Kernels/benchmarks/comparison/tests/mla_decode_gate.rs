@@ -6,12 +6,21 @@ mod examine_all;
 #[path = "../mla_decode/mod.rs"]
 mod mla_decode;
 
-use contender::DeviceKind;
+use contender::{DeviceKind, Kind};
 use device::Device;
 use numeric::{bits, index_below, DType};
 use workloads::{MlaDecodeProblem, MlaShape, MlaSuite};
 
-use examine_all::{gpu, SEED};
+use examine_all::{gpu, Rules};
+
+const SEED: u64 = 20;
+const RULES: Rules = Rules {
+    seed: SEED,
+    units: 6,
+    units_second: 2,
+    adopts_reference: true,
+    may_decline: |identity| identity.kind == Kind::Baseline,
+};
 
 const RANDOM_SHAPES: u64 = 200;
 
@@ -46,7 +55,7 @@ fn gpu_contenders_pass_suites() {
 
 fn pass(device: &dyn Device, problems: &[MlaDecodeProblem]) {
     let contenders = mla_decode::contenders(device.info().kind);
-    examine_all::pass(device, &contenders, problems, |problem| {
+    examine_all::pass(device, &contenders, problems, &RULES, |problem| {
         format!("{:?} {}", problem.shape, problem.dtype)
     });
 }

@@ -4,17 +4,25 @@
 
 #[path = "../cpu_contender.rs"]
 mod cpu_contender;
+mod examine_all;
 #[path = "../nsa_ops/mod.rs"]
 mod nsa_ops;
 
-use contender::{Contender, DeviceKind, Kind, Problem, Support};
-use device::{Device, DeviceError};
-use gate::{BufferSet, Gate, GateOptions};
+use contender::{DeviceKind, Kind, Problem};
+use device::Device;
+use examine_all::{gpu, Rules};
 use nsa_ops::SparseOrDense;
 use numeric::{bits, index_below, DType};
 use workloads::{NsaOp, NsaProblem, NsaShape, NsaSuite};
 
 const SEED: u64 = 40;
+const RULES: Rules = Rules {
+    seed: SEED,
+    units: 4,
+    units_second: 2,
+    adopts_reference: false,
+    may_decline: |identity| identity.kind != Kind::Own,
+};
 const RANDOM_SHAPES: u64 = 200;
 
 /// Products that the shapes of a device may have.
@@ -44,17 +52,6 @@ fn gpu_contenders_pass_suites() {
     if let Some(device) = gpu() {
         let suites: Vec<NsaSuite> = NsaSuite::all().collect();
         pass(&*device, suite_problems(&suites));
-    }
-}
-
-fn gpu() -> Option<Box<dyn Device>> {
-    match device::open(DeviceKind::Cuda) {
-        Ok(device) => Some(device),
-        Err(error @ (DeviceError::NotBuilt | DeviceError::Unavailable { .. })) => {
-            println!("SKIPPED: {error}");
-            None
-        }
-        Err(error) => panic!("the GPU cannot be opened: {error}"),
     }
 }
 
@@ -102,59 +99,10 @@ fn suite_problems(suites: &[NsaSuite]) -> Vec<SparseOrDense> {
     problems
 }
 
-/// Panics with all failures, so that one run shows the pattern.
 fn pass(device: &dyn Device, problems: Vec<SparseOrDense>) {
     let contenders = nsa_ops::contenders(device.info().kind);
-    assert!(!contenders.is_empty());
-    let mut failures = Vec::new();
-    let mut passed = 0;
-    for problem in &problems {
-        match examine(device, &contenders, problem) {
-            Ok(count) => passed += count,
-            Err(failure) => {
-                let (op, name) = (problem.op(), &problem.workload().name);
-                failures.push(format!("{op} {name} {}: {failure}", problem.dtype()));
-            }
-        }
-    }
-    let (count, all) = (failures.len(), problems.len());
-    println!("{passed} examinations of {all} problems passed");
-    assert!(
-        failures.is_empty(),
-        "{count} failures:\n{}",
-        failures.join("\n")
-    );
-}
-
-/// Ours must support everything; others may say that they do not.
-fn examine(
-    device: &dyn Device,
-    contenders: &[Box<dyn Contender<SparseOrDense>>],
-    problem: &SparseOrDense,
-) -> Result<usize, String> {
-    let options = GateOptions {
-        units: 4,
-        units_second: 2,
-        ..GateOptions::new(SEED)
-    };
-    let gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
-    let mut set =
-        BufferSet::new(device, problem.tensors(), SEED).map_err(|error| error.to_string())?;
-    let mut passed = 0;
-    for contender in contenders {
-        let identity = contender.identity();
-        let name = &identity.name;
-        match contender.supports(problem, device.info()) {
-            Support::Yes => {}
-            Support::No(_) if identity.kind != Kind::Own => continue,
-            Support::No(reason) => return Err(format!("{name} does not support it: {reason}")),
-        }
-        let mut bound = contender
-            .bind(problem, set.buffers(), device.info())
-            .map_err(|error| format!("{name}: {error}"))?;
-        gate.examine(&mut set, &mut *bound)
-            .map_err(|failure| format!("{name} {failure}"))?;
-        passed += 1;
-    }
-    Ok(passed)
+    examine_all::pass(device, &contenders, &problems, &RULES, |problem| {
+        let (op, name) = (problem.op(), &problem.workload().name);
+        format!("{op} {name} {}", problem.dtype())
+    });
 }

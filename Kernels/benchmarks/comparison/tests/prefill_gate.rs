@@ -1,16 +1,24 @@
 //! Prefill attention of every kind of batch passes the gate: on the GPU with all CUDA contenders, on
 //! the CPU with the CPU contenders.
 
+mod examine_all;
 #[path = "../prefill/mod.rs"]
 mod prefill;
 
-use contender::{Contender, DeviceKind, Kind, Problem, Support};
-use device::{Device, DeviceError};
-use gate::{BufferSet, Gate, GateOptions};
+use contender::{DeviceKind, Problem, Workload};
+use device::Device;
+use examine_all::{gpu, Rules};
 use numeric::{bits, index_below, DType};
 use workloads::{PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
 
 const SEED: u64 = 21;
+const RULES: Rules = Rules {
+    seed: SEED,
+    units: 24,
+    units_second: 8,
+    adopts_reference: true,
+    may_decline: |identity| identity.name != "ours",
+};
 
 /// How many and how large the batches of a device may be.
 struct Scale {
@@ -55,17 +63,6 @@ fn gpu_contenders_pass_random_batches() {
 fn gpu_contenders_pass_suites() {
     if let Some(device) = gpu() {
         pass(&*device, suite_problems(&GPU));
-    }
-}
-
-fn gpu() -> Option<Box<dyn Device>> {
-    match device::open(DeviceKind::Cuda) {
-        Ok(device) => Some(device),
-        Err(error @ (DeviceError::NotBuilt | DeviceError::Unavailable { .. })) => {
-            println!("SKIPPED: {error}");
-            None
-        }
-        Err(error) => panic!("the GPU cannot be opened: {error}"),
     }
 }
 
@@ -139,80 +136,11 @@ fn suite_problems(scale: &Scale) -> Vec<PrefillProblem> {
     problems
 }
 
-/// Panics with all failures, so that one run shows the pattern.
 fn pass(device: &dyn Device, problems: Vec<PrefillProblem>) {
     let contenders = prefill::contenders(device.info().kind);
-    let (mut failures, mut passed) = (Vec::new(), 0);
-    for problem in &problems {
-        let name = format!(
-            "{} {}/{} {} {:?}",
-            problem.op(),
-            problem.workload().suite,
-            problem.workload().name,
-            problem.dtype,
-            problem.shape
-        );
-        match examine(device, &contenders, problem) {
-            Ok(count) => passed += count,
-            Err(failure) => failures.push(format!("{name}: {failure}")),
-        }
-    }
-    println!(
-        "{passed} examinations of {} problems passed",
-        problems.len()
-    );
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
-}
-
-fn examine(
-    device: &dyn Device,
-    contenders: &[Box<dyn Contender<PrefillProblem>>],
-    problem: &PrefillProblem,
-) -> Result<usize, String> {
-    let options = GateOptions {
-        units: 24,
-        units_second: 8,
-        ..GateOptions::new(SEED)
-    };
-    let mut gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
-    let mut set =
-        BufferSet::new(device, problem.tensors(), SEED).map_err(|error| error.to_string())?;
-    let mut passed = 0;
-    // The reference first: the others are then held to all of its output.
-    let references = |wanted: bool| {
-        let is_wanted = move |kind: Kind| (kind == Kind::Reference) == wanted;
-        contenders
-            .iter()
-            .filter(move |c| is_wanted(c.identity().kind))
-    };
-    for contender in references(true).chain(references(false)) {
-        let name = &contender.identity().name;
-        let kind = contender.identity().kind;
-        match contender.supports(problem, device.info()) {
-            Support::No(reason) if name == "ours" => {
-                return Err(format!("{name} does not support it: {reason}"));
-            }
-            Support::No(_) => continue,
-            Support::Yes => {}
-        }
-        let mut bound = contender
-            .bind(problem, set.buffers(), device.info())
-            .map_err(|error| format!("{name}: {error}"))?;
-        gate.examine(&mut set, &mut *bound)
-            .map_err(|failure| format!("{name} {failure}"))?;
-        if kind == Kind::Reference {
-            gate.adopt_reference(&set)
-                .map_err(|failure| failure.to_string())?;
-        }
-        passed += 1;
-    }
-    if passed == 0 {
-        return Err("nobody supports it".to_owned());
-    }
-    Ok(passed)
+    examine_all::pass(device, &contenders, &problems, &RULES, |problem| {
+        let Workload { suite, name, .. } = problem.workload();
+        let (op, dtype, shape) = (problem.op(), problem.dtype, &problem.shape);
+        format!("{op} {suite}/{name} {dtype} {shape:?}")
+    });
 }

@@ -4,18 +4,27 @@
 
 #[path = "../cpu_contender.rs"]
 mod cpu_contender;
+mod examine_all;
 #[path = "../training_ops/mod.rs"]
 mod training_ops;
 
-use contender::{Contender, DeviceKind, Problem, Support};
-use device::{Device, DeviceError};
-use gate::{BufferSet, Gate, GateOptions};
+use contender::{DeviceKind, Kind, Problem, Support};
+use device::Device;
+use examine_all::{gpu, Rules};
+use gate::BufferSet;
 use numeric::{bits, index_below, DType};
 use workloads::{
     RopeShape, RowShape, Scaling, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite,
 };
 
 const SEED: u64 = 30;
+const RULES: Rules = Rules {
+    seed: SEED,
+    units: 12,
+    units_second: 4,
+    adopts_reference: false,
+    may_decline: |identity| identity.kind == Kind::Baseline,
+};
 const RANDOM_SHAPES: u64 = 200;
 const TYPES: [DType; 3] = [DType::Bf16, DType::F16, DType::F32];
 
@@ -82,17 +91,6 @@ fn gpu_contenders_pass_beyond_32_bits() {
             problem(op, shape, DType::Bf16)
         });
         pass(&*device, problems.collect());
-    }
-}
-
-fn gpu() -> Option<Box<dyn Device>> {
-    match device::open(DeviceKind::Cuda) {
-        Ok(device) => Some(device),
-        Err(error @ (DeviceError::NotBuilt | DeviceError::Unavailable { .. })) => {
-            println!("SKIPPED: {error}");
-            None
-        }
-        Err(error) => panic!("the GPU cannot be opened: {error}"),
     }
 }
 
@@ -171,62 +169,11 @@ fn suite_problems(suites: &[TrainingSuite]) -> Vec<TrainingProblem> {
     problems
 }
 
-/// Panics with all failures, so that one run shows the pattern.
 fn pass(device: &dyn Device, problems: Vec<TrainingProblem>) {
     let contenders = training_ops::contenders(device.info().kind);
-    assert!(!contenders.is_empty());
-    let mut failures = Vec::new();
-    let mut passed = 0;
-    for problem in &problems {
-        let name = format!("{} {} {}", problem.op, problem.shape, problem.dtype());
-        match examine(device, &contenders, problem) {
-            Ok(count) => passed += count,
-            Err(failure) => failures.push(format!("{name}: {failure}")),
-        }
-    }
-    println!(
-        "{passed} examinations of {} problems passed",
-        problems.len()
-    );
-    let count = failures.len();
-    assert!(
-        failures.is_empty(),
-        "{count} failures:\n{}",
-        failures.join("\n")
-    );
-}
-
-/// Ours must support everything; a baseline may say that it does not.
-fn examine(
-    device: &dyn Device,
-    contenders: &[Box<dyn Contender<TrainingProblem>>],
-    problem: &TrainingProblem,
-) -> Result<usize, String> {
-    let options = GateOptions {
-        units: 12,
-        units_second: 4,
-        ..GateOptions::new(SEED)
-    };
-    let gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
-    let mut set =
-        BufferSet::new(device, problem.tensors(), SEED).map_err(|error| error.to_string())?;
-    let mut passed = 0;
-    for contender in contenders {
-        let identity = contender.identity();
-        let name = &identity.name;
-        match contender.supports(problem, device.info()) {
-            Support::Yes => {}
-            Support::No(_) if identity.kind == contender::Kind::Baseline => continue,
-            Support::No(reason) => return Err(format!("{name} does not support it: {reason}")),
-        }
-        let mut bound = contender
-            .bind(problem, set.buffers(), device.info())
-            .map_err(|error| format!("{name}: {error}"))?;
-        gate.examine(&mut set, &mut *bound)
-            .map_err(|failure| format!("{name} {failure}"))?;
-        passed += 1;
-    }
-    Ok(passed)
+    examine_all::pass(device, &contenders, &problems, &RULES, |problem| {
+        format!("{} {} {}", problem.op, problem.shape, problem.dtype())
+    });
 }
 
 /// Rows of zeros, of subnormals, of the largest values, and rows that hold a NaN or an infinity:
