@@ -31,13 +31,11 @@ MlaDecode params_of(const Problem& problem, const Tensors& tensors) {
     return params;
 }
 
-// Of the current device.
-Machine machine() {
-    int device = 0, major = 0;
-    device::check(cudaGetDevice(&device), "cudaGetDevice");
-    device::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-                  "cudaDeviceGetAttribute");
-    return {device::multiprocessors(), major == 9};
+// The current device, as far as the choice may use it.
+Machine machine(KernelChoice choice) {
+    Machine machine = current_machine();
+    if (choice == KernelChoice::Portable) machine.has_wgmma = false;
+    return machine;
 }
 
 void upload(void* to, const void* from, std::size_t bytes) {
@@ -46,12 +44,12 @@ void upload(void* to, const void* from, std::size_t bytes) {
 
 }  // namespace
 
-Planned::Planned(const Problem& problem, const Tensors& tensors,
+Planned::Planned(const Problem& problem, KernelChoice choice, const Tensors& tensors,
                  rust::Slice<const std::int32_t> indptr, rust::Slice<const std::int32_t> indices,
                  rust::Slice<const std::int32_t> lengths)
     : params_(params_of(problem, tensors)),
       plan_(mla::plan(params_.shape, device::page_table(problem.batch, indptr, indices, lengths),
-                      machine())) {
+                      machine(choice))) {
     const WorkspaceBytes parts = mla::workspace_bytes(plan_);
     bytes_ = parts.total();
     device::check(cudaMalloc(&memory_, bytes_), "cudaMalloc of a plan");
@@ -80,11 +78,17 @@ void Planned::enqueue(std::size_t stream) const {
     launch(params_, plan_, workspace_, pointer<CUstream_st>(stream));
 }
 
-std::unique_ptr<Planned> plan(const Problem& problem, const Tensors& tensors,
+std::unique_ptr<Planned> plan(const Problem& problem, KernelChoice choice, const Tensors& tensors,
                               rust::Slice<const std::int32_t> indptr,
                               rust::Slice<const std::int32_t> indices,
                               rust::Slice<const std::int32_t> lengths) {
-    return std::make_unique<Planned>(problem, tensors, indptr, indices, lengths);
+    return std::make_unique<Planned>(problem, choice, tensors, indptr, indices, lengths);
+}
+
+bool has_better(const Problem& problem) {
+    const Shape shape = shape_of(problem);
+    return choose(shape, machine(KernelChoice::Best)).variant !=
+           choose(shape, machine(KernelChoice::Portable)).variant;
 }
 
 void check_table(const Problem& problem, rust::Slice<const std::int32_t> indptr,

@@ -12,14 +12,16 @@
 namespace mla::bridge {
 
 enum class Dtype : std::uint8_t;
+enum class KernelChoice : std::uint8_t;
 struct Problem;
 struct Tensors;
 
 // A planned step: its device memory frees itself.
 class Planned {
   public:
-    Planned(const Problem& problem, const Tensors& tensors, rust::Slice<const std::int32_t> indptr,
-            rust::Slice<const std::int32_t> indices, rust::Slice<const std::int32_t> lengths);
+    Planned(const Problem& problem, KernelChoice choice, const Tensors& tensors,
+            rust::Slice<const std::int32_t> indptr, rust::Slice<const std::int32_t> indices,
+            rust::Slice<const std::int32_t> lengths);
     ~Planned();
     Planned(const Planned&) = delete;
     Planned& operator=(const Planned&) = delete;
@@ -36,10 +38,12 @@ class Planned {
     std::size_t bytes_ = 0;
 };
 
-std::unique_ptr<Planned> plan(const Problem& problem, const Tensors& tensors,
+std::unique_ptr<Planned> plan(const Problem& problem, KernelChoice choice, const Tensors& tensors,
                               rust::Slice<const std::int32_t> indptr,
                               rust::Slice<const std::int32_t> indices,
                               rust::Slice<const std::int32_t> lengths);
+
+bool has_better(const Problem& problem);
 
 void check_table(const Problem& problem, rust::Slice<const std::int32_t> indptr,
                  rust::Slice<const std::int32_t> indices, rust::Slice<const std::int32_t> lengths);

@@ -37,11 +37,14 @@ enum class Variant {
     k64Rows,
     // The same by products of four warps together, which only sm_90a has.
     k64RowsWarpgroups,
+    // So too, with one warp that fetches for two warpgroups that take turns.
+    kSeesaw,
 };
 
 struct Machine {
     int multiprocessors;
-    bool has_warpgroup_products;
+    // The device has wgmma, and the kernels that use it are built.
+    bool has_wgmma;
 };
 
 struct Config {

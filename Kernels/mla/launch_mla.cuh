@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "Kernels/device/launch.h"
+#include "Kernels/mla/launch.h"
 #include "Kernels/mla/merge.cuh"
 #include "Kernels/mla/mla.cuh"
 
@@ -48,8 +50,13 @@ void launch_type(const Arguments& arguments, const Plan& plan, cudaStream_t stre
         case Variant::k64RowsWarpgroups:
             launch_traits<Traits<T, 1, 4, 2, 64, 2, 1, true>>(arguments, plan, stream);
             break;
+        case Variant::kSeesaw:
+            throw std::logic_error("the seesaw has a launch of its own");
     }
-    if (plan.merges.empty()) return;
+}
+
+template <class T>
+void launch_merge_of(const Arguments& arguments, const Plan& plan, cudaStream_t stream) {
     int most_parts = 0;
     for (const Merge& merge : plan.merges) most_parts = std::max(most_parts, merge.parts);
     if (most_parts <= kFewParts) {
@@ -58,8 +65,5 @@ void launch_type(const Arguments& arguments, const Plan& plan, cudaStream_t stre
         launch_merge<T, 4>(arguments, plan, stream);
     }
 }
-
-void launch_bf16(const Arguments& arguments, const Plan& plan, cudaStream_t stream);
-void launch_f16(const Arguments& arguments, const Plan& plan, cudaStream_t stream);
 
 }  // namespace mla

@@ -12,6 +12,15 @@ mod ffi {
         Bf16,
     }
 
+    /// Which kernel a plan is for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum KernelChoice {
+        /// The one that suits the shape and the device best.
+        Best,
+        /// The one that every architecture has.
+        Portable,
+    }
+
     #[derive(Clone, Copy, Debug)]
     struct Problem {
         batch: usize,
@@ -41,6 +50,7 @@ mod ffi {
 
         fn plan(
             problem: &Problem,
+            choice: KernelChoice,
             tensors: &Tensors,
             indptr: &[i32],
             indices: &[i32],
@@ -50,6 +60,9 @@ mod ffi {
         fn enqueue(self: &Planned, stream: usize) -> Result<()>;
         fn description(self: &Planned) -> String;
         fn workspace_bytes(self: &Planned) -> usize;
+
+        /// Whether the current device has a better kernel for the shape than the portable one.
+        fn has_better(problem: &Problem) -> Result<bool>;
 
         /// An error that names the entry where a table must not be read through.
         fn check_table(
@@ -65,4 +78,6 @@ mod ffi {
 }
 
 pub use cxx::UniquePtr;
-pub use ffi::{check_table, enqueue_plain, plan, Dtype, Planned, Problem, Tensors};
+pub use ffi::{
+    check_table, enqueue_plain, has_better, plan, Dtype, KernelChoice, Planned, Problem, Tensors,
+};

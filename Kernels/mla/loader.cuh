@@ -1,10 +1,10 @@
-// Arguments and shared memory of the latent-attention kernel, and the copies that fill it.
+// Shared memory of the latent-attention kernel, and the copies that fill it.
 #pragma once
 
 #include <cstdint>
 
 #include "Kernels/device/ptx/cp_async.cuh"
-#include "Kernels/mla/mla.h"
+#include "Kernels/mla/arguments.cuh"
 
 namespace mla {
 
@@ -13,21 +13,6 @@ namespace ptx = device::ptx;
 // Packets of 16 bytes of a token's row.
 constexpr int kRowPackets = kWidth * 2 / 16;
 constexpr int kSteps = kWidth / 16;
-
-struct Arguments {
-    const void* q;
-    const void* cache;
-    const std::int32_t* pages;
-    void* out;
-    Workspace workspace;
-    int q_len;
-    int heads;
-    int rows;
-    int row_blocks;
-    int page_shift;
-    // Of scores to powers of two: scale * log2(e).
-    float scale_log2;
-};
 
 template <class Element, int kWarpRowTiles, int kRowsOfWarps, int kColumnsOfWarps, int kTileTokens,
           int kRingStages, int kResident, bool kWarpgroups = false>

@@ -1,7 +1,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "Kernels/mla/launch_mla.cuh"
+#include "Kernels/device/launch.h"
+#include "Kernels/mla/launch.h"
 
 namespace mla {
 namespace {
@@ -23,7 +24,37 @@ int log2_of(int power) {
     return log;
 }
 
+#ifdef MLA_WITH_WGMMA
+constexpr bool kHasWgmma = true;
+
+void launch_seesaw(const Arguments& arguments, const Plan& plan, const MlaDecode& params,
+                   cudaStream_t stream) {
+    if (!(params.scale > 0.0f)) {
+        throw std::invalid_argument("scale is " + std::to_string(params.scale) +
+                                    "; it must be positive");
+    }
+    (params.type == ElementType::kBf16 ? launch_seesaw_bf16 : launch_seesaw_f16)(
+        arguments, plan, params.shape, stream);
+}
+#else
+constexpr bool kHasWgmma = false;
+
+void launch_seesaw(const Arguments&, const Plan&, const MlaDecode&, cudaStream_t) {
+    throw std::invalid_argument("the wgmma kernel is not built; build for sm_90a");
+}
+#endif
+
 }  // namespace
+
+Machine current_machine() {
+    int device = 0, major = 0, minor = 0;
+    device::check(cudaGetDevice(&device), "cudaGetDevice");
+    device::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+                  "cudaDeviceGetAttribute");
+    device::check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
+                  "cudaDeviceGetAttribute");
+    return {device::multiprocessors(), kHasWgmma && major == 9 && minor == 0};
+}
 
 WorkspaceBytes workspace_bytes(const Plan& plan) {
     const std::size_t rows =
@@ -53,11 +84,14 @@ void launch(const MlaDecode& params, const Plan& plan, const Workspace& workspac
     arguments.page_shift = log2_of(shape.page_size);
     constexpr float kLog2E = 1.4426950408889634f;
     arguments.scale_log2 = params.scale * kLog2E;
-    if (params.type == ElementType::kBf16) {
-        launch_bf16(arguments, plan, stream);
+    const bool is_bf16 = params.type == ElementType::kBf16;
+    if (plan.config.variant == Variant::kSeesaw) {
+        launch_seesaw(arguments, plan, params, stream);
     } else {
-        launch_f16(arguments, plan, stream);
+        (is_bf16 ? launch_bf16 : launch_f16)(arguments, plan, stream);
     }
+    if (plan.merges.empty()) return;
+    (is_bf16 ? launch_merge_bf16 : launch_merge_f16)(arguments, plan, stream);
 }
 
 }  // namespace mla

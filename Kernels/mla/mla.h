@@ -43,6 +43,9 @@ struct WorkspaceBytes {
 };
 WorkspaceBytes workspace_bytes(const Plan& plan);
 
+// The current device, and whether the kernel that it needs wgmma for is built.
+Machine current_machine();
+
 // Two kernels: the second merges the parts of sequences that were split, and is left out where none
 // was.
 void launch(const MlaDecode& params, const Plan& plan, const Workspace& workspace,

@@ -6,4 +6,8 @@ void launch_bf16(const Arguments& arguments, const Plan& plan, cudaStream_t stre
     launch_type<__nv_bfloat16>(arguments, plan, stream);
 }
 
+void launch_merge_bf16(const Arguments& arguments, const Plan& plan, cudaStream_t stream) {
+    launch_merge_of<__nv_bfloat16>(arguments, plan, stream);
+}
+
 }  // namespace mla

@@ -6,4 +6,8 @@ void launch_f16(const Arguments& arguments, const Plan& plan, cudaStream_t strea
     launch_type<__half>(arguments, plan, stream);
 }
 
+void launch_merge_f16(const Arguments& arguments, const Plan& plan, cudaStream_t stream) {
+    launch_merge_of<__half>(arguments, plan, stream);
+}
+
 }  // namespace mla

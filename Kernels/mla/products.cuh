@@ -11,11 +11,6 @@
 
 namespace mla {
 
-// A row of queries in memory; rows past the last repeat it, and nobody stores their results.
-__device__ __forceinline__ std::int64_t query_row(const Arguments& a, int sequence, int row) {
-    return static_cast<std::int64_t>(sequence) * a.rows + min(row, a.rows - 1);
-}
-
 // The queries of a block, in registers or in shared memory.
 template <class Tr, bool kShared = Tr::kQueriesShared>
 struct Queries;

@@ -42,7 +42,7 @@ pub fn contenders<P: Paged>() -> Vec<Box<dyn Contender<P>>> {
     ]
 }
 
-fn supports<P: Paged>(problem: &P, device: &DeviceInfo) -> Support {
+pub fn supports<P: Paged>(problem: &P, device: &DeviceInfo) -> Support {
     if device.kind != DeviceKind::Cuda {
         return Support::No("runs on CUDA only".to_owned());
     }
@@ -66,11 +66,18 @@ impl<P: Paged> Contender<P> for Ours {
         buffers: &[Buffer],
         _device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
-        let started = Instant::now();
-        let planned = problem.plan(buffers)?;
-        let plan_us = started.elapsed().as_secs_f64() * 1e6;
-        Ok(Box::new(BoundOurs { planned, plan_us }))
+        bind_planned(|| problem.plan(buffers))
     }
+}
+
+/// Plans, and keeps how long that took.
+pub fn bind_planned(
+    plan: impl FnOnce() -> Result<Box<dyn Planned>, ContenderError>,
+) -> Result<Box<dyn Bound>, ContenderError> {
+    let started = Instant::now();
+    let planned = plan()?;
+    let plan_us = started.elapsed().as_secs_f64() * 1e6;
+    Ok(Box::new(BoundOurs { planned, plan_us }))
 }
 
 struct BoundOurs {

@@ -3,15 +3,73 @@
 #[path = "../paged_cuda.rs"]
 mod paged_cuda;
 
-use contender::{Bound, Buffer, Contender, ContenderError, Stream};
-use mla::{Dtype, Problem, Tensors, UniquePtr};
+use contender::{
+    Bound, Buffer, Contender, ContenderError, DeviceInfo, Identity, Kind, Stream, Support,
+};
+use mla::{Dtype, KernelChoice, Problem, Tensors, UniquePtr};
 use numeric::DType;
 use workloads::{mla_tensor as at, MlaDecodeProblem};
 
 use paged_cuda::{Paged, Planned};
 
 pub fn contenders() -> Vec<Box<dyn Contender<MlaDecodeProblem>>> {
-    paged_cuda::contenders()
+    let mut all = paged_cuda::contenders();
+    let identity = Identity::in_tree(
+        "ours_portable",
+        Kind::Own,
+        <MlaDecodeProblem as Paged>::TIMED_REGION,
+    );
+    all.push(Box::new(Portable(identity)));
+    all
+}
+
+/// The kernel that every architecture has, where `ours` is another.
+struct Portable(Identity);
+
+impl Contender<MlaDecodeProblem> for Portable {
+    fn identity(&self) -> &Identity {
+        &self.0
+    }
+
+    fn supports(&self, problem: &MlaDecodeProblem, device: &DeviceInfo) -> Support {
+        let support = paged_cuda::supports(problem, device);
+        if !matches!(support, Support::Yes) {
+            return support;
+        }
+        let has_better = describe(problem)
+            .and_then(|problem| mla::has_better(&problem).map_err(ContenderError::new));
+        match has_better {
+            Ok(true) => Support::Yes,
+            Ok(false) => Support::No("the same kernel as 'ours' here".to_owned()),
+            Err(error) => Support::No(error.to_string()),
+        }
+    }
+
+    fn bind(
+        &self,
+        problem: &MlaDecodeProblem,
+        buffers: &[Buffer],
+        _device: &DeviceInfo,
+    ) -> Result<Box<dyn Bound>, ContenderError> {
+        paged_cuda::bind_planned(|| plan(problem, KernelChoice::Portable, buffers))
+    }
+}
+
+fn plan(
+    problem: &MlaDecodeProblem,
+    choice: KernelChoice,
+    buffers: &[Buffer],
+) -> Result<Box<dyn Planned>, ContenderError> {
+    let (table, description) = (&problem.table, describe(problem)?);
+    let planned = mla::plan(
+        &description,
+        choice,
+        &tensors(buffers),
+        &table.indptr,
+        &table.indices,
+        &table.lengths,
+    );
+    Ok(Box::new(planned.map_err(ContenderError::new)?))
 }
 
 fn dtype(dtype: DType) -> Option<Dtype> {
@@ -69,15 +127,7 @@ impl Paged for MlaDecodeProblem {
     }
 
     fn plan(&self, buffers: &[Buffer]) -> Result<Box<dyn Planned>, ContenderError> {
-        let (table, problem) = (&self.table, describe(self)?);
-        let planned = mla::plan(
-            &problem,
-            &tensors(buffers),
-            &table.indptr,
-            &table.indices,
-            &table.lengths,
-        );
-        Ok(Box::new(planned.map_err(ContenderError::new)?))
+        plan(self, KernelChoice::Best, buffers)
     }
 
     fn plain(&self, buffers: &[Buffer]) -> Result<Box<dyn Bound>, ContenderError> {

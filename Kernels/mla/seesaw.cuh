@@ -1,0 +1,480 @@
+// Latent attention for Hopper: wgmma fed by TMA.
+//
+// A block works through its segments for 64 rows. A warp fetches; two warpgroups consume, each with
+// half of the sums, 64 x 256. They take tiles in pairs, one each: a consumer makes the scores and
+// the weights of its own tile, adds its own weights times values from registers, then the other's
+// from shared memory. The second's maximum follows the first's, so that one's softmax runs under
+// the other's products, and the first shrinks its weights to the second's maximum before it hands
+// them over.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/device/convert.cuh"
+#include "Kernels/device/ptx/grid_dependency.cuh"
+#include "Kernels/device/softmax_rows.cuh"
+#include "Kernels/mla/seesaw_products.cuh"
+#include "Kernels/mla/seesaw_storage.cuh"
+
+namespace mla {
+
+// Two warpgroups consume, and a warp of the third fetches.
+constexpr int kSeesawThreads = 3 * 128;
+constexpr int kProducerRegisters = 40;
+constexpr int kConsumerRegisters = 232;
+
+// Named barriers of both consumers; 0 is __syncthreads' own.
+enum SeesawBarrier {
+    kFirstMaxima = 1,
+    kSecondMaxima,
+    kFirstWeights,
+    kSecondWeights,
+    kTotals,
+    kOwn
+};
+
+__device__ __forceinline__ void sync_consumers(int barrier) {
+    asm volatile("bar.sync %0, 256;" ::"r"(barrier) : "memory");
+}
+__device__ __forceinline__ void arrive_for_other(int barrier) {
+    asm volatile("bar.arrive %0, 256;" ::"r"(barrier) : "memory");
+}
+__device__ __forceinline__ void sync_consumer(int consumer) {
+    asm volatile("bar.sync %0, 128;" ::"r"(kOwn + consumer) : "memory");
+}
+
+// Nothing that uses these registers moves across here: the compiler sees no tie between them and
+// the products that are under way.
+template <int kCount>
+__device__ __forceinline__ void pin_sums(float (&sums)[kCount][4]) {
+#pragma unroll
+    for (auto& four : sums) {
+        asm volatile("" : "+f"(four[0]), "+f"(four[1]), "+f"(four[2]), "+f"(four[3])::"memory");
+    }
+}
+
+template <class T, int kConsumer>
+class Consumer {
+  public:
+    __device__ Consumer(const Arguments& a, SeesawStorage& shared, int first_row)
+        : a_(a), shared_(shared), first_row_(first_row), lane_(threadIdx.x % 32) {
+        row_ = threadIdx.x % 128 / 32 * 16 + lane_ / 4;
+        queries_ = ptx::shared_address(shared.queries);
+        own_ = ptx::shared_address(shared.cached[kConsumer]);
+        other_ = ptx::shared_address(shared.cached[1 - kConsumer]);
+    }
+
+    __device__ void run(int begin, int end) {
+        for (int index = begin; index < end; ++index) {
+            const Segment segment = a_.workspace.segments[index];
+            attend(segment);
+            store(segment, (index - begin) % 2);
+        }
+    }
+
+  private:
+    // A buffer's early or late chunks are no longer needed here.
+    __device__ __forceinline__ void release(std::uint64_t* barrier) {
+        if (lane_ == 0) barrier_arrive(barrier);
+    }
+
+    template <int kBegin, int kEnd>
+    __device__ __forceinline__ void start_scores() {
+        // Hidden, or the compiler keeps the operands of one call for the next and has no room.
+        std::uint32_t queries = queries_, keys = own_;
+        asm volatile("" : "+r"(queries), "+r"(keys));
+#pragma unroll
+        for (int place = kBegin; place < kEnd; ++place) {
+            if (place % kChunksOfGroup == 0) {
+                barrier_wait(&shared_.full[kConsumer][place / kChunksOfGroup], parity_);
+                ptx::warpgroup_fence();
+            }
+            const std::uint32_t at = chunk_at(kConsumer, place) * kChunkBytes;
+#pragma unroll
+            for (int depth = 0; depth < 128; depth += 32) {
+                multiply_64x64(scores_, ptx::depth_major_operand(queries + at + depth),
+                               ptx::depth_major_operand(keys + at + depth), place > 0 || depth > 0,
+                               T{});
+            }
+        }
+        ptx::warpgroup_commit();
+    }
+
+    __device__ __forceinline__ void start_own_sums() {
+        const std::uint32_t values = own_ + kConsumer * (4 * kChunkBytes);
+        ptx::warpgroup_fence();
+#pragma unroll
+        for (int step = 0; step < 4; ++step) {
+            multiply_add_64x256(sums_, weights_[step],
+                                ptx::width_major_operand(values + step * 2048, kChunkBytes), T{});
+        }
+        ptx::warpgroup_commit();
+    }
+
+    __device__ __forceinline__ void start_other_sums() {
+        const std::uint32_t values = other_ + kConsumer * (4 * kChunkBytes);
+        const std::uint32_t weights = other_ + kRopeChunk * kChunkBytes;
+        ptx::warpgroup_fence();
+#pragma unroll
+        for (int step = 0; step < 4; ++step) {
+            ptx::multiply_add_64x256(sums_, ptx::depth_major_operand(weights + step * 32),
+                                     ptx::width_major_operand(values + step * 2048, kChunkBytes),
+                                     T{});
+        }
+        ptx::warpgroup_commit();
+    }
+
+    // The rows' largest scores of the tile, as powers of two; scores out of sight become -infinity.
+    __device__ __forceinline__ void find_tops(const Segment& segment, int first_token,
+                                              float (&top)[2]) {
+        if (first_token + 64 > segment.length - a_.q_len + 1) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int query = min((first_row_ + row_ + 8 * half) / a_.heads, a_.q_len - 1);
+                const int visible = segment.length - a_.q_len + 1 + query - first_token;
+#pragma unroll
+                for (int eight = 0; eight < 8; ++eight) {
+#pragma unroll
+                    for (int index = 0; index < 2; ++index) {
+                        if (eight * 8 + lane_ % 4 * 2 + index >= visible) {
+                            scores_[eight][2 * half + index] = -INFINITY;
+                        }
+                    }
+                }
+            }
+        }
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            float largest = -INFINITY;
+#pragma unroll
+            for (auto& four : scores_) {
+                largest = fmaxf(largest, fmaxf(four[2 * half], four[2 * half + 1]));
+            }
+            top[half] = device::largest_of_four_lanes(largest) * a_.scale_log2;
+        }
+    }
+
+    // Scores become weights, which are added to the totals.
+    __device__ __forceinline__ void weigh(const float (&top)[2]) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            // A row that has seen nothing: exp(-inf - -inf) would be NaN.
+            const float from = top[half] == -INFINITY ? 0.0f : top[half];
+            float total = 0.0f;
+#pragma unroll
+            for (auto& four : scores_) {
+#pragma unroll
+                for (int index = 2 * half; index < 2 * half + 2; ++index) {
+                    four[index] = ptx::exp2_fast(fmaf(four[index], a_.scale_log2, -from));
+                    total += four[index];
+                }
+            }
+            totals_[half] += total;
+        }
+#pragma unroll
+        for (int step = 0; step < 4; ++step) {
+#pragma unroll
+            for (int word = 0; word < 4; ++word) {
+                const float* pair = &scores_[2 * step + word / 2][word % 2 * 2];
+                weights_[step][word] = device::pack_pair(pair[0], pair[1], T{});
+            }
+        }
+    }
+
+    // Sums and totals follow a new maximum.
+    __device__ __forceinline__ void shrink_sums(const float (&factors)[2]) {
+        totals_[0] *= factors[0];
+        totals_[1] *= factors[1];
+        if (__any_sync(0xffffffffu, factors[0] != 1.0f || factors[1] != 1.0f)) {
+#pragma unroll
+            for (auto& four : sums_) {
+                four[0] *= factors[0];
+                four[1] *= factors[0];
+                four[2] *= factors[1];
+                four[3] *= factors[1];
+            }
+        }
+    }
+
+    // Hands weights over in the place of the own tile's rope.
+    __device__ __forceinline__ void hand_over(const float (&factors)[2]) {
+        std::uint8_t* to = shared_.cached[kConsumer] + kRopeChunk * kChunkBytes;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int row = row_ + 8 * half;
+#pragma unroll
+            for (int eight = 0; eight < 8; ++eight) {
+                const float* pair = &scores_[eight][2 * half];
+                *reinterpret_cast<std::uint32_t*>(to + row * 128 + ((eight ^ (row & 7)) << 4) +
+                                                  lane_ % 4 * 4) =
+                    device::pack_pair(pair[0] * factors[half], pair[1] * factors[half], T{});
+            }
+        }
+        ptx::fence_async_proxy();
+    }
+
+    // Values past the sequence's end become zeros: whatever the pool holds there, a weight of zero
+    // would not make it one.
+    __device__ __forceinline__ void clear_tail(const Segment& segment, int first_token) {
+        const int valid = segment.length - first_token;
+        if (valid >= 64) return;
+        std::uint8_t* tile = shared_.cached[kConsumer];
+        for (int index = threadIdx.x % 128; index < (64 - valid) * 64; index += 128) {
+            const int row = valid + index / 64, packet = index % 64;
+            *reinterpret_cast<uint4*>(tile + packet / 8 * kChunkBytes + row * 128 +
+                                      packet % 8 * 16) = uint4{0, 0, 0, 0};
+        }
+        ptx::fence_async_proxy();
+        sync_consumer(kConsumer);
+    }
+
+    __device__ __forceinline__ void publish(const float (&top)[2]) {
+        if (lane_ % 4 == 0) {
+            shared_.largest[kConsumer][row_] = top[0];
+            shared_.largest[kConsumer][row_ + 8] = top[1];
+        }
+    }
+
+    // The rows' new maxima, and by how much they shrink what was summed before.
+    __device__ __forceinline__ void raise(float (&top)[2], float (&factors)[2]) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            top[half] = fmaxf(top[half], largest_[half]);
+            factors[half] =
+                largest_[half] == top[half] ? 1.0f : device::shrink(largest_[half], top[half]);
+            largest_[half] = top[half];
+        }
+    }
+
+    // Maxima of the other consumer.
+    __device__ __forceinline__ void read_other(float (&top)[2]) {
+        top[0] = shared_.largest[1 - kConsumer][row_];
+        top[1] = shared_.largest[1 - kConsumer][row_ + 8];
+    }
+
+    // The first consumer's softmax and products. With a second tile the sums of the other's weights
+    // are under way at the end.
+    template <bool kHasSecond>
+    __device__ __forceinline__ void first_round(const Segment& segment, int first_token) {
+        float top[2], factors[2];
+        find_tops(segment, first_token, top);
+        raise(top, factors);
+        publish(top);
+        arrive_for_other(kFirstMaxima);
+        shrink_sums(factors);
+        weigh(top);
+        clear_tail(segment, first_token);
+        start_own_sums();
+        factors[0] = factors[1] = 1.0f;
+        if constexpr (kHasSecond) {
+            sync_consumers(kSecondMaxima);
+            read_other(top);
+            raise(top, factors);
+        }
+        hand_over(factors);
+        arrive_for_other(kFirstWeights);
+        wait_for_products<0>();
+        pin_sums(sums_);
+        release(&shared_.empty[0][0]);
+        if constexpr (kHasSecond) {
+            shrink_sums(factors);
+            sync_consumers(kSecondWeights);
+            start_other_sums();
+        }
+    }
+
+    // The second consumer's; the sums of the other's weights are under way at the end.
+    __device__ __forceinline__ void second_round(const Segment& segment, int first_token) {
+        float top[2], first[2], factors[2];
+        find_tops(segment, first_token, top);
+        sync_consumers(kFirstMaxima);
+        read_other(first);
+        top[0] = fmaxf(top[0], first[0]);
+        top[1] = fmaxf(top[1], first[1]);
+        raise(top, factors);
+        publish(top);
+        arrive_for_other(kSecondMaxima);
+        shrink_sums(factors);
+        weigh(top);
+        clear_tail(segment, first_token);
+        start_own_sums();
+        const float same[2] = {1.0f, 1.0f};
+        hand_over(same);
+        arrive_for_other(kSecondWeights);
+        sync_consumers(kFirstWeights);
+        start_other_sums();
+        wait_for_products<1>();
+        release(&shared_.empty[1][0]);
+    }
+
+    // The second consumer's part in a round without a tile of its own.
+    __device__ __forceinline__ void add_first_alone() {
+        float top[2], factors[2];
+        sync_consumers(kFirstMaxima);
+        read_other(top);
+        raise(top, factors);
+        shrink_sums(factors);
+        sync_consumers(kFirstWeights);
+        start_other_sums();
+        wait_for_products<0>();
+        pin_sums(sums_);
+        release(&shared_.empty[0][1]);
+    }
+
+    __device__ __forceinline__ void attend(const Segment& segment) {
+        largest_[0] = largest_[1] = -INFINITY;
+        totals_[0] = totals_[1] = 0.0f;
+#pragma unroll
+        for (auto& four : sums_) four[0] = four[1] = four[2] = four[3] = 0.0f;
+        const int tiles = segment.tile_end - segment.tile_begin;
+        if (tiles <= 0) return;
+        barrier_wait(&shared_.queries_full, queries_parity_);
+        queries_parity_ ^= 1;
+        const int mine = (tiles + 1 - kConsumer) / 2;
+        int first_token = (segment.tile_begin + kConsumer) * 64;
+        if (mine > 0) {
+            start_scores<0, kChunks>();
+            finish_scores();
+            for (int left = mine - 1; left > 0; --left) {
+                pair_round(segment, first_token);
+                first_token += 128;
+                start_scores<0, kLateChunk>();
+                wait_for_products<1>();
+                pin_sums(sums_);
+                release(&shared_.empty[1 - kConsumer][1]);
+                start_scores<kLateChunk, kChunks>();
+                finish_scores();
+            }
+        }
+        release_queries();
+        if (tiles % 2 == 0 || (kConsumer == 1 && mine > 0)) {
+            pair_round(segment, first_token);
+            wait_for_products<0>();
+            pin_sums(sums_);
+            release(&shared_.empty[1 - kConsumer][1]);
+        }
+        if (tiles % 2 == 0) return;
+        if constexpr (kConsumer == 0) {
+            first_round<false>(segment, first_token);
+        } else {
+            add_first_alone();
+        }
+    }
+
+    // After the start of the last chunk's scores.
+    __device__ __forceinline__ void finish_scores() {
+        parity_ ^= 1;
+        wait_for_products<0>();
+        pin_sums(scores_);
+    }
+
+    // A round with a tile for each; the sums of the other's weights are under way at the end.
+    __device__ __forceinline__ void pair_round(const Segment& segment, int first_token) {
+        if constexpr (kConsumer == 0) {
+            first_round<true>(segment, first_token);
+        } else {
+            second_round(segment, first_token);
+        }
+    }
+
+    __device__ __forceinline__ void release_queries() {
+        if (lane_ == 0) barrier_arrive(&shared_.queries_empty);
+    }
+
+    // Stores what the block found: the result, or a part in fp32.
+    __device__ __forceinline__ void store(const Segment& segment, int turn) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const float total = device::sum_of_four_lanes(totals_[half]);
+            if (lane_ % 4 == 0) shared_.totals[turn][kConsumer][row_ + 8 * half] = total;
+        }
+        sync_consumers(kTotals);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int in_block = row_ + 8 * half;
+            const int row = first_row_ + in_block;
+            if (row >= a_.rows) continue;
+            const float total =
+                shared_.totals[turn][0][in_block] + shared_.totals[turn][1][in_block];
+            const int first_dim = kConsumer * 256 + lane_ % 4 * 2;
+            if (segment.slot < 0) {
+                T* out = static_cast<T*>(a_.out) + query_row(a_, segment.sequence, row) * kLatent +
+                         first_dim;
+                const float scale = total > 0.0f ? 1.0f / total : 0.0f;
+#pragma unroll
+                for (int eight = 0; eight < 32; ++eight) {
+                    const float* pair = &sums_[eight][2 * half];
+                    *reinterpret_cast<std::uint32_t*>(out + eight * 8) =
+                        device::pack_pair(pair[0] * scale, pair[1] * scale, T{});
+                }
+            } else {
+                const std::int64_t at =
+                    static_cast<std::int64_t>(segment.slot) * a_.row_blocks * 64 + row;
+                float* part = a_.workspace.partials + at * kLatent + first_dim;
+#pragma unroll
+                for (int eight = 0; eight < 32; ++eight) {
+                    const float* pair = &sums_[eight][2 * half];
+                    *reinterpret_cast<float2*>(part + eight * 8) = {pair[0], pair[1]};
+                }
+                if (kConsumer == 0 && lane_ % 4 == 0) {
+                    a_.workspace.maxima[at] = {largest_[half], total};
+                }
+            }
+        }
+    }
+
+    const Arguments& a_;
+    SeesawStorage& shared_;
+    const int first_row_;
+    const int lane_;
+    // This lane's first row of the block; the other is 8 further.
+    int row_;
+    std::uint32_t queries_, own_, other_;
+    std::uint32_t queries_parity_ = 0;
+    std::uint32_t parity_ = 0;
+    float sums_[32][4];
+    float scores_[8][4];
+    std::uint32_t weights_[4][4];
+    float largest_[2];
+    // Of this consumer's tiles alone.
+    float totals_[2];
+};
+
+template <class T>
+__global__ void __launch_bounds__(kSeesawThreads, 1)
+    seesaw_kernel(const __grid_constant__ Arguments a, const __grid_constant__ SeesawMaps maps) {
+    extern __shared__ __align__(1024) std::uint8_t raw[];
+    auto& shared = *reinterpret_cast<SeesawStorage*>(raw);
+    const int share = blockIdx.x / a.row_blocks;
+    const int first_row = blockIdx.x % a.row_blocks * 64;
+    const int begin = a.workspace.share_begin[share];
+    const int end = a.workspace.share_begin[share + 1];
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&shared.queries_full, 1);
+        ptx::mbarrier_init(&shared.queries_empty, 8);
+        for (int buffer = 0; buffer < 2; ++buffer) {
+            for (std::uint64_t& full : shared.full[buffer]) ptx::mbarrier_init(&full, 1);
+            for (std::uint64_t& empty : shared.empty[buffer]) {
+                ptx::mbarrier_init(&empty, 4);
+            }
+        }
+        ptx::fence_mbarrier_init();
+    }
+    // Orders the barriers' first values before their use.
+    __syncthreads();
+    if (threadIdx.x >= 256) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kProducerRegisters));
+        if (threadIdx.x < 256 + 32) Producer(a, maps, shared).run(begin, end, first_row);
+        __syncwarp();
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kConsumerRegisters));
+        if (threadIdx.x < 128) {
+            Consumer<T, 0>(a, shared, first_row).run(begin, end);
+        } else {
+            Consumer<T, 1>(a, shared, first_row).run(begin, end);
+        }
+    }
+    ptx::allow_next_grid();
+}
+
+}  // namespace mla

@@ -1,0 +1,160 @@
+// Shared memory and barriers of Hopper's kernel of latent attention, and who fills it.
+//
+// A tile of 64 cached tokens is nine chunks: 64 tokens by 64 elements, rows of 128 bytes under the
+// 128-byte swizzle. Eight are latent, the last is rope. Tiles of a segment take two buffers in
+// turn; buffer b belongs to consumer b, which makes its scores. Consumer c sums chunks 4 c to 4 c +
+// 3 of both. So that a buffer can be filled again early, its chunks come in the order in which they
+// become free: those that its owner sums, the others, rope.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "Kernels/mla/arguments.cuh"
+#include "Kernels/mla/tensor_copy.cuh"
+
+namespace mla {
+
+constexpr int kChunks = kWidth / 64;
+constexpr int kRopeChunk = kChunks - 1;
+constexpr int kChunkBytes = 64 * 128;
+constexpr int kBufferBytes = kChunks * kChunkBytes;
+// A box is what is fetched of a chunk at once: tokens of one page.
+constexpr int kBoxTokens = 32;
+constexpr int kBoxes = 64 / kBoxTokens;
+constexpr int kBoxBytes = kBoxTokens * 128;
+// Chunks whose arrival is waited for together.
+constexpr int kChunksOfGroup = 2;
+constexpr int kGroups = (kChunks + kChunksOfGroup - 1) / kChunksOfGroup;
+// Places in the order of arrival from here on become free later.
+constexpr int kLateChunk = 4;
+
+struct SeesawStorage {
+    alignas(1024) std::uint8_t queries[kBufferBytes];
+    // When its scores are made, the rope chunk of a buffer takes their weights.
+    alignas(1024) std::uint8_t cached[2][kBufferBytes];
+    // Of each consumer: the rows' largest scores; their sums of weights, of two segments in turn.
+    float largest[2][64];
+    float totals[2][2][64];
+    std::uint64_t queries_full;
+    std::uint64_t queries_empty;
+    std::uint64_t full[2][kGroups];
+    // Of the early and of the late chunks.
+    std::uint64_t empty[2][2];
+};
+
+struct SeesawMaps {
+    CUtensorMap q;
+    CUtensorMap cache;
+};
+
+// The chunk of a place in the order of arrival.
+__device__ __forceinline__ int chunk_at(int buffer, int place) {
+    return place == kRopeChunk ? kRopeChunk : place ^ (buffer * kLateChunk);
+}
+
+// Fills the buffers, ahead of the consumers and over the ends of segments: one warp. (Two blocks
+// that read the same tokens for other rows could fetch half for each other; to wait for both costs
+// more.)
+class Producer {
+  public:
+    __device__ Producer(const Arguments& a, const SeesawMaps& maps, SeesawStorage& shared)
+        : a_(a), maps_(maps), shared_(shared), lane_(threadIdx.x % 32) {}
+
+    __device__ void run(int begin, int end, int first_row) {
+        for (int index = begin; index < end; ++index) {
+            const Segment segment = a_.workspace.segments[index];
+            if (segment.tile_begin >= segment.tile_end) continue;
+            fetch_queries(segment.sequence * a_.rows + first_row);
+            fetch_tiles(segment);
+        }
+    }
+
+  private:
+    __device__ void fetch_queries(int row) {
+        barrier_wait(&shared_.queries_empty, queries_parity_ ^ 1);
+        queries_parity_ ^= 1;
+        if (lane_ != 0) return;
+        ptx::mbarrier_expect_bytes(&shared_.queries_full, kBufferBytes);
+        for (int chunk = 0; chunk < kChunks; ++chunk) {
+            tensor_load(shared_.queries + chunk * kChunkBytes, maps_.q, chunk * 64, row,
+                        &shared_.queries_full);
+        }
+    }
+
+    // The row of the pool where a box of the sequence begins.
+    __device__ int find_box(const Segment& segment, int box) const {
+        const int token = box * kBoxTokens;
+        if (token >= segment.length) return 0;
+        const int page = __ldg(a_.pages + segment.page_begin + (token >> a_.page_shift));
+        return (page << a_.page_shift) + (token & ((1 << a_.page_shift) - 1));
+    }
+
+    // By pairs: a consumer gives back the other's late chunks when it has the next early ones.
+    __device__ void fetch_tiles(const Segment& segment) {
+        // A lane knows a box; the next 32 are looked up while these are fetched.
+        const int first_box = segment.tile_begin * kBoxes;
+        int known = find_box(segment, first_box + lane_);
+        int known_next = find_box(segment, first_box + 32 + lane_);
+        const int tiles = segment.tile_end - segment.tile_begin;
+        for (int tile = 0; tile < tiles; tile += 2) {
+            const int box = tile * kBoxes;
+            if (box > 0 && box % 32 == 0) {
+                known = known_next;
+                known_next = find_box(segment, first_box + box + 32 + lane_);
+            }
+            const int first = __shfl_sync(0xffffffffu, known, (box + lane_) % 32);
+            const int second = __shfl_sync(0xffffffffu, known, (box + kBoxes + lane_) % 32);
+            const int left = segment.length - (segment.tile_begin + tile) * 64;
+            const bool has_second = tile + 1 < tiles;
+            fetch<0, kLateChunk>(0, first, left);
+            if (has_second) fetch<0, kLateChunk>(1, second, left - 64);
+            fetch<kLateChunk, kChunks>(0, first, left);
+            if (has_second) fetch<kLateChunk, kChunks>(1, second, left - 64);
+            parities_ ^= has_second ? 3 : 1;
+            // L2 gets the next pair meanwhile.
+            const int later = box + 2 * kBoxes;
+            const int where = later / 32 == box / 32 ? known : known_next;
+            const int row = __shfl_sync(0xffffffffu, where, (later + lane_) % 32);
+            const int token = (first_box + later + lane_) * kBoxTokens;
+            if (lane_ < 2 * kBoxes && token < min(segment.length, segment.tile_end * 64)) {
+                prefetch_to_l2(static_cast<const char*>(a_.cache) +
+                                   static_cast<std::int64_t>(row) * (kWidth * 2),
+                               kBoxTokens * kWidth * 2);
+            }
+        }
+    }
+
+    // Places kBegin to kEnd of a tile that has `left` tokens, its boxes in the lanes' rows.
+    template <int kBegin, int kEnd>
+    __device__ void fetch(int buffer, int row, int left) {
+        // What is past the sequence's last box stays as it is; consumers do not use it.
+        const int valid = left > kBoxTokens ? kBoxes : 1;
+        const std::uint32_t chunk_bytes = valid * kBoxBytes;
+        const std::uint32_t parity = parities_ >> buffer & 1;
+        barrier_wait(&shared_.empty[buffer][kBegin / kLateChunk], parity ^ 1);
+#pragma unroll
+        for (int place = kBegin; place < kEnd; ++place) {
+            std::uint64_t* full = &shared_.full[buffer][place / kChunksOfGroup];
+            if (place % kChunksOfGroup == 0 && lane_ == 0) {
+                const int chunks = min(kChunksOfGroup, kChunks - place);
+                ptx::mbarrier_expect_bytes(full, chunk_bytes * chunks);
+            }
+            if (lane_ < valid) {
+                const int chunk = chunk_at(buffer, place);
+                std::uint8_t* to = shared_.cached[buffer] + chunk * kChunkBytes + lane_ * kBoxBytes;
+                tensor_load(to, maps_.cache, chunk * 64, row, full);
+            }
+        }
+    }
+
+    const Arguments& a_;
+    const SeesawMaps& maps_;
+    SeesawStorage& shared_;
+    const int lane_;
+    std::uint32_t queries_parity_ = 0;
+    std::uint32_t parities_ = 0;
+};
+
+}  // namespace mla
