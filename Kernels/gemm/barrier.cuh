@@ -44,6 +44,11 @@ __device__ __forceinline__ void barrier_wait(std::uint64_t& barrier, unsigned pa
         : "memory");
 }
 
+// Brings a map to the copy engine before its first use.
+__device__ __forceinline__ void prefetch_map(const CUtensorMap& map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
 // Copies bytes that follow each other: whole pieces of 16, both sides aligned to as much.
 __device__ __forceinline__ void copy_line(void* to, const void* from, int bytes,
                                           std::uint64_t& barrier) {
@@ -62,6 +67,28 @@ __device__ __forceinline__ void copy_box(void* to, const CUtensorMap& map, std::
         "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(shared_address(to)),
         "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y), "r"(z)
         : "memory");
+}
+
+// Writes a box of a tensor of two dimensions; parts outside of it are dropped.
+__device__ __forceinline__ void store_box(const CUtensorMap& map, const void* from, int x, int y) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map),
+        "r"(shared_address(from)), "r"(x), "r"(y)
+        : "memory");
+}
+
+__device__ __forceinline__ void boxes_commit() {
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+// Waits until the shared memory of all boxes that this thread has committed has been read.
+__device__ __forceinline__ void boxes_wait() {
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
+// Orders this thread's writes to shared memory before copies that are started later.
+__device__ __forceinline__ void copies_fence() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 }  // namespace gemm

@@ -63,10 +63,11 @@ Config config(const Shape& shape, Variant variant) {
 void check(const Gemm& gemm) { validate(params_of(gemm).shape); }
 
 Choice choice(const Gemm& gemm, Variant variant) {
-    if (variant == Variant::Plain) return {"plain", 64, 64, 0, 0};
+    if (variant == Variant::Plain) return {"plain", 64, 64, 0, 1, 0};
     const Config chosen = config(params_of(gemm).shape, variant);
     const char* kernel = chosen.kernel == Kernel::kHopper ? "wgmma" : "mma.sync";
-    return {kernel, chosen.tile_rows, chosen.tile_columns, chosen.stages, chosen.blocks};
+    return {kernel,        chosen.tile_rows, chosen.tile_columns,
+            chosen.stages, chosen.split,     chosen.blocks};
 }
 
 void enqueue(const Gemm& gemm, Variant variant, std::size_t stream) {

@@ -41,6 +41,7 @@ struct Config {
     int tile_rows;
     int tile_columns;
     int stages;
+    int split;   // blocks that share out the k of one tile
     int blocks;  // of the grid; each walks over its tiles
 };
 

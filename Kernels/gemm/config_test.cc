@@ -45,21 +45,95 @@ void few_rows_get_small_tiles() {
     expect(rows_of(unknown) == 128, "128 rows a group unless one knows better");
 }
 
+// The tile and how many blocks share out its k.
+std::string hopper_choice(const Shape& shape) {
+    const Config config = choose(shape, kMachine, Kernel::kHopper);
+    expect(config.kernel == Kernel::kHopper && config.blocks >= 1, "a grid");
+    return std::to_string(config.tile_rows) + "x" + std::to_string(config.tile_columns) + "/" +
+           std::to_string(config.split);
+}
+
+void expect_choice(const Shape& shape, const std::string& expected) {
+    const std::string choice = hopper_choice(shape);
+    expect(choice == expected, choice + " instead of " + expected + " for " +
+                                   std::to_string(shape.rows) + "x" + std::to_string(shape.n) +
+                                   "x" + std::to_string(shape.k));
+}
+
 void hopper_tiles_fit_the_work() {
-    const auto tile = [](Shape shape) {
-        const Config config = choose(shape, kMachine, Kernel::kHopper);
-        expect(config.kernel == Kernel::kHopper && config.blocks >= 1, "a grid");
-        return std::to_string(config.tile_rows) + "x" + std::to_string(config.tile_columns);
+    const auto dense = [](int rows, int n, int k, const char* halves, const char* scaled) {
+        expect_choice({rows, n, k, 1, ElementType::kBf16, Layout::kDense, 0}, halves);
+        expect_choice({rows, n, k, 1, ElementType::kF16, Layout::kDense, 0}, halves);
+        expect_choice({rows, n, k, 1, ElementType::kFp8, Layout::kDense, 0}, scaled);
     };
-    const auto is = [&](Shape shape, const char* expected) {
-        expect(tile(shape) == expected, tile(shape) + " instead of " + expected);
+    dense(8192, 4096, 4096, "128x256/1", "128x192/1");
+    // Whole waves of narrower tiles.
+    dense(512, 6144, 4096, "128x192/1", "128x192/1");
+    dense(512, 10240, 8192, "128x160/1", "128x192/1");
+    dense(512, 4096, 14336, "128x128/1", "128x128/1");
+    dense(4096, 2112, 7168, "128x192/1", "128x192/1");
+    // Few tiles: narrow ones, and k shared out.
+    dense(64, 2112, 7168, "64x64/3", "64x64/3");
+    dense(128, 2112, 7168, "64x64/2", "128x64/3");
+    dense(128, 4096, 7168, "64x64/1", "128x64/2");
+    dense(16, 4096, 4096, "32x64/2", "32x64/2");
+    dense(16, 4096, 14336, "32x64/2", "32x64/2");
+    dense(16, 10240, 8192, "32x64/1", "32x64/1");
+}
+
+void hopper_tiles_fit_groups() {
+    const auto groups = [](Layout layout, int count, int each, const char* halves,
+                           const char* scaled) {
+        const int room = layout == Layout::kMasked ? 1024 : count * ((each + 127) / 128 * 128);
+        expect_choice({room, 4096, 7168, count, ElementType::kBf16, layout, each}, halves);
+        expect_choice({room, 4096, 7168, count, ElementType::kFp8, layout, each}, scaled);
     };
-    is({8192, 8192, 8192, 1, ElementType::kBf16, Layout::kDense, 0}, "128x256");
-    is({8192, 8192, 8192, 1, ElementType::kFp8, Layout::kDense, 0}, "128x128");
-    is({16, 4096, 7168, 1, ElementType::kBf16, Layout::kDense, 0}, "32x32");
-    is({8 * 128, 4096, 7168, 8, ElementType::kFp8, Layout::kContiguous, 16}, "32x128");
-    is({4 * 8192, 4096, 7168, 4, ElementType::kBf16, Layout::kContiguous, 8192}, "128x256");
-    is({1024, 4096, 7168, 64, ElementType::kFp8, Layout::kMasked, 32}, "32x128");
+    groups(Layout::kContiguous, 4, 8192, "128x256/1", "128x192/1");
+    groups(Layout::kContiguous, 8, 16, "32x128/1", "32x128/1");
+    groups(Layout::kContiguous, 1, 32, "32x64/1", "32x64/1");
+    groups(Layout::kMasked, 64, 32, "32x128/1", "32x128/1");
+    groups(Layout::kMasked, 1, 32, "32x64/1", "32x64/1");
+}
+
+// Also where the list of tiles is too short for low ones.
+void every_group_layout_has_a_tile() {
+    for (const ElementType type : {ElementType::kBf16, ElementType::kF16, ElementType::kFp8}) {
+        for (const Layout layout : {Layout::kContiguous, Layout::kMasked}) {
+            for (const int count : {1, 7, 256, 3000}) {
+                for (const int expected : {0, 1, 33, 100, 5000}) {
+                    const int rows = layout == Layout::kContiguous ? count * 128 : 128;
+                    const Shape shape = {rows, 272, 1024, count, type, layout, expected};
+                    const Config config = choose(shape, kMachine, Kernel::kHopper);
+                    expect(config.tile_rows >= 32 && config.blocks >= 1, "a tile");
+                    expect(config.split == 1, "no split of groups");
+                }
+            }
+        }
+    }
+    // Low tiles would be 4096; the list has 3072.
+    const Shape crowded = {1024, 4096, 7168, 128, ElementType::kFp8, Layout::kMasked, 16};
+    expect(choose(crowded, kMachine, Kernel::kHopper).tile_rows == 64, "a tile that can be listed");
+}
+
+// A cluster that shares out k has one tile, and every tile gets a cluster; steps suffice for all.
+void split_grids_cover_all_tiles() {
+    for (const ElementType type : {ElementType::kBf16, ElementType::kFp8}) {
+        for (const int rows : {1, 33, 64, 65, 128, 500, 2048}) {
+            for (const int n : {8, 272, 2112, 4096, 57344}) {
+                for (const int k : {128, 512, 7168, 28672}) {
+                    const Shape shape = {rows, n, k, 1, type, Layout::kDense, 0};
+                    const Config config = choose(shape, kMachine, Kernel::kHopper);
+                    const int tiles = (rows + config.tile_rows - 1) / config.tile_rows *
+                                      ((n + config.tile_columns - 1) / config.tile_columns);
+                    expect(config.split >= 1 && config.split <= 8, "clusters of up to eight");
+                    if (config.split == 1) continue;
+                    expect(config.blocks == tiles * config.split, "a cluster for each tile");
+                    expect(config.blocks <= 132, "all clusters at once");
+                    expect(k * element_bytes(type) / 128 >= 4 * config.split, "steps for all");
+                }
+            }
+        }
+    }
 }
 
 void bad_shapes_are_named() {
@@ -81,6 +155,9 @@ int main() {
     every_shape_has_a_grid();
     few_rows_get_small_tiles();
     hopper_tiles_fit_the_work();
+    hopper_tiles_fit_groups();
+    every_group_layout_has_a_tile();
+    split_grids_cover_all_tiles();
     bad_shapes_are_named();
     std::puts("passed");
 }

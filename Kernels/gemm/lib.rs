@@ -58,6 +58,8 @@ mod ffi {
         tile_rows: i32,
         tile_columns: i32,
         stages: i32,
+        /// Blocks that share out the k of one tile.
+        split: i32,
         blocks: i32,
     }
 

@@ -12,12 +12,11 @@ namespace gemm {
 
 // Descriptor of an operand whose rows start at a multiple of 1024 bytes. Groups of eight rows are
 // 1024 bytes apart; 32 bytes further along k are two more in its units of 16 bytes.
+constexpr std::uint64_t kDescriptorUpper = std::uint64_t{1024 >> 4} << 32 | std::uint64_t{1} << 62;
+
 __device__ __forceinline__ std::uint64_t operand_descriptor(const void* rows) {
-    constexpr std::uint64_t kRowGroupBytes = 1024;
-    constexpr std::uint64_t kSwizzle128 = 1;
     const std::uint64_t address = __cvta_generic_to_shared(rows);
-    return (address & 0x3FFFF) >> 4 | std::uint64_t{1} << 16 | (kRowGroupBytes >> 4) << 32 |
-           kSwizzle128 << 62;
+    return (address & 0x3FFFF) >> 4 | std::uint64_t{1} << 16 | kDescriptorUpper;
 }
 
 // Orders registers and shared memory written before against the products that follow.
@@ -43,11 +42,9 @@ __device__ __forceinline__ void pin(float (&sums)[kCount]) {
 }
 
 // clang-format off
-#define GEMM_REGISTERS_16 \
-  "%0, %1, %2, %3, %4, %5, %6, %7, " \
-  "%8, %9, %10, %11, %12, %13, %14, %15"
 #define GEMM_REGISTERS_32 \
-  GEMM_REGISTERS_16 ", " \
+  "%0, %1, %2, %3, %4, %5, %6, %7, " \
+  "%8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, " \
   "%24, %25, %26, %27, %28, %29, %30, %31"
 #define GEMM_REGISTERS_64 \
@@ -56,23 +53,25 @@ __device__ __forceinline__ void pin(float (&sums)[kCount]) {
   "%40, %41, %42, %43, %44, %45, %46, %47, " \
   "%48, %49, %50, %51, %52, %53, %54, %55, " \
   "%56, %57, %58, %59, %60, %61, %62, %63"
-#define GEMM_REGISTERS_128 \
+#define GEMM_REGISTERS_80 \
   GEMM_REGISTERS_64 ", " \
   "%64, %65, %66, %67, %68, %69, %70, %71, " \
-  "%72, %73, %74, %75, %76, %77, %78, %79, " \
+  "%72, %73, %74, %75, %76, %77, %78, %79"
+#define GEMM_REGISTERS_96 \
+  GEMM_REGISTERS_80 ", " \
   "%80, %81, %82, %83, %84, %85, %86, %87, " \
-  "%88, %89, %90, %91, %92, %93, %94, %95, " \
+  "%88, %89, %90, %91, %92, %93, %94, %95"
+#define GEMM_REGISTERS_128 \
+  GEMM_REGISTERS_96 ", " \
   "%96, %97, %98, %99, %100, %101, %102, %103, " \
   "%104, %105, %106, %107, %108, %109, %110, %111, " \
   "%112, %113, %114, %115, %116, %117, %118, %119, " \
   "%120, %121, %122, %123, %124, %125, %126, %127"
-#define GEMM_OPERANDS_16(d) \
+#define GEMM_OPERANDS_32(d) \
   "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), \
   "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
   "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), \
-  "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
-#define GEMM_OPERANDS_32(d) \
-  GEMM_OPERANDS_16(d), \
+  "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), \
   "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), \
   "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), \
   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), \
@@ -87,16 +86,20 @@ __device__ __forceinline__ void pin(float (&sums)[kCount]) {
   "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), \
   "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), \
   "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-#define GEMM_OPERANDS_128(d) \
+#define GEMM_OPERANDS_80(d) \
   GEMM_OPERANDS_64(d), \
   "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), \
   "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), \
   "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), \
-  "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), \
+  "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79])
+#define GEMM_OPERANDS_96(d) \
+  GEMM_OPERANDS_80(d), \
   "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), \
   "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), \
   "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), \
-  "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), \
+  "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+#define GEMM_OPERANDS_128(d) \
+  GEMM_OPERANDS_96(d), \
   "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), \
   "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), \
   "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), \
@@ -129,14 +132,17 @@ __device__ __forceinline__ void pin(float (&sums)[kCount]) {
 template <class T, int kColumns>
 __device__ __forceinline__ void wgmma(float (&d)[kColumns / 2], std::uint64_t a, std::uint64_t b,
                                       int add) {
-    static_assert(kColumns == 32 || kColumns == 64 || kColumns == 128 || kColumns == 256,
-                  "no instruction of that width here");
-    if constexpr (kColumns == 32) {
-        GEMM_WGMMA_TYPES(16, "16", "17", "18", "32");
-    } else if constexpr (kColumns == 64) {
+    static_assert(
+        kColumns == 64 || kColumns == 128 || kColumns == 160 || kColumns == 192 || kColumns == 256,
+        "no instruction of that width here");
+    if constexpr (kColumns == 64) {
         GEMM_WGMMA_TYPES(32, "32", "33", "34", "64");
     } else if constexpr (kColumns == 128) {
         GEMM_WGMMA_TYPES(64, "64", "65", "66", "128");
+    } else if constexpr (kColumns == 160) {
+        GEMM_WGMMA_TYPES(80, "80", "81", "82", "160");
+    } else if constexpr (kColumns == 192) {
+        GEMM_WGMMA_TYPES(96, "96", "97", "98", "192");
     } else {
         GEMM_WGMMA_TYPES(128, "128", "129", "130", "256");
     }

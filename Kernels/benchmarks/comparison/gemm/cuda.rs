@@ -134,6 +134,7 @@ impl Bound for BoundGemm {
             ("kernel".to_owned(), choice.kernel.into()),
             ("tile".to_owned(), tile.into()),
             ("stages".to_owned(), choice.stages.into()),
+            ("split_k".to_owned(), choice.split.into()),
             ("blocks".to_owned(), choice.blocks.into()),
         ])
     }

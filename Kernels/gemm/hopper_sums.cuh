@@ -1,0 +1,234 @@
+// A consumer's work on one tile of Hopper's kernel, from stages to sums in registers.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/gemm/hopper_traits.cuh"
+
+namespace gemm {
+
+// 16-bit operands: one group of products stays under way while the next is issued.
+template <class Traits>
+__device__ __forceinline__ void sum_tile(typename Traits::SharedStorage& shared, int steps,
+                                         Descriptors descriptors, Ring<Traits::kStages>& ring,
+                                         HopperSums<Traits>& sums) {
+    int previous = 0;
+    for (int step = 0; step < steps; ++step) {
+        barrier_wait(shared.full[ring.stage], ring.parity);
+        pin(sums);
+        wgmma_fence();
+        multiply_stage<Traits>(descriptors, ring.stage, sums, step > 0);
+        pin(sums);
+        wgmma_wait<1>();
+        if (step > 0) release(shared.empty[previous]);
+        previous = ring.stage;
+        ring.advance();
+    }
+    wgmma_wait<0>();
+    pin(sums);
+    release(shared.empty[previous]);
+}
+
+// What one step's sums are multiplied by: for the thread's two rows, and where the tile has more
+// than one scale of b, for each 64 columns.
+template <class Traits>
+struct StepScales {
+    static constexpr int kParts = 2 * Traits::kColumnScales - 1;
+    float row[kParts], row8[kParts];
+};
+
+// Scales of b for the tile's columns, loaded a step ahead.
+template <class Traits>
+class ColumnScales {
+  public:
+    __device__ ColumnScales(const Gemm& p, const Tile& tile, Part steps) : end_(steps.end) {
+        const int wide = (p.shape.n + kScaleBlock - 1) / kScaleBlock;
+        line_ = b_scales_of(p, tile);
+        // Behind the last block nobody uses what is read.
+        to_second_ = tile.column / kScaleBlock + 1 < wide ? p.shape.k / kScaleBlock : 0;
+        middle_is_second_ = tile.column % kScaleBlock != 0;
+        load(steps.begin);
+    }
+
+    __device__ __forceinline__ void load(int step) {
+        const float* at = line_ + min(step, end_ - 1);
+        next_[0] = __ldg(at);
+        if constexpr (Traits::kColumnScales == 2) next_[1] = __ldg(at + to_second_);
+    }
+
+    __device__ __forceinline__ void multiply(float row, float row8, StepScales<Traits>& scales) {
+        const auto set = [&](int part, float column) {
+            scales.row[part] = row * column;
+            scales.row8[part] = row8 * column;
+        };
+        set(0, next_[0]);
+        if constexpr (Traits::kColumnScales == 2) {
+            set(1, middle_is_second_ ? next_[1] : next_[0]);
+            set(2, next_[1]);
+        }
+    }
+
+  private:
+    const float* line_;
+    int to_second_, end_;
+    bool middle_is_second_;
+    float next_[Traits::kColumnScales];
+};
+
+template <class Traits>
+__device__ __forceinline__ void promote(const StepScales<Traits>& scales,
+                                        const HopperSums<Traits>& sums,
+                                        HopperSums<Traits>& totals) {
+#pragma unroll
+    for (int i = 0; i < Traits::kColumns / 2; i += 4) {
+        const int part = Traits::kColumnScales == 1 ? 0 : i / 32;
+        totals[i] += scales.row[part] * sums[i];
+        totals[i + 1] += scales.row[part] * sums[i + 1];
+        totals[i + 2] += scales.row8[part] * sums[i + 2];
+        totals[i + 3] += scales.row8[part] * sums[i + 3];
+    }
+}
+
+// Two consumers take turns at starting products. Left alone they start together, end together and
+// scale together, and the tensor cores wait meanwhile.
+constexpr int kFirstTurnBarrier = 2;
+
+template <class Traits>
+__device__ __forceinline__ void take_turn(int consumer) {
+    if constexpr (Traits::kConsumers == 2) {
+        asm volatile("bar.sync %0, 256;" ::"r"(kFirstTurnBarrier + consumer) : "memory");
+    }
+}
+
+template <class Traits>
+__device__ __forceinline__ void pass_turn(int consumer) {
+    if constexpr (Traits::kConsumers == 2) {
+        asm volatile("bar.arrive %0, 256;" ::"r"(kFirstTurnBarrier + 1 - consumer) : "memory");
+    }
+}
+
+// FP8: after each step the sums are scaled and added to the totals.
+template <class Traits>
+class ScaledSummer {
+  public:
+    __device__ ScaledSummer(const Gemm& p, const Tile& tile, typename Traits::SharedStorage& shared,
+                            Part steps, int first_row, Descriptors descriptors,
+                            Ring<Traits::kStages>& ring)
+        : shared_(shared),
+          descriptors_(descriptors),
+          ring_(ring),
+          released_(ring.stage),
+          consumer_(first_row / 64),
+          columns_(p, tile, steps) {
+        // Rows of this thread; those of a short tile's missing half are dropped later.
+        const int row = first_row + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+        row_ = min(row, Traits::kRows - 1);
+        row8_ = min(row + 8, Traits::kRows - 1);
+    }
+
+    __device__ __forceinline__ void wait() {
+        barrier_wait(shared_.full[ring_.stage], ring_.parity);
+    }
+
+    // Starts the products of a step whose operands are there.
+    __device__ __forceinline__ void start(int step, HopperSums<Traits>& sums,
+                                          StepScales<Traits>& scales) {
+        const float* rows = shared_.a_scales[ring_.stage];
+        columns_.multiply(rows[row_], rows[row8_], scales);
+        columns_.load(step + 1);
+        take_turn<Traits>(consumer_);
+        pin(sums);
+        wgmma_fence();
+        multiply_stage<Traits>(descriptors_, ring_.stage, sums, false);
+        pass_turn<Traits>(consumer_);
+        ring_.advance();
+    }
+
+    // Gives back the stage of the oldest products, which are over.
+    __device__ __forceinline__ void end(HopperSums<Traits>& sums) {
+        pin(sums);
+        release(shared_.empty[released_]);
+        released_ = released_ + 1 == Traits::kStages ? 0 : released_ + 1;
+    }
+
+  private:
+    typename Traits::SharedStorage& shared_;
+    Descriptors descriptors_;
+    Ring<Traits::kStages>& ring_;
+    int released_, consumer_, row_, row8_;
+    ColumnScales<Traits> columns_;
+};
+
+// One set of sums: they are added before the next step's products overwrite them. What follows the
+// wait for a stage is one block of instructions: addresses and scales of the next products are made
+// between the additions.
+template <class Traits>
+__device__ __forceinline__ void sum_steps(ScaledSummer<Traits>& summer, Part steps,
+                                          HopperSums<Traits>& totals) {
+    HopperSums<Traits> sums;
+    StepScales<Traits> scales;
+    summer.wait();
+    summer.start(steps.begin, sums, scales);
+    for (int step = steps.begin + 1; step < steps.end; ++step) {
+        wgmma_wait<0>();
+        summer.end(sums);
+        summer.wait();
+        promote<Traits>(scales, sums, totals);
+        summer.start(step, sums, scales);
+    }
+    wgmma_wait<0>();
+    summer.end(sums);
+    promote<Traits>(scales, sums, totals);
+}
+
+// Two sets, where registers suffice: one is added while the other's products are under way.
+template <class Traits>
+__device__ __forceinline__ void sum_steps_doubly(ScaledSummer<Traits>& summer, Part steps,
+                                                 HopperSums<Traits>& totals) {
+    HopperSums<Traits> even, odd;
+    StepScales<Traits> even_scales, odd_scales;
+    const auto begin = [&](int step, HopperSums<Traits>& sums, StepScales<Traits>& scales) {
+        summer.wait();
+        summer.start(step, sums, scales);
+    };
+    const auto finish = [&](HopperSums<Traits>& sums, const StepScales<Traits>& scales) {
+        summer.end(sums);
+        promote<Traits>(scales, sums, totals);
+    };
+    begin(steps.begin, even, even_scales);
+    int step = steps.begin + 1;
+    for (; step + 1 < steps.end; step += 2) {
+        begin(step, odd, odd_scales);
+        wgmma_wait<1>();
+        finish(even, even_scales);
+        begin(step + 1, even, even_scales);
+        wgmma_wait<1>();
+        finish(odd, odd_scales);
+    }
+    if (step < steps.end) {
+        begin(step, odd, odd_scales);
+        wgmma_wait<1>();
+        finish(even, even_scales);
+        wgmma_wait<0>();
+        finish(odd, odd_scales);
+    } else {
+        wgmma_wait<0>();
+        finish(even, even_scales);
+    }
+}
+
+template <class Traits>
+__device__ __forceinline__ void sum_scaled_tile(const Gemm& p, const Tile& tile,
+                                                typename Traits::SharedStorage& shared, Part steps,
+                                                int first_row, Descriptors descriptors,
+                                                Ring<Traits::kStages>& ring,
+                                                HopperSums<Traits>& totals) {
+    ScaledSummer<Traits> summer(p, tile, shared, steps, first_row, descriptors, ring);
+    if constexpr (Traits::kRows == 128 && Traits::kColumns <= 128) {
+        sum_steps_doubly<Traits>(summer, steps, totals);
+    } else {
+        sum_steps<Traits>(summer, steps, totals);
+    }
+}
+
+}  // namespace gemm
