@@ -98,7 +98,7 @@ int steps_of(const Shape& shape) {
 bool can_split(const Shape& shape, const Machine& machine, const HopperTile& tile, int split) {
     if (split == 1) return true;
     constexpr int kLeastSteps = 4;
-    if (shape.layout != Layout::kDense || steps_of(shape) < kLeastSteps * split) return false;
+    if (shape.layout == Layout::kMasked || steps_of(shape) < kLeastSteps * split) return false;
     // Every tile that there may be gets its blocks; more than this would be empty ones.
     constexpr std::int64_t kMostBlocks = 1024;
     const std::int64_t at_most =
