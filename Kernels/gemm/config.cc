@@ -21,7 +21,7 @@ std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by
 // Rows that one group is likely to have.
 std::int64_t likely_rows(const Shape& shape) {
     if (shape.expected_rows > 0) return shape.expected_rows;
-    if (shape.layout == Layout::kContiguous) return shape.rows / shape.groups;
+    if (shape.layout == Layout::kContiguous) return std::max(1, shape.rows / shape.groups);
     return shape.rows;
 }
 
