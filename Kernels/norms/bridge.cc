@@ -4,6 +4,7 @@
 #include "Kernels/device/launch.h"
 #include "Kernels/norms/cross_entropy_backward.h"
 #include "Kernels/norms/cross_entropy_forward.h"
+#include "Kernels/norms/cross_entropy_fused.h"
 #include "Kernels/norms/fused_add_rmsnorm.h"
 #include "Kernels/norms/layernorm_forward.h"
 #include "Kernels/norms/lib.rs.h"
@@ -146,6 +147,15 @@ void cross_entropy_backward(const CrossEntropyBackward& tensors, const Matrix& m
     params.lse = pointer<float>(tensors.lse);
     params.loss_gradient = pointer<float>(tensors.loss_gradient);
     params.logits_gradient = pointer<void>(tensors.logits_gradient);
+    launch_variant(params, matrix, variant, stream);
+}
+
+void cross_entropy_fused(const CrossEntropyFused& tensors, const Matrix& matrix, Variant variant,
+                         std::size_t stream) {
+    norms::CrossEntropyFused params = {};
+    params.logits = pointer<void>(tensors.logits);
+    params.targets = pointer<std::int64_t>(tensors.targets);
+    params.loss = pointer<float>(tensors.loss);
     launch_variant(params, matrix, variant, stream);
 }
 

@@ -20,6 +20,7 @@ struct SoftmaxForward;
 struct SoftmaxBackward;
 struct CrossEntropyForward;
 struct CrossEntropyBackward;
+struct CrossEntropyFused;
 
 // Device memory that frees itself.
 class Workspace {
@@ -55,5 +56,7 @@ void cross_entropy_forward(const CrossEntropyForward& tensors, const Matrix& mat
                            Variant variant, std::size_t stream);
 void cross_entropy_backward(const CrossEntropyBackward& tensors, const Matrix& matrix,
                             Variant variant, std::size_t stream);
+void cross_entropy_fused(const CrossEntropyFused& tensors, const Matrix& matrix, Variant variant,
+                         std::size_t stream);
 
 }  // namespace norms::bridge

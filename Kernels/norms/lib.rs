@@ -100,6 +100,14 @@ mod ffi {
         logits_gradient: usize,
     }
 
+    /// Both in one, in place: the gradient of the losses' sum takes the place of the logits.
+    #[derive(Clone, Copy, Debug)]
+    struct CrossEntropyFused {
+        logits: usize,
+        targets: usize,
+        loss: usize,
+    }
+
     unsafe extern "C++" {
         include!("Kernels/norms/bridge.h");
 
@@ -168,13 +176,21 @@ mod ffi {
             variant: Variant,
             stream: usize,
         ) -> Result<()>;
+
+        fn cross_entropy_fused(
+            tensors: &CrossEntropyFused,
+            matrix: &Matrix,
+            variant: Variant,
+            stream: usize,
+        ) -> Result<()>;
     }
 }
 
 pub use cxx::UniquePtr;
 pub use ffi::{
-    allocate_workspace, cross_entropy_backward, cross_entropy_forward, fused_add_rmsnorm,
-    layernorm_forward, norm_backward, rmsnorm_forward, softmax_backward, softmax_forward,
-    CrossEntropyBackward, CrossEntropyForward, Dtype, FusedAddRmsNorm, LayerNormForward, Matrix,
-    NormBackward, RmsNormForward, SoftmaxBackward, SoftmaxForward, Variant, Workspace,
+    allocate_workspace, cross_entropy_backward, cross_entropy_forward, cross_entropy_fused,
+    fused_add_rmsnorm, layernorm_forward, norm_backward, rmsnorm_forward, softmax_backward,
+    softmax_forward, CrossEntropyBackward, CrossEntropyForward, CrossEntropyFused, Dtype,
+    FusedAddRmsNorm, LayerNormForward, Matrix, NormBackward, RmsNormForward, SoftmaxBackward,
+    SoftmaxForward, Variant, Workspace,
 };

@@ -1,6 +1,5 @@
 #include "Kernels/baselines/quack/bridge.h"
 
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -8,7 +7,6 @@
 #include <vector>
 
 #include "Kernels/baselines/quack/archives.h"
-#include "Kernels/baselines/quack/column_sums.h"
 #include "Kernels/baselines/quack/lib.rs.h"
 
 namespace quack::bridge {
@@ -19,13 +17,6 @@ std::string_view view(rust::Str text) { return {text.data(), text.size()}; }
 cudaStream_t stream_of(std::size_t stream) { return reinterpret_cast<cudaStream_t>(stream); }
 
 }  // namespace
-
-Workspace::Workspace(std::size_t bytes) {
-    cute_kernels::check(cudaMalloc(&address_, bytes), "workspace", "cudaMalloc");
-}
-
-// A failure here means that the context is gone, and with it the memory.
-Workspace::~Workspace() { static_cast<void>(cudaFree(address_)); }
 
 // A kernel's tensor argument: it reads as many of these members as its shape has run-time values.
 static_assert(sizeof(Tensor) == 24,
@@ -62,24 +53,6 @@ std::unique_ptr<Kernel> load_kernel(std::int32_t major, rust::Str name) {
                                     "capability " + std::to_string(major) + ".x");
     }
     return std::make_unique<Kernel>(*kernel);
-}
-
-std::unique_ptr<Workspace> allocate_workspace(std::size_t bytes) {
-    return std::make_unique<Workspace>(bytes);
-}
-
-void sum_partials(rust::Slice<const PartialSum> sums, std::size_t rows, std::size_t columns,
-                  WeightDtype dtype, std::size_t stream) {
-    ColumnSums params = {};
-    if (sums.size() > std::size(params.sums)) throw std::invalid_argument("more than two sums");
-    for (const PartialSum& sum : sums) {
-        params.sums[params.sum_count++] = {reinterpret_cast<const float*>(sum.partials),
-                                           reinterpret_cast<void*>(sum.out)};
-    }
-    params.rows = static_cast<int>(rows);
-    params.columns = static_cast<int>(columns);
-    params.out_type = dtype == WeightDtype::Bf16 ? WeightType::kBf16 : WeightType::kF32;
-    quack::launch(params, stream_of(stream));
 }
 
 }  // namespace quack::bridge

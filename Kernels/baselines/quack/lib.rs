@@ -23,19 +23,6 @@ mod ffi {
         stride: i64,
     }
 
-    /// One row of `out` from the sum of all rows of fp32 `partials`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct PartialSum {
-        partials: usize,
-        out: usize,
-    }
-
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum WeightDtype {
-        F32,
-        Bf16,
-    }
-
     unsafe extern "C++" {
         include!("Kernels/baselines/quack/bridge.h");
 
@@ -51,30 +38,11 @@ mod ffi {
 
         /// `scalars` are the bits of 4-byte values.
         fn launch(self: &Kernel, tensors: &[Tensor], scalars: &[u32], stream: usize) -> Result<()>;
-
-        /// Device memory; freed on drop.
-        type Workspace;
-
-        fn allocate_workspace(bytes: usize) -> Result<UniquePtr<Workspace>>;
-
-        fn address(self: &Workspace) -> usize;
-
-        /// Sums of one or two matrices of the same shape, in one launch.
-        fn sum_partials(
-            sums: &[PartialSum],
-            rows: usize,
-            columns: usize,
-            dtype: WeightDtype,
-            stream: usize,
-        ) -> Result<()>;
     }
 }
 
 pub use cxx::UniquePtr;
-pub use ffi::{
-    allocate_workspace, artifacts, has_kernel, load_kernel, sum_partials, Artifact, Kernel,
-    PartialSum, Tensor, WeightDtype, Workspace,
-};
+pub use ffi::{artifacts, has_kernel, load_kernel, Artifact, Kernel, Tensor};
 
 /// Rows of fp32 weight gradient partials that Quack's backward kernels write: its `get_sm_count` for the
 /// widths that are exported (up to 8192). This is also the number of blocks that they start.

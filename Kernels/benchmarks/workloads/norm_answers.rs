@@ -142,6 +142,12 @@ fn row<R: Real>(
             let target = reader.index(1, row);
             vec![(4, start, cross_entropy::backward(&x, target, lse, gradient))]
         }
+        NormOp::CrossEntropyForwardBackward => {
+            let target = reader.index(1, row);
+            let (loss, lse) = cross_entropy::forward(&x, target);
+            let gradient = cross_entropy::backward(&x, target, lse, R::of(1.0));
+            vec![(0, start, gradient), (2, row, vec![loss])]
+        }
     }
 }
 

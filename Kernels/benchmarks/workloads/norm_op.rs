@@ -15,9 +15,11 @@ pub enum NormOp {
     SoftmaxBackward,
     CrossEntropyForward,
     CrossEntropyBackward,
+    /// Both in one: the losses, and the gradient of their sum in place of the logits.
+    CrossEntropyForwardBackward,
 }
 
-const NAMES: [(NormOp, &str); 9] = [
+const NAMES: [(NormOp, &str); 10] = [
     (NormOp::RmsNormForward, "rmsnorm_fwd"),
     (NormOp::RmsNormBackward, "rmsnorm_bwd"),
     (NormOp::FusedAddRmsNorm, "fused_add_rmsnorm"),
@@ -27,6 +29,7 @@ const NAMES: [(NormOp, &str); 9] = [
     (NormOp::SoftmaxBackward, "softmax_bwd"),
     (NormOp::CrossEntropyForward, "cross_entropy_fwd"),
     (NormOp::CrossEntropyBackward, "cross_entropy_bwd"),
+    (NormOp::CrossEntropyForwardBackward, "cross_entropy_fwd_bwd"),
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +52,9 @@ impl NormOp {
     pub fn is_cross_entropy(self) -> bool {
         matches!(
             self,
-            NormOp::CrossEntropyForward | NormOp::CrossEntropyBackward
+            NormOp::CrossEntropyForward
+                | NormOp::CrossEntropyBackward
+                | NormOp::CrossEntropyForwardBackward
         )
     }
 
@@ -60,6 +65,7 @@ impl NormOp {
                 | NormOp::LayerNormBackward
                 | NormOp::SoftmaxBackward
                 | NormOp::CrossEntropyBackward
+                | NormOp::CrossEntropyForwardBackward
         )
     }
 

@@ -134,6 +134,9 @@ fn tensors(op: NormOp, shape: RowShape, types: NormTypes) -> Vec<TensorSpec> {
                 output("logits_gradient"),
             ]
         }
+        NormOp::CrossEntropyForwardBackward => {
+            vec![in_out("logits"), target(), row_output("loss")]
+        }
     }
 }
 
@@ -155,6 +158,7 @@ fn flops_per_element(op: NormOp) -> f64 {
         NormOp::SoftmaxForward | NormOp::SoftmaxBackward => 4.0,
         NormOp::CrossEntropyForward => 3.0,
         NormOp::CrossEntropyBackward => 4.0,
+        NormOp::CrossEntropyForwardBackward => 6.0,
     }
 }
 
@@ -219,11 +223,14 @@ impl Problem for NormProblem {
     }
 
     /// Gradients of parameters are sums over rows of either sign, of terms about as large as a uniform
-    /// value; a loss is what is left of a logit and an lse, nothing where there is one column.
+    /// value; a loss is what is left of a logit and an lse, nothing where there is one column. The
+    /// gradient is then nothing too: a share of 1, less 1.
     fn magnitude(&self, tensor: usize) -> f64 {
+        let one_column = self.shape.columns == 1;
         match (self.op, self.tensors[tensor].name) {
             (_, "weight_gradient" | "bias_gradient") => (self.shape.rows as f64 / 3.0).sqrt(),
-            (NormOp::CrossEntropyForward, "loss") => 1.0,
+            (NormOp::CrossEntropyForward | NormOp::CrossEntropyForwardBackward, "loss") => 1.0,
+            (NormOp::CrossEntropyForwardBackward, "logits") if one_column => 1.0,
             _ => 0.0,
         }
     }

@@ -23,6 +23,35 @@ pub fn cross_entropy_forward<T: Element>(
     });
 }
 
+/// Both in one: the losses, and the gradient of their sum in place of the logits.
+///
+/// # Panics
+/// If a target is not a column.
+pub fn cross_entropy_forward_backward<T: Element>(
+    logits: &mut [T],
+    targets: &[i64],
+    loss: &mut [f32],
+    columns: usize,
+) {
+    each_row2(
+        (logits, columns),
+        (loss, 1),
+        columns,
+        |row, logits, loss, buffer| {
+            T::widen_all(logits, buffer);
+            let largest = largest(buffer);
+            let sum = sum(buffer, |logit| exp(logit - largest));
+            let target = targets[row] as usize;
+            loss[0] = largest + sum.ln() - buffer[target];
+            for logit in buffer.iter_mut() {
+                *logit = exp(*logit - largest) / sum;
+            }
+            buffer[target] -= 1.0;
+            T::narrow_all(buffer, logits);
+        },
+    );
+}
+
 /// `logits_gradient = (exp(logits - lse) - [column == target]) * loss_gradient`
 ///
 /// # Panics

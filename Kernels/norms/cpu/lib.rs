@@ -12,7 +12,9 @@ mod rmsnorm;
 mod softmax;
 
 pub use columns::{Columns, ColumnsMut};
-pub use cross_entropy::{cross_entropy_backward, cross_entropy_forward};
+pub use cross_entropy::{
+    cross_entropy_backward, cross_entropy_forward, cross_entropy_forward_backward,
+};
 pub use host::Element;
 pub use layernorm::{layernorm_backward, layernorm_forward, LayerNormSaved};
 pub use rmsnorm::{fused_add_rmsnorm, rmsnorm_backward, rmsnorm_forward, RmsNormSaved};

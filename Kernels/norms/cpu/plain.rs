@@ -175,6 +175,24 @@ pub fn cross_entropy_backward<T: Element>(
     }
 }
 
+pub fn cross_entropy_forward_backward<T: Element>(
+    logits: &mut [T],
+    targets: &[i64],
+    loss: &mut [f32],
+    columns: usize,
+) {
+    for (row, logits) in logits.chunks_mut(columns).enumerate() {
+        let largest = largest(logits);
+        let lse = largest + sum(logits.iter().map(|x| (x.widen() - largest).exp())).ln();
+        let target = targets[row] as usize;
+        loss[row] = lse - logits[target].widen();
+        for (column, logit) in logits.iter_mut().enumerate() {
+            let wanted = if column == target { 1.0 } else { 0.0 };
+            *logit = T::narrow((logit.widen() - lse).exp() - wanted);
+        }
+    }
+}
+
 fn rstd<T: Element>(x: &[T], epsilon: f32) -> f32 {
     1.0 / (mean(x.iter().map(|x| x.widen() * x.widen())) + epsilon).sqrt()
 }

@@ -143,6 +143,12 @@ impl<'a> Call<'a> {
                 let (lse, gradient, out) = (self.read(2), self.read(3), self.write(4));
                 call!(cross_entropy_backward(logits, targets, lse, gradient, out));
             }
+            NormOp::CrossEntropyForwardBackward => {
+                let (logits, targets, loss) = (self.write(0), self.read(1), self.write(2));
+                call!(cross_entropy_forward_backward(
+                    logits, targets, loss, columns
+                ));
+            }
         }
     }
 }

@@ -5,8 +5,9 @@ use contender::{
     Support,
 };
 use norms::{
-    CrossEntropyBackward, CrossEntropyForward, Dtype, FusedAddRmsNorm, LayerNormForward, Matrix,
-    NormBackward, RmsNormForward, SoftmaxBackward, SoftmaxForward, UniquePtr, Variant, Workspace,
+    CrossEntropyBackward, CrossEntropyForward, CrossEntropyFused, Dtype, FusedAddRmsNorm,
+    LayerNormForward, Matrix, NormBackward, RmsNormForward, SoftmaxBackward, SoftmaxForward,
+    UniquePtr, Variant, Workspace,
 };
 use numeric::DType;
 use workloads::{NormOp, NormProblem};
@@ -107,6 +108,7 @@ enum Op {
     SoftmaxBackward(SoftmaxBackward),
     CrossEntropyForward(CrossEntropyForward),
     CrossEntropyBackward(CrossEntropyBackward),
+    CrossEntropyFused(CrossEntropyFused),
 }
 
 /// Numbers are places in the problem's list of tensors.
@@ -175,6 +177,11 @@ fn op(problem: &NormProblem, buffers: &[Buffer]) -> Op {
             loss_gradient: at(3),
             logits_gradient: at(4),
         }),
+        NormOp::CrossEntropyForwardBackward => Op::CrossEntropyFused(CrossEntropyFused {
+            logits: at(0),
+            targets: at(1),
+            loss: at(2),
+        }),
     }
 }
 
@@ -204,6 +211,7 @@ impl Bound for BoundNorms {
             Op::CrossEntropyBackward(op) => {
                 norms::cross_entropy_backward(op, matrix, variant, stream)
             }
+            Op::CrossEntropyFused(op) => norms::cross_entropy_fused(op, matrix, variant, stream),
         }
         .map_err(ContenderError::new)
     }

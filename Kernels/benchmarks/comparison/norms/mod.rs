@@ -7,6 +7,8 @@ mod cuda;
 mod cudnn;
 #[cfg(feature = "cuda")]
 mod flashinfer;
+#[cfg(feature = "cuda")]
+mod gradient_sums;
 #[cfg(feature = "planted")]
 mod planted;
 #[cfg(feature = "cuda")]

@@ -1,12 +1,14 @@
 //! Quack's kernels, compiled ahead of time: Kernels/baselines/quack/README.md says from what.
 
+use column_sums::{PartialSums, Workspace};
 use contender::{
     Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Kind,
     Stream, Support,
 };
-use numeric::DType;
-use quack::{Kernel, PartialSum, Tensor, UniquePtr, WeightDtype, Workspace};
+use quack::{Kernel, Tensor, UniquePtr};
 use workloads::{NormOp, NormProblem};
+
+use super::gradient_sums;
 
 struct Quack {
     identity: Identity,
@@ -93,6 +95,7 @@ impl Contender<NormProblem> for Quack {
             tensors: Vec::new(),
             scalars: scalars(problem, partial_rows),
             gradients: None,
+            lse: None,
             name,
         };
         let rows = i32::try_from(problem.shape.rows).map_err(ContenderError::new)?;
@@ -108,6 +111,14 @@ impl Contender<NormProblem> for Quack {
             stride: 1,
         };
         let at = |tensor: usize| buffers[tensor].address;
+        let partials = |sums: &PartialSums| -> Vec<Tensor> {
+            let partial = |address| Tensor {
+                address,
+                rows: partial_rows as i32,
+                stride: columns as i64,
+            };
+            sums.partials().map(partial).collect()
+        };
         bound.tensors = match problem.op {
             NormOp::RmsNormForward => vec![matrix(at(0)), vector(at(1)), matrix(at(2))],
             NormOp::LayerNormForward => {
@@ -134,8 +145,15 @@ impl Contender<NormProblem> for Quack {
                 matrix(at(4)),
                 vector(at(2)),
             ],
+            // The gradient over the logits; the lse, which nobody asked for, elsewhere.
+            NormOp::CrossEntropyForwardBackward => {
+                let lse = column_sums::allocate_workspace(rows as usize * size_of::<f32>());
+                let lse = bound.lse.insert(lse.map_err(ContenderError::new)?);
+                let (logits, lse) = (matrix(at(0)), vector(lse.address()));
+                vec![logits, vector(at(1)), vector(at(2)), lse, logits]
+            }
             NormOp::RmsNormBackward => {
-                let gradients = Gradients::new(problem, partial_rows, &[at(5)])?;
+                let gradients = gradient_sums::allocate(problem, partial_rows, &[at(5)])?;
                 let mut tensors = vec![
                     matrix(at(0)),
                     vector(at(1)),
@@ -143,16 +161,16 @@ impl Contender<NormProblem> for Quack {
                     vector(at(3)),
                     matrix(at(4)),
                 ];
-                tensors.extend(gradients.tensors());
+                tensors.extend(partials(&gradients));
                 bound.gradients = Some(gradients);
                 tensors
             }
             // rstd comes before the mean.
             NormOp::LayerNormBackward => {
-                let gradients = Gradients::new(problem, partial_rows, &[at(6), at(7)])?;
+                let gradients = gradient_sums::allocate(problem, partial_rows, &[at(6), at(7)])?;
                 let mut tensors = vec![matrix(at(0)), vector(at(1)), matrix(at(2))];
                 tensors.extend([vector(at(4)), vector(at(3)), matrix(at(5))]);
-                tensors.extend(gradients.tensors());
+                tensors.extend(partials(&gradients));
                 bound.gradients = Some(gradients);
                 tensors
             }
@@ -171,50 +189,9 @@ fn scalars(problem: &NormProblem, partial_rows: usize) -> Vec<u32> {
         }
         NormOp::RmsNormBackward | NormOp::LayerNormBackward => vec![partial_rows as u32],
         NormOp::SoftmaxForward | NormOp::SoftmaxBackward => Vec::new(),
-        NormOp::CrossEntropyForward | NormOp::CrossEntropyBackward => {
-            vec![IGNORE_INDEX as u32]
-        }
-    }
-}
-
-/// Partial sums of weight gradients, and where their sums go.
-struct Gradients {
-    sums: Vec<PartialSum>,
-    rows: usize,
-    columns: usize,
-    dtype: WeightDtype,
-    _workspace: UniquePtr<Workspace>,
-}
-
-impl Gradients {
-    fn new(problem: &NormProblem, rows: usize, outs: &[usize]) -> Result<Self, ContenderError> {
-        let columns = problem.shape.columns;
-        let bytes = rows * columns * size_of::<f32>();
-        let workspace =
-            quack::allocate_workspace(bytes * outs.len()).map_err(ContenderError::new)?;
-        let partials = |index: usize| workspace.address() + index * bytes;
-        let sums = outs.iter().enumerate().map(|(index, &out)| PartialSum {
-            partials: partials(index),
-            out,
-        });
-        Ok(Self {
-            sums: sums.collect(),
-            rows,
-            columns,
-            dtype: match problem.types.weight {
-                DType::F32 => WeightDtype::F32,
-                _ => WeightDtype::Bf16,
-            },
-            _workspace: workspace,
-        })
-    }
-
-    fn tensors(&self) -> impl Iterator<Item = Tensor> + '_ {
-        self.sums.iter().map(|sum| Tensor {
-            address: sum.partials,
-            rows: self.rows as i32,
-            stride: self.columns as i64,
-        })
+        NormOp::CrossEntropyForward
+        | NormOp::CrossEntropyBackward
+        | NormOp::CrossEntropyForwardBackward => vec![IGNORE_INDEX as u32],
     }
 }
 
@@ -222,7 +199,8 @@ struct BoundQuack {
     kernel: UniquePtr<Kernel>,
     tensors: Vec<Tensor>,
     scalars: Vec<u32>,
-    gradients: Option<Gradients>,
+    gradients: Option<PartialSums>,
+    lse: Option<UniquePtr<Workspace>>,
     name: String,
 }
 
@@ -231,16 +209,8 @@ impl Bound for BoundQuack {
         self.kernel
             .launch(&self.tensors, &self.scalars, stream)
             .map_err(ContenderError::new)?;
-        if let Some(Gradients {
-            sums,
-            rows,
-            columns,
-            dtype,
-            ..
-        }) = &self.gradients
-        {
-            quack::sum_partials(sums, *rows, *columns, *dtype, stream)
-                .map_err(ContenderError::new)?;
+        if let Some(gradients) = &self.gradients {
+            gradients.enqueue(stream).map_err(ContenderError::new)?;
         }
         Ok(())
     }
@@ -248,7 +218,7 @@ impl Bound for BoundQuack {
     fn facts(&self) -> Facts {
         let mut facts = Facts::from([("kernel".to_owned(), self.name.clone().into())]);
         if let Some(gradients) = &self.gradients {
-            facts.insert("partial_rows".to_owned(), gradients.rows.into());
+            facts.insert("partial_rows".to_owned(), gradients.rows().into());
         }
         facts
     }

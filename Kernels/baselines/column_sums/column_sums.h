@@ -1,10 +1,10 @@
-// The last step of a norm's backward pass: sums over the partial weight gradients of Quack's
-// kernels.
+// The last step of a norm's backward pass in libraries whose kernels leave partial weight gradients
+// to torch's sum.
 #pragma once
 
 #include <cuda_runtime.h>
 
-namespace quack {
+namespace column_sums {
 
 enum class WeightType { kF32, kBf16 };
 
@@ -26,4 +26,4 @@ struct ColumnSums {
 
 void launch(const ColumnSums& params, cudaStream_t stream);
 
-}  // namespace quack
+}  // namespace column_sums

@@ -8,10 +8,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "Kernels/baselines/quack/column_sums.h"
+#include "Kernels/baselines/column_sums/column_sums.h"
 #include "Kernels/device/launch.h"
 
-namespace quack {
+namespace column_sums {
 namespace {
 
 constexpr int kVector = 4;
@@ -78,4 +78,4 @@ void launch(const ColumnSums& params, cudaStream_t stream) {
     }
 }
 
-}  // namespace quack
+}  // namespace column_sums
