@@ -16,6 +16,8 @@ pub use loaded::{fastest, Loaded};
 pub enum TritonError {
     #[error("an archive of Triton kernels cannot be used: {0}")]
     Archive(String),
+    #[error("no kernels for {0} in this build")]
+    Absent(String),
     #[error("{0}")]
     Argument(String),
     #[error("{call}: {status}")]
@@ -30,8 +32,8 @@ pub enum Library {
     FlaNsa,
 }
 
-/// The kernels of a library for an architecture (`sm_90a`); none where this build has not got them.
-pub fn archive(library: Library, arch: &str) -> Result<Option<Archive>, TritonError> {
+/// The kernels of a library for an architecture (`sm_90a`).
+pub fn archive(library: Library, arch: &str) -> Result<Archive, TritonError> {
     let parts: Option<(&str, &'static [u8])> = match (library, arch) {
         #[cfg(feature = "sm_90a")]
         (Library::Liger, "sm_90a") => Some((liger_sm_90a::KERNELS, liger_sm_90a::CUBINS)),
@@ -43,7 +45,6 @@ pub fn archive(library: Library, arch: &str) -> Result<Option<Archive>, TritonEr
         (Library::FlaNsa, "sm_100a") => Some((fla_nsa_sm_100a::KERNELS, fla_nsa_sm_100a::CUBINS)),
         _ => None,
     };
-    parts
-        .map(|(kernels, cubins)| Archive::parse(kernels, cubins))
-        .transpose()
+    let (kernels, cubins) = parts.ok_or_else(|| TritonError::Absent(arch.to_owned()))?;
+    Archive::parse(kernels, cubins)
 }

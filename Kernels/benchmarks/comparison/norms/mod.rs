@@ -9,6 +9,8 @@ mod cudnn;
 mod flashinfer;
 #[cfg(feature = "cuda")]
 mod gradient_sums;
+#[cfg(feature = "cuda")]
+mod liger;
 #[cfg(feature = "planted")]
 mod planted;
 #[cfg(feature = "cuda")]
@@ -25,6 +27,7 @@ pub fn contenders(device: DeviceKind) -> Vec<Box<dyn Contender<NormProblem>>> {
         DeviceKind::Cuda => {
             let mut contenders = cuda::contenders();
             contenders.extend(quack::contenders());
+            contenders.push(liger::contender());
             contenders.push(flashinfer::contender());
             contenders.push(cudnn::contender());
             contenders

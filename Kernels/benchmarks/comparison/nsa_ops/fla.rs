@@ -35,13 +35,6 @@ pub fn contender() -> Box<dyn Contender<NsaProblem>> {
     })
 }
 
-fn archive(device: &DeviceInfo) -> Result<Archive, String> {
-    let missing = || format!("no kernels for {} in this build", device.arch);
-    triton::archive(Library::FlaNsa, &device.arch)
-        .map_err(|error| error.to_string())?
-        .ok_or_else(missing)
-}
-
 /// What the names of the kernels for a shape begin with; the number of warps follows.
 fn prefix(problem: &NsaProblem) -> Option<String> {
     let (shape, dtype) = (problem.shape, problem.dtype);
@@ -74,8 +67,8 @@ impl Contender<NsaProblem> for Fla {
         let Some(prefix) = prefix(problem) else {
             return Support::No(format!("the library has no kernel for {}", problem.op));
         };
-        match archive(device) {
-            Err(reason) => Support::No(reason),
+        match triton::archive(Library::FlaNsa, &device.arch) {
+            Err(error) => Support::No(error.to_string()),
             Ok(archive) => {
                 let kernels = archive.kernels().iter();
                 if kernels.filter(|k| k.name.starts_with(&prefix)).count() == 0 {
@@ -93,7 +86,8 @@ impl Contender<NsaProblem> for Fla {
         buffers: &[Buffer],
         device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
-        let archive = archive(device).map_err(ContenderError::new)?;
+        let archive =
+            triton::archive(Library::FlaNsa, &device.arch).map_err(ContenderError::new)?;
         let prefix = prefix(problem).ok_or_else(|| ContenderError::new("no such kernel"))?;
         let shape = problem.shape;
         let int = |value: usize| {

@@ -6,7 +6,7 @@ use contender::{
 };
 use numeric::DType;
 use reference::rope::Pairs;
-use triton::{Archive, Argument, Library, Loaded};
+use triton::{Argument, Library, Loaded};
 use workloads::{
     Activation, Pass, RopeShape, RowShape, TrainingOp, TrainingProblem, TrainingShape,
 };
@@ -49,13 +49,6 @@ fn kernel_name(problem: &TrainingProblem) -> Option<String> {
     has_it.then(|| format!("{}_{}_{width}", problem.op, problem.dtype))
 }
 
-fn archive(device: &DeviceInfo) -> Result<Archive, String> {
-    let missing = || format!("no kernels for {} in this build", device.arch);
-    triton::archive(Library::Liger, &device.arch)
-        .map_err(|error| error.to_string())?
-        .ok_or_else(missing)
-}
-
 impl Contender<TrainingProblem> for Liger {
     fn identity(&self) -> &Identity {
         &self.identity
@@ -71,8 +64,8 @@ impl Contender<TrainingProblem> for Liger {
         let Some(name) = kernel_name(problem) else {
             return Support::No("Liger has no kernel for it".to_owned());
         };
-        match archive(device) {
-            Err(reason) => Support::No(reason),
+        match triton::archive(Library::Liger, &device.arch) {
+            Err(error) => Support::No(error.to_string()),
             Ok(archive) if archive.find(&name).is_none() => Support::No(format!(
                 "no {name}; exported for the suites' widths and heads"
             )),
@@ -86,7 +79,7 @@ impl Contender<TrainingProblem> for Liger {
         buffers: &[Buffer],
         device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
-        let archive = archive(device).map_err(ContenderError::new)?;
+        let archive = triton::archive(Library::Liger, &device.arch).map_err(ContenderError::new)?;
         let name = kernel_name(problem).unwrap_or_default();
         let kernel = archive
             .find(&name)
