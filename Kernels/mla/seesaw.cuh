@@ -33,14 +33,17 @@ enum SeesawBarrier {
     kOwn
 };
 
-__device__ __forceinline__ void sync_consumers(int barrier) {
-    asm volatile("bar.sync %0, 256;" ::"r"(barrier) : "memory");
+template <int kBarrier>
+__device__ __forceinline__ void sync_consumers() {
+    asm volatile("bar.sync %0, 256;" ::"n"(kBarrier) : "memory");
 }
-__device__ __forceinline__ void arrive_for_other(int barrier) {
-    asm volatile("bar.arrive %0, 256;" ::"r"(barrier) : "memory");
+template <int kBarrier>
+__device__ __forceinline__ void arrive_for_other() {
+    asm volatile("bar.arrive %0, 256;" ::"n"(kBarrier) : "memory");
 }
-__device__ __forceinline__ void sync_consumer(int consumer) {
-    asm volatile("bar.sync %0, 128;" ::"r"(kOwn + consumer) : "memory");
+template <int kConsumer>
+__device__ __forceinline__ void sync_consumer() {
+    asm volatile("bar.sync %0, 128;" ::"n"(kOwn + kConsumer) : "memory");
 }
 
 // Nothing that uses these registers moves across here: the compiler sees no tie between them and
@@ -225,7 +228,7 @@ class Consumer {
                                       packet % 8 * 16) = uint4{0, 0, 0, 0};
         }
         ptx::fence_async_proxy();
-        sync_consumer(kConsumer);
+        sync_consumer<kConsumer>();
     }
 
     __device__ __forceinline__ void publish(const float (&top)[2]) {
@@ -260,25 +263,25 @@ class Consumer {
         find_tops(segment, first_token, top);
         raise(top, factors);
         publish(top);
-        arrive_for_other(kFirstMaxima);
+        arrive_for_other<kFirstMaxima>();
         shrink_sums(factors);
         weigh(top);
         clear_tail(segment, first_token);
         start_own_sums();
         factors[0] = factors[1] = 1.0f;
         if constexpr (kHasSecond) {
-            sync_consumers(kSecondMaxima);
+            sync_consumers<kSecondMaxima>();
             read_other(top);
             raise(top, factors);
         }
         hand_over(factors);
-        arrive_for_other(kFirstWeights);
+        arrive_for_other<kFirstWeights>();
         wait_for_products<0>();
         pin_sums(sums_);
         release(&shared_.empty[0][0]);
         if constexpr (kHasSecond) {
             shrink_sums(factors);
-            sync_consumers(kSecondWeights);
+            sync_consumers<kSecondWeights>();
             start_other_sums();
         }
     }
@@ -287,21 +290,21 @@ class Consumer {
     __device__ __forceinline__ void second_round(const Segment& segment, int first_token) {
         float top[2], first[2], factors[2];
         find_tops(segment, first_token, top);
-        sync_consumers(kFirstMaxima);
+        sync_consumers<kFirstMaxima>();
         read_other(first);
         top[0] = fmaxf(top[0], first[0]);
         top[1] = fmaxf(top[1], first[1]);
         raise(top, factors);
         publish(top);
-        arrive_for_other(kSecondMaxima);
+        arrive_for_other<kSecondMaxima>();
         shrink_sums(factors);
         weigh(top);
         clear_tail(segment, first_token);
         start_own_sums();
         const float same[2] = {1.0f, 1.0f};
         hand_over(same);
-        arrive_for_other(kSecondWeights);
-        sync_consumers(kFirstWeights);
+        arrive_for_other<kSecondWeights>();
+        sync_consumers<kFirstWeights>();
         start_other_sums();
         wait_for_products<1>();
         release(&shared_.empty[1][0]);
@@ -310,11 +313,11 @@ class Consumer {
     // The second consumer's part in a round without a tile of its own.
     __device__ __forceinline__ void add_first_alone() {
         float top[2], factors[2];
-        sync_consumers(kFirstMaxima);
+        sync_consumers<kFirstMaxima>();
         read_other(top);
         raise(top, factors);
         shrink_sums(factors);
-        sync_consumers(kFirstWeights);
+        sync_consumers<kFirstWeights>();
         start_other_sums();
         wait_for_products<0>();
         pin_sums(sums_);
@@ -388,7 +391,7 @@ class Consumer {
             const float total = device::sum_of_four_lanes(totals_[half]);
             if (lane_ % 4 == 0) shared_.totals[turn][kConsumer][row_ + 8 * half] = total;
         }
-        sync_consumers(kTotals);
+        sync_consumers<kTotals>();
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int in_block = row_ + 8 * half;
