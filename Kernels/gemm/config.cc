@@ -97,7 +97,8 @@ int steps_of(const Shape& shape) {
 
 bool can_split(const Shape& shape, const Machine& machine, const HopperTile& tile, int split) {
     if (split == 1) return true;
-    constexpr int kLeastSteps = 4;
+    // Fewer are done before the blocks have met.
+    constexpr int kLeastSteps = 8;
     if (shape.layout == Layout::kMasked || steps_of(shape) < kLeastSteps * split) return false;
     // Every tile that there may be gets its blocks; more than this would be empty ones.
     constexpr std::int64_t kMostBlocks = 1024;

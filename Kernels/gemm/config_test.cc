@@ -79,6 +79,8 @@ void hopper_tiles_fit_the_work() {
     dense(16, 4096, 4096, "32x64/2", "32x64/2");
     dense(16, 4096, 14336, "32x64/2", "32x64/2");
     dense(16, 10240, 8192, "32x64/1", "32x64/1");
+    // So short a k is not worth it.
+    dense(512, 512, 512, "64x64/1", "64x64/1");
 }
 
 void hopper_tiles_fit_groups() {
