@@ -23,7 +23,11 @@ constexpr int kSeesawThreads = 3 * 128;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = 232;
 
-// Named barriers of both consumers; 0 is __syncthreads' own.
+// Named barriers of both consumers; 0 is __syncthreads' own. Maxima are read after the barrier of
+// their name. They are written again in the next round, and between lie kSecondMaxima, after the
+// second has read, and kFirstWeights, after the first has; where there is no second tile, and
+// between segments, kTotals. Totals have two places in turn, so that kTotals orders both ways.
+// racecheck reports maxima and totals all the same (results/2026-11-15-h200).
 enum SeesawBarrier {
     kFirstMaxima = 1,
     kSecondMaxima,
