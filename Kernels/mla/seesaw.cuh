@@ -12,8 +12,8 @@
 
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/ptx/grid_dependency.cuh"
+#include "Kernels/device/ptx/warpgroup_mma.cuh"
 #include "Kernels/device/softmax_rows.cuh"
-#include "Kernels/mla/seesaw_products.cuh"
 #include "Kernels/mla/seesaw_storage.cuh"
 
 namespace mla {
@@ -99,9 +99,9 @@ class Consumer {
             const std::uint32_t at = chunk_at(kConsumer, place) * kChunkBytes;
 #pragma unroll
             for (int depth = 0; depth < 128; depth += 32) {
-                multiply_64x64(scores_, ptx::depth_major_operand(queries + at + depth),
-                               ptx::depth_major_operand(keys + at + depth), place > 0 || depth > 0,
-                               T{});
+                ptx::multiply_64x64(scores_, ptx::depth_major_operand(queries + at + depth),
+                                    ptx::depth_major_operand(keys + at + depth),
+                                    place > 0 || depth > 0, T{});
             }
         }
         ptx::warpgroup_commit();
@@ -112,8 +112,9 @@ class Consumer {
         ptx::warpgroup_fence();
 #pragma unroll
         for (int step = 0; step < 4; ++step) {
-            multiply_add_64x256(sums_, weights_[step],
-                                ptx::width_major_operand(values + step * 2048, kChunkBytes), T{});
+            ptx::multiply_add_64x256(sums_, weights_[step],
+                                     ptx::width_major_operand(values + step * 2048, kChunkBytes),
+                                     T{});
         }
         ptx::warpgroup_commit();
     }
@@ -280,7 +281,7 @@ class Consumer {
         }
         hand_over(factors);
         arrive_for_other<kFirstWeights>();
-        wait_for_products<0>();
+        ptx::warpgroup_wait<0>();
         pin_sums(sums_);
         release(&shared_.empty[0][0]);
         if constexpr (kHasSecond) {
@@ -310,7 +311,7 @@ class Consumer {
         arrive_for_other<kSecondWeights>();
         sync_consumers<kFirstWeights>();
         start_other_sums();
-        wait_for_products<1>();
+        ptx::warpgroup_wait<1>();
         release(&shared_.empty[1][0]);
     }
 
@@ -323,7 +324,7 @@ class Consumer {
         shrink_sums(factors);
         sync_consumers<kFirstWeights>();
         start_other_sums();
-        wait_for_products<0>();
+        ptx::warpgroup_wait<0>();
         pin_sums(sums_);
         release(&shared_.empty[0][1]);
     }
@@ -346,7 +347,7 @@ class Consumer {
                 pair_round(segment, first_token);
                 first_token += 128;
                 start_scores<0, kLateChunk>();
-                wait_for_products<1>();
+                ptx::warpgroup_wait<1>();
                 pin_sums(sums_);
                 release(&shared_.empty[1 - kConsumer][1]);
                 start_scores<kLateChunk, kChunks>();
@@ -356,7 +357,7 @@ class Consumer {
         release_queries();
         if (tiles % 2 == 0 || (kConsumer == 1 && mine > 0)) {
             pair_round(segment, first_token);
-            wait_for_products<0>();
+            ptx::warpgroup_wait<0>();
             pin_sums(sums_);
             release(&shared_.empty[1 - kConsumer][1]);
         }
@@ -371,7 +372,7 @@ class Consumer {
     // After the start of the last chunk's scores.
     __device__ __forceinline__ void finish_scores() {
         parity_ ^= 1;
-        wait_for_products<0>();
+        ptx::warpgroup_wait<0>();
         pin_sums(scores_);
     }
 
