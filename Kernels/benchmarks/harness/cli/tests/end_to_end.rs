@@ -56,15 +56,15 @@ fn an_honest_run_ends_with_0_and_writes_all_forms() {
     assert!(folder.path().join("fault_bench.md").exists());
 }
 
-#[test]
-fn other_processes_plan_ahead_and_their_deaths_cost_no_row() {
+/// Measures contenders whose plans other processes make, on five shapes.
+fn plan_ahead(contenders: &str) -> report::ResultFile {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.json");
     let arguments = [
         "--iters",
         "10",
         "--contenders",
-        "planned,abort_planning",
+        contenders,
         "--configs",
         "32x48,16x8,8x8,8x24,4x8",
         "--json",
@@ -72,7 +72,12 @@ fn other_processes_plan_ahead_and_their_deaths_cost_no_row() {
     ];
     let output = bench(&arguments);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let file = report::read_json(&path).unwrap();
+    report::read_json(&path).unwrap()
+}
+
+#[test]
+fn other_processes_plan_ahead_and_their_deaths_cost_no_row() {
+    let file = plan_ahead("planned,abort_planning");
     assert_eq!(file.rows.len(), 10);
     assert!(file.meta.spent_s.contains_key("planning ahead"));
     let mut aborting = file
@@ -84,21 +89,7 @@ fn other_processes_plan_ahead_and_their_deaths_cost_no_row() {
 
 #[test]
 fn plans_of_other_processes_reach_the_rows() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("a.json");
-    let arguments = [
-        "--iters",
-        "10",
-        "--contenders",
-        "planned",
-        "--configs",
-        "32x48,16x8,8x8,8x24,4x8",
-        "--json",
-        path.to_str().unwrap(),
-    ];
-    let output = bench(&arguments);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    for row in report::read_json(&path).unwrap().rows {
+    for row in plan_ahead("planned").rows {
         let plan = row.facts["plan"].as_str().unwrap().to_owned();
         let name = format!("{} by", row.workload.name);
         assert!(plan.starts_with(&name), "{plan} for {name}");
