@@ -2,6 +2,7 @@
 
 load("@build_facts//:facts.bzl", _BUILD_FACTS = "BUILD_FACTS")
 load("//bazel/private:arch.bzl", _on_arch = "on_arch")
+load("//bazel/private:comparison.bzl", _comparison = "comparison")
 load("//bazel/private:comparison_bench.bzl", _comparison_bench = "comparison_bench")
 load("//bazel/private:comparison_suite.bzl", _comparison_suite = "comparison_suite")
 load("//bazel/private:cuda_host_test.bzl", _cuda_host_test = "cuda_host_test")
@@ -14,6 +15,7 @@ load("//bazel/private:rust_program.bzl", _rust_program = "rust_program")
 load("//bazel/private:source_tree_test.bzl", _source_tree_test = "source_tree_test")
 
 BUILD_FACTS = _BUILD_FACTS
+comparison = _comparison
 comparison_bench = _comparison_bench
 comparison_suite = _comparison_suite
 cuda_host_test = _cuda_host_test

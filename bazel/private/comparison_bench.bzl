@@ -1,4 +1,4 @@
-"""comparison_bench: one comparison, a program that links its contenders."""
+"""comparison_bench: the program of a comparison, which links its contenders."""
 
 load("@rules_rust//rust:defs.bzl", "rust_binary", "rust_clippy")
 load(":arch.bzl", "ARCH_ENV", "ARCH_WORDS", "NEEDS_CUDA", "per_arch")
@@ -11,7 +11,6 @@ def comparison_bench(
         deps = [],
         cuda_deps = [],
         features = [],
-        data = [],
         testonly = False):
     """Declares the program; with CUDA it gets the feature "cuda" and the CUDA contenders.
 
@@ -25,7 +24,6 @@ def comparison_bench(
       deps: crates it always uses.
       cuda_deps: crates of kernels and baselines.
       features: features that are always on.
-      data: files it reads at run time.
       testonly: true for programs that only tests run.
     """
     rust_binary(
@@ -34,7 +32,6 @@ def comparison_bench(
         srcs = srcs,
         crate_features = features + per_arch(["cuda"], []),
         crate_root = crate_root or name + ".rs",
-        data = data,
         rustc_env = ARCH_ENV,
         visibility = layer_visibility(),
         deps = deps + per_arch(cuda_deps, []),

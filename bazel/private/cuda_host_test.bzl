@@ -8,9 +8,9 @@ def cuda_host_test(name, srcs, arch, crate_root = None, deps = [], data = [], en
 
     Args:
       name: the test.
-      srcs: its sources; a single file is the root.
+      srcs: its sources; the first is the root.
       arch: "sm_90a" or "sm_100a", whichever the code under test is for.
-      crate_root: the root where there are several.
+      crate_root: the root where it is another.
       deps: crates it uses.
       data: files it reads.
       env: variables it sees.

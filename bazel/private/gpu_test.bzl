@@ -8,8 +8,8 @@ def gpu_test(name, srcs, crate_root = None, deps = [], cuda_deps = [], data = []
 
     Args:
       name: the test.
-      srcs: its sources; a single file is the root.
-      crate_root: the root where there are several.
+      srcs: its sources; the first is the root.
+      crate_root: the root where it is another.
       deps: crates it always uses.
       cuda_deps: crates it uses only where CUDA is built; they come with the feature "cuda".
       data: files it reads.
