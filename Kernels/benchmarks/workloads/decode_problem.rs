@@ -110,12 +110,6 @@ impl DecodeProblem {
         }
     }
 
-    /// Positions that query `query` of a sequence sees.
-    pub fn visible(&self, sequence: usize, query: usize) -> usize {
-        let length = self.table.lengths[sequence] as usize;
-        (length + query + 1).saturating_sub(self.shape.q_len)
-    }
-
     /// First element of a token's row of one head in the pools of keys and of values.
     pub fn cache_row(&self, sequence: usize, token: usize, kv_head: usize) -> usize {
         let (page, place) = self.table.place(sequence, token);
@@ -155,7 +149,7 @@ impl DecodeProblem {
                 let values = inputs.range(at::Q, start, width);
                 Query {
                     values: values.into_iter().map(R::of).collect(),
-                    visible: self.visible(sequence, query),
+                    visible: self.table.visible(sequence, shape.q_len, query),
                 }
             })
             .collect();
@@ -212,9 +206,7 @@ impl Problem for DecodeProblem {
     /// owns, and the rest of a last page, are not counted; nor is the page table.
     fn cost(&self) -> Cost {
         let shape = &self.shape;
-        let seen: usize = (0..shape.batch())
-            .flat_map(|sequence| (0..shape.q_len).map(move |query| self.visible(sequence, query)))
-            .sum();
+        let seen = self.table.visible_in_all(shape.q_len);
         let cached = 2 * self.table.tokens() * shape.kv_heads * shape.head_dim;
         let queries = self.tensors[at::Q].bytes() as f64;
         Cost {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::assert_units_cover_outputs_once;
 use crate::DecodeSuite;
 
 fn problem(lengths: &[usize], q_len: usize, layout: KvLayout) -> DecodeProblem {
@@ -27,17 +28,7 @@ fn problem_over(
 
 #[test]
 fn units_cover_every_output_element_once() {
-    let problem = problem(&[9, 0, 1], 2, KvLayout::Hnd);
-    let inputs = Inputs::new(problem.tensors(), 1);
-    let mut seen = vec![0; problem.tensors()[at::OUT].elements()];
-    for unit in 0..problem.units() {
-        for slice in problem.oracle(&inputs, unit) {
-            assert_eq!(slice.tensor, at::OUT);
-            let end = slice.start + slice.values.len();
-            seen[slice.start..end].iter_mut().for_each(|n| *n += 1);
-        }
-    }
-    assert!(seen.iter().all(|&count| count == 1));
+    assert_units_cover_outputs_once(&problem(&[9, 0, 1], 2, KvLayout::Hnd));
 }
 
 #[test]

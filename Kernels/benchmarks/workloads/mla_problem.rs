@@ -81,12 +81,6 @@ impl MlaDecodeProblem {
         }
     }
 
-    /// Positions that query `query` of a sequence sees.
-    pub fn visible(&self, sequence: usize, query: usize) -> usize {
-        let length = self.table.lengths[sequence] as usize;
-        (length + query + 1).saturating_sub(self.shape.q_len)
-    }
-
     /// A token's row in the pool.
     pub fn cache_row(&self, sequence: usize, token: usize) -> usize {
         let (page, place) = self.table.place(sequence, token);
@@ -114,7 +108,7 @@ impl MlaDecodeProblem {
                 let values = inputs.range(at::Q, row * MLA_WIDTH, MLA_WIDTH);
                 Query {
                     values: values.into_iter().map(R::of).collect(),
-                    visible: self.visible(sequence, query),
+                    visible: self.table.visible(sequence, shape.q_len, query),
                 }
             })
             .collect();
@@ -174,9 +168,7 @@ impl Problem for MlaDecodeProblem {
     /// The queries, every cached token once for all heads, and the output; not the page table.
     fn cost(&self) -> Cost {
         let shape = &self.shape;
-        let seen: usize = (0..shape.batch())
-            .flat_map(|sequence| (0..shape.q_len).map(move |query| self.visible(sequence, query)))
-            .sum();
+        let seen = self.table.visible_in_all(shape.q_len);
         let cached = self.table.tokens() * MLA_WIDTH * self.dtype.size_bytes();
         let queries = self.tensors[at::Q].bytes();
         Cost {
@@ -211,6 +203,7 @@ impl Problem for MlaDecodeProblem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_units_cover_outputs_once;
     use crate::MlaSuite;
 
     fn problem(lengths: &[usize], heads: usize, q_len: usize) -> MlaDecodeProblem {
@@ -226,16 +219,7 @@ mod tests {
 
     #[test]
     fn units_cover_every_output_element_once() {
-        let problem = problem(&[9, 0, 1], 6, 2);
-        let inputs = Inputs::new(problem.tensors(), 1);
-        let mut seen = vec![0; problem.tensors()[at::OUT].elements()];
-        for unit in 0..problem.units() {
-            for slice in problem.oracle(&inputs, unit) {
-                let end = slice.start + slice.values.len();
-                seen[slice.start..end].iter_mut().for_each(|n| *n += 1);
-            }
-        }
-        assert!(seen.iter().all(|&count| count == 1));
+        assert_units_cover_outputs_once(&problem(&[9, 0, 1], 6, 2));
     }
 
     #[test]

@@ -82,6 +82,28 @@ impl PageTable {
         self.lengths.iter().map(|&length| length as usize).sum()
     }
 
+    /// Positions that new token `query` of `q_len` sees: those up to its own.
+    pub fn visible(&self, sequence: usize, q_len: usize, query: usize) -> usize {
+        (self.lengths[sequence] as usize + query + 1).saturating_sub(q_len)
+    }
+
+    /// The same, summed over all new tokens of all sequences.
+    pub fn visible_in_all(&self, q_len: usize) -> usize {
+        (0..self.sequences())
+            .flat_map(|sequence| (0..q_len).map(move |query| self.visible(sequence, q_len, query)))
+            .sum()
+    }
+
+    /// Why kernels that take the new tokens for the last of each sequence do not take the table, if
+    /// they do not.
+    pub fn shorter_than(&self, q_len: usize) -> Option<String> {
+        let sequence = self.lengths.iter().position(|&n| (n as usize) < q_len)?;
+        let length = self.lengths[sequence];
+        Some(format!(
+            "sequence {sequence} has {length} tokens, which is shorter than its {q_len} new ones"
+        ))
+    }
+
     /// Where a token lies: its page, and its place in the page.
     pub fn place(&self, sequence: usize, token: usize) -> (usize, usize) {
         assert!(token < self.lengths[sequence] as usize, "token {token}");

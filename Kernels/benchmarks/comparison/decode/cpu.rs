@@ -39,7 +39,7 @@ fn run<T: Element, C: Element>(problem: &DecodeProblem, tensors: &Tensors, style
         dim: shape.head_dim,
         scale: problem.scale * problem.k_scale,
         value_scale: problem.v_scale,
-        visible: &|sequence, query| problem.visible(sequence, query),
+        visible: &|sequence, query| problem.table.visible(sequence, shape.q_len, query),
         row: &|sequence, token, head| problem.cache_row(sequence, token, head),
     };
     let out = tensors.write(at::OUT);

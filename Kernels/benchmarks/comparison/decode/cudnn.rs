@@ -22,8 +22,8 @@ impl Operation<DecodeProblem> for PagedAttention {
         if shape.kv_type == KvType::Fp8 {
             return Err("an FP8 cache needs FP8 queries".to_owned());
         }
-        if shape.lengths.iter().any(|&length| length < shape.q_len) {
-            return Err("a sequence is shorter than its new tokens".to_owned());
+        if let Some(reason) = problem.table.shorter_than(shape.q_len) {
+            return Err(reason);
         }
         problem
             .table

@@ -62,8 +62,8 @@ impl Kernel<DecodeProblem> for DecodeKernel {
                 shape.group()
             ));
         }
-        if shape.q_len > 1 && shape.lengths.iter().any(|&length| length < shape.q_len) {
-            return Some("a sequence is shorter than its new tokens".to_owned());
+        if shape.q_len > 1 {
+            return problem.table.shorter_than(shape.q_len);
         }
         None
     }

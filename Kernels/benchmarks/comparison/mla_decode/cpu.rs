@@ -27,7 +27,7 @@ impl CpuOp for MlaDecodeProblem {
             q_len: shape.q_len,
             heads: shape.heads,
             scale: self.scale,
-            visible: &|sequence, query| self.visible(sequence, query),
+            visible: &|sequence, query| self.table.visible(sequence, shape.q_len, query),
             row: &|sequence, token| self.cache_row(sequence, token),
         };
         let out = tensors.write(at::OUT);

@@ -25,8 +25,8 @@ impl Kernel<MlaDecodeProblem> for MlaKernel {
         if dtype(problem.dtype) != Some(Dtype::Bf16) || !flashinfer::has_mla_decode(*self) {
             return Some(format!("no {} kernel in this build", problem.dtype));
         }
-        if shape.q_len > 1 && shape.lengths.iter().any(|&length| length < shape.q_len) {
-            return Some("a sequence is shorter than its new tokens".to_owned());
+        if shape.q_len > 1 {
+            return problem.table.shorter_than(shape.q_len);
         }
         None
     }

@@ -34,16 +34,9 @@ pub fn choices(
 
 impl Kernel<MlaDecodeProblem> for TrtllmGenMla {
     fn unsupported(&self, problem: &MlaDecodeProblem, device: &DeviceInfo) -> Option<String> {
-        if let Some(reason) = absent(problem.dtype, device) {
-            return Some(reason);
-        }
-        let shape = &problem.shape;
-        if shape.lengths.iter().any(|&length| length < shape.q_len) {
-            return Some("a sequence is shorter than its new tokens".to_owned());
-        }
-        choices(problem, device)
-            .err()
-            .map(|error| error.to_string())
+        absent(problem.dtype, device)
+            .or_else(|| problem.table.shorter_than(problem.shape.q_len))
+            .or_else(|| Some(choices(problem, device).err()?.to_string()))
     }
 
     fn plan(&self, problem: &MlaDecodeProblem, buffers: &[Buffer]) -> Plan {

@@ -43,9 +43,7 @@ impl Kernel<PrefillProblem> for TrtllmGenPrefill {
         if problem.shape.q_lens.contains(&0) {
             return Some("a request without queries, which its kernels are not written for".into());
         }
-        choices(problem, device)
-            .err()
-            .map(|error| error.to_string())
+        Some(choices(problem, device).err()?.to_string())
     }
 
     fn plan(&self, problem: &PrefillProblem, buffers: &[Buffer]) -> Plan {
