@@ -243,6 +243,7 @@ impl Problem for GemmProblem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_units_cover_outputs_once;
     use crate::GemmSuite;
 
     fn problem(layout: RowLayout, n: usize, k: usize, dtype: DType) -> GemmProblem {
@@ -272,24 +273,7 @@ mod tests {
     fn units_cover_every_written_element_once() {
         for layout in layouts() {
             for dtype in [DType::Bf16, DType::F16, DType::F8E4M3] {
-                let problem = problem(layout.clone(), 40, 128, dtype);
-                let inputs = Inputs::new(problem.tensors(), 7);
-                let spec = &problem.tensors()[GemmProblem::OUT];
-                let mut seen = vec![0; spec.elements()];
-                for unit in 0..problem.units() {
-                    for slice in problem.oracle(&inputs, unit) {
-                        assert_eq!(slice.tensor, GemmProblem::OUT);
-                        let end = slice.start + slice.values.len();
-                        seen[slice.start..end]
-                            .iter_mut()
-                            .for_each(|count| *count += 1);
-                    }
-                }
-                for range in spec.written_ranges() {
-                    assert!(seen[range.clone()].iter().all(|&count| count == 1));
-                    seen[range].fill(0);
-                }
-                assert!(seen.iter().all(|&count| count == 0), "padding is a unit");
+                assert_units_cover_outputs_once(&problem(layout.clone(), 40, 128, dtype));
             }
         }
     }

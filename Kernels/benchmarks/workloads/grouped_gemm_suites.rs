@@ -1,50 +1,19 @@
 //! Suites of shapes for grouped matrix products: the experts of mixture-of-experts models.
 
-use std::fmt;
-use std::str::FromStr;
-
 use contender::Workload;
 use numeric::{bits, index_below, uniform};
 use serde_json::Value;
 
+use crate::suite::{axes, suites};
 use crate::{GemmShape, GroupKind, RowLayout};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum GroupedGemmSuite {
-    Prefill,
-    Decode,
-    Masked,
-    Zipf,
-    Smoke,
-}
-
-const NAMES: [(GroupedGemmSuite, &str); 5] = [
-    (GroupedGemmSuite::Prefill, "prefill"),
-    (GroupedGemmSuite::Decode, "decode"),
-    (GroupedGemmSuite::Masked, "masked"),
-    (GroupedGemmSuite::Zipf, "zipf"),
-    (GroupedGemmSuite::Smoke, "smoke"),
-];
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown suite '{0}'; use one of prefill, decode, masked, zipf, smoke")]
-pub struct UnknownGroupedGemmSuite(pub String);
-
-impl fmt::Display for GroupedGemmSuite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(NAMES[*self as usize].1)
-    }
-}
-
-impl FromStr for GroupedGemmSuite {
-    type Err = UnknownGroupedGemmSuite;
-
-    fn from_str(text: &str) -> Result<Self, UnknownGroupedGemmSuite> {
-        NAMES
-            .iter()
-            .find(|(_, name)| *name == text)
-            .map(|(suite, _)| *suite)
-            .ok_or_else(|| UnknownGroupedGemmSuite(text.to_owned()))
+suites! {
+    pub enum GroupedGemmSuite {
+        Prefill("prefill", "1024 to 8192 tokens an expert, even and uneven"),
+        Decode("decode", "16 or 32 tokens an expert, 1 to 256 experts"),
+        Masked("masked", "the same room for every expert, partly used"),
+        Zipf("zipf", "few busy experts, some without tokens"),
+        Smoke("smoke", "edge cases; fits a CPU"),
     }
 }
 
@@ -151,10 +120,6 @@ const SMOKE_SIDES: (usize, usize) = (272, 256);
 pub type GroupedWorkload = (GemmShape, RowLayout, Workload);
 
 impl GroupedGemmSuite {
-    pub fn all() -> impl Iterator<Item = GroupedGemmSuite> {
-        NAMES.iter().map(|(suite, _)| *suite)
-    }
-
     pub fn workloads(self) -> Vec<GroupedWorkload> {
         let experts = "experts of DeepSeek-V3 and Kimi K2: n x k 4096x7168 and 7168x2048";
         let lines = |lines: &[Line], provenance: &str| {
@@ -238,19 +203,19 @@ fn workload(
         GroupKind::Contiguous => "contiguous",
         GroupKind::Masked => "masked",
     };
-    let axes = [
+    let axes = axes([
         ("groups", Value::from(layout.groups())),
         ("k", Value::from(k)),
         ("layout", Value::from(kind)),
         ("n", Value::from(n)),
         ("rows", Value::from(layout.rows)),
         ("tokens", Value::from(layout.tokens.clone())),
-    ];
+    ]);
     let workload = Workload {
         name,
         suite: suite.to_string(),
         provenance: provenance.to_owned(),
-        axes: axes.map(|(name, value)| (name.to_owned(), value)).into(),
+        axes,
     };
     (GemmShape { n, k }, layout, workload)
 }
@@ -264,7 +229,6 @@ mod tests {
     #[test]
     fn names_are_unique_and_axes_say_the_shape() {
         for suite in GroupedGemmSuite::all() {
-            assert_eq!(suite.to_string().parse(), Ok(suite));
             let mut names = BTreeSet::new();
             for (shape, layout, workload) in suite.workloads() {
                 assert!(

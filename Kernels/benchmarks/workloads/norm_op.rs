@@ -1,7 +1,6 @@
 //! The memory-bound row operations.
 
 use std::fmt;
-use std::str::FromStr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NormOp {
@@ -32,17 +31,9 @@ const NAMES: [(NormOp, &str); 10] = [
     (NormOp::CrossEntropyForwardBackward, "cross_entropy_fwd_bwd"),
 ];
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown op '{0}'; use one of {known}", known = NormOp::names().join(", "))]
-pub struct UnknownOp(pub String);
-
 impl NormOp {
     pub fn all() -> impl Iterator<Item = NormOp> {
         NAMES.iter().map(|(op, _)| *op)
-    }
-
-    pub fn names() -> Vec<&'static str> {
-        NAMES.iter().map(|(_, name)| *name).collect()
     }
 
     pub fn name(self) -> &'static str {
@@ -90,18 +81,6 @@ impl fmt::Display for NormOp {
     }
 }
 
-impl FromStr for NormOp {
-    type Err = UnknownOp;
-
-    fn from_str(text: &str) -> Result<Self, UnknownOp> {
-        NAMES
-            .iter()
-            .find(|(_, name)| *name == text)
-            .map(|(op, _)| *op)
-            .ok_or_else(|| UnknownOp(text.to_owned()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,12 +89,6 @@ mod tests {
     fn names_are_in_the_order_of_the_ops() {
         for (op, name) in NAMES {
             assert_eq!(op.to_string(), name);
-            assert_eq!(name.parse(), Ok(op));
         }
-        let error = "rms".parse::<NormOp>().unwrap_err().to_string();
-        assert!(
-            error.contains("'rms'") && error.contains("rmsnorm_fwd"),
-            "{error}"
-        );
     }
 }

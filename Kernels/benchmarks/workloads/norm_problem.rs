@@ -179,21 +179,9 @@ impl Problem for NormProblem {
         &self.tensors
     }
 
-    /// Every input read once, every output written once.
     fn cost(&self) -> Cost {
-        let bytes = |touched: fn(&TensorSpec) -> bool| -> f64 {
-            self.tensors
-                .iter()
-                .filter(|spec| touched(spec))
-                .map(|spec| spec.bytes() as f64)
-                .sum()
-        };
-        Cost {
-            flops: flops_per_element(self.op) * self.shape.rows as f64 * self.shape.columns as f64,
-            read_bytes: bytes(|spec| spec.role.is_read()),
-            written_bytes: bytes(|spec| spec.role.is_written()),
-            math: Math::Fp32,
-        }
+        let flops = flops_per_element(self.op) * self.shape.rows as f64 * self.shape.columns as f64;
+        Cost::of_whole_tensors(&self.tensors, flops, Math::Fp32)
     }
 
     /// Rows; after them, groups of columns of the weight's gradient.
@@ -239,6 +227,7 @@ impl Problem for NormProblem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_units_cover_outputs_once;
     use crate::NormSuite;
 
     fn problem(op: NormOp, rows: usize, columns: usize, activation: DType) -> NormProblem {
@@ -263,29 +252,7 @@ mod tests {
     #[test]
     fn units_cover_every_output_element_once() {
         for op in NormOp::all() {
-            let problem = problem(op, 3, 21, DType::Bf16);
-            let inputs = Inputs::new(problem.tensors(), 7);
-            let mut seen: Vec<Vec<u32>> = problem
-                .tensors()
-                .iter()
-                .map(|spec| vec![0; spec.elements()])
-                .collect();
-            for unit in 0..problem.units() {
-                for slice in problem.oracle(&inputs, unit) {
-                    let end = slice.start + slice.values.len();
-                    seen[slice.tensor][slice.start..end]
-                        .iter_mut()
-                        .for_each(|count| *count += 1);
-                }
-            }
-            for (spec, counts) in problem.tensors().iter().zip(seen) {
-                let expected = u32::from(spec.role.is_written());
-                assert!(
-                    counts.iter().all(|&count| count == expected),
-                    "{op}: {}",
-                    spec.name
-                );
-            }
+            assert_units_cover_outputs_once(&problem(op, 3, 21, DType::Bf16));
         }
     }
 

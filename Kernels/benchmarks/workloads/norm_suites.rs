@@ -1,48 +1,16 @@
 //! Suites of shapes for the row operations.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
-
 use contender::Workload;
-use serde_json::Value;
 
+use crate::suite::{axes, suites};
 use crate::{NormOp, RowShape};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum NormSuite {
-    Quack,
-    Dsv3,
-    Decode,
-    Smoke,
-}
-
-const NAMES: [(NormSuite, &str); 4] = [
-    (NormSuite::Quack, "quack"),
-    (NormSuite::Dsv3, "dsv3"),
-    (NormSuite::Decode, "decode"),
-    (NormSuite::Smoke, "smoke"),
-];
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown suite '{0}'; use one of quack, dsv3, decode, smoke")]
-pub struct UnknownSuite(pub String);
-
-impl fmt::Display for NormSuite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(NAMES[*self as usize].1)
-    }
-}
-
-impl FromStr for NormSuite {
-    type Err = UnknownSuite;
-
-    fn from_str(text: &str) -> Result<Self, UnknownSuite> {
-        NAMES
-            .iter()
-            .find(|(_, name)| *name == text)
-            .map(|(suite, _)| *suite)
-            .ok_or_else(|| UnknownSuite(text.to_owned()))
+suites! {
+    pub enum NormSuite {
+        Quack("quack", "batch x sequence of Quack's suite, hidden 4096"),
+        Dsv3("dsv3", "prefill rows at hidden sizes around DeepSeek-V3's"),
+        Decode("decode", "1 to 2048 rows at hidden sizes of models"),
+        Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
 }
 
@@ -60,10 +28,6 @@ const DECODE_HIDDEN: [usize; 3] = [4096, 7168, 8192];
 const SMOKE: [(usize, usize); 2] = [(3, 1001), (512, 768)];
 
 impl NormSuite {
-    pub fn all() -> impl Iterator<Item = NormSuite> {
-        NAMES.iter().map(|(suite, _)| *suite)
-    }
-
     /// The suite's shapes for an operation. Cross-entropy has vocabularies for columns.
     pub fn workloads(self, op: NormOp) -> Vec<(RowShape, Workload)> {
         match self {
@@ -106,19 +70,12 @@ impl NormSuite {
     }
 }
 
-fn axes(entries: &[(&str, usize)]) -> BTreeMap<String, Value> {
-    entries
-        .iter()
-        .map(|&(name, value)| (name.to_owned(), Value::from(value)))
-        .collect()
-}
-
 fn plain(suite: String, shape: RowShape, provenance: &str) -> (RowShape, Workload) {
     let workload = Workload {
         name: shape.to_string(),
         suite,
         provenance: provenance.to_owned(),
-        axes: axes(&[("rows", shape.rows), ("columns", shape.columns)]),
+        axes: axes([("rows", shape.rows), ("columns", shape.columns)]),
     };
     (shape, workload)
 }
@@ -149,7 +106,7 @@ fn quack() -> Vec<(RowShape, Workload)> {
             name: format!("b{batch}s{sequence}"),
             suite: NormSuite::Quack.to_string(),
             provenance: "Quack suite of KernelAgent-Oink: batch x sequence, hidden 4096".to_owned(),
-            axes: axes(&[
+            axes: axes([
                 ("batch", batch),
                 ("sequence", sequence),
                 ("rows", shape.rows),
@@ -196,7 +153,6 @@ mod tests {
     #[test]
     fn names_are_unique_and_axes_say_the_shape() {
         for suite in NormSuite::all() {
-            assert_eq!(suite.to_string().parse(), Ok(suite));
             let mut names = BTreeSet::new();
             for (shape, workload) in suite.workloads(NormOp::RmsNormForward) {
                 assert!(

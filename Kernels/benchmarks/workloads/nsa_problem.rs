@@ -171,10 +171,6 @@ impl Problem for NsaProblem {
     /// Two products over the keys that are seen, counted exactly, or three products and two sums
     /// for each element; every tensor moved once.
     fn cost(&self) -> Cost {
-        let bytes = |touched: fn(&TensorSpec) -> bool| -> f64 {
-            let touched = self.tensors.iter().filter(|spec| touched(spec));
-            touched.map(|spec| spec.bytes() as f64).sum()
-        };
         let (flops, math) = match self.op {
             NsaOp::Gated => {
                 let elements = self.tensors[nsa_gated_tensor::OUT].elements();
@@ -185,12 +181,7 @@ impl Problem for NsaProblem {
                 (flops, Math::TensorCore(self.dtype))
             }
         };
-        Cost {
-            flops,
-            read_bytes: bytes(|spec| spec.role.is_read()),
-            written_bytes: bytes(|spec| spec.role.is_written()),
-            math,
-        }
+        Cost::of_whole_tensors(&self.tensors, flops, math)
     }
 
     /// Groups of a token; in the gated sum its heads.

@@ -1,6 +1,7 @@
 use reference::attention;
 
 use super::*;
+use crate::testing::assert_units_cover_outputs_once;
 use crate::NsaSuite;
 
 fn problem(op: NsaOp, sizes: &[usize]) -> NsaProblem {
@@ -57,25 +58,7 @@ fn gates_weigh_the_branches() {
 #[test]
 fn units_cover_every_output_element_once() {
     for op in NsaOp::ALL {
-        let problem = problem(op, &[2, 9, 4, 2, 16, 4, 2, 3]);
-        let inputs = Inputs::new(problem.tensors(), 7);
-        for (tensor, spec) in problem.tensors().iter().enumerate() {
-            let mut next = 0;
-            for unit in 0..problem.units() {
-                for slice in problem.oracle(&inputs, unit) {
-                    if slice.tensor == tensor {
-                        assert_eq!(slice.start, next);
-                        next += slice.values.len();
-                    }
-                }
-            }
-            let written = if spec.role.is_written() {
-                spec.elements()
-            } else {
-                0
-            };
-            assert_eq!(next, written, "{op} {}", spec.name);
-        }
+        assert_units_cover_outputs_once(&problem(op, &[2, 9, 4, 2, 16, 4, 2, 3]));
     }
 }
 

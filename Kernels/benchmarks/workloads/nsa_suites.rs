@@ -1,44 +1,15 @@
 //! Suites of shapes for native sparse attention.
 
-use std::fmt;
-use std::str::FromStr;
-
 use contender::Workload;
-use serde_json::Value;
 
+use crate::suite::{axes, suites};
 use crate::NsaShape;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum NsaSuite {
-    Short,
-    Long,
-    Smoke,
-}
-
-const NAMES: [(NsaSuite, &str); 3] = [
-    (NsaSuite::Short, "short"),
-    (NsaSuite::Long, "long"),
-    (NsaSuite::Smoke, "smoke"),
-];
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown suite '{0}'; use one of short, long, smoke")]
-pub struct UnknownNsaSuite(pub String);
-
-impl fmt::Display for NsaSuite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(NAMES[*self as usize].1)
-    }
-}
-
-impl FromStr for NsaSuite {
-    type Err = UnknownNsaSuite;
-
-    fn from_str(text: &str) -> Result<Self, UnknownNsaSuite> {
-        let named = NAMES.iter().find(|(_, name)| *name == text);
-        named
-            .map(|(suite, _)| *suite)
-            .ok_or_else(|| UnknownNsaSuite(text.to_owned()))
+suites! {
+    pub enum NsaSuite {
+        Short("short", "256 to 2048 tokens, blocks of 32 and 64, 1 and 4 groups"),
+        Long("long", "8 Ki to 64 Ki tokens, 16 blocks of 64, 64 heads in 4 groups"),
+        Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
 }
 
@@ -65,10 +36,6 @@ const LONG: [Sizes; 4] = [
 const SMOKE: [&[usize]; 2] = [&[1, 77, 4, 2, 64, 32, 2, 20], &[2, 128, 16, 1, 64, 32, 8]];
 
 impl NsaSuite {
-    pub fn all() -> impl Iterator<Item = NsaSuite> {
-        NAMES.iter().map(|(suite, _)| *suite)
-    }
-
     pub fn workloads(self) -> Vec<(NsaShape, Workload)> {
         let all = |sizes: &'static [Sizes]| sizes.iter().map(|sizes| &sizes[..]).collect();
         let (sizes, provenance): (Vec<&[usize]>, _) = match self {
@@ -99,7 +66,7 @@ impl NsaSuite {
 }
 
 fn workload(suite: &str, shape: NsaShape, provenance: &str) -> (NsaShape, Workload) {
-    let axes = [
+    let axes = axes([
         ("batch", shape.batch),
         ("sequence", shape.sequence),
         ("heads", shape.heads),
@@ -107,15 +74,12 @@ fn workload(suite: &str, shape: NsaShape, provenance: &str) -> (NsaShape, Worklo
         ("dim", shape.dim),
         ("block", shape.block),
         ("selected", shape.selected),
-    ];
+    ]);
     let workload = Workload {
         name: shape.to_string(),
         suite: suite.to_owned(),
         provenance: provenance.to_owned(),
-        axes: axes
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), Value::from(value)))
-            .collect(),
+        axes,
     };
     (shape, workload)
 }
@@ -129,11 +93,9 @@ mod tests {
     #[test]
     fn names_are_unique_in_each_suite() {
         for suite in NsaSuite::all() {
-            assert_eq!(suite.to_string().parse(), Ok(suite));
             let workloads = suite.workloads();
             let names: BTreeSet<_> = workloads.iter().map(|(_, w)| w.name.clone()).collect();
             assert_eq!(names.len(), workloads.len());
         }
-        assert!("nsa".parse::<NsaSuite>().is_err());
     }
 }

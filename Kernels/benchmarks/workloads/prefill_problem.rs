@@ -140,20 +140,13 @@ impl Problem for PrefillProblem {
     /// Two products of head_dim multiplications and additions for every visible pair, and every
     /// tensor once.
     fn cost(&self) -> Cost {
-        let bytes = |touched: fn(&TensorSpec) -> bool| -> f64 {
-            let touched = self.tensors.iter().filter(|spec| touched(spec));
-            touched.map(|spec| spec.bytes() as f64).sum()
-        };
         let shape = &self.shape;
-        Cost {
-            flops: 4.0 * (shape.head_dim * shape.heads) as f64 * shape.visible_pairs(),
-            read_bytes: bytes(|spec| spec.role.is_read()),
-            written_bytes: bytes(|spec| spec.role.is_written()),
-            math: match self.dtype {
-                DType::F32 => Math::Fp32,
-                dtype => Math::TensorCore(dtype),
-            },
-        }
+        let flops = 4.0 * (shape.head_dim * shape.heads) as f64 * shape.visible_pairs();
+        let math = match self.dtype {
+            DType::F32 => Math::Fp32,
+            dtype => Math::TensorCore(dtype),
+        };
+        Cost::of_whole_tensors(&self.tensors, flops, math)
     }
 
     /// Pairs of a query and a head.

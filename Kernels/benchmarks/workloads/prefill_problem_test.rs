@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::assert_units_cover_outputs_once;
 use crate::PrefillSuite;
 
 fn problem(op: PrefillOp, q_lens: &[usize], kv_lens: &[usize], causal: bool) -> PrefillProblem {
@@ -34,27 +35,7 @@ fn cost_counts_visible_pairs_and_every_tensor_once() {
 fn units_cover_every_output_element_once() {
     for op in [PrefillOp::Prefill, PrefillOp::PrefillLse] {
         let problem = problem(op, &[2, 0, 1, 3], &[3, 1, 1, 5], true);
-        let inputs = Inputs::new(problem.tensors(), 7);
-        let mut seen: Vec<Vec<u32>> = problem
-            .tensors()
-            .iter()
-            .map(|spec| vec![0; spec.elements()])
-            .collect();
-        for unit in 0..problem.units() {
-            for slice in problem.oracle(&inputs, unit) {
-                for count in &mut seen[slice.tensor][slice.start..][..slice.values.len()] {
-                    *count += 1;
-                }
-            }
-        }
-        for (spec, counts) in problem.tensors().iter().zip(seen) {
-            let expected = u32::from(spec.role.is_written());
-            assert!(
-                counts.iter().all(|&count| count == expected),
-                "{}",
-                spec.name
-            );
-        }
+        assert_units_cover_outputs_once(&problem);
     }
 }
 

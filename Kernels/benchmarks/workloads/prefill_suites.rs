@@ -1,57 +1,23 @@
 //! Suites of prefill batches.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
 use contender::Workload;
 use numeric::{bits, uniform};
-use serde_json::Value;
 
+use crate::suite::{axes, suites};
 use crate::{BadPrefill, PrefillOp, PrefillShape};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum PrefillSuite {
-    Modular,
-    Llama8b,
-    Llama70b,
-    Llama405b,
-    Qwen,
-    Small,
-    Ragged,
-    Smoke,
-}
-
-const NAMES: [(PrefillSuite, &str); 8] = [
-    (PrefillSuite::Modular, "modular"),
-    (PrefillSuite::Llama8b, "llama-8b"),
-    (PrefillSuite::Llama70b, "llama-70b"),
-    (PrefillSuite::Llama405b, "llama-405b"),
-    (PrefillSuite::Qwen, "qwen"),
-    (PrefillSuite::Small, "small"),
-    (PrefillSuite::Ragged, "ragged"),
-    (PrefillSuite::Smoke, "smoke"),
-];
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown suite '{0}'; use one of {known}", known = NAMES.map(|(_, name)| name).join(", "))]
-pub struct UnknownPrefillSuite(pub String);
-
-impl fmt::Display for PrefillSuite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(NAMES[*self as usize].1)
-    }
-}
-
-impl FromStr for PrefillSuite {
-    type Err = UnknownPrefillSuite;
-
-    fn from_str(text: &str) -> Result<Self, UnknownPrefillSuite> {
-        NAMES
-            .iter()
-            .find(|(_, name)| *name == text)
-            .map(|(suite, _)| *suite)
-            .ok_or_else(|| UnknownPrefillSuite(text.to_owned()))
+suites! {
+    pub enum PrefillSuite {
+        Modular("modular", "2 sequences of 2048 or 4096, 0 to 8192 cached; 32 heads, 4 kv heads, d 128"),
+        Llama8b("llama-8b", "one prompt of 1k to 32k, heads of Llama 3 8B (32, 8 kv, d 128)"),
+        Llama70b("llama-70b", "one prompt of 1k to 32k, heads of Llama 3 70B (64, 8 kv, d 128)"),
+        Llama405b("llama-405b", "one prompt of 1k to 32k, heads of Llama 3 405B (128, 8 kv, d 128)"),
+        Qwen("qwen", "one prompt of 1k to 32k, heads of Qwen2.5 7B (28, 4 kv, d 128)"),
+        Small("small", "1 to 32 sequences of 128 or 256, 1 to 8 heads, d 64, no mask"),
+        Ragged("ragged", "batches with seeded log-normal lengths, heads of Llama 3 8B"),
+        Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
 }
 
@@ -138,10 +104,6 @@ const SMOKE: [Batch; 5] = [
 ];
 
 impl PrefillSuite {
-    pub fn all() -> impl Iterator<Item = PrefillSuite> {
-        NAMES.iter().map(|(suite, _)| *suite)
-    }
-
     pub fn ops(self) -> &'static [PrefillOp] {
         match self {
             PrefillSuite::Smoke => &[PrefillOp::Prefill, PrefillOp::PrefillLse],
@@ -206,14 +168,13 @@ fn workload(
     suite: PrefillSuite,
     name: String,
     provenance: &str,
-    axes: &[(&str, usize)],
+    sizes: &[(&str, usize)],
 ) -> Workload {
-    let axis = |&(name, value): &(&str, usize)| (name.to_owned(), Value::from(value));
     Workload {
         name,
         suite: suite.to_string(),
         provenance: provenance.to_owned(),
-        axes: axes.iter().map(axis).collect(),
+        axes: axes(sizes.iter().copied()),
     }
 }
 
@@ -359,7 +320,6 @@ mod tests {
     #[test]
     fn every_shape_is_valid_and_named_once() {
         for suite in PrefillSuite::all() {
-            assert_eq!(suite.to_string().parse(), Ok(suite));
             let mut names = BTreeSet::new();
             for (shape, workload) in suite.workloads() {
                 assert_eq!(shape.validate(), Ok(()), "{suite}/{}", workload.name);
@@ -372,8 +332,6 @@ mod tests {
                 assert_eq!(workload.axes["batch"], shape.batch());
             }
         }
-        let error = "llama".parse::<PrefillSuite>().unwrap_err().to_string();
-        assert!(error.contains("llama-405b"), "{error}");
     }
 
     #[test]

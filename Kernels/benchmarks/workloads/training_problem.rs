@@ -190,24 +190,15 @@ impl Problem for TrainingProblem {
         &self.tensors
     }
 
-    /// Every input read once, every output written once.
     fn cost(&self) -> Cost {
-        let bytes = |touched: fn(&TensorSpec) -> bool| -> f64 {
-            let touched = self.tensors.iter().filter(|spec| touched(spec));
-            touched.map(|spec| spec.bytes() as f64).sum()
-        };
         let elements = match self.shape {
             TrainingShape::Rows(shape) => shape.rows * shape.columns,
             TrainingShape::Rope(shape) => {
                 shape.tokens() * (shape.query_heads + shape.key_heads) * shape.dim
             }
         };
-        Cost {
-            flops: flops_per_element(self.op) * elements as f64,
-            read_bytes: bytes(|spec| spec.role.is_read()),
-            written_bytes: bytes(|spec| spec.role.is_written()),
-            math: Math::Fp32,
-        }
+        let flops = flops_per_element(self.op) * elements as f64;
+        Cost::of_whole_tensors(&self.tensors, flops, Math::Fp32)
     }
 
     /// Parts of rows, tokens, or groups that share a scale.

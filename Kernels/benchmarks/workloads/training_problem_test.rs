@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::assert_units_cover_outputs_once;
 use crate::TrainingSuite;
 
 fn problems(dtype: DType) -> impl Iterator<Item = TrainingProblem> {
@@ -36,25 +37,7 @@ fn cost_counts_every_tensor_once() {
 #[test]
 fn units_cover_every_output_element_once() {
     for problem in problems(DType::Bf16) {
-        let inputs = Inputs::new(problem.tensors(), 7);
-        let mut seen: Vec<Vec<u32>> = problem
-            .tensors()
-            .iter()
-            .map(|spec| vec![0; spec.elements()])
-            .collect();
-        for unit in 0..problem.units() {
-            for slice in problem.oracle(&inputs, unit) {
-                let end = slice.start + slice.values.len();
-                seen[slice.tensor][slice.start..end]
-                    .iter_mut()
-                    .for_each(|count| *count += 1);
-            }
-        }
-        for (spec, counts) in problem.tensors().iter().zip(seen) {
-            let expected = u32::from(spec.role.is_written());
-            let right = counts.iter().all(|&count| count == expected);
-            assert!(right, "{}: {}", problem.op, spec.name);
-        }
+        assert_units_cover_outputs_once(&problem);
     }
 }
 

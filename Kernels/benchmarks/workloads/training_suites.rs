@@ -1,47 +1,16 @@
 //! Suites of shapes for the training primitives.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
-
 use contender::Workload;
-use serde_json::Value;
 
+use crate::suite::{axes, suites};
 use crate::{RopeShape, RowShape, TrainingOp, TrainingShape};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum TrainingSuite {
-    Llama,
-    DeepSeek,
-    TrainScale,
-    Smoke,
-}
-
-const NAMES: [(TrainingSuite, &str); 4] = [
-    (TrainingSuite::Llama, "llama"),
-    (TrainingSuite::DeepSeek, "deepseek"),
-    (TrainingSuite::TrainScale, "trainscale"),
-    (TrainingSuite::Smoke, "smoke"),
-];
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown suite '{0}'; use one of llama, deepseek, trainscale, smoke")]
-pub struct UnknownTrainingSuite(pub String);
-
-impl fmt::Display for TrainingSuite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(NAMES[*self as usize].1)
-    }
-}
-
-impl FromStr for TrainingSuite {
-    type Err = UnknownTrainingSuite;
-
-    fn from_str(text: &str) -> Result<Self, UnknownTrainingSuite> {
-        let named = NAMES.iter().find(|(_, name)| *name == text);
-        named
-            .map(|(suite, _)| *suite)
-            .ok_or_else(|| UnknownTrainingSuite(text.to_owned()))
+suites! {
+    pub enum TrainingSuite {
+        Llama("llama", "widths and heads of Llama 3 8B and 70B"),
+        DeepSeek("deepseek", "widths and heads of DeepSeek-V3"),
+        TrainScale("trainscale", "16384x4096, and B=32 S=4096 D=8192"),
+        Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
 }
 
@@ -147,10 +116,6 @@ const SMOKE: Shapes = Shapes {
 };
 
 impl TrainingSuite {
-    pub fn all() -> impl Iterator<Item = TrainingSuite> {
-        NAMES.iter().map(|(suite, _)| *suite)
-    }
-
     pub fn workloads(self, op: TrainingOp) -> Vec<(TrainingShape, Workload)> {
         let shapes = match self {
             TrainingSuite::Llama => LLAMA,
@@ -193,7 +158,7 @@ impl TrainingSuite {
 }
 
 fn workload(suite: &str, shape: TrainingShape, provenance: &str) -> (TrainingShape, Workload) {
-    let axes: Vec<(&str, usize)> = match shape {
+    let sizes: Vec<(&str, usize)> = match shape {
         TrainingShape::Rows(RowShape { rows, columns }) => {
             vec![("rows", rows), ("columns", columns)]
         }
@@ -209,10 +174,7 @@ fn workload(suite: &str, shape: TrainingShape, provenance: &str) -> (TrainingSha
         name: shape.to_string(),
         suite: suite.to_owned(),
         provenance: provenance.to_owned(),
-        axes: axes
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), Value::from(value)))
-            .collect::<BTreeMap<_, _>>(),
+        axes: axes(sizes),
     };
     (shape, workload)
 }
@@ -226,7 +188,6 @@ mod tests {
     #[test]
     fn names_are_unique_and_shapes_belong_to_their_op() {
         for suite in TrainingSuite::all() {
-            assert_eq!(suite.to_string().parse(), Ok(suite));
             for op in TrainingOp::all() {
                 let mut names = BTreeSet::new();
                 for (shape, workload) in suite.workloads(op) {

@@ -1,31 +1,25 @@
 //! What a benchmark program declares, and what its user may choose.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
-use contender::{Contender, DeviceKind, Problem};
+use contender::{Contender, DeviceKind, Problem, Suite};
 use numeric::{DType, UnknownDType};
 
 /// A benchmark: suites of problems, and contenders that solve them.
 ///
 /// The functions are called in the supervisor as well as in the worker: they must not touch a
 /// device.
-pub struct Bench<P: Problem + ?Sized> {
+pub struct Bench<P: Problem> {
     pub name: &'static str,
     pub about: &'static str,
     /// `sm_90a`, ..., or `none` for a build without CUDA; decides the default device.
     pub arch: &'static str,
     pub suites: &'static [Suite],
     /// The problems for some choices, in the order in which they are measured.
-    pub problems: fn(&Choices) -> Result<Vec<Box<P>>, UsageError>,
+    pub problems: fn(&Choices) -> Result<Vec<P>, UsageError>,
     /// The contenders for the chosen device. The first baseline is the default to compare with.
     pub contenders: fn(&Choices) -> Vec<Box<dyn Contender<P>>>,
-}
-
-/// A named list of workloads.
-#[derive(Clone, Copy, Debug)]
-pub struct Suite {
-    pub name: &'static str,
-    pub about: &'static str,
 }
 
 /// What the command line says about problems.
@@ -39,6 +33,14 @@ pub struct Choices {
     pub dtypes: Vec<DType>,
     pub weight_dtype: WeightDType,
     pub passes: Passes,
+}
+
+impl Choices {
+    /// The chosen suites, as values of their family.
+    pub fn suites_of<S: FromStr<Err: Display>>(&self) -> Result<Vec<S>, UsageError> {
+        let suites = self.suites.iter().map(|name| name.parse());
+        suites.collect::<Result<_, _>>().map_err(UsageError::new)
+    }
 }
 
 /// Type of weights next to that of activations.
@@ -68,7 +70,7 @@ impl FromStr for WeightDType {
     }
 }
 
-impl std::fmt::Display for WeightDType {
+impl Display for WeightDType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             WeightDType::Same => f.pad("same"),
@@ -102,7 +104,13 @@ impl Passes {
 pub struct UsageError(pub String);
 
 impl UsageError {
-    pub fn new(message: impl std::fmt::Display) -> Self {
+    pub fn new(message: impl Display) -> Self {
         Self(message.to_string())
+    }
+
+    /// Of a shape given by hand; `what` goes on from its sizes: "is no product; write MxNxK".
+    pub fn of_shape(sizes: &[usize], what: &str) -> Self {
+        let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+        Self(format!("'{}' {what}", sizes.join("x")))
     }
 }

@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::selection::Selection;
 use crate::Bench;
 
-pub fn list<P: Problem + ?Sized>(bench: &Bench<P>, selection: &Selection<P>) -> String {
+pub fn list<P: Problem>(bench: &Bench<P>, selection: &Selection<P>) -> String {
     let mut text = String::from("suites\n");
     for suite in bench.suites {
         push(
@@ -48,12 +48,12 @@ pub fn list<P: Problem + ?Sized>(bench: &Bench<P>, selection: &Selection<P>) -> 
 }
 
 /// The same for programs, and which device would measure.
-pub fn list_json<P: Problem + ?Sized>(
+pub fn list_json<P: Problem>(
     bench: &Bench<P>,
     selection: &Selection<P>,
 ) -> Result<String, device::DeviceError> {
     let device = device::open(selection.choices.device)?;
-    let suite = |suite: &crate::Suite| json!({"name": suite.name, "about": suite.about});
+    let suite = |suite: &contender::Suite| json!({"name": suite.name, "about": suite.about});
     let workload = |problem: &P| {
         let workload = problem.workload();
         json!({
@@ -78,12 +78,12 @@ pub fn list_json<P: Problem + ?Sized>(
         "device": {"kind": selection.choices.device.to_string(), "name": device.info().name},
         "suites": bench.suites.iter().map(suite).collect::<Vec<_>>(),
         "contenders": selection.contenders.iter().map(|it| contender(&**it)).collect::<Vec<_>>(),
-        "workloads": selection.problems.iter().map(|it| workload(it)).collect::<Vec<_>>(),
+        "workloads": selection.problems.iter().map(workload).collect::<Vec<_>>(),
     });
     Ok(format!("{listing:#}\n"))
 }
 
-pub fn dry_run<P: Problem + ?Sized>(selection: &Selection<P>, options: &Options) -> String {
+pub fn dry_run<P: Problem>(selection: &Selection<P>, options: &Options) -> String {
     let names: Vec<&str> = selection
         .contenders
         .iter()

@@ -24,7 +24,7 @@ use crate::supervisor::{Supervisor, SupervisorError};
 use crate::{meta, repro, roofs, utc, Bench, UsageError};
 
 /// What stays the same over the problems of a run.
-struct Run<'a, P: Problem + ?Sized> {
+struct Run<'a, P: Problem> {
     bench: &'a Bench<P>,
     selection: &'a Selection<P>,
     options: &'a Options,
@@ -34,7 +34,7 @@ struct Run<'a, P: Problem + ?Sized> {
 }
 
 /// Measures everything that is selected, and writes and prints the result.
-pub fn measure<P: Problem + ?Sized>(
+pub fn measure<P: Problem>(
     bench: &Bench<P>,
     selection: &Selection<P>,
     options: &Options,
@@ -100,7 +100,7 @@ pub fn measure<P: Problem + ?Sized>(
 }
 
 /// The problems to measure, in order. The rows of the earlier part of a resumed run go into the file.
-fn take_up_earlier_part<P: Problem + ?Sized>(
+fn take_up_earlier_part<P: Problem>(
     selection: &Selection<P>,
     options: &Options,
     file: &mut ResultFile,
@@ -114,12 +114,12 @@ fn take_up_earlier_part<P: Problem + ?Sized>(
         eprintln!("nothing to resume in {}: it is not there", path.display());
         return Ok(left);
     };
-    left.retain(|index| !earlier.has(&*problems[*index], &selection.contenders));
+    left.retain(|index| !earlier.has(&problems[*index], &selection.contenders));
     let mut anew = HashSet::new();
     for &index in &left {
         let contenders = selection.contenders.iter();
         let names = contenders.map(|contender| &contender.identity().name);
-        anew.extend(names.map(|name| resume::key(&*problems[index], name)));
+        anew.extend(names.map(|name| resume::key(&problems[index], name)));
     }
     let total = problems.len();
     eprintln!(
@@ -140,7 +140,7 @@ fn start(
     Ok((supervisor, machine))
 }
 
-impl<P: Problem + ?Sized> Run<'_, P> {
+impl<P: Problem> Run<'_, P> {
     /// Adds the rows of one problem after the other to the file, and returns how many problems there
     /// was time for.
     fn problems(
@@ -163,7 +163,7 @@ impl<P: Problem + ?Sized> Run<'_, P> {
                 return Ok(count);
             }
             let problem = &self.selection.problems[index];
-            progress.begin(title(&**problem));
+            progress.begin(title(problem));
             let coming = &left[count + 1..];
             let outcomes = supervisor.measure(index, coming, &names, &mut |step| {
                 ledger.step(step);
@@ -172,9 +172,9 @@ impl<P: Problem + ?Sized> Run<'_, P> {
             ledger.end();
             file.meta.spent_s = ledger.seconds();
             let context = self.row_context();
-            let rows = rows(&**problem, contenders, &outcomes, &context, |partners| {
+            let rows = rows(problem, contenders, &outcomes, &context, |partners| {
                 let device = self.selection.choices.device;
-                repro::command(self.bench.name, self.options, device, &**problem, partners)
+                repro::command(self.bench.name, self.options, device, problem, partners)
             });
             progress.rows(&rows);
             file.rows.extend(rows);
@@ -200,7 +200,7 @@ impl<P: Problem + ?Sized> Run<'_, P> {
     }
 }
 
-fn title<P: Problem + ?Sized>(problem: &P) -> String {
+fn title<P: Problem>(problem: &P) -> String {
     let workload = problem.workload();
     format!(
         "{} {} {}/{}",

@@ -20,7 +20,7 @@ const NVCC: Option<&str> = option_env!("HEAD_TO_HEAD_NVCC");
 const ARTIFACT_LOCK_SHA256: Option<&str> = option_env!("HEAD_TO_HEAD_ARTIFACT_LOCK_SHA256");
 
 /// The meta of a run that has just begun.
-pub fn begin<P: Problem + ?Sized>(
+pub fn begin<P: Problem>(
     bench: &Bench<P>,
     arguments: &[String],
     options: &Options,

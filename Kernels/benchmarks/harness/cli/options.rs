@@ -210,7 +210,7 @@ pub enum CacheChoice {
 
 impl Options {
     /// The command with a benchmark's name, for parsing and for completions.
-    pub fn command_for<P: Problem + ?Sized>(bench: &Bench<P>) -> clap::Command {
+    pub fn command_for<P: Problem>(bench: &Bench<P>) -> clap::Command {
         Self::command()
             .name(bench.name)
             .bin_name(bench.name)
@@ -218,7 +218,7 @@ impl Options {
     }
 
     /// Parses a command line. The error prints itself, help included, and knows its exit code.
-    pub fn parse_for<P: Problem + ?Sized>(
+    pub fn parse_for<P: Problem>(
         bench: &Bench<P>,
         arguments: &[String],
     ) -> Result<Self, clap::Error> {
@@ -227,7 +227,7 @@ impl Options {
     }
 
     /// The device: as asked, or what the program was built for. Never a second choice.
-    pub fn device<P: Problem + ?Sized>(&self, bench: &Bench<P>) -> DeviceKind {
+    pub fn device<P: Problem>(&self, bench: &Bench<P>) -> DeviceKind {
         let built_for = if bench.arch == "none" {
             DeviceKind::Cpu
         } else {
@@ -236,7 +236,7 @@ impl Options {
         self.what.device.unwrap_or(built_for)
     }
 
-    pub fn choices<P: Problem + ?Sized>(&self, bench: &Bench<P>) -> Result<Choices, UsageError> {
+    pub fn choices<P: Problem>(&self, bench: &Bench<P>) -> Result<Choices, UsageError> {
         let what = &self.what;
         let mut suites = what.suites.clone();
         suites.extend(what.quack_suite.then(|| "quack".to_owned()));

@@ -39,7 +39,7 @@ struct Made {
 }
 
 /// Serves one worker until its end of the socket closes.
-pub fn serve<P: Problem + ?Sized>(selection: &Selection<P>) -> Result<ExitCode, UsageError> {
+pub fn serve<P: Problem>(selection: &Selection<P>) -> Result<ExitCode, UsageError> {
     let socket = protocol::worker_socket();
     let alone = || UsageError::new("--planner is for the worker only");
     let socket = socket.and_then(|socket| socket.peer_addr().map(|_| socket));
@@ -71,7 +71,7 @@ pub struct Planners {
 impl Planners {
     /// Has plans made for the problem at hand, and for some of those that come, if it lacks one.
     /// `contenders` are those that matter now.
-    pub fn plan<P: Problem + ?Sized>(
+    pub fn plan<P: Problem>(
         &mut self,
         selection: &Selection<P>,
         problem: usize,
@@ -102,7 +102,7 @@ impl Planners {
     }
 
     /// The plans to make now: none unless the problem at hand lacks one.
-    fn orders<P: Problem + ?Sized>(
+    fn orders<P: Problem>(
         &mut self,
         selection: &Selection<P>,
         problem: usize,

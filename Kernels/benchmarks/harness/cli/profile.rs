@@ -10,7 +10,7 @@ use gate::{BufferSet, Failure};
 use crate::selection::Selection;
 
 /// Returns the names of contenders that failed, with the reasons.
-pub fn profile<P: Problem + ?Sized>(
+pub fn profile<P: Problem>(
     selection: &Selection<P>,
     seed: u64,
     cache: Cache,

@@ -5,7 +5,7 @@ use contender::Problem;
 use crate::options::{CacheChoice, Options};
 
 /// Everything that changes what a row means; nothing about where results go.
-pub fn command<P: Problem + ?Sized>(
+pub fn command<P: Problem>(
     program: &str,
     options: &Options,
     device: contender::DeviceKind,

@@ -35,11 +35,7 @@ impl Earlier {
     }
 
     /// Whether every contender has its row of this problem.
-    pub fn has<P: Problem + ?Sized>(
-        &self,
-        problem: &P,
-        contenders: &[Box<dyn Contender<P>>],
-    ) -> bool {
+    pub fn has<P: Problem>(&self, problem: &P, contenders: &[Box<dyn Contender<P>>]) -> bool {
         let mut names = contenders
             .iter()
             .map(|contender| &contender.identity().name);
@@ -75,7 +71,7 @@ impl Earlier {
 pub const CUT: &str = "cut by --max-minutes";
 
 /// The key that a contender's row of this problem has.
-pub fn key<P: Problem + ?Sized>(problem: &P, contender: &str) -> RowKey {
+pub fn key<P: Problem>(problem: &P, contender: &str) -> RowKey {
     let workload = problem.workload();
     RowKey {
         op: problem.op().to_owned(),

@@ -22,7 +22,7 @@ pub struct RowContext<'a> {
 }
 
 /// The rows of one problem, in the order of the contenders.
-pub fn rows<P: Problem + ?Sized>(
+pub fn rows<P: Problem>(
     problem: &P,
     contenders: &[Box<dyn Contender<P>>],
     outcomes: &BTreeMap<String, Outcome>,
@@ -60,7 +60,7 @@ pub fn rows<P: Problem + ?Sized>(
     rows
 }
 
-fn row<P: Problem + ?Sized>(
+fn row<P: Problem>(
     problem: &P,
     identity: &Identity,
     outcome: &Outcome,

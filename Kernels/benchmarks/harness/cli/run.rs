@@ -17,15 +17,12 @@ pub const USAGE: u8 = 2;
 pub const SIGNALLED: u8 = 128;
 
 /// Runs a benchmark with this process's arguments. A bench's `main` is this call.
-pub fn run<P: Problem + ?Sized>(bench: Bench<P>) -> ExitCode {
+pub fn run<P: Problem>(bench: Bench<P>) -> ExitCode {
     run_with_arguments(bench, std::env::args().collect())
 }
 
 /// The same with given arguments; the first is the program's name.
-pub fn run_with_arguments<P: Problem + ?Sized>(
-    bench: Bench<P>,
-    arguments: Vec<String>,
-) -> ExitCode {
+pub fn run_with_arguments<P: Problem>(bench: Bench<P>, arguments: Vec<String>) -> ExitCode {
     let options = match Options::parse_for(&bench, &arguments) {
         Ok(options) => options,
         Err(error) => {
@@ -43,7 +40,7 @@ pub fn run_with_arguments<P: Problem + ?Sized>(
     }
 }
 
-fn dispatch<P: Problem + ?Sized>(
+fn dispatch<P: Problem>(
     bench: &Bench<P>,
     options: &Options,
     arguments: &[String],
@@ -86,11 +83,7 @@ fn dispatch<P: Problem + ?Sized>(
     measure(bench, &selection, options, arguments)
 }
 
-fn run_profile<P: Problem + ?Sized>(
-    program: &str,
-    selection: &Selection<P>,
-    options: &Options,
-) -> ExitCode {
+fn run_profile<P: Problem>(program: &str, selection: &Selection<P>, options: &Options) -> ExitCode {
     let cache = match options.how.cache {
         CacheChoice::Cold => Cache::Cold,
         CacheChoice::Hot => Cache::Hot,

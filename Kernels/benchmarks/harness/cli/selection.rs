@@ -7,16 +7,16 @@ use crate::options::Options;
 use crate::{Bench, Choices, UsageError};
 
 /// Both sides of the comparison, the same in the supervisor and in its workers.
-pub struct Selection<P: Problem + ?Sized> {
+pub struct Selection<P: Problem> {
     pub choices: Choices,
-    pub problems: Vec<Box<P>>,
+    pub problems: Vec<P>,
     /// Contenders to time, in the benchmark's order.
     pub contenders: Vec<Box<dyn Contender<P>>>,
     /// Gives the gate its full-tensor reference; in `contenders` too only if asked for by name.
     pub reference: Option<Box<dyn Contender<P>>>,
 }
 
-impl<P: Problem + ?Sized> Selection<P> {
+impl<P: Problem> Selection<P> {
     pub fn new(bench: &Bench<P>, options: &Options) -> Result<Self, UsageError> {
         let choices = options.choices(bench)?;
         let mut problems = (bench.problems)(&choices)?;

@@ -16,7 +16,7 @@ use crate::workload::Workshop;
 use crate::{roofs, UsageError};
 
 /// Serves one supervisor.
-pub fn serve<P: Problem + ?Sized>(
+pub fn serve<P: Problem>(
     selection: &Selection<P>,
     options: &Options,
 ) -> Result<ExitCode, UsageError> {
@@ -52,7 +52,7 @@ pub fn serve<P: Problem + ?Sized>(
     Ok(ExitCode::SUCCESS)
 }
 
-fn open<P: Problem + ?Sized>(
+fn open<P: Problem>(
     selection: &Selection<P>,
 ) -> Result<(Box<dyn Device>, Machine), device::DeviceError> {
     let device = device::open(selection.choices.device)?;

@@ -17,7 +17,7 @@ use crate::selection::Selection;
 use crate::worker::Voice;
 
 /// What all workloads of a worker share.
-pub struct Workshop<'a, P: Problem + ?Sized> {
+pub struct Workshop<'a, P: Problem> {
     pub device: &'a dyn Device,
     pub plan: Plan,
     pub verify: bool,
@@ -36,10 +36,10 @@ struct Entrant<'a> {
     errors: Vec<Errors>,
 }
 
-impl<P: Problem + ?Sized> Workshop<'_, P> {
+impl<P: Problem> Workshop<'_, P> {
     /// Measures a task and tells the outcome of each of its contenders.
     pub fn measure(&self, task: &Task, voice: &mut Voice) -> Result<(), DeviceLost> {
-        let problem = &*self.selection.problems[task.problem];
+        let problem = &self.selection.problems[task.problem];
         let contenders = self.supporting(problem, task, voice);
         if contenders.is_empty() {
             return Ok(());

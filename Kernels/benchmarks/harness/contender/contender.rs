@@ -83,7 +83,7 @@ impl ContenderError {
 }
 
 /// An implementation of a problem.
-pub trait Contender<P: Problem + ?Sized> {
+pub trait Contender<P: Problem> {
     fn identity(&self) -> &Identity;
 
     fn supports(&self, problem: &P, device: &DeviceInfo) -> Support;

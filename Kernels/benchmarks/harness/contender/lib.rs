@@ -11,4 +11,4 @@ pub use contender::{
     Bound, Buffer, Contender, ContenderError, Facts, Identity, Kind, Stream, Support,
 };
 pub use device_info::{DeviceInfo, DeviceKind, UnknownDevice};
-pub use problem::{Cost, Math, Problem, Slice, Workload};
+pub use problem::{Cost, Math, Problem, Slice, Suite, Workload};

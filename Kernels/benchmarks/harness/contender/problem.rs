@@ -4,7 +4,15 @@ use std::collections::BTreeMap;
 
 use numeric::DType;
 use serde::{Deserialize, Serialize};
-use tensor::{Inputs, TensorSpec};
+use tensor::{Inputs, Role, TensorSpec};
+
+/// A named list of workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suite {
+    pub name: &'static str,
+    /// Its shapes, in a line.
+    pub about: &'static str,
+}
 
 /// One shape of a suite, as data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +34,22 @@ pub struct Cost {
     pub written_bytes: f64,
     /// Which measured peak is the compute roof.
     pub math: Math,
+}
+
+impl Cost {
+    /// Of work that reads every input once and writes every output once.
+    pub fn of_whole_tensors(tensors: &[TensorSpec], flops: f64, math: Math) -> Self {
+        let bytes = |touches: fn(Role) -> bool| {
+            let touched = tensors.iter().filter(|spec| touches(spec.role));
+            touched.map(|spec| spec.bytes() as f64).sum()
+        };
+        Self {
+            flops,
+            read_bytes: bytes(Role::is_read),
+            written_bytes: bytes(Role::is_written),
+            math,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, Suite, UsageError};
+use cli::{Bench, Choices, UsageError};
+use contender::Suite;
 use faults::{contenders, Scaled};
 
 fn main() -> ExitCode {
@@ -19,13 +20,12 @@ fn main() -> ExitCode {
     })
 }
 
-#[expect(clippy::vec_box, reason = "the harness takes problems of any size")]
-fn problems(choices: &Choices) -> Result<Vec<Box<Scaled>>, UsageError> {
+fn problems(choices: &Choices) -> Result<Vec<Scaled>, UsageError> {
     if choices.configs.is_empty() {
-        return Ok(vec![Box::new(Scaled::new(64, 96))]);
+        return Ok(vec![Scaled::new(64, 96)]);
     }
     let shape = |config: &Vec<usize>| match config[..] {
-        [rows, columns] => Ok(Box::new(Scaled::new(rows, columns))),
+        [rows, columns] => Ok(Scaled::new(rows, columns)),
         _ => Err(UsageError(format!(
             "{config:?} is no shape of two sizes; write MxN"
         ))),

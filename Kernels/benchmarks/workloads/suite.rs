@@ -1,0 +1,90 @@
+//! What all families of suites have in common: names, and how a name that is none is refused.
+
+use std::collections::BTreeMap;
+
+use contender::Suite;
+use serde_json::Value;
+
+/// A name that no suite of a family has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown suite '{name}'; use one of {}", names(known))]
+pub struct UnknownSuite {
+    pub name: String,
+    pub known: &'static [Suite],
+}
+
+fn names(suites: &[Suite]) -> String {
+    let names: Vec<&str> = suites.iter().map(|suite| suite.name).collect();
+    names.join(", ")
+}
+
+/// Axes of a workload.
+pub fn axes<'a, V: Into<Value>>(
+    entries: impl IntoIterator<Item = (&'a str, V)>,
+) -> BTreeMap<String, Value> {
+    entries
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect()
+}
+
+/// Declares a family of suites: an enum whose values have a name, for command lines and results, and
+/// a line about their shapes.
+macro_rules! suites {
+    ($(#[$attribute:meta])* pub enum $Family:ident { $($Suite:ident($name:literal, $about:literal),)+ }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $Family {
+            $($Suite,)+
+        }
+
+        impl $Family {
+            /// Names and contents, in the order of the values.
+            pub const SUITES: &'static [contender::Suite] =
+                &[$(contender::Suite { name: $name, about: $about },)+];
+
+            pub fn all() -> impl Iterator<Item = Self> {
+                [$(Self::$Suite,)+].into_iter()
+            }
+        }
+
+        impl std::fmt::Display for $Family {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(Self::SUITES[*self as usize].name)
+            }
+        }
+
+        impl std::str::FromStr for $Family {
+            type Err = $crate::UnknownSuite;
+
+            fn from_str(name: &str) -> Result<Self, $crate::UnknownSuite> {
+                let named = |suite: &Self| Self::SUITES[*suite as usize].name == name;
+                Self::all().find(named).ok_or_else(|| $crate::UnknownSuite {
+                    name: name.to_owned(),
+                    known: Self::SUITES,
+                })
+            }
+        }
+    };
+}
+pub(crate) use suites;
+
+#[cfg(test)]
+mod tests {
+    suites! {
+        pub enum Colours {
+            Red("red", "one shape"),
+            DarkBlue("dark_blue", "two shapes"),
+        }
+    }
+
+    #[test]
+    fn names_go_both_ways_and_others_are_refused() {
+        for colour in Colours::all() {
+            assert_eq!(colour.to_string().parse(), Ok(colour));
+        }
+        assert_eq!(Colours::DarkBlue.to_string(), "dark_blue");
+        let error = "blue".parse::<Colours>().unwrap_err().to_string();
+        assert_eq!(error, "unknown suite 'blue'; use one of red, dark_blue");
+    }
+}
