@@ -38,7 +38,7 @@ pub struct CudaDevice {
     pub(crate) overhead: OnceCell<Overhead>,
     readings: Readings,
     // Last: everything above is freed in it.
-    context: Rc<Context>,
+    pub(crate) context: Rc<Context>,
 }
 
 impl CudaDevice {

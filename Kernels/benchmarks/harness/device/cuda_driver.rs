@@ -2,10 +2,12 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Instant;
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
+use crate::cuda_scrub::Scrub;
 use crate::memory::Memory;
 use crate::DeviceError;
 
@@ -71,6 +73,7 @@ pub(crate) struct Context {
     pub(crate) device: sys::CUdevice,
     /// Newest CUDA version that the driver speaks, e.g. 13000.
     pub(crate) driver_cuda: i32,
+    pub(crate) scrub: Scrub,
 }
 
 impl Context {
@@ -119,6 +122,7 @@ impl Context {
         Ok(Rc::new(Self {
             device,
             driver_cuda,
+            scrub: Scrub::default(),
         }))
     }
 
@@ -142,7 +146,7 @@ impl Context {
             // SAFETY: from `malloc_sync` above, freed here only. After a fault this fails, and the
             // driver frees everything with the process.
             let _ = unsafe { result::free_sync(address) };
-            drop(context);
+            context.scrub.freed(bytes, Instant::now());
         };
         Ok(Memory::new(address as usize, bytes, Box::new(release)))
     }

@@ -110,6 +110,7 @@ impl CudaDevice {
 
     /// A sample as the events show it.
     fn raw_sample(&self, mode: SampleMode, enqueue: &mut Enqueue) -> Result<Sample, SampleError> {
+        self.context.scrub.wait();
         if mode.cache == Cache::Cold {
             self.flush_cache()?;
         }

@@ -16,6 +16,8 @@ mod cuda_device;
 mod cuda_driver;
 #[cfg(feature = "cuda")]
 mod cuda_sample;
+#[cfg(any(feature = "cuda", test))]
+mod cuda_scrub;
 #[cfg(feature = "cuda")]
 mod cuda_tracer;
 mod error;
