@@ -42,19 +42,15 @@ attention::Prefill params_of(const PrefillTensors& tensors, const PrefillShape& 
 
 PrefillPlan::PrefillPlan(const Config& config, const Sequences& sequences) : config_(config) {
     static_assert(sizeof(WorkCounters) <= sizeof(Tile), "the counters take the place of one tile");
-    std::vector<Tile> memory = cut_tiles(sequences, config.tile_rows);
-    if (memory.empty()) throw std::invalid_argument("no sequence has a query");
-    tile_count_ = memory.size();
-    memory.insert(memory.begin(), Tile{});
-    const std::size_t bytes = memory.size() * sizeof(Tile);
-    device::check(cudaMalloc(&memory_, bytes), "cudaMalloc of tiles");
-    const cudaError_t copied = cudaMemcpy(memory_, memory.data(), bytes, cudaMemcpyHostToDevice);
-    if (copied != cudaSuccess) static_cast<void>(cudaFree(memory_));
-    device::check(copied, "cudaMemcpy of tiles");
+    std::vector<Tile> tiles = cut_tiles(sequences, config.tile_rows);
+    if (tiles.empty()) throw std::invalid_argument("no sequence has a query");
+    tile_count_ = tiles.size();
+    tiles.insert(tiles.begin(), Tile{});
+    const std::size_t bytes = tiles.size() * sizeof(Tile);
+    memory_ = device::Memory(bytes);
+    device::check(cudaMemcpy(memory_.start(), tiles.data(), bytes, cudaMemcpyHostToDevice),
+                  "cudaMemcpy of tiles");
 }
-
-// A failure here means that the context is gone, and with it the memory.
-PrefillPlan::~PrefillPlan() { static_cast<void>(cudaFree(memory_)); }
 
 bool suits_wgmma(const PrefillShape& shape) {
     return choose(config_shape(shape), {/*multiprocessors=*/1, /*has_wgmma=*/true}).kernel ==

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "Kernels/attention/prefill.h"
+#include "Kernels/device/memory.h"
 #include "rust/cxx.h"
 
 namespace attention::bridge {
@@ -20,13 +21,10 @@ struct PrefillTensors;
 class PrefillPlan {
   public:
     PrefillPlan(const Config& config, const Sequences& sequences);
-    ~PrefillPlan();
-    PrefillPlan(const PrefillPlan&) = delete;
-    PrefillPlan& operator=(const PrefillPlan&) = delete;
 
     const Config& config() const { return config_; }
-    const Tile* tiles() const { return memory_ + 1; }
-    WorkCounters* counters() const { return reinterpret_cast<WorkCounters*>(memory_); }
+    const Tile* tiles() const { return static_cast<const Tile*>(memory_.start()) + 1; }
+    WorkCounters* counters() const { return static_cast<WorkCounters*>(memory_.start()); }
     std::size_t tile_count() const { return tile_count_; }
     rust::String description() const { return describe(config_); }
 
@@ -34,7 +32,7 @@ class PrefillPlan {
     Config config_;
     std::size_t tile_count_ = 0;
     // The counters in the place of one tile, then the tiles.
-    Tile* memory_ = nullptr;
+    device::Memory memory_;
 };
 
 bool suits_wgmma(const PrefillShape& shape);

@@ -48,9 +48,8 @@ Planned::Planned(const Problem& problem, const Tensors& tensors,
       plan_(decode::plan(params_.shape, device::page_table(problem.batch, indptr, indices, lengths),
                          device::multiprocessors())) {
     const WorkspaceBytes parts = decode::workspace_bytes(plan_, params_.shape);
-    bytes_ = parts.total();
-    device::check(cudaMalloc(&memory_, bytes_), "cudaMalloc of a plan");
-    auto* next = static_cast<std::uint8_t*>(memory_);
+    memory_ = device::Memory(parts.total());
+    auto* next = static_cast<std::uint8_t*>(memory_.start());
     auto take = [&next](std::size_t bytes) {
         std::uint8_t* start = next;
         next += bytes;
@@ -69,9 +68,6 @@ Planned::Planned(const Problem& problem, const Tensors& tensors,
     // The counters are 0 before anybody's stream uses them.
     device::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize after a plan");
 }
-
-// A failure here means that the context is gone, and with it the memory.
-Planned::~Planned() { static_cast<void>(cudaFree(memory_)); }
 
 void Planned::enqueue(std::size_t stream) const {
     launch(params_, plan_, workspace_, pointer<CUstream_st>(stream));

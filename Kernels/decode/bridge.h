@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "Kernels/decode/decode.h"
+#include "Kernels/device/memory.h"
 #include "rust/cxx.h"
 
 namespace decode::bridge {
@@ -15,25 +16,22 @@ enum class Dtype : std::uint8_t;
 struct Problem;
 struct Tensors;
 
-// A planned step: its device memory frees itself.
+// A planned step, with its device memory.
 class Planned {
   public:
     Planned(const Problem& problem, const Tensors& tensors, rust::Slice<const std::int32_t> indptr,
             rust::Slice<const std::int32_t> indices, rust::Slice<const std::int32_t> lengths);
-    ~Planned();
-    Planned(const Planned&) = delete;
-    Planned& operator=(const Planned&) = delete;
 
     void enqueue(std::size_t stream) const;
     rust::String description() const { return describe(plan_); }
-    std::size_t workspace_bytes() const { return bytes_; }
+    std::size_t workspace_bytes() const { return memory_.bytes(); }
 
   private:
     Decode params_;
     Plan plan_;
+    device::Memory memory_;
+    // What of the memory is whose.
     Workspace workspace_ = {};
-    void* memory_ = nullptr;
-    std::size_t bytes_ = 0;
 };
 
 std::unique_ptr<Planned> plan(const Problem& problem, const Tensors& tensors,

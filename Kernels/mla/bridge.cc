@@ -51,9 +51,8 @@ Planned::Planned(const Problem& problem, KernelChoice choice, const Tensors& ten
       plan_(mla::plan(params_.shape, device::page_table(problem.batch, indptr, indices, lengths),
                       machine(choice))) {
     const WorkspaceBytes parts = mla::workspace_bytes(plan_);
-    bytes_ = parts.total();
-    device::check(cudaMalloc(&memory_, bytes_), "cudaMalloc of a plan");
-    auto* next = static_cast<std::uint8_t*>(memory_);
+    memory_ = device::Memory(parts.total());
+    auto* next = static_cast<std::uint8_t*>(memory_.start());
     auto take = [&next](std::size_t bytes) {
         std::uint8_t* start = next;
         next += bytes;
@@ -70,9 +69,6 @@ Planned::Planned(const Problem& problem, KernelChoice choice, const Tensors& ten
     upload(share_begin, plan_.share_begin.data(), plan_.share_begin.size() * sizeof(std::int32_t));
     upload(merges, plan_.merges.data(), plan_.merges.size() * sizeof(Merge));
 }
-
-// A failure here means that the context is gone, and with it the memory.
-Planned::~Planned() { static_cast<void>(cudaFree(memory_)); }
 
 void Planned::enqueue(std::size_t stream) const {
     launch(params_, plan_, workspace_, pointer<CUstream_st>(stream));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "Kernels/device/memory.h"
 #include "Kernels/mla/mla.h"
 #include "rust/cxx.h"
 
@@ -16,26 +17,23 @@ enum class KernelChoice : std::uint8_t;
 struct Problem;
 struct Tensors;
 
-// A planned step: its device memory frees itself.
+// A planned step, with its device memory.
 class Planned {
   public:
     Planned(const Problem& problem, KernelChoice choice, const Tensors& tensors,
             rust::Slice<const std::int32_t> indptr, rust::Slice<const std::int32_t> indices,
             rust::Slice<const std::int32_t> lengths);
-    ~Planned();
-    Planned(const Planned&) = delete;
-    Planned& operator=(const Planned&) = delete;
 
     void enqueue(std::size_t stream) const;
     rust::String description() const { return describe(plan_); }
-    std::size_t workspace_bytes() const { return bytes_; }
+    std::size_t workspace_bytes() const { return memory_.bytes(); }
 
   private:
     MlaDecode params_;
     Plan plan_;
+    device::Memory memory_;
+    // What of the memory is whose.
     Workspace workspace_ = {};
-    void* memory_ = nullptr;
-    std::size_t bytes_ = 0;
 };
 
 std::unique_ptr<Planned> plan(const Problem& problem, KernelChoice choice, const Tensors& tensors,

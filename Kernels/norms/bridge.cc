@@ -56,13 +56,6 @@ norms::NormBackward backward_params(const NormBackward& tensors, const Matrix& m
 
 }  // namespace
 
-Workspace::Workspace(std::size_t bytes) : bytes_(bytes) {
-    device::check(cudaMalloc(&address_, bytes), "cudaMalloc of a workspace");
-}
-
-// A failure here means that the context is gone, and with it the memory.
-Workspace::~Workspace() { static_cast<void>(cudaFree(address_)); }
-
 void rmsnorm_forward(const RmsNormForward& tensors, const Matrix& matrix, Variant variant,
                      std::size_t stream) {
     norms::RmsNormForward params = {};
@@ -107,7 +100,7 @@ std::unique_ptr<Workspace> allocate_workspace(const NormBackward& tensors, const
 void norm_backward(const NormBackward& tensors, const Matrix& matrix, Variant variant,
                    const Workspace& workspace, std::size_t stream) {
     norms::NormBackward params = backward_params(tensors, matrix);
-    params.workspace = workspace.address();
+    params.workspace = workspace.start();
     params.workspace_bytes = workspace.bytes();
     launch_variant(params, matrix, variant, stream);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "Kernels/device/memory.h"
 #include "rust/cxx.h"
 
 namespace norms::bridge {
@@ -22,21 +23,7 @@ struct CrossEntropyForward;
 struct CrossEntropyBackward;
 struct CrossEntropyFused;
 
-// Device memory that frees itself.
-class Workspace {
-  public:
-    explicit Workspace(std::size_t bytes);
-    ~Workspace();
-    Workspace(const Workspace&) = delete;
-    Workspace& operator=(const Workspace&) = delete;
-
-    void* address() const { return address_; }
-    std::size_t bytes() const { return bytes_; }
-
-  private:
-    void* address_ = nullptr;
-    std::size_t bytes_;
-};
+using Workspace = device::Memory;
 
 void rmsnorm_forward(const RmsNormForward& tensors, const Matrix& matrix, Variant variant,
                      std::size_t stream);

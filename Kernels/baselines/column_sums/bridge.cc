@@ -1,27 +1,13 @@
 #include "Kernels/baselines/column_sums/bridge.h"
 
-#include <cuda_runtime.h>
-
 #include <iterator>
 #include <stdexcept>
-#include <string>
 
 #include "Kernels/baselines/column_sums/column_sums.h"
 #include "Kernels/baselines/column_sums/lib.rs.h"
 #include "Kernels/device/bridge.h"
 
 namespace column_sums::bridge {
-
-Workspace::Workspace(std::size_t bytes) {
-    const cudaError_t status = cudaMalloc(&address_, bytes);
-    if (status != cudaSuccess) {
-        throw std::runtime_error("workspace of " + std::to_string(bytes) +
-                                 " bytes: " + cudaGetErrorString(status));
-    }
-}
-
-// A failure here means that the context is gone, and with it the memory.
-Workspace::~Workspace() { static_cast<void>(cudaFree(address_)); }
 
 std::unique_ptr<Workspace> allocate_workspace(std::size_t bytes) {
     return std::make_unique<Workspace>(bytes);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "Kernels/device/memory.h"
 #include "rust/cxx.h"
 
 namespace column_sums::bridge {
@@ -12,19 +13,7 @@ namespace column_sums::bridge {
 struct PartialSum;
 enum class WeightDtype : std::uint8_t;
 
-// Device memory that frees itself.
-class Workspace {
-  public:
-    explicit Workspace(std::size_t bytes);
-    ~Workspace();
-    Workspace(const Workspace&) = delete;
-    Workspace& operator=(const Workspace&) = delete;
-
-    std::size_t address() const { return reinterpret_cast<std::size_t>(address_); }
-
-  private:
-    void* address_ = nullptr;
-};
+using Workspace = device::Memory;
 
 std::unique_ptr<Workspace> allocate_workspace(std::size_t bytes);
 void sum_partials(rust::Slice<const PartialSum> sums, std::size_t rows, std::size_t columns,

@@ -103,11 +103,8 @@ Plan::Plan(const Gemm& gemm) {
     launch_ = require_kernel(gemm_.problem, config_, device);
     if (!gemm_.problem.fp8 || device.major != kSm100.major) return;
     const PackedWords words = packed_words(gemm_.problem);
-    const std::size_t bytes = (words.a + words.b) * sizeof(std::uint32_t);
-    void* packed = nullptr;
-    device::check(cudaMalloc(&packed, bytes), "cudaMalloc of packed scales");
-    packed_.reset(packed);
-    auto* const a = static_cast<std::uint32_t*>(packed);
+    packed_ = device::Memory((words.a + words.b) * sizeof(std::uint32_t));
+    auto* const a = static_cast<std::uint32_t*>(packed_.start());
     device::check(cudaDeviceSynchronize(), "filling the scales");
     pack_scales(gemm_, a, a + words.a, nullptr);
     device::check(cudaDeviceSynchronize(), "packing the scales");

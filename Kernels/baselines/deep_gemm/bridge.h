@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "Kernels/baselines/deep_gemm/gemm.h"
+#include "Kernels/device/memory.h"
 #include "rust/cxx.h"
 
 namespace deep_gemm_baseline::bridge {
@@ -25,14 +26,10 @@ class Plan {
     void enqueue(std::size_t stream) const;
 
   private:
-    struct Free {
-        void operator()(void* address) const { cudaFree(address); }
-    };
-
     deep_gemm_baseline::Gemm gemm_ = {};
     Config config_ = {};
     Launch launch_ = nullptr;
-    std::unique_ptr<void, Free> packed_;
+    device::Memory packed_;
 };
 
 std::unique_ptr<Plan> plan(const Gemm& gemm);

@@ -32,13 +32,6 @@ std::string_view view(rust::Str text) { return {text.data(), text.size()}; }
 
 }  // namespace
 
-Workspace::Workspace(std::size_t bytes) {
-    cute_kernels::check(cudaMalloc(&address_, bytes), "workspace", "cudaMalloc");
-}
-
-// A failure here means that the context is gone, and with it the memory.
-Workspace::~Workspace() { static_cast<void>(cudaFree(address_)); }
-
 void Kernel::launch_varlen(const Attention& attention, std::size_t stream) const {
     const auto tensor = [&](std::size_t address, std::int32_t rows, std::int32_t heads) {
         const std::int64_t width = attention.head_dim;

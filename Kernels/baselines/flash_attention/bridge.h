@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "Kernels/baselines/cute/kernel.h"
+#include "Kernels/device/memory.h"
 #include "rust/cxx.h"
 
 namespace flash_attention::bridge {
@@ -26,19 +27,7 @@ class Kernel {
     const cute_kernels::Kernel* kernel_;
 };
 
-// Device memory that frees itself.
-class Workspace {
-  public:
-    explicit Workspace(std::size_t bytes);
-    ~Workspace();
-    Workspace(const Workspace&) = delete;
-    Workspace& operator=(const Workspace&) = delete;
-
-    std::size_t address() const { return reinterpret_cast<std::size_t>(address_); }
-
-  private:
-    void* address_ = nullptr;
-};
+using Workspace = device::Memory;
 
 rust::Vec<Artifact> artifacts();
 bool has_kernel(std::int32_t major, rust::Str name);
