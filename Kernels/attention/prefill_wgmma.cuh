@@ -21,8 +21,11 @@
 #include "Kernels/attention/prefill_wgmma_rows.cuh"
 #include "Kernels/attention/tensor_copy.cuh"
 #include "Kernels/attention/wgmma.cuh"
+#include "Kernels/device/ptx/warpgroup_mma.cuh"
 
 namespace attention {
+
+namespace ptx = device::ptx;
 
 template <class Element, int kHeadDim_>
 struct WgmmaTraits {
@@ -81,7 +84,7 @@ __device__ __forceinline__ Slot slot_of(int step) {
 // Rows `first` to `first + box` of the sequence that has `valid` rows from `start` on.
 template <class Traits>
 __device__ __forceinline__ void copy_boxes(unsigned char* to, int box_bytes, const CUtensorMap& map,
-                                           std::uint64_t& barrier, int head, int bound, int start,
+                                           std::uint64_t* barrier, int head, int bound, int start,
                                            int valid, int first) {
 #pragma unroll
     for (int box = 0; box < Traits::kBoxes; ++box) {
@@ -117,29 +120,31 @@ __device__ __forceinline__ void produce(typename Traits::Storage& storage, const
     int step = 0;
     int index = blockIdx.x;
     for (unsigned turn = 0;; ++turn) {
-        barrier_wait(storage.queries_empty, (turn & 1) ^ 1);
+        barrier_wait(&storage.queries_empty, (turn & 1) ^ 1);
         storage.piece = index;
         if (index >= pieces) {
-            barrier_arrive(storage.queries_full);
+            barrier_arrive(&storage.queries_full);
             break;
         }
         const Piece piece = piece_at<Traits>(arguments, index);
         const Tile& tile = piece.tile;
         const int kv_head = piece.head / arguments.group;
-        barrier_expect(storage.queries_full, Traits::kBoxes * Traits::kQueryBoxBytes);
-        copy_boxes<Traits>(storage.queries, Traits::kQueryBoxBytes, maps.q, storage.queries_full,
+        ptx::mbarrier_expect_bytes(&storage.queries_full, Traits::kBoxes * Traits::kQueryBoxBytes);
+        copy_boxes<Traits>(storage.queries, Traits::kQueryBoxBytes, maps.q, &storage.queries_full,
                            piece.head, arguments.total_q, tile.first_row, tile.rows, 0);
         for (int first = 0; first < piece.seen; first += Traits::kKeys, ++step) {
             const auto [stage, parity] = slot_of(step);
-            barrier_wait(storage.keys_empty[stage], parity ^ 1);
-            barrier_expect(storage.keys_full[stage], Traits::kBoxes * Traits::kKeyBoxBytes);
+            barrier_wait(&storage.keys_empty[stage], parity ^ 1);
+            ptx::mbarrier_expect_bytes(&storage.keys_full[stage],
+                                       Traits::kBoxes * Traits::kKeyBoxBytes);
             copy_boxes<Traits>(storage.keys[stage], Traits::kKeyBoxBytes, maps.k,
-                               storage.keys_full[stage], kv_head, arguments.total_kv,
+                               &storage.keys_full[stage], kv_head, arguments.total_kv,
                                tile.first_key, piece.seen, first);
-            barrier_wait(storage.values_empty[stage], parity ^ 1);
-            barrier_expect(storage.values_full[stage], Traits::kBoxes * Traits::kKeyBoxBytes);
+            barrier_wait(&storage.values_empty[stage], parity ^ 1);
+            ptx::mbarrier_expect_bytes(&storage.values_full[stage],
+                                       Traits::kBoxes * Traits::kKeyBoxBytes);
             copy_boxes<Traits>(storage.values[stage], Traits::kKeyBoxBytes, maps.v,
-                               storage.values_full[stage], kv_head, arguments.total_kv,
+                               &storage.values_full[stage], kv_head, arguments.total_kv,
                                tile.first_key, piece.seen, first);
         }
         // Drawn as late as copies allow, so that a block with a long piece takes fewer.
@@ -160,10 +165,10 @@ __device__ __forceinline__ void start_scores(float (&scores)[Traits::kKeys / 2],
     for (int part = 0; part < Traits::kHeadDim / 16; ++part) {
         const int box = part / 4, offset = part % 4 * 32;
         multiply_shared<typename Traits::T>(
-            scores, k_major_descriptor(queries + box * Traits::kQueryBoxBytes + offset),
-            k_major_descriptor(keys + box * Traits::kKeyBoxBytes + offset), part > 0);
+            scores, ptx::depth_major_operand(queries + box * Traits::kQueryBoxBytes + offset),
+            ptx::depth_major_operand(keys + box * Traits::kKeyBoxBytes + offset), part > 0);
     }
-    wgmma_commit();
+    ptx::warpgroup_commit();
 }
 
 // Starts sums += weights . values.
@@ -175,9 +180,9 @@ __device__ __forceinline__ void start_sums(float (&sums)[Traits::kHeadDim / 2],
     for (int part = 0; part < Traits::kKeys / 16; ++part) {
         multiply_registers<typename Traits::T>(
             sums, weights + 4 * part,
-            n_major_descriptor(values + part * 16 * kBoxRowBytes, Traits::kKeyBoxBytes));
+            ptx::width_major_operand(values + part * 16 * kBoxRowBytes, Traits::kKeyBoxBytes));
     }
-    wgmma_commit();
+    ptx::warpgroup_commit();
 }
 
 // Barriers 1 and 2 tell consumers 0 and 1 that it is their turn to start products.
@@ -198,8 +203,8 @@ __device__ __forceinline__ void attend(typename Traits::Storage& storage,
     const int consumer = threadIdx.x / 128 - 1;
     const int lane = threadIdx.x % 32;
     const int first_row = threadIdx.x / 32 * 16 - 64;
-    const std::uint32_t queries = device::ptx::shared_address(storage.queries) +
-                                  consumer * Traits::kConsumerRows * kBoxRowBytes;
+    const std::uint32_t queries =
+        ptx::shared_address(storage.queries) + consumer * Traits::kConsumerRows * kBoxRowBytes;
     // Keys left from this step on, for the warp's first row.
     int visible = piece.tile.visible + arguments.step * first_row;
 #pragma unroll
@@ -218,17 +223,17 @@ __device__ __forceinline__ void attend(typename Traits::Storage& storage,
     // After the scores of the last step nobody needs the queries.
     const auto release_keys = [&](int stage, bool is_last) {
         if (lane != 0) return;
-        barrier_arrive(storage.keys_empty[stage]);
-        if (is_last) barrier_arrive(storage.queries_empty);
+        barrier_arrive(&storage.keys_empty[stage]);
+        if (is_last) barrier_arrive(&storage.queries_empty);
     };
 
     const Slot first = slot_of(step);
-    barrier_wait(storage.keys_full[first.stage], first.parity);
+    barrier_wait(&storage.keys_full[first.stage], first.parity);
     wait_for_turn(consumer);
-    wgmma_fence();
-    start_scores<Traits>(scores, queries, device::ptx::shared_address(storage.keys[first.stage]));
+    ptx::warpgroup_fence();
+    start_scores<Traits>(scores, queries, ptx::shared_address(storage.keys[first.stage]));
     pass_turn(consumer);
-    wgmma_wait<0>();
+    ptx::warpgroup_wait<0>();
     pin(scores);
     release_keys(first.stage, piece.steps == 1);
     weigh();
@@ -237,37 +242,36 @@ __device__ __forceinline__ void attend(typename Traits::Storage& storage,
     for (int left = piece.steps - 1; left > 0; --left) {
         const Slot last = slot_of(step);
         const Slot next = slot_of(++step);
-        barrier_wait(storage.keys_full[next.stage], next.parity);
+        barrier_wait(&storage.keys_full[next.stage], next.parity);
         wait_for_turn(consumer);
         pin(sums);
         pin(weights);
-        wgmma_fence();
-        start_scores<Traits>(scores, queries,
-                             device::ptx::shared_address(storage.keys[next.stage]));
-        barrier_wait(storage.values_full[last.stage], last.parity);
-        wgmma_fence();
-        start_sums<Traits>(sums, weights, device::ptx::shared_address(storage.values[last.stage]));
+        ptx::warpgroup_fence();
+        start_scores<Traits>(scores, queries, ptx::shared_address(storage.keys[next.stage]));
+        barrier_wait(&storage.values_full[last.stage], last.parity);
+        ptx::warpgroup_fence();
+        start_sums<Traits>(sums, weights, ptx::shared_address(storage.values[last.stage]));
         pass_turn(consumer);
-        wgmma_wait<1>();
+        ptx::warpgroup_wait<1>();
         pin(scores);
         release_keys(next.stage, left == 1);
         weigh();
-        wgmma_wait<0>();
+        ptx::warpgroup_wait<0>();
         pin(sums);
         pin(weights);
-        if (lane == 0) barrier_arrive(storage.values_empty[last.stage]);
+        if (lane == 0) barrier_arrive(&storage.values_empty[last.stage]);
         rescale(sums, rows);
         pack_weights<T>(weights, scores);
     }
     const Slot last = slot_of(step++);
-    barrier_wait(storage.values_full[last.stage], last.parity);
+    barrier_wait(&storage.values_full[last.stage], last.parity);
     pin(sums);
     pin(weights);
-    wgmma_fence();
-    start_sums<Traits>(sums, weights, device::ptx::shared_address(storage.values[last.stage]));
-    wgmma_wait<0>();
+    ptx::warpgroup_fence();
+    start_sums<Traits>(sums, weights, ptx::shared_address(storage.values[last.stage]));
+    ptx::warpgroup_wait<0>();
     pin(sums);
-    if (lane == 0) barrier_arrive(storage.values_empty[last.stage]);
+    if (lane == 0) barrier_arrive(&storage.values_empty[last.stage]);
 }
 
 template <class Traits>
@@ -282,7 +286,7 @@ __device__ __forceinline__ void consume(typename Traits::Storage& storage,
     if (consumer == 1) pass_turn(1);
     int step = 0;
     for (unsigned turn = 0;; ++turn) {
-        barrier_wait(storage.queries_full, turn & 1);
+        barrier_wait(&storage.queries_full, turn & 1);
         // The first lane reads it alone, because it alone hands the place back.
         const int index = __shfl_sync(0xffffffffu, lane == 0 ? storage.piece : 0, 0);
         if (index >= pieces) break;
@@ -301,21 +305,21 @@ __global__ void __launch_bounds__(Traits::kThreads, 1)
     prefill_wgmma_kernel(const __grid_constant__ PrefillArguments arguments,
                          const __grid_constant__ WgmmaMaps maps) {
     extern __shared__ unsigned char shared[];
-    const std::uint32_t start = device::ptx::shared_address(shared);
+    const std::uint32_t start = ptx::shared_address(shared);
     auto& storage = *reinterpret_cast<typename Traits::Storage*>(
         shared + ((start + 1023) / 1024 * 1024 - start));
 
     if (threadIdx.x == 0) {
         constexpr int kConsumerWarps = 4 * Traits::kConsumers;
-        barrier_init(storage.queries_full, 1);
-        barrier_init(storage.queries_empty, kConsumerWarps);
+        ptx::mbarrier_init(&storage.queries_full, 1);
+        ptx::mbarrier_init(&storage.queries_empty, kConsumerWarps);
         for (int stage = 0; stage < Traits::kStages; ++stage) {
-            barrier_init(storage.keys_full[stage], 1);
-            barrier_init(storage.keys_empty[stage], kConsumerWarps);
-            barrier_init(storage.values_full[stage], 1);
-            barrier_init(storage.values_empty[stage], kConsumerWarps);
+            ptx::mbarrier_init(&storage.keys_full[stage], 1);
+            ptx::mbarrier_init(&storage.keys_empty[stage], kConsumerWarps);
+            ptx::mbarrier_init(&storage.values_full[stage], 1);
+            ptx::mbarrier_init(&storage.values_empty[stage], kConsumerWarps);
         }
-        barrier_init_fence();
+        ptx::fence_mbarrier_init();
     }
     // Orders the barriers' first values before their use.
     __syncthreads();

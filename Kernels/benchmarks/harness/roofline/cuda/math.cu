@@ -8,11 +8,16 @@
 #include <string>
 
 #include "Kernels/benchmarks/harness/roofline/cuda/kernels.h"
-#include "Kernels/benchmarks/harness/roofline/cuda/launch.h"
 #include "Kernels/benchmarks/harness/roofline/cuda/wgmma.cuh"
+#include "Kernels/device/bridge.h"
+#include "Kernels/device/launch.h"
+#include "Kernels/device/ptx/warpgroup_mma.cuh"
 
 namespace roofline {
 namespace {
+
+using device::check;
+using device::pointer;
 
 // Independent chains per thread: more than the units' latency times their issue rate.
 constexpr int kChains = 16;
@@ -60,7 +65,7 @@ __global__ void __launch_bounds__(kMaxWarpgroups* kWarpgroupThreads, 1)
         reinterpret_cast<uint4*>(shared)[i] = operands[i];
     }
     // The tensor cores read what ordinary stores wrote: another path, which needs its own fence.
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    device::ptx::fence_async_proxy();
     __syncthreads();  // all of the operands are there
 
     int warpgroup = threadIdx.x / kWarpgroupThreads;
@@ -73,15 +78,15 @@ __global__ void __launch_bounds__(kMaxWarpgroups* kWarpgroupThreads, 1)
     }
     float d[kAccumulators] = {};
     for (uint32_t step = 0; step < steps; ++step) {
-        wgmma_fence();
+        device::ptx::warpgroup_fence();
 #pragma unroll
         for (int i = 0; i < kSlices * kUnroll; ++i) {
             if constexpr (kType == kBf16) wgmma_bf16(d, a[i % kSlices], b[i % kSlices]);
             if constexpr (kType == kF16) wgmma_f16(d, a[i % kSlices], b[i % kSlices]);
             if constexpr (kType == kF8E4M3) wgmma_e4m3(d, a[i % kSlices], b[i % kSlices]);
         }
-        wgmma_commit();
-        wgmma_wait();
+        device::ptx::warpgroup_commit();
+        device::ptx::warpgroup_wait();
     }
     float sum = 0;
 #pragma unroll
@@ -97,8 +102,8 @@ void launch_tensor(uint32_t blocks, uint32_t warpgroups, uint32_t steps, size_t 
     check(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Operands)),
         "tensor_steps: shared memory");
-    kernel<<<blocks, warpgroups * kWarpgroupThreads, sizeof(Operands), as_stream(stream)>>>(
-        as_pointer<uint4>(operands), as_pointer<float>(out), steps);
+    kernel<<<blocks, warpgroups * kWarpgroupThreads, sizeof(Operands),
+             pointer<CUstream_st>(stream)>>>(pointer<uint4>(operands), pointer<float>(out), steps);
     check(cudaGetLastError(), "tensor_steps");
 }
 
@@ -122,8 +127,8 @@ uint64_t fp32_flops_per_step() { return 2ull * kChains * kFmaUnroll; }
 
 void fp32_steps(uint32_t blocks, uint32_t threads, uint32_t steps, size_t operands, size_t out,
                 size_t stream) {
-    fp32_kernel<<<blocks, threads, 0, as_stream(stream)>>>(as_pointer<float>(operands),
-                                                           as_pointer<float>(out), steps);
+    fp32_kernel<<<blocks, threads, 0, pointer<CUstream_st>(stream)>>>(pointer<float>(operands),
+                                                                      pointer<float>(out), steps);
     check(cudaGetLastError(), "fp32_steps");
 }
 

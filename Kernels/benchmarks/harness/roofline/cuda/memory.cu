@@ -6,10 +6,14 @@
 #include <string>
 
 #include "Kernels/benchmarks/harness/roofline/cuda/kernels.h"
-#include "Kernels/benchmarks/harness/roofline/cuda/launch.h"
+#include "Kernels/device/bridge.h"
+#include "Kernels/device/launch.h"
 
 namespace roofline {
 namespace {
+
+using device::check;
+using device::pointer;
 
 constexpr float kScale = 0.40625f;  // exact in every binary format; keeps sums in range
 
@@ -88,8 +92,8 @@ void launch(uint32_t threads, uint32_t blocks, size_t out, size_t a, size_t b, u
     }
     uint64_t tiles = vectors / tile;
     uint32_t grid = blocks == 0 || blocks > tiles ? static_cast<uint32_t>(tiles) : blocks;
-    memory_kernel<Kind, kUnroll, kHinted><<<grid, threads, 0, as_stream(stream)>>>(
-        as_pointer<float4>(out), as_pointer<float4>(a), as_pointer<float4>(b), vectors);
+    memory_kernel<Kind, kUnroll, kHinted><<<grid, threads, 0, pointer<CUstream_st>(stream)>>>(
+        pointer<float4>(out), pointer<float4>(a), pointer<float4>(b), vectors);
     check(cudaGetLastError(), "memory_pass");
 }
 
@@ -133,8 +137,8 @@ void memory_pass(uint32_t traffic, bool hinted, uint32_t threads, uint32_t unrol
 }
 
 void memcpy_pass(size_t out, size_t a, uint64_t bytes, size_t stream) {
-    check(cudaMemcpyAsync(as_pointer<void>(out), as_pointer<void>(a), bytes,
-                          cudaMemcpyDeviceToDevice, as_stream(stream)),
+    check(cudaMemcpyAsync(pointer<void>(out), pointer<void>(a), bytes, cudaMemcpyDeviceToDevice,
+                          pointer<CUstream_st>(stream)),
           "memcpy_pass");
 }
 
