@@ -33,7 +33,7 @@ pub enum BadPrefill {
     NoKeys { sequence: usize, q_len: usize },
     #[error("{heads} heads and {kv_heads} kv heads; the first must be a multiple of the second")]
     Heads { heads: usize, kv_heads: usize },
-    #[error("head dim 0")]
+    #[error("head dim 0; it must be at least 1")]
     NoHeadDim,
     #[error("{tokens} tokens in the batch; cu_seqlens are 32-bit")]
     TooLong { tokens: usize },
