@@ -19,8 +19,9 @@ const SEED: u64 = 20;
 const HUGE_EVERY: u64 = 16;
 
 /// One random problem in so many is examined whole, as all problems of suites are: the order of writes is
-/// watched, and libraries take part, some of which build a plan for a long time.
-const WHOLE_EVERY: usize = 8;
+/// watched, and libraries take part, some of which build a plan for a long time. Ten operations take turns, so that
+/// each has its share.
+const WHOLE_EVERY: usize = 9;
 
 /// Activations and weights that suites are examined with.
 const TYPES: [(DType, DType); 4] = [
@@ -54,7 +55,7 @@ const CPU: Scale = Scale {
 
 #[test]
 fn cpu_contenders_pass() {
-    pass(DeviceKind::Cpu, random_problems(&CPU), 1);
+    pass(DeviceKind::Cpu, random_problems(&CPU), WHOLE_EVERY);
     pass(
         DeviceKind::Cpu,
         suite_problems(&[NormSuite::Smoke], &CPU),
