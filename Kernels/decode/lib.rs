@@ -74,5 +74,4 @@ mod ffi {
     }
 }
 
-pub use cxx::UniquePtr;
 pub use ffi::{check_table, enqueue_plain, plan, Dtype, Planned, Problem, Tensors};

@@ -77,7 +77,6 @@ mod ffi {
     }
 }
 
-pub use cxx::UniquePtr;
 pub use ffi::{
     check_table, enqueue_plain, has_better, plan, Dtype, KernelChoice, Planned, Problem, Tensors,
 };

@@ -17,18 +17,21 @@ pub trait Paged: Problem {
     /// Why the kernels do not serve the shape, if they do not; the plan has the last word.
     fn unsupported(&self) -> Option<String>;
 
-    fn plan(&self, buffers: &[Buffer]) -> Result<Box<dyn Planned>, ContenderError>;
+    fn plan(&self, buffers: &[Buffer]) -> Result<Planned, ContenderError>;
 
     /// The plain kernel, for a table that may be read through.
-    fn plain(&self, buffers: &[Buffer]) -> Result<Box<dyn Bound>, ContenderError>;
+    fn plain(&self, buffers: &[Buffer]) -> Result<Enqueue, ContenderError>;
 }
 
 /// A plan on the device.
-pub trait Planned {
-    fn enqueue(&self, stream: usize) -> Result<(), ContenderError>;
-    fn description(&self) -> String;
-    fn workspace_bytes(&self) -> usize;
+pub struct Planned {
+    pub description: String,
+    pub workspace_bytes: usize,
+    pub enqueue: Enqueue,
 }
+
+/// Enqueues a kernel on a stream.
+pub type Enqueue = Box<dyn Fn(usize) -> Result<(), ContenderError>>;
 
 /// `ours` and `plain_fp32`.
 pub fn contenders<P: Paged>() -> Vec<Box<dyn Contender<P>>> {
@@ -72,7 +75,7 @@ impl<P: Paged> Contender<P> for Ours {
 
 /// Plans, and keeps how long that took.
 pub fn bind_planned(
-    plan: impl FnOnce() -> Result<Box<dyn Planned>, ContenderError>,
+    plan: impl FnOnce() -> Result<Planned, ContenderError>,
 ) -> Result<Box<dyn Bound>, ContenderError> {
     let started = Instant::now();
     let planned = plan()?;
@@ -81,23 +84,26 @@ pub fn bind_planned(
 }
 
 struct BoundOurs {
-    planned: Box<dyn Planned>,
+    planned: Planned,
     plan_us: f64,
 }
 
 impl Bound for BoundOurs {
     fn enqueue(&mut self, Stream(stream): Stream) -> Result<(), ContenderError> {
-        self.planned.enqueue(stream)
+        (self.planned.enqueue)(stream)
     }
 
     fn facts(&self) -> Facts {
         Facts::from([
-            ("plan".to_owned(), Value::from(self.planned.description())),
+            (
+                "plan".to_owned(),
+                Value::from(self.planned.description.clone()),
+            ),
             // With the allocation of its memory, which a server does once.
             ("plan_us".to_owned(), Value::from(self.plan_us.round())),
             (
                 "workspace_bytes".to_owned(),
-                Value::from(self.planned.workspace_bytes()),
+                Value::from(self.planned.workspace_bytes),
             ),
         ])
     }
@@ -120,6 +126,14 @@ impl<P: Paged> Contender<P> for Plain {
         buffers: &[Buffer],
         _device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
-        problem.plain(buffers)
+        Ok(Box::new(BoundPlain(problem.plain(buffers)?)))
+    }
+}
+
+struct BoundPlain(Enqueue);
+
+impl Bound for BoundPlain {
+    fn enqueue(&mut self, Stream(stream): Stream) -> Result<(), ContenderError> {
+        self.0(stream)
     }
 }

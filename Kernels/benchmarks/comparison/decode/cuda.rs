@@ -3,12 +3,12 @@
 #[path = "../paged_cuda.rs"]
 mod paged_cuda;
 
-use ::decode::{Dtype, Problem, Tensors, UniquePtr};
-use contender::{Bound, Buffer, Contender, ContenderError, Stream};
+use ::decode::{Dtype, Problem, Tensors};
+use contender::{Buffer, Contender, ContenderError};
 use numeric::DType;
 use workloads::{decode_tensor as at, DecodeProblem, KvLayout, KvType};
 
-use paged_cuda::{Paged, Planned};
+use paged_cuda::{Enqueue, Paged, Planned};
 
 pub fn contenders() -> Vec<Box<dyn Contender<DecodeProblem>>> {
     paged_cuda::contenders()
@@ -73,7 +73,7 @@ impl Paged for DecodeProblem {
         }
     }
 
-    fn plan(&self, buffers: &[Buffer]) -> Result<Box<dyn Planned>, ContenderError> {
+    fn plan(&self, buffers: &[Buffer]) -> Result<Planned, ContenderError> {
         let (table, problem) = (&self.table, describe(self)?);
         let planned = ::decode::plan(
             &problem,
@@ -82,41 +82,21 @@ impl Paged for DecodeProblem {
             &table.indices,
             &table.lengths,
         );
-        Ok(Box::new(planned.map_err(ContenderError::new)?))
+        let planned = planned.map_err(ContenderError::new)?;
+        Ok(Planned {
+            description: planned.description(),
+            workspace_bytes: planned.workspace_bytes(),
+            enqueue: Box::new(move |stream| planned.enqueue(stream).map_err(ContenderError::new)),
+        })
     }
 
-    fn plain(&self, buffers: &[Buffer]) -> Result<Box<dyn Bound>, ContenderError> {
+    fn plain(&self, buffers: &[Buffer]) -> Result<Enqueue, ContenderError> {
         let (table, problem) = (&self.table, describe(self)?);
         ::decode::check_table(&problem, &table.indptr, &table.indices, &table.lengths)
             .map_err(ContenderError::new)?;
-        Ok(Box::new(BoundPlain {
-            problem,
-            tensors: tensors(buffers),
+        let tensors = tensors(buffers);
+        Ok(Box::new(move |stream| {
+            ::decode::enqueue_plain(&problem, &tensors, stream).map_err(ContenderError::new)
         }))
-    }
-}
-
-impl Planned for UniquePtr<::decode::Planned> {
-    fn enqueue(&self, stream: usize) -> Result<(), ContenderError> {
-        (**self).enqueue(stream).map_err(ContenderError::new)
-    }
-
-    fn description(&self) -> String {
-        (**self).description()
-    }
-
-    fn workspace_bytes(&self) -> usize {
-        (**self).workspace_bytes()
-    }
-}
-
-struct BoundPlain {
-    problem: Problem,
-    tensors: Tensors,
-}
-
-impl Bound for BoundPlain {
-    fn enqueue(&mut self, Stream(stream): Stream) -> Result<(), ContenderError> {
-        ::decode::enqueue_plain(&self.problem, &self.tensors, stream).map_err(ContenderError::new)
     }
 }

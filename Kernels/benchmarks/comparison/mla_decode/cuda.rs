@@ -3,14 +3,12 @@
 #[path = "../paged_cuda.rs"]
 mod paged_cuda;
 
-use contender::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, Identity, Kind, Stream, Support,
-};
-use mla::{Dtype, KernelChoice, Problem, Tensors, UniquePtr};
+use contender::{Bound, Buffer, Contender, ContenderError, DeviceInfo, Identity, Kind, Support};
+use mla::{Dtype, KernelChoice, Problem, Tensors};
 use numeric::DType;
 use workloads::{mla_tensor as at, MlaDecodeProblem};
 
-use paged_cuda::{Paged, Planned};
+use paged_cuda::{Enqueue, Paged, Planned};
 
 pub fn contenders() -> Vec<Box<dyn Contender<MlaDecodeProblem>>> {
     let mut all = paged_cuda::contenders();
@@ -59,7 +57,7 @@ fn plan(
     problem: &MlaDecodeProblem,
     choice: KernelChoice,
     buffers: &[Buffer],
-) -> Result<Box<dyn Planned>, ContenderError> {
+) -> Result<Planned, ContenderError> {
     let (table, description) = (&problem.table, describe(problem)?);
     let planned = mla::plan(
         &description,
@@ -69,7 +67,12 @@ fn plan(
         &table.indices,
         &table.lengths,
     );
-    Ok(Box::new(planned.map_err(ContenderError::new)?))
+    let planned = planned.map_err(ContenderError::new)?;
+    Ok(Planned {
+        description: planned.description(),
+        workspace_bytes: planned.workspace_bytes(),
+        enqueue: Box::new(move |stream| planned.enqueue(stream).map_err(ContenderError::new)),
+    })
 }
 
 fn dtype(dtype: DType) -> Option<Dtype> {
@@ -126,42 +129,17 @@ impl Paged for MlaDecodeProblem {
         }
     }
 
-    fn plan(&self, buffers: &[Buffer]) -> Result<Box<dyn Planned>, ContenderError> {
+    fn plan(&self, buffers: &[Buffer]) -> Result<Planned, ContenderError> {
         plan(self, KernelChoice::Best, buffers)
     }
 
-    fn plain(&self, buffers: &[Buffer]) -> Result<Box<dyn Bound>, ContenderError> {
+    fn plain(&self, buffers: &[Buffer]) -> Result<Enqueue, ContenderError> {
         let (table, problem) = (&self.table, describe(self)?);
         mla::check_table(&problem, &table.indptr, &table.indices, &table.lengths)
             .map_err(ContenderError::new)?;
-        Ok(Box::new(BoundPlain {
-            problem,
-            tensors: tensors(buffers),
+        let tensors = tensors(buffers);
+        Ok(Box::new(move |stream| {
+            mla::enqueue_plain(&problem, &tensors, stream).map_err(ContenderError::new)
         }))
-    }
-}
-
-impl Planned for UniquePtr<mla::Planned> {
-    fn enqueue(&self, stream: usize) -> Result<(), ContenderError> {
-        (**self).enqueue(stream).map_err(ContenderError::new)
-    }
-
-    fn description(&self) -> String {
-        (**self).description()
-    }
-
-    fn workspace_bytes(&self) -> usize {
-        (**self).workspace_bytes()
-    }
-}
-
-struct BoundPlain {
-    problem: Problem,
-    tensors: Tensors,
-}
-
-impl Bound for BoundPlain {
-    fn enqueue(&mut self, Stream(stream): Stream) -> Result<(), ContenderError> {
-        mla::enqueue_plain(&self.problem, &self.tensors, stream).map_err(ContenderError::new)
     }
 }
