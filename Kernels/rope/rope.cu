@@ -21,6 +21,10 @@ void check(const Rope& params) {
     require_range("query_heads", params.query_heads, 1024);
     require_range("key_heads", params.key_heads, 1024);
     require_range("dim", params.dim, 1024);
+    // Rows are counted in 32 bits, and divided where 31 are exact.
+    constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;
+    require_range("tokens * query_heads", params.tokens * params.query_heads, kMostRows);
+    require_range("tokens * key_heads", params.tokens * params.key_heads, kMostRows);
     if (params.dim % kDimMultiple != 0) {
         throw std::invalid_argument("dim is " + std::to_string(params.dim) +
                                     "; a multiple of 16 is supported");
@@ -31,65 +35,32 @@ void check(const Rope& params) {
     device::require_aligned("sin", params.sin);
 }
 
-// Threads a block should have, for its loads to cover the latency of memory beside few others. With
-// four heads a thread, few and large blocks are best: 2 % on an H200.
-constexpr int wanted_threads(int heads) { return heads == 4 ? 480 : 384; }
-constexpr int kMostThreads = 512;
-
-// Heads of a token cut into `kHeads` a thread; more tokens where they are few.
-template <class T, int kHeads>
-device::Launch shape_of(const Rope& params) {
-    const int lanes = params.dim / 2 / device::kPerPacket<T>;
-    const int heads = params.query_heads + params.key_heads;
-    const int teams = std::min((heads + kHeads - 1) / kHeads, kMostThreads / lanes);
-    const int tokens = std::min(64, std::max(1, wanted_threads(kHeads) / (lanes * teams)));
-    device::Launch shape;
-    shape.grid = dim3(static_cast<unsigned>((params.tokens + tokens - 1) / tokens));
-    shape.block = dim3(static_cast<unsigned>(lanes), static_cast<unsigned>(teams),
-                       static_cast<unsigned>(tokens));
-    return shape;
-}
-
-template <class T, int kHeads>
-bool covers(const Rope& params) {
-    const int lanes = params.dim / 2 / device::kPerPacket<T>;
-    return (kMostThreads / lanes) * kHeads >= params.query_heads + params.key_heads;
-}
-
-template <class T, bool kInterleaved, int kHeads>
-void launch_heads(const Rope& params, cudaStream_t stream) {
-    const RopeArguments arguments = {params.queries,
-                                     params.keys,
-                                     params.cos,
-                                     params.sin,
-                                     static_cast<std::uint32_t>(params.tokens),
-                                     static_cast<std::uint32_t>(params.sequence),
-                                     params.query_heads,
-                                     params.key_heads,
-                                     params.dim,
-                                     params.pass == Pass::kForward ? 1.0f : -1.0f};
-    device::launch("rope", rope_kernel<T, kInterleaved, kHeads>, shape_of<T, kHeads>(params),
-                   stream, arguments);
-}
-
 template <class T, bool kInterleaved>
 void launch_pairs(const Rope& params, cudaStream_t stream) {
-    const int heads = params.query_heads + params.key_heads;
-    if (heads <= 4) return launch_heads<T, kInterleaved, 1>(params, stream);
-    // As measured on an H200, by 1 to 3 %.
-    constexpr int kFewHeads = 48;
-    constexpr int kManyHeads = 80;
-    if constexpr (kInterleaved) {
-        if (heads <= kFewHeads && covers<T, 2>(params)) {
-            return launch_heads<T, kInterleaved, 2>(params, stream);
-        }
-    }
-    if (heads <= kManyHeads && covers<T, 4>(params)) {
-        return launch_heads<T, kInterleaved, 4>(params, stream);
-    }
-    if (covers<T, 8>(params)) return launch_heads<T, kInterleaved, 8>(params, stream);
-    throw std::invalid_argument(std::to_string(heads) + " heads of " + std::to_string(params.dim) +
-                                " elements are more than a block turns");
+    const int packets = params.dim / device::kPerPacket<T>;
+    const int lanes = kInterleaved ? packets : packets / 2;
+    const int teams = std::max(1, kThreads / lanes);
+    const auto rows_of = [&](void* start, int heads) {
+        return Rows{start, static_cast<std::uint32_t>(params.tokens * heads),
+                    device::Divider(heads)};
+    };
+    const auto blocks_of = [&](const Rows& rows) {
+        return (rows.count + static_cast<std::uint32_t>(teams) - 1) /
+               static_cast<std::uint32_t>(teams);
+    };
+    RopeArguments arguments = {rows_of(params.queries, params.query_heads),
+                               rows_of(params.keys, params.key_heads),
+                               0,
+                               device::Divider(params.sequence),
+                               params.cos,
+                               params.sin,
+                               params.dim,
+                               params.pass == Pass::kForward ? 1.0f : -1.0f};
+    arguments.query_blocks = blocks_of(arguments.queries);
+    device::Launch shape;
+    shape.grid = dim3(arguments.query_blocks + blocks_of(arguments.keys));
+    shape.block = dim3(static_cast<unsigned>(lanes), static_cast<unsigned>(teams));
+    device::launch("rope", rope_kernel<T, kInterleaved>, shape, stream, arguments);
 }
 
 }  // namespace
