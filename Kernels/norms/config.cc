@@ -12,6 +12,10 @@ constexpr int kManyRowsThreads = 128;
 // Warps a multiprocessor needs for its loads to cover the latency of memory, and that it holds.
 constexpr int kBusyWarps = 32;
 constexpr int kFewWarps = 64;
+// Warps of RMSNorm's threads with two packets that a multiprocessor holds, and those from which on
+// blocks that fill it with them are best.
+constexpr int kLeanWarps = 48;
+constexpr int kManyWarps = 16 * kLeanWarps;
 // Shared memory of a multiprocessor for staged rows (sm_90a and sm_100a have 228 KiB; the rest is
 // L1), and what a block takes besides rows: reductions, barriers, what the system keeps.
 constexpr int kSharedBytes = 212 * 1024;
@@ -127,10 +131,13 @@ int best_vectors(const Shape& shape, std::int64_t packets, const Machine& machin
     const bool few = are_few(shape.rows, packets, kUsual, machine, kFewWarps);
     const bool long_rows = packets > kShortRows && packets <= kHalfBlock;
     switch (use) {
-        case RowUse::kOneRow:
-            return are_few(shape.rows, packets, 2, machine) || (few && packets <= kShortRows)
-                       ? 2
-                       : kUsual;
+        case RowUse::kOneRow: {
+            if (are_few(shape.rows, packets, 2, machine)) return 2;
+            if (few && packets <= kShortRows) return 2;
+            const bool fill =
+                packets <= kHalfBlock && kLeanWarps % divide_up(packets, 2 * kWarp) == 0;
+            return fill && !are_few(shape.rows, packets, 2, machine, kManyWarps) ? 2 : kUsual;
+        }
         case RowUse::kExponentials:
             return long_rows || are_few(shape.rows, packets, kUsual, machine) ? 2 : kUsual;
         case RowUse::kInPlace:

@@ -20,8 +20,7 @@ struct RmsNormForwardArguments {
 };
 
 template <class V>
-__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
-    rmsnorm_forward_kernel(const __grid_constant__ RmsNormForwardArguments arguments) {
+__device__ __forceinline__ void rmsnorm_forward_rows(const RmsNormForwardArguments& arguments) {
     using T = typename V::T;
     using Slice = typename V::Slice;
     constexpr int kVectors = V::kVectors;
@@ -77,6 +76,19 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
             }
         }
     }
+}
+
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+    rmsnorm_forward_kernel(const __grid_constant__ RmsNormForwardArguments arguments) {
+    rmsnorm_forward_rows<V>(arguments);
+}
+
+// The same with room for more blocks on a multiprocessor.
+template <class V>
+__global__ void __maxnreg__(48)
+    rmsnorm_forward_lean_kernel(const __grid_constant__ RmsNormForwardArguments arguments) {
+    rmsnorm_forward_rows<V>(arguments);
 }
 
 }  // namespace norms
