@@ -1,6 +1,6 @@
 // Latent attention for Hopper: wgmma fed by TMA.
 //
-// A block works through its segments for 64 rows. A warp fetches; two warpgroups consume, each with
+// A block works through its segments for 64 rows. One warpgroup fetches; two consume, each with
 // half of the sums, 64 x 256. They take tiles in pairs, one each: a consumer makes the scores and
 // the weights of its own tile, adds its own weights times values from registers, then the other's
 // from shared memory. The second's maximum follows the first's, so that one's softmax runs under
@@ -18,24 +18,14 @@
 
 namespace mla {
 
-// Two warpgroups consume, and a warp of the third fetches.
+// Two warpgroups consume, the third fetches.
 constexpr int kSeesawThreads = 3 * 128;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = 232;
 
-// Named barriers of both consumers; 0 is __syncthreads' own. Maxima are read after the barrier of
-// their name. They are written again in the next round, and between lie kSecondMaxima, after the
-// second has read, and kFirstWeights, after the first has; where there is no second tile, and
-// between segments, kTotals. Totals have two places in turn, so that kTotals orders both ways.
-// racecheck reports maxima and totals all the same (results/2026-11-15-h200).
-enum SeesawBarrier {
-    kFirstMaxima = 1,
-    kSecondMaxima,
-    kFirstWeights,
-    kSecondWeights,
-    kTotals,
-    kOwn
-};
+// Named barriers; 0 is __syncthreads' own. Those of both consumers order weights, which only tensor
+// cores read; what threads read of the other consumer has barriers in shared memory.
+enum SeesawBarrier { kFirstWeights = 1, kSecondWeights, kOwn };
 
 template <int kBarrier>
 __device__ __forceinline__ void sync_consumers() {
@@ -66,6 +56,7 @@ class Consumer {
     __device__ Consumer(const Arguments& a, SeesawStorage& shared, int first_row)
         : a_(a), shared_(shared), first_row_(first_row), lane_(threadIdx.x % 32) {
         row_ = threadIdx.x % 128 / 32 * 16 + lane_ / 4;
+        two_rows_ = threadIdx.x % 128 / 4;
         queries_ = ptx::shared_address(shared.queries);
         own_ = ptx::shared_address(shared.cached[kConsumer]);
         other_ = ptx::shared_address(shared.cached[1 - kConsumer]);
@@ -85,13 +76,12 @@ class Consumer {
         if (lane_ == 0) barrier_arrive(barrier);
     }
 
-    template <int kBegin, int kEnd>
-    __device__ __forceinline__ void start_scores() {
+    __device__ __forceinline__ void make_scores() {
         // Hidden, or the compiler keeps the operands of one call for the next and has no room.
         std::uint32_t queries = queries_, keys = own_;
         asm volatile("" : "+r"(queries), "+r"(keys));
 #pragma unroll
-        for (int place = kBegin; place < kEnd; ++place) {
+        for (int place = 0; place < kChunks; ++place) {
             if (place % kChunksOfGroup == 0) {
                 barrier_wait(&shared_.full[kConsumer][place / kChunksOfGroup], parity_);
                 ptx::warpgroup_fence();
@@ -105,6 +95,9 @@ class Consumer {
             }
         }
         ptx::warpgroup_commit();
+        parity_ ^= 1;
+        ptx::warpgroup_wait<0>();
+        pin_sums(scores_);
     }
 
     __device__ __forceinline__ void start_own_sums() {
@@ -236,11 +229,24 @@ class Consumer {
         sync_consumer<kConsumer>();
     }
 
-    __device__ __forceinline__ void publish(const float (&top)[2]) {
-        if (lane_ % 4 == 0) {
-            shared_.largest[kConsumer][row_] = top[0];
-            shared_.largest[kConsumer][row_ + 8] = top[1];
-        }
+    // What the other consumer is to know of each row. Every thread arrives, whether it wrote or
+    // not: it has read what it was told last, which the other may then write anew.
+    __device__ __forceinline__ void tell(RowExchange& exchange, const float (&values)[2]) {
+        if (lane_ % 4 == 0) exchange.values[kConsumer][two_rows_] = {values[0], values[1]};
+        barrier_arrive(&exchange.told[kConsumer]);
+    }
+
+    __device__ __forceinline__ void hear(RowExchange& exchange, std::uint32_t parity,
+                                         float (&values)[2]) {
+        barrier_wait(&exchange.told[1 - kConsumer], parity);
+        const float2 theirs = exchange.values[1 - kConsumer][two_rows_];
+        values[0] = theirs.x;
+        values[1] = theirs.y;
+    }
+
+    __device__ __forceinline__ void hear_maxima(float (&top)[2]) {
+        hear(shared_.maxima, maxima_parity_, top);
+        maxima_parity_ ^= 1;
     }
 
     // The rows' new maxima, and by how much they shrink what was summed before.
@@ -254,54 +260,42 @@ class Consumer {
         }
     }
 
-    // Maxima of the other consumer.
-    __device__ __forceinline__ void read_other(float (&top)[2]) {
-        top[0] = shared_.largest[1 - kConsumer][row_];
-        top[1] = shared_.largest[1 - kConsumer][row_ + 8];
-    }
-
-    // The first consumer's softmax and products. With a second tile the sums of the other's weights
-    // are under way at the end.
-    template <bool kHasSecond>
-    __device__ __forceinline__ void first_round(const Segment& segment, int first_token) {
+    // The first consumer's softmax and products.
+    __device__ __forceinline__ void first_round(const Segment& segment, int first_token,
+                                                bool has_second) {
         float top[2], factors[2];
         find_tops(segment, first_token, top);
         raise(top, factors);
-        publish(top);
-        arrive_for_other<kFirstMaxima>();
+        tell(shared_.maxima, top);
         shrink_sums(factors);
         weigh(top);
         clear_tail(segment, first_token);
         start_own_sums();
         factors[0] = factors[1] = 1.0f;
-        if constexpr (kHasSecond) {
-            sync_consumers<kSecondMaxima>();
-            read_other(top);
+        if (has_second) {
+            hear_maxima(top);
             raise(top, factors);
         }
         hand_over(factors);
         arrive_for_other<kFirstWeights>();
-        ptx::warpgroup_wait<0>();
-        pin_sums(sums_);
-        release(&shared_.empty[0][0]);
-        if constexpr (kHasSecond) {
+        finish_sums(&shared_.empty[0][0]);
+        if (has_second) {
             shrink_sums(factors);
             sync_consumers<kSecondWeights>();
             start_other_sums();
+            finish_sums(&shared_.empty[1][1]);
         }
     }
 
-    // The second consumer's; the sums of the other's weights are under way at the end.
+    // The second consumer's.
     __device__ __forceinline__ void second_round(const Segment& segment, int first_token) {
         float top[2], first[2], factors[2];
         find_tops(segment, first_token, top);
-        sync_consumers<kFirstMaxima>();
-        read_other(first);
+        hear_maxima(first);
         top[0] = fmaxf(top[0], first[0]);
         top[1] = fmaxf(top[1], first[1]);
         raise(top, factors);
-        publish(top);
-        arrive_for_other<kSecondMaxima>();
+        tell(shared_.maxima, top);
         shrink_sums(factors);
         weigh(top);
         clear_tail(segment, first_token);
@@ -313,20 +307,26 @@ class Consumer {
         start_other_sums();
         ptx::warpgroup_wait<1>();
         release(&shared_.empty[1][0]);
+        finish_sums(&shared_.empty[0][1]);
     }
 
     // The second consumer's part in a round without a tile of its own.
     __device__ __forceinline__ void add_first_alone() {
         float top[2], factors[2];
-        sync_consumers<kFirstMaxima>();
-        read_other(top);
+        hear_maxima(top);
         raise(top, factors);
         shrink_sums(factors);
         sync_consumers<kFirstWeights>();
         start_other_sums();
+        finish_sums(&shared_.empty[0][1]);
+    }
+
+    // Chunks are given back before the next scores are waited for: the sooner they are filled
+    // again, the better.
+    __device__ __forceinline__ void finish_sums(std::uint64_t* barrier) {
         ptx::warpgroup_wait<0>();
         pin_sums(sums_);
-        release(&shared_.empty[0][1]);
+        release(barrier);
     }
 
     __device__ __forceinline__ void attend(const Segment& segment) {
@@ -340,70 +340,35 @@ class Consumer {
         queries_parity_ ^= 1;
         const int mine = (tiles + 1 - kConsumer) / 2;
         int first_token = (segment.tile_begin + kConsumer) * 64;
-        if (mine > 0) {
-            start_scores<0, kChunks>();
-            finish_scores();
-            for (int left = mine - 1; left > 0; --left) {
-                pair_round(segment, first_token);
-                first_token += 128;
-                start_scores<0, kLateChunk>();
-                ptx::warpgroup_wait<1>();
-                pin_sums(sums_);
-                release(&shared_.empty[1 - kConsumer][1]);
-                start_scores<kLateChunk, kChunks>();
-                finish_scores();
+        for (int round = 0; round < mine; ++round) {
+            make_scores();
+            if (round + 1 == mine) release(&shared_.queries_empty);
+            if constexpr (kConsumer == 0) {
+                first_round(segment, first_token, 2 * round + 1 < tiles);
+            } else {
+                second_round(segment, first_token);
             }
+            first_token += 128;
         }
-        release_queries();
-        if (tiles % 2 == 0 || (kConsumer == 1 && mine > 0)) {
-            pair_round(segment, first_token);
-            ptx::warpgroup_wait<0>();
-            pin_sums(sums_);
-            release(&shared_.empty[1 - kConsumer][1]);
-        }
-        if (tiles % 2 == 0) return;
-        if constexpr (kConsumer == 0) {
-            first_round<false>(segment, first_token);
-        } else {
-            add_first_alone();
-        }
-    }
-
-    // After the start of the last chunk's scores.
-    __device__ __forceinline__ void finish_scores() {
-        parity_ ^= 1;
-        ptx::warpgroup_wait<0>();
-        pin_sums(scores_);
-    }
-
-    // A round with a tile for each; the sums of the other's weights are under way at the end.
-    __device__ __forceinline__ void pair_round(const Segment& segment, int first_token) {
-        if constexpr (kConsumer == 0) {
-            first_round<true>(segment, first_token);
-        } else {
-            second_round(segment, first_token);
-        }
-    }
-
-    __device__ __forceinline__ void release_queries() {
-        if (lane_ == 0) barrier_arrive(&shared_.queries_empty);
+        if (kConsumer == 0 || tiles % 2 == 0) return;
+        if (mine == 0) release(&shared_.queries_empty);
+        add_first_alone();
     }
 
     // Stores what the block found: the result, or a part in fp32.
     __device__ __forceinline__ void store(const Segment& segment, int turn) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const float total = device::sum_of_four_lanes(totals_[half]);
-            if (lane_ % 4 == 0) shared_.totals[turn][kConsumer][row_ + 8 * half] = total;
-        }
-        sync_consumers<kTotals>();
+        float theirs[2];
+        totals_[0] = device::sum_of_four_lanes(totals_[0]);
+        totals_[1] = device::sum_of_four_lanes(totals_[1]);
+        tell(shared_.totals[turn], totals_);
+        hear(shared_.totals[turn], totals_parity_ >> turn & 1, theirs);
+        totals_parity_ ^= 1 << turn;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int in_block = row_ + 8 * half;
             const int row = first_row_ + in_block;
             if (row >= a_.rows) continue;
-            const float total =
-                shared_.totals[turn][0][in_block] + shared_.totals[turn][1][in_block];
+            const float total = totals_[half] + theirs[half];
             const int first_dim = kConsumer * 256 + lane_ % 4 * 2;
             if (segment.slot < 0) {
                 T* out = static_cast<T*>(a_.out) + query_row(a_, segment.sequence, row) * kLatent +
@@ -437,9 +402,14 @@ class Consumer {
     const int lane_;
     // This lane's first row of the block; the other is 8 further.
     int row_;
+    // The two rows' place among the block's pairs of rows.
+    int two_rows_;
     std::uint32_t queries_, own_, other_;
     std::uint32_t queries_parity_ = 0;
     std::uint32_t parity_ = 0;
+    std::uint32_t maxima_parity_ = 0;
+    // A bit for each place of totals.
+    std::uint32_t totals_parity_ = 0;
     float sums_[32][4];
     float scores_[8][4];
     std::uint32_t weights_[4][4];
@@ -454,14 +424,21 @@ __global__ void __launch_bounds__(kSeesawThreads, 1)
     extern __shared__ __align__(1024) std::uint8_t raw[];
     auto& shared = *reinterpret_cast<SeesawStorage*>(raw);
     const int share = blockIdx.x / a.row_blocks;
-    const int first_row = blockIdx.x % a.row_blocks * 64;
+    const int row_block = blockIdx.x % a.row_blocks;
     const int begin = a.workspace.share_begin[share];
     const int end = a.workspace.share_begin[share + 1];
     if (threadIdx.x == 0) {
-        ptx::mbarrier_init(&shared.queries_full, 1);
+        ptx::mbarrier_init(&shared.queries_full, kFetchingWarps);
         ptx::mbarrier_init(&shared.queries_empty, 8);
+        for (RowExchange* exchange : {&shared.maxima, &shared.totals[0], &shared.totals[1]}) {
+            for (std::uint64_t& told : exchange->told) ptx::mbarrier_init(&told, 128);
+        }
         for (int buffer = 0; buffer < 2; ++buffer) {
-            for (std::uint64_t& full : shared.full[buffer]) ptx::mbarrier_init(&full, 1);
+            // The last group is of one chunk.
+            for (int group = 0; group < kGroups; ++group) {
+                ptx::mbarrier_init(&shared.full[buffer][group],
+                                   group == kGroups - 1 ? kBoxes : kFetchingWarps);
+            }
             for (std::uint64_t& empty : shared.empty[buffer]) {
                 ptx::mbarrier_init(&empty, 4);
             }
@@ -472,17 +449,18 @@ __global__ void __launch_bounds__(kSeesawThreads, 1)
     __syncthreads();
     if (threadIdx.x >= 256) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kProducerRegisters));
-        if (threadIdx.x < 256 + 32) Producer(a, maps, shared).run(begin, end, first_row);
-        __syncwarp();
+        Producer(a, maps, shared).run(begin, end, row_block);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kConsumerRegisters));
         if (threadIdx.x < 128) {
-            Consumer<T, 0>(a, shared, first_row).run(begin, end);
+            Consumer<T, 0>(a, shared, row_block * 64).run(begin, end);
         } else {
-            Consumer<T, 1>(a, shared, first_row).run(begin, end);
+            Consumer<T, 1>(a, shared, row_block * 64).run(begin, end);
         }
+        // By consumers alone: a block's first call counts, and a grid that starts while most blocks
+        // still work would crowd onto the few multiprocessors that do not.
+        ptx::allow_next_grid();
     }
-    ptx::allow_next_grid();
 }
 
 }  // namespace mla

@@ -27,16 +27,24 @@ constexpr int kBoxBytes = kBoxTokens * 128;
 // Chunks whose arrival is waited for together.
 constexpr int kChunksOfGroup = 2;
 constexpr int kGroups = (kChunks + kChunksOfGroup - 1) / kChunksOfGroup;
+// Each fetches a box of a chunk of every group.
+constexpr int kFetchingWarps = kBoxes * kChunksOfGroup;
 // Places in the order of arrival from here on become free later.
 constexpr int kLateChunk = 4;
+
+// What consumers tell each other of their rows: two rows of a lane side by side.
+struct RowExchange {
+    float2 values[2][32];
+    std::uint64_t told[2];
+};
 
 struct SeesawStorage {
     alignas(1024) std::uint8_t queries[kBufferBytes];
     // When its scores are made, the rope chunk of a buffer takes their weights.
     alignas(1024) std::uint8_t cached[2][kBufferBytes];
-    // Of each consumer: the rows' largest scores; their sums of weights, of two segments in turn.
-    float largest[2][64];
-    float totals[2][2][64];
+    // The rows' largest scores; their sums of weights, of two segments in turn.
+    RowExchange maxima;
+    RowExchange totals[2];
     std::uint64_t queries_full;
     std::uint64_t queries_empty;
     std::uint64_t full[2][kGroups];
@@ -54,20 +62,25 @@ __device__ __forceinline__ int chunk_at(int buffer, int place) {
     return place == kRopeChunk ? kRopeChunk : place ^ (buffer * kLateChunk);
 }
 
-// Fills the buffers, ahead of the consumers and over the ends of segments: one warp. (Two blocks
-// that read the same tokens for other rows could fetch half for each other; to wait for both costs
-// more.)
+// Fills the buffers, ahead of the consumers and over the ends of segments: four warps, because one
+// takes long to start all copies of a tile. Of a tile each has one of two boxes of every other
+// chunk. (Two blocks that read the same tokens for other rows could fetch half for each other; to
+// wait for both costs more.)
 class Producer {
   public:
     __device__ Producer(const Arguments& a, const SeesawMaps& maps, SeesawStorage& shared)
-        : a_(a), maps_(maps), shared_(shared), lane_(threadIdx.x % 32) {}
+        : a_(a),
+          maps_(maps),
+          shared_(shared),
+          lane_(threadIdx.x % 32),
+          warp_(threadIdx.x / 32 % kFetchingWarps) {}
 
-    __device__ void run(int begin, int end, int first_row) {
+    __device__ void run(int begin, int end, int row_block) {
         for (int index = begin; index < end; ++index) {
             const Segment segment = a_.workspace.segments[index];
             if (segment.tile_begin >= segment.tile_end) continue;
-            fetch_queries(segment.sequence * a_.rows + first_row);
-            fetch_tiles(segment);
+            fetch_queries(segment.sequence * a_.rows + row_block * 64);
+            fetch_tiles(segment, row_block);
         }
     }
 
@@ -76,8 +89,9 @@ class Producer {
         barrier_wait(&shared_.queries_empty, queries_parity_ ^ 1);
         queries_parity_ ^= 1;
         if (lane_ != 0) return;
-        ptx::mbarrier_expect_bytes(&shared_.queries_full, kBufferBytes);
-        for (int chunk = 0; chunk < kChunks; ++chunk) {
+        const int chunks = (kChunks - warp_ + kFetchingWarps - 1) / kFetchingWarps;
+        ptx::mbarrier_expect_bytes(&shared_.queries_full, chunks * kChunkBytes);
+        for (int chunk = warp_; chunk < kChunks; chunk += kFetchingWarps) {
             tensor_load(shared_.queries + chunk * kChunkBytes, maps_.q, chunk * 64, row,
                         &shared_.queries_full);
         }
@@ -91,21 +105,25 @@ class Producer {
         return (page << a_.page_shift) + (token & ((1 << a_.page_shift) - 1));
     }
 
-    // By pairs: a consumer gives back the other's late chunks when it has the next early ones.
-    __device__ void fetch_tiles(const Segment& segment) {
+    // By pairs: chunks in the order in which consumers give them back.
+    __device__ void fetch_tiles(const Segment& segment, int row_block) {
         // A lane knows a box; the next 32 are looked up while these are fetched.
         const int first_box = segment.tile_begin * kBoxes;
         int known = find_box(segment, first_box + lane_);
         int known_next = find_box(segment, first_box + 32 + lane_);
         const int tiles = segment.tile_end - segment.tile_begin;
+        // Blocks of the same tokens share in bringing the next pair to L2 meanwhile. One alone
+        // gains nothing by it.
+        const bool prefetches = a_.row_blocks > 1 && warp_ % a_.row_blocks == row_block;
         for (int tile = 0; tile < tiles; tile += 2) {
             const int box = tile * kBoxes;
             if (box > 0 && box % 32 == 0) {
                 known = known_next;
                 known_next = find_box(segment, first_box + box + 32 + lane_);
             }
-            const int first = __shfl_sync(0xffffffffu, known, (box + lane_) % 32);
-            const int second = __shfl_sync(0xffffffffu, known, (box + kBoxes + lane_) % 32);
+            const int mine = box + warp_ % kBoxes;
+            const int first = __shfl_sync(0xffffffffu, known, mine % 32);
+            const int second = __shfl_sync(0xffffffffu, known, (mine + kBoxes) % 32);
             const int left = segment.length - (segment.tile_begin + tile) * 64;
             const bool has_second = tile + 1 < tiles;
             fetch<0, kLateChunk>(0, first, left);
@@ -113,12 +131,11 @@ class Producer {
             fetch<kLateChunk, kChunks>(0, first, left);
             if (has_second) fetch<kLateChunk, kChunks>(1, second, left - 64);
             parities_ ^= has_second ? 3 : 1;
-            // L2 gets the next pair meanwhile.
-            const int later = box + 2 * kBoxes;
+            const int later = box + 2 * kBoxes + warp_;
             const int where = later / 32 == box / 32 ? known : known_next;
-            const int row = __shfl_sync(0xffffffffu, where, (later + lane_) % 32);
-            const int token = (first_box + later + lane_) * kBoxTokens;
-            if (lane_ < 2 * kBoxes && token < min(segment.length, segment.tile_end * 64)) {
+            const int row = __shfl_sync(0xffffffffu, where, later % 32);
+            const int token = (first_box + later) * kBoxTokens;
+            if (prefetches && lane_ == 0 && token < min(segment.length, segment.tile_end * 64)) {
                 prefetch_to_l2(static_cast<const char*>(a_.cache) +
                                    static_cast<std::int64_t>(row) * (kWidth * 2),
                                kBoxTokens * kWidth * 2);
@@ -126,26 +143,27 @@ class Producer {
         }
     }
 
-    // Places kBegin to kEnd of a tile that has `left` tokens, its boxes in the lanes' rows.
+    // This warp's part of places kBegin to kEnd of a tile that has `left` tokens; `row` is its
+    // box's.
     template <int kBegin, int kEnd>
     __device__ void fetch(int buffer, int row, int left) {
-        // What is past the sequence's last box stays as it is; consumers do not use it.
-        const int valid = left > kBoxTokens ? kBoxes : 1;
-        const std::uint32_t chunk_bytes = valid * kBoxBytes;
+        const int box = warp_ % kBoxes;
         const std::uint32_t parity = parities_ >> buffer & 1;
         barrier_wait(&shared_.empty[buffer][kBegin / kLateChunk], parity ^ 1);
+        if (lane_ != 0) return;
 #pragma unroll
         for (int place = kBegin; place < kEnd; ++place) {
+            if (place % kChunksOfGroup != warp_ / kBoxes) continue;
             std::uint64_t* full = &shared_.full[buffer][place / kChunksOfGroup];
-            if (place % kChunksOfGroup == 0 && lane_ == 0) {
-                const int chunks = min(kChunksOfGroup, kChunks - place);
-                ptx::mbarrier_expect_bytes(full, chunk_bytes * chunks);
+            // What is past the sequence's last box stays as it is; consumers do not use it.
+            if (left <= box * kBoxTokens) {
+                barrier_arrive(full);
+                continue;
             }
-            if (lane_ < valid) {
-                const int chunk = chunk_at(buffer, place);
-                std::uint8_t* to = shared_.cached[buffer] + chunk * kChunkBytes + lane_ * kBoxBytes;
-                tensor_load(to, maps_.cache, chunk * 64, row, full);
-            }
+            const int chunk = chunk_at(buffer, place);
+            ptx::mbarrier_expect_bytes(full, kBoxBytes);
+            tensor_load(shared_.cached[buffer] + chunk * kChunkBytes + box * kBoxBytes, maps_.cache,
+                        chunk * 64, row, full);
         }
     }
 
@@ -153,6 +171,7 @@ class Producer {
     const SeesawMaps& maps_;
     SeesawStorage& shared_;
     const int lane_;
+    const int warp_;
     std::uint32_t queries_parity_ = 0;
     std::uint32_t parities_ = 0;
 };
