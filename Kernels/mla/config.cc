@@ -27,11 +27,9 @@ Config choose(const Shape& shape, const Machine& machine) {
     if (rows <= 16) return {Variant::k16Rows, 16, 32, 2, 1};
     if (rows <= 32) return {Variant::k32Rows, 32, 32, 1, 1};
     const int row_blocks = ceil_divide(rows, 64);
-    if (!machine.has_wgmma) return {Variant::k64Rows, 64, 64, 1, row_blocks};
-    // One block of rows waits for memory, where the seesaw gains nothing; and its copies are of 32
-    // tokens.
-    const bool is_seesaw = row_blocks > 1 && shape.page_size >= 32;
-    return {is_seesaw ? Variant::kSeesaw : Variant::k64RowsWarpgroups, 64, 64, 1, row_blocks};
+    // The seesaw's copies are of 32 tokens.
+    const bool is_seesaw = machine.has_wgmma && shape.page_size >= 32;
+    return {is_seesaw ? Variant::kSeesaw : Variant::k64Rows, 64, 64, 1, row_blocks};
 }
 
 Plan plan(const Shape& shape, const PageTable& table, const Machine& machine) {
@@ -64,10 +62,7 @@ Plan plan(const Shape& shape, const PageTable& table, const Machine& machine) {
 }
 
 std::string describe(const Plan& plan) {
-    const Variant variant = plan.config.variant;
-    const std::string kind = variant == Variant::kSeesaw             ? "seesaw, "
-                             : variant == Variant::k64RowsWarpgroups ? "warpgroups, "
-                                                                     : "";
+    const std::string kind = plan.config.variant == Variant::kSeesaw ? "seesaw, " : "";
     return kind + "rows " + number(plan.config.row_blocks) + "x" + number(plan.config.rows) +
            " tile " + number(plan.config.tokens) + " blocks " + number(plan.blocks()) +
            " segments " + number(static_cast<std::int64_t>(plan.segments.size())) + " slots " +

@@ -35,9 +35,8 @@ enum class Variant {
     k16Rows,
     k32Rows,
     k64Rows,
-    // The same by products of four warps together, which only sm_90a has.
-    k64RowsWarpgroups,
-    // So too, with one warp that fetches for two warpgroups that take turns.
+    // The same by products of four warps together, which only sm_90a has: one warp fetches for two
+    // warpgroups that take turns.
     kSeesaw,
 };
 

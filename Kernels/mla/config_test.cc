@@ -39,12 +39,11 @@ void configs() {
         expect(config.rows * config.row_blocks >= heads * q_len, "all rows");
         const bool many = heads * q_len > 32;
         const Config portable = choose(shape, {148, false});
-        expect(portable.rows == rows && (portable.variant == config.variant) == !many,
-               "the same rows without wgmma, which is for many");
-        expect(!many || config.variant == Variant::k64RowsWarpgroups, "no seesaw for small pages");
+        expect(portable.rows == rows && portable.variant == config.variant,
+               "no seesaw for small pages");
         shape.page_size = 32;
-        expect((choose(shape, kHopper).variant == Variant::kSeesaw) == (row_blocks > 1),
-               "the seesaw for more than one block of rows");
+        expect((choose(shape, kHopper).variant == Variant::kSeesaw) == many,
+               "the seesaw for many rows");
         expect(choose(shape, {148, false}).variant == portable.variant, "any page without wgmma");
     }
 }

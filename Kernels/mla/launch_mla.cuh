@@ -47,9 +47,6 @@ void launch_type(const Arguments& arguments, const Plan& plan, cudaStream_t stre
         case Variant::k64Rows:
             launch_traits<Traits<T, 2, 2, 4, 64, 2, 1>>(arguments, plan, stream);
             break;
-        case Variant::k64RowsWarpgroups:
-            launch_traits<Traits<T, 1, 4, 2, 64, 2, 1, true>>(arguments, plan, stream);
-            break;
         case Variant::kSeesaw:
             throw std::logic_error("the seesaw has a launch of its own");
     }

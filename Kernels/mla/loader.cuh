@@ -15,7 +15,7 @@ constexpr int kRowPackets = kWidth * 2 / 16;
 constexpr int kSteps = kWidth / 16;
 
 template <class Element, int kWarpRowTiles, int kRowsOfWarps, int kColumnsOfWarps, int kTileTokens,
-          int kRingStages, int kResident, bool kWarpgroups = false>
+          int kRingStages, int kResident>
 struct Traits {
     using T = Element;
     static constexpr int kRowTiles = kWarpRowTiles;
@@ -24,30 +24,22 @@ struct Traits {
     static constexpr int kTokens = kTileTokens;
     static constexpr int kStages = kRingStages;
     static constexpr int kBlocks = kResident;
-    // Products of four warps together (sm_90a); a column is then a warpgroup.
-    static constexpr bool kWgmma = kWarpgroups;
     static constexpr int kRows = kRowTiles * kTileRows * kWarpRows;
     static constexpr int kThreads = 32 * kWarpRows * kWarpColumns;
     // A warp's share of the tokens and of the latent dimension.
     static constexpr int kWarpTokens = kTokens / kWarpColumns;
     static constexpr int kWarpDims = kLatent / kWarpColumns;
     // Few rows stay in registers; many are read from shared memory in every tile.
-    static constexpr bool kQueriesShared = kWgmma || kRowTiles > 1;
+    static constexpr bool kQueriesShared = kRowTiles > 1;
     // Rows of a tile that eight threads copy.
     static constexpr int kCopyRows = kTokens / (kThreads / 8);
-    static_assert(kWgmma ? kWarpTokens == 32 && kWarpDims == 256 && kWarpRows == 4
-                         : kWarpTokens == 8 || kWarpTokens == 16,
-                  "scores of a warp");
+    static_assert(kWarpTokens == 8 || kWarpTokens == 16, "scores of a warp");
     static_assert(kWarpDims % 16 == 0, "sums of a warp");
     static_assert(kCopyRows * (kThreads / 8) == kTokens, "whole rows a thread");
     static_assert(kStages >= 2, "a tile is copied while another is used");
 
-    static __device__ int warp_row() {
-        return kWgmma ? threadIdx.x / 32 % 4 : threadIdx.x / 32 / kWarpColumns;
-    }
-    static __device__ int warp_column() {
-        return kWgmma ? threadIdx.x / 128 : threadIdx.x / 32 % kWarpColumns;
-    }
+    static __device__ int warp_row() { return threadIdx.x / 32 / kWarpColumns; }
+    static __device__ int warp_column() { return threadIdx.x / 32 % kWarpColumns; }
 };
 
 template <class Tr>
@@ -61,7 +53,7 @@ struct SharedStorage {
 
 // Byte offset of a packet in a tile of kRows cache rows or queries: columns of 128 bytes one after
 // the other. Rows that are read together differ in their low three bits, which spreads them over
-// all banks; it is also what the tensor cores call a swizzle of 128 bytes.
+// all banks.
 template <int kRows>
 __device__ __forceinline__ std::uint32_t place(int row, int packet) {
     return packet / 8 * (kRows * 128) + row * 128 + ((packet % 8 ^ (row & 7)) << 4);

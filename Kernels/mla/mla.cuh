@@ -11,7 +11,6 @@
 
 #include "Kernels/device/ptx/grid_dependency.cuh"
 #include "Kernels/mla/products.cuh"
-#include "Kernels/mla/warpgroup_products.cuh"
 
 namespace mla {
 
@@ -82,8 +81,6 @@ __device__ void store(const Arguments& a, SharedStorage<Tr>& shared, const Segme
 template <class Tr>
 __device__ __forceinline__ void await_tile() {
     ptx::wait_for_copies<Tr::kStages - 2>();
-    // Tensor cores read what ordinary copies and stores wrote.
-    if constexpr (Tr::kWgmma) ptx::fence_async_proxy();
     // All threads' copies have arrived, and all are done with the stage to be refilled.
     __syncthreads();
 }
@@ -112,46 +109,6 @@ __device__ __forceinline__ void multiply_segment(const Arguments& a, SharedStora
     }
 }
 
-// The tiles of a segment by warpgroups, whose products run by themselves: the scores of a tile
-// follow the sums of the one before without a gap. `stage` is that of the first tile.
-template <class Tr>
-__device__ __forceinline__ void multiply_segment_together(
-    const Arguments& a, SharedStorage<Tr>& shared, Loader<Tr>& loader, const Segment& segment,
-    const Queries<Tr>& queries, Softmax<Tr>& softmax, int& stage) {
-    constexpr std::uint32_t kStageBytes = Tr::kTokens * kWidth * 2;
-    const std::uint32_t ring = ptx::shared_address(shared.ring);
-    const std::uint32_t weights = ptx::shared_address(shared.weights);
-    // From here on some row does not see all.
-    const int first_hidden = segment.length - a.q_len + 1;
-    if (segment.tile_begin >= segment.tile_end) return;
-    await_tile<Tr>();
-    loader.copy_next();
-    Scores<Tr> scores;
-    start_keys_together<Tr>(queries.rows, ring + stage * kStageBytes, scores);
-    finish_keys_together<Tr>(scores, a.scale_log2);
-    for (int tile = segment.tile_begin; tile + 1 < segment.tile_end; ++tile) {
-        const int first_token = tile * Tr::kTokens;
-        if (first_token + Tr::kTokens > first_hidden) mask<Tr>(scores, softmax, first_token);
-        weigh<Tr>(shared, scores, softmax);
-        start_values_together<Tr>(weights, ring + stage * kStageBytes, softmax);
-        stage = stage + 1 == Tr::kStages ? 0 : stage + 1;
-        await_tile<Tr>();
-        start_keys_together<Tr>(queries.rows, ring + stage * kStageBytes, scores);
-        wait_for_all_but_last();
-        // Both warpgroups are done with the stage of this tile.
-        __syncthreads();
-        loader.copy_next();
-        finish_keys_together<Tr>(scores, a.scale_log2);
-    }
-    const int first_token = (segment.tile_end - 1) * Tr::kTokens;
-    if (first_token + Tr::kTokens > first_hidden) mask<Tr>(scores, softmax, first_token);
-    weigh<Tr>(shared, scores, softmax);
-    start_values_together<Tr>(weights, ring + stage * kStageBytes, softmax);
-    stage = stage + 1 == Tr::kStages ? 0 : stage + 1;
-    ptx::warpgroup_wait();
-    pin(softmax.sums[0]);
-}
-
 template <class Tr>
 __global__ void __launch_bounds__(Tr::kThreads, Tr::kBlocks)
     mla_kernel(const __grid_constant__ Arguments a) {
@@ -172,11 +129,7 @@ __global__ void __launch_bounds__(Tr::kThreads, Tr::kBlocks)
         queries.load(a, shared, segment.sequence, first_row);
         Softmax<Tr> softmax;
         softmax.start(a, segment, first_row);
-        if constexpr (Tr::kWgmma) {
-            multiply_segment_together<Tr>(a, shared, loader, segment, queries, softmax, stage);
-        } else {
-            multiply_segment<Tr>(a, shared, loader, segment, queries, softmax, stage);
-        }
+        multiply_segment<Tr>(a, shared, loader, segment, queries, softmax, stage);
         store<Tr>(a, shared, segment, first_row, softmax);
     }
     ptx::wait_for_copies<0>();

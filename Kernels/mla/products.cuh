@@ -5,7 +5,6 @@
 
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/ptx/warp_mma.cuh"
-#include "Kernels/device/ptx/warpgroup_mma.cuh"
 #include "Kernels/device/softmax_rows.cuh"
 #include "Kernels/mla/loader.cuh"
 
@@ -260,12 +259,7 @@ __device__ __forceinline__ void weigh(SharedStorage<Tr>& shared, Scores<Tr>& sco
         }
     }
     // Orders the weights of all tokens before the sums read them.
-    if constexpr (Tr::kWgmma) {
-        ptx::fence_async_proxy();
-        __syncthreads();
-    } else {
-        sync_row_of_warps<Tr>();
-    }
+    sync_row_of_warps<Tr>();
 }
 
 // Sums of this warp's rows and dimensions over all tokens of the tile.
