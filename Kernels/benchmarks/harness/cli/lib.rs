@@ -12,6 +12,7 @@
 //! starts a new worker and measures the rest of the workload without it.
 
 mod bench;
+mod erased;
 mod ledger;
 mod listing;
 mod measure;

@@ -2,14 +2,13 @@
 
 use std::fmt::Write;
 
-use contender::{Contender, Problem};
 use serde_json::json;
 
+use crate::erased::{AnyBench, AnyContender, AnyProblem};
 use crate::options::Options;
 use crate::selection::Selection;
-use crate::Bench;
 
-pub fn list<P: Problem>(bench: &Bench<P>, selection: &Selection<P>) -> String {
+pub fn list(bench: &AnyBench, selection: &Selection) -> String {
     let mut text = String::from("suites\n");
     for suite in bench.suites {
         push(
@@ -48,13 +47,10 @@ pub fn list<P: Problem>(bench: &Bench<P>, selection: &Selection<P>) -> String {
 }
 
 /// The same for programs, and which device would measure.
-pub fn list_json<P: Problem>(
-    bench: &Bench<P>,
-    selection: &Selection<P>,
-) -> Result<String, device::DeviceError> {
+pub fn list_json(bench: &AnyBench, selection: &Selection) -> Result<String, device::DeviceError> {
     let device = device::open(selection.choices.device)?;
     let suite = |suite: &contender::Suite| json!({"name": suite.name, "about": suite.about});
-    let workload = |problem: &P| {
+    let workload = |problem: &AnyProblem| {
         let workload = problem.workload();
         json!({
             "op": problem.op(),
@@ -64,7 +60,7 @@ pub fn list_json<P: Problem>(
             "axes": workload.axes,
         })
     };
-    let contender = |contender: &dyn Contender<P>| {
+    let contender = |contender: &AnyContender| {
         let identity = contender.identity();
         json!({
             "name": identity.name,
@@ -78,12 +74,12 @@ pub fn list_json<P: Problem>(
         "device": {"kind": selection.choices.device.to_string(), "name": device.info().name},
         "suites": bench.suites.iter().map(suite).collect::<Vec<_>>(),
         "contenders": selection.contenders.iter().map(|it| contender(&**it)).collect::<Vec<_>>(),
-        "workloads": selection.problems.iter().map(workload).collect::<Vec<_>>(),
+        "workloads": selection.problems.iter().map(|it| workload(&**it)).collect::<Vec<_>>(),
     });
     Ok(format!("{listing:#}\n"))
 }
 
-pub fn dry_run<P: Problem>(selection: &Selection<P>, options: &Options) -> String {
+pub fn dry_run(selection: &Selection, options: &Options) -> String {
     let names: Vec<&str> = selection
         .contenders
         .iter()

@@ -5,11 +5,11 @@ use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use contender::Problem;
 use report::{ResultFile, Row, TableStyle};
 use stats::RatioOptions;
 use timing::Roofs;
 
+use crate::erased::{AnyBench, AnyProblem};
 use crate::ledger::Ledger;
 use crate::options::Options;
 use crate::order::order;
@@ -21,12 +21,12 @@ use crate::rows::{rows, RowContext};
 use crate::run::{print, FAILED, SIGNALLED};
 use crate::selection::Selection;
 use crate::supervisor::{Supervisor, SupervisorError};
-use crate::{meta, repro, roofs, utc, Bench, UsageError};
+use crate::{meta, repro, roofs, utc, UsageError};
 
 /// What stays the same over the problems of a run.
-struct Run<'a, P: Problem> {
-    bench: &'a Bench<P>,
-    selection: &'a Selection<P>,
+struct Run<'a> {
+    bench: &'a AnyBench,
+    selection: &'a Selection,
     options: &'a Options,
     machine: Machine,
     roofs: Roofs,
@@ -34,9 +34,9 @@ struct Run<'a, P: Problem> {
 }
 
 /// Measures everything that is selected, and writes and prints the result.
-pub fn measure<P: Problem>(
-    bench: &Bench<P>,
-    selection: &Selection<P>,
+pub fn measure(
+    bench: &AnyBench,
+    selection: &Selection,
     options: &Options,
     arguments: &[String],
 ) -> Result<ExitCode, UsageError> {
@@ -100,8 +100,8 @@ pub fn measure<P: Problem>(
 }
 
 /// The problems to measure, in order. The rows of the earlier part of a resumed run go into the file.
-fn take_up_earlier_part<P: Problem>(
-    selection: &Selection<P>,
+fn take_up_earlier_part(
+    selection: &Selection,
     options: &Options,
     file: &mut ResultFile,
 ) -> Result<Vec<usize>, UsageError> {
@@ -114,12 +114,12 @@ fn take_up_earlier_part<P: Problem>(
         eprintln!("nothing to resume in {}: it is not there", path.display());
         return Ok(left);
     };
-    left.retain(|index| !earlier.has(&problems[*index], &selection.contenders));
+    left.retain(|index| !earlier.has(&*problems[*index], &selection.contenders));
     let mut anew = HashSet::new();
     for &index in &left {
         let contenders = selection.contenders.iter();
         let names = contenders.map(|contender| &contender.identity().name);
-        anew.extend(names.map(|name| resume::key(&problems[index], name)));
+        anew.extend(names.map(|name| resume::key(&*problems[index], name)));
     }
     let total = problems.len();
     eprintln!(
@@ -140,7 +140,7 @@ fn start(
     Ok((supervisor, machine))
 }
 
-impl<P: Problem> Run<'_, P> {
+impl Run<'_> {
     /// Adds the rows of one problem after the other to the file, and returns how many problems there
     /// was time for.
     fn problems(
@@ -150,11 +150,9 @@ impl<P: Problem> Run<'_, P> {
         file: &mut ResultFile,
         outputs: &mut Outputs,
     ) -> Result<usize, SupervisorError> {
-        let contenders = &self.selection.contenders;
-        let names: Vec<String> = contenders
-            .iter()
-            .map(|contender| contender.identity().name.clone())
-            .collect();
+        let contenders = self.selection.contenders.iter();
+        let identities: Vec<_> = contenders.map(|contender| contender.identity()).collect();
+        let names: Vec<String> = identities.iter().map(|each| each.name.clone()).collect();
         let mut progress = Progress::new(left.len());
         let mut ledger = Ledger::new(file.meta.spent_s.clone());
         let start = Instant::now();
@@ -162,7 +160,7 @@ impl<P: Problem> Run<'_, P> {
             if self.is_late(start) {
                 return Ok(count);
             }
-            let problem = &self.selection.problems[index];
+            let problem = &*self.selection.problems[index];
             progress.begin(title(problem));
             let coming = &left[count + 1..];
             let outcomes = supervisor.measure(index, coming, &names, &mut |step| {
@@ -172,7 +170,7 @@ impl<P: Problem> Run<'_, P> {
             ledger.end();
             file.meta.spent_s = ledger.seconds();
             let context = self.row_context();
-            let rows = rows(problem, contenders, &outcomes, &context, |partners| {
+            let rows = rows(problem, &identities, &outcomes, &context, |partners| {
                 let device = self.selection.choices.device;
                 repro::command(self.bench.name, self.options, device, problem, partners)
             });
@@ -200,7 +198,7 @@ impl<P: Problem> Run<'_, P> {
     }
 }
 
-fn title<P: Problem>(problem: &P) -> String {
+fn title(problem: &AnyProblem) -> String {
     let workload = problem.workload();
     format!(
         "{} {} {}/{}",

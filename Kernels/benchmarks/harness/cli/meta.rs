@@ -4,14 +4,15 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use contender::{DeviceKind, Problem};
+use contender::DeviceKind;
 use report::{Build, Git, Gpu, Meta, Protocol, Roof};
 use stats::RatioOptions;
 use timing::{CacheState, Launch, Plan, Timer};
 
+use crate::erased::AnyBench;
 use crate::options::Options;
 use crate::protocol::Machine;
-use crate::{utc, Bench};
+use crate::utc;
 
 /// What the build knows, set as rustc's environment by Bazel.
 const BAZEL: Option<&str> = option_env!("HEAD_TO_HEAD_BAZEL");
@@ -20,8 +21,8 @@ const NVCC: Option<&str> = option_env!("HEAD_TO_HEAD_NVCC");
 const ARTIFACT_LOCK_SHA256: Option<&str> = option_env!("HEAD_TO_HEAD_ARTIFACT_LOCK_SHA256");
 
 /// The meta of a run that has just begun.
-pub fn begin<P: Problem>(
-    bench: &Bench<P>,
+pub fn begin(
+    bench: &AnyBench,
     arguments: &[String],
     options: &Options,
     plan: &Plan,

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use clap_complete::Shell;
-use contender::{DeviceKind, Problem};
+use contender::DeviceKind;
 use numeric::DType;
 use timing::{CacheState, Launch, Plan, Timer};
 
+use crate::erased::AnyBench;
 use crate::shard::Shard;
-use crate::{Bench, Choices, Passes, UsageError, WeightDType};
+use crate::{Choices, Passes, UsageError, WeightDType};
 
 #[derive(Clone, Debug, Parser)]
 #[command(
@@ -210,7 +211,7 @@ pub enum CacheChoice {
 
 impl Options {
     /// The command with a benchmark's name, for parsing and for completions.
-    pub fn command_for<P: Problem>(bench: &Bench<P>) -> clap::Command {
+    pub fn command_for(bench: &AnyBench) -> clap::Command {
         Self::command()
             .name(bench.name)
             .bin_name(bench.name)
@@ -218,16 +219,13 @@ impl Options {
     }
 
     /// Parses a command line. The error prints itself, help included, and knows its exit code.
-    pub fn parse_for<P: Problem>(
-        bench: &Bench<P>,
-        arguments: &[String],
-    ) -> Result<Self, clap::Error> {
+    pub fn parse_for(bench: &AnyBench, arguments: &[String]) -> Result<Self, clap::Error> {
         let matches = Self::command_for(bench).try_get_matches_from(arguments)?;
         Self::from_arg_matches(&matches)
     }
 
     /// The device: as asked, or what the program was built for. Never a second choice.
-    pub fn device<P: Problem>(&self, bench: &Bench<P>) -> DeviceKind {
+    pub fn device(&self, bench: &AnyBench) -> DeviceKind {
         let built_for = if bench.arch == "none" {
             DeviceKind::Cpu
         } else {
@@ -236,7 +234,7 @@ impl Options {
         self.what.device.unwrap_or(built_for)
     }
 
-    pub fn choices<P: Problem>(&self, bench: &Bench<P>) -> Result<Choices, UsageError> {
+    pub fn choices(&self, bench: &AnyBench) -> Result<Choices, UsageError> {
         let what = &self.what;
         let mut suites = what.suites.clone();
         suites.extend(what.quack_suite.then(|| "quack".to_owned()));

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use contender::Problem;
+use crate::erased::AnyProblem;
 
 /// As they are listed; or, for a run that may be cut, one of each suite and operation in turn, so that
 /// what is cut is a share of everything.
-pub fn order<P: Problem>(problems: &[P], may_be_cut: bool) -> Vec<usize> {
+pub fn order(problems: &[Box<AnyProblem>], may_be_cut: bool) -> Vec<usize> {
     let groups = problems.iter().map(|problem| {
         let workload = problem.workload();
         (workload.suite.clone(), problem.op().to_owned())

@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::{mpsc, Mutex};
 use std::time::{Duration, Instant};
 
-use contender::{DeviceInfo, Problem};
+use contender::DeviceInfo;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol;
@@ -39,7 +39,7 @@ struct Made {
 }
 
 /// Serves one worker until its end of the socket closes.
-pub fn serve<P: Problem>(selection: &Selection<P>) -> Result<ExitCode, UsageError> {
+pub fn serve(selection: &Selection) -> Result<ExitCode, UsageError> {
     let socket = protocol::worker_socket();
     let alone = || UsageError::new("--planner is for the worker only");
     let socket = socket.and_then(|socket| socket.peer_addr().map(|_| socket));
@@ -52,7 +52,7 @@ pub fn serve<P: Problem>(selection: &Selection<P>) -> Result<ExitCode, UsageErro
     for order in protocol::receive::<Order>(socket).map_while(Result::ok) {
         let mut contenders = selection.contenders.iter();
         let contender = contenders.find(|each| each.identity().name == order.contender);
-        let plan = contender.and_then(|each| each.write_plan(&selection.problems[order.problem]));
+        let plan = contender.and_then(|each| each.write_plan(&*selection.problems[order.problem]));
         if protocol::send(&mut voice, &Made { plan }).is_err() {
             break;
         }
@@ -71,9 +71,9 @@ pub struct Planners {
 impl Planners {
     /// Has plans made for the problem at hand, and for some of those that come, if it lacks one.
     /// `contenders` are those that matter now.
-    pub fn plan<P: Problem>(
+    pub fn plan(
         &mut self,
-        selection: &Selection<P>,
+        selection: &Selection,
         problem: usize,
         coming: &[usize],
         contenders: &[String],
@@ -96,15 +96,15 @@ impl Planners {
             let mut contenders = selection.contenders.iter();
             let contender = contenders.find(|each| each.identity().name == order.contender);
             if let (Some(contender), Some(plan)) = (contender, plan) {
-                contender.take_plan(&selection.problems[order.problem], &plan);
+                contender.take_plan(&*selection.problems[order.problem], &plan);
             }
         }
     }
 
     /// The plans to make now: none unless the problem at hand lacks one.
-    fn orders<P: Problem>(
+    fn orders(
         &mut self,
-        selection: &Selection<P>,
+        selection: &Selection,
         problem: usize,
         coming: &[usize],
         contenders: &[String],
@@ -118,7 +118,7 @@ impl Planners {
                 if orders.len() == most || !contenders.contains(&name) {
                     continue;
                 }
-                let plan = contender.plan_name(&selection.problems[index], device);
+                let plan = contender.plan_name(&*selection.problems[index], device);
                 if plan.is_some_and(|plan| self.done.insert((name.clone(), plan))) {
                     orders.push(Order {
                         contender: name,

@@ -3,18 +3,14 @@
 //! Runs in this process, so that ncu and nsys see it without following children. Nothing is checked
 //! or timed.
 
-use contender::{Problem, Support};
+use contender::Support;
 use device::{Cache, SampleMode};
 use gate::{BufferSet, Failure};
 
 use crate::selection::Selection;
 
 /// Returns the names of contenders that failed, with the reasons.
-pub fn profile<P: Problem>(
-    selection: &Selection<P>,
-    seed: u64,
-    cache: Cache,
-) -> Result<Vec<String>, Failure> {
+pub fn profile(selection: &Selection, seed: u64, cache: Cache) -> Result<Vec<String>, Failure> {
     let device = device::open(selection.choices.device)?;
     let mut failures = Vec::new();
     for problem in &selection.problems {
@@ -23,12 +19,12 @@ pub fn profile<P: Problem>(
             let workload = problem.workload();
             let name = &contender.identity().name;
             let label = format!("{} {} {name}", problem.op(), workload.name);
-            if let Support::No(reason) = contender.supports(problem, device.info()) {
+            if let Support::No(reason) = contender.supports(&**problem, device.info()) {
                 eprintln!("{label}: unsupported: {reason}");
                 continue;
             }
             let run = || -> Result<(), Failure> {
-                let mut bound = contender.bind(problem, set.buffers(), device.info())?;
+                let mut bound = contender.bind(&**problem, set.buffers(), device.info())?;
                 // Loads modules and clocks up, outside of the profile.
                 device.sample(SampleMode::default(), &mut |stream| bound.enqueue(stream))?;
                 set.restore()?;

@@ -1,15 +1,14 @@
 //! The command that measures one row again.
 
-use contender::Problem;
-
+use crate::erased::AnyProblem;
 use crate::options::{CacheChoice, Options};
 
 /// Everything that changes what a row means; nothing about where results go.
-pub fn command<P: Problem>(
+pub fn command(
     program: &str,
     options: &Options,
     device: contender::DeviceKind,
-    problem: &P,
+    problem: &AnyProblem,
     contenders: &[&str],
 ) -> String {
     use clap::ValueEnum;

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use contender::{Contender, Problem};
 use report::{Meta, Protocol, ResultFile, Row, RowKey};
 
+use crate::erased::{AnyContender, AnyProblem};
 use crate::UsageError;
 
 /// The rows of the earlier part, and which problems they cover.
@@ -35,7 +35,7 @@ impl Earlier {
     }
 
     /// Whether every contender has its row of this problem.
-    pub fn has<P: Problem>(&self, problem: &P, contenders: &[Box<dyn Contender<P>>]) -> bool {
+    pub fn has(&self, problem: &AnyProblem, contenders: &[Box<AnyContender>]) -> bool {
         let mut names = contenders
             .iter()
             .map(|contender| &contender.identity().name);
@@ -71,7 +71,7 @@ impl Earlier {
 pub const CUT: &str = "cut by --max-minutes";
 
 /// The key that a contender's row of this problem has.
-pub fn key<P: Problem>(problem: &P, contender: &str) -> RowKey {
+pub fn key(problem: &AnyProblem, contender: &str) -> RowKey {
     let workload = problem.workload();
     RowKey {
         op: problem.op().to_owned(),

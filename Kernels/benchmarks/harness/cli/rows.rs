@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use contender::{Contender, Cost, Identity, Kind, Problem};
+use contender::{Cost, Identity, Kind};
 use report::{
     Budget, Clocks, ContenderKind, CrossCheck, DroppedSample, Errors, Metrics, Row, Speedup,
     Status, Time,
@@ -10,6 +10,7 @@ use report::{
 use stats::{paired_ratio, RatioOptions, Summary};
 use timing::{Roofs, Timing};
 
+use crate::erased::AnyProblem;
 use crate::outcome::{Measured, Outcome};
 
 /// What rows of a run have in common.
@@ -22,21 +23,16 @@ pub struct RowContext<'a> {
 }
 
 /// The rows of one problem, in the order of the contenders.
-pub fn rows<P: Problem>(
-    problem: &P,
-    contenders: &[Box<dyn Contender<P>>],
+pub fn rows(
+    problem: &AnyProblem,
+    identities: &[&Identity],
     outcomes: &BTreeMap<String, Outcome>,
     context: &RowContext,
     repro: impl Fn(&[&str]) -> String,
 ) -> Vec<Row> {
-    let outcome_of = |identity: &Identity| &outcomes[&identity.name];
-    let mut rows: Vec<Row> = contenders
+    let mut rows: Vec<Row> = identities
         .iter()
-        .map(|contender| {
-            let identity = contender.identity();
-            let outcome = outcome_of(identity);
-            row(problem, identity, outcome, context)
-        })
+        .map(|identity| row(problem, identity, &outcomes[&identity.name], context))
         .collect();
     let baseline = rows.iter().position(|row| match context.baseline {
         Some(name) => row.status == Status::Ok && row.contender.name == name,
@@ -60,12 +56,7 @@ pub fn rows<P: Problem>(
     rows
 }
 
-fn row<P: Problem>(
-    problem: &P,
-    identity: &Identity,
-    outcome: &Outcome,
-    context: &RowContext,
-) -> Row {
+fn row(problem: &AnyProblem, identity: &Identity, outcome: &Outcome, context: &RowContext) -> Row {
     let workload = problem.workload();
     let (status, reason) = status(outcome);
     let mut row = Row {

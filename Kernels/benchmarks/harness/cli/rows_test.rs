@@ -2,15 +2,13 @@
 
 use super::*;
 use contender::DeviceKind;
-use faults::{Fault, FaultyContender, Scaled};
+use faults::Scaled;
 use stats::{StopReason, Verdict};
 use timing::{Bandwidth, TimedSample, Validity};
 
-fn contenders() -> Vec<Box<dyn Contender<Scaled>>> {
-    let named = |name, kind| -> Box<dyn Contender<Scaled>> {
-        Box::new(FaultyContender::new(name, kind, Fault::None))
-    };
-    vec![
+fn identities() -> [Identity; 3] {
+    let named = |name, kind| Identity::in_tree(name, kind, "everything");
+    [
         named("ours", Kind::Own),
         named("first", Kind::Baseline),
         named("second", Kind::Baseline),
@@ -64,7 +62,7 @@ fn rows_of(outcomes: [Outcome; 3], baseline: Option<&str>) -> Vec<Row> {
     };
     let rows = rows(
         &Scaled::new(1000, 1000),
-        &contenders(),
+        &identities().each_ref(),
         &outcomes,
         &context,
         |names| names.join("+"),

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use contender::Problem;
 use device::Cache;
 
+use crate::erased::AnyBench;
 use crate::measure::measure;
 use crate::options::{CacheChoice, Options};
 use crate::selection::Selection;
@@ -23,7 +24,11 @@ pub fn run<P: Problem>(bench: Bench<P>) -> ExitCode {
 
 /// The same with given arguments; the first is the program's name.
 pub fn run_with_arguments<P: Problem>(bench: Bench<P>, arguments: Vec<String>) -> ExitCode {
-    let options = match Options::parse_for(&bench, &arguments) {
+    run_any(&bench.into(), &arguments)
+}
+
+fn run_any(bench: &AnyBench, arguments: &[String]) -> ExitCode {
+    let options = match Options::parse_for(bench, arguments) {
         Ok(options) => options,
         Err(error) => {
             // Help goes to standard output, errors to standard error; a closed pipe is no matter.
@@ -31,7 +36,7 @@ pub fn run_with_arguments<P: Problem>(bench: Bench<P>, arguments: Vec<String>) -
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    match dispatch(&bench, &options, &arguments) {
+    match dispatch(bench, &options, arguments) {
         Ok(code) => code,
         Err(UsageError(message)) => {
             eprintln!("{}: {message}", bench.name);
@@ -40,8 +45,8 @@ pub fn run_with_arguments<P: Problem>(bench: Bench<P>, arguments: Vec<String>) -
     }
 }
 
-fn dispatch<P: Problem>(
-    bench: &Bench<P>,
+fn dispatch(
+    bench: &AnyBench,
     options: &Options,
     arguments: &[String],
 ) -> Result<ExitCode, UsageError> {
@@ -83,7 +88,7 @@ fn dispatch<P: Problem>(
     measure(bench, &selection, options, arguments)
 }
 
-fn run_profile<P: Problem>(program: &str, selection: &Selection<P>, options: &Options) -> ExitCode {
+fn run_profile(program: &str, selection: &Selection, options: &Options) -> ExitCode {
     let cache = match options.how.cache {
         CacheChoice::Cold => Cache::Cold,
         CacheChoice::Hot => Cache::Hot,

@@ -1,23 +1,24 @@
 //! The problems and contenders that the options leave.
 
-use contender::{Contender, DeviceKind, Kind, Problem};
+use contender::{DeviceKind, Kind};
 use device::DeviceError;
 
+use crate::erased::{AnyBench, AnyContender, Contenders, Problems};
 use crate::options::Options;
-use crate::{Bench, Choices, UsageError};
+use crate::{Choices, UsageError};
 
 /// Both sides of the comparison, the same in the supervisor and in its workers.
-pub struct Selection<P: Problem> {
+pub struct Selection {
     pub choices: Choices,
-    pub problems: Vec<P>,
+    pub problems: Problems,
     /// Contenders to time, in the benchmark's order.
-    pub contenders: Vec<Box<dyn Contender<P>>>,
+    pub contenders: Contenders,
     /// Gives the gate its full-tensor reference; in `contenders` too only if asked for by name.
-    pub reference: Option<Box<dyn Contender<P>>>,
+    pub reference: Option<Box<AnyContender>>,
 }
 
-impl<P: Problem> Selection<P> {
-    pub fn new(bench: &Bench<P>, options: &Options) -> Result<Self, UsageError> {
+impl Selection {
+    pub fn new(bench: &AnyBench, options: &Options) -> Result<Self, UsageError> {
         let choices = options.choices(bench)?;
         let mut problems = (bench.problems)(&choices)?;
         let what = &options.what;

@@ -5,7 +5,6 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::mpsc;
 
-use contender::Problem;
 use device::Device;
 
 use crate::options::Options;
@@ -16,10 +15,7 @@ use crate::workload::Workshop;
 use crate::{roofs, UsageError};
 
 /// Serves one supervisor.
-pub fn serve<P: Problem>(
-    selection: &Selection<P>,
-    options: &Options,
-) -> Result<ExitCode, UsageError> {
+pub fn serve(selection: &Selection, options: &Options) -> Result<ExitCode, UsageError> {
     let plan = options.plan(selection.choices.device)?;
     let Ok((mut voice, tasks)) = connect() else {
         return Err(UsageError::new("--worker is for the supervisor only"));
@@ -52,9 +48,7 @@ pub fn serve<P: Problem>(
     Ok(ExitCode::SUCCESS)
 }
 
-fn open<P: Problem>(
-    selection: &Selection<P>,
-) -> Result<(Box<dyn Device>, Machine), device::DeviceError> {
+fn open(selection: &Selection) -> Result<(Box<dyn Device>, Machine), device::DeviceError> {
     let device = device::open(selection.choices.device)?;
     let machine = Machine {
         info: device.info().clone(),

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use contender::{Contender, ContenderError, Identity, Kind, Problem, Support};
+use contender::{ContenderError, Identity, Kind, Support};
 use device::{Device, DeviceError};
 use gate::{Errors, Failure, Gate, GateOptions};
 use timing::{
@@ -10,6 +10,7 @@ use timing::{
     Rotation, Step, Timing,
 };
 
+use crate::erased::{AnyContender, AnyProblem};
 use crate::outcome::{Measured, Outcome};
 use crate::planners::Planners;
 use crate::protocol::Task;
@@ -17,13 +18,13 @@ use crate::selection::Selection;
 use crate::worker::Voice;
 
 /// What all workloads of a worker share.
-pub struct Workshop<'a, P: Problem> {
+pub struct Workshop<'a> {
     pub device: &'a dyn Device,
     pub plan: Plan,
     pub verify: bool,
     pub baseline: Option<&'a str>,
     pub roofs: Roofs,
-    pub selection: &'a Selection<P>,
+    pub selection: &'a Selection,
     pub planners: RefCell<Planners>,
 }
 
@@ -36,10 +37,10 @@ struct Entrant<'a> {
     errors: Vec<Errors>,
 }
 
-impl<P: Problem> Workshop<'_, P> {
+impl Workshop<'_> {
     /// Measures a task and tells the outcome of each of its contenders.
     pub fn measure(&self, task: &Task, voice: &mut Voice) -> Result<(), DeviceLost> {
-        let problem = &self.selection.problems[task.problem];
+        let problem = &*self.selection.problems[task.problem];
         let contenders = self.supporting(problem, task, voice);
         if contenders.is_empty() {
             return Ok(());
@@ -69,7 +70,7 @@ impl<P: Problem> Workshop<'_, P> {
     }
 
     /// The buffers: as many sets as the cache asks for, or one where memory is short.
-    fn course<'p>(&'p self, problem: &'p P) -> Result<Course<'p>, DeviceError> {
+    fn course<'p>(&'p self, problem: &'p AnyProblem) -> Result<Course<'p>, DeviceError> {
         let (specs, cache) = (problem.tensors(), self.plan.cache);
         let rotation = Rotation::new(specs, cache, self.device.info());
         match Course::new(self.device, specs, rotation, self.plan.seed) {
@@ -85,7 +86,12 @@ impl<P: Problem> Workshop<'_, P> {
     }
 
     /// The task's contenders that can do the problem here.
-    fn supporting(&self, problem: &P, task: &Task, voice: &mut Voice) -> Vec<&dyn Contender<P>> {
+    fn supporting(
+        &self,
+        problem: &AnyProblem,
+        task: &Task,
+        voice: &mut Voice,
+    ) -> Vec<&AnyContender> {
         let mut supporting = Vec::new();
         voice.step(None, "planning ahead");
         self.planners.borrow_mut().plan(
@@ -112,7 +118,7 @@ impl<P: Problem> Workshop<'_, P> {
     /// The gate, with the output of the reference contender where there is one that passes.
     fn gate(
         &self,
-        problem: &P,
+        problem: &AnyProblem,
         course: &mut Course,
         voice: &mut Voice,
     ) -> Result<Option<Gate>, Failure> {
@@ -145,8 +151,8 @@ impl<P: Problem> Workshop<'_, P> {
     /// Binds and examines one contender.
     fn admit(
         &self,
-        problem: &P,
-        contender: &dyn Contender<P>,
+        problem: &AnyProblem,
+        contender: &AnyContender,
         course: &mut Course,
         gate: Option<&Gate>,
         voice: &mut Voice,
@@ -165,7 +171,7 @@ impl<P: Problem> Workshop<'_, P> {
     /// Races the lanes, again without the culprit if one fails on the way.
     fn race_all(
         &self,
-        problem: &P,
+        problem: &AnyProblem,
         course: &Course,
         mut lanes: Vec<Lane>,
         mut entrants: Vec<Entrant>,
@@ -230,7 +236,7 @@ impl<P: Problem> Workshop<'_, P> {
     /// the way, no sample of this race may be paired with one of the next.
     fn conclude<'l>(
         &self,
-        problem: &P,
+        problem: &AnyProblem,
         course: &Course,
         measured: impl Iterator<Item = ((&'l mut Lane, Entrant<'l>), Timing)>,
         verified: bool,
@@ -272,7 +278,7 @@ impl<P: Problem> Workshop<'_, P> {
         }
     }
 
-    fn limits(&self, problem: &P) -> Limits {
+    fn limits(&self, problem: &AnyProblem) -> Limits {
         let l2_bytes = self.device.info().l2_bytes;
         Limits {
             floor_us: floor_us(&problem.cost(), self.plan.cache, l2_bytes, &self.roofs),
@@ -288,7 +294,7 @@ impl<P: Problem> Workshop<'_, P> {
     /// Tells that nobody could be measured, because the harness itself failed.
     fn fail_all(
         &self,
-        contenders: &[&dyn Contender<P>],
+        contenders: &[&AnyContender],
         failure: &Failure,
         voice: &mut Voice,
     ) -> Result<(), DeviceLost> {

@@ -83,7 +83,7 @@ impl ContenderError {
 }
 
 /// An implementation of a problem.
-pub trait Contender<P: Problem> {
+pub trait Contender<P: Problem + ?Sized> {
     fn identity(&self) -> &Identity;
 
     fn supports(&self, problem: &P, device: &DeviceInfo) -> Support;

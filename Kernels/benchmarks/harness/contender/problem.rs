@@ -1,5 +1,6 @@
 //! What is to be computed, how much work it is, and what the right answer is.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 
 use numeric::DType;
@@ -67,7 +68,7 @@ pub struct Slice {
 }
 
 /// One operation on one workload.
-pub trait Problem: Send + Sync {
+pub trait Problem: Any + Send + Sync {
     fn op(&self) -> &str;
     fn workload(&self) -> &Workload;
     /// The type that names the problem, usually that of its activations.

@@ -18,7 +18,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    pub fn new<P: Problem>(problem: &P, seed: u64, units: usize) -> Result<Self, Failure> {
+    pub fn new(problem: &dyn Problem, seed: u64, units: usize) -> Result<Self, Failure> {
         let inputs = Inputs::new(problem.tensors(), seed);
         let per_unit: Vec<(Vec<Slice>, Vec<Slice>)> = sample_units(problem.units(), units, seed)
             .into_par_iter()

@@ -46,7 +46,7 @@ struct Reference {
 
 impl Gate {
     /// Computes the right answers: CPU work only.
-    pub fn new<P: Problem>(problem: &P, options: GateOptions) -> Result<Self, Failure> {
+    pub fn new(problem: &dyn Problem, options: GateOptions) -> Result<Self, Failure> {
         let most = problem.sampled_units();
         let (units, units_second) = (options.units, options.units_second.min(most.div_ceil(4)));
         let (first, second) = rayon::join(

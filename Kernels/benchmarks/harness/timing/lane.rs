@@ -15,7 +15,7 @@ pub struct Lane {
 
 impl Lane {
     /// Binds a contender to the sets of a course, and captures its graphs where they are asked for.
-    pub fn new<P: Problem>(
+    pub fn new<P: Problem + ?Sized>(
         contender: &dyn Contender<P>,
         problem: &P,
         course: &Course,
