@@ -81,14 +81,24 @@ bool exists(const HopperTile& tile, const Shape& shape) {
 bool suits(const HopperTile& tile, const Shape& shape) {
     const std::int64_t rows = likely_rows(shape);
     if (tile.rows == kSmallRows) return rows <= 64;
-    return tile.rows < 2 * rows && (tile.rows > 64 || rows <= 1024);
+    // Some masked groups have more.
+    const std::int64_t most = shape.layout == Layout::kMasked ? rows * 13 / 10 : rows;
+    return tile.rows < 2 * most && (tile.rows > 64 || rows <= 1024);
 }
 
 constexpr int kMaxSplit = 4;
 
 std::int64_t likely_tiles(const Shape& shape, const HopperTile& tile) {
     const std::int64_t groups = shape.layout == Layout::kDense ? 1 : shape.groups;
-    return groups * divide_up(likely_rows(shape), tile.rows) * divide_up(shape.n, tile.columns);
+    const std::int64_t rows = likely_rows(shape);
+    const std::int64_t wide = divide_up(shape.n, tile.columns);
+    if (shape.layout != Layout::kMasked) return groups * divide_up(rows, tile.rows) * wide;
+    // Rows of masked groups differ: by three tenths in both directions, say.
+    std::int64_t of_seven = 0;
+    for (int tenths = 7; tenths <= 13; ++tenths) {
+        of_seven += divide_up(rows * tenths, std::int64_t{10} * tile.rows);
+    }
+    return divide_up(groups * of_seven, 7) * wide;
 }
 
 int steps_of(const Shape& shape) {

@@ -93,7 +93,9 @@ void hopper_tiles_fit_groups() {
     groups(Layout::kContiguous, 4, 8192, "128x256/1", "128x192/1");
     groups(Layout::kContiguous, 8, 16, "32x128/1", "32x128/1");
     groups(Layout::kContiguous, 1, 32, "32x64/2", "32x64/2");
-    groups(Layout::kMasked, 64, 32, "32x128/1", "32x128/1");
+    // Some masked groups have more rows than expected, and one tile should hold those, too.
+    groups(Layout::kMasked, 64, 32, "64x128/1", "64x128/1");
+    groups(Layout::kMasked, 64, 16, "32x128/1", "32x128/1");
     groups(Layout::kMasked, 1, 32, "32x64/1", "32x64/1");
 }
 
