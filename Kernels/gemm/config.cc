@@ -62,8 +62,8 @@ struct HopperTile {
 };
 
 constexpr HopperTile kHopperTiles[] = {
-    {128, 256, 3, 1, Use::kAlways, Use::kNever}, {128, 192, 4, 1, Use::kDense, Use::kAlways},
-    {128, 160, 4, 1, Use::kDense, Use::kNever},  {128, 128, 5, 1, Use::kAlways, Use::kAlways},
+    {128, 256, 3, 1, Use::kAlways, Use::kNever}, {128, 192, 4, 1, Use::kAlways, Use::kAlways},
+    {128, 160, 4, 1, Use::kAlways, Use::kNever}, {128, 128, 5, 1, Use::kAlways, Use::kAlways},
     {128, 64, 8, 1, Use::kNever, Use::kDense},   {64, 128, 8, 1, Use::kDense, Use::kNever},
     {64, 128, 4, 2, Use::kGroups, Use::kAlways}, {64, 64, 12, 1, Use::kDense, Use::kNever},
     {64, 64, 6, 2, Use::kNever, Use::kDense},    {32, 128, 4, 2, Use::kAlways, Use::kAlways},
@@ -120,6 +120,11 @@ bool can_split(const Shape& shape, const Machine& machine, const HopperTile& til
     return blocks <= machine.multiprocessors * (split == 2 ? 100 : 90) / 100;
 }
 
+// Whether the kernel's consumers take whole tiles in turn (hopper_traits.cuh).
+bool alternates(const Shape& shape, const HopperTile& tile) {
+    return shape.type != ElementType::kFp8 && tile.rows == 128 && tile.columns <= 192;
+}
+
 // What a step costs more than its products where sums are scaled and added: a block that is alone
 // or whose consumers have one set of sums cannot hide all of it.
 double promotion(const HopperTile& tile, std::int64_t together) {
@@ -136,6 +141,7 @@ double hopper_cost(const Shape& shape, const Machine& machine, const HopperTile&
     constexpr double kLatency = 1810;        // of a stage, from empty to full
     constexpr double kEnds = 470;            // start and end of a tile
     constexpr double kEndOfElement = 0.136;  // writing it
+    constexpr double kHandingOver = 2000;    // from a tile to that of the other consumer
     constexpr double kCollecting = 350;      // sums of k that is shared out
     constexpr double kCollectingElement = 0.12;
     constexpr double kMemoryPerCycle = 13.4;  // bytes, of one multiprocessor
@@ -151,8 +157,15 @@ double hopper_cost(const Shape& shape, const Machine& machine, const HopperTile&
     const double ends = kEnds + kEndOfElement * tile.rows * tile.columns;
     // Copies cost power, and with it clock, where they cost no time.
     const double step = std::max({products, copies, ring}) + kPowerOfCopies * copies;
-    const double work = static_cast<double>(each) * steps * step +
-                        static_cast<double>(divide_up(each, tile.blocks)) * ends;
+    // Where consumers alternate, the other one's tile hides most of the end.
+    const double all_ends = alternates(shape, tile)
+                                ? ends + static_cast<double>(each - 1) * kHandingOver
+                                : static_cast<double>(divide_up(each, tile.blocks)) * ends;
+    // Large stages take long to come from memory the first time; with FP8, and for lower tiles, the
+    // fit has that in the other numbers.
+    const bool large = shape.type != ElementType::kFp8 && tile.rows == 128;
+    const double first = large ? (rows + tile.columns) * 128 / kMemoryPerCycle : 0;
+    const double work = first + static_cast<double>(each) * steps * step + all_ends;
     const std::int64_t groups = shape.layout == Layout::kDense ? 1 : shape.groups;
     const double memory = static_cast<double>(groups * shape.n) * steps_of(shape) * 128 /
                           (kMemoryPerCycle * machine.multiprocessors);

@@ -67,11 +67,15 @@ void hopper_tiles_fit_the_work() {
         expect_choice({rows, n, k, 1, ElementType::kFp8, Layout::kDense, 0}, scaled);
     };
     dense(8192, 4096, 4096, "128x256/1", "128x192/1");
+    dense(2048, 2048, 2048, "128x128/1", "128x128/1");
+    // Few steps of k: fewer, wider tiles.
+    dense(4096, 32768, 512, "128x192/1", "128x192/1");
     // Whole waves of narrower tiles.
     dense(512, 6144, 4096, "128x192/1", "128x192/1");
     dense(512, 10240, 8192, "128x160/1", "128x192/1");
     dense(512, 4096, 14336, "128x128/1", "128x128/1");
     dense(4096, 2112, 7168, "128x192/1", "128x192/1");
+    dense(4096, 7168, 2048, "128x160/1", "128x192/1");
     // Few tiles: narrow ones, and k shared out.
     dense(64, 2112, 7168, "64x64/3", "64x64/3");
     dense(128, 2112, 7168, "64x64/2", "128x64/3");
@@ -90,7 +94,7 @@ void hopper_tiles_fit_groups() {
         expect_choice({room, 4096, 7168, count, ElementType::kBf16, layout, each}, halves);
         expect_choice({room, 4096, 7168, count, ElementType::kFp8, layout, each}, scaled);
     };
-    groups(Layout::kContiguous, 4, 8192, "128x256/1", "128x192/1");
+    groups(Layout::kContiguous, 4, 8192, "128x160/1", "128x192/1");
     groups(Layout::kContiguous, 8, 16, "32x128/1", "32x128/1");
     groups(Layout::kContiguous, 1, 32, "32x64/2", "32x64/2");
     // Some masked groups have more rows than expected, and one tile should hold those, too.

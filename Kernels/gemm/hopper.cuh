@@ -2,9 +2,9 @@
 //
 // A block walks over tiles of kRows x kColumns of the result. Warpgroup 0 produces: one thread
 // fills a ring of stages, each 128 bytes of k of the tile's rows of a and b. The other warpgroups
-// consume, 64 rows each. full[s] ends a phase when a stage's bytes are there, empty[s] when every
-// consuming warp is done with them. The ring runs on over tiles, so the next tile's operands arrive
-// while the result of this one is written.
+// consume: 64 rows each, or all rows of every other tile. full[s] ends a phase when a stage's bytes
+// are there, empty[s] when every warp that reads them is done. The ring runs on over tiles, so the
+// next tile's operands arrive while the result of this one is written.
 //
 // A tile of fewer than 64 rows still runs 64-row instructions: they read what lies behind its rows
 // in shared memory, and those rows of the result are dropped.
@@ -69,38 +69,57 @@ __device__ void consume(const Gemm& p, const HopperOperands& operands,
                         typename Traits::SharedStorage& shared) {
     const int tiles = tile_count<Traits::kRows, Traits::kColumns>(p, shared.list);
     const Part steps = steps_of<Traits>(p, operands);
-    const int first_row = __shfl_sync(~0u, (threadIdx.x / 128 - 1) * 64, 0);
+    const int consumer = __shfl_sync(~0u, threadIdx.x / 128 - 1, 0);
+    const int first_row = Traits::kAlternates ? 0 : consumer * 64;
     const Descriptors descriptors = descriptors_of<Traits>(shared, first_row);
-    Part columns = {0, Traits::kColumns / 8};
     const int clusters = gridDim.x / operands.split;
+    const int stride = Traits::kAlternates ? 2 * clusters : clusters;
+    int number = blockIdx.x / operands.split;
     Ring<Traits::kStages> ring;
-    // The second consumer lets the first begin, and the first takes the turn that is left over.
-    constexpr bool kTurns = kScaled<typename Traits::Element>;
-    if (kTurns && first_row > 0) pass_turn<Traits>(1);
-    for (int number = blockIdx.x / operands.split; number < tiles; number += clusters) {
+    const auto skip_tile_of_other = [&] {
+        if (Traits::kAlternates) ring.skip(steps.end - steps.begin);
+    };
+    if (Traits::kAlternates && consumer == 1) {
+        number += clusters;
+        skip_tile_of_other();
+    }
+    // The second consumer lets the first begin.
+    constexpr bool kTurns = kScaled<typename Traits::Element> || Traits::kAlternates;
+    if (kTurns && consumer == 1) pass_turn<Traits>(1);
+    for (; number < tiles; number += stride) {
         const Tile tile = tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, number);
-        HopperSums<Traits> sums = {};
+        HopperHalves<Traits> sums = {};
         if constexpr (kScaled<typename Traits::Element>) {
-            sum_scaled_tile<Traits>(p, tile, shared, steps, first_row, descriptors, ring, sums);
+            sum_scaled_tile<Traits>(p, tile, shared, steps, first_row, descriptors, ring, sums[0]);
         } else {
-            sum_tile<Traits>(shared, steps.end - steps.begin, descriptors, ring, sums);
+            sum_tile<Traits>(shared, steps.end - steps.begin, consumer, descriptors, ring, sums);
         }
+        skip_tile_of_other();
+        Part eights = {0, Traits::kHalves * Traits::kColumns / 8};
         if (operands.split > 1) {
             // A cluster has one tile, so nothing fills the ring any more.
             const int rank = blockIdx.x % operands.split;
-            columns = part_of(Traits::kColumns / 8, rank, operands.split);
-            collect<Traits::kConsumers * 128>(reinterpret_cast<float4*>(&shared), shared.collected,
-                                              threadIdx.x - 128, rank, operands.split, columns,
-                                              sums);
+            eights = part_of(eights.end, rank, operands.split);
+            collect<Traits::kSumThreads>(reinterpret_cast<float4*>(&shared), shared.collected,
+                                         (threadIdx.x - 128) % Traits::kSumThreads, rank,
+                                         operands.split, eights, sums);
         }
-        if (Traits::kStoresBoxes && operands.stores_boxes) {
-            store_boxes<Traits>(p, operands, tile, shared, first_row, sums);
-        } else {
-            store_tile<Traits>(p, tile, shared, first_row, columns, sums);
+#pragma unroll
+        for (int half = 0; half < Traits::kHalves; ++half) {
+            const int row = first_row + half * 64;
+            if (Traits::kStoresBoxes && operands.stores_boxes) {
+                store_boxes<Traits>(p, operands, tile, shared, row, sums[half]);
+            } else {
+                const int before = half * Traits::kColumns / 8;
+                store_tile<Traits>(p, tile, shared, row,
+                                   {eights.begin - before, eights.end - before}, sums[half]);
+            }
         }
     }
     if (Traits::kStoresBoxes && threadIdx.x % 32 == 0) boxes_wait();
-    if (kTurns && first_row == 0) take_turn<Traits>(0);
+    // Whose turn is next takes it, so that none is left over.
+    const bool is_next = Traits::kAlternates ? number - clusters < tiles : consumer == 0;
+    if (kTurns && is_next) take_turn<Traits>(consumer);
 }
 
 template <class Traits>
@@ -118,7 +137,7 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocks)
     if (threadIdx.x == 128) {
         for (int stage = 0; stage < Traits::kStages; ++stage) {
             barrier_init(shared.full[stage], 1);
-            barrier_init(shared.empty[stage], Traits::kConsumers * 4);
+            barrier_init(shared.empty[stage], Traits::kReaders);
         }
         barrier_init(shared.collected, 1);
         barrier_init_fence();

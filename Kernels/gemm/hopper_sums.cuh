@@ -7,25 +7,53 @@
 
 namespace gemm {
 
+// Two consumers take turns: at whole tiles, or with FP8 at starting the products of a step. Left
+// alone these start together, end together and scale together, and the tensor cores wait meanwhile.
+constexpr int kFirstTurnBarrier = 2;
+
+template <class Traits>
+__device__ __forceinline__ void take_turn(int consumer) {
+    if constexpr (Traits::kConsumers == 2) {
+        asm volatile("bar.sync %0, 256;" ::"r"(kFirstTurnBarrier + consumer) : "memory");
+    }
+}
+
+template <class Traits>
+__device__ __forceinline__ void pass_turn(int consumer) {
+    if constexpr (Traits::kConsumers == 2) {
+        asm volatile("bar.arrive %0, 256;" ::"r"(kFirstTurnBarrier + 1 - consumer) : "memory");
+    }
+}
+
 // 16-bit operands: one group of products stays under way while the next is issued.
 template <class Traits>
 __device__ __forceinline__ void sum_tile(typename Traits::SharedStorage& shared, int steps,
-                                         Descriptors descriptors, Ring<Traits::kStages>& ring,
-                                         HopperSums<Traits>& sums) {
+                                         int consumer, Descriptors descriptors,
+                                         Ring<Traits::kStages>& ring, HopperHalves<Traits>& sums) {
+    const auto pin_all = [&] {
+        for (auto& half : sums) pin(half);
+    };
+    // Also so that the other's stages are behind: a phase and the next but one look alike.
+    if constexpr (Traits::kAlternates) take_turn<Traits>(consumer);
     int previous = 0;
     for (int step = 0; step < steps; ++step) {
         barrier_wait(shared.full[ring.stage], ring.parity);
-        pin(sums);
+        pin_all();
         wgmma_fence();
-        multiply_stage<Traits>(descriptors, ring.stage, sums, step > 0);
-        pin(sums);
+#pragma unroll
+        for (int half = 0; half < Traits::kHalves; ++half) {
+            multiply_stage<Traits>(descriptors, ring.stage, half, sums[half], step > 0);
+        }
+        wgmma_commit();
+        pin_all();
         wgmma_wait<1>();
         if (step > 0) release(shared.empty[previous]);
         previous = ring.stage;
         ring.advance();
     }
+    if constexpr (Traits::kAlternates) pass_turn<Traits>(consumer);
     wgmma_wait<0>();
-    pin(sums);
+    pin_all();
     release(shared.empty[previous]);
 }
 
@@ -89,24 +117,6 @@ __device__ __forceinline__ void promote(const StepScales<Traits>& scales,
     }
 }
 
-// Two consumers take turns at starting products. Left alone they start together, end together and
-// scale together, and the tensor cores wait meanwhile.
-constexpr int kFirstTurnBarrier = 2;
-
-template <class Traits>
-__device__ __forceinline__ void take_turn(int consumer) {
-    if constexpr (Traits::kConsumers == 2) {
-        asm volatile("bar.sync %0, 256;" ::"r"(kFirstTurnBarrier + consumer) : "memory");
-    }
-}
-
-template <class Traits>
-__device__ __forceinline__ void pass_turn(int consumer) {
-    if constexpr (Traits::kConsumers == 2) {
-        asm volatile("bar.arrive %0, 256;" ::"r"(kFirstTurnBarrier + 1 - consumer) : "memory");
-    }
-}
-
 // FP8: after each step the sums are scaled and added to the totals.
 template <class Traits>
 class ScaledSummer {
@@ -139,7 +149,8 @@ class ScaledSummer {
         take_turn<Traits>(consumer_);
         pin(sums);
         wgmma_fence();
-        multiply_stage<Traits>(descriptors_, ring_.stage, sums, false);
+        multiply_stage<Traits>(descriptors_, ring_.stage, 0, sums, false);
+        wgmma_commit();
         pass_turn<Traits>(consumer_);
         ring_.advance();
     }

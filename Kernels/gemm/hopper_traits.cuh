@@ -28,7 +28,13 @@ struct HopperTraits {
     static constexpr int kBlocks = kBlocksValue;  // on one multiprocessor
     static constexpr int kConsumers = kRows > 64 ? 2 : 1;
     static constexpr int kThreads = 128 * (1 + kConsumers);
-    static constexpr int kStageBytes = 128;  // of k, a row
+    // Two consumers take whole tiles in turn where registers hold the sums: one writes its result
+    // while the other sums. Not with FP8, whose sums are added to totals: each has half of every
+    // tile, and one adds while the other's products are under way.
+    static constexpr bool kAlternates = !kScaled<T> && kConsumers == 2 && kColumns <= 192;
+    static constexpr int kHalves = kAlternates ? 2 : 1;  // of 64 rows, that a consumer sums
+    static constexpr int kReaders = kAlternates ? 4 : kConsumers * 4;  // warps that read a stage
+    static constexpr int kStageBytes = 128;                            // of k, a row
     static constexpr int kDepth = kStageBytes / sizeof(T);
     // Columns that a warp turns into whole lines at a time.
     static constexpr int kChunk = kColumns % 64 == 0 ? 64 : 32;
@@ -64,7 +70,9 @@ struct HopperTraits {
     static_assert(kRows >= 64 || kColumns * kStageBytes * kStages >= 64 * kStageBytes,
                   "operands of a short tile reach beyond the stages");
     // Parts of a tile's sums, for up to eight blocks (split.cuh).
-    static_assert((kColumns / 8 + 4) * kConsumers * 128 * 16 <= kRingBytes, "no room to collect");
+    static constexpr int kSumThreads = kAlternates ? 128 : kConsumers * 128;
+    static_assert((kHalves * kColumns / 8 + 4) * kSumThreads * 16 <= kRingBytes,
+                  "no room to collect");
     // The storage is aligned by hand.
     static constexpr int kSharedBytes = sizeof(SharedStorage) + 1024;
     static_assert(kSharedBytes <= 227 * 1024, "too much shared memory");
@@ -82,10 +90,21 @@ struct Ring {
             parity ^= 1;
         }
     }
+
+    __device__ void skip(int steps) {
+        stage += steps;
+        parity ^= stage / kStages % 2;
+        stage %= kStages;
+    }
 };
 
+// Of 64 rows.
 template <class Traits>
 using HopperSums = float[Traits::kColumns / 2];
+
+// Of all rows of a consumer.
+template <class Traits>
+using HopperHalves = HopperSums<Traits>[Traits::kHalves];
 
 // Lower words of the descriptors of stage 0. They come from lane 0, which tells the compiler that
 // they are the same in the whole warp: descriptors live in uniform registers.
@@ -104,17 +123,16 @@ __device__ __forceinline__ Descriptors descriptors_of(typename Traits::SharedSto
 }
 
 template <class Traits>
-__device__ __forceinline__ void multiply_stage(Descriptors first, int stage,
+__device__ __forceinline__ void multiply_stage(Descriptors first, int stage, int half,
                                                HopperSums<Traits>& sums, bool add) {
     constexpr std::uint64_t kUpper = kDescriptorUpper;
-    const unsigned a = first.a + stage * (Traits::kRows * Traits::kStageBytes / 16);
+    const unsigned a = first.a + (stage * Traits::kRows + half * 64) * (Traits::kStageBytes / 16);
     const unsigned b = first.b + stage * (Traits::kColumns * Traits::kStageBytes / 16);
 #pragma unroll
     for (int i = 0; i < Traits::kStageBytes / 32; ++i) {
         wgmma<typename Traits::Element, Traits::kColumns>(sums, kUpper | (a + 2 * i),
                                                           kUpper | (b + 2 * i), add || i > 0);
     }
-    wgmma_commit();
 }
 
 // One lane a warp says that the warp has read a stage.

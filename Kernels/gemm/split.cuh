@@ -41,12 +41,14 @@ __device__ __forceinline__ void send(unsigned address, const float* from, unsign
 }
 
 // Called by kThreads threads with the same place in every block of the cluster, when these need the
-// shared memory behind `room` no more. Four sums belong to eight columns; those in `mine`, counted
-// in eights, become totals. `collected` counts one arrival.
-template <int kThreads, int kCount>
+// shared memory behind `room` no more. Four sums belong to eight columns of 64 rows; those in
+// `mine`, counted in eights over all halves, become totals. `collected` counts one arrival.
+template <int kThreads, int kHalves, int kCount>
 __device__ void collect(float4* room, std::uint64_t& collected, int thread, int rank, int split,
-                        Part mine, float (&sums)[kCount]) {
-    constexpr int kEights = kCount / 4;
+                        Part mine, float (&sums)[kHalves][kCount]) {
+    constexpr int kHalfEights = kCount / 4;
+    constexpr int kEights = kHalves * kHalfEights;
+    const auto sums_of = [&](int i) { return &sums[i / kHalfEights][i % kHalfEights * 4]; };
     // A sender's place in the room depends on how far its rank is from the receiver's.
     const int place = (kEights + split - 1) / split * kThreads;
     cluster_meet();  // everybody's room is free
@@ -63,7 +65,7 @@ __device__ void collect(float4* room, std::uint64_t& collected, int thread, int 
         for (int i = 0; i < kEights; ++i) {
             if (i < theirs.begin || i >= theirs.end) continue;
             const int offset = (i - theirs.begin) * kThreads * int{sizeof(float4)};
-            send(start + offset, &sums[i * 4], barrier);
+            send(start + offset, sums_of(i), barrier);
         }
     }
     barrier_wait(collected, 0);
@@ -73,10 +75,11 @@ __device__ void collect(float4* room, std::uint64_t& collected, int thread, int 
         for (int i = 0; i < kEights; ++i) {
             if (i < mine.begin || i >= mine.end) continue;
             const float4 part = start[(i - mine.begin) * kThreads];
-            sums[i * 4] += part.x;
-            sums[i * 4 + 1] += part.y;
-            sums[i * 4 + 2] += part.z;
-            sums[i * 4 + 3] += part.w;
+            float* const into = sums_of(i);
+            into[0] += part.x;
+            into[1] += part.y;
+            into[2] += part.z;
+            into[3] += part.w;
         }
     }
 }
