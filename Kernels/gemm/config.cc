@@ -129,7 +129,7 @@ bool alternates(const Shape& shape, const HopperTile& tile) {
 // or whose consumers have one set of sums cannot hide all of it.
 double promotion(const HopperTile& tile, std::int64_t together) {
     if (tile.rows < 128) return together > 1 ? 1.06 : 1.56;
-    return tile.columns == 64 ? 1.08 : tile.columns == 128 ? 1.1 : 1.0;
+    return tile.columns == 64 ? 1.08 : tile.columns == 128 ? 1.05 : 1.0;
 }
 
 // Cycles until all is done, up to a constant that all have in common. The numbers fit what the

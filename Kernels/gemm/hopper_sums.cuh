@@ -143,15 +143,16 @@ class ScaledSummer {
     // Starts the products of a step whose operands are there.
     __device__ __forceinline__ void start(int step, HopperSums<Traits>& sums,
                                           StepScales<Traits>& scales) {
-        const float* rows = shared_.a_scales[ring_.stage];
-        columns_.multiply(rows[row_], rows[row8_], scales);
-        columns_.load(step + 1);
         take_turn<Traits>(consumer_);
         pin(sums);
         wgmma_fence();
         multiply_stage<Traits>(descriptors_, ring_.stage, 0, sums, false);
         wgmma_commit();
         pass_turn<Traits>(consumer_);
+        // Nobody waits for scales before these products are over.
+        const float* rows = shared_.a_scales[ring_.stage];
+        columns_.multiply(rows[row_], rows[row8_], scales);
+        columns_.load(step + 1);
         ring_.advance();
     }
 
