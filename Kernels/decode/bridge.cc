@@ -56,14 +56,11 @@ Planned::Planned(const Problem& problem, const Tensors& tensors,
         return start;
     };
     std::uint8_t* segments = take(parts.segments);
-    std::uint8_t* share_begin = take(parts.share_begin);
     std::uint8_t* counters = take(parts.counters);
-    workspace_ = {
-        reinterpret_cast<Segment*>(segments), reinterpret_cast<std::int32_t*>(share_begin),
-        reinterpret_cast<std::int32_t*>(counters), reinterpret_cast<float*>(take(parts.partials)),
-        reinterpret_cast<float2*>(take(parts.maxima))};
+    workspace_ = {reinterpret_cast<Segment*>(segments), reinterpret_cast<std::int32_t*>(counters),
+                  reinterpret_cast<float*>(take(parts.partials)),
+                  reinterpret_cast<float2*>(take(parts.maxima))};
     upload(segments, plan_.segments.data(), plan_.segments.size() * sizeof(Segment));
-    upload(share_begin, plan_.share_begin.data(), plan_.share_begin.size() * sizeof(std::int32_t));
     device::check(cudaMemset(counters, 0, parts.counters), "cudaMemset of counters");
     // The counters are 0 before anybody's stream uses them.
     device::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize after a plan");

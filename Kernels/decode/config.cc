@@ -1,6 +1,7 @@
 #include "Kernels/decode/config.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace decode {
 namespace {
@@ -33,6 +34,76 @@ Config choose(const Shape& shape) {
             tile_tokens(shape.head_dim, row_tiles, shape.cache_bytes)};
 }
 
+namespace {
+
+bool are_busy(int shares, int teams) { return shares * 100 >= teams * kLeastBusyPercent; }
+
+// For teams of `team` of `warps` warps; none where too many of them would be idle.
+EvenCut cut_evenly(int items, int tiles, int team, int warps) {
+    const int teams = std::max(1, warps / team);
+    const int items_per_share = ceil_divide(items, teams);
+    // A tile for each warp.
+    const int most = std::max(1, tiles / team);
+    const int parts = std::clamp(teams / items, 1, most);
+    EvenCut cut;
+    const bool is_busy = are_busy(ceil_divide(items * parts, items_per_share), teams);
+    if (parts < most && !is_busy) return cut;
+    cut.segments = items * parts;
+    cut.parts = Divisor(parts);
+    cut.items_per_share = Divisor(items_per_share);
+    cut.part_tiles = tiles / parts;
+    cut.longer = tiles % parts;
+    return cut;
+}
+
+// Of single warps where each has an item of its own, else of half blocks if they have one, else of
+// blocks: parts take time to be merged, and more of it the more they are.
+EvenCut choose_even_cut(int items, int tiles, int warps, int& team) {
+    for (const int fewer : {1, kHalf, kWarps}) {
+        team = fewer;
+        if (are_busy(items, warps / team)) break;
+    }
+    return cut_evenly(items, tiles, team, warps);
+}
+
+// Of lists: half a block, but a whole one where the longest item would have too many parts.
+int choose_team(const std::vector<int>& tiles, int warps) {
+    const std::int64_t total = std::accumulate(tiles.begin(), tiles.end(), std::int64_t{0});
+    const std::int64_t longest = *std::max_element(tiles.begin(), tiles.end());
+    return longest * (warps / kHalf) <= total * kMostParts ? kHalf : kWarps;
+}
+
+// The segments of a list, first ones first.
+std::vector<Segment> list_of(const device::SplitPlan& cut, const PageTable& table, int kv_heads) {
+    std::vector<Segment> list(cut.segments.size());
+    int next = cut.blocks();
+    for (int share = 0; share < cut.blocks(); ++share) {
+        int at = share;
+        for (int index = cut.block_begin[share]; index < cut.block_begin[share + 1]; ++index) {
+            const device::Segment& part = cut.segments[index];
+            const int sequence = part.item / kv_heads;
+            const bool is_last = index + 1 == cut.block_begin[share + 1];
+            list[at] = {sequence,
+                        part.item % kv_heads,
+                        table.indptr[sequence],
+                        table.lengths[sequence],
+                        part.tile_begin,
+                        part.tile_end,
+                        part.slot,
+                        part.first_slot,
+                        part.parts,
+                        part.item,
+                        is_last ? -1 : next,
+                        0};
+            at = next;
+            if (!is_last) ++next;
+        }
+    }
+    return list;
+}
+
+}  // namespace
+
 Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
     const Config config = choose(shape);
     device::validate(table, shape.cache());
@@ -42,43 +113,48 @@ Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
         const int count = ceil_divide(table.lengths[sequence], config.tile_tokens);
         tiles.insert(tiles.end(), shape.kv_heads, count);
     }
-    int resident = multiprocessors * kBlocksPerMultiprocessor;
-    // One block merges all parts of an item. Where they would be many, half the blocks find the
-    // same bandwidth and leave half of them.
-    const int rows = std::min(shape.rows(), config.row_tiles * kTileRows);
-    const int parts = resident / config.row_blocks / static_cast<int>(tiles.size());
-    if (rows * parts > kMostMergedRows) resident = multiprocessors;
-    // A block's warps take tiles in turn, and merge their results at the end of a segment in about
-    // the time of two tiles each.
-    const device::SplitRules rules = {std::max(1, resident / config.row_blocks), 2 * kWarps,
-                                      2 * kWarps};
-    const device::SplitPlan cut = device::split(tiles, rules);
+    const int items = static_cast<int>(tiles.size());
+    const int warps = multiprocessors * kWarps / config.row_blocks;
+    const int length = table.lengths[0];
+    const bool is_equal = std::all_of(table.lengths, table.lengths + shape.batch,
+                                      [&](int other) { return other == length; });
 
-    Plan result = {config, {}, {}, cut.slots, static_cast<int>(tiles.size())};
-    result.share_begin.assign(cut.block_begin.begin(), cut.block_begin.end());
-    result.segments.reserve(cut.segments.size());
-    for (const device::Segment& part : cut.segments) {
-        const int sequence = part.item / shape.kv_heads;
-        result.segments.push_back({sequence,
-                                   part.item % shape.kv_heads,
-                                   table.indptr[sequence],
-                                   table.lengths[sequence],
-                                   part.tile_begin,
-                                   part.tile_end,
-                                   part.slot,
-                                   part.first_slot,
-                                   part.parts,
-                                   part.item,
-                                   {0, 0}});
+    Plan result = {};
+    result.config = config;
+    result.items = items;
+    // So that the numbers of segments can be divided.
+    const bool is_small = items <= 1 << 15;
+    if (is_equal && is_small)
+        result.even = choose_even_cut(items, tiles[0], warps, result.team_warps);
+    if (result.is_even()) {
+        result.even.kv_heads = Divisor(shape.kv_heads);
+        result.even.pages = ceil_divide(length, shape.page_size);
+        result.even.length = length;
+        result.shares = ceil_divide(result.even.segments, result.even.items_per_share.value);
+        result.slots = result.even.parts.value == 1 ? 0 : result.even.segments;
+    } else {
+        const int team = choose_team(tiles, warps);
+        const device::SplitPlan cut =
+            device::split(tiles, {std::max(1, warps / team), 2 * team, 2 * team});
+        result.segments = list_of(cut, table, shape.kv_heads);
+        result.shares = cut.blocks();
+        result.slots = cut.slots;
+        result.team_warps = team;
     }
+    // Teams on all multiprocessors, also where that leaves blocks with fewer than fit.
+    result.block_warps = std::max(kHalf, result.team_warps);
+    const int resident = multiprocessors * kWarps / result.block_warps;
+    result.blocks = std::max(ceil_divide(result.teams() * result.team_warps, result.block_warps),
+                             std::min(resident, result.teams()));
     return result;
 }
 
 std::string describe(const Plan& plan) {
     return "rows " + number(plan.config.row_blocks) + "x" +
            number(plan.config.row_tiles * kTileRows) + " tile " + number(plan.config.tile_tokens) +
-           " blocks " + number(plan.blocks()) + " segments " +
-           number(static_cast<std::int64_t>(plan.segments.size())) + " slots " + number(plan.slots);
+           " team " + number(plan.team_warps) + " blocks " + number(plan.blocks) +
+           (plan.is_even() ? " even" : " list") + " shares " + number(plan.shares) + " slots " +
+           number(plan.slots);
 }
 
 }  // namespace decode

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "Kernels/decode/even_cut.h"
 #include "Kernels/device/page_table.h"
 #include "Kernels/device/split_plan.h"
 
@@ -12,7 +13,13 @@ namespace decode {
 
 // Rows of one tensor-core tile: queries times heads that share a head of the cache.
 constexpr int kTileRows = 16;
-constexpr int kWarps = 4;
+// That a multiprocessor holds, and a block at most.
+constexpr int kWarps = 8;
+constexpr int kHalf = kWarps / 2;
+// Of the longest item of a list, where a team is not a whole block.
+constexpr int kMostParts = 16;
+// Teams that an even cut must keep busy, of a hundred.
+constexpr int kLeastBusyPercent = 93;
 // The most bytes of a head's keys (or values) that a warp multiplies at a time.
 constexpr int kTileBytes = 4096;
 
@@ -23,11 +30,6 @@ constexpr int tile_tokens(int head_dim, int row_tiles, int cache_bytes) {
     const int most = head_dim * row_tiles > 128 ? 16 : 32;
     return fit < most ? fit : most;
 }
-
-// Blocks that a multiprocessor holds at once.
-constexpr int kBlocksPerMultiprocessor = 2;
-// Rows of parts that are merged while all blocks of a multiprocessor work.
-constexpr int kMostMergedRows = 384;
 
 struct Shape {
     int batch;
@@ -51,39 +53,33 @@ using device::PageTable;
 struct Config {
     // Tiles of 16 rows that a warp holds: 1 or 2.
     int row_tiles;
-    // Blocks of row_tiles * 16 rows that read the same tokens at the same time.
+    // Teams with row_tiles * 16 rows each that read the same tokens at the same time.
     int row_blocks;
     // Tokens of a tile.
     int tile_tokens;
 };
 
-// A segment of the plan as the kernel reads it.
-struct alignas(16) Segment {
-    std::int32_t sequence;
-    std::int32_t kv_head;
-    std::int32_t page_begin;
-    std::int32_t length;
-    std::int32_t tile_begin;
-    std::int32_t tile_end;
-    // Slot of the partial result; -1 where there is no other part.
-    std::int32_t slot;
-    std::int32_t first_slot;
-    std::int32_t parts;
-    // Sequence and head as one number, for the count of arrivals.
-    std::int32_t item;
-    std::int32_t unused[2];
-};
-
 struct Plan {
     Config config;
+    // Either an even cut, or a list in which the first segment of share s is number s.
+    EvenCut even;
     std::vector<Segment> segments;
-    // Segments of share s: share_begin[s] to share_begin[s + 1]; row_blocks blocks work on each.
-    std::vector<std::int32_t> share_begin;
+    // row_blocks teams work on each.
+    int shares;
+    // Warps of a team: one, half a block's most, or all.
+    int team_warps;
+    int blocks;
+    // Warps of a block: all that a multiprocessor holds, or half of them.
+    int block_warps;
     int slots;
     int items;
 
-    int shares() const { return static_cast<int>(share_begin.size()) - 1; }
-    int blocks() const { return shares() * config.row_blocks; }
+    bool is_even() const { return even.segments > 0; }
+    int teams() const { return shares * config.row_blocks; }
+    int first_segment(int share) const { return is_even() ? even.first_segment(share) : share; }
+    Segment segment(int number) const {
+        return is_even() ? even.segment(number) : segments[number];
+    }
 };
 
 // Throws std::invalid_argument, naming the value, for a shape that the kernel does not serve.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <tuple>
@@ -64,51 +65,109 @@ void refused_tables() {
     expect_refused([&] { plan(llama(), table.view(), 132); }, "entry 1 names page 100");
 }
 
-// Every tile of every head of every sequence once, also where sequences are empty.
+// Of a plan's segments: every tile of every head of every sequence once, also where sequences are
+// empty; every part in a slot of its own, in a row with those of its item.
+void expect_covered(const Plan& cut, const Shape& shape, const Table& table) {
+    std::set<std::tuple<int, int, int>> tiles;
+    std::map<int, std::vector<Segment>> items;
+    std::set<int> slots;
+    for (int share = 0; share < cut.shares; ++share) {
+        for (int number = cut.first_segment(share); number >= 0;) {
+            const Segment segment = cut.segment(number);
+            number = segment.next;
+            items[segment.item].push_back(segment);
+            expect(segment.item == segment.sequence * shape.kv_heads + segment.kv_head, "items");
+            expect(segment.length == table.lengths[segment.sequence], "its length");
+            expect(segment.page_begin == table.indptr[segment.sequence], "its pages");
+            for (int tile = segment.tile_begin; tile < segment.tile_end; ++tile) {
+                expect(tiles.insert({segment.sequence, segment.kv_head, tile}).second,
+                       "no tile twice");
+            }
+        }
+    }
+    std::size_t all = 0;
+    for (const int length : table.lengths) {
+        all += (length + cut.config.tile_tokens - 1) / cut.config.tile_tokens * shape.kv_heads;
+    }
+    expect(tiles.size() == all, "all tiles");
+    expect(items.size() == static_cast<std::size_t>(shape.batch) * shape.kv_heads, "all items");
+    expect(cut.items == static_cast<int>(items.size()), "as many items");
+    for (const auto& [item, parts] : items) {
+        for (std::size_t part = 0; part < parts.size(); ++part) {
+            expect(parts[part].parts == static_cast<int>(parts.size()), "parts of an item");
+            if (parts.size() == 1) {
+                expect(parts[part].slot == -1, "no slot for the only part");
+                continue;
+            }
+            expect(parts[part].slot == parts[part].first_slot + static_cast<int>(part),
+                   "slots of an item in a row");
+            expect(parts[part].slot < cut.slots && slots.insert(parts[part].slot).second,
+                   "slots in range, none twice");
+        }
+    }
+    expect(cut.blocks * cut.block_warps <= 132 * kWarps, "one wave");
+    expect(describe(cut).find("slots") != std::string::npos, "described");
+}
+
+Table table_of(const std::vector<int>& lengths, int page_size) {
+    Table table;
+    table.lengths.assign(lengths.begin(), lengths.end());
+    table.indptr = {0};
+    for (const int length : lengths) {
+        table.indptr.push_back(table.indptr.back() + (length + page_size - 1) / page_size);
+    }
+    table.indices.assign(table.indptr.back(), 3);
+    return table;
+}
+
+Plan equal_plan(int batch, int length, int kv_heads) {
+    const Shape shape = {batch, 1, 4 * kv_heads, kv_heads, 128, 16, 4};
+    const Table table = table_of(std::vector<int>(batch, length), 16);
+    const Plan cut = plan(shape, table.view(), 132);
+    expect_covered(cut, shape, table);
+    return cut;
+}
+
 void plans_cover() {
     for (const int q_len : {1, 8}) {
         Shape shape = llama();
         shape.batch = 5;
         shape.q_len = q_len;
-        shape.pool_pages = 20000;
-        Table table;
-        table.lengths = {0, 1, 70000, 16, 0};
-        table.indptr = {0};
-        for (const int length : table.lengths) {
-            table.indptr.push_back(table.indptr.back() + (length + 15) / 16);
+        const Table table = table_of({0, 1, 70000, 16, 0}, shape.page_size);
+        expect_covered(plan(shape, table.view(), 132), shape, table);
+    }
+    for (const int batch : {1, 2, 3, 7, 16, 17, 19, 33, 130, 150, 300}) {
+        for (const int length : {0, 1, 15, 16, 17, 100, 1000, 4097}) {
+            for (const int kv_heads : {1, 4, 8}) equal_plan(batch, length, kv_heads);
         }
-        table.indices.assign(table.indptr.back(), 3);
-        const Plan cut = plan(shape, table.view(), 132);
-        std::set<std::tuple<int, int, int>> seen;
-        std::set<int> items;
-        for (const Segment& segment : cut.segments) {
-            items.insert(segment.item);
-            expect(segment.item < cut.items, "items in range");
-            expect(segment.slot < cut.slots, "slots in range");
-            expect(segment.length == table.lengths[segment.sequence], "its length");
-            expect(segment.page_begin == table.indptr[segment.sequence], "its pages");
-            for (int tile = segment.tile_begin; tile < segment.tile_end; ++tile) {
-                expect(seen.insert({segment.sequence, segment.kv_head, tile}).second,
-                       "no tile twice");
-            }
-        }
-        expect(seen.size() == 8u * (1 + 4375 + 1), "all tiles");
-        expect(items.size() == 5u * 8u, "all items, the empty ones too");
-        expect(cut.blocks() <= 264, "one wave");
-        expect(describe(cut).find("slots") != std::string::npos, "described");
     }
 }
 
-// A single sequence of many rows a head: half the blocks, so that half the parts are merged.
-void few_parts_for_many_rows() {
-    Shape shape = {1, 1, 64, 4, 128, 16, 4000};
-    Table table;
-    table.lengths = {32768};
-    table.indptr = {0, 2048};
-    table.indices.assign(2048, 3);
-    expect(plan(shape, table.view(), 132).blocks() <= 132, "16 rows a head");
-    shape.heads = 16;
-    expect(plan(shape, table.view(), 132).blocks() > 200, "4 rows a head");
+// Whole blocks on few sequences, so that there are few parts; single warps on many, so that there
+// are none.
+void teams() {
+    struct Case {
+        int batch, length, warps;
+        bool is_cut;
+    };
+    for (const Case& c :
+         {Case{1, 65536, 8, true}, Case{8, 8192, 8, true}, Case{16, 8192, 8, false},
+          Case{32, 4096, 4, false}, Case{64, 2048, 4, false}, Case{256, 1024, 1, false}}) {
+        const Plan cut = equal_plan(c.batch, c.length, 8);
+        const std::string name = "batch " + std::to_string(c.batch);
+        expect(cut.team_warps == c.warps, name + ": warps of a team");
+        expect((cut.slots > 0) == c.is_cut, name + ": parts");
+        expect(cut.blocks * cut.block_warps >= 128 * kWarps, name + ": blocks");
+    }
+}
+
+// One long sequence among many short ones is not cut into parts of single warps.
+void few_parts_of_the_longest() {
+    Shape shape = {256, 1, 32, 8, 128, 16, 9000};
+    std::vector<int> lengths(256, 16);
+    lengths.back() = 131072;
+    const Table table = table_of(lengths, 16);
+    expect(plan(shape, table.view(), 132).team_warps == 8, "whole blocks");
 }
 
 }  // namespace
@@ -118,6 +177,7 @@ int main() {
     refused_shapes();
     refused_tables();
     plans_cover();
-    few_parts_for_many_rows();
+    teams();
+    few_parts_of_the_longest();
     std::puts("ok");
 }

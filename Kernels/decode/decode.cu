@@ -29,7 +29,6 @@ WorkspaceBytes workspace_bytes(const Plan& plan, const Shape& shape) {
     const std::size_t row_blocks = plan.config.row_blocks;
     const std::size_t rows = plan.slots * row_blocks * plan.config.row_tiles * kTileRows;
     return {aligned(plan.segments.size() * sizeof(Segment)),
-            aligned(plan.share_begin.size() * sizeof(std::int32_t)),
             aligned(plan.items * row_blocks * sizeof(std::int32_t)),
             aligned(rows * shape.head_dim * sizeof(float)), aligned(rows * sizeof(float2))};
 }
@@ -56,9 +55,13 @@ void launch(const Decode& params, const Plan& plan, const Workspace& workspace,
     arguments.workspace = workspace;
     arguments.q_len = shape.q_len;
     arguments.heads = shape.heads;
-    arguments.group = shape.group();
+    arguments.group = Divisor(shape.group());
     arguments.rows = shape.rows();
-    arguments.row_blocks = plan.config.row_blocks;
+    arguments.row_blocks = Divisor(plan.config.row_blocks);
+    arguments.even = plan.even;
+    arguments.team_warps = plan.team_warps;
+    arguments.teams = plan.teams();
+    arguments.block_teams = plan.teams() / plan.blocks;
     arguments.page_shift = log2_of(shape.page_size);
     arguments.page_stride = static_cast<std::uint32_t>(page);
     arguments.token_stride =

@@ -36,7 +36,6 @@ struct Decode {
 // A plan on the device, and the room for partial results. Counters are 0 between launches.
 struct Workspace {
     const Segment* segments;
-    const std::int32_t* share_begin;
     std::int32_t* counters;  // [items, row blocks]
     float* partials;         // [slots, row blocks, rows of a block, head_dim]
     float2* maxima;          // [slots, row blocks, rows of a block]: largest score, sum of weights
@@ -44,12 +43,12 @@ struct Workspace {
 
 // Bytes of a Workspace's parts for a plan, one after the other, each a multiple of 256.
 struct WorkspaceBytes {
-    std::size_t segments, share_begin, counters, partials, maxima;
-    std::size_t total() const { return segments + share_begin + counters + partials + maxima; }
+    std::size_t segments, counters, partials, maxima;
+    std::size_t total() const { return segments + counters + partials + maxima; }
 };
 WorkspaceBytes workspace_bytes(const Plan& plan, const Shape& shape);
 
-// One kernel: the last block that arrives at an item merges its parts.
+// One kernel: the last team that arrives at an item merges its parts.
 void launch(const Decode& params, const Plan& plan, const Workspace& workspace,
             cudaStream_t stream);
 

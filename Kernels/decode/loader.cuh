@@ -22,9 +22,14 @@ struct Arguments {
     Workspace workspace;
     int q_len;
     int heads;
-    int group;
+    Divisor group;
     int rows;
-    int row_blocks;
+    Divisor row_blocks;
+    EvenCut even;
+    int team_warps;
+    int teams;
+    // Of each block at least.
+    int block_teams;
     int page_shift;
     // In packets of 16 bytes.
     std::uint32_t page_stride;
@@ -35,6 +40,16 @@ struct Arguments {
     float value_scale;
     // The type of queries and output over an FP8 cache; else it is that of the kernel.
     bool is_bf16;
+
+    // Number of a block's team; -1 where there is none. Those of a block follow each other: heads
+    // of one sequence, whose tokens lie in the same pages.
+    __device__ int number_of_team(int in_block) const {
+        const int block = blockIdx.x;
+        // The first blocks have one more.
+        const int fuller = teams - block_teams * gridDim.x;
+        if (in_block >= block_teams + (block < fuller ? 1 : 0)) return -1;
+        return block * block_teams + min(block, fuller) + in_block;
+    }
 };
 
 // An FP8 cache is multiplied as fp16, which holds all its values; T is then fp16 whatever the type
@@ -46,7 +61,6 @@ struct Traits {
     static constexpr int kDim = kHeadDim;
     static constexpr int kRowTiles = kTiles;
     static constexpr int kRows = kRowTiles * kTileRows;
-    static constexpr int kThreads = kWarps * 32;
     static constexpr int kTokens = tile_tokens(kDim, kRowTiles, kCacheBytes);
     static constexpr int kRowBytes = kCacheBytes * kDim;
     static constexpr int kBytes = kTokens * kRowBytes;
@@ -61,12 +75,41 @@ struct Traits {
     static_assert(!kFp8 || std::is_same_v<T, __half>, "FP8 is multiplied as fp16");
 };
 
+// Rows of sums that a warp hands to its team at a time: half a tile.
+constexpr int kHandedRows = kTileRows / 2;
+
+// Of one warp; those of a block lie one after the other.
 template <class Tr>
-struct SharedStorage {
-    alignas(128) std::uint8_t ring[kWarps][Tr::kStages][2][Tr::kBytes];
-    // Sums on their way from one warp to another, one tile of rows at a time.
-    float sums[kWarps / 2][kTileRows][Tr::kDim];
-    float2 maxima[kWarps][Tr::kRows];
+struct alignas(128) WarpStorage {
+    std::uint8_t ring[Tr::kStages][2][Tr::kBytes];
+    float sums[kHandedRows][Tr::kDim];
+    float2 maxima[Tr::kRows];
+};
+
+// The warps of a block that work on one share.
+struct Team {
+    int warps;
+
+    // Number of this warp in the team, and of the team's first one in the block.
+    __device__ int warp() const { return threadIdx.x / 32 & (warps - 1); }
+    __device__ int first_warp() const { return threadIdx.x / 32 & -warps; }
+
+    // Orders memory accesses of the team's threads. A barrier of its own for each team.
+    __device__ void sync() const {
+        asm volatile("bar.sync %0, %1;" ::"r"(first_warp()), "r"(32 * warps) : "memory");
+    }
+
+    // The same; true in all threads where `value` is true in one.
+    __device__ bool sync_or(bool value) const {
+        int result;
+        asm volatile(
+            "{ .reg .pred in, out; setp.ne.s32 in, %1, 0;"
+            " bar.red.or.pred out, %2, %3, in; selp.s32 %0, 1, 0, out; }"
+            : "=r"(result)
+            : "r"(static_cast<int>(value)), "r"(first_warp()), "r"(32 * warps)
+            : "memory");
+        return result != 0;
+    }
 };
 
 // Byte offset of a packet in a tile. Eight rows in turn, which are read together, have it in eight
@@ -81,18 +124,25 @@ __device__ __forceinline__ std::uint32_t place(int row, int packet) {
     }
 }
 
+__device__ __forceinline__ int first_segment(const Arguments& a, int share) {
+    return a.even.segments > 0 ? a.even.first_segment(share) : share;
+}
+__device__ __forceinline__ Segment segment_of(const Arguments& a, int number) {
+    return a.even.segments > 0 ? a.even.segment(number) : a.workspace.segments[number];
+}
+
 // Fills one warp's ring, ahead of the multiplication and over the ends of segments.
 template <class Tr>
 class Loader {
   public:
-    __device__ Loader(const Arguments& arguments, std::uint32_t ring, int segment, int segment_end)
-        : a_(arguments), ring_(ring), segment_(segment), segment_end_(segment_end) {
+    __device__ Loader(const Arguments& arguments, Team team, std::uint32_t ring, int segment)
+        : a_(arguments), team_(team), ring_(ring), next_(segment) {
         enter();
     }
 
     // Starts the copies of the next tile, if there is one; always closes a group.
     __device__ void copy_next() {
-        if (segment_ < segment_end_) {
+        if (tile_ < tile_end_) {
             const int lane = threadIdx.x % 32;
             const int packet = lane % Tr::kPackets;
             const std::uint32_t keys = ring_ + stage_ * 2 * Tr::kBytes;
@@ -106,28 +156,31 @@ class Loader {
                 ptx::copy_async_16(to, k + from);
                 ptx::copy_async_16(to + Tr::kBytes, v + from);
             }
-            stage_ = stage_ + 1 == Tr::kStages ? 0 : stage_ + 1;
-            tile_ += kWarps;
+            tile_ += team_.warps;
             if (tile_ < tile_end_) {
                 find_rows();
             } else {
-                ++segment_;
                 enter();
             }
         }
         ptx::commit_copies();
+        stage_ = stage_ + 1 == Tr::kStages ? 0 : stage_ + 1;
     }
 
+    // Where the oldest tile is, after as many calls of copy_next as there are stages.
+    __device__ std::uint32_t oldest() const { return ring_ + stage_ * 2 * Tr::kBytes; }
+
   private:
-    // Goes to the first segment from here on in which this warp has a tile.
+    // Goes to the next segment in which this warp has a tile.
     __device__ void enter() {
-        for (; segment_ < segment_end_; ++segment_) {
-            const Segment& segment = a_.workspace.segments[segment_];
-            tile_ = segment.tile_begin + threadIdx.x / 32;
+        while (next_ >= 0) {
+            const Segment segment = segment_of(a_, next_);
+            next_ = segment.next;
+            tile_ = segment.tile_begin + team_.warp();
             tile_end_ = segment.tile_end;
             if (tile_ >= tile_end_) continue;
             last_token_ = segment.length - 1;
-            pages_ = a_.pages + segment.page_begin;
+            page_begin_ = segment.page_begin;
             head_place_ = segment.kv_head * a_.head_stride;
             find_rows();
             return;
@@ -139,19 +192,20 @@ class Loader {
     __device__ void find_rows() {
         const int lane = threadIdx.x % 32;
         const int token = min(tile_ * Tr::kTokens + lane % Tr::kTokens, last_token_);
-        const std::uint32_t page = __ldg(pages_ + (token >> a_.page_shift));
+        const std::uint32_t page = __ldg(a_.pages + page_begin_ + (token >> a_.page_shift));
         const std::uint32_t in_page = token & ((1 << a_.page_shift) - 1);
         row_place_ = page * a_.page_stride + in_page * a_.token_stride + head_place_;
     }
 
     const Arguments& a_;
+    const Team team_;
     const std::uint32_t ring_;
-    int segment_;
-    const int segment_end_;
+    // The segment after the one that is being copied; -1 after the last.
+    int next_;
     int tile_ = 0;
     int tile_end_ = 0;
     int last_token_ = 0;
-    const std::int32_t* pages_ = nullptr;
+    int page_begin_ = 0;
     std::uint32_t head_place_ = 0;
     // In packets; of token `lane` of the next tile.
     std::uint32_t row_place_ = 0;

@@ -17,18 +17,12 @@ struct Softmax {
     float sums[Tr::kRowTiles][Tr::kDim / 8][4];
     float largest[Tr::kRowTiles][2];
     float total[Tr::kRowTiles][2];
-    // Positions that the row sees.
-    int visible[Tr::kRowTiles][2];
 
-    __device__ void start(const Arguments& a, const Segment& segment, int first_row) {
-        const int quad = threadIdx.x % 32 / 4;
+    __device__ void start() {
 #pragma unroll
         for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const int row = first_row + tile * kTileRows + half * 8 + quad;
-                const int query = min(row / a.group, a.q_len - 1);
-                visible[tile][half] = segment.length - a.q_len + 1 + query;
                 largest[tile][half] = -INFINITY;
                 total[tile][half] = 0.0f;
             }
@@ -38,40 +32,65 @@ struct Softmax {
     }
 };
 
-// The queries of a segment as operands of products over the head's dimension.
+// The queries of a segment as operands of products over the head's dimension. Those of a second
+// tile of rows lie in shared memory, where sums do at the end of a segment: the loop over tiles has
+// no registers for them, and what the compiler keeps in local memory waits behind the copies.
 template <class Tr>
 struct Queries {
-    std::uint32_t words[Tr::kRowTiles][Tr::kDim / 16][4];
+    static constexpr int kSteps = Tr::kDim / 16;
+
+    std::uint32_t words[kSteps][4];
+    // Of this lane, one of 32 for each step.
+    uint4* second;
     // Of the rows' scores, to powers of two.
     float scale_log2[Tr::kRowTiles][2];
 
-    __device__ void load(const Arguments& a, const Segment& segment, int first_row) {
+    __device__ void load(const Arguments& a, const Segment& segment, int first_row,
+                         WarpStorage<Tr>& own) {
+        static_assert(sizeof(own.sums) == 32 * kSteps * sizeof(uint4), "sums are as large");
         const int lane = threadIdx.x % 32;
+        second = reinterpret_cast<uint4*>(own.sums) + lane;
 #pragma unroll
-        for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+        for (int tile = Tr::kRowTiles - 1; tile >= 0; --tile) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 const int row = first_row + tile * kTileRows + half * 8 + lane / 4;
                 // Rows past the last repeat it; nobody stores their results.
                 const int known = min(row, a.rows - 1);
-                const int query = known / a.group;
-                const int head = segment.kv_head * a.group + known % a.group;
+                const int query = a.group.quotient(known);
+                const int head = (segment.kv_head - query) * a.group.value + known;
                 const std::int64_t start =
                     (static_cast<std::int64_t>(segment.sequence) * a.q_len + query) * a.heads +
                     head;
                 const auto* from = static_cast<const std::uint32_t*>(a.q) + start * (Tr::kDim / 2);
                 if constexpr (Tr::kFp8) {
-                    const float scale = load_row_as_halves(words[tile], half, from, a.is_bf16);
+                    const float scale = load_row_as_halves(words, half, from, a.is_bf16);
                     scale_log2[tile][half] = a.scale_log2 * scale;
                 } else {
                     scale_log2[tile][half] = a.scale_log2;
 #pragma unroll
-                    for (int step = 0; step < Tr::kDim / 16; ++step) {
-                        words[tile][step][half] = __ldg(from + step * 8 + lane % 4);
-                        words[tile][step][half + 2] = __ldg(from + step * 8 + 4 + lane % 4);
+                    for (int step = 0; step < kSteps; ++step) {
+                        words[step][half] = __ldg(from + step * 8 + lane % 4);
+                        words[step][half + 2] = __ldg(from + step * 8 + 4 + lane % 4);
                     }
                 }
             }
+            if (tile == 0) break;
+#pragma unroll
+            for (int step = 0; step < kSteps; ++step) {
+                second[32 * step] = {words[step][0], words[step][1], words[step][2],
+                                     words[step][3]};
+            }
+        }
+    }
+
+    __device__ __forceinline__ void operand(std::uint32_t (&left)[4], int tile, int step) const {
+        if (tile == 0) {
+#pragma unroll
+            for (int word = 0; word < 4; ++word) left[word] = words[step][word];
+        } else {
+            const uint4 stored = second[32 * step];
+            memcpy(left, &stored, sizeof(left));
         }
     }
 };
@@ -87,8 +106,17 @@ __device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::u
         for (auto& four : tile) four[0] = four[1] = four[2] = four[3] = 0.0f;
     }
     // Two packets of a row at a time: 16 elements, or 32 of FP8.
+    constexpr int kPerStep = Tr::kFp8 ? 2 : 1;
 #pragma unroll
     for (int step = 0; step < Tr::kPackets / 2; ++step) {
+        std::uint32_t left[Tr::kRowTiles][kPerStep][4];
+#pragma unroll
+        for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+#pragma unroll
+            for (int part = 0; part < kPerStep; ++part) {
+                queries.operand(left[tile][part], tile, kPerStep * step + part);
+            }
+        }
 #pragma unroll
         for (int tokens = 0; tokens < Tr::kTokens / 16; ++tokens) {
             const int row = tokens * 16 + lane / 16 * 8 + lane % 8;
@@ -99,16 +127,15 @@ __device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::u
                 const std::uint32_t* pair = words + 2 * eight;
 #pragma unroll
                 for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
-                    const auto* q = queries.words[tile];
                     float (&sums)[4] = scores[tile][2 * tokens + eight];
                     if constexpr (Tr::kFp8) {
 #pragma unroll
                         for (int packet = 0; packet < 2; ++packet) {
-                            ptx::multiply_add(sums, q[2 * step + packet], low_halves(pair[packet]),
+                            ptx::multiply_add(sums, left[tile][packet], low_halves(pair[packet]),
                                               high_halves(pair[packet]), typename Tr::T{});
                         }
                     } else {
-                        ptx::multiply_add(sums, q[step], pair[0], pair[1], typename Tr::T{});
+                        ptx::multiply_add(sums, left[tile][0], pair[0], pair[1], typename Tr::T{});
                     }
                 }
             }
@@ -126,19 +153,26 @@ __device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::u
     }
 }
 
+// Hides tokens from the rows that do not see them; the first query of a sequence sees `visible`.
 template <class Tr>
-__device__ __forceinline__ void mask(float (&scores)[Tr::kRowTiles][Tr::kTokens / 8][4],
-                                     const Softmax<Tr>& softmax, int first_token) {
-    const int first = first_token + threadIdx.x % 4 * 2;
+__device__ __forceinline__ void mask(const Arguments& a,
+                                     float (&scores)[Tr::kRowTiles][Tr::kTokens / 8][4],
+                                     int first_row, int visible, int first_token) {
+    const int lane = threadIdx.x % 32;
+    const int first = first_token + lane % 4 * 2;
 #pragma unroll
     for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
 #pragma unroll
-        for (int eight = 0; eight < Tr::kTokens / 8; ++eight) {
+        for (int half = 0; half < 2; ++half) {
+            const int row = first_row + tile * kTileRows + half * 8 + lane / 4;
+            const int end = visible + min(a.group.quotient(row), a.q_len - 1);
 #pragma unroll
-            for (int index = 0; index < 4; ++index) {
-                const int token = first + eight * 8 + index % 2;
-                if (token >= softmax.visible[tile][index / 2]) {
-                    scores[tile][eight][index] = -INFINITY;
+            for (int eight = 0; eight < Tr::kTokens / 8; ++eight) {
+#pragma unroll
+                for (int index = 0; index < 2; ++index) {
+                    if (first + eight * 8 + index >= end) {
+                        scores[tile][eight][2 * half + index] = -INFINITY;
+                    }
                 }
             }
         }

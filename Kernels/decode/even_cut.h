@@ -1,0 +1,85 @@
+// The plan of a batch whose sequences are all of one length: arithmetic, for host and device. A
+// kernel that reads its plan from memory waits a microsecond longer for its first token.
+#pragma once
+
+#include <cstdint>
+
+namespace decode {
+
+// A run of tiles of one sequence and head of the cache, for one team.
+struct alignas(16) Segment {
+    std::int32_t sequence;
+    std::int32_t kv_head;
+    std::int32_t page_begin;
+    std::int32_t length;
+    std::int32_t tile_begin;
+    std::int32_t tile_end;
+    // Slot of the partial result; -1 where there is no other part.
+    std::int32_t slot;
+    std::int32_t first_slot;
+    std::int32_t parts;
+    // Sequence and head as one number, for the count of arrivals.
+    std::int32_t item;
+    // Number of the share's next segment; -1 after the last.
+    std::int32_t next;
+    std::int32_t unused;
+};
+
+// Division of small numbers by one that is known on the host: right where dividend times divisor
+// stays below 2^32.
+struct Divisor {
+    std::int32_t value = 1;
+    std::uint64_t reciprocal = std::uint64_t{1} << 32;
+
+    constexpr Divisor() = default;
+    constexpr explicit Divisor(int by)
+        : value(by), reciprocal(((std::uint64_t{1} << 32) + by - 1) / by) {}
+    constexpr int quotient(int of) const {
+        return static_cast<int>((static_cast<std::uint64_t>(of) * reciprocal) >> 32);
+    }
+};
+
+// Items are sequences with a head of the cache each. Either an item is cut into as many parts as
+// every other, and a share is one part; or a share is some whole items.
+struct EvenCut {
+    // 0: the plan is a list.
+    std::int32_t segments = 0;
+    Divisor parts;
+    Divisor items_per_share;
+    Divisor kv_heads;
+    // Of a part; the first `longer` ones have one more.
+    std::int32_t part_tiles = 0;
+    std::int32_t longer = 0;
+    // Of a sequence.
+    std::int32_t pages = 0;
+    std::int32_t length = 0;
+
+    constexpr int first_segment(int share) const { return share * items_per_share.value; }
+
+    constexpr Segment segment(int number) const {
+        const int item = parts.quotient(number);
+        const int part = number - item * parts.value;
+        const int sequence = kv_heads.quotient(item);
+        const int next = number + 1;
+        const bool ends_share = first_segment(items_per_share.quotient(next)) == next;
+        return {sequence,
+                item - sequence * kv_heads.value,
+                sequence * pages,
+                length,
+                begin(part),
+                begin(part + 1),
+                parts.value == 1 ? -1 : number,
+                item * parts.value,
+                parts.value,
+                item,
+                ends_share || next == segments ? -1 : next,
+                0};
+    }
+
+  private:
+    constexpr int begin(int part) const {
+        return part * part_tiles + (part < longer ? part : longer);
+    }
+};
+
+}  // namespace decode
