@@ -143,8 +143,9 @@ int best_vectors(const Shape& shape, std::int64_t packets, const Machine& machin
         case RowUse::kInPlace:
             return few || long_rows ? 2 : kUsual;
         case RowUse::kTwoRows:
-        case RowUse::kRowAlone:
             return packets <= kHalfBlock ? 2 : kUsual;
+        case RowUse::kRowAlone:
+            return packets <= kHalfBlock * 3 / 2 ? 2 : kUsual;
         default:
             return few ? 2 : kUsual;
     }

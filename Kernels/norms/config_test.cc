@@ -93,8 +93,9 @@ void many_rows_get_many_loads() {
     for (const RowUse use : {RowUse::kTwoRows, RowUse::kRowAlone}) {
         expect_cut({65536, 4096, 2}, use, 2, 256);
         expect_cut({65536, 8192, 2}, use, 2, 512);
-        expect_cut({65536, 12288, 2}, use, 4, 384);
     }
+    expect_cut({65536, 12288, 2}, RowUse::kTwoRows, 4, 384);
+    expect_cut({65536, 12288, 2}, RowUse::kRowAlone, 2, 768);
     // Two packets a thread where such blocks fill a multiprocessor exactly, and rows are many.
     expect_cut({65536, 4096, 2}, RowUse::kOneRow, 2, 256);
     expect_cut({16384, 6144, 2}, RowUse::kOneRow, 2, 384);

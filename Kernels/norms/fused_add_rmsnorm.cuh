@@ -18,8 +18,7 @@ struct FusedAddRmsNormArguments {
 };
 
 template <class V>
-__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
-    fused_add_rmsnorm_kernel(const __grid_constant__ FusedAddRmsNormArguments arguments) {
+__device__ __forceinline__ void fused_add_rmsnorm_rows(const FusedAddRmsNormArguments& arguments) {
     using T = typename V::T;
     using Slice = typename V::Slice;
     constexpr int kVectors = V::kVectors;
@@ -85,6 +84,19 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
             }
         }
     }
+}
+
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+    fused_add_rmsnorm_kernel(const __grid_constant__ FusedAddRmsNormArguments arguments) {
+    fused_add_rmsnorm_rows<V>(arguments);
+}
+
+// The same with room for more blocks on a multiprocessor.
+template <class V>
+__global__ void __maxnreg__(48)
+    fused_add_rmsnorm_lean_kernel(const __grid_constant__ FusedAddRmsNormArguments arguments) {
+    fused_add_rmsnorm_rows<V>(arguments);
 }
 
 }  // namespace norms
