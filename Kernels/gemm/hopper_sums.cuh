@@ -159,6 +159,7 @@ class ScaledSummer {
     // Gives back the stage of the oldest products, which are over.
     __device__ __forceinline__ void end(HopperSums<Traits>& sums) {
         pin(sums);
+        __syncwarp();  // all lanes have read its scales
         release(shared_.empty[released_]);
         released_ = released_ + 1 == Traits::kStages ? 0 : released_ + 1;
     }
