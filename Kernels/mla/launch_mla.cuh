@@ -56,7 +56,8 @@ template <class T>
 void launch_merge_of(const Arguments& arguments, const Plan& plan, cudaStream_t stream) {
     int most_parts = 0;
     for (const Merge& merge : plan.merges) most_parts = std::max(most_parts, merge.parts);
-    if (most_parts <= kFewParts) {
+    const std::size_t rows = plan.merges.size() * static_cast<std::size_t>(arguments.rows);
+    if (most_parts <= kFewParts || rows >= kManyRows) {
         launch_merge<T, 1>(arguments, plan, stream);
     } else {
         launch_merge<T, 4>(arguments, plan, stream);

@@ -1,6 +1,6 @@
 // Merges the parts of sequences that were split: one block a row, four dimensions a thread. Where
 // parts are many, the block's teams take them in turn, so that many loads are in flight; where they
-// are few, and rows many, one team is enough and no thread waits for another.
+// are few, or rows many, one team is enough and no thread waits for another.
 #pragma once
 
 #include "Kernels/mla/mla.cuh"
@@ -8,8 +8,9 @@
 namespace mla {
 
 constexpr int kMergeTeamThreads = kLatent / 4;
-// The most parts that one team merges.
+// One team merges so few parts, or so many rows that their blocks fill the machine.
 constexpr int kFewParts = 8;
+constexpr int kManyRows = 1024;
 
 template <class T, int kTeams>
 __global__ void __launch_bounds__(kTeams* kMergeTeamThreads)
