@@ -155,6 +155,20 @@ class Consumer {
         }
     }
 
+    // Weights as operands of the products with the values, shrunk by each row's factor.
+    __device__ __forceinline__ void pack_weights(const float (&factors)[2],
+                                                 std::uint32_t (&weights)[4][4]) {
+#pragma unroll
+        for (int step = 0; step < 4; ++step) {
+#pragma unroll
+            for (int word = 0; word < 4; ++word) {
+                const float* pair = &scores_[2 * step + word / 2][word % 2 * 2];
+                weights[step][word] = device::pack_pair(pair[0] * factors[word % 2],
+                                                        pair[1] * factors[word % 2], T{});
+            }
+        }
+    }
+
     // Scores become weights, which are added to the totals.
     __device__ __forceinline__ void weigh(const float (&top)[2]) {
 #pragma unroll
@@ -172,14 +186,8 @@ class Consumer {
             }
             totals_[half] += total;
         }
-#pragma unroll
-        for (int step = 0; step < 4; ++step) {
-#pragma unroll
-            for (int word = 0; word < 4; ++word) {
-                const float* pair = &scores_[2 * step + word / 2][word % 2 * 2];
-                weights_[step][word] = device::pack_pair(pair[0], pair[1], T{});
-            }
-        }
+        const float same[2] = {1.0f, 1.0f};
+        pack_weights(same, weights_);
     }
 
     // Sums and totals follow a new maximum.
@@ -197,19 +205,29 @@ class Consumer {
         }
     }
 
-    // Hands weights over in the place of the own tile's rope.
+    // In the place of the own tile's rope.
+    __device__ __forceinline__ void store_weights(const std::uint32_t (&weights)[4][4]) {
+        const int row = threadIdx.x % 128 / 32 * 16 + lane_ % 16;
+        const std::uint32_t to = own_ + kRopeChunk * kChunkBytes + row * 128;
+#pragma unroll
+        for (int step = 0; step < 4; ++step) {
+            const int packet = 2 * step + lane_ / 16;
+            asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                             to + ((packet ^ (row & 7)) << 4)),
+                         "r"(weights[step][0]), "r"(weights[step][1]), "r"(weights[step][2]),
+                         "r"(weights[step][3])
+                         : "memory");
+        }
+    }
+
+    // Hands weights over, shrunk by the rows' factors.
     __device__ __forceinline__ void hand_over(const float (&factors)[2]) {
-        std::uint8_t* to = shared_.cached[kConsumer] + kRopeChunk * kChunkBytes;
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int row = row_ + 8 * half;
-#pragma unroll
-            for (int eight = 0; eight < 8; ++eight) {
-                const float* pair = &scores_[eight][2 * half];
-                *reinterpret_cast<std::uint32_t*>(to + row * 128 + ((eight ^ (row & 7)) << 4) +
-                                                  lane_ % 4 * 4) =
-                    device::pack_pair(pair[0] * factors[half], pair[1] * factors[half], T{});
-            }
+        if (__any_sync(0xffffffffu, factors[0] != 1.0f || factors[1] != 1.0f)) {
+            std::uint32_t shrunk[4][4];
+            pack_weights(factors, shrunk);
+            store_weights(shrunk);
+        } else {
+            store_weights(weights_);
         }
         ptx::fence_async_proxy();
     }
