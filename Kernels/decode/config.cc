@@ -39,11 +39,14 @@ namespace {
 bool are_busy(int shares, int teams) { return shares * 100 >= teams * kLeastBusyPercent; }
 
 // For teams of `team` of `warps` warps; none where too many of them would be idle.
-EvenCut cut_evenly(int items, int tiles, int team, int warps) {
+EvenCut cut_evenly(int items, int tiles, int rows, int team, int warps) {
     const int teams = std::max(1, warps / team);
     const int items_per_share = ceil_divide(items, teams);
-    // A tile for each warp.
-    const int most = std::max(1, tiles / team);
+    // One team merges all parts of an item. Where they would be many, half the teams find the same
+    // bandwidth and leave half of them.
+    const int merged = std::max({1, kMostMergedRows / rows, teams / items / 2});
+    // And a tile for each warp.
+    const int most = std::clamp(tiles / team, 1, merged);
     const int parts = std::clamp(teams / items, 1, most);
     EvenCut cut;
     const bool is_busy = are_busy(ceil_divide(items * parts, items_per_share), teams);
@@ -58,12 +61,12 @@ EvenCut cut_evenly(int items, int tiles, int team, int warps) {
 
 // Of single warps where each has an item of its own, else of half blocks if they have one, else of
 // blocks: parts take time to be merged, and more of it the more they are.
-EvenCut choose_even_cut(int items, int tiles, int warps, int& team) {
+EvenCut choose_even_cut(int items, int tiles, int rows, int warps, int& team) {
     for (const int fewer : {1, kHalf, kWarps}) {
         team = fewer;
         if (are_busy(items, warps / team)) break;
     }
-    return cut_evenly(items, tiles, team, warps);
+    return cut_evenly(items, tiles, rows, team, warps);
 }
 
 // Of lists: half a block, but a whole one where the longest item would have too many parts.
@@ -115,6 +118,7 @@ Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
     }
     const int items = static_cast<int>(tiles.size());
     const int warps = multiprocessors * kWarps / config.row_blocks;
+    const int rows = std::min(shape.rows(), config.row_tiles * kTileRows);
     const int length = table.lengths[0];
     const bool is_equal = std::all_of(table.lengths, table.lengths + shape.batch,
                                       [&](int other) { return other == length; });
@@ -125,7 +129,7 @@ Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
     // So that the numbers of segments can be divided.
     const bool is_small = items <= 1 << 15;
     if (is_equal && is_small)
-        result.even = choose_even_cut(items, tiles[0], warps, result.team_warps);
+        result.even = choose_even_cut(items, tiles[0], rows, warps, result.team_warps);
     if (result.is_even()) {
         result.even.kv_heads = Divisor(shape.kv_heads);
         result.even.pages = ceil_divide(length, shape.page_size);

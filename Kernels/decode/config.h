@@ -16,6 +16,8 @@ constexpr int kTileRows = 16;
 // That a multiprocessor holds, and a block at most.
 constexpr int kWarps = 8;
 constexpr int kHalf = kWarps / 2;
+// Rows of parts that are merged while all teams work.
+constexpr int kMostMergedRows = 256;
 // Of the longest item of a list, where a team is not a whole block.
 constexpr int kMostParts = 16;
 // Teams that an even cut must keep busy, of a hundred.

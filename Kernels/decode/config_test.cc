@@ -161,6 +161,18 @@ void teams() {
     }
 }
 
+// A single sequence of many rows a head: half the blocks, so that half the parts are merged.
+void few_parts_for_many_rows() {
+    const Table table = table_of({32768}, 16);
+    Shape shape = {1, 1, 64, 4, 128, 16, 4};
+    expect(plan(shape, table.view(), 132).blocks == 64, "16 rows a head");
+    shape.heads = 28;
+    expect(plan(shape, table.view(), 132).blocks == 132, "7 rows a head");
+    shape.heads = 16;
+    shape.kv_heads = 1;
+    expect(plan(shape, table.view(), 132).blocks >= 64, "a single head");
+}
+
 // One long sequence among many short ones is not cut into parts of single warps.
 void few_parts_of_the_longest() {
     Shape shape = {256, 1, 32, 8, 128, 16, 9000};
@@ -178,6 +190,7 @@ int main() {
     refused_tables();
     plans_cover();
     teams();
+    few_parts_for_many_rows();
     few_parts_of_the_longest();
     std::puts("ok");
 }
