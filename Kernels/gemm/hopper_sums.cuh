@@ -143,6 +143,8 @@ class ScaledSummer {
     // Starts the products of a step whose operands are there.
     __device__ __forceinline__ void start(int step, HopperSums<Traits>& sums,
                                           StepScales<Traits>& scales) {
+        const float* in_stage = shared_.a_scales[ring_.stage];
+        float rows[2] = {in_stage[row_], in_stage[row8_]};
         take_turn<Traits>(consumer_);
         pin(sums);
         wgmma_fence();
@@ -150,8 +152,8 @@ class ScaledSummer {
         wgmma_commit();
         pass_turn<Traits>(consumer_);
         // Nobody waits for scales before these products are over.
-        const float* rows = shared_.a_scales[ring_.stage];
-        columns_.multiply(rows[row_], rows[row8_], scales);
+        pin(rows);
+        columns_.multiply(rows[0], rows[1], scales);
         columns_.load(step + 1);
         ring_.advance();
     }
@@ -159,7 +161,6 @@ class ScaledSummer {
     // Gives back the stage of the oldest products, which are over.
     __device__ __forceinline__ void end(HopperSums<Traits>& sums) {
         pin(sums);
-        __syncwarp();  // all lanes have read its scales
         release(shared_.empty[released_]);
         released_ = released_ + 1 == Traits::kStages ? 0 : released_ + 1;
     }
