@@ -4,11 +4,9 @@
 
 #include <cstdint>
 
-namespace device::ptx {
+#include "Kernels/device/ptx/shared_address.cuh"
 
-__device__ __forceinline__ uint32_t shared_address(const void* pointer) {
-    return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
+namespace device::ptx {
 
 // Past L1, for data that is read once; L2 fetches the rest of the 128-byte line with it.
 __device__ __forceinline__ void copy_async_16(uint32_t shared, const void* global) {

@@ -3,11 +3,9 @@
 
 #include <cstdint>
 
-namespace device::ptx {
+#include "Kernels/device/ptx/shared_address.cuh"
 
-__device__ __forceinline__ uint32_t shared_address(const void* pointer) {
-    return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
+namespace device::ptx {
 
 __device__ __forceinline__ void mbarrier_init(uint64_t* barrier, uint32_t arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),

@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "Kernels/device/ptx/warpgroup_operands.h"
+
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define H2H_WGMMA_ASM(...) asm volatile(__VA_ARGS__)
 #else
@@ -56,27 +58,6 @@ __device__ __forceinline__ void warpgroup_wait() {
 }
 
 // clang-format off
-#define H2H_WGMMA_16 \
-    "%0, %1, %2, %3, %4, %5, %6, %7, " \
-    "%8, %9, %10, %11, %12, %13, %14, %15"
-#define H2H_WGMMA_32 \
-    H2H_WGMMA_16 ", " \
-    "%16, %17, %18, %19, %20, %21, %22, %23, " \
-    "%24, %25, %26, %27, %28, %29, %30, %31"
-#define H2H_WGMMA_128 \
-    H2H_WGMMA_32 ", " \
-    "%32, %33, %34, %35, %36, %37, %38, %39, " \
-    "%40, %41, %42, %43, %44, %45, %46, %47, " \
-    "%48, %49, %50, %51, %52, %53, %54, %55, " \
-    "%56, %57, %58, %59, %60, %61, %62, %63, " \
-    "%64, %65, %66, %67, %68, %69, %70, %71, " \
-    "%72, %73, %74, %75, %76, %77, %78, %79, " \
-    "%80, %81, %82, %83, %84, %85, %86, %87, " \
-    "%88, %89, %90, %91, %92, %93, %94, %95, " \
-    "%96, %97, %98, %99, %100, %101, %102, %103, " \
-    "%104, %105, %106, %107, %108, %109, %110, %111, " \
-    "%112, %113, %114, %115, %116, %117, %118, %119, " \
-    "%120, %121, %122, %123, %124, %125, %126, %127"
 // The sums of eight columns, of 32, and so on, from the n-th eight on.
 #define H2H_WGMMA_4_SUMS(d, n) "+f"(d[n][0]), "+f"(d[n][1]), "+f"(d[n][2]), "+f"(d[n][3])
 #define H2H_WGMMA_16_SUMS(d, n) \
@@ -87,21 +68,13 @@ __device__ __forceinline__ void warpgroup_wait() {
     H2H_WGMMA_32_SUMS(d, 0), H2H_WGMMA_32_SUMS(d, 8), \
     H2H_WGMMA_32_SUMS(d, 16), H2H_WGMMA_32_SUMS(d, 24)
 
-// d (64 x 32, 64 x 64) = a * b, or += where `adds`; both depth major.
+// d (64 x 64) = a * b, or += where `adds`; both depth major.
 #define H2H_WGMMA_SCORES(type, name) \
-    __device__ __forceinline__ void multiply_64x32(float (&d)[4][4], std::uint64_t a, \
-                                                   std::uint64_t b, bool adds, type) { \
-        H2H_WGMMA_ASM("{.reg .pred p; setp.ne.b32 p, %18, 0; " \
-                      "wgmma.mma_async.sync.aligned.m64n32k16.f32." name "." name \
-                      " {" H2H_WGMMA_16 "}, %16, %17, p, 1, 1, 0, 0;}" \
-                      : H2H_WGMMA_16_SUMS(d, 0) \
-                      : "l"(a), "l"(b), "r"(static_cast<int>(adds))); \
-    } \
     __device__ __forceinline__ void multiply_64x64(float (&d)[8][4], std::uint64_t a, \
                                                    std::uint64_t b, bool adds, type) { \
         H2H_WGMMA_ASM("{.reg .pred p; setp.ne.b32 p, %34, 0; " \
                       "wgmma.mma_async.sync.aligned.m64n64k16.f32." name "." name \
-                      " {" H2H_WGMMA_32 "}, %32, %33, p, 1, 1, 0, 0;}" \
+                      " {" H2H_REGISTERS_32 "}, %32, %33, p, 1, 1, 0, 0;}" \
                       : H2H_WGMMA_32_SUMS(d, 0) \
                       : "l"(a), "l"(b), "r"(static_cast<int>(adds))); \
     }
@@ -111,14 +84,14 @@ __device__ __forceinline__ void warpgroup_wait() {
     __device__ __forceinline__ void multiply_add_64x256(float (&d)[32][4], std::uint64_t a, \
                                                         std::uint64_t b, type) { \
         H2H_WGMMA_ASM("wgmma.mma_async.sync.aligned.m64n256k16.f32." name "." name \
-                      " {" H2H_WGMMA_128 "}, %128, %129, 1, 1, 1, 0, 1;" \
+                      " {" H2H_REGISTERS_128 "}, %128, %129, 1, 1, 1, 0, 1;" \
                       : H2H_WGMMA_128_SUMS(d) \
                       : "l"(a), "l"(b)); \
     } \
     __device__ __forceinline__ void multiply_add_64x256( \
         float (&d)[32][4], const std::uint32_t (&a)[4], std::uint64_t b, type) { \
         H2H_WGMMA_ASM("wgmma.mma_async.sync.aligned.m64n256k16.f32." name "." name \
-                      " {" H2H_WGMMA_128 "}, {%128, %129, %130, %131}, %132, 1, 1, 1, 1;" \
+                      " {" H2H_REGISTERS_128 "}, {%128, %129, %130, %131}, %132, 1, 1, 1, 1;" \
                       : H2H_WGMMA_128_SUMS(d) \
                       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b)); \
     }
@@ -128,9 +101,6 @@ H2H_WGMMA_SCORES(__half, "f16")
 H2H_WGMMA_SUMS(__nv_bfloat16, "bf16")
 H2H_WGMMA_SUMS(__half, "f16")
 #undef H2H_WGMMA_ASM
-#undef H2H_WGMMA_16
-#undef H2H_WGMMA_32
-#undef H2H_WGMMA_128
 #undef H2H_WGMMA_4_SUMS
 #undef H2H_WGMMA_16_SUMS
 #undef H2H_WGMMA_32_SUMS
