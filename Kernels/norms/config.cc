@@ -16,6 +16,10 @@ constexpr int kFewWarps = 64;
 // blocks that fill it with them are best.
 constexpr int kLeanWarps = 48;
 constexpr int kManyWarps = 16 * kLeanWarps;
+// The same for fused add: warps up to which two packets a thread are best, and packets of a row
+// whose blocks still fill a multiprocessor with four.
+constexpr int kFewInPlaceWarps = 224;
+constexpr int kFullBlocks = 896;
 // Shared memory of a multiprocessor for staged rows (sm_90a and sm_100a have 228 KiB; the rest is
 // L1), and what a block takes besides rows: reductions, barriers, what the system keeps.
 constexpr int kSharedBytes = 212 * 1024;
@@ -141,7 +145,10 @@ int best_vectors(const Shape& shape, std::int64_t packets, const Machine& machin
         case RowUse::kExponentials:
             return long_rows || are_few(shape.rows, packets, kUsual, machine) ? 2 : kUsual;
         case RowUse::kInPlace:
-            return few || long_rows ? 2 : kUsual;
+            return are_few(shape.rows, packets, kUsual, machine, kFewInPlaceWarps) ||
+                           (packets > kFullBlocks && packets <= kHalfBlock)
+                       ? 2
+                       : kUsual;
         case RowUse::kTwoRows:
             return packets <= kHalfBlock ? 2 : kUsual;
         case RowUse::kRowAlone:

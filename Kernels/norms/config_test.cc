@@ -106,6 +106,8 @@ void many_rows_get_many_loads() {
     expect_cut({65536, 6144, 2}, RowUse::kExponentials, 4, 192);
     expect_cut({65536, 8192, 2}, RowUse::kExponentials, 2, 512);
     expect_cut({65536, 4096, 2}, RowUse::kInPlace, 4, 128);
+    expect_cut({65536, 7168, 2}, RowUse::kInPlace, 4, 224);
+    expect_cut({4096, 6144, 2}, RowUse::kInPlace, 2, 384);
     expect_cut({65536, 8192, 2}, RowUse::kInPlace, 2, 512);
 }
 
