@@ -47,14 +47,14 @@ __device__ __forceinline__ void sum_tile(typename Traits::SharedStorage& shared,
         wgmma_commit();
         pin_all();
         wgmma_wait<1>();
-        if (step > 0) release(shared.empty[previous]);
+        if (step > 0) release<Traits>(shared.empty[previous]);
         previous = ring.stage;
         ring.advance();
     }
     if constexpr (Traits::kAlternates) pass_turn<Traits>(consumer);
     wgmma_wait<0>();
     pin_all();
-    release(shared.empty[previous]);
+    release<Traits>(shared.empty[previous]);
 }
 
 // What one step's sums are multiplied by: for the thread's two rows, and where the tile has more
@@ -143,8 +143,6 @@ class ScaledSummer {
     // Starts the products of a step whose operands are there.
     __device__ __forceinline__ void start(int step, HopperSums<Traits>& sums,
                                           StepScales<Traits>& scales) {
-        const float* in_stage = shared_.a_scales[ring_.stage];
-        float rows[2] = {in_stage[row_], in_stage[row8_]};
         take_turn<Traits>(consumer_);
         pin(sums);
         wgmma_fence();
@@ -152,8 +150,8 @@ class ScaledSummer {
         wgmma_commit();
         pass_turn<Traits>(consumer_);
         // Nobody waits for scales before these products are over.
-        pin(rows);
-        columns_.multiply(rows[0], rows[1], scales);
+        const float* rows = shared_.a_scales[ring_.stage];
+        columns_.multiply(rows[row_], rows[row8_], scales);
         columns_.load(step + 1);
         ring_.advance();
     }
@@ -161,7 +159,7 @@ class ScaledSummer {
     // Gives back the stage of the oldest products, which are over.
     __device__ __forceinline__ void end(HopperSums<Traits>& sums) {
         pin(sums);
-        release(shared_.empty[released_]);
+        release<Traits>(shared_.empty[released_]);
         released_ = released_ + 1 == Traits::kStages ? 0 : released_ + 1;
     }
 

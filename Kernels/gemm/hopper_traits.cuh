@@ -33,8 +33,9 @@ struct HopperTraits {
     // tile, and one adds while the other's products are under way.
     static constexpr bool kAlternates = !kScaled<T> && kConsumers == 2 && kColumns <= 192;
     static constexpr int kHalves = kAlternates ? 2 : 1;  // of 64 rows, that a consumer sums
-    static constexpr int kReaders = kAlternates ? 4 : kConsumers * 4;  // warps that read a stage
-    static constexpr int kStageBytes = 128;                            // of k, a row
+    // Arrivals that give back a stage (`release`): of the warps that read it.
+    static constexpr int kReaders = (kAlternates ? 4 : kConsumers * 4) * (kScaled<T> ? 32 : 1);
+    static constexpr int kStageBytes = 128;  // of k, a row
     static constexpr int kDepth = kStageBytes / sizeof(T);
     // Columns that a warp turns into whole lines at a time.
     static constexpr int kChunk = kColumns % 64 == 0 ? 64 : 32;
@@ -135,9 +136,11 @@ __device__ __forceinline__ void multiply_stage(Descriptors first, int stage, int
     }
 }
 
-// One lane a warp says that the warp has read a stage.
+// A warp says that it has read a stage. FP8: every lane for itself, because each reads scales, and
+// one lane cannot speak for the reads of others.
+template <class Traits>
 __device__ __forceinline__ void release(std::uint64_t& empty) {
-    if (threadIdx.x % 32 == 0) barrier_arrive(empty);
+    if (kScaled<typename Traits::Element> || threadIdx.x % 32 == 0) barrier_arrive(empty);
 }
 
 }  // namespace gemm
