@@ -6,7 +6,7 @@ mod norms;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use contender::{Contender, DeviceKind, Kind, Problem, Support};
 use device::{Device, DeviceError};
@@ -235,13 +235,17 @@ fn work(
     whole_every: usize,
     next: &AtomicUsize,
 ) -> Findings {
+    let opening = turn(kind);
     let device = device::open(kind).expect("it was there a moment ago");
     let contenders = norms::contenders(kind);
+    drop(opening);
     assert!(!contenders.is_empty());
     let mut found = Findings::default();
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         let Some(problem) = problems.get(number) else {
+            let _closing = turn(kind);
+            drop((contenders, device));
             return found;
         };
         let whole = number.is_multiple_of(whole_every);
@@ -256,8 +260,15 @@ fn is_library(contender: &dyn Contender<NormProblem>, device: &dyn Device) -> bo
     device.info().kind == DeviceKind::Cuda && contender.identity().kind == Kind::Baseline
 }
 
-/// Whose turn it is on the GPU.
-static TURN: Mutex<()> = Mutex::new(());
+/// The GPU for this worker alone: allocating and freeing wait for all streams, and a stream that is held waits
+/// for its holder.
+fn turn(kind: DeviceKind) -> Option<MutexGuard<'static, ()>> {
+    static TURN: Mutex<()> = Mutex::new(());
+    match kind {
+        DeviceKind::Cpu => None,
+        DeviceKind::Cuda => Some(TURN.lock().unwrap_or_else(PoisonError::into_inner)),
+    }
+}
 
 fn examine(
     device: &dyn Device,
@@ -272,11 +283,7 @@ fn examine(
         ..GateOptions::new(SEED)
     };
     let gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
-    // One at a time from here: allocating waits for all streams, and one that is held waits for its holder.
-    let _turn = match device.info().kind {
-        DeviceKind::Cpu => None,
-        DeviceKind::Cuda => Some(TURN.lock().unwrap_or_else(PoisonError::into_inner)),
-    };
+    let _turn = turn(device.info().kind);
     let mut set =
         BufferSet::new(device, problem.tensors(), SEED).map_err(|error| error.to_string())?;
     for contender in contenders {
