@@ -128,8 +128,9 @@ Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
     result.items = items;
     // So that the numbers of segments can be divided.
     const bool is_small = items <= 1 << 15;
-    if (is_equal && is_small)
+    if (is_equal && is_small) {
         result.even = choose_even_cut(items, tiles[0], rows, warps, result.team_warps);
+    }
     if (result.is_even()) {
         result.even.kv_heads = Divisor(shape.kv_heads);
         result.even.pages = ceil_divide(length, shape.page_size);

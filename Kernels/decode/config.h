@@ -90,7 +90,7 @@ Config choose(const Shape& shape);
 // Validates both, then cuts the work.
 Plan plan(const Shape& shape, const PageTable& table, int multiprocessors);
 
-// `rows 1x16 tile 16 blocks 264 segments 300 slots 290`, for tables and facts.
+// `rows 1x16 tile 16 team 8 blocks 128 even shares 128 slots 128`, for tables and facts.
 std::string describe(const Plan& plan);
 
 }  // namespace decode
