@@ -43,7 +43,7 @@ _RECIPES = {
 
 # What must be executable in them.
 _PROGRAMS = {
-    "buildifier": ["package/buildifier-linux_amd64"],
+    "buildifier": ["buildifier-linux_amd64"],
     "clang_format": ["clang_format/data/bin"],
     "cuda_toolkit": [
         "nvidia/cu13/bin",
@@ -103,5 +103,8 @@ def _impl(module_ctx):
                 artifacts = [json.encode(entry)],
                 build_file = Label("//bazel/artifacts:files.BUILD"),
             )
+
+    # All of it follows from artifacts.lock.json; Bazel's own lock need not repeat it.
+    return module_ctx.extension_metadata(reproducible = True)
 
 artifacts = module_extension(implementation = _impl)
