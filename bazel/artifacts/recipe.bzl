@@ -7,6 +7,15 @@ serves every recipe. The result must have the lock's sha256, wherever it was bui
 load(":repository.bzl", "fetch_stored")
 
 _PYTHONS = ["python3", "python3.13", "python3.12", "python3.11"]
+
+# For machines that have none of those (Ubuntu 22.04 has 3.10, Fedora 3.14): a CPython that runs from any folder.
+# Licence: PSF-2.0. sha256 of the archive, by CPU.
+_STANDALONE_URL = "https://github.com/astral-sh/python-build-standalone/releases/download/20250317/" + \
+                  "cpython-3.12.9%2B20250317-{}-unknown-linux-gnu-install_only.tar.gz"
+_STANDALONE = {
+    "aarch64": "00c6bf9acef21ac741fea24dc449d0149834d30e9113429e50a95cce4b00bb80",
+    "x86_64": "ef382fb88cbb41a3b0801690bd716b8a1aec07a6c6471010bcc6bd14cd575226",
+}
 _TAG = """
 import sys
 print(('cp' if sys.implementation.name == 'cpython' else 'py') + '%d%d' % sys.version_info[:2])
@@ -23,13 +32,33 @@ def _imports(tag, file):
         return tag.startswith("cp") and int(python[len("cp"):]) <= int(tag[len("cp"):])
     return python == tag
 
+def _standalone_python(rctx):
+    """Downloads the pinned CPython; None where it cannot be had."""
+    cpu = {"amd64": "x86_64"}.get(rctx.os.arch, rctx.os.arch)
+    if cpu not in _STANDALONE:
+        return None
+    rctx.report_progress("Downloading CPython 3.12 for recipes")
+    archive = rctx.download(
+        _STANDALONE_URL.format(cpu),
+        "_build/python.tar.gz",
+        sha256 = _STANDALONE[cpu],
+        allow_fail = True,
+    )
+    if not archive.success:
+        return None
+    rctx.extract("_build/python.tar.gz", "_build/standalone")
+    return rctx.path("_build/standalone/python/bin/python3")
+
 def _choose_python(rctx, name, inputs):
     """The first interpreter for which every input package has a wheel, and those wheels."""
     wanted = rctx.os.environ.get("HEAD_TO_HEAD_PYTHON", "")
     packages = {wheel["package"]: True for wheel in inputs}
     seen = []
-    for candidate in [wanted] if wanted else _PYTHONS:
-        program = candidate if "/" in candidate else rctx.which(candidate)
+    for candidate in [wanted] if wanted else _PYTHONS + [None]:
+        if candidate == None:
+            program = _standalone_python(rctx)
+        else:
+            program = candidate if "/" in candidate else rctx.which(candidate)
         result = rctx.execute([program, "-I", "-S", "-c", _TAG]) if program else None
         if not result or result.return_code:
             continue
@@ -38,8 +67,11 @@ def _choose_python(rctx, name, inputs):
         fitting = [wheel for wheel in inputs if _imports(tag, wheel["file"])]
         if len({wheel["package"]: True for wheel in fitting}) == len(packages):
             return program, fitting
-    fail(("{}: no Python fits the wheels it is built from (found: {}); install one of CPython 3.11 to 3.13, " +
-          "or name it in HEAD_TO_HEAD_PYTHON").format(name, ", ".join(seen) or "none"))
+    fail(("{}: no Python fits the wheels it is built from (found: {}), and the pinned CPython 3.12 cannot be " +
+          "downloaded; install one of CPython 3.11 to 3.13, or name it in HEAD_TO_HEAD_PYTHON").format(
+        name,
+        ", ".join(seen) or "none",
+    ))
 
 def _built_before(rctx, entry):
     """The archive, if Bazel's cache of downloads has it from an earlier build; None otherwise.

@@ -78,12 +78,20 @@ def _fetch_with_npm(rctx, entry, folder):
     """Downloads an npm tarball through the machine's own npm; the caller verifies it."""
     npm = rctx.which("npm")
     if not npm:
-        fail("no npm on PATH: install npm ({} comes through it)".format(entry["name"]))
+        fail("{}: none of the lock's addresses can be reached, and there is no npm to bring it: install npm".format(entry["name"]))
     package = "{}@{}".format(entry["source"]["package"], entry["version"])
     rctx.file(folder + "/.keep", "")
     result = rctx.execute([npm, "pack", "--silent", package, "--pack-destination", folder], timeout = 600)
     if result.return_code:
         fail("{}: npm could not fetch it: {}".format(package, result.stderr[-800:]))
+
+def _file_name(entry):
+    source = entry["source"]
+    if "member" in source:
+        return source["member"].split("/")[-1]
+    return source.get("file") or (
+        source["urls"][0].split("/")[-1] if source["kind"] == "http" else "{name}-{version}.zip".format(**entry)
+    )
 
 def fetch_stored(rctx, entry):
     """Brings one artifact here from the mirror or a store of the lock, verified.
@@ -94,10 +102,7 @@ def fetch_stored(rctx, entry):
     Returns:
       Its path, or None where neither has been set up for it. A mirror that lacks the file is an error.
     """
-    source = entry["source"]
-    name = source.get("file") or (
-        source["urls"][0].split("/")[-1] if source["kind"] == "http" else "{name}-{version}.zip".format(**entry)
-    )
+    name = _file_name(entry)
     file = "_download/{}/{}".format(entry["name"], name)
     mirror = rctx.os.environ.get("HEAD_TO_HEAD_MIRROR", "")
     rctx.report_progress("Fetching {} {}".format(entry["name"], entry["version"]))
@@ -124,9 +129,13 @@ def _fetch(rctx, entry):
         file = folder + "/" + source["file"]
         _fetch_with_pip(rctx, entry, folder)
     elif source["kind"] == "registry" and source["registry"] == "npm":
-        file = folder + "/" + source["file"]
         _fetch_with_npm(rctx, entry, folder)
-        rctx.download("file://{}".format(rctx.path(file)), folder + "/verified.tgz", sha256 = entry["sha256"])
+        brought = source["file"]
+        if "member" in source:
+            rctx.extract("{}/{}".format(folder, brought), folder)
+            brought = source["member"]
+        file = folder + "/verified/" + _file_name(entry)
+        rctx.download("file://{}".format(rctx.path("{}/{}".format(folder, brought))), file, sha256 = entry["sha256"])
     else:
         fail("{}: cannot fetch a '{}' artifact".format(entry["name"], source["kind"]))
     return file
@@ -135,6 +144,9 @@ def _impl(rctx):
     for encoded in rctx.attr.artifacts:
         entry = json.decode(encoded)
         file = _fetch(rctx, entry)
+        if "member" in entry["source"]:
+            rctx.execute(["mv", file, "."])
+            continue
         rctx.report_progress("Unpacking {}".format(entry["name"]))
         archive = file
         if file.endswith(".whl"):

@@ -192,6 +192,7 @@ impl Context {
             registry,
             package,
             file,
+            member,
         } = &artifact.source
         else {
             return Ok(());
@@ -199,7 +200,12 @@ impl Context {
         let scratch = self.cache.scratch()?;
         let bar = self.progress.bytes(&artifact.name, artifact.size);
         let downloaded = if registry == "npm" {
-            npm::download(package, &artifact.version, scratch.path(), &self.cancel)
+            let version = &artifact.version;
+            let package = npm::download(package, version, scratch.path(), &self.cancel);
+            match member {
+                Some(member) => package.and_then(|package| npm::member(&package, member)),
+                None => package,
+            }
         } else {
             let python = Python::find(self.python.as_deref(), |_| true)?;
             let wanted = pip::Wanted {

@@ -44,6 +44,9 @@ pub enum Source {
         registry: String,
         package: String,
         file: String,
+        /// The one file of the package that is meant: digest and size are of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<String>,
     },
     Http {
         urls: Vec<String>,
@@ -59,7 +62,9 @@ pub enum Source {
 impl Artifact {
     pub fn file(&self) -> String {
         match &self.source {
-            Source::Registry { file, .. } => file.clone(),
+            Source::Registry { file, member, .. } => {
+                member.as_deref().map_or(file.clone(), last_segment)
+            }
             Source::Http { urls } => urls
                 .first()
                 .map(|url| last_segment(url))
@@ -185,12 +190,25 @@ impl Artifact {
             Source::Registry { registry, .. } if !["npm", "pypi"].contains(&&registry[..]) => {
                 wrong("registry", "is not known; `npm` and `pypi` are")
             }
+            Source::Registry {
+                registry,
+                member: Some(member),
+                ..
+            } if registry != "npm" || !is_below(member) => {
+                wrong("member", "is no path inside of an npm package")
+            }
             Source::Recipe { inputs, .. } if inputs.iter().any(|i| !names.contains(&i[..])) => {
                 wrong("inputs", "names an artifact that is not in the lock")
             }
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a path stays in the folder that it is relative to.
+fn is_below(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    !path.is_empty() && parts.all(|part| matches!(part, std::path::Component::Normal(_)))
 }
 
 struct Fault {

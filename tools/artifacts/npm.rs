@@ -1,11 +1,11 @@
 //! Files of the npm registry, through the machine's own npm.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cancel::Cancel;
-use crate::error::{At, Result};
+use crate::error::{At, Error, Result};
 use crate::pip::only_file;
 use crate::process;
 
@@ -23,4 +23,46 @@ pub fn download(package: &str, version: &str, folder: &Path, cancel: &Cancel) ->
     command.arg(&files).current_dir(folder);
     process::run(&mut command, &folder.join("log"), cancel, || Ok(()))?;
     only_file(&files, "npm pack")
+}
+
+/// Takes one file out of a package, beside it; the caller verifies it.
+pub fn member(package: &Path, member: &str) -> Result<PathBuf> {
+    let path = package.with_extension("member");
+    let file = File::create(&path).at("create", &path)?;
+    // To standard output: nothing of the archive chooses where anything is written.
+    let mut command = Command::new("tar");
+    command.args(["--extract", "--gzip", "--to-stdout", "--file"]);
+    command.arg(package).args(["--", member]).stdout(file);
+    let status = command.status().at("start", Path::new("tar"))?;
+    if !status.success() {
+        return Err(Error::Refused(format!(
+            "{}: tar finds no `{member}` in it",
+            package.display()
+        )));
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_file_is_taken_out_and_nothing_else_is_written() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("package");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("program"), b"bytes").unwrap();
+        let package = scratch.path().join("a.tgz");
+        let mut tar = Command::new("tar");
+        tar.current_dir(scratch.path());
+        assert!(tar.args(["czf", "a.tgz", "package"]).status().unwrap().success());
+        fs::remove_dir_all(folder).unwrap();
+
+        let taken = member(&package, "package/program").unwrap();
+        assert_eq!(fs::read(taken).unwrap(), b"bytes");
+        let error = member(&package, "package/other").unwrap_err();
+        assert!(error.to_string().contains("package/other"), "{error}");
+        assert!(!scratch.path().join("package").exists());
+    }
 }

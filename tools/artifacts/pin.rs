@@ -125,6 +125,7 @@ fn pin_package(
             registry: "pypi".into(),
             package,
             file,
+            member: None,
         },
         sha256,
         size,

@@ -46,6 +46,7 @@ fn fixture(recipe: &str) -> Option<(Fixture, Context)> {
             registry: "pypi".into(),
             package: "small-thing".into(),
             file: "small_thing-1.0-py3-none-any.whl".into(),
+            member: None,
         },
         sha256: Digest::of(&bytes),
         size: bytes.len() as u64,

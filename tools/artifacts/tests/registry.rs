@@ -30,6 +30,7 @@ fn fixture(file: &Path) -> Fixture {
         registry: "pypi".into(),
         package: "small-thing".into(),
         file: file.file_name().unwrap().to_string_lossy().into_owned(),
+        member: None,
     };
     fixture.write_lock();
     fixture
