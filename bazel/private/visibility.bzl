@@ -13,6 +13,10 @@ _MAY_SEE = {
     "Kernels/host": ["//Kernels:__subpackages__"],
     "Kernels/reference": ["//Kernels/benchmarks:__subpackages__"],
     "tools": ["//tools:__subpackages__"],
+    "tools/workspace": [
+        "//Kernels/benchmarks:__subpackages__",
+        "//tools:__subpackages__",
+    ],
 }
 
 def layer_visibility():

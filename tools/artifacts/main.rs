@@ -27,6 +27,10 @@ use cli::{Cli, Command};
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let json = cli.common.json;
+    if let Err(error) = workspace::enter_user_folder() {
+        eprintln!("artifacts: {error}");
+        return ExitCode::FAILURE;
+    }
     let code = |ok: bool| {
         if ok {
             ExitCode::SUCCESS

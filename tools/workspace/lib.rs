@@ -1,4 +1,4 @@
-//! The source tree that a tool works on: where it is, and which files belong to it.
+//! Where a program works: the source tree and its files, and the folder in which its user stands.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -17,6 +17,26 @@ pub fn root() -> io::Result<PathBuf> {
         ))
     })?;
     Ok(module.parent().expect("a file has a folder").to_path_buf())
+}
+
+/// Where the user stood, best first: bazelw sets the first where that was outside of the workspace.
+const USER_FOLDERS: [&str; 2] = ["HEAD_TO_HEAD_WORKING_DIRECTORY", "BUILD_WORKING_DIRECTORY"];
+
+/// Moves this process to the folder in which its user typed the command. `bazel run` starts programs among their
+/// runfiles, where relative paths mean nothing to anybody and files written there are lost.
+///
+/// To be called first in `main`. Programs that this one starts inherit the folder and shall stay there.
+pub fn enter_user_folder() -> io::Result<()> {
+    let Some(folder) = USER_FOLDERS.iter().find_map(env::var_os) else {
+        return Ok(());
+    };
+    for variable in USER_FOLDERS {
+        env::remove_var(variable);
+    }
+    env::set_current_dir(&folder).map_err(|error| {
+        let folder = Path::new(&folder).display();
+        io::Error::new(error.kind(), format!("cannot work in {folder}: {error}"))
+    })
 }
 
 /// Every source file below `root`, relative to it, in order. Links and what git ignores at the root

@@ -37,13 +37,14 @@ impl Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
+    let failed = |error: &dyn std::fmt::Display| {
+        eprintln!("error: {error}");
+        ExitCode::FAILURE
+    };
+    if let Err(error) = workspace::enter_user_folder() {
+        return failed(&error);
     }
+    run(&Arguments::parse()).unwrap_or_else(|error| failed(&error))
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode, RooflineError> {

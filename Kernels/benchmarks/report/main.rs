@@ -203,14 +203,15 @@ fn parse_share(text: &str) -> Result<f64, String> {
 }
 
 fn main() -> ExitCode {
+    let failed = |error: &dyn std::fmt::Display| {
+        eprintln!("report: {error}");
+        ExitCode::from(2)
+    };
     let arguments = Arguments::parse();
-    match run(&arguments.command) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("report: {error}");
-            ExitCode::from(2)
-        }
+    if let Err(error) = workspace::enter_user_folder() {
+        return failed(&error);
     }
+    run(&arguments.command).unwrap_or_else(|error| failed(&error))
 }
 
 fn run(command: &Command) -> Result<ExitCode, ReportingError> {
@@ -230,30 +231,17 @@ fn run(command: &Command) -> Result<ExitCode, ReportingError> {
 /// The views of all files, every row once.
 fn load(files: &[PathBuf]) -> Result<Vec<View>, ReportingError> {
     Ok(views(
-        merge(Collection::read_all(&placed(files))?).collection,
+        merge(Collection::read_all(files)?).collection,
     ))
-}
-
-/// `bazel run` starts programs in another folder than the user's.
-fn placed_one(path: &Path) -> PathBuf {
-    match std::env::var_os("BUILD_WORKING_DIRECTORY") {
-        Some(folder) => Path::new(&folder).join(path),
-        None => path.to_owned(),
-    }
-}
-
-fn placed(paths: &[PathBuf]) -> Vec<PathBuf> {
-    paths.iter().map(|path| placed_one(path)).collect()
 }
 
 /// Writes an output, which must not be one of the inputs.
 fn write(path: &Path, text: &[u8], inputs: &[PathBuf]) -> Result<(), ReportingError> {
-    let path = placed_one(path);
     let same = |input: &PathBuf| match (path.canonicalize(), input.canonicalize()) {
         (Ok(output), Ok(input)) => output == input,
         _ => false,
     };
-    if placed(inputs).iter().any(same) {
+    if inputs.iter().any(same) {
         return Err(ReportingError::Usage(format!(
             "{} is an input; write the output to another file",
             path.display()
@@ -268,7 +256,7 @@ fn print(text: &str) {
 }
 
 fn run_merge(arguments: &MergeArguments) -> Result<ExitCode, ReportingError> {
-    let merged = merge(Collection::read_all(&placed(&arguments.files))?);
+    let merged = merge(Collection::read_all(&arguments.files)?);
     let text = merged.collection.to_json()?;
     write(&arguments.output, text.as_bytes(), &arguments.files)?;
     eprintln!(
@@ -313,8 +301,8 @@ fn append_to_step_summary(text: &str) -> Result<(), ReportingError> {
 }
 
 fn run_compare(arguments: &CompareArguments) -> Result<ExitCode, ReportingError> {
-    let base = Collection::read(&placed_one(&arguments.base))?;
-    let new = Collection::read(&placed_one(&arguments.new))?;
+    let base = Collection::read(&arguments.base)?;
+    let new = Collection::read(&arguments.new)?;
     let options = CompareOptions {
         threshold: arguments.threshold,
         across_devices: arguments.across_devices,
@@ -335,7 +323,7 @@ fn run_compare(arguments: &CompareArguments) -> Result<ExitCode, ReportingError>
 }
 
 fn run_plot(arguments: &PlotArguments) -> Result<ExitCode, ReportingError> {
-    let folder = placed_one(&arguments.output);
+    let folder = arguments.output.clone();
     let mut views = load(&arguments.files)?;
     std::fs::create_dir_all(&folder)
         .map_err(|error| ReportingError::input(folder.display(), error))?;
@@ -371,9 +359,9 @@ fn run_html(arguments: &HtmlArguments) -> Result<ExitCode, ReportingError> {
 }
 
 fn run_verify(arguments: &VerifyArguments) -> Result<ExitCode, ReportingError> {
-    let collection = Collection::read(&placed_one(&arguments.file))?;
+    let collection = Collection::read(&arguments.file)?;
     let programs = match &arguments.programs {
-        Some(folder) => placed_one(folder),
+        Some(folder) => folder.clone(),
         None => beside_this_program()?,
     };
     let scratch = std::env::temp_dir().join(format!("report-verify-{}", std::process::id()));
@@ -420,7 +408,7 @@ fn beside_this_program() -> Result<PathBuf, ReportingError> {
 fn run_claims(arguments: &ClaimsArguments) -> Result<ExitCode, ReportingError> {
     let claims = match &arguments.claims {
         None => read_claims(KNOWN_CLAIMS, "the known claims")?,
-        Some(path) => read_claims(&read(&placed_one(path))?, &path.display().to_string())?,
+        Some(path) => read_claims(&read(path)?, &path.display().to_string())?,
     };
     print(&claims_markdown(&claims, &load(&arguments.files)?));
     Ok(ExitCode::SUCCESS)
@@ -466,7 +454,7 @@ fn numbered(path: &Path, index: usize) -> PathBuf {
 fn run_import(arguments: &ImportArguments) -> Result<ExitCode, ReportingError> {
     let mut files = Vec::new();
     for path in &arguments.files {
-        files.push((path.display().to_string(), read(&placed_one(path))?));
+        files.push((path.display().to_string(), read(path)?));
     }
     let imported = import(&files)?;
     for command in &imported.commands {

@@ -31,8 +31,8 @@ impl Folder {
         options: &Kept,
     ) -> Result<Folder, SuiteError> {
         let path = match given {
-            Some(path) => placed(path),
-            None => placed(Path::new("out")).join(format!("{}-{}", timestamp(), slug(device))),
+            Some(path) => path.to_owned(),
+            None => Path::new("out").join(format!("{}-{}", timestamp(), slug(device))),
         };
         if path.join(STATE).exists() {
             return Err(SuiteError(format!(
@@ -54,7 +54,9 @@ impl Folder {
 
     /// The folder of an earlier run and what it was started with.
     pub fn open(path: &Path) -> Result<(Folder, Kept), SuiteError> {
-        let folder = Folder { path: placed(path) };
+        let folder = Folder {
+            path: path.to_owned(),
+        };
         let state = folder.file(STATE);
         let failed = |problem: &dyn std::fmt::Display| {
             SuiteError(format!(
@@ -125,14 +127,6 @@ impl Folder {
         }
         self.note_ended();
         Ok(())
-    }
-}
-
-/// `bazel run` starts programs in another folder than the user's.
-pub fn placed(path: &Path) -> PathBuf {
-    match std::env::var_os("BUILD_WORKING_DIRECTORY") {
-        Some(folder) => Path::new(&folder).join(path),
-        None => std::env::current_dir().unwrap_or_default().join(path),
     }
 }
 

@@ -1,19 +1,23 @@
 //! From the command line to the folder.
 
 use crate::child::{self, End};
-use crate::folder::{placed, Folder};
+use crate::folder::Folder;
 use crate::options::{Kept, Options};
 use crate::plan::{plan, Task};
 use crate::progress::{clock, Progress};
 use crate::{reports, SuiteError};
 use clap::Parser;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 /// Runs the suite with this process's arguments.
 pub fn main() -> ExitCode {
-    match run(Options::parse()) {
+    let options = Options::parse();
+    // What was built with this program is named from where Bazel starts it.
+    let built = built_with_this_program();
+    let entered = workspace::enter_user_folder().map_err(SuiteError::new);
+    match entered.and_then(|()| run(options, built?)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -23,7 +27,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(options: Options) -> Result<bool, SuiteError> {
+fn run(options: Options, built: Vec<PathBuf>) -> Result<bool, SuiteError> {
     let saved = match &options.resume {
         None => None,
         Some(path) => {
@@ -37,12 +41,12 @@ fn run(options: Options) -> Result<bool, SuiteError> {
             Some((folder, kept))
         }
     };
-    let (benches, roofline) = programs(&options.benches)?;
+    let (benches, roofline) = programs(&options.benches, built)?;
     let (folder, saved) = saved.unzip();
     let (out, max_minutes, dry_run) = (options.out.clone(), options.max_minutes, options.dry_run);
     let mut kept = options.kept_or(saved);
-    // The benches run elsewhere than the user.
-    kept.roofs = kept.roofs.map(|path| placed(&path));
+    // A run that is resumed from another folder still finds it.
+    kept.roofs = kept.roofs.map(std::path::absolute).transpose().map_err(SuiteError::new)?;
     let (tasks, without) = plan(&benches, &kept)?;
     for reason in &without {
         eprintln!("left out: {reason}");
@@ -149,27 +153,37 @@ fn result_of(folder: &Folder, task: &Task) -> PathBuf {
 }
 
 /// The benches and bench_roofline: as given, as built with this program, or as they lie beside it.
-fn programs(given: &[PathBuf]) -> Result<(Vec<PathBuf>, Option<PathBuf>), SuiteError> {
-    let all: Vec<PathBuf> = match (given, std::env::var("SUITE_BENCHES")) {
-        ([], Ok(built)) => built.split_whitespace().map(PathBuf::from).collect(),
-        ([], Err(_)) => beside_this_program()?,
-        (given, _) => given.iter().map(|path| placed(path)).collect(),
+fn programs(
+    given: &[PathBuf],
+    built: Vec<PathBuf>,
+) -> Result<(Vec<PathBuf>, Option<PathBuf>), SuiteError> {
+    let all: Vec<PathBuf> = if !given.is_empty() {
+        given.iter().map(canonical).collect::<Result<_, _>>()?
+    } else if !built.is_empty() {
+        built
+    } else {
+        beside_this_program()?
     };
-    let all: Result<Vec<PathBuf>, SuiteError> = all
-        .into_iter()
-        .map(|path| {
-            path.canonicalize()
-                .map_err(|error| SuiteError(format!("{}: {error}", path.display())))
-        })
-        .collect();
     let is_roofline = |path: &PathBuf| path.ends_with("bench_roofline");
-    let (roofline, benches): (Vec<PathBuf>, Vec<PathBuf>) = all?.into_iter().partition(is_roofline);
+    let (roofline, benches): (Vec<PathBuf>, Vec<PathBuf>) = all.into_iter().partition(is_roofline);
     if benches.is_empty() {
         return Err(SuiteError(
             "no bench_* programs; name them with --bench, or put them beside this one".to_owned(),
         ));
     }
     Ok((benches, roofline.into_iter().next()))
+}
+
+/// The benches that Bazel built with this program; none where it runs without Bazel.
+fn built_with_this_program() -> Result<Vec<PathBuf>, SuiteError> {
+    let built = std::env::var("SUITE_BENCHES").unwrap_or_default();
+    built.split_whitespace().map(canonical).collect()
+}
+
+fn canonical(path: impl AsRef<Path>) -> Result<PathBuf, SuiteError> {
+    let path = path.as_ref();
+    path.canonicalize()
+        .map_err(|error| SuiteError(format!("{}: {error}", path.display())))
 }
 
 fn beside_this_program() -> Result<Vec<PathBuf>, SuiteError> {

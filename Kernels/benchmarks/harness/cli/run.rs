@@ -19,6 +19,10 @@ pub const SIGNALLED: u8 = 128;
 
 /// Runs a benchmark with this process's arguments. A bench's `main` is this call.
 pub fn run<P: Problem>(bench: Bench<P>) -> ExitCode {
+    if let Err(error) = workspace::enter_user_folder() {
+        eprintln!("{}: {error}", bench.name);
+        return ExitCode::from(USAGE);
+    }
     run_with_arguments(bench, std::env::args().collect())
 }
 

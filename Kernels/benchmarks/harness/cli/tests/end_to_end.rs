@@ -56,6 +56,45 @@ fn an_honest_run_ends_with_0_and_writes_all_forms() {
     assert!(folder.path().join("fault_bench.md").exists());
 }
 
+/// Under `bazel run` a program starts among its runfiles; its files belong where the user stands.
+#[test]
+fn relative_paths_are_the_users() {
+    let user = TempDir::new().unwrap();
+    let outside = TempDir::new().unwrap();
+    let run = |variables: &[(&str, &Path)], arguments: &[&str]| {
+        let elsewhere = TempDir::new().unwrap();
+        let output = Command::new(program())
+            .current_dir(elsewhere.path())
+            .env_remove("HEAD_TO_HEAD_WORKING_DIRECTORY")
+            .envs(variables.iter().copied())
+            .args([&["--device", "cpu"], &QUICK[..], arguments].concat())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(elsewhere.path().read_dir().unwrap().count(), 0);
+    };
+    let by_bazel = ("BUILD_WORKING_DIRECTORY", user.path());
+    run(
+        &[by_bazel],
+        &["--json", "a.json", "--csv", "a.csv", "--md", "a.md"],
+    );
+    for name in ["a.json", "a.csv", "a.md"] {
+        assert!(user.path().join(name).is_file(), "{name}");
+    }
+    run(&[by_bazel], &["--resume", "a.json", "--out-dir", "folder"]);
+    assert!(user.path().join("folder/fault_bench.json").is_file());
+    let by_bazelw = ("HEAD_TO_HEAD_WORKING_DIRECTORY", outside.path());
+    run(&[by_bazel, by_bazelw], &["--json", "b.json"]);
+    assert!(outside.path().join("b.json").is_file());
+
+    let gone = Command::new(program())
+        .env("BUILD_WORKING_DIRECTORY", user.path().join("gone"))
+        .output()
+        .unwrap();
+    assert_eq!(gone.status.code(), Some(2));
+    assert!(text(&gone.stderr).contains("cannot work in"));
+}
+
 /// Measures contenders whose plans other processes make, on five shapes.
 fn plan_ahead(contenders: &str) -> report::ResultFile {
     let folder = TempDir::new().unwrap();
