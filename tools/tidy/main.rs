@@ -1,5 +1,6 @@
 //! Checks the source tree for what formatters and compilers let pass; `rules` says what that is.
 
+mod modules;
 mod rules;
 
 use std::collections::BTreeSet;
@@ -40,7 +41,22 @@ fn run() -> io::Result<usize> {
             count += 1;
         }
     }
+    for complaint in check_modules(&root)? {
+        println!("MODULE.bazel: {complaint}");
+        count += 1;
+    }
     Ok(count)
+}
+
+fn check_modules(root: &Path) -> io::Result<Vec<String>> {
+    let read = |file| fs::read_to_string(root.join(file));
+    let found = modules::check(
+        &read("MODULE.bazel")?,
+        &read(".bazelversion")?,
+        &read("bazel/registry/published.json")?,
+        &read("MODULE.bazel.lock")?,
+    );
+    found.map_err(io::Error::other)
 }
 
 fn check(file: &Path, text: &str, files: &BTreeSet<PathBuf>) -> Vec<Finding> {
