@@ -2,9 +2,9 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use report_lib::{
-    claims_markdown, compare, import, merge, plots, read_claims, summarize,
-    to_github_action_benchmark, to_html, to_nvbench, to_png, to_text, verify, views, Collection,
-    CompareOptions, Conclusion, ReportingError, VerifyOptions, View, KNOWN_CLAIMS,
+    claims_markdown, compare, history, import, merge, plots, read_claims, summarize,
+    to_github_action_benchmark, to_html, to_nvbench, to_png, to_text, unmeasured, verify, views,
+    Collection, CompareOptions, Conclusion, ReportingError, VerifyOptions, View, KNOWN_CLAIMS,
 };
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(
     name = "report",
-    after_help = "Exit codes: 0 done; 1 a comparison failed or a verified row is inconsistent; \
+    after_help = "Exit codes: 0 done; 1 a comparison failed, a verified row is inconsistent, or a \
+                  required contender has no time; \
                   2 usage, or a file that cannot be read or written; 3 verify cannot tell."
 )]
 struct Arguments {
@@ -40,6 +41,8 @@ enum Command {
     Claims(ClaimsArguments),
     /// Write the rows in another program's format
     Export(ExportArguments),
+    /// Write a run as one JSON line: commit, date, geomeans; exit 1 if a required contender has no time
+    History(HistoryArguments),
     /// Turn FlashInfer-Bench definitions and workloads into commands of the benches here
     Import(ImportArguments),
 }
@@ -184,6 +187,19 @@ enum Format {
 }
 
 #[derive(Debug, Args)]
+struct HistoryArguments {
+    /// Result files and collections
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Contenders that must have a time in some row, such as cudnn,cublaslt
+    #[arg(long, value_name = "CONTENDER", value_delimiter = ',')]
+    require: Vec<String>,
+}
+
+#[derive(Debug, Args)]
 struct ImportArguments {
     /// Definitions (JSON) and workloads (JSON lines)
     #[arg(required = true)]
@@ -224,6 +240,7 @@ fn run(command: &Command) -> Result<ExitCode, ReportingError> {
         Command::Verify(arguments) => run_verify(arguments),
         Command::Claims(arguments) => run_claims(arguments),
         Command::Export(arguments) => run_export(arguments),
+        Command::History(arguments) => run_history(arguments),
         Command::Import(arguments) => run_import(arguments),
     }
 }
@@ -449,6 +466,24 @@ fn numbered(path: &Path, index: usize) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{stem}-{}.{extension}", index + 1))
+}
+
+fn run_history(arguments: &HistoryArguments) -> Result<ExitCode, ReportingError> {
+    let views = load(&arguments.files)?;
+    let lines: Vec<String> = history(&views)
+        .iter()
+        .map(|run| format!("{run}\n"))
+        .collect();
+    write(
+        &arguments.output,
+        lines.concat().as_bytes(),
+        &arguments.files,
+    )?;
+    let unmeasured = unmeasured(&views, &arguments.require);
+    for sentence in &unmeasured {
+        eprintln!("{sentence}");
+    }
+    Ok(ExitCode::from(u8::from(!unmeasured.is_empty())))
 }
 
 fn run_import(arguments: &ImportArguments) -> Result<ExitCode, ReportingError> {

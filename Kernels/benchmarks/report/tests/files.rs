@@ -108,6 +108,58 @@ fn a_step_summary_is_appended_to() {
 }
 
 #[test]
+fn a_line_of_history_has_the_geomeans_and_what_must_be_measured_is() {
+    let folder = TempDir::new().unwrap();
+    samples(folder.path());
+    let line = |require: &str| {
+        let arguments = [
+            "history",
+            "h200.json",
+            "-o",
+            "line.jsonl",
+            "--require",
+            require,
+        ];
+        let result = report(folder.path(), &arguments);
+        let written = std::fs::read_to_string(folder.path().join("line.jsonl")).unwrap();
+        (result.status.code(), text(&result.stderr), written)
+    };
+    let (code, said, written) = line("ours,quack");
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(written.lines().count(), 1, "{written}");
+    for part in [
+        r#""commit":"4f1c2d3""#,
+        r#""device":"NVIDIA H200""#,
+        r#""rmsnorm_fwd bf16 quack: ours over quack":["#,
+    ] {
+        assert!(written.contains(part), "no '{part}' in {written}");
+    }
+    let (code, said, written) = line("ours,cudnn");
+    assert_eq!(code, Some(1));
+    assert_eq!(said, "cudnn is in no row\n");
+    assert_eq!(
+        written.lines().count(),
+        1,
+        "the line is written all the same"
+    );
+    let mut without = sample().runs.remove(0).file;
+    without
+        .rows
+        .retain(|row| row.time.is_none() && row.reason.is_some());
+    let (name, count) = (without.rows[0].contender.name.clone(), without.rows.len());
+    without.rows.retain(|row| row.contender.name == name);
+    assert!(count > 0);
+    report::write_json(&folder.path().join("h200.json"), &without).unwrap();
+    let (code, said, _) = line(&name);
+    assert_eq!(code, Some(1));
+    let reason = without.rows[0].reason.as_deref().unwrap();
+    assert!(
+        said.contains(" has no time in ") && said.contains(reason),
+        "{said}"
+    );
+}
+
+#[test]
 fn broken_foreign_and_future_files_end_with_2_and_stay_as_they_are() {
     let folder = TempDir::new().unwrap();
     samples(folder.path());
@@ -152,6 +204,7 @@ fn broken_foreign_and_future_files_end_with_2_and_stay_as_they_are() {
             &["compare", &name, "h200.json"],
             &["verify", &name],
             &["claims", &name],
+            &["history", &name, "-o", "out.json"],
             &["export", &name, "--format", "nvbench", "-o", "out.json"],
         ] {
             let result = report(folder.path(), arguments);

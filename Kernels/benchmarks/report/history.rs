@@ -1,0 +1,59 @@
+//! A run as one line of a history that only grows, and the contenders that a run must have measured.
+
+use crate::View;
+use report::{groups, Row};
+use serde_json::{json, Map, Value};
+
+/// One object per device, build and way of measuring: when, what, where, and every geomean with its interval.
+pub fn history(views: &[View]) -> Vec<Value> {
+    views.iter().map(entry).collect()
+}
+
+fn entry(view: &View) -> Value {
+    let (meta, rows) = (&view.file.meta, &view.file.rows);
+    let geomeans: Map<String, Value> = groups(&view.file)
+        .into_iter()
+        .filter_map(|group| {
+            let mean = group.geomean?;
+            let (op, dtype, suite) = (group.op, group.dtype, group.suite);
+            let name = format!(
+                "{op} {dtype} {suite}: {} over {}",
+                group.contender, group.baseline
+            );
+            Some((name, json!([mean.ratio, mean.low, mean.high])))
+        })
+        .collect();
+    json!({
+        "commit": meta.git.as_ref().map(|git| &git.commit),
+        "dirty": meta.git.as_ref().map(|git| git.dirty),
+        "started_at": meta.started_at,
+        "device": meta.device.name,
+        "driver": meta.driver,
+        "artifact_lock_sha256": meta.artifact_lock_sha256,
+        "complete": meta.complete,
+        "rows": rows.len(),
+        "failed": rows.iter().filter(|row| row.status.is_failure()).count(),
+        "geomeans": geomeans,
+    })
+}
+
+/// One sentence for each of the contenders that has no time in any row: a library that cannot be loaded makes all
+/// of its rows `unsupported`, and a run of such rows is sound otherwise.
+pub fn unmeasured(views: &[View], contenders: &[String]) -> Vec<String> {
+    let all = || views.iter().flat_map(|view| &view.file.rows);
+    let of = |name: &String| {
+        let mut rows = all().filter(|row| row.contender.name == *name).peekable();
+        if rows.peek().is_none() {
+            return Some(format!("{name} is in no row"));
+        }
+        let rows: Vec<&Row> = rows.collect();
+        if rows.iter().any(|row| row.time.is_some()) {
+            return None;
+        }
+        let reason = rows.iter().find_map(|row| row.reason.as_deref());
+        let reason = reason.unwrap_or("no reason is given");
+        let count = report::count_text(rows.len(), "row");
+        Some(format!("{name} has no time in {count}: {reason}"))
+    };
+    contenders.iter().filter_map(of).collect()
+}
