@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The suite as a Slurm job array, one shard a GPU, then one job that merges what the shards found.
+# The suite as a Slurm job array, one shard per GPU, then one job that merges what the shards found.
 #   tools/launch/slurm.sh --shards N --out FOLDER [--programs FOLDER] [--sbatch OPTION]... [-- SUITE OPTION...]
 #
 # --out       a folder that every node sees; each shard writes into FOLDER/shard-<i>
@@ -16,17 +16,23 @@ shards="" out="" programs=""
 both=() for_shards=() suite_options=()
 while [ $# -gt 0 ]; do
   case $1 in
-    --shards) shards=${2:?}; shift 2 ;;
-    --out) out=${2:?}; shift 2 ;;
-    --programs) programs=${2:?}; shift 2 ;;
-    --sbatch) both+=("${2:?}"); shift 2 ;;
-    --shard-sbatch) for_shards+=("${2?}"); shift 2 ;;
+    --shards | --out | --programs | --sbatch | --shard-sbatch)
+      [ $# -gt 1 ] || die "$1 lacks its value; see the head of this file" ;;
+  esac
+  case $1 in
+    --shards) shards=$2; shift 2 ;;
+    --out) out=$2; shift 2 ;;
+    --programs) programs=$2; shift 2 ;;
+    --sbatch) both+=("$2"); shift 2 ;;
+    --shard-sbatch) for_shards+=("$2"); shift 2 ;;
     --) shift; suite_options=("$@"); break ;;
-    *) die "'$1' is no option; see the head of this file" ;;
+    *) die "'$1' is not an option; see the head of this file" ;;
   esac
 done
 [[ $shards =~ ^[1-9][0-9]*$ ]] || die "--shards must be a count, such as 8"
 [ -n "$out" ] || die "--out is missing"
+# Slurm fills in % in the names of logs.
+[[ $out != *%* ]] || die "--out $out: Slurm expands % in file names; choose a folder without it"
 command -v sbatch > /dev/null || die "no sbatch on PATH: run this where jobs are submitted"
 [ ${#for_shards[@]} -gt 0 ] || for_shards=(--gres=gpu:1)
 
@@ -41,14 +47,22 @@ fi
 for program in "$suite" "$report"; do
   [ -x "$program" ] || die "no $program; build //Kernels/benchmarks/comparison:suite and //Kernels/benchmarks/report"
 done
-mkdir -p "$out/logs"
+mkdir -p "$out/logs" || die "cannot write into $out"
 out=$(readlink -f "$out")
 
-array=$(sbatch --parsable --job-name=head-to-head --array="1-$shards" --output="$out/logs/shard-%a.log" \
+# A task that is started again writes below what it wrote before.
+submit() { sbatch --parsable --open-mode=append "$@"; }
+array=$(submit --job-name=head-to-head --array="1-$shards" --output="$out/logs/shard-%a.log" \
   "${both[@]}" "${for_shards[@]}" \
-  "$here/slurm_shard.sh" "$(readlink -f "$suite")" "$shards" "$out" "${suite_options[@]}")
+  "$here/slurm_shard.sh" "$(readlink -f "$suite")" "$shards" "$out" "${suite_options[@]}") ||
+  die "sbatch refused the shards; its reason is above"
+# On a federation the answer is JOB;CLUSTER.
+array=${array%%;*}
 # Whatever became of the shards, what they found is merged; a shard that failed fails the merge's job too.
-merge=$(sbatch --parsable --job-name=head-to-head-merge --dependency="afterany:$array" \
+merge=$(submit --job-name=head-to-head-merge --dependency="afterany:$array" \
   --output="$out/logs/merge.log" "${both[@]}" \
-  "$here/slurm_merge.sh" "$(readlink -f "$report")" "$shards" "$out")
-echo "shards: job $array; merge: job $merge; results: $out"
+  "$here/slurm_merge.sh" "$(readlink -f "$report")" "$shards" "$out") || {
+  scancel "$array" || echo "slurm.sh: scancel failed; job $array is still queued" >&2
+  die "sbatch refused the merge, so the shards were cancelled; its reason is above"
+}
+echo "shards: job $array; merge: job ${merge%%;*}; results: $out"

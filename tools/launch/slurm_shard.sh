@@ -3,15 +3,15 @@
 set -uo pipefail
 suite=$1 shards=$2 out=$3
 shift 3
-folder=$out/shard-$SLURM_ARRAY_TASK_ID
+shard=${SLURM_ARRAY_TASK_ID:?slurm_shard.sh is started by slurm.sh, as a task of an array}
+folder=$out/shard-$shard
 rm -f "$folder.ended"
-# A task that Slurm started again finds its own folder.
-if [ -e "$folder/suite.json" ]; then
-  "$suite" --resume "$folder"
-else
-  # The shard comes first: what follows may end with options for the benches, after --.
-  "$suite" --shard "$SLURM_ARRAY_TASK_ID/$shards" --out "$folder" "$@"
-fi
+# A task that Slurm started again finds its own folder; the suite refuses it if the options have changed.
+place=(--out "$folder")
+[ ! -e "$folder/suite.json" ] || place=(--resume "$folder")
+echo "shard $shard of $shards on ${SLURMD_NODENAME:-this node}: ${place[0]} $folder"
+# The shard comes first: what follows may end with options for the benches, after --.
+"$suite" --shard "$shard/$shards" "${place[@]}" "$@"
 code=$?
 echo "$code" > "$folder.ended"
 exit "$code"
