@@ -27,7 +27,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(options: Options, built: Vec<PathBuf>) -> Result<bool, SuiteError> {
+fn run(mut options: Options, built: Vec<PathBuf>) -> Result<bool, SuiteError> {
+    // A run is resumed with the path that it was started with, from whichever folder.
+    let roofs = options.kept.roofs.take().map(std::path::absolute);
+    options.kept.roofs = roofs.transpose().map_err(SuiteError::new)?;
     let saved = match &options.resume {
         None => None,
         Some(path) => {
@@ -44,9 +47,7 @@ fn run(options: Options, built: Vec<PathBuf>) -> Result<bool, SuiteError> {
     let (benches, roofline) = programs(&options.benches, built)?;
     let (folder, saved) = saved.unzip();
     let (out, max_minutes, dry_run) = (options.out.clone(), options.max_minutes, options.dry_run);
-    let mut kept = options.kept_or(saved);
-    // A run that is resumed from another folder still finds it.
-    kept.roofs = kept.roofs.map(std::path::absolute).transpose().map_err(SuiteError::new)?;
+    let kept = options.kept_or(saved);
     let (tasks, without) = plan(&benches, &kept)?;
     for reason in &without {
         eprintln!("left out: {reason}");

@@ -92,7 +92,17 @@ fn a_killed_run_is_completed_and_shards_are_one_run() {
 
 /// Kills the suite outright once its first rows are on the disk, then resumes it.
 fn killed_and_resumed(folder: &Path, expected: &BTreeSet<report::RowKey>) {
-    let arguments = [&CHOICE[..], &["--out", "killed"], &BENCH_OPTIONS].concat();
+    std::fs::write(folder.join("roofs.json"), "[]").unwrap();
+    let with = |place: [&'static str; 2]| {
+        [
+            &CHOICE[..],
+            &["--roofs", "roofs.json"],
+            &place,
+            &BENCH_OPTIONS,
+        ]
+        .concat()
+    };
+    let arguments = with(["--out", "killed"]);
     let mut child = suite(folder, &arguments)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -115,8 +125,15 @@ fn killed_and_resumed(folder: &Path, expected: &BTreeSet<report::RowKey>) {
         "{stderr}"
     );
     assert_eq!(&key_set(&folder.join("killed/results.json")), expected);
-    let again = suite(folder, &["--resume", "killed"]).output().unwrap();
+    // As a cluster starts it again: with the options of the start, and not with others.
+    let again = suite(folder, &with(["--resume", "killed"]))
+        .output()
+        .unwrap();
     assert!(text(&again.stderr).contains("bench_norms: complete"));
+    let others = ["--resume", "killed", "--ops", "layernorm_fwd"];
+    let other = suite(folder, &others).output().unwrap();
+    assert_eq!(other.status.code(), Some(2));
+    assert!(text(&other.stderr).contains("takes the options that"));
 }
 
 #[test]
