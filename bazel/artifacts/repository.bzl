@@ -78,7 +78,9 @@ def _fetch_with_npm(rctx, entry, folder):
     """Downloads an npm tarball through the machine's own npm; the caller verifies it."""
     npm = rctx.which("npm")
     if not npm:
-        fail("{}: none of the lock's addresses can be reached, and there is no npm to bring it: install npm".format(entry["name"]))
+        fail("{}: none of its addresses can be reached, and there is no npm to bring it: install npm".format(
+            entry["name"],
+        ))
     package = "{}@{}".format(entry["source"]["package"], entry["version"])
     rctx.file(folder + "/.keep", "")
     result = rctx.execute([npm, "pack", "--silent", package, "--pack-destination", folder], timeout = 600)

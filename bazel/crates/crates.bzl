@@ -22,11 +22,14 @@ def _cargo(rctx, arguments):
         timeout = 1800,
     )
     if result.return_code:
-        fail("cargo {} failed; it needs the machine's way to crates (a registry, mirror or proxy in cargo's config): {}".format(
-            arguments[0],
-            result.stderr[-1500:],
-        ))
+        fail(("cargo {} failed; where crates cannot be reached directly, name a mirror or proxy in cargo's own " +
+              "config: {}").format(arguments[0], result.stderr[-1500:]))
     return result.stdout
+
+def _must(rctx, command):
+    result = rctx.execute(command)
+    if result.return_code:
+        fail("{} failed: {}".format(command[0], result.stderr[-800:]))
 
 def _link_settings(rctx):
     """The machine's registry settings, seen from the private home."""
@@ -97,10 +100,10 @@ def _used(rctx, triple):
 def _expression(facts_by_cpu, key):
     """A list in Starlark: what all platforms share, and a select over the rest."""
     lists = {cpu: {value: True for value in facts[key]} for cpu, facts in facts_by_cpu.items()}
-    everywhere = [value for value in sorted(lists.values()[0]) if not [1 for values in lists.values() if value not in values]]
+    everywhere = [value for value in sorted(lists.values()[0]) if all([value in values for values in lists.values()])]
     text = json.encode(everywhere)
     special = {cpu: [value for value in sorted(values) if value not in everywhere] for cpu, values in lists.items()}
-    if [1 for values in special.values() if values]:
+    if any(special.values()):
         cases = {"@platforms//cpu:" + cpu: values for cpu, values in special.items()}
         cases["//conditions:default"] = []
         text += " + select({})".format(json.encode(cases))
@@ -223,12 +226,13 @@ def _impl(rctx):
     for identity, facts_by_cpu in facts.items():
         package = packages[identity]
         folder = package["manifest_path"].removesuffix("/Cargo.toml")
-        rctx.execute(["mv", folder, "{name}-{version}".format(**package)])
+        _must(rctx, ["mv", folder, "{name}-{version}".format(**package)])
         by_cpu = {cpu: facts_by_cpu.get(cpu, empty) for cpu in rctx.attr.triples}
         _write_crate(rctx, package, by_cpu, additions.get(package["name"]))
 
     # BUILD files that crates bring along would cut them into packages of their own.
-    rctx.execute(["find", ".", "-mindepth", "3", "(", "-name", "BUILD", "-o", "-name", "BUILD.bazel", ")", "-type", "f", "-delete"])
+    foreign = ["(", "-name", "BUILD", "-o", "-name", "BUILD.bazel", ")"]
+    _must(rctx, ["find", ".", "-mindepth", "3"] + foreign + ["-type", "f", "-delete"])
     rctx.delete("home")
     names = sorted(roots)
     aliases = [(name, roots[name]) for name in names]
@@ -243,12 +247,15 @@ crates = repository_rule(
     implementation = _impl,
     attrs = {
         "additions": attr.label_keyed_string_dict(
-            doc = """Files that take the place of a crate's build script: each is added to the BUILD file of the crate that it
-            maps to, and defines <crate>_cc, which the crate links.""",
+            doc = """Files that take the place of a crate's build script: each is added to the BUILD file of the
+            crate that it maps to, and defines <crate>_cc, which the crate links.""",
         ),
         "lockfile": attr.label(mandatory = True),
         "manifest": attr.label(mandatory = True),
-        "triples": attr.string_dict(mandatory = True, doc = "CPU, as @platforms//cpu names it, to Rust's target triple"),
+        "triples": attr.string_dict(
+            doc = "CPU, as @platforms//cpu names it, to Rust's target triple",
+            mandatory = True,
+        ),
         "unoptimized": attr.string_list(doc = "crates that take longer to optimise than they ever run"),
         "_cargo": attr.label(default = "@rust_sysroot//:bin/cargo"),
     },

@@ -56,7 +56,11 @@ mod tests {
         let package = scratch.path().join("a.tgz");
         let mut tar = Command::new("tar");
         tar.current_dir(scratch.path());
-        assert!(tar.args(["czf", "a.tgz", "package"]).status().unwrap().success());
+        assert!(tar
+            .args(["czf", "a.tgz", "package"])
+            .status()
+            .unwrap()
+            .success());
         fs::remove_dir_all(folder).unwrap();
 
         let taken = member(&package, "package/program").unwrap();

@@ -84,11 +84,20 @@ fn reachable(
     let mut seen = BTreeSet::new();
     let mut open = roots.to_vec();
     while let Some((name, asked)) = open.pop() {
-        let version = chosen.get(&name[..]).map_or(asked, |&version| version.to_owned());
-        let further = published.get(&name).and_then(|versions| versions.get(&version));
+        let version = chosen
+            .get(&name[..])
+            .map_or(asked, |&version| version.to_owned());
+        let further = published
+            .get(&name)
+            .and_then(|versions| versions.get(&version));
         // A module may name another without a version: whatever somebody else asks for.
         if !version.is_empty() && seen.insert((name, version)) {
-            open.extend(further.into_iter().flatten().map(|(n, v)| (n.clone(), v.clone())));
+            open.extend(
+                further
+                    .into_iter()
+                    .flatten()
+                    .map(|(n, v)| (n.clone(), v.clone())),
+            );
         }
     }
     seen

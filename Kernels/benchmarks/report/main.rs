@@ -247,9 +247,7 @@ fn run(command: &Command) -> Result<ExitCode, ReportingError> {
 
 /// The views of all files, every row once.
 fn load(files: &[PathBuf]) -> Result<Vec<View>, ReportingError> {
-    Ok(views(
-        merge(Collection::read_all(files)?).collection,
-    ))
+    Ok(views(merge(Collection::read_all(files)?).collection))
 }
 
 /// Writes an output, which must not be one of the inputs.
