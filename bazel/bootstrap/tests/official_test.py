@@ -1,0 +1,182 @@
+"""The official release: every way its download, its cache and its choice can go wrong."""
+
+import os
+import unittest
+
+from machine import VERSION, Answer, Machine
+
+PAGE = b"<!DOCTYPE html><html><body>Please log in to the proxy</body></html>"
+FULL = "trap '' XFSZ; ulimit -f 64"
+
+
+class Official(Machine):
+    def setUp(self):
+        super().setUp()
+        self.environment["BAZELW_ROAD"] = "official"
+
+    def test_downloads_once_and_is_silent_afterwards(self):
+        self.release()
+        self.assertIn("downloading the official", self.runs().complained)
+        again = self.runs("build", "//x")
+        self.assertEqual((again.complained, len(self.asked)), ("", 1))
+        self.assertIn("with build //x", again.said)
+
+    def test_python_downloads_where_there_is_no_curl(self):
+        self.release()
+        self.without("curl")
+        self.runs()
+
+    def test_neither_curl_nor_python(self):
+        self.release()
+        self.without("curl", "python3")
+        self.refuses("neither curl nor python3 to download it with")
+
+    def test_not_found(self):
+        name = self.release()
+        del self.serve[name]
+        self.refuses("the server refused it or has it no more: unset BAZELW_ROAD, or set BAZEL")
+
+    def test_not_found_by_python(self):
+        self.without("curl")
+        self.test_not_found()
+
+    def test_nothing_answers(self):
+        self.release()
+        self.refuses("nothing answers there", BAZELW_TEST_RELEASES="http://127.0.0.1:9")
+
+    def test_nothing_answers_python(self):
+        self.without("curl")
+        self.test_nothing_answers()
+
+    def test_proxy_page(self):
+        name = self.release()
+        self.serve[name] = Answer(PAGE)
+        self.refuses("a proxy answered with a page of its own")
+        self.assertFalse(os.path.exists(self.official))
+
+    def test_wrong_hash(self):
+        name = self.release()
+        self.serve[name] = Answer(b"\x7fELF another program")
+        self.refuses("came with a wrong sha256", BAZELW_ROAD="")
+        self.assertEqual([file for file in os.listdir(self.cache) if "official" in file], [])
+
+    def test_stall(self):
+        self.release(stall_s=30)
+        self.refuses("the transfer stalled or broke off")
+        self.assertEqual([file for file in os.listdir(self.cache) if "official" in file], [])
+
+    def test_stall_of_python(self):
+        self.without("curl")
+        self.test_stall()
+
+    def test_full_disk(self):
+        self.release()
+        self.refuses("free some space", shell=FULL)
+        self.runs()
+
+    def test_full_disk_python(self):
+        self.without("curl")
+        self.test_full_disk()
+
+    def test_read_only_home(self):
+        self.release()
+        del self.environment["HEAD_TO_HEAD_CACHE"]
+        # Nobody, not even root, makes a folder there.
+        self.refuses(
+            "cannot write /proc/.cache/head-to-head: set HEAD_TO_HEAD_CACHE to a folder you own",
+            HOME="/proc",
+        )
+
+    def test_interrupted(self):
+        name = self.release(stall_s=30)
+        self.interrupt(self.start(), self.stalled.is_set)
+        self.assertFalse(os.path.exists(self.official))
+        self.serve[name].stall_s = 0
+        self.runs()
+
+    def test_half_a_file_is_not_trusted(self):
+        self.release()
+        os.makedirs(self.cache)
+        with open(self.official + ".partial", "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\necho half")
+        self.assertIn("ran in", self.runs().said)
+
+    def test_two_first_starts_at_once(self):
+        self.release(stall_s=1)
+        children = [self.start(), self.start()]
+        complaints = [self.finish(child).complained for child in children]
+        self.assertEqual([child.returncode for child in children], [0, 0], complaints)
+        self.assertEqual(
+            sum("waiting for another first start" in text for text in complaints), 1, complaints
+        )
+        self.assertEqual(len(self.asked), 1)
+
+    def test_tampered_cache(self):
+        self.release()
+        self.runs()
+        with open(self.official, "a", encoding="utf-8") as file:
+            file.write("echo owned\n")
+        self.refuses("is not the release (its sha256 differs): remove it")
+
+    def test_touched_cache_is_hashed_again(self):
+        self.release()
+        self.runs()
+        os.utime(self.official, (1, 1))
+        self.assertEqual(self.runs().complained, "")
+
+    def test_falls_back_in_words(self):
+        self.packages()
+        name = self.release()
+        del self.serve[name]
+        child = self.runs(BAZELW_ROAD="")
+        self.assertIn(
+            "has it no more; taking Debian's packages instead",
+            child.complained,
+        )
+
+    def test_unknown_road(self):
+        self.refuses(
+            "BAZELW_ROAD is 'scenic': set it to official or packaged", BAZELW_ROAD="scenic"
+        )
+
+    def test_foreign_bazel_on_path(self):
+        self.release()
+        self.tool("bazel", "#!/bin/sh\necho bazel 6.0.0\n")
+        self.assertIn("ran in", self.runs(BAZELW_ROAD="").said)
+
+    def test_matching_bazel_on_path(self):
+        self.tool("bazel", f"#!/bin/sh\necho bazel {VERSION}\n")
+        child = self.runs(BAZELW_ROAD="")
+        self.assertEqual((child.said, child.complained, self.asked), (f"bazel {VERSION}\n", "", []))
+
+    def test_bazel_on_path_is_this_script(self):
+        self.release()
+        os.symlink(os.path.join(self.clone, "bazelw"), os.path.join(self.bin, "bazel"))
+        self.assertIn("ran in", self.runs(BAZELW_ROAD="").said)
+
+    def test_variable_names_no_program(self):
+        self.refuses("$BAZEL is '/nowhere/bazel', which cannot be run", BAZEL="/nowhere/bazel")
+
+    def test_from_another_folder_and_through_a_link(self):
+        self.release()
+        link = os.path.join(self.top, "link")
+        os.symlink(os.path.join(self.clone, "bazelw"), link)
+        for program in (None, link):
+            said = self.runs("run", "//x", folder=self.top, program=program).said
+            self.assertIn(
+                f"ran in {os.path.realpath(self.clone)} for '{self.top}' with run //x", said
+            )
+
+    def test_space_in_the_home_folder(self):
+        self.release()
+        said = self.runs(XDG_CACHE_HOME=os.path.join(self.top, "a home")).said
+        self.assertIn(f"with --output_user_root=/var/tmp/head-to-head-{os.getuid()} info", said)
+
+    def test_inside_the_workspace_nothing_is_exported(self):
+        self.release()
+        said = self.runs(folder=self.bootstrap, HEAD_TO_HEAD_WORKING_DIRECTORY="/stale").said
+        self.assertIn(f"ran in {self.bootstrap} for ''", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
