@@ -19,7 +19,8 @@ import time
 import unittest
 import zipfile
 
-VERSION = "7.7.1"
+with open(".bazelversion", encoding="utf-8") as pinned:
+    VERSION = pinned.read().strip()
 # What every Linux has: GNU coreutils, grep, tar, util-linux.
 COMMON = (
     "bash cat chmod cp cut df env flock grep head ln mkdir mktemp mv readlink rm sha256sum sh sleep "

@@ -1,11 +1,12 @@
 """Debian's packages: every way a source, a tool, the disk or the user can stop a tree's making."""
 
+import json
 import os
 import subprocess
 import sys
 import unittest
 
-from machine import Answer, Machine
+from machine import VERSION, Answer, Machine
 
 DEB = "bazel-bootstrap_0_amd64.deb"
 POOL = "/debian/pool/main/b/"
@@ -104,6 +105,24 @@ class Packaged(Machine):
             self.serve["/mirror/" + os.path.basename(path)] = self.serve.pop(path)
         self.runs(HEAD_TO_HEAD_MIRROR=self.url + "/mirror")
 
+    def test_store(self):
+        for path in [path for path in self.serve if path.startswith(POOL)]:
+            self.serve["/store/" + os.path.basename(path)] = self.serve.pop(path)
+        self.write_lock({**self.lock(), "store": [self.url + "/store"]})
+        self.runs()
+
+    def test_committed_lock_is_whole(self):
+        with open("bazel/bootstrap/packages.lock.json", encoding="utf-8") as file:
+            lock = json.load(file)
+        for entry in lock["debs"] + lock["wheels"]:
+            self.assertRegex(entry["sha256"], "^[0-9a-f]{64}$")
+            self.assertGreater(entry["size"], 0)
+            self.assertRegex(entry["path"], r"^pool/main/\S+\.deb$|^[^/\s]+\.whl$")
+        names = [os.path.basename(entry["path"]) for entry in lock["debs"]]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual(sum(name.startswith(f"bazel-bootstrap_{VERSION}") for name in names), 1)
+        self.assertRegex(lock["snapshot"], r"^\d{8}T\d{6}Z$")
+
     def test_mirror_with_a_wrong_file_is_passed_over(self):
         with open(os.path.join(self.mirror, DEB), "w", encoding="utf-8") as file:
             file.write("wrong")
@@ -156,7 +175,7 @@ class Packaged(Machine):
 
     def test_another_version_in_the_packages(self):
         self.packages(version="6.0.0")
-        self.refuses("says 'bazel 6.0.0', not 'bazel 7.7.1'")
+        self.refuses(f"says 'bazel 6.0.0', not 'bazel {VERSION}'")
         self.nothing_is_trusted()
 
     def test_cargo_fails_and_the_log_stays(self):
