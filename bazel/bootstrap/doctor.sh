@@ -93,6 +93,10 @@ check_fetched() {
   else while read -r sentence; do report missing fetching "$sentence"; done <<< "$sentences"; fi
 }
 
+check_program() {
+  if type -P "$1" >/dev/null; then report ok "$1" "$(type -P "$1")"; else report missing "$1" "$2"; fi
+}
+
 doctor() {
   local official_probe registry_probe rust_probe found sum
   sum=$(official_sum) || sum=
@@ -118,12 +122,14 @@ doctor() {
     check_reached modules "$registry_probe" "Bazel's registry"
     check_reached rust "$rust_probe" "Rust's site"
     check_fetched wheels
-  elif [ -n "$(made)" ]; then
-    for found in cargo rustc; do
-      if type -P $found >/dev/null; then report ok $found "$(type -P $found)"
-      else report missing $found "install Rust 1.89 or newer"; fi
-    done
-  else check_fetched debs wheels crates; fi
+  else
+    if [ -z "$(made)" ]; then check_fetched debs wheels crates
+    else
+      check_program cargo "install Rust 1.89 or newer"
+      check_program rustc "install Rust 1.89 or newer"
+    fi
+    check_program npm "install npm (a formatter of the tests comes by it where GitHub is out of reach)"
+  fi
   if found=$(nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader 2>/dev/null); then
     report ok gpu "$found"
   else report absent gpu "benches run on the CPU; --config=sm90a or sm100a still compiles CUDA"; fi

@@ -21,7 +21,6 @@ import time
 
 sys.dont_write_bytecode = True
 
-import generator
 import tree as trees
 from common import HERE, MACHINE, Log, Processes, Stop, file_name, read_lock, say
 from sources import Sources
@@ -31,7 +30,6 @@ NEEDED_MIB = 2000
 AT_ONCE = 4
 PROGRESS_S = 5
 PROBE_S = 8
-CARGO_PROGRESS_S = 20
 
 
 def bazel_version():
@@ -72,42 +70,21 @@ def preflight(folder):
 
 
 def assemble(lock, sources, processes, folder, scratch):
-    """Fills folder with the tree as it can be published; the crate generator compiles meanwhile."""
-    debs, wheels = lock["debs"], lock["wheels"]
-    megabytes = sum(entry["size"] for entry in debs + wheels) / 1e6
-    say(
-        f"downloading {len(debs)} packages and {len(wheels)} wheels ({megabytes:.0f} MB), "
-        "while cargo compiles rules_rust's crate generator (2 minutes on 2 cores)"
-    )
+    """Fills folder with the tree as it can be published."""
+    wanted = lock["wheels"] + lock["debs"]
+    megabytes = sum(entry["size"] for entry in wanted) / 1e6
+    say(f"downloading {len(wanted)} packages ({megabytes:.0f} MB)")
     downloads = os.path.join(scratch, "downloads")
     os.mkdir(downloads)
-    pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE + 1)
-    pending = {}
+    pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE)
+    pending = {pool.submit(sources.fetch, entry, downloads): entry for entry in wanted}
+    done, done_bytes, spoke = 0, 0, time.monotonic()
     try:
-        source = next(entry for entry in debs if file_name(entry).startswith(generator.PACKAGE))
-        package = sources.fetch(source, downloads)
-        for target in (folder, os.path.join(scratch, "generator")):
-            trees.unpack_deb(processes, package, target)
-        built = pool.submit(
-            generator.build,
-            processes,
-            os.path.join(scratch, "generator"),
-            os.path.join(folder, "cargo-bazel"),
-        )
-        pending = {
-            pool.submit(sources.fetch, entry, downloads): entry
-            for entry in wheels + debs
-            if entry is not source
-        }
-        done, done_bytes, spoke = 1, source["size"], time.monotonic()
         while pending:
-            watched = [*pending, *([] if built.done() else [built])]
             ready, _ = concurrent.futures.wait(
-                watched, PROGRESS_S, concurrent.futures.FIRST_COMPLETED
+                pending, PROGRESS_S, concurrent.futures.FIRST_COMPLETED
             )
-            if built.done():
-                built.result()
-            for future in ready - {built}:
+            for future in ready:
                 entry, path = pending.pop(future), future.result()
                 if path.endswith(".whl"):
                     trees.unpack_wheel(path, folder, os.path.join(scratch, file_name(entry) + ".d"))
@@ -118,15 +95,8 @@ def assemble(lock, sources, processes, folder, scratch):
                 done_bytes += entry["size"]
             if time.monotonic() - spoke > PROGRESS_S:
                 spoke = time.monotonic()
-                say(
-                    f"  {done} of {len(debs) + len(wheels)} files, "
-                    f"{done_bytes / 1e6:.0f} of {megabytes:.0f} MB"
-                )
+                say(f"  {done} of {len(wanted)}, {done_bytes / 1e6:.0f} of {megabytes:.0f} MB")
         trees.finish(folder)
-        while not built.done():
-            say("  packages are unpacked; cargo is at work")
-            concurrent.futures.wait([built], CARGO_PROGRESS_S)
-        built.result()
     except BaseException:
         for future in pending:
             future.cancel()
@@ -180,7 +150,7 @@ def make(prefix):
         sources = Sources(lock, processes)
         if not from_published(lock, sources, processes, folder, scratch):
             assemble(lock, sources, processes, folder, scratch)
-        trees.bake(processes, folder, scratch)
+        trees.bake(processes, folder)
         trees.check(processes, folder, bazel_version(), scratch)
         trees.seal(folder)
         shutil.rmtree(scratch)
@@ -201,6 +171,30 @@ def make(prefix):
     say("Bazel is ready")
 
 
+def ask_for_a_crate(processes, folder):
+    """Has cargo look a crate up as bazel/crates will, in a home that has the user's settings alone."""
+    home, crate = os.path.join(folder, "cargo-home"), os.path.join(folder, "crate")
+    theirs = os.environ.get("CARGO_HOME") or os.path.join(os.path.expanduser("~"), ".cargo")
+    os.mkdir(home)
+    for name in ("config", "config.toml"):
+        if os.path.exists(os.path.join(theirs, name)):
+            os.symlink(os.path.join(theirs, name), os.path.join(home, name))
+    os.makedirs(os.path.join(crate, "src"))
+    with open(os.path.join(crate, "src", "lib.rs"), "w", encoding="utf-8"):
+        pass
+    with open(os.path.join(crate, "Cargo.toml"), "w", encoding="utf-8") as file:
+        file.write(
+            '[package]\nname = "asks"\nversion = "0.0.0"\nedition = "2021"\n'
+            '[dependencies]\ncfg-if = "1"\n'
+        )
+    processes.run(
+        ["cargo", "generate-lockfile", "--manifest-path", os.path.join(crate, "Cargo.toml")],
+        "cargo cannot read its registry",
+        timeout=60,
+        env=dict(os.environ, CARGO_HOME=home, CARGO_NET_RETRY="1", CARGO_HTTP_TIMEOUT="20"),
+    )
+
+
 def check(kinds):
     """Prints a line per missing thing; one small file of each kind shows a dead network."""
     folder = tempfile.mkdtemp()
@@ -212,8 +206,7 @@ def check(kinds):
     pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE)
     for kind in [] if missing else kinds:
         if kind == "crates":
-            home = generator.private_cargo_home(os.path.join(folder, "cargo-home"))
-            probes[pool.submit(generator.prime_index, processes, home, folder)] = "cargo's registry"
+            probes[pool.submit(ask_for_a_crate, processes, folder)] = "cargo's registry"
         else:
             entry = min(lock[kind], key=lambda entry: entry["size"])
             probes[pool.submit(sources.fetch, entry, folder)] = file_name(entry)

@@ -1,6 +1,6 @@
 """Writes the unpacked tree, before any path is baked in, as one archive, and locks its sha256.
 
-Whoever finds the archive on a mirror or in the store skips the packages, the wheels and cargo.
+Whoever finds the archive on a mirror or in the store skips the packages and the wheels.
 """
 
 import gzip

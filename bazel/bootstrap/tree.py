@@ -1,18 +1,16 @@
 """The packaged Bazel as a folder: unpacked, then baked, for Debian's programs want absolute paths.
 
 What `unpack_*` and `finish` make depends on the lock alone and can be published; `bake` adds what
-holds for one folder on one machine.
+holds for one folder.
 """
 
 import hashlib
 import os
 import shutil
 import subprocess
-import urllib.parse
 import zipfile
 
 from common import Stop
-from generator import prime_index, private_cargo_home
 from server_jar import add_class_path
 
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
@@ -25,7 +23,6 @@ SEALED = [
     f"{SHARE}/A-server.jar",
     f"{LIBRARIES}/ld-linux-x86-64.so.2",
     "jre/bin/java",
-    "cargo-bazel",
     "startup_options",
     "bazelrc",
 ]
@@ -70,8 +67,8 @@ def finish(tree):
     add_class_path(tree)
 
 
-def bake(processes, tree, scratch):
-    """Writes this folder's path, this machine's Rust and cargo settings into the tree."""
+def bake(processes, tree):
+    """Writes this folder's path into the tree."""
     libraries = os.path.join(tree, LIBRARIES)
     helpers = os.path.join(tree, "usr/libexec/x86_64-linux-gnu/bazel")
     programs = [os.path.join(helpers, name) for name in sorted(os.listdir(helpers))]
@@ -89,16 +86,6 @@ def bake(processes, tree, scratch):
             ],
             f"patchelf failed on {program}",
         )
-    sysroot = processes.run(["rustc", "--print", "sysroot"], "rustc does not run").strip()
-    tools = os.path.join(tree, "host-tools")
-    os.mkdir(tools)
-    for name in ("bin", "lib"):
-        os.symlink(os.path.join(sysroot, name), os.path.join(tools, name))
-    write(tools, "BUILD.bazel", ['exports_files(glob(["bin/*"]))'])
-    write(tools, "REPO.bazel", [])
-    cargo_home = private_cargo_home(os.path.join(tree, "cargo-home"))
-    prime_index(processes, cargo_home, scratch)
-
     share = os.path.join(tree, SHARE)
     # What a start needs beyond plain Bazel, one option per line.
     write(
@@ -115,13 +102,6 @@ def bake(processes, tree, scratch):
     options = ["--config=packaged"]
     options += [
         f"--override_module={name}={os.path.join(share, path)}" for name, path in MODULES.items()
-    ]
-    options += [
-        f"--override_repository=rules_rust~~rust_host_tools~rust_host_tools={tools}",
-        "--repo_env=CARGO_BAZEL_GENERATOR_URL="
-        f"file://{urllib.parse.quote(os.path.join(tree, 'cargo-bazel'))}",
-        "--repo_env=CARGO_BAZEL_ISOLATED=false",
-        f"--repo_env=CARGO_HOME={cargo_home}",
     ]
     # Quoted, for a path may have a space.
     write(tree, "bazelrc", [f'common "{option}"' for option in options])

@@ -90,8 +90,7 @@ fn reachable(
         let further = published
             .get(&name)
             .and_then(|versions| versions.get(&version));
-        // A module may name another without a version: whatever somebody else asks for.
-        if !version.is_empty() && seen.insert((name, version)) {
+        if seen.insert((name, version)) {
             open.extend(
                 further
                     .into_iter()
@@ -126,7 +125,7 @@ mod tests {
 
     const PUBLISHED: &str = r#"{
         "a": {"1.0": {"b": "1.9"}, "2.0": {"b": "1.10"}},
-        "b": {"1.9": {"c": "3"}, "1.10": {"c": ""}},
+        "b": {"1.9": {"c": "3"}, "1.10": {}},
         "c": {"3": {}},
         "bazel_tools": {"7": {"b": "1.9"}}
     }"#;

@@ -16,7 +16,7 @@ class Doctor(Machine):
     def online(self):
         self.release()
         self.serve["registry"] = self.serve["rust"] = Answer(b"{}")
-        self.without("cargo", "rustc", "apt-get", "apt-helper", "dpkg-deb")
+        self.without("cargo", "rustc", "npm", "apt-get", "apt-helper", "dpkg-deb")
 
     def doctor(self, **environment):
         child = self.finish(self.start("--doctor", **environment))
@@ -29,7 +29,7 @@ class Doctor(Machine):
         self.assertIn(name, missing[0])
         self.assertIn(remedy, missing[0])
 
-    def test_official_road_needs_no_rust_and_no_apt(self):
+    def test_official_road_needs_no_rust_no_npm_and_no_apt(self):
         self.online()
         code, said = self.doctor()
         self.assertEqual(code, 0, said)
@@ -85,6 +85,17 @@ class Doctor(Machine):
     def test_no_rust_on_the_packaged_road(self):
         self.without("cargo")
         self.misses("fetching", "install Rust 1.89 or newer")
+
+    def test_no_npm_on_the_packaged_road(self):
+        self.without("npm")
+        self.misses("npm", "install npm")
+
+    def test_cargo_without_network(self):
+        self.misses(
+            "fetching",
+            "the network failed: check the proxy settings",
+            STAND_IN_CARGO_SAYS="warning: spurious network error",
+        )
 
     def test_package_gone(self):
         for path in [path for path in self.serve if "rules-rust" in path]:

@@ -52,20 +52,16 @@ case "$*" in
   "-I -m pip"*)
     [ -z "$STAND_IN_PIP_SAYS" ] || { echo "$STAND_IN_PIP_SAYS"; exit 1; }
     case "$*" in
-      *download*) while [ "$1" != -d ]; do shift; done; cp "$STAND_IN_WHEELS"/*.whl "$2" ;;
+      *download*) echo run >> "$STAND_IN_NOTES"
+        sleep "${STAND_IN_PIP_S:-0}"
+        while [ "$1" != -d ]; do shift; done; cp "$STAND_IN_WHEELS"/*.whl "$2" ;;
     esac
     exit ;;
 esac
 exec "@PYTHON@" "$@"
 """
 CARGO = """#!/bin/bash
-case $1 in
-  build) echo run >> "$STAND_IN_NOTES"
-    [ -z "$STAND_IN_CARGO_SAYS" ] || { echo "$STAND_IN_CARGO_SAYS"; exit 101; }
-    sleep "${STAND_IN_CARGO_S:-0}"
-    mkdir -p "$CARGO_TARGET_DIR/debug" && echo generator > "$CARGO_TARGET_DIR/debug/cargo-bazel" ;;
-  generate-lockfile) mkdir -p "$CARGO_HOME/registry/index/registry-1949cf8c6b5b557f" ;;
-esac
+[ -z "$STAND_IN_CARGO_SAYS" ] || { echo "$STAND_IN_CARGO_SAYS"; exit 101; }
 """
 
 
@@ -241,6 +237,7 @@ class Machine(unittest.TestCase):
             '#!/bin/sh\ncase $1 in --version) echo "rustc 1.95.0 (0)" ;; *) echo "$PWD" ;; esac\n',
         )
         self.tool("g++", "#!/bin/sh\n")
+        self.tool("npm", "#!/bin/sh\n")
 
     def sources(self, *folders):
         lines = "".join(f"echo {self.url}/{folder}/\n" for folder in folders)
