@@ -1,63 +1,33 @@
 //! What is raced: suites of shapes as data, with their provenance, and the problems made of them.
 
-mod decode_problem;
-mod decode_shape;
-mod decode_suites;
-mod gemm_answers;
-mod gemm_layout;
-mod gemm_problem;
-mod gemm_suites;
-mod grouped_gemm_suites;
-mod lengths;
-mod mla_problem;
-mod mla_suites;
-mod norm_answers;
-mod norm_op;
-mod norm_problem;
-mod norm_suites;
-mod nsa_answers;
-mod nsa_op;
-mod nsa_problem;
-mod nsa_shape;
-mod nsa_suites;
-mod paging;
-mod prefill_answers;
-mod prefill_problem;
-mod prefill_shape;
-mod prefill_suites;
-mod shape;
+mod decode;
+mod gemm;
+mod mla;
+mod norms;
+mod nsa;
+mod paged;
+mod prefill;
+mod rows;
 mod suite;
 #[cfg(test)]
 mod testing;
-mod training_answers;
-mod training_op;
-mod training_problem;
-mod training_shape;
-mod training_suites;
+mod training;
 
-pub use decode_problem::{decode_tensor, DecodeProblem};
-pub use decode_shape::{DecodeShape, KvLayout, KvType};
-pub use decode_suites::DecodeSuite;
-pub use gemm_layout::{GroupKind, RowLayout, GROUP_ALIGNMENT};
-pub use gemm_problem::{BadGemm, GemmProblem, GemmShape, SCALE_BLOCK};
-pub use gemm_suites::{DenseWorkload, GemmSuite};
-pub use grouped_gemm_suites::{GroupedGemmSuite, GroupedWorkload};
-pub use mla_problem::{mla_tensor, MlaDecodeProblem, MLA_LATENT, MLA_ROPE, MLA_WIDTH};
-pub use mla_suites::{MlaShape, MlaSuite};
-pub use norm_op::NormOp;
-pub use norm_problem::{NormProblem, NormTypes};
-pub use norm_suites::NormSuite;
-pub use nsa_op::NsaOp;
-pub use nsa_problem::{nsa_gated_tensor, nsa_tensor, NsaProblem};
-pub use nsa_shape::{BadNsa, NsaShape, Selection};
-pub use nsa_suites::NsaSuite;
-pub use paging::{BadPageTable, PageTable};
-pub use prefill_problem::{PrefillOp, PrefillProblem};
-pub use prefill_shape::{BadPrefill, PrefillShape};
-pub use prefill_suites::PrefillSuite;
-pub use shape::RowShape;
+pub use decode::{decode_tensor, DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
+pub use gemm::{
+    BadGemm, DenseWorkload, GemmProblem, GemmShape, GemmSuite, GroupKind, GroupedGemmSuite,
+    GroupedWorkload, RowLayout, GROUP_ALIGNMENT, SCALE_BLOCK,
+};
+pub use mla::{mla_tensor, MlaDecodeProblem, MlaShape, MlaSuite, MLA_LATENT, MLA_ROPE, MLA_WIDTH};
+pub use norms::{NormOp, NormProblem, NormSuite, NormTypes};
+pub use nsa::{
+    nsa_gated_tensor, nsa_tensor, BadNsa, NsaOp, NsaProblem, NsaShape, NsaSuite, Selection,
+};
+pub use paged::{BadPageTable, PageTable};
+pub use prefill::{BadPrefill, PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
+pub use rows::RowShape;
 pub use suite::UnknownSuite;
-pub use training_op::{Activation, Pass, Scaling, TrainingOp};
-pub use training_problem::TrainingProblem;
-pub use training_shape::{BadTrainingShape, RopeShape, TrainingShape};
-pub use training_suites::TrainingSuite;
+pub use training::{
+    Activation, BadTrainingShape, Pass, RopeShape, Scaling, TrainingOp, TrainingProblem,
+    TrainingShape, TrainingSuite,
+};

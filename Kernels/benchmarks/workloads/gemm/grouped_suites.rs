@@ -1,0 +1,262 @@
+//! Suites of shapes for grouped matrix products: the experts of mixture-of-experts models.
+
+use contender::Workload;
+use numeric::{bits, index_below, uniform};
+use serde_json::Value;
+
+use super::layout::{GroupKind, RowLayout};
+use super::problem::GemmShape;
+use crate::suite::{axes, suites};
+
+suites! {
+    pub enum GroupedGemmSuite {
+        Prefill("prefill", "1024 to 8192 tokens an expert, even and uneven"),
+        Decode("decode", "16 or 32 tokens an expert, 1 to 256 experts"),
+        Masked("masked", "the same room for every expert, partly used"),
+        Zipf("zipf", "few busy experts, some without tokens"),
+        Smoke("smoke", "edge cases; fits a CPU"),
+    }
+}
+
+/// How the tokens of a layer are shared out among its experts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spread {
+    Even,
+    /// Uniform between 0.7 and 1.3 of the mean, as in DeepGEMM's tests.
+    Uneven,
+    /// Drawn one by one with probability (rank of the expert)^-1.2: few are busy, some are empty.
+    Zipf,
+}
+
+impl Spread {
+    fn name(self) -> &'static str {
+        match self {
+            Spread::Even => "even",
+            Spread::Uneven => "uneven",
+            Spread::Zipf => "zipf",
+        }
+    }
+
+    fn tokens(self, groups: usize, each: usize) -> Vec<usize> {
+        match self {
+            Spread::Even => vec![each; groups],
+            Spread::Uneven => (0..groups as u64)
+                .map(|group| {
+                    let share = uniform(bits(1, groups as u32, group), 0.7, 1.3);
+                    (each as f32 * share) as usize
+                })
+                .collect(),
+            Spread::Zipf => zipf(groups, groups * each),
+        }
+    }
+}
+
+const ZIPF_EXPONENT: f64 = 1.2;
+
+/// `total` tokens over `groups` experts; the busiest experts are spread over the groups.
+fn zipf(groups: usize, total: usize) -> Vec<usize> {
+    let mut ends = Vec::with_capacity(groups);
+    let mut sum = 0.0;
+    for rank in 1..=groups {
+        sum += (rank as f64).powf(-ZIPF_EXPONENT);
+        ends.push(sum);
+    }
+    let mut expert_of_rank: Vec<usize> = (0..groups).collect();
+    for last in (1..groups).rev() {
+        let other = index_below(bits(2, groups as u32, last as u64), last as u32 + 1);
+        expert_of_rank.swap(last, other as usize);
+    }
+    let mut tokens = vec![0; groups];
+    for token in 0..total as u64 {
+        let point = f64::from(uniform(bits(3, groups as u32, token), 0.0, 1.0)) * sum;
+        let rank = ends.partition_point(|end| *end < point).min(groups - 1);
+        tokens[expert_of_rank[rank]] += 1;
+    }
+    tokens
+}
+
+/// One line of a suite: groups, mean tokens of one, n x k.
+type Line = (usize, usize, (usize, usize), Spread);
+
+/// n x k of DeepSeek-V3's and Kimi K2's experts: gate and up together, and down.
+const UP: (usize, usize) = (4096, 7168);
+const DOWN: (usize, usize) = (7168, 2048);
+
+const PREFILL: [Line; 8] = [
+    (4, 8192, UP, Spread::Even),
+    (4, 8192, DOWN, Spread::Even),
+    (8, 4096, UP, Spread::Even),
+    (8, 4096, DOWN, Spread::Even),
+    (8, 4096, UP, Spread::Uneven),
+    (8, 4096, DOWN, Spread::Uneven),
+    (32, 1024, UP, Spread::Uneven),
+    (32, 1024, DOWN, Spread::Uneven),
+];
+const DECODE: [Line; 8] = [
+    (1, 32, UP, Spread::Even),
+    (8, 16, UP, Spread::Even),
+    (8, 32, DOWN, Spread::Even),
+    (32, 16, UP, Spread::Uneven),
+    (32, 32, DOWN, Spread::Uneven),
+    (64, 32, UP, Spread::Even),
+    (256, 16, UP, Spread::Even),
+    (256, 16, DOWN, Spread::Uneven),
+];
+/// Masked layouts have room for this many rows a group.
+const MASKED_ROOM: usize = 1024;
+const MASKED: [Line; 4] = [
+    (8, 32, UP, Spread::Uneven),
+    (8, 256, UP, Spread::Uneven),
+    (32, 32, DOWN, Spread::Uneven),
+    (64, 32, UP, Spread::Uneven),
+];
+const ZIPF: [Line; 4] = [
+    (32, 512, UP, Spread::Zipf),
+    (64, 128, UP, Spread::Zipf),
+    (64, 128, DOWN, Spread::Zipf),
+    (256, 32, DOWN, Spread::Zipf),
+];
+const SMOKE_SIDES: (usize, usize) = (272, 256);
+
+pub type GroupedWorkload = (GemmShape, RowLayout, Workload);
+
+impl GroupedGemmSuite {
+    pub fn workloads(self) -> Vec<GroupedWorkload> {
+        let experts = "experts of DeepSeek-V3 and Kimi K2: n x k 4096x7168 and 7168x2048";
+        let lines = |lines: &[Line], provenance: &str| {
+            lines
+                .iter()
+                .map(|&line| self.line(line, provenance))
+                .collect()
+        };
+        match self {
+            GroupedGemmSuite::Prefill => lines(
+                &PREFILL,
+                &format!("{experts}; groups and tokens as in DeepGEMM's tests"),
+            ),
+            GroupedGemmSuite::Decode => lines(&DECODE, &format!("{experts}; one decode step")),
+            GroupedGemmSuite::Masked => lines(
+                &MASKED,
+                &format!("{experts}; a decode step under a CUDA graph"),
+            ),
+            GroupedGemmSuite::Zipf => lines(
+                &ZIPF,
+                &format!("{experts}; popularity of experts by Zipf's law"),
+            ),
+            GroupedGemmSuite::Smoke => smoke(),
+        }
+    }
+
+    fn line(self, (groups, each, (n, k), spread): Line, provenance: &str) -> GroupedWorkload {
+        let tokens = spread.tokens(groups, each);
+        let layout = match self {
+            GroupedGemmSuite::Masked => RowLayout::masked(tokens, MASKED_ROOM),
+            _ => RowLayout::contiguous(tokens),
+        };
+        let name = format!("g{groups}m{each}{}_{n}x{k}", spread.name());
+        workload(self, name, (n, k), layout, provenance)
+    }
+
+    /// Even groups given by hand.
+    pub fn custom(groups: usize, each: usize, n: usize, k: usize) -> GroupedWorkload {
+        let layout = RowLayout::contiguous(vec![each; groups]);
+        let name = format!("g{groups}m{each}even_{n}x{k}");
+        let mut made = workload(
+            GroupedGemmSuite::Prefill,
+            name,
+            (n, k),
+            layout,
+            "given on the command line",
+        );
+        made.2.suite = "custom".to_owned();
+        made
+    }
+}
+
+/// Every edge at once: an empty group, one row, whole tiles, one row more; in both layouts.
+fn smoke() -> Vec<GroupedWorkload> {
+    let tokens = vec![1, 0, 128, 129, 0, 37];
+    let provenance = "edge cases of this project";
+    let suite = GroupedGemmSuite::Smoke;
+    let contiguous = RowLayout::contiguous(tokens.clone());
+    let masked = RowLayout::masked(tokens, 256);
+    vec![
+        workload(
+            suite,
+            "contiguous".to_owned(),
+            SMOKE_SIDES,
+            contiguous,
+            provenance,
+        ),
+        workload(suite, "masked".to_owned(), SMOKE_SIDES, masked, provenance),
+    ]
+}
+
+fn workload(
+    suite: GroupedGemmSuite,
+    name: String,
+    (n, k): (usize, usize),
+    layout: RowLayout,
+    provenance: &str,
+) -> GroupedWorkload {
+    let kind = match layout.kind {
+        GroupKind::Dense => "dense",
+        GroupKind::Contiguous => "contiguous",
+        GroupKind::Masked => "masked",
+    };
+    let axes = axes([
+        ("groups", Value::from(layout.groups())),
+        ("k", Value::from(k)),
+        ("layout", Value::from(kind)),
+        ("n", Value::from(n)),
+        ("rows", Value::from(layout.rows)),
+        ("tokens", Value::from(layout.tokens.clone())),
+    ]);
+    let workload = Workload {
+        name,
+        suite: suite.to_string(),
+        provenance: provenance.to_owned(),
+        axes,
+    };
+    (GemmShape { n, k }, layout, workload)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_axes_say_the_shape() {
+        for suite in GroupedGemmSuite::all() {
+            let mut names = BTreeSet::new();
+            for (shape, layout, workload) in suite.workloads() {
+                assert!(
+                    names.insert(workload.name.clone()),
+                    "{} twice",
+                    workload.name
+                );
+                assert_eq!(workload.axes["n"], shape.n);
+                assert_eq!(workload.axes["groups"], layout.groups());
+                assert_eq!(
+                    workload.axes["tokens"].as_array().unwrap().len(),
+                    layout.groups()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn spreads_have_the_tokens_they_should() {
+        let uneven = Spread::Uneven.tokens(8, 1000);
+        assert!(uneven.iter().all(|tokens| (700..=1300).contains(tokens)));
+        assert!(uneven.iter().collect::<BTreeSet<_>>().len() > 4);
+        let zipf = Spread::Zipf.tokens(256, 32);
+        assert_eq!(zipf.iter().sum::<usize>(), 8192);
+        assert!(zipf.contains(&0), "some experts are empty");
+        // The first rank's share of the sum of rank^-1.2 up to 256 is 25 %.
+        let most = *zipf.iter().max().unwrap() as f64 / 8192.0;
+        assert!((0.23..0.28).contains(&most), "{most}");
+    }
+}

@@ -1,0 +1,124 @@
+//! Suites of shapes for dense matrix products.
+
+use contender::Workload;
+
+use super::layout::RowLayout;
+use super::problem::GemmShape;
+use crate::suite::{axes, suites};
+
+suites! {
+    pub enum GemmSuite {
+        Square("square", "cubes of 512 to 16384"),
+        Dsv3("dsv3", "DeepSeek-V3's projections, decode and prefill rows"),
+        Llama("llama", "projections of Llama 3 8B and 70B"),
+        Smoke("smoke", "small shapes; fits a CPU"),
+    }
+}
+
+const SQUARES: [usize; 6] = [512, 1024, 2048, 4096, 8192, 16384];
+/// Rows of the two kinds of work: tokens of a decode step, and of a prefill chunk.
+const DSV3_ROWS: [usize; 3] = [64, 128, 4096];
+/// n x k of DeepSeek-V3's projections, as DeepGEMM's tests have them.
+const DSV3: [(usize, usize); 6] = [
+    (2112, 7168),
+    (24576, 1536),
+    (32768, 512),
+    (7168, 16384),
+    (4096, 7168),
+    (7168, 2048),
+];
+const LLAMA_ROWS: [usize; 3] = [16, 512, 8192];
+/// n x k of Llama 3 8B (qkv, o, gate and up, down) and 70B (qkv, gate and up, down).
+const LLAMA: [(usize, usize); 7] = [
+    (6144, 4096),
+    (4096, 4096),
+    (28672, 4096),
+    (4096, 14336),
+    (10240, 8192),
+    (57344, 8192),
+    (8192, 28672),
+];
+/// Small, with sizes that are no multiple of a tile; k is one of 128, because FP8's scales are. The
+/// last two are few tiles with a long k, and tall tiles, more than there are blocks: sanitizers see
+/// those kernels too.
+const SMOKE: [(usize, usize, usize); 5] = [
+    (1, 128, 128),
+    (65, 272, 384),
+    (256, 512, 256),
+    (130, 520, 2048),
+    (1100, 2888, 128),
+];
+
+pub type DenseWorkload = (GemmShape, RowLayout, Workload);
+
+impl GemmSuite {
+    pub fn workloads(self) -> Vec<DenseWorkload> {
+        let grid = |rows: &[usize], sides: &[(usize, usize)], provenance: &str| {
+            rows.iter()
+                .flat_map(|&m| sides.iter().map(move |&(n, k)| (m, n, k)))
+                .map(|(m, n, k)| dense(&self.to_string(), m, n, k, provenance))
+                .collect()
+        };
+        match self {
+            GemmSuite::Square => SQUARES
+                .iter()
+                .map(|&side| dense("square", side, side, side, "cubes"))
+                .collect(),
+            GemmSuite::Dsv3 => grid(
+                &DSV3_ROWS,
+                &DSV3,
+                "DeepSeek-V3 projections, as in DeepGEMM's tests",
+            ),
+            GemmSuite::Llama => grid(
+                &LLAMA_ROWS,
+                &LLAMA,
+                "projections of Llama 3 8B and 70B: qkv, o, gate and up together, down",
+            ),
+            GemmSuite::Smoke => SMOKE
+                .iter()
+                .map(|&(m, n, k)| dense("smoke", m, n, k, "small shapes of this project"))
+                .collect(),
+        }
+    }
+
+    /// A shape given by hand.
+    pub fn custom(m: usize, n: usize, k: usize) -> DenseWorkload {
+        dense("custom", m, n, k, "given on the command line")
+    }
+}
+
+fn dense(suite: &str, m: usize, n: usize, k: usize, provenance: &str) -> DenseWorkload {
+    let workload = Workload {
+        name: format!("{m}x{n}x{k}"),
+        suite: suite.to_owned(),
+        provenance: provenance.to_owned(),
+        axes: axes([("m", m), ("n", n), ("k", k)]),
+    };
+    (GemmShape { n, k }, RowLayout::dense(m), workload)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_axes_say_the_shape() {
+        for suite in GemmSuite::all() {
+            let mut names = BTreeSet::new();
+            for (shape, layout, workload) in suite.workloads() {
+                assert!(
+                    names.insert(workload.name.clone()),
+                    "{} twice",
+                    workload.name
+                );
+                assert_eq!(workload.axes["m"], layout.rows);
+                assert_eq!(workload.axes["n"], shape.n);
+                assert_eq!(workload.axes["k"], shape.k);
+                assert_eq!(shape.k % 128, 0);
+            }
+        }
+        assert_eq!(GemmSuite::Dsv3.workloads().len(), 18);
+    }
+}

@@ -1,0 +1,170 @@
+//! Suites of shapes for decode with multi-head latent attention.
+
+use contender::Workload;
+
+use crate::paged::lengths::long_tail;
+use crate::suite::{axes, suites};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MlaShape {
+    /// Cached tokens of each sequence, the new ones included.
+    pub lengths: Vec<usize>,
+    /// New tokens of each sequence.
+    pub q_len: usize,
+    pub heads: usize,
+    pub page_size: usize,
+}
+
+impl MlaShape {
+    pub fn batch(&self) -> usize {
+        self.lengths.len()
+    }
+}
+
+suites! {
+    pub enum MlaSuite {
+        Dsv3("dsv3", "DeepSeek-V3: 128 heads, or 16 of them, pages of 64"),
+        Kimi("kimi", "Kimi K2: 64 heads, 8k to 128k tokens, pages of 32"),
+        LongTail("long_tail", "batches of many short and a few long sequences"),
+        Smoke("smoke", "small shapes and edge cases; fits a CPU"),
+    }
+}
+
+/// Heads, batch, context, new tokens.
+type Step = (usize, usize, usize, usize);
+
+/// All heads on one GPU, and shares of tensor parallelism over 8.
+const DSV3: [Step; 9] = [
+    (128, 1, 32_768, 1),
+    (128, 16, 8192, 1),
+    (128, 64, 4096, 1),
+    (128, 16, 32_768, 1),
+    (128, 16, 8192, 2),
+    (16, 1, 32_768, 1),
+    (16, 64, 4096, 1),
+    (16, 128, 8192, 1),
+    (16, 64, 4096, 4),
+];
+const KIMI: [Step; 5] = [
+    (64, 1, 65_536, 1),
+    (64, 1, 131_072, 1),
+    (64, 8, 65_536, 1),
+    (64, 64, 8192, 1),
+    (64, 32, 8192, 2),
+];
+
+impl MlaSuite {
+    pub fn workloads(self) -> Vec<(MlaShape, Workload)> {
+        let even = |steps: &[Step], page_size, provenance: &str| {
+            let workload = |&(heads, batch, context, q_len): &Step| {
+                let shape = MlaShape {
+                    lengths: vec![context; batch],
+                    q_len,
+                    heads,
+                    page_size,
+                };
+                named(&self.to_string(), format!("s{context}"), shape, provenance)
+            };
+            steps.iter().map(workload).collect::<Vec<_>>()
+        };
+        match self {
+            MlaSuite::Dsv3 => even(
+                &DSV3,
+                64,
+                "DeepSeek-V3: 128 heads, 16 on one of eight GPUs; latent 512, rope 64",
+            ),
+            MlaSuite::Kimi => even(&KIMI, 32, "Kimi K2: 64 heads; latent 512, rope 64"),
+            MlaSuite::LongTail => [(128, 32, 32_768), (64, 64, 32_768), (16, 128, 65_536)]
+                .map(|(heads, batch, longest)| {
+                    let shape = MlaShape {
+                        lengths: long_tail(batch, 64, longest),
+                        q_len: 1,
+                        heads,
+                        page_size: 64,
+                    };
+                    let provenance = "lengths log-uniform from 64 tokens; latent 512, rope 64";
+                    named("long_tail", format!("tail{longest}"), shape, provenance)
+                })
+                .to_vec(),
+            MlaSuite::Smoke => {
+                let edge = |name: &str, lengths: &[usize], heads, q_len, page_size| {
+                    let shape = MlaShape {
+                        lengths: lengths.to_vec(),
+                        q_len,
+                        heads,
+                        page_size,
+                    };
+                    let provenance = "small shapes and edge cases of this project";
+                    named("smoke", name.to_owned(), shape, provenance)
+                };
+                vec![
+                    edge("edges", &[1, 0, 32, 33, 70], 16, 1, 32),
+                    edge("two", &[130, 64], 16, 2, 64),
+                    edge("even", &[256], 64, 1, 64),
+                    edge("wide", &[200, 130, 0, 1], 128, 1, 64),
+                ]
+            }
+        }
+    }
+
+    /// The workload of a shape given by hand.
+    pub fn custom(shape: &MlaShape) -> Workload {
+        let longest = shape.lengths.iter().max().unwrap_or(&0);
+        named(
+            "custom",
+            format!("s{longest}"),
+            shape.clone(),
+            "given by hand",
+        )
+        .1
+    }
+}
+
+fn named(suite: &str, what: String, shape: MlaShape, provenance: &str) -> (MlaShape, Workload) {
+    let MlaShape {
+        q_len,
+        heads,
+        page_size,
+        ..
+    } = shape;
+    let axes = axes([
+        ("batch", shape.batch()),
+        ("q_len", q_len),
+        ("heads", heads),
+        ("page_size", page_size),
+        ("latent_dim", crate::MLA_LATENT),
+        ("rope_dim", crate::MLA_ROPE),
+        ("kv_tokens", shape.lengths.iter().sum()),
+        (
+            "kv_longest",
+            shape.lengths.iter().max().copied().unwrap_or(0),
+        ),
+    ]);
+    let workload = Workload {
+        name: format!("h{heads}_b{}{what}_p{page_size}_q{q_len}", shape.batch()),
+        suite: suite.to_owned(),
+        provenance: provenance.to_owned(),
+        axes,
+    };
+    (shape, workload)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_axes_say_the_shape() {
+        for suite in MlaSuite::all() {
+            let mut names = BTreeSet::new();
+            for (shape, workload) in suite.workloads() {
+                assert!(names.insert(workload.name.clone()), "{}", workload.name);
+                assert_eq!(workload.axes["batch"], shape.batch());
+                assert_eq!(workload.axes["heads"], shape.heads);
+                assert_eq!(workload.suite, suite.to_string());
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Suites of shapes for the row operations.
+
+use contender::Workload;
+
+use super::op::NormOp;
+use crate::rows::RowShape;
+use crate::suite::{axes, suites};
+
+suites! {
+    pub enum NormSuite {
+        Quack("quack", "batch x sequence of Quack's suite, hidden 4096"),
+        Dsv3("dsv3", "prefill rows at hidden sizes around DeepSeek-V3's"),
+        Decode("decode", "1 to 2048 rows at hidden sizes of models"),
+        Smoke("smoke", "small shapes and edge cases; fits a CPU"),
+    }
+}
+
+const QUACK_BATCHES: [usize; 5] = [1, 4, 8, 16, 32];
+const QUACK_SEQUENCES: [usize; 5] = [8192, 16384, 32768, 65536, 131072];
+const QUACK_HIDDEN: usize = 4096;
+const DSV3_ROWS: [usize; 3] = [4096, 16384, 65536];
+const DSV3_HIDDEN: [usize; 3] = [6144, 7168, 8192];
+const DSV3_VOCABULARY: [usize; 4] = [3072, 6144, 8192, 12288];
+const DECODE_ROWS: [usize; 4] = [1, 16, 128, 2048];
+const DECODE_HIDDEN: [usize; 3] = [4096, 7168, 8192];
+
+/// Seconds in all, so that a first look is quick: rows that do not start at 16-byte boundaries, and
+/// rows that do.
+const SMOKE: [(usize, usize); 2] = [(3, 1001), (512, 768)];
+
+impl NormSuite {
+    /// The suite's shapes for an operation. Cross-entropy has vocabularies for columns.
+    pub fn workloads(self, op: NormOp) -> Vec<(RowShape, Workload)> {
+        match self {
+            NormSuite::Quack => quack(),
+            NormSuite::Dsv3 if op.is_cross_entropy() => grid(
+                self,
+                &DSV3_ROWS,
+                &DSV3_VOCABULARY,
+                "DeepSeek-V3-like suite of KernelAgent-Oink, cross-entropy columns",
+            ),
+            NormSuite::Dsv3 => grid(
+                self,
+                &DSV3_ROWS,
+                &DSV3_HIDDEN,
+                "DeepSeek-V3-like suite of KernelAgent-Oink; 7168 is the model's hidden size",
+            ),
+            NormSuite::Decode => grid(
+                self,
+                &DECODE_ROWS,
+                &DECODE_HIDDEN,
+                "tokens of one decode step at hidden sizes of Llama 3 8B, DeepSeek-V3, Llama 3 70B",
+            ),
+            NormSuite::Smoke => SMOKE
+                .iter()
+                .map(|&(rows, columns)| {
+                    let shape = RowShape { rows, columns };
+                    plain(
+                        self.to_string(),
+                        shape,
+                        "small shapes and edge cases of this project",
+                    )
+                })
+                .collect(),
+        }
+    }
+
+    /// A shape given by hand.
+    pub fn custom(shape: RowShape) -> (RowShape, Workload) {
+        plain("custom".to_owned(), shape, "given on the command line")
+    }
+}
+
+fn plain(suite: String, shape: RowShape, provenance: &str) -> (RowShape, Workload) {
+    let workload = Workload {
+        name: shape.to_string(),
+        suite,
+        provenance: provenance.to_owned(),
+        axes: axes([("rows", shape.rows), ("columns", shape.columns)]),
+    };
+    (shape, workload)
+}
+
+fn grid(
+    suite: NormSuite,
+    rows: &[usize],
+    columns: &[usize],
+    provenance: &str,
+) -> Vec<(RowShape, Workload)> {
+    rows.iter()
+        .flat_map(|&rows| {
+            columns
+                .iter()
+                .map(move |&columns| RowShape { rows, columns })
+        })
+        .map(|shape| plain(suite.to_string(), shape, provenance))
+        .collect()
+}
+
+fn quack() -> Vec<(RowShape, Workload)> {
+    let workload = |batch: usize, sequence: usize| {
+        let shape = RowShape {
+            rows: batch * sequence,
+            columns: QUACK_HIDDEN,
+        };
+        let workload = Workload {
+            name: format!("b{batch}s{sequence}"),
+            suite: NormSuite::Quack.to_string(),
+            provenance: "Quack suite of KernelAgent-Oink: batch x sequence, hidden 4096".to_owned(),
+            axes: axes([
+                ("batch", batch),
+                ("sequence", sequence),
+                ("rows", shape.rows),
+                ("columns", shape.columns),
+            ]),
+        };
+        (shape, workload)
+    };
+    QUACK_BATCHES
+        .iter()
+        .flat_map(|&batch| {
+            QUACK_SEQUENCES
+                .iter()
+                .map(move |&sequence| workload(batch, sequence))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn sizes_and_ends_of_the_suites() {
+        let shapes = |suite: NormSuite, op| -> Vec<RowShape> {
+            suite
+                .workloads(op)
+                .into_iter()
+                .map(|(shape, _)| shape)
+                .collect()
+        };
+        let quack = shapes(NormSuite::Quack, NormOp::SoftmaxForward);
+        assert_eq!(quack.len(), 25);
+        assert_eq!(quack[0].to_string(), "8192x4096");
+        assert_eq!(quack[24].to_string(), "4194304x4096");
+        assert_eq!(shapes(NormSuite::Dsv3, NormOp::RmsNormForward).len(), 9);
+        let entropy = shapes(NormSuite::Dsv3, NormOp::CrossEntropyForward);
+        assert_eq!((entropy.len(), entropy[11].columns), (12, 12288));
+        assert_eq!(shapes(NormSuite::Decode, NormOp::RmsNormForward).len(), 12);
+    }
+
+    #[test]
+    fn names_are_unique_and_axes_say_the_shape() {
+        for suite in NormSuite::all() {
+            let mut names = BTreeSet::new();
+            for (shape, workload) in suite.workloads(NormOp::RmsNormForward) {
+                assert!(
+                    names.insert(workload.name.clone()),
+                    "{} twice",
+                    workload.name
+                );
+                assert_eq!(workload.axes["rows"], shape.rows);
+                assert_eq!(workload.axes["columns"], shape.columns);
+                assert!(!workload.provenance.is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Suites of shapes for native sparse attention.
+
+use contender::Workload;
+
+use super::shape::NsaShape;
+use crate::suite::{axes, suites};
+
+suites! {
+    pub enum NsaSuite {
+        Short("short", "256 to 2048 tokens, blocks of 32 and 64, 1 and 4 groups"),
+        Long("long", "8 Ki to 64 Ki tokens, 16 blocks of 64, 64 heads in 4 groups"),
+        Smoke("smoke", "small shapes and edge cases; fits a CPU"),
+    }
+}
+
+/// Batch, sequence, heads, groups, dim, block, selected.
+type Sizes = [usize; 7];
+
+const SHORT: [Sizes; 8] = [
+    [2, 256, 16, 1, 64, 32, 8],
+    [2, 512, 16, 1, 64, 32, 8],
+    [2, 1024, 16, 1, 64, 64, 4],
+    [2, 2048, 16, 1, 64, 64, 4],
+    [2, 512, 64, 4, 64, 32, 16],
+    [2, 1024, 64, 4, 64, 32, 16],
+    [2, 1024, 64, 4, 64, 64, 8],
+    [2, 2048, 64, 4, 64, 64, 8],
+];
+const LONG: [Sizes; 4] = [
+    [1, 8192, 64, 4, 128, 64, 16],
+    [1, 16384, 64, 4, 128, 64, 16],
+    [1, 32768, 64, 4, 128, 64, 16],
+    [1, 65536, 64, 4, 128, 64, 16],
+];
+/// Seconds in all: a last block that is not full, and a shape that the exported baseline has.
+const SMOKE: [&[usize]; 2] = [&[1, 77, 4, 2, 64, 32, 2, 20], &[2, 128, 16, 1, 64, 32, 8]];
+
+impl NsaSuite {
+    pub fn workloads(self) -> Vec<(NsaShape, Workload)> {
+        let all = |sizes: &'static [Sizes]| sizes.iter().map(|sizes| &sizes[..]).collect();
+        let (sizes, provenance): (Vec<&[usize]>, _) = match self {
+            NsaSuite::Short => (
+                all(&SHORT),
+                "sequences, blocks and groups of the nsa_only config of a kernel runner",
+            ),
+            NsaSuite::Long => (
+                all(&LONG),
+                "the NSA paper's 64 heads in 4 groups, 16 blocks of 64, at 8 Ki to 64 Ki tokens",
+            ),
+            NsaSuite::Smoke => (
+                SMOKE.to_vec(),
+                "small shapes and edge cases of this project",
+            ),
+        };
+        let shape = |sizes| NsaShape::from_sizes(sizes).expect("the tables hold shapes");
+        sizes
+            .iter()
+            .map(|sizes| workload(&self.to_string(), shape(sizes), provenance))
+            .collect()
+    }
+
+    /// A shape given by hand.
+    pub fn custom(shape: NsaShape) -> (NsaShape, Workload) {
+        workload("custom", shape, "given on the command line")
+    }
+}
+
+fn workload(suite: &str, shape: NsaShape, provenance: &str) -> (NsaShape, Workload) {
+    let axes = axes([
+        ("batch", shape.batch),
+        ("sequence", shape.sequence),
+        ("heads", shape.heads),
+        ("groups", shape.groups),
+        ("dim", shape.dim),
+        ("block", shape.block),
+        ("selected", shape.selected),
+    ]);
+    let workload = Workload {
+        name: shape.to_string(),
+        suite: suite.to_owned(),
+        provenance: provenance.to_owned(),
+        axes,
+    };
+    (shape, workload)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_in_each_suite() {
+        for suite in NsaSuite::all() {
+            let workloads = suite.workloads();
+            let names: BTreeSet<_> = workloads.iter().map(|(_, w)| w.name.clone()).collect();
+            assert_eq!(names.len(), workloads.len());
+        }
+    }
+}

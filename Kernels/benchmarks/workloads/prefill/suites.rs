@@ -1,0 +1,376 @@
+//! Suites of prefill batches.
+
+use std::collections::BTreeMap;
+
+use contender::Workload;
+use numeric::{bits, uniform};
+
+use super::problem::PrefillOp;
+use super::shape::{BadPrefill, PrefillShape};
+use crate::suite::{axes, suites};
+
+suites! {
+    pub enum PrefillSuite {
+        Modular("modular", "2 sequences of 2048 or 4096, 0 to 8192 cached; 32 heads, 4 kv heads, d 128"),
+        Llama8b("llama-8b", "one prompt of 1k to 32k, heads of Llama 3 8B (32, 8 kv, d 128)"),
+        Llama70b("llama-70b", "one prompt of 1k to 32k, heads of Llama 3 70B (64, 8 kv, d 128)"),
+        Llama405b("llama-405b", "one prompt of 1k to 32k, heads of Llama 3 405B (128, 8 kv, d 128)"),
+        Qwen("qwen", "one prompt of 1k to 32k, heads of Qwen2.5 7B (28, 4 kv, d 128)"),
+        Small("small", "1 to 32 sequences of 128 or 256, 1 to 8 heads, d 64, no mask"),
+        Ragged("ragged", "batches with seeded log-normal lengths, heads of Llama 3 8B"),
+        Smoke("smoke", "small shapes and edge cases; fits a CPU"),
+    }
+}
+
+/// Heads of the queries, heads of keys and values, elements of a head.
+#[derive(Clone, Copy)]
+struct Layout(usize, usize, usize);
+
+const MODULAR: Layout = Layout(32, 4, 128);
+const LLAMA_8B: Layout = Layout(32, 8, 128);
+const LLAMA_70B: Layout = Layout(64, 8, 128);
+const LLAMA_405B: Layout = Layout(128, 8, 128);
+/// Groups of seven heads, which no tile divides.
+const QWEN_7B: Layout = Layout(28, 4, 128);
+
+const MODULAR_BATCH: usize = 2;
+const MODULAR_Q: [usize; 2] = [2048, 4096];
+const MODULAR_CACHE: [usize; 4] = [0, 2048, 4096, 8192];
+const PROMPTS: [usize; 6] = [1024, 2048, 4096, 8192, 16384, 32768];
+const SMALL_BATCHES: [(usize, usize); 3] = [(1, 1), (8, 4), (32, 8)];
+const SMALL_LENGTHS: [usize; 2] = [128, 256];
+
+/// A batch of prompts with log-normal lengths.
+struct Mix {
+    name: &'static str,
+    sequences: usize,
+    median: f64,
+    /// Standard deviation of the logarithm of a length.
+    sigma: f64,
+    /// Median of the cached prefixes, spread like the prompts; 0 for none.
+    cache_median: f64,
+    causal: bool,
+}
+
+/// Prompts of a chat service, long documents, follow-ups with a cached prefix, and an encoder's
+/// batch. Spreads are those of public serving traces: a few times the median in both directions.
+const MIXES: [Mix; 4] = [
+    Mix {
+        name: "chat64",
+        sequences: 64,
+        median: 500.0,
+        sigma: 1.0,
+        cache_median: 0.0,
+        causal: true,
+    },
+    Mix {
+        name: "documents8",
+        sequences: 8,
+        median: 6000.0,
+        sigma: 0.8,
+        cache_median: 0.0,
+        causal: true,
+    },
+    Mix {
+        name: "followups32",
+        sequences: 32,
+        median: 200.0,
+        sigma: 1.0,
+        cache_median: 3000.0,
+        causal: true,
+    },
+    Mix {
+        name: "encoder32",
+        sequences: 32,
+        median: 700.0,
+        sigma: 0.7,
+        cache_median: 0.0,
+        causal: false,
+    },
+];
+const RAGGED_SEED: u64 = 0x7261_6767;
+const LONGEST: usize = 32768;
+
+/// Lengths of queries, lengths of keys, heads, kv heads, head dim, causal.
+type Batch = (&'static [usize], &'static [usize], Layout, bool);
+
+/// Seconds in all, so that a first look is quick: lengths 0 and 1, a cached prefix, grouped and
+/// shared keys, both head dims, with and without the causal mask.
+const SMOKE: [Batch; 5] = [
+    (&[1, 0, 37, 130], &[1, 5, 37, 130], Layout(4, 2, 64), true),
+    (&[64, 3], &[200, 131], Layout(4, 1, 128), true),
+    (&[100, 1], &[67, 300], Layout(2, 2, 64), false),
+    (&[65], &[129], Layout(3, 1, 128), false),
+    (&[256], &[256], Layout(2, 2, 128), true),
+];
+
+impl PrefillSuite {
+    pub fn ops(self) -> &'static [PrefillOp] {
+        match self {
+            PrefillSuite::Smoke => &[PrefillOp::Prefill, PrefillOp::PrefillLse],
+            _ => &[PrefillOp::Prefill],
+        }
+    }
+
+    pub fn workloads(self) -> Vec<(PrefillShape, Workload)> {
+        match self {
+            PrefillSuite::Modular => modular(),
+            PrefillSuite::Llama8b => prompts(self, LLAMA_8B, "heads of Llama 3 8B"),
+            PrefillSuite::Llama70b => prompts(self, LLAMA_70B, "heads of Llama 3 70B"),
+            PrefillSuite::Llama405b => prompts(self, LLAMA_405B, "heads of Llama 3 405B"),
+            PrefillSuite::Qwen => prompts(self, QWEN_7B, "heads of Qwen2.5 7B"),
+            PrefillSuite::Small => small(),
+            PrefillSuite::Ragged => MIXES.iter().enumerate().map(ragged).collect(),
+            PrefillSuite::Smoke => smoke(),
+        }
+    }
+
+    /// A workload given by hand.
+    pub fn custom(name: String) -> Workload {
+        Workload {
+            name,
+            suite: "custom".to_owned(),
+            provenance: "given on the command line".to_owned(),
+            axes: BTreeMap::new(),
+        }
+    }
+
+    /// A causal batch of equal sequences from six sizes: batch, queries and keys of a sequence,
+    /// heads, kv heads, head dim.
+    pub fn from_sizes(sizes: [usize; 6]) -> Result<(PrefillShape, Workload), BadPrefill> {
+        let [batch, q_len, kv_len, heads, kv_heads, head_dim] = sizes;
+        let layout = Layout(heads, kv_heads, head_dim);
+        let shape = uniform_batch(batch, q_len, kv_len, layout, true);
+        shape.validate()?;
+        let name = sizes.map(|size| size.to_string()).join("x");
+        Ok((shape, Self::custom(name)))
+    }
+}
+
+fn uniform_batch(
+    batch: usize,
+    q_len: usize,
+    kv_len: usize,
+    layout: Layout,
+    causal: bool,
+) -> PrefillShape {
+    let Layout(heads, kv_heads, head_dim) = layout;
+    PrefillShape {
+        q_lens: vec![q_len; batch],
+        kv_lens: vec![kv_len; batch],
+        heads,
+        kv_heads,
+        head_dim,
+        causal,
+    }
+}
+
+fn workload(
+    suite: PrefillSuite,
+    name: String,
+    provenance: &str,
+    sizes: &[(&str, usize)],
+) -> Workload {
+    Workload {
+        name,
+        suite: suite.to_string(),
+        provenance: provenance.to_owned(),
+        axes: axes(sizes.iter().copied()),
+    }
+}
+
+fn modular() -> Vec<(PrefillShape, Workload)> {
+    let batch = |(q, cache): (usize, usize)| {
+        let shape = uniform_batch(MODULAR_BATCH, q, q + cache, MODULAR, true);
+        let workload = workload(
+            PrefillSuite::Modular,
+            format!("b{MODULAR_BATCH}q{q}c{cache}"),
+            "axes of the public prefill comparison of MAX: 32 heads, 4 kv heads, cached prefix",
+            &[("batch", MODULAR_BATCH), ("q_len", q), ("cache_len", cache)],
+        );
+        (shape, workload)
+    };
+    MODULAR_Q
+        .iter()
+        .flat_map(|&q| MODULAR_CACHE.map(|cache| (q, cache)))
+        .map(batch)
+        .collect()
+}
+
+fn prompts(suite: PrefillSuite, layout: Layout, provenance: &str) -> Vec<(PrefillShape, Workload)> {
+    PROMPTS
+        .iter()
+        .map(|&length| {
+            let axes = [("batch", 1), ("q_len", length), ("cache_len", 0)];
+            (
+                uniform_batch(1, length, length, layout, true),
+                workload(suite, format!("s{length}"), provenance, &axes),
+            )
+        })
+        .collect()
+}
+
+fn small() -> Vec<(PrefillShape, Workload)> {
+    let batch = |((batch, heads), length): ((usize, usize), usize)| {
+        let shape = uniform_batch(batch, length, length, Layout(heads, heads, 64), false);
+        let workload = workload(
+            PrefillSuite::Small,
+            format!("b{batch}h{heads}s{length}"),
+            "workload matrix of a FlashAttention benchmark for small GPUs, without a mask",
+            &[("batch", batch), ("q_len", length), ("cache_len", 0)],
+        );
+        (shape, workload)
+    };
+    SMALL_LENGTHS
+        .iter()
+        .flat_map(|&length| SMALL_BATCHES.map(|sizes| (sizes, length)))
+        .map(batch)
+        .collect()
+}
+
+/// The heads are Llama 3 8B's.
+fn ragged((index, mix): (usize, &Mix)) -> (PrefillShape, Workload) {
+    let Layout(heads, kv_heads, head_dim) = LLAMA_8B;
+    let stream = 2 * index as u32;
+    let lengths = |stream, median| -> Vec<usize> {
+        (0..mix.sequences)
+            .map(|sequence| log_normal(stream, sequence, median, mix.sigma))
+            .collect()
+    };
+    let q_lens = lengths(stream, mix.median);
+    let kv_lens = if mix.cache_median > 0.0 {
+        let cached = lengths(stream + 1, mix.cache_median);
+        q_lens
+            .iter()
+            .zip(cached)
+            .map(|(q, cached)| q + cached)
+            .collect()
+    } else {
+        q_lens.clone()
+    };
+    let shape = PrefillShape {
+        q_lens,
+        kv_lens,
+        heads,
+        kv_heads,
+        head_dim,
+        causal: mix.causal,
+    };
+    let provenance = "log-normal lengths, seeded; heads of Llama 3 8B";
+    let axes = [
+        ("batch", mix.sequences),
+        ("total_q", shape.total_q()),
+        ("total_kv", shape.total_kv()),
+    ];
+    let workload = workload(PrefillSuite::Ragged, mix.name.to_owned(), provenance, &axes);
+    (shape, workload)
+}
+
+/// `median * exp(sigma * z)`, z near a standard normal: the sum of twelve uniform numbers, whose
+/// arithmetic is exact, so that every machine gets the same lengths up to the last rounding.
+fn log_normal(stream: u32, sequence: usize, median: f64, sigma: f64) -> usize {
+    let z: f64 = (0..12)
+        .map(|term| bits(RAGGED_SEED, stream, sequence as u64 * 12 + term))
+        .map(|bits| f64::from(uniform(bits, -0.5, 0.5)))
+        .sum();
+    (median * (sigma * z).exp())
+        .round()
+        .clamp(1.0, LONGEST as f64) as usize
+}
+
+fn smoke() -> Vec<(PrefillShape, Workload)> {
+    SMOKE
+        .iter()
+        .map(
+            |&(q_lens, kv_lens, Layout(heads, kv_heads, head_dim), causal)| {
+                let shape = PrefillShape {
+                    q_lens: q_lens.to_vec(),
+                    kv_lens: kv_lens.to_vec(),
+                    heads,
+                    kv_heads,
+                    head_dim,
+                    causal,
+                };
+                let mask = if causal { "causal" } else { "full" };
+                let lengths: Vec<String> = q_lens
+                    .iter()
+                    .zip(kv_lens)
+                    .map(|(q, kv)| format!("{q}.{kv}"))
+                    .collect();
+                let name = format!(
+                    "{}_h{heads}.{kv_heads}_d{head_dim}_{mask}",
+                    lengths.join("_")
+                );
+                let provenance = "small shapes and edge cases of this project";
+                let axes = [("batch", q_lens.len())];
+                (
+                    shape,
+                    workload(PrefillSuite::Smoke, name, provenance, &axes),
+                )
+            },
+        )
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_shape_is_valid_and_named_once() {
+        for suite in PrefillSuite::all() {
+            let mut names = BTreeSet::new();
+            for (shape, workload) in suite.workloads() {
+                assert_eq!(shape.validate(), Ok(()), "{suite}/{}", workload.name);
+                assert!(
+                    names.insert(workload.name.clone()),
+                    "{} twice",
+                    workload.name
+                );
+                assert_eq!(workload.suite, suite.to_string());
+                assert_eq!(workload.axes["batch"], shape.batch());
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_and_ends_of_the_suites() {
+        let modular = PrefillSuite::Modular.workloads();
+        assert_eq!(modular.len(), 8);
+        assert_eq!(modular[7].0.kv_lens, [4096 + 8192; 2]);
+        let llama = PrefillSuite::Llama405b.workloads();
+        assert_eq!((llama.len(), llama[5].0.q_lens[0]), (6, 32768));
+        assert_eq!(llama[0].0.heads, 128);
+        assert_eq!(PrefillSuite::Small.workloads().len(), 6);
+    }
+
+    #[test]
+    fn ragged_lengths_spread_around_their_median_and_stay() {
+        let suites = PrefillSuite::Ragged.workloads();
+        let (chat, _) = &suites[0];
+        let below = chat.q_lens.iter().filter(|&&length| length < 500).count();
+        assert!((20..=44).contains(&below), "{below} of 64 below the median");
+        assert!(
+            chat.q_lens.iter().max() > chat.q_lens.iter().min().map(|least| least * 8).as_ref()
+        );
+        let (followups, _) = &suites[2];
+        assert!(followups
+            .kv_lens
+            .iter()
+            .zip(&followups.q_lens)
+            .all(|(kv, q)| kv > q));
+        assert_eq!(PrefillSuite::Ragged.workloads(), suites);
+        // Pins the lengths: a change here changes committed results.
+        assert_eq!(chat.q_lens[..4], [2665, 2758, 1643, 166]);
+    }
+
+    #[test]
+    fn shapes_by_hand() {
+        let (shape, workload) = PrefillSuite::from_sizes([2, 3, 5, 8, 4, 64]).unwrap();
+        assert_eq!((shape.q_lens, shape.kv_lens), (vec![3; 2], vec![5; 2]));
+        assert_eq!(workload.name, "2x3x5x8x4x64");
+        assert!(PrefillSuite::from_sizes([2, 5, 3, 8, 4, 64]).is_err());
+    }
+}

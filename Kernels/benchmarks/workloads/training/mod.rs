@@ -1,0 +1,12 @@
+//! Activations, rotary embeddings and quantisation.
+
+mod answers;
+mod op;
+mod problem;
+mod shape;
+mod suites;
+
+pub use op::{Activation, Pass, Scaling, TrainingOp};
+pub use problem::TrainingProblem;
+pub use shape::{BadTrainingShape, RopeShape, TrainingShape};
+pub use suites::TrainingSuite;

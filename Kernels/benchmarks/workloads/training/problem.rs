@@ -1,0 +1,227 @@
+//! Training primitives as problems: tensors, cost, and what can be checked.
+//!
+//! RoPE and the backward passes of gated activations work in place, as they do where memory is what
+//! training lacks: gradients take the place of gate and up, turned heads that of the heads.
+
+use std::sync::Arc;
+
+use contender::{Cost, Math, Problem, Slice, Workload};
+use numeric::DType;
+use reference::activation::Unit;
+use reference::quantize::ScaleFormat;
+use reference::rope;
+use serde_json::Value;
+use tensor::{Fill, Inputs, TensorSpec};
+
+use super::answers::{exact, rounded, units_of};
+use super::op::{Activation, Pass, Scaling, TrainingOp};
+use super::shape::{RopeShape, TrainingShape};
+use crate::rows::RowShape;
+
+/// One training primitive on one shape.
+#[derive(Clone, Debug)]
+pub struct TrainingProblem {
+    pub op: TrainingOp,
+    pub shape: TrainingShape,
+    /// Of activations, their gradients, heads, and what is quantised.
+    pub dtype: DType,
+    workload: Workload,
+    tensors: Vec<TensorSpec>,
+}
+
+/// Where the activation bends; beyond, it is a line.
+const ACTIVATION_RANGE: Fill = Fill::Uniform {
+    low: -4.0,
+    high: 4.0,
+};
+/// As in Llama 3.
+const ROPE_BASE: f64 = 500_000.0;
+
+impl TrainingProblem {
+    /// # Panics
+    /// If the shape is not of the op's kind; [`crate::TrainingSuite`] and the benches pair them.
+    pub fn new(op: TrainingOp, shape: TrainingShape, dtype: DType, workload: Workload) -> Self {
+        let mut workload = workload;
+        let tensors =
+            match (op, shape) {
+                (TrainingOp::Activation(activation, pass), TrainingShape::Rows(shape)) => {
+                    activation_tensors(activation, pass, shape, dtype)
+                }
+                (TrainingOp::Packed(_), TrainingShape::Rows(shape)) => vec![
+                    TensorSpec::input("gate_and_up", dtype, &[shape.rows, 2 * shape.columns])
+                        .filled(ACTIVATION_RANGE),
+                    TensorSpec::output("out", dtype, &[shape.rows, shape.columns]),
+                ],
+                (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => vec![
+                    TensorSpec::input("x", dtype, &[shape.rows, shape.columns]),
+                    TensorSpec::output("quantized", DType::F8E4M3, &[shape.rows, shape.columns]),
+                    TensorSpec::output("scales", scale_dtype(scaling), &scales(scaling, shape)),
+                ],
+                (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => vec![
+                    TensorSpec::input("quantized", DType::F8E4M3, &[shape.rows, shape.columns])
+                        .filled(Fill::Uniform {
+                            low: -448.0,
+                            high: 448.0,
+                        }),
+                    TensorSpec::input("scales", scale_dtype(scaling), &scales(scaling, shape))
+                        .filled(Fill::Uniform {
+                            low: 0.001,
+                            high: 0.01,
+                        }),
+                    TensorSpec::output("out", dtype, &[shape.rows, shape.columns]),
+                ],
+                (TrainingOp::Rope(..), TrainingShape::Rope(shape)) => {
+                    workload
+                        .axes
+                        .insert("base".to_owned(), Value::from(ROPE_BASE));
+                    rope_tensors(shape, dtype)
+                }
+                (op, shape) => panic!("{shape} is no shape of {op}"),
+            };
+        Self {
+            op,
+            shape,
+            dtype,
+            workload,
+            tensors,
+        }
+    }
+}
+
+fn activation_tensors(
+    activation: Activation,
+    pass: Pass,
+    RowShape { rows, columns }: RowShape,
+    dtype: DType,
+) -> Vec<TensorSpec> {
+    let matrix = [rows, columns];
+    let input = |name| TensorSpec::input(name, dtype, &matrix);
+    let output = |name| TensorSpec::output(name, dtype, &matrix);
+    let bent = |spec: TensorSpec| spec.filled(ACTIVATION_RANGE);
+    match (activation.is_gated(), pass) {
+        (false, Pass::Forward) => vec![bent(input("x")), output("out")],
+        (false, Pass::Backward) => {
+            vec![
+                bent(input("x")),
+                input("out_gradient"),
+                output("x_gradient"),
+            ]
+        }
+        (true, Pass::Forward) => vec![bent(input("gate")), input("up"), output("out")],
+        (true, Pass::Backward) => vec![
+            bent(TensorSpec::in_out("gate", dtype, &matrix)),
+            TensorSpec::in_out("up", dtype, &matrix),
+            input("out_gradient"),
+        ],
+    }
+}
+
+fn scale_dtype(scaling: Scaling) -> DType {
+    match scaling.format() {
+        ScaleFormat::F32 => DType::F32,
+        ScaleFormat::Ue8m0 => DType::F8E8M0,
+    }
+}
+
+/// The shape of the scales.
+fn scales(scaling: Scaling, shape: RowShape) -> [usize; 2] {
+    let (rows, columns) = scaling.tile(shape.columns);
+    [shape.rows.div_ceil(rows), shape.columns.div_ceil(columns)]
+}
+
+/// Heads in place; cos and sin as a cache of one row a position, one value a pair.
+fn rope_tensors(shape: RopeShape, dtype: DType) -> Vec<TensorSpec> {
+    let pairs = shape.dim / 2;
+    let table = |name, value: fn(f64) -> f64| {
+        let angles = (0..shape.sequence * pairs)
+            .map(|index| rope::angle(index / pairs, index % pairs, shape.dim, ROPE_BASE));
+        let bytes: Vec<u8> = angles
+            .flat_map(|angle| (value(angle) as f32).to_le_bytes())
+            .collect();
+        TensorSpec::input(name, DType::F32, &[shape.sequence, pairs])
+            .filled(Fill::Bytes(Arc::from(bytes)))
+    };
+    let heads = |name, heads| TensorSpec::in_out(name, dtype, &[shape.tokens(), heads, shape.dim]);
+    vec![
+        heads("queries", shape.query_heads),
+        heads("keys", shape.key_heads),
+        table("cos", f64::cos),
+        table("sin", f64::sin),
+    ]
+}
+
+/// Operations per element that any implementation does in fp32; exp, erf and a division count as
+/// one each.
+fn flops_per_element(op: TrainingOp) -> f64 {
+    match op {
+        TrainingOp::Activation(activation, pass) => {
+            let forward = match activation {
+                Activation::Gelu => 4.0,
+                Activation::GeluTanh => 8.0,
+                Activation::SwiGlu => 5.0,
+                Activation::GeGlu => 9.0,
+            };
+            if pass == Pass::Forward {
+                forward
+            } else {
+                forward + 8.0
+            }
+        }
+        TrainingOp::Packed(Unit::Silu | Unit::Gelu) => 5.0,
+        TrainingOp::Packed(Unit::GeluTanh) => 9.0,
+        TrainingOp::Rope(..) => 3.0,
+        TrainingOp::Quantize(_) => 3.0,
+        TrainingOp::Dequantize(_) => 1.0,
+    }
+}
+
+impl Problem for TrainingProblem {
+    fn op(&self) -> &str {
+        self.op.name()
+    }
+
+    fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    fn tensors(&self) -> &[TensorSpec] {
+        &self.tensors
+    }
+
+    fn cost(&self) -> Cost {
+        let elements = match self.shape {
+            TrainingShape::Rows(shape) => shape.rows * shape.columns,
+            TrainingShape::Rope(shape) => {
+                shape.tokens() * (shape.query_heads + shape.key_heads) * shape.dim
+            }
+        };
+        let flops = flops_per_element(self.op) * elements as f64;
+        Cost::of_whole_tensors(&self.tensors, flops, Math::Fp32)
+    }
+
+    /// Parts of rows, tokens, or groups that share a scale.
+    fn units(&self) -> usize {
+        units_of(self)
+    }
+
+    fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+        exact(self, inputs, unit)
+    }
+
+    fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+        rounded(self, inputs, unit)
+    }
+
+    /// Quantisation is defined bit by bit.
+    fn is_exact(&self, _tensor: usize) -> bool {
+        matches!(self.op, TrainingOp::Quantize(_))
+    }
+}
+
+#[cfg(test)]
+#[path = "problem_test.rs"]
+mod tests;

@@ -1,0 +1,85 @@
+use super::*;
+use crate::testing::assert_units_cover_outputs_once;
+use crate::training::TrainingSuite;
+
+fn problems(dtype: DType) -> impl Iterator<Item = TrainingProblem> {
+    TrainingOp::all().flat_map(move |op| {
+        let workloads = TrainingSuite::Smoke.workloads(op).into_iter();
+        workloads.map(move |(shape, workload)| TrainingProblem::new(op, shape, dtype, workload))
+    })
+}
+
+#[test]
+fn cost_counts_every_tensor_once() {
+    let named = |name: &str| {
+        let cost = problems(DType::Bf16)
+            .find(|problem| problem.op() == name)
+            .unwrap()
+            .cost();
+        (cost.read_bytes, cost.written_bytes)
+    };
+    let matrix = 2.0 * 3.0 * 1001.0;
+    assert_eq!(named("gelu_fwd"), (matrix, matrix));
+    assert_eq!(named("swiglu_bwd"), (3.0 * matrix, 2.0 * matrix));
+    let quantized = 131.0 * 336.0;
+    assert_eq!(
+        named("quantize_1x128"),
+        (2.0 * quantized, quantized + 131.0 * 3.0 * 4.0)
+    );
+    assert_eq!(
+        named("dequantize_128x128"),
+        (quantized + 2.0 * 3.0 * 4.0, 2.0 * quantized)
+    );
+    let heads = 2.0 * 14.0 * 4.0 * 96.0;
+    assert_eq!(named("rope_fwd"), (heads + 2.0 * 7.0 * 48.0 * 4.0, heads));
+}
+
+#[test]
+fn units_cover_every_output_element_once() {
+    for problem in problems(DType::Bf16) {
+        assert_units_cover_outputs_once(&problem);
+    }
+}
+
+#[test]
+fn honest_values_are_near_the_oracle_and_representable() {
+    for dtype in [DType::Bf16, DType::F16, DType::F32] {
+        for problem in problems(dtype) {
+            let inputs = Inputs::new(problem.tensors(), 3);
+            for unit in [0, problem.units() - 1] {
+                let (oracle, honest) =
+                    (problem.oracle(&inputs, unit), problem.honest(&inputs, unit));
+                for (right, rounded) in oracle.iter().zip(&honest) {
+                    let spec = &problem.tensors()[right.tensor];
+                    let scale = right.values.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+                    for (r, h) in right.values.iter().zip(&rounded.values) {
+                        assert_eq!(spec.dtype.round(*h), *h);
+                        let limit = if problem.is_exact(right.tensor) {
+                            0.0
+                        } else {
+                            8.0 * spec.dtype.unit_roundoff() * scale
+                        };
+                        let op = problem.op;
+                        assert!((r - h).abs() <= limit, "{op} {dtype}: {r} and {h}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn power_of_two_scales_are_stored_as_such() {
+    let is_it = |problem: &TrainingProblem| problem.op() == "quantize_1x128_ue8m0";
+    let problem = problems(DType::Bf16).find(is_it).unwrap();
+    assert_eq!(problem.tensors()[2].dtype, DType::F8E8M0);
+    let inputs = Inputs::new(problem.tensors(), 1);
+    let slices = problem.oracle(&inputs, 5);
+    let scale = slices.last().unwrap().values[0];
+    assert_eq!(scale.log2().fract(), 0.0);
+    let largest = slices[0]
+        .values
+        .iter()
+        .fold(0.0, |m: f64, v| m.max(v.abs()));
+    assert!((224.0..=448.0).contains(&largest));
+}
