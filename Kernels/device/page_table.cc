@@ -16,15 +16,17 @@ void validate(const PageTable& table, const PagedCache& cache) {
         const std::int64_t length = table.lengths[sequence];
         const std::int64_t pages =
             static_cast<std::int64_t>(table.indptr[sequence + 1]) - table.indptr[sequence];
-        require(length >= 0 && pages == (length + cache.page_size - 1) / cache.page_size,
-                "page table: sequence " + number(sequence) + " of " + number(length) +
-                    " tokens has " + number(pages) + " pages of " + number(cache.page_size));
+        if (length < 0 || pages != (length + cache.page_size - 1) / cache.page_size) {
+            refuse("page table: sequence " + number(sequence) + " of " + number(length) +
+                   " tokens has " + number(pages) + " pages of " + number(cache.page_size));
+        }
     }
     for (std::int64_t entry = 0; entry < table.entries; ++entry) {
         const std::int32_t page = table.indices[entry];
-        require(page >= 0 && page < cache.pool_pages,
-                "page table: entry " + number(entry) + " names page " + number(page) +
-                    "; the pool has " + number(cache.pool_pages));
+        if (page < 0 || page >= cache.pool_pages) {
+            refuse("page table: entry " + number(entry) + " names page " + number(page) +
+                   "; the pool has " + number(cache.pool_pages));
+        }
     }
 }
 
