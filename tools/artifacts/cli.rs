@@ -123,6 +123,9 @@ pub struct Pin {
     /// The source package, not a wheel
     #[arg(long)]
     pub sdist: bool,
+    /// A member of the wheel whose digest the lock records; may be repeated [default: as before]
+    #[arg(long, value_name = "MEMBER")]
+    pub file: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -90,6 +90,7 @@ pub fn pin(context: &Context, args: cli::Pin, report: &mut Report) -> Result<()>
         upstream: args.upstream,
         redistributable: args.redistributable,
         sdist: args.sdist,
+        files: args.file,
     };
     let pinned = pin::pin(context, name, &facts)?;
     let line = format!(

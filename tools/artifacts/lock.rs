@@ -1,6 +1,6 @@
 //! The lock file: which artifacts there are, exactly.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +34,9 @@ pub struct Artifact {
     /// Copies in stores, written by `upload`; tried before `source`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
+    /// Digests of members that programs load one by one, which check them before they do.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, Digest>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

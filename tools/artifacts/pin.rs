@@ -1,10 +1,12 @@
 //! Records an artifact in the lock: a version of a package, a file behind a URL, a recipe's result.
 
-use std::io::Read;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
-use crate::digest::Digest;
-use crate::error::{Error, Result};
+use crate::digest::{Digest, Hasher};
+use crate::error::{At, Error, Result};
 use crate::fetch::Context;
 use crate::lock::{Artifact, Source};
 use crate::pip;
@@ -23,6 +25,8 @@ pub struct Facts {
     pub redistributable: Option<bool>,
     /// A source package, not a wheel.
     pub sdist: bool,
+    /// Members of the wheel to record digests of, in place of those recorded before.
+    pub files: Vec<String>,
 }
 
 pub fn pin(context: &Context, name: &str, facts: &Facts) -> Result<Artifact> {
@@ -117,6 +121,12 @@ fn pin_package(
     );
     let upstream = stated(&facts.upstream, known.map(|k| &k.upstream), "Home-page");
     let redistributable = facts.redistributable.or(known.map(|k| k.redistributable));
+    let before = known.map_or(Vec::new(), |k| k.files.keys().cloned().collect());
+    let members = if facts.files.is_empty() {
+        &before
+    } else {
+        &facts.files
+    };
     let pinned = Artifact {
         name: name.to_owned(),
         version: version_of(&file)
@@ -134,6 +144,7 @@ fn pin_package(
         redistributable: redistributable.unwrap_or(false),
         upstream: upstream.ok_or_else(|| missing("upstream"))?,
         urls: Vec::new(),
+        files: digests(&path, members)?,
     };
     context.cache.admit(&path, &pinned, &context.cancel)?;
     Ok(pinned)
@@ -164,6 +175,27 @@ fn metadata(wheel: &Path) -> String {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     };
     read().unwrap_or_default()
+}
+
+/// Digests of the wheel's members of these names.
+fn digests(wheel: &Path, members: &[String]) -> Result<BTreeMap<String, Digest>> {
+    if members.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let refused = |what: &str, error: zip::result::ZipError| {
+        Error::Refused(format!("{}: {what}: {error}", wheel.display()))
+    };
+    let file = File::open(wheel).at("open", wheel)?;
+    let mut zip = zip::ZipArchive::new(file).map_err(|error| refused("not a wheel", error))?;
+    let mut found = BTreeMap::new();
+    for name in members {
+        let member = zip.by_name(name);
+        let mut member = member.map_err(|error| refused(&format!("member `{name}`"), error))?;
+        let mut hasher = Hasher::default();
+        io::copy(&mut member, &mut hasher).at("read", wheel)?;
+        found.insert(name.clone(), hasher.finish());
+    }
+    Ok(found)
 }
 
 fn entry(metadata: &str, field: &str) -> Option<String> {

@@ -44,6 +44,7 @@ impl Fixture {
             redistributable: true,
             upstream: "https://example.com/thing".into(),
             urls: Vec::new(),
+            files: Default::default(),
         };
         let folder = tempfile::tempdir().expect("a temporary folder");
         let fixture = Self { folder, artifact };

@@ -122,3 +122,26 @@ fn pin_records_the_newest_or_the_one_that_was_named() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(fixture.state(), before);
 }
+
+#[test]
+fn pin_records_digests_of_members_and_keeps_recording_them() {
+    let Some(program) = program() else { return };
+    let index = tempfile::tempdir().unwrap();
+    let old = write_wheel(index.path(), "small_thing", "1.0", "x = 1");
+    write_wheel(index.path(), "small_thing", "2.0", "x = 2");
+    let fixture = fixture(&old);
+    let first = ["pin", "small-thing@1.0", "--file", "small_thing.py"];
+    for (arguments, module) in [(&first[..], "x = 1"), (&["pin", "small-thing"], "x = 2")] {
+        let output = run(&program, &fixture, index.path(), arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let pinned = Lock::read(&fixture.lock_path()).unwrap().artifacts[0].clone();
+        let digest = Digest::of(module.as_bytes());
+        assert_eq!(pinned.files, [("small_thing.py".into(), digest)].into());
+    }
+    let before = fixture.state();
+    let absent = ["pin", "small-thing", "--file", "absent.so"];
+    let output = run(&program, &fixture, index.path(), &absent);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("absent.so"), "{}", stderr(&output));
+    assert_eq!(fixture.state(), before);
+}
