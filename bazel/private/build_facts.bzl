@@ -1,5 +1,23 @@
 """build_facts: what a result file says of the build that made it, as variables that env!() sees."""
 
+def _libraries(entries):
+    """The artifacts whose files programs load: their members for the build, their digests for the program."""
+    entries = [entry for entry in entries if "files" in entry]
+    digests = [
+        {
+            "files": {member.split("/")[-1]: sha256 for member, sha256 in entry["files"].items()},
+            "name": entry["name"],
+            "sha256": entry["sha256"],
+            "version": entry["version"],
+        }
+        for entry in entries
+    ]
+    members = {entry["name"]: entry["files"].keys() for entry in entries}
+    return "LOCKED_LIBRARIES = {}\nLOCKED_LIBRARIES_FACT = {}\n".format(
+        json.encode_indent(members),
+        json.encode_indent({"HEAD_TO_HEAD_LOCKED_LIBRARIES": json.encode(digests)}),
+    )
+
 def _impl(rctx):
     lock = rctx.path(rctx.attr._lock)
     entries = {entry["name"]: entry for entry in json.decode(rctx.read(lock))["artifacts"]}
@@ -12,7 +30,7 @@ def _impl(rctx):
         "HEAD_TO_HEAD_BAZEL": rctx.read(rctx.attr._bazel_version).strip(),
         "HEAD_TO_HEAD_NVCC": entries["nvidia-cuda-nvcc"]["version"],
         "HEAD_TO_HEAD_RUSTC": rctx.read(rctx.attr._rustc_version).strip(),
-    }) + "\n")
+    }) + "\n" + _libraries(entries.values()))
 
 build_facts = repository_rule(
     implementation = _impl,

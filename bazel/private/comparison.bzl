@@ -7,6 +7,7 @@ _HARNESS = [
     "//Kernels/benchmarks/harness/contender",
     "//Kernels/benchmarks/harness/numeric",
     "//Kernels/benchmarks/workloads",
+    "//Kernels/libraries",
 ]
 
 def comparison(name, contenders, deps, cuda_deps, gate_srcs = []):

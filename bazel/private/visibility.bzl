@@ -11,6 +11,7 @@ _MAY_SEE = {
     "Kernels/benchmarks": ["//Kernels/benchmarks:__subpackages__"],
     "Kernels/device": ["//Kernels:__subpackages__"],
     "Kernels/host": ["//Kernels:__subpackages__"],
+    "Kernels/libraries": ["//Kernels:__subpackages__"],
     "Kernels/reference": ["//Kernels/benchmarks:__subpackages__"],
     "tools": ["//tools:__subpackages__"],
     "tools/workspace": [

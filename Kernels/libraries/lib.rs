@@ -1,0 +1,23 @@
+//! Libraries of NVIDIA's that are loaded when a bench runs: found, held against the artifact lock,
+//! opened, and named for the result file.
+//!
+//! They come from the lock: as runfiles of the program, or in the folders that
+//! `HEAD_TO_HEAD_LIBRARIES` names. Every file must have the lock's sha256, or nothing is loaded. A
+//! variable for each library names one of the user's own instead, which is recorded as such. All
+//! files are opened by absolute path, those that others need first, so that neither the loader's
+//! search path nor `LD_LIBRARY_PATH` decides what runs.
+
+mod digest;
+mod error;
+mod find;
+mod lock;
+mod mapped;
+mod open;
+mod record;
+mod table;
+
+pub use error::Error;
+pub use mapped::only_recorded;
+pub use open::{open, Opened, Symbols, Wanted};
+pub use record::{Artifact, Library, Source};
+pub use table::{CUBLASLT, CUDNN, CUPTI, NVRTC};

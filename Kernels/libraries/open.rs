@@ -1,0 +1,263 @@
+//! From a library's name to its functions.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use libloading::os::unix::{Library as Handle, RTLD_GLOBAL, RTLD_LAZY};
+
+use crate::digest::Digests;
+use crate::find::Surroundings;
+use crate::lock::{self, Entry};
+use crate::{mapped, Error, Library, Source};
+
+/// A library to be loaded.
+pub struct Wanted {
+    /// As result files call it.
+    pub name: &'static str,
+    /// The artifact of the lock that it comes from.
+    pub artifact: &'static str,
+    /// Names a file, or the folder of one, to be loaded in place of the lock's.
+    pub variable: &'static str,
+    /// Its files, those that others need first. The last one has the functions.
+    pub files: &'static [&'static str],
+    /// Libraries that it opens by name; they are opened before it. One that is absent may never be
+    /// asked for, and is seen by [`crate::only_recorded`] if it is.
+    pub needs: &'static [&'static Wanted],
+    /// What it says of itself.
+    pub version: fn(&Symbols) -> Result<String, Error>,
+}
+
+/// An open file's functions.
+pub struct Symbols {
+    handle: Handle,
+    file: PathBuf,
+}
+
+impl Symbols {
+    /// The function of this name, which ends with a zero.
+    ///
+    /// # Safety
+    /// `T` is the function's type.
+    pub unsafe fn get<T: Copy>(&self, name: &[u8]) -> Result<T, Error> {
+        let symbol = self.handle.get::<T>(name);
+        symbol
+            .map(|symbol| *symbol)
+            .map_err(|error| Error::Unloadable {
+                file: self.file.display().to_string(),
+                problem: error.to_string(),
+            })
+    }
+}
+
+/// A library that stays loaded for as long as this exists.
+pub struct Opened {
+    pub symbols: Symbols,
+    /// It and what it needs, itself first.
+    pub records: Vec<Library>,
+    _others: Vec<Symbols>,
+}
+
+impl Opened {
+    /// The file that has the functions.
+    pub fn file(&self) -> &Path {
+        &self.symbols.file
+    }
+}
+
+/// Opens a library and what it needs.
+pub fn open(wanted: &'static Wanted) -> Result<Opened, Error> {
+    let surroundings = Surroundings::of_process();
+    let mut digests = Digests::of_user();
+    let mut others = Vec::new();
+    let mut records = Vec::new();
+    for need in wanted.needs {
+        match open_one(need, &surroundings, &mut digests) {
+            Ok((symbols, record)) => {
+                others.extend(symbols);
+                records.push(record);
+            }
+            Err(Error::Absent { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let (mut symbols, record) = open_one(wanted, &surroundings, &mut digests)?;
+    records.insert(0, record);
+    let last = symbols.pop().expect("a library has files");
+    others.extend(symbols);
+    Ok(Opened {
+        symbols: last,
+        records,
+        _others: others,
+    })
+}
+
+fn open_one(
+    wanted: &'static Wanted,
+    surroundings: &Surroundings,
+    digests: &mut Digests,
+) -> Result<(Vec<Symbols>, Library), Error> {
+    let variable = std::env::var_os(wanted.variable).filter(|value| !value.is_empty());
+    let entry = lock::entry(wanted.artifact);
+    let checked = check(wanted, variable, entry, surroundings, digests)?;
+    let symbols = load(&checked.files)?;
+    let version = (wanted.version)(symbols.last().expect("a library has files"))?;
+    Ok((symbols, checked.record(wanted, version, entry)))
+}
+
+/// Files whose bytes are known and allowed.
+#[derive(Debug)]
+struct Checked {
+    source: Source,
+    files: Vec<PathBuf>,
+    sha256: BTreeMap<String, String>,
+}
+
+impl Checked {
+    fn record(self, wanted: &Wanted, version: String, entry: Option<&Entry>) -> Library {
+        let artifact = entry.filter(|entry| entry.has(&self.sha256));
+        Library {
+            name: wanted.name.to_owned(),
+            version,
+            source: self.source,
+            artifact: artifact.map(|entry| entry.artifact.clone()),
+            files: self.sha256,
+        }
+    }
+}
+
+/// Where the library is, and that its bytes are the lock's unless the user named others.
+fn check(
+    wanted: &'static Wanted,
+    variable: Option<OsString>,
+    entry: Option<&Entry>,
+    surroundings: &Surroundings,
+    digests: &mut Digests,
+) -> Result<Checked, Error> {
+    let main = *wanted.files.last().expect("a library has files");
+    if let Some(place) = variable {
+        let files = overriding(wanted, &surroundings.working.join(&place), main)?;
+        let sha256 = hash(&files, digests)?;
+        return Ok(Checked {
+            source: Source::Override,
+            files,
+            sha256,
+        });
+    }
+    let folder = surroundings.folder_with(main).ok_or(Error::Absent {
+        name: wanted.name,
+        file: main,
+        variable: wanted.variable,
+    })?;
+    let entry = entry.ok_or(Error::Unpinned {
+        artifact: wanted.artifact,
+    })?;
+    if let Some(file) = wanted
+        .files
+        .iter()
+        .find(|file| !folder.join(file).is_file())
+    {
+        return Err(Error::Incomplete {
+            folder: folder.display().to_string(),
+            file,
+            artifact: wanted.artifact,
+        });
+    }
+    let files: Vec<PathBuf> = wanted.files.iter().map(|file| folder.join(file)).collect();
+    let sha256 = hash(&files, digests)?;
+    for file in wanted.files {
+        let expected = entry.files.get(*file).ok_or(Error::Unpinned {
+            artifact: wanted.artifact,
+        })?;
+        if sha256[*file] != *expected {
+            return Err(Error::Changed {
+                file: folder.join(file).display().to_string(),
+                expected: expected.clone(),
+                actual: sha256[*file].clone(),
+                variable: wanted.variable,
+            });
+        }
+    }
+    Ok(Checked {
+        source: Source::Lock,
+        files,
+        sha256,
+    })
+}
+
+/// The user's file, after those parts that are beside it: another version may have fewer, and other
+/// numbers in their names.
+fn overriding(wanted: &Wanted, place: &Path, main: &str) -> Result<Vec<PathBuf>, Error> {
+    let file = match place.is_dir() {
+        true => place.join(main),
+        false => place.to_owned(),
+    };
+    if !file.is_file() {
+        return Err(Error::Override {
+            variable: wanted.variable,
+            place: place.display().to_string(),
+            problem: format!("there is no {main}; name the file or its folder"),
+        });
+    }
+    let parts = &wanted.files[..wanted.files.len() - 1];
+    let beside = parts.iter().filter_map(|part| part_beside(&file, part));
+    Ok(beside.chain([file.clone()]).collect())
+}
+
+fn part_beside(file: &Path, part: &str) -> Option<PathBuf> {
+    let exact = file.with_file_name(part);
+    if exact.is_file() {
+        return Some(exact);
+    }
+    let (stem, _number) = part.split_once(".so.")?;
+    let entries = file.parent()?.read_dir().ok()?.flatten();
+    let mut others: Vec<PathBuf> = entries
+        .filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            name.split_once(".so.")
+                .is_some_and(|(other, _)| other == stem)
+        })
+        .map(|entry| entry.path())
+        .collect();
+    others.sort();
+    others.pop()
+}
+
+fn hash(files: &[PathBuf], digests: &mut Digests) -> Result<BTreeMap<String, String>, Error> {
+    let hashed = files.iter().zip(digests.of(files));
+    hashed
+        .map(|(file, digest)| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let digest = digest.map_err(|error| Error::Unloadable {
+                file: file.display().to_string(),
+                problem: error.to_string(),
+            })?;
+            Ok((name.into_owned(), digest))
+        })
+        .collect()
+}
+
+/// Opens all of them, so that each finds the others in the process, by name, before it searches.
+fn load(files: &[PathBuf]) -> Result<Vec<Symbols>, Error> {
+    mapped::remember(files);
+    files
+        .iter()
+        .map(|file| {
+            // SAFETY: runs the library's initialisers, which have no requirements of their own.
+            let opened = unsafe { Handle::open(Some(file), RTLD_LAZY | RTLD_GLOBAL) };
+            let handle = opened.map_err(|error| Error::Unloadable {
+                file: file.display().to_string(),
+                problem: error.to_string(),
+            })?;
+            Ok(Symbols {
+                handle,
+                file: file.clone(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "open_test.rs"]
+mod tests;

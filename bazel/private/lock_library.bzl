@@ -1,0 +1,51 @@
+"""lock_library: the files of a locked library that programs load, beside each other in one folder."""
+
+load("@build_facts//:facts.bzl", "LOCKED_LIBRARIES")
+load(":visibility.bzl", "layer_visibility")
+
+# Programs look for it among their runfiles: Kernels/libraries/find.rs.
+_FOLDER = "lib"
+
+def _impl(ctx):
+    links = []
+    for file in ctx.files.files:
+        if not [member for member in ctx.attr.members if file.path.endswith("/" + member)]:
+            continue
+        link = ctx.actions.declare_file("{}/{}".format(_FOLDER, file.basename))
+        ctx.actions.symlink(output = link, target_file = file)
+        links.append(link)
+    if ctx.files.files and len(links) != len(ctx.attr.members):
+        fail("{}: found {} of the files that the lock records: {}".format(
+            ctx.label,
+            len(links),
+            ", ".join(ctx.attr.members),
+        ))
+    return [DefaultInfo(files = depset(links), runfiles = ctx.runfiles(links))]
+
+_lock_library = rule(
+    implementation = _impl,
+    attrs = {
+        "files": attr.label(allow_files = True),
+        "members": attr.string_list(mandatory = True),
+    },
+)
+
+def lock_library(name, artifact, files):
+    """Declares the files as data for the crate that loads them; none where no GPU will run them.
+
+    Args:
+      name: the target.
+      artifact: the entry of the lock, whose `files` say which.
+      files: everything that the artifact holds.
+    """
+    if artifact not in LOCKED_LIBRARIES:
+        fail("{}: the lock records no files of it; pin it with --file".format(artifact))
+    _lock_library(
+        name = name,
+        files = select({
+            "//bazel/cuda:lock_libraries": files,
+            "//conditions:default": None,
+        }),
+        members = LOCKED_LIBRARIES[artifact],
+        visibility = layer_visibility(),
+    )
