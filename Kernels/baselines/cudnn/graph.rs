@@ -358,7 +358,7 @@ impl Graph {
             }
         }
         Err(Error::NoEngine {
-            version: library.version(),
+            version: library.version().to_owned(),
             last,
         })
     }

@@ -1,14 +1,10 @@
-//! cuDNN's library: found, opened and asked for its functions once.
+//! cuDNN's library: opened and asked for its functions once.
 
 use std::ffi::{c_char, c_void, CStr};
-use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use libloading::os::unix::{Library as Opened, RTLD_GLOBAL, RTLD_NOW};
+use libraries::{Opened, Symbols, CUDNN};
 
-/// Names the library file, or the folder that it is in.
-const VARIABLE: &str = "CUDNN_LIBRARY";
-const FILE: &str = "libcudnn.so.9";
 /// Descriptors and engines are used as they are since then.
 const LEAST_VERSION: usize = 90_500;
 
@@ -39,10 +35,10 @@ macro_rules! functions {
         }
 
         impl Functions {
-            fn of(library: &Opened) -> Result<Self, String> {
+            fn of(library: &Symbols) -> Result<Self, libraries::Error> {
                 Ok(Self {
                     // SAFETY: the types are those of cuDNN 9's headers.
-                    $($field: *unsafe { library.get($symbol) }.map_err(|error| error.to_string())?,)*
+                    $($field: unsafe { library.get($symbol) }?,)*
                 })
             }
         }
@@ -70,56 +66,42 @@ functions! {
 pub struct Library {
     pub(crate) functions: Functions,
     version: usize,
-    _opened: Opened,
+    opened: Opened,
 }
 
 /// The library, or why it is not there.
 pub fn library() -> Result<&'static Library, &'static str> {
     static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
-    LIBRARY
-        .get_or_init(|| open(&file()))
-        .as_ref()
-        .map_err(String::as_str)
+    LIBRARY.get_or_init(open).as_ref().map_err(String::as_str)
 }
 
-fn file() -> PathBuf {
-    match std::env::var_os(VARIABLE) {
-        Some(place) if Path::new(&place).is_dir() => Path::new(&place).join(FILE),
-        Some(place) => PathBuf::from(place),
-        None => PathBuf::from(FILE),
-    }
-}
-
-fn open(file: &Path) -> Result<Library, String> {
-    // SAFETY: runs cuDNN's initialisers; it stays open, because nothing drops a static. Global,
-    // because its parts find each other that way.
-    let opened = unsafe { Opened::open(Some(file), RTLD_NOW | RTLD_GLOBAL) }.map_err(|error| {
-        format!("cuDNN is not there ({error}); {VARIABLE} names {FILE} or its folder")
-    })?;
-    let functions = Functions::of(&opened)
-        .map_err(|error| format!("{} is not cuDNN 9: {error}", file.display()))?;
+fn open() -> Result<Library, String> {
+    let opened = libraries::open(&CUDNN).map_err(|error| error.to_string())?;
+    let functions = Functions::of(&opened.symbols)
+        .map_err(|error| format!("{} is not cuDNN 9: {error}", opened.file().display()))?;
     // SAFETY: takes nothing.
     let version = unsafe { (functions.version)() };
-    if version < LEAST_VERSION {
-        let (found, least) = (dotted(version), dotted(LEAST_VERSION));
-        return Err(format!("cuDNN {found} is too old; {least} or newer"));
-    }
-    Ok(Library {
+    let library = Library {
         functions,
         version,
-        _opened: opened,
-    })
-}
-
-fn dotted(version: usize) -> String {
-    let (major, minor, patch) = (version / 10_000, version / 100 % 100, version % 100);
-    format!("{major}.{minor}.{patch}")
+        opened,
+    };
+    if version < LEAST_VERSION {
+        let found = library.version();
+        return Err(format!("cuDNN {found} is too old; 9.5.0 or newer"));
+    }
+    Ok(library)
 }
 
 impl Library {
     /// Like "9.27.0".
-    pub fn version(&self) -> String {
-        dotted(self.version)
+    pub fn version(&self) -> &str {
+        &self.records()[0].version
+    }
+
+    /// What was loaded, cuDNN first.
+    pub fn records(&self) -> &[libraries::Library] {
+        &self.opened.records
     }
 
     /// What masks scores out: versions before 9.10 want a finite value.
@@ -150,28 +132,5 @@ impl Library {
             status: name.to_string_lossy().into_owned(),
             detail: detail.to_string_lossy().trim().to_owned(),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_absent_library_says_how_to_name_one() {
-        let reason = open(Path::new("/nowhere/libcudnn.so.9")).err().unwrap();
-        assert!(reason.contains("CUDNN_LIBRARY"), "{reason}");
-    }
-
-    #[test]
-    fn another_library_is_not_taken_for_it() {
-        let reason = open(Path::new("libc.so.6")).err().unwrap();
-        assert!(reason.contains("is not cuDNN 9"), "{reason}");
-    }
-
-    #[test]
-    fn versions_are_dotted() {
-        assert_eq!(dotted(92_700), "9.27.0");
-        assert_eq!(dotted(90_501), "9.5.1");
     }
 }

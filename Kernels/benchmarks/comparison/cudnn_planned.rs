@@ -23,12 +23,14 @@ pub trait Operation<P>: Clone + Debug + PartialEq + 'static {
 }
 
 pub fn contender<P: Problem, O: Operation<P>>() -> Box<dyn Contender<P>> {
+    let libraries = cudnn::library().map_or(Vec::new(), |library| library.records().to_vec());
     Box::new(OperationContender::<O> {
         identity: Identity {
             name: "cudnn".to_owned(),
             kind: Kind::Baseline,
-            version: cudnn::library().map_or("absent".to_owned(), |library| library.version()),
-            artifact_sha256: None,
+            version: Identity::version_of(&libraries),
+            artifact_sha256: Identity::artifact_of(&libraries),
+            libraries,
             timed_region: O::TIMED_REGION.to_owned(),
         },
         plans: Plans::default(),
@@ -86,6 +88,7 @@ impl<P: Problem, O: Operation<P>> Contender<P> for OperationContender<O> {
         let operation = O::of(problem).map_err(ContenderError::new)?;
         let plan = self.plans.of(&operation, O::graph);
         let plan = plan.map_err(ContenderError::new)?;
+        libraries::only_recorded().map_err(ContenderError::new)?;
         let arguments = O::ARGUMENTS
             .iter()
             .filter_map(|&tensor| buffers.get(tensor));

@@ -13,6 +13,7 @@ pub fn identity(name: &str, timed_region: &str) -> Identity {
         kind: Kind::Baseline,
         version: flashinfer::VERSION.to_owned(),
         artifact_sha256: Some(flashinfer::WHEEL_SHA256.to_owned()),
+        libraries: Vec::new(),
         timed_region: timed_region.to_owned(),
     }
 }

@@ -42,6 +42,7 @@ pub fn choices<E: Display>(
 pub fn identity(timed_region: &str) -> Identity {
     Identity {
         artifact_sha256: Some(flashinfer::trtllm_gen_archive_sha256()),
+        libraries: Vec::new(),
         ..planned::identity("trtllm_gen", timed_region)
     }
 }

@@ -10,9 +10,9 @@
 
 use crate::noise::{normal_quantile, spread_between_runs};
 use crate::{differences, Collection, ReportingError};
-use report::{ContenderKind, Meta, Row, RowKey, Status};
+use report::{Contender, ContenderKind, Meta, Row, RowKey, Status};
 use stats::{paired_ratio, quantile, RatioOptions, Verdict};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Chance that a comparison of two runs of the same code finds any row slower.
 const FALSE_ALARM: f64 = 0.01;
@@ -82,6 +82,7 @@ impl Comparison {
     }
 }
 
+type Files = BTreeMap<String, String>;
 type Side<'a> = HashMap<RowKey, (&'a Meta, &'a Row)>;
 
 /// A change in logarithms, before the noise between runs is known.
@@ -325,6 +326,17 @@ fn verdict(ratio: f64, low: f64, high: f64, threshold: f64) -> Verdict {
     }
 }
 
+/// The files of every library that both contenders loaded.
+fn loaded<'a>(
+    base: &'a Contender,
+    new: &'a Contender,
+) -> impl Iterator<Item = (&'a str, (&'a Files, &'a Files))> {
+    base.libraries.iter().filter_map(|old| {
+        let now = new.libraries.iter().find(|now| now.name == old.name)?;
+        Some((old.name.as_str(), (&old.files, &now.files)))
+    })
+}
+
 /// What else changed about a row. Times that moved with the clock say nothing about the code.
 fn notes(raw: &Raw, options: &CompareOptions, verdict: &mut Verdict) -> Vec<String> {
     let mut notes = Vec::new();
@@ -333,6 +345,11 @@ fn notes(raw: &Raw, options: &CompareOptions, verdict: &mut Verdict) -> Vec<Stri
         notes.push(format!("version {} -> {}", base.version, new.version));
     } else if base.artifact_sha256 != new.artifact_sha256 {
         notes.push("another artifact of the same version".to_owned());
+    }
+    for (name, (old, now)) in loaded(base, new) {
+        if old != now {
+            notes.push(format!("other bytes of {name}"));
+        }
     }
     let clock = |row: &Row| row.clocks.as_ref().and_then(|clocks| clocks.median_mhz);
     if let (Some(old), Some(now)) = (clock(raw.base), clock(raw.new)) {

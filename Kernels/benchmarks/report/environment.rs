@@ -1,8 +1,8 @@
 //! What differs between the machines and builds behind two sets of runs.
 
 use crate::Collection;
-use report::{Meta, Roof};
-use std::collections::BTreeSet;
+use report::{Library, Meta, Roof};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Roofs that moved by less are the same.
 const ROOF_MARGIN: f64 = 0.01;
@@ -23,13 +23,14 @@ pub fn differences(base: &Collection, new: &Collection) -> Vec<String> {
             lines.push(format!("{name}: {} -> {}", text(old), text(now)));
         }
     }
+    lines.extend(libraries(base, new));
     lines.extend(roofs(base, new));
     lines
 }
 
 type Fact = (&'static str, fn(&Meta) -> Option<String>);
 
-const FACTS: [Fact; 17] = [
+const FACTS: [Fact; 18] = [
     ("device", |meta| Some(meta.device.name.clone())),
     ("card", |meta| meta.gpu.as_ref()?.uuid.clone()),
     ("driver", |meta| meta.driver.clone()),
@@ -55,6 +56,7 @@ const FACTS: [Fact; 17] = [
         let dirty = if git.dirty { " with changes" } else { "" };
         Some(format!("{}{dirty}", short(&git.commit)))
     }),
+    ("tracer", |meta| Some(meta.libraries.first()?.to_string())),
     ("architecture", |meta| Some(meta.build.arch.clone())),
     ("nvcc", |meta| meta.build.nvcc.clone()),
     ("rustc", |meta| meta.build.rustc.clone()),
@@ -76,6 +78,52 @@ const FACTS: [Fact; 17] = [
 
 fn short(text: &str) -> String {
     text.chars().take(12).collect()
+}
+
+/// Libraries that contenders loaded, where the two sides ran other bytes. A side that does not say
+/// what it loaded ran something unknown.
+fn libraries(base: &Collection, new: &Collection) -> Vec<String> {
+    let (old, now) = (loaded(base), loaded(new));
+    let mut lines = Vec::new();
+    for (contender, libraries) in &old {
+        let Some(later) = now
+            .get(contender)
+            .filter(|later| bytes(later) != bytes(libraries))
+        else {
+            continue;
+        };
+        let text = |libraries: &Vec<Library>| match libraries.is_empty() {
+            true => "not recorded".to_owned(),
+            false => {
+                let texts: Vec<String> = libraries.iter().map(ToString::to_string).collect();
+                texts.join(", ")
+            }
+        };
+        lines.push(format!(
+            "libraries of {contender}: {} -> {}",
+            text(libraries),
+            text(later)
+        ));
+    }
+    lines
+}
+
+/// By contender, each once.
+fn loaded(collection: &Collection) -> BTreeMap<&str, Vec<Library>> {
+    let mut found: BTreeMap<&str, Vec<Library>> = BTreeMap::new();
+    for row in collection.runs.iter().flat_map(|run| &run.file.rows) {
+        let libraries = found.entry(&row.contender.name).or_default();
+        for library in &row.contender.libraries {
+            if !libraries.contains(library) {
+                libraries.push(library.clone());
+            }
+        }
+    }
+    found
+}
+
+fn bytes(libraries: &[Library]) -> BTreeSet<&BTreeMap<String, String>> {
+    libraries.iter().map(|library| &library.files).collect()
 }
 
 /// A machine whose measured roofs moved is not the same machine.

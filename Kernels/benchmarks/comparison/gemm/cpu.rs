@@ -23,6 +23,7 @@ pub fn contenders() -> Vec<Box<dyn Contender<GemmProblem>>> {
             kind,
             version: version.to_owned(),
             artifact_sha256: None,
+            libraries: Vec::new(),
             timed_region: "widening both operands to f32, one product a group, rounding".to_owned(),
         };
         Box::new(CpuGemm { identity, multiply })

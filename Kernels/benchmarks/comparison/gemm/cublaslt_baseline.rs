@@ -31,13 +31,14 @@ pub fn first_contender() -> Box<dyn Contender<GemmProblem>> {
 }
 
 fn of(name: &str, chooses: bool) -> Box<dyn Contender<GemmProblem>> {
-    let version = Library::get().map_or("not found".to_owned(), Library::version);
+    let libraries = Library::get().map_or(Vec::new(), |library| library.records().to_vec());
     Box::new(CublasLt {
         identity: Identity {
             name: name.to_owned(),
             kind: Kind::Baseline,
-            version,
-            artifact_sha256: None,
+            version: Identity::version_of(&libraries),
+            artifact_sha256: Identity::artifact_of(&libraries),
+            libraries,
             timed_region: "the product's kernels, one call a group; choice of the algorithm and \
                            FP8 operands and scales come before"
                 .to_owned(),
@@ -131,6 +132,7 @@ impl Contender<GemmProblem> for CublasLt {
             self.chosen.borrow_mut().insert(product, chosen);
             calls.push((matmul, chosen));
         }
+        libraries::only_recorded().map_err(ContenderError::new)?;
         Ok(Box::new(BoundGemm { calls, dense }))
     }
 }

@@ -19,6 +19,7 @@ pub fn contender() -> Box<dyn Contender<GemmProblem>> {
             kind: Kind::Baseline,
             version: deep_gemm::VERSION.to_owned(),
             artifact_sha256: Some(deep_gemm::WHEEL_SHA256.to_owned()),
+            libraries: Vec::new(),
             timed_region: "one kernel with the library's own tile; FP8 operands and their scales \
                            are inputs"
                 .to_owned(),

@@ -23,6 +23,7 @@ pub fn contender() -> Box<dyn Contender<NormProblem>> {
             kind: Kind::Baseline,
             version: flashinfer::VERSION.to_owned(),
             artifact_sha256: Some(flashinfer::WHEEL_SHA256.to_owned()),
+            libraries: Vec::new(),
             timed_region: "one kernel; the fused add works in place, as the op asks, so that \
                            kernel and op are the same"
                 .to_owned(),

@@ -22,6 +22,7 @@ pub fn contender() -> Box<dyn Contender<NormProblem>> {
             kind: Kind::Baseline,
             version: "liger-kernel 0.8.5, triton 3.6.0".to_owned(),
             artifact_sha256: None,
+            libraries: Vec::new(),
             timed_region: "one kernel, launched through the driver, which also writes the \
                            statistics for a backward pass; weight gradients with a kernel of ours \
                            that sums Liger's partials (torch's sum there); fused add in place, \

@@ -26,6 +26,7 @@ pub fn contenders() -> Vec<Box<dyn Contender<NormProblem>>> {
             version: first.version.clone(),
             // A build for both architectures has an archive for each; the arch of the row says which ran.
             artifact_sha256: Some(first.sha256.clone()).filter(|_| artifacts.len() == 1),
+            libraries: Vec::new(),
             timed_region: "one kernel; weight gradients with a kernel of ours that sums Quack's \
                            partials (torch's sum there); fused add in place, without copies"
                 .to_owned(),

@@ -27,6 +27,7 @@ pub fn contender() -> Box<dyn Contender<NsaProblem>> {
             kind: Kind::Baseline,
             version: "fla-core 0.6.0, triton 3.6.0".to_owned(),
             artifact_sha256: None,
+            libraries: Vec::new(),
             timed_region: "the op's one kernel, launched through the driver; warps are chosen by \
                            time beforehand"
                 .to_owned(),

@@ -34,6 +34,7 @@ fn identity(name: &str, version: &str, artifact_sha256: Option<String>) -> Ident
         kind: Kind::Baseline,
         version: version.to_owned(),
         artifact_sha256,
+        libraries: Vec::new(),
         timed_region: TIMED_REGION.to_owned(),
     }
 }

@@ -21,6 +21,7 @@ pub fn contender() -> Box<dyn Contender<TrainingProblem>> {
             kind: Kind::Baseline,
             version: elementwise::VERSION.to_owned(),
             artifact_sha256: Some(elementwise::WHEEL_SHA256.to_owned()),
+            libraries: Vec::new(),
             timed_region: "the op's one kernel; RoPE's cache is laid out beforehand".to_owned(),
         },
     })

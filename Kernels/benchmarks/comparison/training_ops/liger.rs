@@ -22,6 +22,7 @@ pub fn contender() -> Box<dyn Contender<TrainingProblem>> {
             kind: Kind::Baseline,
             version: "liger-kernel 0.8.5, triton 3.6.0".to_owned(),
             artifact_sha256: None,
+            libraries: Vec::new(),
             timed_region: "the op's one kernel, launched through the driver".to_owned(),
         },
     })

@@ -76,6 +76,7 @@ pub fn begin(
         seed: plan.seed,
         protocol: protocol(plan, options, machine),
         roofs,
+        libraries: machine.libraries.clone(),
         spent_s: Default::default(),
         warnings,
     }

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use device::{DeviceInfo, DeviceState};
+use libraries::Library;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::Outcome;
@@ -52,6 +53,8 @@ pub struct Machine {
     pub timer_overhead_us: f64,
     /// Why timers cannot be cross-checked; none where they can.
     pub cross_check_obstacle: Option<String>,
+    /// What it has loaded to measure with.
+    pub libraries: Vec<Library>,
 }
 
 /// Writes one message as a line.

@@ -76,6 +76,7 @@ fn row(problem: &AnyProblem, identity: &Identity, outcome: &Outcome, context: &R
             },
             version: identity.version.clone(),
             artifact_sha256: identity.artifact_sha256.clone(),
+            libraries: identity.libraries.clone(),
             timed_region: identity.timed_region.clone(),
         },
         arch: context.arch.to_owned(),

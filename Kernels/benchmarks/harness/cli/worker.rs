@@ -55,6 +55,7 @@ fn open(selection: &Selection) -> Result<(Box<dyn Device>, Machine), device::Dev
         state: device.state(),
         timer_overhead_us: device.timer_overhead_us()?,
         cross_check_obstacle: device.cross_check_obstacle(),
+        libraries: device.libraries(),
     };
     Ok((device, machine))
 }

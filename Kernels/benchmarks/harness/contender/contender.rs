@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use libraries::Library;
+
 use crate::{DeviceInfo, Problem};
 
 /// The part an implementation plays in a comparison.
@@ -37,6 +39,9 @@ pub struct Identity {
     pub version: String,
     /// Digest of the prebuilt artifact, where it is one.
     pub artifact_sha256: Option<String>,
+    /// What it loads at run time, the one that gives it its version first.
+    #[serde(default)]
+    pub libraries: Vec<Library>,
     /// What is inside the timed region, in words: kernels, copies, planning.
     pub timed_region: String,
 }
@@ -49,8 +54,21 @@ impl Identity {
             kind,
             version: "in tree".to_owned(),
             artifact_sha256: None,
+            libraries: Vec::new(),
             timed_region: timed_region.to_owned(),
         }
+    }
+
+    /// The version of what is loaded at run time.
+    pub fn version_of(libraries: &[Library]) -> String {
+        let first = libraries.first();
+        first.map_or("absent".to_owned(), |library| library.version.clone())
+    }
+
+    /// The artifact of what is loaded at run time, where its bytes are the lock's.
+    pub fn artifact_of(libraries: &[Library]) -> Option<String> {
+        let artifact = libraries.first()?.artifact.as_ref()?;
+        Some(artifact.sha256.clone())
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use contender::{DeviceInfo, DeviceKind, Stream};
 use cudarc::driver::result;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use libraries::Library;
 use numeric::DType;
 use tensor::{Fill, TensorSpec};
 
@@ -16,7 +17,7 @@ use crate::cuda_tracer::Tracer;
 use crate::nvml::Readings;
 use crate::{
     checksum, Cache, Comparison, CrossCheck, Device, DeviceError, DeviceState, Enqueue, Graph,
-    Memory, Options, Sample, SampleError, SampleMode, Tolerance,
+    Memory, Sample, SampleError, SampleMode, Tolerance,
 };
 
 /// The first GPU that CUDA_VISIBLE_DEVICES shows.
@@ -43,7 +44,7 @@ pub struct CudaDevice {
 
 impl CudaDevice {
     /// Opens the GPU, loads the harness's kernels and checks that they run on it.
-    pub fn open(options: &Options) -> Result<Self, DeviceError> {
+    pub fn open() -> Result<Self, DeviceError> {
         let context = Context::open()?;
         let info = device_info(&context)?;
         let device = Self {
@@ -56,7 +57,7 @@ impl CudaDevice {
             stamps: context.allocate(device_cuda::stamp_bytes())?,
             flush: OnceCell::new(),
             epoch: Cell::new(0),
-            tracer: Tracer::new(options.cupti.clone()),
+            tracer: Tracer::default(),
             overhead: OnceCell::new(),
             readings: Readings::new(info.uuid.as_deref().unwrap_or_default()),
             info,
@@ -326,6 +327,10 @@ impl Device for CudaDevice {
 
     fn cross_check_obstacle(&self) -> Option<String> {
         self.tracer.obstacle()
+    }
+
+    fn libraries(&self) -> Vec<Library> {
+        self.tracer.libraries()
     }
 
     fn profile(&self, label: &str, cache: Cache, enqueue: &mut Enqueue) -> Result<(), SampleError> {

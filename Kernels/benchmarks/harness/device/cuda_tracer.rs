@@ -1,49 +1,39 @@
 //! The cross-check of events by CUPTI's activity records.
 
 use std::cell::OnceCell;
-use std::path::PathBuf;
+
+use libraries::{Library, Opened, CUPTI};
 
 use crate::cuda_driver::bridge;
 use crate::{Activity, CrossCheck, DeviceError, Sample, SampleError};
 
-/// The library's name in the loader's search path; the major version is the toolkit's.
-const LIBRARY: &str = "libcupti.so.13";
-/// Variable with its path, for those who keep it elsewhere.
-const VARIABLE: &str = "CUPTI_LIBRARY";
 /// The harness's kernel right before the first event; the timed work comes after it.
 const LAST_BEFORE_WORK: &str = "stamp_head_kernel";
 
 /// CUPTI, loaded when first asked for: it slows the launches of a process that has it.
+#[derive(Default)]
 pub(crate) struct Tracer {
-    path: Option<PathBuf>,
-    loaded: OnceCell<Result<(), String>>,
+    loaded: OnceCell<Result<Opened, String>>,
 }
 
 impl Tracer {
-    pub(crate) fn new(path: Option<PathBuf>) -> Self {
-        Self {
-            path: path.or_else(|| std::env::var_os(VARIABLE).map(PathBuf::from)),
-            loaded: OnceCell::new(),
-        }
-    }
-
     pub(crate) fn obstacle(&self) -> Option<String> {
         self.load().err()
     }
 
-    fn load(&self) -> Result<(), String> {
-        self.loaded
-            .get_or_init(|| {
-                let path = match &self.path {
-                    Some(path) => path.to_string_lossy().into_owned(),
-                    None => LIBRARY.to_string(),
-                };
-                cxx::let_cxx_string!(name = path);
-                device_cuda::tracer_open(&name).map_err(|error| {
-                    format!("{error}; set {VARIABLE} to a {LIBRARY} to have events cross-checked")
-                })
-            })
-            .clone()
+    pub(crate) fn libraries(&self) -> Vec<Library> {
+        self.load()
+            .map_or(Vec::new(), |opened| opened.records.clone())
+    }
+
+    fn load(&self) -> Result<&Opened, String> {
+        let loaded = self.loaded.get_or_init(|| {
+            let opened = libraries::open(&CUPTI).map_err(|error| error.to_string())?;
+            cxx::let_cxx_string!(file = opened.file().to_string_lossy().as_bytes());
+            device_cuda::tracer_open(&file).map_err(|error| error.to_string())?;
+            Ok(opened)
+        });
+        loaded.as_ref().map_err(Clone::clone)
     }
 
     /// Runs `sample` under the tracer and compares the two clocks.

@@ -36,9 +36,9 @@ pub use memory::{Comparison, Memory, Tolerance};
 pub use sample::{Activity, Cache, CrossCheck, Queue, Sample, SampleMode};
 pub use state::DeviceState;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
+use libraries::Library;
 use numeric::DType;
 use tensor::TensorSpec;
 
@@ -145,6 +145,11 @@ pub trait Device {
     /// Why `cross_check` cannot run here; `None` where it can. Goes into the result file.
     fn cross_check_obstacle(&self) -> Option<String>;
 
+    /// What the device has loaded to measure with: the tracer, where it could be. For the result file.
+    fn libraries(&self) -> Vec<Library> {
+        Vec::new()
+    }
+
     /// Runs `enqueue` once between profiler start and stop, inside a named range, for ncu and nsys;
     /// the cache is made as for a sample before the profiler starts.
     fn profile(&self, label: &str, cache: Cache, enqueue: &mut Enqueue) -> Result<(), SampleError>;
@@ -157,29 +162,13 @@ pub trait Device {
     fn timer_overhead_us(&self) -> Result<f64, DeviceError>;
 }
 
-/// Choices that only some devices look at.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// CUPTI's library. `None`: the variable CUPTI_LIBRARY, else the loader's own search.
-    pub cupti: Option<PathBuf>,
-}
-
 /// Opens the device of `kind`. CUDA without a CUDA build, a driver or a GPU is an error that names
 /// the remedy, never another device.
 pub fn open(kind: DeviceKind) -> Result<Box<dyn Device>, DeviceError> {
-    open_with(kind, &Options::default())
-}
-
-/// As [`open`], with choices.
-#[cfg_attr(
-    not(feature = "cuda"),
-    expect(unused_variables, reason = "only CUDA has choices")
-)]
-pub fn open_with(kind: DeviceKind, options: &Options) -> Result<Box<dyn Device>, DeviceError> {
     match kind {
         DeviceKind::Cpu => Ok(Box::new(CpuDevice::open())),
         #[cfg(feature = "cuda")]
-        DeviceKind::Cuda => Ok(Box::new(CudaDevice::open(options)?)),
+        DeviceKind::Cuda => Ok(Box::new(CudaDevice::open()?)),
         #[cfg(not(feature = "cuda"))]
         DeviceKind::Cuda => Err(DeviceError::NotBuilt),
     }

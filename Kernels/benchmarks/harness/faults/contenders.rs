@@ -101,6 +101,7 @@ impl FaultyContender {
             kind,
             version: "test".into(),
             artifact_sha256: None,
+            libraries: Vec::new(),
             timed_region: "one pass over x".into(),
         };
         Self {

@@ -2,7 +2,7 @@
 
 use crate::{Device, Errors, ResultFile, Row, Time};
 
-const COLUMNS: [&str; 39] = [
+const COLUMNS: [&str; 40] = [
     "device",
     "device_name",
     "op",
@@ -42,6 +42,7 @@ const COLUMNS: [&str; 39] = [
     "max_abs_error",
     "rel_l2_error",
     "repro",
+    "libraries",
 ];
 
 /// The rows as CSV with a header line; raw samples are in the JSON file only.
@@ -53,7 +54,7 @@ pub fn to_csv(file: &ResultFile) -> String {
     text
 }
 
-fn fields(device: &Device, row: &Row) -> [String; 39] {
+fn fields(device: &Device, row: &Row) -> [String; 40] {
     let time = row.time.as_ref();
     let time_field = |of: fn(&Time) -> f64| number(time.map(of));
     let speedup = row.speedup.as_ref();
@@ -106,7 +107,16 @@ fn fields(device: &Device, row: &Row) -> [String; 39] {
         worst(|errors| errors.max_abs),
         worst(|errors| errors.rel_l2),
         row.repro.clone(),
+        libraries(row),
     ]
+}
+
+fn libraries(row: &Row) -> String {
+    let libraries = row.contender.libraries.iter();
+    libraries
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 fn axes(row: &Row) -> String {

@@ -28,6 +28,7 @@ pub use error::ReportError;
 pub use file::{from_json, read_json, to_json, write_atomic, write_json};
 pub use group::{groups, Group};
 pub use key::RowKey;
+pub use libraries::{Artifact, Library, Source};
 pub use markdown::to_markdown;
 pub use meta::{Build, Cache, Device, DeviceKind, Git, Gpu, Launch, Meta, Protocol, Roof, Timer};
 pub use number::{count_text, interval_text, percent_text, ratio_text, significant, time_us_text};

@@ -258,6 +258,8 @@ fn environment(meta: &Meta) -> String {
             format!("{} {} {}", roof.name, significant(roof.value, 4), roof.unit),
         ));
     }
+    let libraries = meta.libraries.iter();
+    facts.extend(libraries.map(|library| ("library", library.to_string())));
     facts.push((
         "command",
         format!("`{}`", meta.argv.join(" ").replace('`', "'")),

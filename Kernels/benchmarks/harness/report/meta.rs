@@ -1,5 +1,6 @@
 //! What is true of the whole run: program, machine, protocol.
 
+use libraries::Library;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,6 +40,9 @@ pub struct Meta {
     pub protocol: Protocol,
     #[serde(default)]
     pub roofs: Vec<Roof>,
+    /// What the harness loaded to measure with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub libraries: Vec<Library>,
     /// Wall time by what the worker was at, in seconds.
     #[serde(default)]
     pub spent_s: BTreeMap<String, f64>,

@@ -175,6 +175,28 @@ fn csv_survives_its_worst_cells() {
 }
 
 #[test]
+fn csv_and_json_name_what_a_row_loaded() {
+    let file = file(DeviceKind::Cuda);
+    let rows = parse_csv(&to_csv(&file));
+    let column = rows[0].iter().position(|name| name == "libraries").unwrap();
+    let row = file
+        .rows
+        .iter()
+        .position(|row| row.contender.name == "plain");
+    let (artifact, own) = ("cd".repeat(32), "ef".repeat(32));
+    assert_eq!(
+        rows[row.unwrap() + 1][column],
+        format!(
+            "cudnn 9.27.0 from lock: nvidia-cudnn 9.27.0.42 sha256 {artifact}; \
+             nvrtc 9.27.0 from override: libnvrtc.so.9 sha256 {own}"
+        )
+    );
+    assert_eq!(rows[1][column], "");
+    let json = to_json(&file).unwrap();
+    assert_eq!(json.matches("\"source\":\"override\"").count(), 1, "{json}");
+}
+
+#[test]
 fn ten_thousand_rows_are_quick() {
     let rows = (0..10_000)
         .map(|index| ok_row(&format!("{index}x64"), "ours", 1.0))

@@ -1,6 +1,7 @@
 //! One contender on one workload.
 
 use crate::Meta;
+use libraries::Library;
 use serde::{Deserialize, Serialize};
 use stats::{StopReason, Summary, Verdict};
 use std::collections::BTreeMap;
@@ -142,6 +143,9 @@ pub struct Contender {
     pub version: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_sha256: Option<String>,
+    /// What it loaded at run time, the one that gives it its version first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub libraries: Vec<Library>,
     /// What is inside the timed region.
     pub timed_region: String,
 }

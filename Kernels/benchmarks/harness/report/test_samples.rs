@@ -83,8 +83,33 @@ pub(crate) fn meta(kind: DeviceKind) -> Meta {
             unit: "TB/s".into(),
             measured_at: None,
         }],
+        libraries: cuda.then(|| library("cupti")).into_iter().collect(),
         spent_s: [("being timed".to_owned(), 1.5)].into(),
         warnings: vec!["clocks are not locked".into()],
+    }
+}
+
+/// What a run with the lock's files says of one.
+pub(crate) fn library(name: &str) -> Library {
+    Library {
+        name: name.into(),
+        version: "9.27.0".into(),
+        source: Source::Lock,
+        artifact: Some(Artifact {
+            name: format!("nvidia-{name}"),
+            version: "9.27.0.42".into(),
+            sha256: "cd".repeat(32),
+        }),
+        files: [(format!("lib{name}.so.9"), "ef".repeat(32))].into(),
+    }
+}
+
+/// What it says of one that the user named.
+pub(crate) fn own_library(name: &str) -> Library {
+    Library {
+        source: Source::Override,
+        artifact: None,
+        ..library(name)
     }
 }
 
@@ -112,6 +137,7 @@ pub(crate) fn ok_row(workload: &str, contender: &str, scale: f64) -> Row {
             kind: ContenderKind::Own,
             version: "1.0".into(),
             artifact_sha256: None,
+            libraries: Vec::new(),
             timed_region: "one kernel".into(),
         },
         arch: "sm_90a".into(),
@@ -202,6 +228,7 @@ pub(crate) fn file(kind: DeviceKind) -> ResultFile {
         clock_mhz: Some(1200.0),
         reason: "clock below 75 % of 1980 MHz".into(),
     }];
+    throttled.contender.libraries = vec![library("cudnn"), own_library("nvrtc")];
     throttled.warnings = vec!["1 of 60 samples dropped".into()];
     throttled.samples_us[3] = None;
     let kept: Vec<f64> = throttled.samples_us.iter().flatten().copied().collect();

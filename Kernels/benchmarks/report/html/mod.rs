@@ -68,6 +68,13 @@ fn row_data(view: usize, row: &Row) -> Value {
         .map(|(name, value)| format!("{name} {}", value.to_string().trim_matches('"')))
         .collect();
     let facts = serde_json::to_value(&row.facts).unwrap_or_default();
+    let mut about = vec![
+        format!("{} {}", row.contender.kind, row.contender.version),
+        row.contender.timed_region.clone(),
+        row.workload.provenance.clone(),
+        axes.join(", "),
+    ];
+    about.extend(row.contender.libraries.iter().map(ToString::to_string));
     json!({
         "view": view,
         "op": row.op,
@@ -88,12 +95,7 @@ fn row_data(view: usize, row: &Row) -> Value {
         "speedup_high": speedup.map(|speedup| speedup.high),
         "baseline": speedup.map(|speedup| &speedup.baseline),
         "verdict": verdict.unwrap_or_default(),
-        "about": [
-            format!("{} {}", row.contender.kind, row.contender.version),
-            row.contender.timed_region.clone(),
-            row.workload.provenance.clone(),
-            axes.join(", "),
-        ],
+        "about": about,
         "facts": facts,
         "notes": notes,
         "repro": row.repro,
@@ -262,6 +264,8 @@ fn facts(meta: &Meta) -> Vec<(&'static str, String)> {
         let value = report::significant(roof.value, 4);
         facts.push(("roof", format!("{} {value} {}", roof.name, roof.unit)));
     }
+    let libraries = meta.libraries.iter();
+    facts.extend(libraries.map(|library| ("library", library.to_string())));
     facts.extend(
         meta.warnings
             .iter()

@@ -99,6 +99,7 @@ pub fn meta(device: &str) -> Meta {
             roof("hbm_copy", 4.2, "TB/s"),
             roof("tensor_bf16", 950.0, "TFLOP/s"),
         ],
+        libraries: Vec::new(),
         spent_s: Default::default(),
         warnings: Vec::new(),
     }

@@ -1,6 +1,6 @@
 //! How often a comparison is right about simulated runs: false alarms and missed regressions.
 
-use report::ContenderKind;
+use report::{ContenderKind, Library, Source};
 use report_lib::{compare, Collection, CompareOptions, Comparison, Method};
 use report_testing::{collection, file, pair, row, Noise};
 use stats::Verdict;
@@ -193,6 +193,56 @@ fn failures_and_lost_rows_are_told_and_so_is_the_environment() {
     assert!(
         text.contains("1 broken") && text.contains("590.1"),
         "{text}"
+    );
+}
+
+/// A library whose only file has this sha256.
+fn cudnn(digit: char, source: Source) -> Library {
+    Library {
+        name: "cudnn".into(),
+        version: "9.27.0".into(),
+        source,
+        artifact: None,
+        files: [("libcudnn.so.9".into(), digit.to_string().repeat(64))].into(),
+    }
+}
+
+#[test]
+fn other_bytes_of_a_library_are_told_and_are_no_unchanged_baseline() {
+    let with = |seed: u64, library: Option<Library>| {
+        let mut run = run(&PAIRED, seed, 0, 1.0);
+        for row in &mut run.runs[0].file.rows {
+            if row.contender.kind == ContenderKind::Baseline {
+                row.contender.libraries = library.iter().cloned().collect();
+            }
+        }
+        run
+    };
+    let told = |base: &Collection, new: &Collection| {
+        let comparison = compare(base, new, &OPTIONS).unwrap();
+        let lines = comparison.environment.iter();
+        let mut line = lines.filter(|line| line.starts_with("libraries of quack"));
+        (line.next().cloned(), comparison)
+    };
+    let base = with(1, Some(cudnn('a', Source::Lock)));
+    let (line, comparison) = told(&base, &with(2, Some(cudnn('b', Source::Override))));
+    let line = line.unwrap();
+    assert!(
+        line.contains("from lock") && line.contains("from override"),
+        "{line}"
+    );
+    let paired = |change: &report_lib::Change| matches!(change.method, Method::Paired(_));
+    assert!(!comparison.changes.iter().any(paired));
+    let noted = |change: &report_lib::Change| change.notes == ["other bytes of cudnn"];
+    assert_eq!(
+        comparison.changes.iter().filter(|c| noted(c)).count(),
+        WORKLOADS
+    );
+    let (line, _) = told(&with(1, None), &base);
+    assert!(line.unwrap().contains("not recorded ->"));
+    assert_eq!(
+        told(&base, &with(2, Some(cudnn('a', Source::Lock)))).0,
+        None
     );
 }
 

@@ -111,6 +111,7 @@ impl Adder {
             kind: Kind::Own,
             version: "test".into(),
             artifact_sha256: None,
+            libraries: Vec::new(),
             timed_region: "everything".into(),
         };
         Self { identity, counts }

@@ -10,12 +10,12 @@ mod sampling;
 /// Runs `test` with both devices, or says why not. Only absence skips; any other error fails.
 #[cfg(feature = "cuda")]
 fn with_gpu(test: impl FnOnce(&device::CudaDevice, &device::CpuDevice)) {
-    use device::{CpuDevice, CudaDevice, DeviceError, Options};
+    use device::{CpuDevice, CudaDevice, DeviceError};
 
     // One test at a time: they measure, and they share one GPU.
     static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    match CudaDevice::open(&Options::default()) {
+    match CudaDevice::open() {
         Ok(cuda) => test(&cuda, &CpuDevice::open()),
         Err(absent @ DeviceError::Unavailable { .. }) => println!("SKIPPED: {absent}"),
         Err(error) => panic!("{error}"),

@@ -8,13 +8,13 @@ fn skipped_without_cuda() {
 
 #[cfg(feature = "cuda")]
 mod gpu {
-    use device::{CudaDevice, Device, DeviceError, Options};
+    use device::{CudaDevice, Device, DeviceError};
     use numeric::DType;
 
     fn with_gpu(test: impl FnOnce(&CudaDevice)) {
         static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
         let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        match CudaDevice::open(&Options::default()) {
+        match CudaDevice::open() {
             Ok(cuda) => test(&cuda),
             Err(absent @ DeviceError::Unavailable { .. }) => println!("SKIPPED: {absent}"),
             Err(error) => panic!("{error}"),
