@@ -13,8 +13,8 @@ def _test(arch, libraries):
         _impl,
         attrs = {"expected": attr.string_list()},
         config_settings = {
-            "//bazel/cuda:arch": arch,
-            "//bazel/cuda:libraries": libraries,
+            str(Label("//bazel/cuda:arch")): arch,
+            str(Label("//bazel/cuda:libraries")): libraries,
         },
     )
 
