@@ -19,13 +19,17 @@
 
 #include "Kernels/attention/prefill_arguments.cuh"
 #include "Kernels/attention/prefill_wgmma_rows.cuh"
-#include "Kernels/attention/tensor_copy.cuh"
-#include "Kernels/attention/wgmma.cuh"
-#include "Kernels/device/ptx/warpgroup_mma.cuh"
+#include "Kernels/device/ptx/mbarrier.cuh"
+#include "Kernels/device/ptx/named_barrier.cuh"
+#include "Kernels/device/ptx/registers.cuh"
+#include "Kernels/device/ptx/tma.cuh"
+#include "Kernels/device/ptx/wgmma.cuh"
 
 namespace attention {
 
 namespace ptx = device::ptx;
+
+constexpr int kBoxRowBytes = 128;
 
 template <class Element, int kHeadDim_>
 struct WgmmaTraits {
@@ -88,8 +92,8 @@ __device__ __forceinline__ void copy_boxes(unsigned char* to, int box_bytes, con
                                            int valid, int first) {
 #pragma unroll
     for (int box = 0; box < Traits::kBoxes; ++box) {
-        copy_box(to + box * box_bytes, map, barrier, box * 64, head, bound - valid + first,
-                 start + valid);
+        ptx::load_box(to + box * box_bytes, map, barrier, box * 64, head, bound - valid + first,
+                      start + valid);
     }
 }
 
@@ -120,10 +124,10 @@ __device__ __forceinline__ void produce(typename Traits::Storage& storage, const
     int step = 0;
     int index = blockIdx.x;
     for (unsigned turn = 0;; ++turn) {
-        barrier_wait(&storage.queries_empty, (turn & 1) ^ 1);
+        ptx::mbarrier_wait(&storage.queries_empty, (turn & 1) ^ 1);
         storage.piece = index;
         if (index >= pieces) {
-            barrier_arrive(&storage.queries_full);
+            ptx::mbarrier_arrive(&storage.queries_full);
             break;
         }
         const Piece piece = piece_at<Traits>(arguments, index);
@@ -134,13 +138,13 @@ __device__ __forceinline__ void produce(typename Traits::Storage& storage, const
                            piece.head, arguments.total_q, tile.first_row, tile.rows, 0);
         for (int first = 0; first < piece.seen; first += Traits::kKeys, ++step) {
             const auto [stage, parity] = slot_of(step);
-            barrier_wait(&storage.keys_empty[stage], parity ^ 1);
+            ptx::mbarrier_wait(&storage.keys_empty[stage], parity ^ 1);
             ptx::mbarrier_expect_bytes(&storage.keys_full[stage],
                                        Traits::kBoxes * Traits::kKeyBoxBytes);
             copy_boxes<Traits>(storage.keys[stage], Traits::kKeyBoxBytes, maps.k,
                                &storage.keys_full[stage], kv_head, arguments.total_kv,
                                tile.first_key, piece.seen, first);
-            barrier_wait(&storage.values_empty[stage], parity ^ 1);
+            ptx::mbarrier_wait(&storage.values_empty[stage], parity ^ 1);
             ptx::mbarrier_expect_bytes(&storage.values_full[stage],
                                        Traits::kBoxes * Traits::kKeyBoxBytes);
             copy_boxes<Traits>(storage.values[stage], Traits::kKeyBoxBytes, maps.v,
@@ -164,11 +168,11 @@ __device__ __forceinline__ void start_scores(float (&scores)[Traits::kKeys / 2],
 #pragma unroll
     for (int part = 0; part < Traits::kHeadDim / 16; ++part) {
         const int box = part / 4, offset = part % 4 * 32;
-        multiply_shared<typename Traits::T>(
+        ptx::wgmma<typename Traits::T>(
             scores, ptx::depth_major_operand(queries + box * Traits::kQueryBoxBytes + offset),
             ptx::depth_major_operand(keys + box * Traits::kKeyBoxBytes + offset), part > 0);
     }
-    ptx::warpgroup_commit();
+    ptx::wgmma_commit();
 }
 
 // Starts sums += weights . values.
@@ -178,19 +182,19 @@ __device__ __forceinline__ void start_sums(float (&sums)[Traits::kHeadDim / 2],
                                            std::uint32_t values) {
 #pragma unroll
     for (int part = 0; part < Traits::kKeys / 16; ++part) {
-        multiply_registers<typename Traits::T>(
+        ptx::wgmma_width_major<typename Traits::T>(
             sums, weights + 4 * part,
             ptx::width_major_operand(values + part * 16 * kBoxRowBytes, Traits::kKeyBoxBytes));
     }
-    ptx::warpgroup_commit();
+    ptx::wgmma_commit();
 }
 
 // Barriers 1 and 2 tell consumers 0 and 1 that it is their turn to start products.
 __device__ __forceinline__ void wait_for_turn(int consumer) {
-    asm volatile("bar.sync %0, 256;" ::"r"(1 + consumer) : "memory");
+    ptx::named_barrier_sync(1 + consumer, 256);
 }
 __device__ __forceinline__ void pass_turn(int consumer) {
-    asm volatile("bar.arrive %0, 256;" ::"r"(2 - consumer) : "memory");
+    ptx::named_barrier_arrive(2 - consumer, 256);
 }
 
 // One piece of work of a consumer. `step` counts over all pieces.
@@ -223,18 +227,18 @@ __device__ __forceinline__ void attend(typename Traits::Storage& storage,
     // After the scores of the last step nobody needs the queries.
     const auto release_keys = [&](int stage, bool is_last) {
         if (lane != 0) return;
-        barrier_arrive(&storage.keys_empty[stage]);
-        if (is_last) barrier_arrive(&storage.queries_empty);
+        ptx::mbarrier_arrive(&storage.keys_empty[stage]);
+        if (is_last) ptx::mbarrier_arrive(&storage.queries_empty);
     };
 
     const Slot first = slot_of(step);
-    barrier_wait(&storage.keys_full[first.stage], first.parity);
+    ptx::mbarrier_wait(&storage.keys_full[first.stage], first.parity);
     wait_for_turn(consumer);
-    ptx::warpgroup_fence();
+    ptx::wgmma_fence();
     start_scores<Traits>(scores, queries, ptx::shared_address(storage.keys[first.stage]));
     pass_turn(consumer);
-    ptx::warpgroup_wait<0>();
-    pin(scores);
+    ptx::wgmma_wait<0>();
+    ptx::pin(scores);
     release_keys(first.stage, piece.steps == 1);
     weigh();
     pack_weights<T>(weights, scores);
@@ -242,36 +246,36 @@ __device__ __forceinline__ void attend(typename Traits::Storage& storage,
     for (int left = piece.steps - 1; left > 0; --left) {
         const Slot last = slot_of(step);
         const Slot next = slot_of(++step);
-        barrier_wait(&storage.keys_full[next.stage], next.parity);
+        ptx::mbarrier_wait(&storage.keys_full[next.stage], next.parity);
         wait_for_turn(consumer);
-        pin(sums);
-        pin(weights);
-        ptx::warpgroup_fence();
+        ptx::pin(sums);
+        ptx::pin(weights);
+        ptx::wgmma_fence();
         start_scores<Traits>(scores, queries, ptx::shared_address(storage.keys[next.stage]));
-        barrier_wait(&storage.values_full[last.stage], last.parity);
-        ptx::warpgroup_fence();
+        ptx::mbarrier_wait(&storage.values_full[last.stage], last.parity);
+        ptx::wgmma_fence();
         start_sums<Traits>(sums, weights, ptx::shared_address(storage.values[last.stage]));
         pass_turn(consumer);
-        ptx::warpgroup_wait<1>();
-        pin(scores);
+        ptx::wgmma_wait<1>();
+        ptx::pin(scores);
         release_keys(next.stage, left == 1);
         weigh();
-        ptx::warpgroup_wait<0>();
-        pin(sums);
-        pin(weights);
-        if (lane == 0) barrier_arrive(&storage.values_empty[last.stage]);
+        ptx::wgmma_wait<0>();
+        ptx::pin(sums);
+        ptx::pin(weights);
+        if (lane == 0) ptx::mbarrier_arrive(&storage.values_empty[last.stage]);
         rescale(sums, rows);
         pack_weights<T>(weights, scores);
     }
     const Slot last = slot_of(step++);
-    barrier_wait(&storage.values_full[last.stage], last.parity);
-    pin(sums);
-    pin(weights);
-    ptx::warpgroup_fence();
+    ptx::mbarrier_wait(&storage.values_full[last.stage], last.parity);
+    ptx::pin(sums);
+    ptx::pin(weights);
+    ptx::wgmma_fence();
     start_sums<Traits>(sums, weights, ptx::shared_address(storage.values[last.stage]));
-    ptx::warpgroup_wait<0>();
-    pin(sums);
-    if (lane == 0) barrier_arrive(&storage.values_empty[last.stage]);
+    ptx::wgmma_wait<0>();
+    ptx::pin(sums);
+    if (lane == 0) ptx::mbarrier_arrive(&storage.values_empty[last.stage]);
 }
 
 template <class Traits>
@@ -286,7 +290,7 @@ __device__ __forceinline__ void consume(typename Traits::Storage& storage,
     if (consumer == 1) pass_turn(1);
     int step = 0;
     for (unsigned turn = 0;; ++turn) {
-        barrier_wait(&storage.queries_full, turn & 1);
+        ptx::mbarrier_wait(&storage.queries_full, turn & 1);
         // The first lane reads it alone, because it alone hands the place back.
         const int index = __shfl_sync(0xffffffffu, lane == 0 ? storage.piece : 0, 0);
         if (index >= pieces) break;
@@ -325,10 +329,10 @@ __global__ void __launch_bounds__(Traits::kThreads, 1)
     __syncthreads();
 
     if (threadIdx.x < 128) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Traits::kProducerRegisters));
+        ptx::decrease_registers<Traits::kProducerRegisters>();
         if (threadIdx.x == 0) produce<Traits>(storage, maps, arguments);
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Traits::kConsumerRegisters));
+        ptx::increase_registers<Traits::kConsumerRegisters>();
         consume<Traits>(storage, arguments);
     }
 }

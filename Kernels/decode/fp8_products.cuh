@@ -10,14 +10,13 @@
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"
+#include "Kernels/device/ptx/math.cuh"
 
 namespace decode {
 
-// The lower and the upper two codes of a word. Exact: every e4m3 value is an fp16 value.
+// The lower and the upper two codes of a word.
 __device__ __forceinline__ std::uint32_t low_halves(std::uint32_t word) {
-    std::uint32_t halves;
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(word)));
-    return halves;
+    return device::ptx::e4m3_halves(static_cast<std::uint16_t>(word));
 }
 __device__ __forceinline__ std::uint32_t high_halves(std::uint32_t word) {
     return low_halves(word >> 16);

@@ -8,6 +8,7 @@
 
 #include "Kernels/decode/decode.h"
 #include "Kernels/device/ptx/cp_async.cuh"
+#include "Kernels/device/ptx/named_barrier.cuh"
 
 namespace decode {
 
@@ -95,20 +96,11 @@ struct Team {
     __device__ int first_warp() const { return threadIdx.x / 32 & -warps; }
 
     // Orders memory accesses of the team's threads. A barrier of its own for each team.
-    __device__ void sync() const {
-        asm volatile("bar.sync %0, %1;" ::"r"(first_warp()), "r"(32 * warps) : "memory");
-    }
+    __device__ void sync() const { ptx::named_barrier_sync(first_warp(), 32 * warps); }
 
     // The same; true in all threads where `value` is true in one.
     __device__ bool sync_or(bool value) const {
-        int result;
-        asm volatile(
-            "{ .reg .pred in, out; setp.ne.s32 in, %1, 0;"
-            " bar.red.or.pred out, %2, %3, in; selp.s32 %0, 1, 0, out; }"
-            : "=r"(result)
-            : "r"(static_cast<int>(value)), "r"(first_warp()), "r"(32 * warps)
-            : "memory");
-        return result != 0;
+        return ptx::named_barrier_or(first_warp(), 32 * warps, value);
     }
 };
 

@@ -252,17 +252,6 @@ __device__ void finish(const Arguments& a, const Segment& segment, int first_row
     }
 }
 
-// Adds 1. What this thread has seen is visible to the device before, and what others made visible
-// by their arrivals is seen after it.
-__device__ __forceinline__ int count_arrival(std::int32_t* counter) {
-    int before;
-    asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], 1;"
-                 : "=r"(before)
-                 : "l"(counter)
-                 : "memory");
-    return before;
-}
-
 // Announces this team's part, which it has stored before a barrier; true in all its threads where
 // it was the last one.
 __device__ inline bool arrive(const Arguments& a, const Segment& segment, int row_block,
@@ -271,7 +260,7 @@ __device__ inline bool arrive(const Arguments& a, const Segment& segment, int ro
     if (threadIdx.x == 32 * team.first_warp()) {
         std::int32_t* counter =
             a.workspace.counters + segment.item * a.row_blocks.value + row_block;
-        is_last = count_arrival(counter) == segment.parts - 1;
+        is_last = ptx::count_arrival(counter) == segment.parts - 1;
         // Ready for the next launch.
         if (is_last) *counter = 0;
     }

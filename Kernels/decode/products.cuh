@@ -6,7 +6,7 @@
 #include "Kernels/decode/fp8_products.cuh"
 #include "Kernels/decode/loader.cuh"
 #include "Kernels/device/convert.cuh"
-#include "Kernels/device/ptx/warp_mma.cuh"
+#include "Kernels/device/ptx/mma.cuh"
 #include "Kernels/device/softmax_rows.cuh"
 
 namespace decode {

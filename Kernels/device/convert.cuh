@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "Kernels/device/ptx/registers.cuh"
+
 namespace device {
 
 template <class T>
@@ -105,9 +107,7 @@ __device__ __forceinline__ uint4 pack(const float (&values)[kPerPacket<T>]) {
 template <int kCount>
 __device__ __forceinline__ void stay_packed(uint4 (&packets)[kCount]) {
 #pragma unroll
-    for (uint4& packet : packets) {
-        asm volatile("" : "+r"(packet.x), "+r"(packet.y), "+r"(packet.z), "+r"(packet.w));
-    }
+    for (uint4& packet : packets) ptx::hide(packet);
 }
 
 }  // namespace device

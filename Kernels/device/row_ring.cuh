@@ -8,8 +8,9 @@
 
 #include <cstdint>
 
-#include "Kernels/device/ptx/bulk_copy.cuh"
+#include "Kernels/device/ptx/mbarrier.cuh"
 #include "Kernels/device/ptx/memory.cuh"
+#include "Kernels/device/ptx/tma.cuh"
 
 namespace device {
 
@@ -55,10 +56,7 @@ class RowRing {
     }
 
     // Returns once the present row has arrived.
-    __device__ void wait() {
-        while (!ptx::mbarrier_try_wait(&storage_.filled[stage_], parity_)) {
-        }
-    }
+    __device__ void wait() { ptx::mbarrier_wait(&storage_.filled[stage_], parity_); }
 
     // The present row.
     template <class T>

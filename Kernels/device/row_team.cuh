@@ -203,7 +203,9 @@ class RowTeam {
             memcpy(parts, &value, sizeof(value));
 #pragma unroll
             for (int part = 0; part < kFloats<Value>; ++part) {
-                ptx::store_to_peer(&storage_.blocks[turn_][rank_][part], threadIdx.x, parts[part]);
+                ptx::store_to_peer(
+                    ptx::peer_address(&storage_.blocks[turn_][rank_][part], threadIdx.x),
+                    parts[part]);
             }
         }
         // Orders the partials of all blocks, here and at the peers, before anyone reads them.

@@ -15,6 +15,9 @@
 
 #include <cstdint>
 
+#include "Kernels/device/ptx/mbarrier.cuh"
+#include "Kernels/device/ptx/registers.cuh"
+#include "Kernels/device/ptx/tma.cuh"
 #include "Kernels/gemm/hopper_store.cuh"
 #include "Kernels/gemm/hopper_sums.cuh"
 #include "Kernels/gemm/hopper_traits.cuh"
@@ -48,17 +51,17 @@ __device__ void produce(const Gemm& p, const HopperOperands& operands,
         for (int step = steps.begin; step < steps.end; ++step) {
             std::uint64_t& full = shared.full[ring.stage];
             // The first round finds all stages empty: the phase before the first counts as over.
-            barrier_wait(shared.empty[ring.stage], ring.parity ^ 1);
-            barrier_expect(full,
-                           (Traits::kRows + Traits::kColumns) * Traits::kStageBytes + scale_bytes);
+            ptx::mbarrier_wait_opaque(&shared.empty[ring.stage], ring.parity ^ 1);
+            ptx::mbarrier_expect_bytes(
+                &full, (Traits::kRows + Traits::kColumns) * Traits::kStageBytes + scale_bytes);
             if constexpr (kScaled<T>) {
-                copy_line(shared.a_scales[ring.stage], a_scales, scale_bytes, full);
+                ptx::bulk_load(shared.a_scales[ring.stage], a_scales, scale_bytes, &full);
                 a_scales += line;
             }
-            copy_box(shared.a[ring.stage], operands.a, full, step * Traits::kDepth, row,
-                     masked ? tile.group : 0);
-            copy_box(shared.b[ring.stage], operands.b, full, step * Traits::kDepth, tile.column,
-                     tile.group);
+            ptx::load_box(shared.a[ring.stage], operands.a, &full, step * Traits::kDepth, row,
+                          masked ? tile.group : 0);
+            ptx::load_box(shared.b[ring.stage], operands.b, &full, step * Traits::kDepth,
+                          tile.column, tile.group);
             ring.advance();
         }
     }
@@ -116,7 +119,7 @@ __device__ void consume(const Gemm& p, const HopperOperands& operands,
             }
         }
     }
-    if (Traits::kStoresBoxes && threadIdx.x % 32 == 0) boxes_wait();
+    if (Traits::kStoresBoxes && threadIdx.x % 32 == 0) ptx::wait_for_boxes_read();
     // Whose turn is next takes it, so that none is left over.
     const bool is_next = Traits::kAlternates ? number - clusters < tiles : consumer == 0;
     if (kTurns && is_next) take_turn<Traits>(consumer);
@@ -127,29 +130,29 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocks)
     hopper_kernel(const __grid_constant__ Gemm p, const __grid_constant__ HopperOperands operands) {
     extern __shared__ std::uint8_t shared_bytes[];
     // An offset, so that the compiler still sees shared memory behind the reference.
-    const unsigned start = -shared_address(shared_bytes) % 1024;
+    const unsigned start = -ptx::shared_address(shared_bytes) % 1024;
     auto& shared = *reinterpret_cast<typename Traits::SharedStorage*>(shared_bytes + start);
     if (threadIdx.x == 128) {
-        prefetch_map(operands.a);
-        prefetch_map(operands.b);
+        ptx::prefetch_map(operands.a);
+        ptx::prefetch_map(operands.b);
     }
     if (threadIdx.x / 32 == 0) make_list<Traits::kRows>(p, shared.list);
     if (threadIdx.x == 128) {
         for (int stage = 0; stage < Traits::kStages; ++stage) {
-            barrier_init(shared.full[stage], 1);
-            barrier_init(shared.empty[stage], Traits::kReaders);
+            ptx::mbarrier_init(&shared.full[stage], 1);
+            ptx::mbarrier_init(&shared.empty[stage], Traits::kReaders);
         }
-        barrier_init(shared.collected, 1);
-        barrier_init_fence();
+        ptx::mbarrier_init(&shared.collected, 1);
+        ptx::fence_mbarrier_init();
     }
     __syncthreads();  // barriers and the list are there for all
     // Registers that the producer does not need go to the consumers.
     constexpr int kConsumerRegisters = Traits::kConsumers == 2 ? 232 : 208;
     if (threadIdx.x < 128) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        ptx::decrease_registers<40>();
         if (threadIdx.x == 0) produce<Traits>(p, operands, shared);
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kConsumerRegisters));
+        ptx::increase_registers<kConsumerRegisters>();
         consume<Traits>(p, operands, shared);
     }
 }

@@ -3,17 +3,11 @@
 
 #include <cstdint>
 
+#include "Kernels/device/ptx/mma.cuh"
+#include "Kernels/device/ptx/tma.cuh"
 #include "Kernels/gemm/hopper_traits.cuh"
 
 namespace gemm {
-
-__device__ __forceinline__ void store_matrices(void* row, unsigned a, unsigned b, unsigned c,
-                                               unsigned d) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                     shared_address(row)),
-                 "r"(a), "r"(b), "r"(c), "r"(d)
-                 : "memory");
-}
 
 // Where a piece of 16 bytes of a chunk's row lies: permuted as in TMA's swizzle of such lines, so
 // that neither a column nor a row of pieces meets a bank twice.
@@ -33,9 +27,10 @@ __device__ __forceinline__ void stage_chunk(std::uint8_t* lines, int chunk,
 #pragma unroll
     for (int pair = 0; pair < Traits::kChunk / 16; ++pair) {
         const float* d = &sums[chunk * Traits::kChunk / 2 + pair * 8];
-        store_matrices(piece_at<Traits>(lines, lane % 16, pair * 2 + lane / 16),
-                       narrow_pair<Out>(d[0], d[1]), narrow_pair<Out>(d[2], d[3]),
-                       narrow_pair<Out>(d[4], d[5]), narrow_pair<Out>(d[6], d[7]));
+        ptx::store_matrices(
+            ptx::shared_address(piece_at<Traits>(lines, lane % 16, pair * 2 + lane / 16)),
+            narrow_pair<Out>(d[0], d[1]), narrow_pair<Out>(d[2], d[3]),
+            narrow_pair<Out>(d[4], d[5]), narrow_pair<Out>(d[6], d[7]));
     }
 }
 
@@ -47,20 +42,20 @@ __device__ void store_boxes(const Gemm& p, const HopperOperands& operands, const
     const bool first_lane = threadIdx.x % 32 == 0;
     const int row = static_cast<int>(tile.row) + first_row + threadIdx.x % 128 / 32 * 16;
     auto& chunks = shared.out[threadIdx.x / 32 - 4];
-    if (first_lane) boxes_wait();  // those of the tile before have been read
+    if (first_lane) ptx::wait_for_boxes_read();  // those of the tile before have been read
     __syncwarp();
 #pragma unroll
     for (int chunk = 0; chunk < Traits::kStagedChunks; ++chunk) {
         stage_chunk<Traits>(chunks[chunk], chunk, sums);
     }
-    copies_fence();
+    ptx::fence_async_proxy();
     __syncwarp();  // the warp's lines are complete
     if (!first_lane) return;
     for (int chunk = 0; chunk < Traits::kStagedChunks; ++chunk) {
         const int column = tile.column + chunk * Traits::kChunk;
-        if (column < p.shape.n) store_box(operands.out, chunks[chunk], column, row);
+        if (column < p.shape.n) ptx::store_box(operands.out, chunks[chunk], column, row);
     }
-    boxes_commit();
+    ptx::commit_boxes();
 }
 
 // Each warp writes its 16 rows, a chunk of columns at a time: through shared memory, so that whole

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "Kernels/device/ptx/named_barrier.cuh"
+#include "Kernels/device/ptx/registers.cuh"
 #include "Kernels/gemm/hopper_traits.cuh"
 
 namespace gemm {
@@ -14,14 +16,14 @@ constexpr int kFirstTurnBarrier = 2;
 template <class Traits>
 __device__ __forceinline__ void take_turn(int consumer) {
     if constexpr (Traits::kConsumers == 2) {
-        asm volatile("bar.sync %0, 256;" ::"r"(kFirstTurnBarrier + consumer) : "memory");
+        ptx::named_barrier_sync(kFirstTurnBarrier + consumer, 256);
     }
 }
 
 template <class Traits>
 __device__ __forceinline__ void pass_turn(int consumer) {
     if constexpr (Traits::kConsumers == 2) {
-        asm volatile("bar.arrive %0, 256;" ::"r"(kFirstTurnBarrier + 1 - consumer) : "memory");
+        ptx::named_barrier_arrive(kFirstTurnBarrier + 1 - consumer, 256);
     }
 }
 
@@ -31,28 +33,28 @@ __device__ __forceinline__ void sum_tile(typename Traits::SharedStorage& shared,
                                          int consumer, Descriptors descriptors,
                                          Ring<Traits::kStages>& ring, HopperHalves<Traits>& sums) {
     const auto pin_all = [&] {
-        for (auto& half : sums) pin(half);
+        for (auto& half : sums) ptx::pin(half);
     };
     // Also so that the other's stages are behind: a phase and the next but one look alike.
     if constexpr (Traits::kAlternates) take_turn<Traits>(consumer);
     int previous = 0;
     for (int step = 0; step < steps; ++step) {
-        barrier_wait(shared.full[ring.stage], ring.parity);
+        ptx::mbarrier_wait_opaque(&shared.full[ring.stage], ring.parity);
         pin_all();
-        wgmma_fence();
+        ptx::wgmma_fence();
 #pragma unroll
         for (int half = 0; half < Traits::kHalves; ++half) {
             multiply_stage<Traits>(descriptors, ring.stage, half, sums[half], step > 0);
         }
-        wgmma_commit();
+        ptx::wgmma_commit();
         pin_all();
-        wgmma_wait<1>();
+        ptx::wgmma_wait<1>();
         if (step > 0) release<Traits>(shared.empty[previous]);
         previous = ring.stage;
         ring.advance();
     }
     if constexpr (Traits::kAlternates) pass_turn<Traits>(consumer);
-    wgmma_wait<0>();
+    ptx::wgmma_wait<0>();
     pin_all();
     release<Traits>(shared.empty[previous]);
 }
@@ -137,17 +139,17 @@ class ScaledSummer {
     }
 
     __device__ __forceinline__ void wait() {
-        barrier_wait(shared_.full[ring_.stage], ring_.parity);
+        ptx::mbarrier_wait_opaque(&shared_.full[ring_.stage], ring_.parity);
     }
 
     // Starts the products of a step whose operands are there.
     __device__ __forceinline__ void start(int step, HopperSums<Traits>& sums,
                                           StepScales<Traits>& scales) {
         take_turn<Traits>(consumer_);
-        pin(sums);
-        wgmma_fence();
+        ptx::pin(sums);
+        ptx::wgmma_fence();
         multiply_stage<Traits>(descriptors_, ring_.stage, 0, sums, false);
-        wgmma_commit();
+        ptx::wgmma_commit();
         pass_turn<Traits>(consumer_);
         // Nobody waits for scales before these products are over.
         const float* rows = shared_.a_scales[ring_.stage];
@@ -158,7 +160,7 @@ class ScaledSummer {
 
     // Gives back the stage of the oldest products, which are over.
     __device__ __forceinline__ void end(HopperSums<Traits>& sums) {
-        pin(sums);
+        ptx::pin(sums);
         release<Traits>(shared_.empty[released_]);
         released_ = released_ + 1 == Traits::kStages ? 0 : released_ + 1;
     }
@@ -182,13 +184,13 @@ __device__ __forceinline__ void sum_steps(ScaledSummer<Traits>& summer, Part ste
     summer.wait();
     summer.start(steps.begin, sums, scales);
     for (int step = steps.begin + 1; step < steps.end; ++step) {
-        wgmma_wait<0>();
+        ptx::wgmma_wait<0>();
         summer.end(sums);
         summer.wait();
         promote<Traits>(scales, sums, totals);
         summer.start(step, sums, scales);
     }
-    wgmma_wait<0>();
+    ptx::wgmma_wait<0>();
     summer.end(sums);
     promote<Traits>(scales, sums, totals);
 }
@@ -211,20 +213,20 @@ __device__ __forceinline__ void sum_steps_doubly(ScaledSummer<Traits>& summer, P
     int step = steps.begin + 1;
     for (; step + 1 < steps.end; step += 2) {
         begin(step, odd, odd_scales);
-        wgmma_wait<1>();
+        ptx::wgmma_wait<1>();
         finish(even, even_scales);
         begin(step + 1, even, even_scales);
-        wgmma_wait<1>();
+        ptx::wgmma_wait<1>();
         finish(odd, odd_scales);
     }
     if (step < steps.end) {
         begin(step, odd, odd_scales);
-        wgmma_wait<1>();
+        ptx::wgmma_wait<1>();
         finish(even, even_scales);
-        wgmma_wait<0>();
+        ptx::wgmma_wait<0>();
         finish(odd, odd_scales);
     } else {
-        wgmma_wait<0>();
+        ptx::wgmma_wait<0>();
         finish(even, even_scales);
     }
 }

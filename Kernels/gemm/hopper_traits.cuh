@@ -3,10 +3,12 @@
 
 #include <cstdint>
 
-#include "Kernels/gemm/barrier.cuh"
+#include "Kernels/device/ptx/mbarrier.cuh"
+#include "Kernels/device/ptx/tma.cuh"
+#include "Kernels/device/ptx/wgmma.cuh"
+#include "Kernels/gemm/element.cuh"
 #include "Kernels/gemm/split.cuh"
 #include "Kernels/gemm/tiles.cuh"
-#include "Kernels/gemm/wgmma.cuh"
 
 namespace gemm {
 
@@ -118,7 +120,8 @@ __device__ __forceinline__ Descriptors descriptors_of(typename Traits::SharedSto
                                                       int first_row) {
     const std::uint8_t* rows = shared.a[0] + first_row * Traits::kStageBytes;
     const auto low = [](const void* at) {
-        return __shfl_sync(~0u, static_cast<unsigned>(operand_descriptor(at)), 0);
+        const std::uint64_t operand = ptx::depth_major_operand(ptx::shared_address(at));
+        return __shfl_sync(~0u, static_cast<unsigned>(operand), 0);
     };
     return {low(rows), low(shared.b[0])};
 }
@@ -126,13 +129,13 @@ __device__ __forceinline__ Descriptors descriptors_of(typename Traits::SharedSto
 template <class Traits>
 __device__ __forceinline__ void multiply_stage(Descriptors first, int stage, int half,
                                                HopperSums<Traits>& sums, bool add) {
-    constexpr std::uint64_t kUpper = kDescriptorUpper;
+    constexpr std::uint64_t kUpper = ptx::kSwizzledOperand;
     const unsigned a = first.a + (stage * Traits::kRows + half * 64) * (Traits::kStageBytes / 16);
     const unsigned b = first.b + stage * (Traits::kColumns * Traits::kStageBytes / 16);
 #pragma unroll
     for (int i = 0; i < Traits::kStageBytes / 32; ++i) {
-        wgmma<typename Traits::Element, Traits::kColumns>(sums, kUpper | (a + 2 * i),
-                                                          kUpper | (b + 2 * i), add || i > 0);
+        ptx::wgmma<typename Traits::Element>(sums, kUpper | (a + 2 * i), kUpper | (b + 2 * i),
+                                             add || i > 0);
     }
 }
 
@@ -140,7 +143,7 @@ __device__ __forceinline__ void multiply_stage(Descriptors first, int stage, int
 // one lane cannot speak for the reads of others.
 template <class Traits>
 __device__ __forceinline__ void release(std::uint64_t& empty) {
-    if (kScaled<typename Traits::Element> || threadIdx.x % 32 == 0) barrier_arrive(empty);
+    if (kScaled<typename Traits::Element> || threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&empty);
 }
 
 }  // namespace gemm

@@ -10,10 +10,14 @@
 
 #include <cstdint>
 
+#include "Kernels/device/ptx/cp_async.cuh"
+#include "Kernels/device/ptx/mma.cuh"
 #include "Kernels/gemm/element.cuh"
 #include "Kernels/gemm/tiles.cuh"
 
 namespace gemm {
+
+namespace ptx = device::ptx;
 
 constexpr int kStageBytes = 128;  // of k, a row
 constexpr int kPieceBytes = 16;
@@ -48,47 +52,6 @@ __device__ __forceinline__ int piece_offset(int row, int piece) {
     return row * kStageBytes + ((piece ^ (row & 7)) * kPieceBytes);
 }
 
-// Copies 16 bytes, or zeros where the source does not exist.
-__device__ __forceinline__ void copy_async(void* to, const void* from, bool exists) {
-    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
-                 "r"(exists ? 16 : 0));
-}
-
-__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;"); }
-
-template <int kPending>
-__device__ __forceinline__ void wait_copies() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kPending));
-}
-
-__device__ __forceinline__ void load_matrices(unsigned (&to)[4], const void* row) {
-    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(address));
-}
-
-#define GEMM_MMA(shape_and_types)                                                   \
-    asm volatile("mma.sync.aligned." shape_and_types                                \
-                 " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                   \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
-
-template <class T>
-__device__ __forceinline__ void multiply(float (&d)[4], const unsigned (&a)[4], unsigned b0,
-                                         unsigned b1) {
-    if constexpr (kScaled<T>) {
-        GEMM_MMA("m16n8k32.row.col.f32.e4m3.e4m3.f32");
-    } else if constexpr (std::is_same_v<T, __half>) {
-        GEMM_MMA("m16n8k16.row.col.f32.f16.f16.f32");
-    } else {
-        GEMM_MMA("m16n8k16.row.col.f32.bf16.bf16.f32");
-    }
-}
-
-#undef GEMM_MMA
-
 // Starts the copies of one stage; beyond the end of k it only commits, so that counts stay in step.
 template <class Traits>
 __device__ void fill_stage(const Gemm& p, const Tile& tile, typename Traits::SharedStorage& shared,
@@ -107,18 +70,21 @@ __device__ void fill_stage(const Gemm& p, const Tile& tile, typename Traits::Sha
             if (line < Traits::kRows) {
                 const bool exists = tile.row + line < tile.limit && at < line_bytes;
                 const std::uint8_t* from = a + (exists ? (tile.row + line) * line_bytes + at : 0);
-                copy_async(&shared.a[stage][piece_offset(line, piece)], from, exists);
+                ptx::copy_async_16_alone_or_zero(
+                    ptx::shared_address(&shared.a[stage][piece_offset(line, piece)]), from, exists);
             } else {
                 const int column = line - Traits::kRows;
                 const bool exists = tile.column + column < p.shape.n && at < line_bytes;
                 const std::int64_t row =
                     std::int64_t{tile.group} * p.shape.n + tile.column + column;
                 const std::uint8_t* from = b + (exists ? row * line_bytes + at : 0);
-                copy_async(&shared.b[stage][piece_offset(column, piece)], from, exists);
+                ptx::copy_async_16_alone_or_zero(
+                    ptx::shared_address(&shared.b[stage][piece_offset(column, piece)]), from,
+                    exists);
             }
         }
     }
-    commit_copies();
+    ptx::commit_copies();
 }
 
 template <class Traits>
@@ -135,19 +101,23 @@ __device__ __forceinline__ void multiply_stage(typename Traits::SharedStorage& s
 #pragma unroll
         for (int i = 0; i < Traits::kRowFragments; ++i) {
             const int row = warp_row + i * 16 + lane % 16;
-            load_matrices(a[i], &shared.a[stage][piece_offset(row, step * 2 + lane / 16)]);
+            ptx::load_matrices(
+                a[i],
+                ptx::shared_address(&shared.a[stage][piece_offset(row, step * 2 + lane / 16)]));
         }
 #pragma unroll
         for (int j = 0; j < Traits::kColumnFragments / 2; ++j) {
             const int column = warp_column + j * 16 + lane / 16 * 8 + lane % 8;
-            load_matrices(b[j], &shared.b[stage][piece_offset(column, step * 2 + lane / 8 % 2)]);
+            ptx::load_matrices(
+                b[j], ptx::shared_address(
+                          &shared.b[stage][piece_offset(column, step * 2 + lane / 8 % 2)]));
         }
 #pragma unroll
         for (int i = 0; i < Traits::kRowFragments; ++i) {
 #pragma unroll
             for (int j = 0; j < Traits::kColumnFragments; ++j) {
-                multiply<typename Traits::Element>(sums[i][j], a[i], b[j / 2][j % 2 * 2],
-                                                   b[j / 2][j % 2 * 2 + 1]);
+                ptx::multiply_add(sums[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1],
+                                  typename Traits::Element{});
             }
         }
     }
@@ -224,7 +194,7 @@ __global__ void __launch_bounds__(Traits::kThreads)
             fill_stage<Traits>(p, tile, shared, stage, stage, steps);
         }
         for (int step = 0; step < steps; ++step) {
-            wait_copies<kStages - 2>();
+            ptx::wait_for_copies<kStages - 2>();
             // This step's stage is complete for all; the stage filled next has been read by all.
             __syncthreads();
             fill_stage<Traits>(p, tile, shared, (step + kStages - 1) % kStages, step + kStages - 1,

@@ -4,7 +4,8 @@
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"
-#include "Kernels/device/ptx/warp_mma.cuh"
+#include "Kernels/device/ptx/mma.cuh"
+#include "Kernels/device/ptx/named_barrier.cuh"
 #include "Kernels/device/softmax_rows.cuh"
 #include "Kernels/mla/loader.cuh"
 
@@ -194,8 +195,7 @@ __device__ __forceinline__ void sync_row_of_warps() {
     if constexpr (Tr::kWarpRows == 1) {
         __syncthreads();
     } else {
-        const int barrier = 1 + Tr::warp_row();
-        asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(32 * Tr::kWarpColumns) : "memory");
+        ptx::named_barrier_sync(1 + Tr::warp_row(), 32 * Tr::kWarpColumns);
     }
 }
 

@@ -12,7 +12,10 @@
 
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/ptx/grid_dependency.cuh"
-#include "Kernels/device/ptx/warpgroup_mma.cuh"
+#include "Kernels/device/ptx/mma.cuh"
+#include "Kernels/device/ptx/named_barrier.cuh"
+#include "Kernels/device/ptx/registers.cuh"
+#include "Kernels/device/ptx/wgmma.cuh"
 #include "Kernels/device/softmax_rows.cuh"
 #include "Kernels/mla/seesaw_storage.cuh"
 
@@ -27,27 +30,10 @@ constexpr int kConsumerRegisters = 232;
 // cores read; what threads read of the other consumer has barriers in shared memory.
 enum SeesawBarrier { kFirstWeights = 1, kSecondWeights, kOwn };
 
-template <int kBarrier>
-__device__ __forceinline__ void sync_consumers() {
-    asm volatile("bar.sync %0, 256;" ::"n"(kBarrier) : "memory");
-}
-template <int kBarrier>
-__device__ __forceinline__ void arrive_for_other() {
-    asm volatile("bar.arrive %0, 256;" ::"n"(kBarrier) : "memory");
-}
-template <int kConsumer>
-__device__ __forceinline__ void sync_consumer() {
-    asm volatile("bar.sync %0, 128;" ::"n"(kOwn + kConsumer) : "memory");
-}
-
-// Nothing that uses these registers moves across here: the compiler sees no tie between them and
-// the products that are under way.
+// A product's sums as the instruction takes them.
 template <int kCount>
-__device__ __forceinline__ void pin_sums(float (&sums)[kCount][4]) {
-#pragma unroll
-    for (auto& four : sums) {
-        asm volatile("" : "+f"(four[0]), "+f"(four[1]), "+f"(four[2]), "+f"(four[3])::"memory");
-    }
+__device__ __forceinline__ float (&flat(float (&sums)[kCount][4]))[4 * kCount] {
+    return reinterpret_cast<float (&)[4 * kCount]>(sums);
 }
 
 template <class T, int kConsumer>
@@ -73,56 +59,55 @@ class Consumer {
   private:
     // A buffer's early or late chunks are no longer needed here.
     __device__ __forceinline__ void release(std::uint64_t* barrier) {
-        if (lane_ == 0) barrier_arrive(barrier);
+        if (lane_ == 0) ptx::mbarrier_arrive(barrier);
     }
 
     __device__ __forceinline__ void make_scores() {
         // Hidden, or the compiler keeps the operands of one call for the next and has no room.
         std::uint32_t queries = queries_, keys = own_;
-        asm volatile("" : "+r"(queries), "+r"(keys));
+        ptx::hide(queries);
+        ptx::hide(keys);
 #pragma unroll
         for (int place = 0; place < kChunks; ++place) {
             if (place % kChunksOfGroup == 0) {
-                barrier_wait(&shared_.full[kConsumer][place / kChunksOfGroup], parity_);
-                ptx::warpgroup_fence();
+                ptx::mbarrier_wait(&shared_.full[kConsumer][place / kChunksOfGroup], parity_);
+                ptx::wgmma_fence();
             }
             const std::uint32_t at = chunk_at(kConsumer, place) * kChunkBytes;
 #pragma unroll
             for (int depth = 0; depth < 128; depth += 32) {
-                ptx::multiply_64x64(scores_, ptx::depth_major_operand(queries + at + depth),
-                                    ptx::depth_major_operand(keys + at + depth),
-                                    place > 0 || depth > 0, T{});
+                ptx::wgmma<T>(flat(scores_), ptx::depth_major_operand(queries + at + depth),
+                              ptx::depth_major_operand(keys + at + depth), place > 0 || depth > 0);
             }
         }
-        ptx::warpgroup_commit();
+        ptx::wgmma_commit();
         parity_ ^= 1;
-        ptx::warpgroup_wait<0>();
-        pin_sums(scores_);
+        ptx::wgmma_wait<0>();
+        ptx::pin(flat(scores_));
     }
 
     __device__ __forceinline__ void start_own_sums() {
         const std::uint32_t values = own_ + kConsumer * (4 * kChunkBytes);
-        ptx::warpgroup_fence();
+        ptx::wgmma_fence();
 #pragma unroll
         for (int step = 0; step < 4; ++step) {
-            ptx::multiply_add_64x256(sums_, weights_[step],
-                                     ptx::width_major_operand(values + step * 2048, kChunkBytes),
-                                     T{});
+            ptx::wgmma_width_major<T>(flat(sums_), weights_[step],
+                                      ptx::width_major_operand(values + step * 2048, kChunkBytes));
         }
-        ptx::warpgroup_commit();
+        ptx::wgmma_commit();
     }
 
     __device__ __forceinline__ void start_other_sums() {
         const std::uint32_t values = other_ + kConsumer * (4 * kChunkBytes);
         const std::uint32_t weights = other_ + kRopeChunk * kChunkBytes;
-        ptx::warpgroup_fence();
+        ptx::wgmma_fence();
 #pragma unroll
         for (int step = 0; step < 4; ++step) {
-            ptx::multiply_add_64x256(sums_, ptx::depth_major_operand(weights + step * 32),
-                                     ptx::width_major_operand(values + step * 2048, kChunkBytes),
-                                     T{});
+            ptx::wgmma_width_major<T>(flat(sums_), ptx::depth_major_operand(weights + step * 32),
+                                      ptx::width_major_operand(values + step * 2048, kChunkBytes),
+                                      1);
         }
-        ptx::warpgroup_commit();
+        ptx::wgmma_commit();
     }
 
     // The rows' largest scores of the tile, as powers of two; scores out of sight become -infinity.
@@ -212,11 +197,8 @@ class Consumer {
 #pragma unroll
         for (int step = 0; step < 4; ++step) {
             const int packet = 2 * step + lane_ / 16;
-            asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                             to + ((packet ^ (row & 7)) << 4)),
-                         "r"(weights[step][0]), "r"(weights[step][1]), "r"(weights[step][2]),
-                         "r"(weights[step][3])
-                         : "memory");
+            ptx::store_matrices(to + ((packet ^ (row & 7)) << 4), weights[step][0],
+                                weights[step][1], weights[step][2], weights[step][3]);
         }
     }
 
@@ -244,19 +226,19 @@ class Consumer {
                                       packet % 8 * 16) = uint4{0, 0, 0, 0};
         }
         ptx::fence_async_proxy();
-        sync_consumer<kConsumer>();
+        ptx::named_barrier_sync(kOwn + kConsumer, 128);
     }
 
     // What the other consumer is to know of each row. Every thread arrives, whether it wrote or
     // not: it has read what it was told last, which the other may then write anew.
     __device__ __forceinline__ void tell(RowExchange& exchange, const float (&values)[2]) {
         if (lane_ % 4 == 0) exchange.values[kConsumer][two_rows_] = {values[0], values[1]};
-        barrier_arrive(&exchange.told[kConsumer]);
+        ptx::mbarrier_arrive(&exchange.told[kConsumer]);
     }
 
     __device__ __forceinline__ void hear(RowExchange& exchange, std::uint32_t parity,
                                          float (&values)[2]) {
-        barrier_wait(&exchange.told[1 - kConsumer], parity);
+        ptx::mbarrier_wait(&exchange.told[1 - kConsumer], parity);
         const float2 theirs = exchange.values[1 - kConsumer][two_rows_];
         values[0] = theirs.x;
         values[1] = theirs.y;
@@ -295,11 +277,11 @@ class Consumer {
             raise(top, factors);
         }
         hand_over(factors);
-        arrive_for_other<kFirstWeights>();
+        ptx::named_barrier_arrive(kFirstWeights, 256);
         finish_sums(&shared_.empty[0][0]);
         if (has_second) {
             shrink_sums(factors);
-            sync_consumers<kSecondWeights>();
+            ptx::named_barrier_sync(kSecondWeights, 256);
             start_other_sums();
             finish_sums(&shared_.empty[1][1]);
         }
@@ -320,10 +302,10 @@ class Consumer {
         start_own_sums();
         const float same[2] = {1.0f, 1.0f};
         hand_over(same);
-        arrive_for_other<kSecondWeights>();
-        sync_consumers<kFirstWeights>();
+        ptx::named_barrier_arrive(kSecondWeights, 256);
+        ptx::named_barrier_sync(kFirstWeights, 256);
         start_other_sums();
-        ptx::warpgroup_wait<1>();
+        ptx::wgmma_wait<1>();
         release(&shared_.empty[1][0]);
         finish_sums(&shared_.empty[0][1]);
     }
@@ -334,7 +316,7 @@ class Consumer {
         hear_maxima(top);
         raise(top, factors);
         shrink_sums(factors);
-        sync_consumers<kFirstWeights>();
+        ptx::named_barrier_sync(kFirstWeights, 256);
         start_other_sums();
         finish_sums(&shared_.empty[0][1]);
     }
@@ -342,8 +324,8 @@ class Consumer {
     // Chunks are given back before the next scores are waited for: the sooner they are filled
     // again, the better.
     __device__ __forceinline__ void finish_sums(std::uint64_t* barrier) {
-        ptx::warpgroup_wait<0>();
-        pin_sums(sums_);
+        ptx::wgmma_wait<0>();
+        ptx::pin(flat(sums_));
         release(barrier);
     }
 
@@ -354,7 +336,7 @@ class Consumer {
         for (auto& four : sums_) four[0] = four[1] = four[2] = four[3] = 0.0f;
         const int tiles = segment.tile_end - segment.tile_begin;
         if (tiles <= 0) return;
-        barrier_wait(&shared_.queries_full, queries_parity_);
+        ptx::mbarrier_wait(&shared_.queries_full, queries_parity_);
         queries_parity_ ^= 1;
         const int mine = (tiles + 1 - kConsumer) / 2;
         int first_token = (segment.tile_begin + kConsumer) * 64;
@@ -466,10 +448,10 @@ __global__ void __launch_bounds__(kSeesawThreads, 1)
     // Orders the barriers' first values before their use.
     __syncthreads();
     if (threadIdx.x >= 256) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kProducerRegisters));
+        ptx::decrease_registers<kProducerRegisters>();
         Producer(a, maps, shared).run(begin, end, row_block);
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kConsumerRegisters));
+        ptx::increase_registers<kConsumerRegisters>();
         if (threadIdx.x < 128) {
             Consumer<T, 0>(a, shared, row_block * 64).run(begin, end);
         } else {

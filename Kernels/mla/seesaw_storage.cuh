@@ -11,10 +11,13 @@
 
 #include <cstdint>
 
+#include "Kernels/device/ptx/mbarrier.cuh"
+#include "Kernels/device/ptx/tma.cuh"
 #include "Kernels/mla/arguments.cuh"
-#include "Kernels/mla/tensor_copy.cuh"
 
 namespace mla {
+
+namespace ptx = device::ptx;
 
 constexpr int kChunks = kWidth / 64;
 constexpr int kRopeChunk = kChunks - 1;
@@ -86,14 +89,14 @@ class Producer {
 
   private:
     __device__ void fetch_queries(int row) {
-        barrier_wait(&shared_.queries_empty, queries_parity_ ^ 1);
+        ptx::mbarrier_wait(&shared_.queries_empty, queries_parity_ ^ 1);
         queries_parity_ ^= 1;
         if (lane_ != 0) return;
         const int chunks = (kChunks - warp_ + kFetchingWarps - 1) / kFetchingWarps;
         ptx::mbarrier_expect_bytes(&shared_.queries_full, chunks * kChunkBytes);
         for (int chunk = warp_; chunk < kChunks; chunk += kFetchingWarps) {
-            tensor_load(shared_.queries + chunk * kChunkBytes, maps_.q, chunk * 64, row,
-                        &shared_.queries_full);
+            ptx::load_box(shared_.queries + chunk * kChunkBytes, maps_.q, &shared_.queries_full,
+                          chunk * 64, row);
         }
     }
 
@@ -136,9 +139,9 @@ class Producer {
             const int row = __shfl_sync(0xffffffffu, where, later % 32);
             const int token = (first_box + later) * kBoxTokens;
             if (prefetches && lane_ == 0 && token < min(segment.length, segment.tile_end * 64)) {
-                prefetch_to_l2(static_cast<const char*>(a_.cache) +
-                                   static_cast<std::int64_t>(row) * (kWidth * 2),
-                               kBoxTokens * kWidth * 2);
+                ptx::bulk_prefetch(static_cast<const char*>(a_.cache) +
+                                       static_cast<std::int64_t>(row) * (kWidth * 2),
+                                   kBoxTokens * kWidth * 2);
             }
         }
     }
@@ -149,7 +152,7 @@ class Producer {
     __device__ void fetch(int buffer, int row, int left) {
         const int box = warp_ % kBoxes;
         const std::uint32_t parity = parities_ >> buffer & 1;
-        barrier_wait(&shared_.empty[buffer][kBegin / kLateChunk], parity ^ 1);
+        ptx::mbarrier_wait(&shared_.empty[buffer][kBegin / kLateChunk], parity ^ 1);
         if (lane_ != 0) return;
 #pragma unroll
         for (int place = kBegin; place < kEnd; ++place) {
@@ -157,13 +160,13 @@ class Producer {
             std::uint64_t* full = &shared_.full[buffer][place / kChunksOfGroup];
             // What is past the sequence's last box stays as it is; consumers do not use it.
             if (left <= box * kBoxTokens) {
-                barrier_arrive(full);
+                ptx::mbarrier_arrive(full);
                 continue;
             }
             const int chunk = chunk_at(buffer, place);
             ptx::mbarrier_expect_bytes(full, kBoxBytes);
-            tensor_load(shared_.cached[buffer] + chunk * kChunkBytes + box * kBoxBytes, maps_.cache,
-                        chunk * 64, row, full);
+            ptx::load_box(shared_.cached[buffer] + chunk * kChunkBytes + box * kBoxBytes,
+                          maps_.cache, full, chunk * 64, row);
         }
     }
 

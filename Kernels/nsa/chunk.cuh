@@ -9,7 +9,7 @@
 
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/ptx/math.cuh"
-#include "Kernels/device/ptx/warp_mma.cuh"
+#include "Kernels/device/ptx/mma.cuh"
 
 namespace nsa {
 

@@ -1,12 +1,16 @@
-// Thread-block clusters: ranks, barrier, and stores to a peer's shared memory.
+// Thread-block clusters: ranks, barrier, and stores to a peer's shared memory, one instruction per
+// function.
 #pragma once
 
 #include <cstdint>
 
+#include "Kernels/device/ptx/memory.cuh"
+
 namespace device::ptx {
 
-__device__ __forceinline__ uint32_t cluster_rank() {
-    uint32_t rank;
+// The block's number in its cluster.
+__device__ __forceinline__ std::uint32_t cluster_rank() {
+    std::uint32_t rank;
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
@@ -16,17 +20,43 @@ __device__ __forceinline__ void cluster_arrive() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
+// Waits for the arrival of every thread of the cluster.
 __device__ __forceinline__ void cluster_wait() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// Stores to the variable at the same place in the shared memory of block `rank` of the cluster.
-__device__ __forceinline__ void store_to_peer(const float* own, uint32_t rank, float value) {
-    uint32_t address;
+// Arrives without ordering memory; lanes of a warp need not call it together.
+__device__ __forceinline__ void cluster_arrive_relaxed() {
+    asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+}
+
+// Waits for the arrival of every thread that has not returned; lanes need not call it together.
+__device__ __forceinline__ void cluster_wait_diverged() {
+    asm volatile("barrier.cluster.wait;" ::: "memory");
+}
+
+// The same place in the shared memory of block `rank` of the cluster.
+__device__ __forceinline__ std::uint32_t peer_address(const void* own, std::uint32_t rank) {
+    std::uint32_t address;
     asm("mapa.shared::cluster.u32 %0, %1, %2;"
         : "=r"(address)
-        : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(own))), "r"(rank));
+        : "r"(shared_address(own)), "r"(rank));
+    return address;
+}
+
+// Stores to a peer's shared memory.
+__device__ __forceinline__ void store_to_peer(std::uint32_t address, float value) {
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
+}
+
+// Writes 16 bytes to a peer's shared memory and reports them to a barrier there.
+__device__ __forceinline__ void send_to_peer(std::uint32_t address, const float* four,
+                                             std::uint32_t barrier) {
+    asm volatile(
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, "
+        "[%5];" ::"r"(address),
+        "f"(four[0]), "f"(four[1]), "f"(four[2]), "f"(four[3]), "r"(barrier)
+        : "memory");
 }
 
 }  // namespace device::ptx

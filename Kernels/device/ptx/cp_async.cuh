@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "Kernels/device/ptx/shared_address.cuh"
+#include "Kernels/device/ptx/memory.cuh"
 
 namespace device::ptx {
 
@@ -20,6 +20,15 @@ __device__ __forceinline__ void copy_async_16_or_zero(uint32_t shared, const voi
     const int bytes = valid ? 16 : 0;
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared),
                  "l"(global), "r"(bytes)
+                 : "memory");
+}
+
+// The same without the rest of the line.
+__device__ __forceinline__ void copy_async_16_alone_or_zero(uint32_t shared, const void* global,
+                                                            bool valid) {
+    const int bytes = valid ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global),
+                 "r"(bytes)
                  : "memory");
 }
 

@@ -1,5 +1,7 @@
-// Arithmetic of the special-function unit: one instruction per function.
+// Arithmetic of the special-function unit, and conversions: one instruction per function.
 #pragma once
+
+#include <cstdint>
 
 namespace device::ptx {
 
@@ -15,6 +17,20 @@ __device__ __forceinline__ float reciprocal_fast(float x) {
     float result;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
     return result;
+}
+
+// Two e4m3 codes, `low` in the low byte: to nearest even, saturating; NaN stays NaN.
+__device__ __forceinline__ uint16_t e4m3_pair(float low, float high) {
+    uint16_t pair;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+// Two e4m3 codes as fp16 in the same order. Exact: every e4m3 value is an fp16 value.
+__device__ __forceinline__ uint32_t e4m3_halves(uint16_t pair) {
+    uint32_t halves;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+    return halves;
 }
 
 }  // namespace device::ptx

@@ -3,11 +3,12 @@
 
 #include <cstdint>
 
-#include "Kernels/device/ptx/shared_address.cuh"
+#include "Kernels/device/ptx/memory.cuh"
 
 namespace device::ptx {
 
-__device__ __forceinline__ void mbarrier_init(uint64_t* barrier, uint32_t arrivals) {
+// A phase ends when so many have arrived.
+__device__ __forceinline__ void mbarrier_init(std::uint64_t* barrier, std::uint32_t arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
                  "r"(arrivals)
                  : "memory");
@@ -18,8 +19,14 @@ __device__ __forceinline__ void fence_mbarrier_init() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
+// Arrives; what this thread has read and written comes before the end of the phase.
+__device__ __forceinline__ void mbarrier_arrive(std::uint64_t* barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+                 : "memory");
+}
+
 // Arrives, and makes the phase wait for so many bytes as well.
-__device__ __forceinline__ void mbarrier_expect_bytes(uint64_t* barrier, uint32_t bytes) {
+__device__ __forceinline__ void mbarrier_expect_bytes(std::uint64_t* barrier, std::uint32_t bytes) {
     asm volatile(
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
         "r"(bytes)
@@ -27,8 +34,8 @@ __device__ __forceinline__ void mbarrier_expect_bytes(uint64_t* barrier, uint32_
 }
 
 // True once the phase of that parity is complete; may give up early, so it belongs in a loop.
-__device__ __forceinline__ bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
-    uint32_t complete;
+__device__ __forceinline__ bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity) {
+    std::uint32_t complete;
     asm volatile(
         "{\n"
         ".reg .pred done;\n"
@@ -39,6 +46,22 @@ __device__ __forceinline__ bool mbarrier_try_wait(uint64_t* barrier, uint32_t pa
         : "r"(shared_address(barrier)), "r"(parity)
         : "memory");
     return complete != 0;
+}
+
+// Returns when the phase of that parity is complete.
+__device__ __forceinline__ void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity) {
+    while (!mbarrier_try_wait(barrier, parity)) {
+    }
+}
+
+// The same with the loop inside of the assembly, where the compiler does not see it: code around
+// the wait is scheduled differently.
+__device__ __forceinline__ void mbarrier_wait_opaque(std::uint64_t* barrier, std::uint32_t parity) {
+    asm volatile(
+        "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1; "
+        "@done bra.uni finished; bra.uni again; finished: }" ::"r"(shared_address(barrier)),
+        "r"(parity)
+        : "memory");
 }
 
 }  // namespace device::ptx

@@ -1,9 +1,14 @@
-// Global-memory accesses of 8 and 16 bytes: one instruction per function.
+// Addresses, loads, stores, atomics and fences: one instruction per function.
 #pragma once
 
 #include <cstdint>
 
 namespace device::ptx {
+
+// Shared memory as the instructions that copy and wait address it.
+__device__ __forceinline__ uint32_t shared_address(const void* pointer) {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
 
 // With the default policy: for streams, 2 to 8 % faster than the hints on an H200 whose L2 is full
 // of other kernels' lines, as it is between the layers of a model. Of L1::no_allocate too: 5 %
@@ -58,6 +63,30 @@ __device__ __forceinline__ void store_16(void* address, uint4 value) {
 __device__ __forceinline__ void store_8(void* address, uint2 value) {
     asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(value.x), "r"(value.y)
                  : "memory");
+}
+
+// A word that the host may write meanwhile.
+__device__ __forceinline__ uint32_t load_host_word(const uint32_t* address) {
+    uint32_t value;
+    asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    return value;
+}
+
+// Adds 1; returns what was there. What this thread has seen is visible to the device before, and
+// what others made visible by their arrivals is seen after it.
+__device__ __forceinline__ int count_arrival(int* counter) {
+    int before;
+    asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], 1;"
+                 : "=r"(before)
+                 : "l"(counter)
+                 : "memory");
+    return before;
+}
+
+// Orders this thread's ordinary accesses to shared memory before those that the copy engine and the
+// tensor cores are told to make later.
+__device__ __forceinline__ void fence_async_proxy() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 }  // namespace device::ptx

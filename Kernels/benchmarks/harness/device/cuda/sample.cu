@@ -4,30 +4,16 @@
 
 #include "Kernels/benchmarks/harness/device/cuda/kernels.h"
 #include "Kernels/benchmarks/harness/device/cuda/launch.cuh"
+#include "Kernels/device/ptx/memory.cuh"
+#include "Kernels/device/ptx/registers.cuh"
+
+namespace ptx = device::ptx;
 
 namespace harness_device {
 namespace {
 
 // More than any card has multiprocessors; ids need not be contiguous.
 constexpr uint32_t kHeads = 1024;
-
-__device__ __forceinline__ uint64_t global_timer_ns() {
-    uint64_t value;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value));
-    return value;
-}
-
-__device__ __forceinline__ uint32_t multiprocessor_id() {
-    uint32_t value;
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(value));
-    return value;
-}
-
-__device__ __forceinline__ uint32_t load_host_word(const uint32_t* address) {
-    uint32_t value;
-    asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
-    return value;
-}
 
 // Flushes use the default cache policy. Lines read or written with a streaming hint are the first
 // to be replaced, so a flush made of them would leave everybody else's lines where they are, and
@@ -50,10 +36,10 @@ __global__ void flush_read_kernel(const uint4* in, uint64_t vectors, uint32_t* s
 }
 
 __global__ void hold_kernel(const uint32_t* flag, uint32_t* outcome, uint64_t limit_ns) {
-    uint64_t start = global_timer_ns();
+    uint64_t start = ptx::global_timer_ns();
     uint32_t result = kReleased;
-    while (load_host_word(flag) == 0) {
-        if (global_timer_ns() - start > limit_ns) {
+    while (ptx::load_host_word(flag) == 0) {
+        if (ptx::global_timer_ns() - start > limit_ns) {
             result = kTimedOut;
             break;
         }
@@ -70,9 +56,9 @@ struct Stamp {
 // Cycles at a tick of the timer: the timer moves in steps, and a reading at the edge of one is
 // exact where a reading in between is off by up to a step.
 __device__ Stamp read_clocks() {
-    uint64_t before = global_timer_ns();
+    uint64_t before = ptx::global_timer_ns();
     uint64_t now = before;
-    while (now == before) now = global_timer_ns();
+    while (now == before) now = ptx::global_timer_ns();
     return {static_cast<uint64_t>(clock64()), now};
 }
 
@@ -83,7 +69,7 @@ struct Head {
 };
 
 __global__ void stamp_head_kernel(Head* heads, uint64_t epoch) {
-    uint32_t id = multiprocessor_id();
+    uint32_t id = ptx::multiprocessor_id();
     if (id >= kHeads) return;
     // Several blocks may share a multiprocessor: the first to claim its head writes it.
     if (atomicExch(&heads[id].epoch, epoch) == epoch) return;
@@ -92,11 +78,11 @@ __global__ void stamp_head_kernel(Head* heads, uint64_t epoch) {
 
 __global__ void stamp_tail_kernel(const Head* heads, unsigned long long* claim, uint64_t epoch,
                                   uint64_t window_ns, volatile uint64_t* result) {
-    uint32_t id = multiprocessor_id();
+    uint32_t id = ptx::multiprocessor_id();
     if (id >= kHeads || heads[id].epoch != epoch) return;
     if (atomicExch(claim, epoch) == epoch) return;  // another block answers
     Stamp head = heads[id].stamp;
-    while (global_timer_ns() - head.nanoseconds < window_ns) {
+    while (ptx::global_timer_ns() - head.nanoseconds < window_ns) {
     }
     Stamp tail = read_clocks();
     result[0] = tail.cycles - head.cycles;
@@ -145,8 +131,8 @@ namespace harness_work {
 namespace {
 
 __global__ void spin_kernel(uint64_t duration_ns) {
-    uint64_t start = harness_device::global_timer_ns();
-    while (harness_device::global_timer_ns() - start < duration_ns) {
+    uint64_t start = ptx::global_timer_ns();
+    while (ptx::global_timer_ns() - start < duration_ns) {
     }
 }
 

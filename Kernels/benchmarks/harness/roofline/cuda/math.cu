@@ -8,16 +8,17 @@
 #include <string>
 
 #include "Kernels/benchmarks/harness/roofline/cuda/kernels.h"
-#include "Kernels/benchmarks/harness/roofline/cuda/wgmma.cuh"
 #include "Kernels/device/bridge.h"
 #include "Kernels/device/launch.h"
-#include "Kernels/device/ptx/warpgroup_mma.cuh"
+#include "Kernels/device/ptx/memory.cuh"
+#include "Kernels/device/ptx/wgmma.cuh"
 
 namespace roofline {
 namespace {
 
 using device::check;
 using device::pointer;
+namespace ptx = device::ptx;
 
 // Independent chains per thread: more than the units' latency times their issue rate.
 constexpr int kChains = 16;
@@ -44,6 +45,10 @@ __global__ void fp32_kernel(const float* operands, float* out, uint32_t steps) {
     out[static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
 }
 
+constexpr int kRows = 64;                              // of A, per warpgroup
+constexpr int kColumns = 256;                          // of B
+constexpr int kDepthBytes = 32;                        // of one instruction
+constexpr int kAccumulators = kRows * kColumns / 128;  // per thread
 constexpr int kSlices = 4;
 constexpr int kUnroll = 4;
 constexpr int kWarpgroupThreads = 128;
@@ -55,7 +60,7 @@ struct alignas(128) Operands {
 };
 static_assert(sizeof(Operands) <= 227 * 1024, "the operands must fit one block's shared memory");
 
-template <uint32_t kType>
+template <class T>
 __global__ void __launch_bounds__(kMaxWarpgroups* kWarpgroupThreads, 1)
     tensor_kernel(const uint4* operands, float* out, uint32_t steps) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -65,7 +70,7 @@ __global__ void __launch_bounds__(kMaxWarpgroups* kWarpgroupThreads, 1)
         reinterpret_cast<uint4*>(shared)[i] = operands[i];
     }
     // The tensor cores read what ordinary stores wrote: another path, which needs its own fence.
-    device::ptx::fence_async_proxy();
+    ptx::fence_async_proxy();
     __syncthreads();  // all of the operands are there
 
     int warpgroup = threadIdx.x / kWarpgroupThreads;
@@ -73,20 +78,18 @@ __global__ void __launch_bounds__(kMaxWarpgroups* kWarpgroupThreads, 1)
     uint64_t b[kSlices];
 #pragma unroll
     for (int slice = 0; slice < kSlices; ++slice) {
-        a[slice] = wgmma_descriptor(tiles.a[warpgroup][slice], kRows);
-        b[slice] = wgmma_descriptor(tiles.b[slice], kColumns);
+        a[slice] = ptx::core_matrix_operand(ptx::shared_address(tiles.a[warpgroup][slice]), kRows);
+        b[slice] = ptx::core_matrix_operand(ptx::shared_address(tiles.b[slice]), kColumns);
     }
     float d[kAccumulators] = {};
     for (uint32_t step = 0; step < steps; ++step) {
-        device::ptx::warpgroup_fence();
+        ptx::wgmma_fence();
 #pragma unroll
         for (int i = 0; i < kSlices * kUnroll; ++i) {
-            if constexpr (kType == kBf16) wgmma_bf16(d, a[i % kSlices], b[i % kSlices]);
-            if constexpr (kType == kF16) wgmma_f16(d, a[i % kSlices], b[i % kSlices]);
-            if constexpr (kType == kF8E4M3) wgmma_e4m3(d, a[i % kSlices], b[i % kSlices]);
+            ptx::wgmma<T>(d, a[i % kSlices], b[i % kSlices], 1);
         }
-        device::ptx::warpgroup_commit();
-        device::ptx::warpgroup_wait();
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<0>();
     }
     float sum = 0;
 #pragma unroll
@@ -95,10 +98,10 @@ __global__ void __launch_bounds__(kMaxWarpgroups* kWarpgroupThreads, 1)
 #endif
 }
 
-template <uint32_t kType>
+template <class T>
 void launch_tensor(uint32_t blocks, uint32_t warpgroups, uint32_t steps, size_t operands,
                    size_t out, size_t stream) {
-    auto* kernel = tensor_kernel<kType>;
+    auto* kernel = tensor_kernel<T>;
     check(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Operands)),
         "tensor_steps: shared memory");
@@ -147,11 +150,11 @@ void tensor_steps(uint32_t type, uint32_t blocks, uint32_t warpgroups, uint32_t 
     }
     switch (type) {
         case kBf16:
-            return launch_tensor<kBf16>(blocks, warpgroups, steps, operands, out, stream);
+            return launch_tensor<__nv_bfloat16>(blocks, warpgroups, steps, operands, out, stream);
         case kF16:
-            return launch_tensor<kF16>(blocks, warpgroups, steps, operands, out, stream);
+            return launch_tensor<__half>(blocks, warpgroups, steps, operands, out, stream);
         case kF8E4M3:
-            return launch_tensor<kF8E4M3>(blocks, warpgroups, steps, operands, out, stream);
+            return launch_tensor<__nv_fp8_e4m3>(blocks, warpgroups, steps, operands, out, stream);
     }
     throw std::runtime_error("tensor_steps: no element type " + std::to_string(type));
 }
