@@ -31,6 +31,9 @@ const MACHINE_FOLDERS: &[&str] = &[
     concat!("/Us", "ers/"),
 ];
 
+/// Where inline assembly may stand: our shelf, and what libraries' own interfaces need.
+const ASSEMBLY_FOLDERS: &[&str] = &["Kernels/device/ptx", "Kernels/baselines"];
+
 /// One thing to mend.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -84,6 +87,40 @@ pub fn check_lines(path: &Path, text: &str) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+/// Inline assembly stands on one shelf, where every instruction has a name and a contract.
+pub fn check_assembly(path: &Path, text: &str) -> Vec<Finding> {
+    let is_cuda = path.extension().is_some_and(|extension| {
+        ["cu", "cuh", "h", "cc"]
+            .iter()
+            .any(|known| extension == *known)
+    });
+    if !is_cuda
+        || ASSEMBLY_FOLDERS
+            .iter()
+            .any(|folder| path.starts_with(folder))
+    {
+        return Vec::new();
+    }
+    text.lines()
+        .enumerate()
+        .filter(|(_, line)| has_assembly(line))
+        .map(|(number, _)| {
+            let shelf = ASSEMBLY_FOLDERS[0];
+            finding(
+                number,
+                format!("inline assembly outside {shelf}; call a function there, or add one"),
+            )
+        })
+        .collect()
+}
+
+/// True where the keyword stands in the code of a line, rather than in its comment or in a longer word.
+fn has_assembly(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .any(|word| matches!(word, "asm" | "__asm" | "__asm__"))
 }
 
 /// Measured results, locks and pictures: their lines are not written by hand.
@@ -219,6 +256,30 @@ mod tests {
             messages(check_lines(Path::new("a"), "x")),
             "1: no newline at the end of the file\n"
         );
+    }
+
+    #[test]
+    fn assembly_stands_on_its_shelf_alone() {
+        let text = "// asm is elsewhere\nint plasma;\n    asm volatile(\"bar.sync 1;\");\n";
+        let found = messages(check_assembly(Path::new("Kernels/gemm/a.cuh"), text));
+        assert!(
+            found.starts_with("3: inline assembly outside Kernels/device/ptx;"),
+            "{found}"
+        );
+        assert_eq!(found.lines().count(), 1, "{found}");
+        let macro_of_it = "#define A(...) asm(__VA_ARGS__)\n";
+        assert_eq!(check_assembly(Path::new("a/b.h"), macro_of_it).len(), 1);
+        for elsewhere in [
+            "Kernels/device/ptx/a.cuh",
+            "Kernels/baselines/x/a.cu",
+            "a.rs",
+        ] {
+            assert_eq!(
+                check_assembly(Path::new(elsewhere), text),
+                [],
+                "{elsewhere}"
+            );
+        }
     }
 
     #[test]
