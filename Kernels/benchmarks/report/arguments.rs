@@ -45,7 +45,7 @@ pub struct MergeArguments {
     /// Result files and collections
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// The collection to write
+    /// The collection to write, as gzip if the name ends in .gz; every command reads either
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }

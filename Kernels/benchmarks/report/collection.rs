@@ -1,6 +1,6 @@
 //! Several runs in one file, each with its own meta: nothing about a row is lost by merging.
 
-use crate::ReportingError;
+use crate::{read_text, ReportingError};
 use report::{Meta, ReportError, ResultFile, Row, SCHEMA_VERSION};
 use serde::de::IgnoredAny;
 use serde::Deserialize;
@@ -23,9 +23,9 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Reads a result file or a collection.
+    /// Reads a result file or a collection, as it is or as gzip.
     pub fn read(path: &Path) -> Result<Collection, ReportingError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ReportError::Read {
+        let text = read_text(path).map_err(|source| ReportError::Read {
             path: path.to_owned(),
             source,
         })?;

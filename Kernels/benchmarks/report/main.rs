@@ -9,7 +9,7 @@ use arguments::{
 };
 use clap::Parser;
 use report_lib::{
-    claims_markdown, compare, history, import, merge, plots, read_claims, summarize,
+    claims_markdown, compare, history, import, merge, packed_for, plots, read_claims, summarize,
     to_github_action_benchmark, to_html, to_nvbench, to_png, to_text, unmeasured, verify, views,
     Collection, CompareOptions, Conclusion, ReportingError, VerifyOptions, View, KNOWN_CLAIMS,
 };
@@ -49,7 +49,7 @@ fn load(files: &[PathBuf]) -> Result<Vec<View>, ReportingError> {
     Ok(views(merge(Collection::read_all(files)?).collection))
 }
 
-/// Writes an output, which must not be one of the inputs.
+/// Writes an output, which must not be one of the inputs; as gzip if its name ends in `.gz`.
 fn write(path: &Path, text: &[u8], inputs: &[PathBuf]) -> Result<(), ReportingError> {
     let same = |input: &PathBuf| match (path.canonicalize(), input.canonicalize()) {
         (Ok(output), Ok(input)) => output == input,
@@ -61,7 +61,9 @@ fn write(path: &Path, text: &[u8], inputs: &[PathBuf]) -> Result<(), ReportingEr
             path.display()
         )));
     }
-    Ok(report::write_atomic(&path, text)?)
+    let bytes =
+        packed_for(path, text).map_err(|error| ReportingError::input(path.display(), error))?;
+    Ok(report::write_atomic(path, &bytes)?)
 }
 
 /// Prints; a reader that has gone away is no error.

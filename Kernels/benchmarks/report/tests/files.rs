@@ -66,6 +66,35 @@ fn merging_keeps_every_run_and_drops_what_was_measured_twice() {
 }
 
 #[test]
+fn a_packed_collection_says_what_its_files_say() {
+    let folder = TempDir::new().unwrap();
+    samples(folder.path());
+    let run = |arguments: &[&str]| {
+        let result = report(folder.path(), arguments);
+        assert_eq!(result.status.code(), Some(0), "{}", text(&result.stderr));
+        text(&result.stdout)
+    };
+    let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    run(&["merge", "h200.json", "b200.json", "-o", "plain.json"]);
+    run(&["merge", "h200.json", "b200.json", "-o", "packed.json.gz"]);
+    run(&["merge", "packed.json.gz", "-o", "again.json.gz"]);
+    assert!(bytes("packed.json.gz").len() * 3 < bytes("plain.json").len());
+    assert_eq!(bytes("packed.json.gz"), bytes("again.json.gz"));
+    // Every ratio, interval, time and error of every row, and every sample.
+    let rows = |name| run(&["summarize", "--rows", name]);
+    assert_eq!(rows("packed.json.gz"), rows("plain.json"));
+    let read = |name| report_lib::Collection::read(&folder.path().join(name)).unwrap();
+    assert_eq!(read("packed.json.gz"), read("plain.json"));
+
+    let cut = bytes("packed.json.gz");
+    std::fs::write(folder.path().join("cut.json.gz"), &cut[..cut.len() / 2]).unwrap();
+    let result = report(folder.path(), &["summarize", "cut.json.gz"]);
+    assert_eq!(result.status.code(), Some(2));
+    let said = text(&result.stderr);
+    assert!(said.contains("cut.json.gz: is damaged gzip"), "{said}");
+}
+
+#[test]
 fn a_summary_has_both_devices_and_sets_them_side_by_side() {
     let folder = TempDir::new().unwrap();
     samples(folder.path());
