@@ -7,8 +7,8 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(
     name = "report",
-    after_help = "Exit codes: 0 done; 1 a comparison failed, a verified row is inconsistent, or a \
-                  required contender has no time; \
+    after_help = "Exit codes: 0 done; 1 a comparison failed, a verified row is inconsistent, a \
+                  required contender has no time, or a checked table differs; \
                   2 usage, or a file that cannot be read or written; 3 verify cannot tell."
 )]
 pub struct Arguments {
@@ -38,6 +38,8 @@ pub enum Command {
     History(HistoryArguments),
     /// Turn FlashInfer-Bench definitions and workloads into commands of the benches here
     Import(ImportArguments),
+    /// Write the tables of Markdown files anew from the result files that their comments name
+    Page(PageArguments),
 }
 
 #[derive(Debug, Args)]
@@ -197,6 +199,15 @@ pub struct ImportArguments {
     /// Definitions (JSON) and workloads (JSON lines)
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct PageArguments {
+    /// Markdown files [default: all of the repository that have tables]
+    pub files: Vec<PathBuf>,
+    /// Write nothing; exit 1 if a table differs from its result files
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// `2%` or `0.02`.

@@ -4,14 +4,15 @@ mod arguments;
 
 use arguments::{
     Arguments, ClaimsArguments, Command, CompareArguments, ExportArguments, FailOn, Format,
-    HistoryArguments, HtmlArguments, ImportArguments, MergeArguments, PlotArguments, PlotFormat,
-    SummarizeArguments, VerifyArguments,
+    HistoryArguments, HtmlArguments, ImportArguments, MergeArguments, PageArguments, PlotArguments,
+    PlotFormat, SummarizeArguments, VerifyArguments,
 };
 use clap::Parser;
 use report_lib::{
-    claims_markdown, compare, history, import, merge, packed_for, plots, read_claims, summarize,
-    to_github_action_benchmark, to_html, to_nvbench, to_png, to_text, unmeasured, verify, views,
-    Collection, CompareOptions, Conclusion, ReportingError, VerifyOptions, View, KNOWN_CLAIMS,
+    claims_markdown, compare, has_tables, history, import, merge, packed_for, plots, read_claims,
+    summarize, to_github_action_benchmark, to_html, to_nvbench, to_png, to_text, unmeasured,
+    verify, views, Collection, CompareOptions, Conclusion, Pages, ReportingError, VerifyOptions,
+    View, KNOWN_CLAIMS,
 };
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,7 @@ fn run(command: &Command) -> Result<ExitCode, ReportingError> {
         Command::Export(arguments) => run_export(arguments),
         Command::History(arguments) => run_history(arguments),
         Command::Import(arguments) => run_import(arguments),
+        Command::Page(arguments) => run_page(arguments),
     }
 }
 
@@ -298,4 +300,61 @@ fn run_import(arguments: &ImportArguments) -> Result<ExitCode, ReportingError> {
         eprintln!("left out: {reason}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_page(arguments: &PageArguments) -> Result<ExitCode, ReportingError> {
+    let files = match arguments.files.is_empty() {
+        true => markdown_files().map_err(|error| ReportingError::Usage(error.to_string()))?,
+        false => arguments.files.clone(),
+    };
+    let (mut pages, mut stale, mut seen) = (Pages::default(), 0, 0);
+    for path in files {
+        let text = read(&path)?;
+        if !has_tables(&text) {
+            continue;
+        }
+        seen += 1;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let written = pages.rewrite(&text, folder, &path.display().to_string())?;
+        if written == text {
+            continue;
+        }
+        stale += 1;
+        if arguments.check {
+            let same = text
+                .lines()
+                .zip(written.lines())
+                .take_while(|(old, new)| old == new);
+            let line = same.count();
+            println!(
+                "{}:{}: differs from what the result files say:\n  {}\n  {}",
+                path.display(),
+                line + 1,
+                text.lines().nth(line).unwrap_or("(the file ends)"),
+                written.lines().nth(line).unwrap_or("(the file ends)"),
+            );
+        } else {
+            report::write_atomic(&path, written.as_bytes())?;
+            eprintln!("{}: written", path.display());
+        }
+    }
+    if seen == 0 {
+        return Err(ReportingError::Usage(
+            "no file has a table; write '<!-- table NAME of PLAN.json -->' and \
+             '<!-- end of table -->' where one is to be"
+                .to_owned(),
+        ));
+    }
+    if arguments.check && stale > 0 {
+        eprintln!("report: run './bazelw run //Kernels/benchmarks/report -- page' and commit what it writes");
+    }
+    Ok(ExitCode::from(u8::from(arguments.check && stale > 0)))
+}
+
+/// Every Markdown file of the repository.
+fn markdown_files() -> std::io::Result<Vec<PathBuf>> {
+    let root = workspace::root()?;
+    let files = workspace::files(&root)?.into_iter();
+    let markdown = files.filter(|file| file.extension().is_some_and(|extension| extension == "md"));
+    Ok(markdown.map(|file| root.join(file)).collect())
 }

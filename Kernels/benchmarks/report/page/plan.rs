@@ -1,0 +1,81 @@
+//! Which rows of which result files feed which published table.
+
+use crate::ReportingError;
+use serde::Deserialize;
+use std::path::Path;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Result files and collections, of one device and one build.
+    pub files: Vec<String>,
+    /// The contender that all others are held against.
+    pub ours: String,
+    /// From which share on a loss gets a line of its own, e.g. 0.05.
+    pub loss_min: f64,
+    pub tables: Vec<Table>,
+}
+
+/// One table, which is one family in the summary.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    pub name: String,
+    /// Title of the first column, and the family's name.
+    pub title: String,
+    pub columns: Vec<Column>,
+    pub rows: Vec<Selection>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    pub title: String,
+    pub show: Show,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Show {
+    /// Our lowest and highest rate.
+    Tflops,
+    /// Our geometric mean, lowest and highest share, and of which roofs.
+    RoofShare,
+    /// This contender's median time over ours.
+    Against(String),
+}
+
+/// The workloads of one line: those of a suite for an op and a type.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selection {
+    pub title: String,
+    pub op: String,
+    pub suite: String,
+    #[serde(default = "bf16")]
+    pub dtype: String,
+}
+
+fn bf16() -> String {
+    "bf16".to_owned()
+}
+
+impl Plan {
+    pub fn read(path: &Path) -> Result<Plan, ReportingError> {
+        let read = |error: std::io::Error| ReportingError::input(path.display(), error);
+        let text = std::fs::read_to_string(path).map_err(read)?;
+        serde_json::from_str(&text).map_err(|error| {
+            ReportingError::input(path.display(), format!("is no plan of tables: {error}"))
+        })
+    }
+}
+
+impl Table {
+    /// What readers know a contender by: the title of its column, else its name.
+    pub fn title_of<'a>(&'a self, contender: &'a str) -> &'a str {
+        let mut columns = self.columns.iter();
+        columns
+            .find(|column| matches!(&column.show, Show::Against(name) if name == contender))
+            .map_or(contender, |column| &column.title)
+    }
+}

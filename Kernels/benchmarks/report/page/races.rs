@@ -1,0 +1,160 @@
+//! The rows of result files by workload: everybody who raced on it.
+
+use super::plan::{Plan, Selection, Table};
+use crate::{merge, views, Collection, ReportingError};
+use report::{ContenderKind, Meta, Row, RowKey};
+use stats::{paired_ratio, PairedRatio, RatioOptions};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// One workload and its rows, one for each contender.
+#[derive(Debug)]
+pub struct Race {
+    rows: Vec<Row>,
+    ours: String,
+}
+
+/// How we stand against the fastest other contender.
+#[derive(Debug)]
+pub struct Duel<'a> {
+    pub race: &'a Race,
+    pub best: &'a Row,
+    /// Their time over ours; absent where we have no time, which is a loss.
+    pub ratio: Option<PairedRatio>,
+}
+
+#[derive(Debug)]
+pub struct Races {
+    all: Vec<Race>,
+    /// One for each run, with the name of its file and its count of rows.
+    pub runs: Vec<(String, Meta, usize)>,
+}
+
+impl Race {
+    fn is_of(&self, selection: &Selection) -> bool {
+        let row = &self.rows[0];
+        row.op == selection.op
+            && row.dtype == selection.dtype
+            && row.workload.suite == selection.suite
+    }
+
+    /// `op dtype suite/workload`.
+    pub fn name(&self) -> String {
+        let Row {
+            op,
+            dtype,
+            workload,
+            ..
+        } = &self.rows[0];
+        format!("{op} {dtype} {}/{}", workload.suite, workload.name)
+    }
+
+    pub fn ours(&self) -> Option<&Row> {
+        self.timed(&self.ours)
+    }
+
+    /// The contender's row, if it has a time.
+    pub fn timed(&self, contender: &str) -> Option<&Row> {
+        let mut rows = self.rows.iter();
+        rows.find(|row| row.contender.name == contender && row.time.is_some())
+    }
+
+    /// A contender's median time over ours, where both have one.
+    pub fn ratio(&self, contender: &str) -> Option<f64> {
+        Some(median_us(self.timed(contender)?) / median_us(self.ours()?))
+    }
+
+    /// Us against the baseline with the least median time; none where no other has a time.
+    pub fn duel(&self) -> Result<Option<Duel<'_>>, String> {
+        let others = self
+            .rows
+            .iter()
+            .filter(|row| row.contender.kind == ContenderKind::Baseline && row.time.is_some());
+        let best = others.min_by(|left, right| median_us(left).total_cmp(&median_us(right)));
+        let Some(best) = best else { return Ok(None) };
+        let ratio = match self.ours() {
+            None => None,
+            Some(ours) => {
+                let rounds = best.samples_us.iter().zip(&ours.samples_us);
+                let pairs = rounds.filter_map(|(theirs, ours)| theirs.zip(*ours));
+                let (theirs, ours): (Vec<f64>, Vec<f64>) = pairs.unzip();
+                let ratio = paired_ratio(&theirs, &ours, &RatioOptions::default());
+                Some(ratio.map_err(|error| format!("{}: {error}", self.name()))?)
+            }
+        };
+        Ok(Some(Duel {
+            race: self,
+            best,
+            ratio,
+        }))
+    }
+}
+
+pub fn median_us(row: &Row) -> f64 {
+    row.time.as_ref().map_or(f64::NAN, |time| time.median_us)
+}
+
+impl Races {
+    pub fn read(plan: &Plan, path: &Path) -> Result<Races, ReportingError> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let files: Vec<_> = plan.files.iter().map(|file| folder.join(file)).collect();
+        let merged = merge(Collection::read_all(&files)?).collection;
+        let runs = merged.runs.iter();
+        let runs = runs.map(|run| {
+            (
+                run.origin.clone(),
+                run.file.meta.clone(),
+                run.file.rows.len(),
+            )
+        });
+        let runs = runs.collect();
+        let mut views = views(merged);
+        if views.len() != 1 {
+            let titles: Vec<&str> = views.iter().map(|view| &*view.title).collect();
+            let problem = format!(
+                "its files must be of one device, build and protocol, not of {}: {}",
+                views.len(),
+                titles.join("; ")
+            );
+            return Err(ReportingError::input(path.display(), problem));
+        }
+        let mut all: Vec<Race> = Vec::new();
+        let mut places: HashMap<RowKey, usize> = HashMap::new();
+        for row in views.remove(0).file.rows {
+            let mut key = RowKey::of(&row);
+            key.contender.clear();
+            let place = *places.entry(key).or_insert(all.len());
+            if place == all.len() {
+                let ours = plan.ours.clone();
+                all.push(Race {
+                    rows: Vec::new(),
+                    ours,
+                });
+            }
+            all[place].rows.push(row);
+        }
+        Ok(Races { all, runs })
+    }
+
+    /// The workloads of a line; a line without any is a mistake in the plan.
+    pub fn of(&self, selection: &Selection) -> Result<Vec<&Race>, String> {
+        let races: Vec<&Race> = self
+            .all
+            .iter()
+            .filter(|race| race.is_of(selection))
+            .collect();
+        match races.is_empty() {
+            false => Ok(races),
+            true => Err(format!(
+                "the line '{}' has no row: op {}, {}, suite {}",
+                selection.title, selection.op, selection.dtype, selection.suite
+            )),
+        }
+    }
+
+    /// The workloads of all lines of a table.
+    pub fn of_table(&self, table: &Table) -> Result<Vec<&Race>, String> {
+        let lines: Result<Vec<_>, _> = table.rows.iter().map(|line| self.of(line)).collect();
+        Ok(lines?.concat())
+    }
+}
