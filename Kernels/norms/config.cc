@@ -99,7 +99,7 @@ void cut_over_blocks(Config& config, std::int64_t packets, int vectors, int most
 }
 
 // Blocks that stay, fed through shared memory: where each has many rows, and a few fit there. What
-// is best was measured on an H200 in bf16, 3072 to 12288 columns (tune.cu).
+// is best was measured on an H200 in bf16, 3072 to 12288 columns.
 void stage(Config& config, const Shape& shape, const Machine& machine, RowUse use) {
     if (!may_stage(use) || !config.aligned || config.rows_per_block > 1 ||
         config.cluster_blocks > 1) {
