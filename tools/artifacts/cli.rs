@@ -24,6 +24,7 @@ Examples:
   artifacts build quack --arch sm_90a --unpack out  objects, headers and kernels.json
   artifacts build quack --source ../quack --out out ... from a local checkout
   artifacts pin quack-kernels@0.6.6                 another version, recorded in the lock
+  artifacts pin zizmor-aarch64                      the same version for another CPU
   artifacts verify --deep                           read all again, build all recipes again
   artifacts upload quack-sm_90a --to s3://bucket/prefix --accept-licence
   artifacts sbom --out sbom.json                    CycloneDX

@@ -58,6 +58,9 @@ pub enum Source {
     Recipe {
         recipe: String,
         arch: String,
+        /// Whose host code the objects hold, where it is not x86-64's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cpu: Option<String>,
         inputs: Vec<String>,
     },
 }

@@ -14,6 +14,9 @@ use crate::python::Python;
 use crate::recipe;
 use crate::upload::change_lock;
 
+/// What the names of artifacts for another CPU end in.
+const CPUS: [&str; 1] = ["aarch64"];
+
 /// What the user said, beside the name.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
@@ -30,20 +33,32 @@ pub struct Facts {
 }
 
 pub fn pin(context: &Context, name: &str, facts: &Facts) -> Result<Artifact> {
-    let known = context
-        .lock
-        .artifacts
-        .iter()
-        .find(|artifact| artifact.name == name);
-    let pinned = match known.map(|artifact| &artifact.source) {
-        Some(Source::Recipe { .. }) => pin_recipe(context, name, facts)?,
-        Some(Source::Http { .. }) => {
+    let find = |name: &str| {
+        let mut all = context.lock.artifacts.iter();
+        all.find(|artifact| artifact.name == name)
+    };
+    // The same for x86-64 lends its facts, and its version: the two are of one release.
+    let other = other_cpu(name).and_then(|(twin, cpu)| Some((find(twin)?, cpu)));
+    let known = find(name).or(other.map(|(twin, _)| twin));
+    let cpu = other.map(|(_, cpu)| cpu);
+    let facts = &Facts {
+        version: facts
+            .version
+            .clone()
+            .or_else(|| other.map(|(twin, _)| twin.version.clone())),
+        ..facts.clone()
+    };
+    let pinned = match known.map(|artifact| (artifact, &artifact.source)) {
+        Some((known, Source::Recipe { .. })) => pin_recipe(context, name, known, cpu, facts)?,
+        Some((_, Source::Http { .. })) => {
             return Err(Error::Refused(format!(
                 "{name} is behind a URL: change its url, sha256 and size in the lock, then run \
                  `artifacts fetch {name}`, which checks them"
             )));
         }
-        Some(Source::Registry { .. }) | None => pin_package(context, name, known, facts)?,
+        Some((_, Source::Registry { .. })) | None => {
+            pin_package(context, name, known, cpu.unwrap_or(pip::DEFAULT_CPU), facts)?
+        }
     };
     change_lock(&context.cache, &context.lock_path, |lock| {
         lock.put(pinned.clone());
@@ -52,8 +67,24 @@ pub fn pin(context: &Context, name: &str, facts: &Facts) -> Result<Artifact> {
     Ok(pinned)
 }
 
-fn pin_recipe(context: &Context, name: &str, facts: &Facts) -> Result<Artifact> {
-    let mut pinned = context.lock.get(name)?.clone();
+/// The name for x86-64 and the CPU, of an artifact for another one.
+fn other_cpu(name: &str) -> Option<(&str, &'static str)> {
+    CPUS.into_iter()
+        .find_map(|cpu| Some((name.strip_suffix(cpu)?.strip_suffix('-')?, cpu)))
+}
+
+fn pin_recipe(
+    context: &Context,
+    name: &str,
+    known: &Artifact,
+    for_cpu: Option<&str>,
+    facts: &Facts,
+) -> Result<Artifact> {
+    let mut pinned = known.clone();
+    pinned.name = name.to_owned();
+    if let Source::Recipe { cpu, .. } = &mut pinned.source {
+        *cpu = for_cpu.map(str::to_owned);
+    }
     let built = recipe::run(context, &pinned, None)?;
     if (built.digest, built.size) != (pinned.sha256, pinned.size) {
         pinned.urls.clear();
@@ -72,16 +103,17 @@ fn pin_package(
     context: &Context,
     name: &str,
     known: Option<&Artifact>,
+    cpu: &str,
     facts: &Facts,
 ) -> Result<Artifact> {
     let (package, kind) = match known.map(|artifact| &artifact.source) {
         Some(Source::Registry { package, file, .. }) => (package.clone(), pip::Kind::of(file)),
         _ if facts.sdist => (name.to_owned(), pip::Kind::Sdist),
-        _ => (name.to_owned(), pip::Kind::any_wheel(pip::ANY_PYTHON)),
+        _ => (name.to_owned(), pip::Kind::any_wheel(pip::ANY_PYTHON, cpu)),
     };
     // A new version may be built for other platforms than the old one.
     let kind = match kind {
-        pip::Kind::Wheel { python, .. } => pip::Kind::any_wheel(&python),
+        pip::Kind::Wheel { python, .. } => pip::Kind::any_wheel(&python, cpu),
         kind => kind,
     };
     let package = facts.package.clone().unwrap_or(package);
@@ -216,6 +248,13 @@ mod tests {
         assert_eq!(version("quack_kernels-0.6.5-py3-none-any.whl"), "0.6.5");
         assert_eq!(version("flash_attn-2.8.3.tar.gz"), "2.8.3");
         assert_eq!(version_of("thing.zip"), None);
+    }
+
+    #[test]
+    fn other_cpus_from_names() {
+        assert_eq!(other_cpu("zizmor-aarch64"), Some(("zizmor", "aarch64")));
+        assert_eq!(other_cpu("zizmor"), None);
+        assert_eq!(other_cpu("aarch64"), None);
     }
 
     #[test]

@@ -53,22 +53,22 @@ impl Kind {
         }
     }
 
-    /// A wheel for this tool's platform, whatever glibc it was built for.
-    pub fn any_wheel(python: &str) -> Self {
-        let old = [
-            "any",
-            "manylinux1_x86_64",
-            "manylinux2010_x86_64",
-            "manylinux2014_x86_64",
-        ];
-        let new = (5..=39).map(|minor| format!("manylinux_2_{minor}_x86_64"));
-        let platforms = old.iter().map(|tag| (*tag).to_owned()).chain(new).collect();
+    /// A wheel for Linux on this CPU, whatever glibc it was built for.
+    pub fn any_wheel(python: &str, cpu: &str) -> Self {
+        let old = ["manylinux1", "manylinux2010", "manylinux2014"];
+        let old = old.iter().map(|policy| format!("{policy}_{cpu}"));
+        let new = (5..=39).map(|minor| format!("manylinux_2_{minor}_{cpu}"));
+        // What is for every CPU is pinned once, under its plain name.
+        let any = (cpu == DEFAULT_CPU).then(|| "any".to_owned());
         Self::Wheel {
             python: python.to_owned(),
-            platforms,
+            platforms: any.into_iter().chain(old).chain(new).collect(),
         }
     }
 }
+
+/// The CPU of artifacts whose names end in none.
+pub const DEFAULT_CPU: &str = "x86_64";
 
 /// For wheels that do not care; pip checks it against Requires-Python.
 pub const ANY_PYTHON: &str = "311";

@@ -54,9 +54,13 @@ impl Python {
             return false;
         };
         let tags: Vec<_> = stem.rsplitn(4, '-').collect();
-        let [_, abi, python, ..] = tags[..] else {
+        let [platforms, abi, python, ..] = tags[..] else {
             return false;
         };
+        let mut platforms = platforms.split('.');
+        if !platforms.any(|tag| tag == "any" || tag.ends_with(std::env::consts::ARCH)) {
+            return false;
+        }
         match (abi, version(python), version(&self.tag)) {
             ("none", _, _) if python.starts_with("py") => true,
             ("abi3", Some(built), Some(ours)) => built <= ours,
@@ -80,21 +84,23 @@ mod tests {
             program: "python3".into(),
             tag: "cp312".into(),
         };
+        let other = match std::env::consts::ARCH {
+            "x86_64" => "aarch64",
+            _ => "x86_64",
+        };
         for (file, fits) in [
             ("einops-0.8.2-py3-none-any.whl", true),
-            ("protobuf-7.36.2-cp310-abi3-manylinux2014_x86_64.whl", true),
-            ("protobuf-7.36.2-cp313-abi3-manylinux2014_x86_64.whl", false),
-            (
-                "cuda_bindings-13.5.0-cp312-cp312-manylinux_2_28_x86_64.whl",
-                true,
-            ),
-            (
-                "cuda_bindings-13.5.0-cp311-cp311-manylinux_2_28_x86_64.whl",
-                false,
-            ),
+            ("protobuf-7.36.2-cp310-abi3-manylinux2014_CPU.whl", true),
+            ("protobuf-7.36.2-cp313-abi3-manylinux2014_CPU.whl", false),
+            ("protobuf-7.36.2-cp310-abi3-manylinux2014_OTHER.whl", false),
+            ("triton-3.6.0-cp312-cp312-manylinux_2_28_CPU.whl", true),
+            ("triton-3.6.0-cp311-cp311-manylinux_2_28_CPU.whl", false),
+            ("triton-3.6.0-cp312-cp312-manylinux_2_28_OTHER.whl", false),
             ("flash_attn-2.8.3.tar.gz", false),
         ] {
-            assert_eq!(python.imports(file), fits, "{file}");
+            let file = file.replace("CPU", std::env::consts::ARCH);
+            let file = file.replace("OTHER", other);
+            assert_eq!(python.imports(&file), fits, "{file}");
         }
     }
 }

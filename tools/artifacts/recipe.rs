@@ -44,6 +44,7 @@ pub fn run(context: &Context, artifact: &Artifact, checkout: Option<&Path>) -> R
     let Source::Recipe {
         recipe,
         arch,
+        cpu,
         inputs,
     } = &artifact.source
     else {
@@ -89,6 +90,9 @@ pub fn run(context: &Context, artifact: &Artifact, checkout: Option<&Path>) -> R
         .arg(&site)
         .arg("--out")
         .arg(&archive);
+    if let Some(cpu) = cpu {
+        command.args(["--cpu", cpu]);
+    }
     if let Some(checkout) = checkout {
         command.arg("--source").arg(checkout);
     }

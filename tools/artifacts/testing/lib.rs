@@ -7,4 +7,4 @@ mod wheel;
 
 pub use fixture::{Fixture, QUICK};
 pub use server::{Request, Response, Server};
-pub use wheel::write_wheel;
+pub use wheel::{write_wheel, write_wheel_for};

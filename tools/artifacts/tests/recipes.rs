@@ -55,6 +55,7 @@ fn fixture(recipe: &str) -> Option<(Fixture, Context)> {
     fixture.artifact.source = Source::Recipe {
         recipe: "thing".into(),
         arch: "sm_90a".into(),
+        cpu: None,
         inputs: vec![input.name.clone()],
     };
     let lock = Lock {

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use artifacts_lib::digest::Digest;
 use artifacts_lib::lock::{Lock, Source};
-use artifacts_testing::{write_wheel, Fixture};
+use artifacts_testing::{write_wheel, write_wheel_for, Fixture};
 
 fn program() -> Option<String> {
     let built = option_env!("CARGO_BIN_EXE_artifacts").map(str::to_owned);
@@ -144,4 +144,38 @@ fn pin_records_digests_of_members_and_keeps_recording_them() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("absent.so"), "{}", stderr(&output));
     assert_eq!(fixture.state(), before);
+}
+
+#[test]
+fn pin_for_another_cpu_takes_its_wheel_of_the_same_version() {
+    let Some(program) = program() else { return };
+    let index = tempfile::tempdir().unwrap();
+    let write = |platform, version| {
+        write_wheel_for(platform, index.path(), "small_thing", version, platform)
+    };
+    let fixture = fixture(&write("manylinux2014_x86_64", "1.0"));
+    let before = fixture.state();
+    let pin = ["pin", "small-thing-aarch64"];
+    let output = run(&program, &fixture, index.path(), &pin);
+    assert_eq!(output.status.code(), Some(1), "there is no such wheel yet");
+    assert_eq!(fixture.state(), before);
+
+    let wanted = write("manylinux_2_28_aarch64", "1.0");
+    write("manylinux_2_28_aarch64", "2.0");
+    let output = run(&program, &fixture, index.path(), &pin);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lock = Lock::read(&fixture.lock_path()).unwrap();
+    let [first, second] = &lock.artifacts[..] else {
+        panic!("{lock:?}")
+    };
+    assert_eq!((&first.name[..], &second.name[..]), ("small-thing", pin[1]));
+    assert_eq!(
+        (&second.version, &second.licence),
+        (&first.version, &first.licence)
+    );
+    assert_eq!(second.sha256, Digest::of(&fs::read(wanted).unwrap()));
+
+    // By pip on this machine, whatever CPU it has.
+    let output = run(&program, &fixture, index.path(), &["fetch", pin[1]]);
+    assert!(output.status.success(), "{}", stderr(&output));
 }

@@ -24,6 +24,7 @@ fn fixture() -> Fixture {
     fixture.artifact.source = Source::Recipe {
         recipe,
         arch,
+        cpu: None,
         inputs: Vec::new(),
     };
     fixture.write_lock();
