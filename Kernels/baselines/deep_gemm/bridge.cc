@@ -43,16 +43,7 @@ Target target() {
     device::check(cudaGetDevice(&device), "cudaGetDevice");
     device::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
                   "cudaDeviceGetAttribute");
-    if (major != kSm90.major && major != kSm100.major) {
-        throw std::invalid_argument("its kernels are for sm_90a and sm_100a");
-    }
-    const Target wanted = major == kSm90.major ? kSm90 : kSm100;
-    if (device::multiprocessors() != wanted.multiprocessors) {
-        throw std::invalid_argument("compiled for " + std::to_string(wanted.multiprocessors) +
-                                    " multiprocessors, this device has " +
-                                    std::to_string(device::multiprocessors()));
-    }
-    return wanted;
+    return target_of(major, device::multiprocessors());
 }
 
 // Everything that decides whether a kernel runs, before any is launched.
@@ -101,7 +92,7 @@ Plan::Plan(const Gemm& gemm) {
     const Target device = target();
     config_ = choose(gemm_.problem, device);
     launch_ = require_kernel(gemm_.problem, config_, device);
-    if (!gemm_.problem.fp8 || device.major != kSm100.major) return;
+    if (!gemm_.problem.fp8 || device.major != kB200.major) return;
     const PackedWords words = packed_words(gemm_.problem);
     packed_ = device::Memory((words.a + words.b) * sizeof(std::uint32_t));
     auto* const a = static_cast<std::uint32_t*>(packed_.start());

@@ -153,9 +153,21 @@ Config choose_sm100(const Problem& problem) {
 
 }  // namespace
 
+Target target_of(int major, int multiprocessors) {
+    std::string counts;
+    for (const Target& target : {kSm90, kB200, kGb200}) {
+        if (target.major != major) continue;
+        if (target.multiprocessors == multiprocessors) return target;
+        counts += (counts.empty() ? "" : " or ") + std::to_string(target.multiprocessors);
+    }
+    if (counts.empty()) throw std::invalid_argument("its kernels are for sm_90a and sm_100a");
+    throw std::invalid_argument("compiled for " + counts + " multiprocessors, this device has " +
+                                std::to_string(multiprocessors));
+}
+
 Config choose(const Problem& problem, const Target& target) {
-    return target.major == kSm100.major ? choose_sm100(problem)
-                                        : choose_sm90(problem, target.multiprocessors);
+    return target.major == kB200.major ? choose_sm100(problem)
+                                       : choose_sm90(problem, target.multiprocessors);
 }
 
 std::string to_string(const Config& config) {

@@ -40,8 +40,12 @@ struct Target {
     int major;
     int multiprocessors;
 };
-constexpr Target kSm90 = {9, 132};    // H100 SXM, H200
-constexpr Target kSm100 = {10, 148};  // B200
+constexpr Target kSm90 = {9, 132};    // H100 SXM, H200, GH200
+constexpr Target kB200 = {10, 148};   // B200
+constexpr Target kGb200 = {10, 152};  // GB200
+
+// The one that a device is. Throws std::invalid_argument where no kernels are compiled for it.
+Target target_of(int major, int multiprocessors);
 
 // On sm_90a: among all tiles that shared memory and registers allow, the one with the fewest
 // estimated cycles of L1 and L2 traffic. On sm_100a: one tile for all grouped products; dense ones

@@ -6,17 +6,21 @@
 #include "Kernels/baselines/deep_gemm/config.h"
 
 #include <cstdio>
+#include <cstring>
 #include <iterator>
+#include <stdexcept>
 
 namespace {
 
 using deep_gemm_baseline::choose;
 using deep_gemm_baseline::Config;
+using deep_gemm_baseline::kB200;
+using deep_gemm_baseline::kGb200;
 using deep_gemm_baseline::Kind;
-using deep_gemm_baseline::kSm100;
 using deep_gemm_baseline::kSm90;
 using deep_gemm_baseline::Problem;
 using deep_gemm_baseline::Target;
+using deep_gemm_baseline::target_of;
 
 struct Fact {
     Problem problem;
@@ -112,13 +116,47 @@ bool holds(const Fact& fact, const Target& target) {
     return same;
 }
 
+// A device is one that kernels are compiled for, or is refused with a reason that has `word`.
+bool resolves(const Target& device, const char* word) {
+    try {
+        const Target found = target_of(device.major, device.multiprocessors);
+        return word == nullptr && found.major == device.major &&
+               found.multiprocessors == device.multiprocessors;
+    } catch (const std::invalid_argument& error) {
+        return word != nullptr && std::strstr(error.what(), word) != nullptr;
+    }
+}
+
+struct Device {
+    Target target;
+    const char* refusal;
+};
+constexpr Device kDevices[] = {
+    {kSm90, nullptr},
+    {kB200, nullptr},
+    {kGb200, nullptr},
+    {{9, 114}, "compiled for 132 multiprocessors, this device has 114"},  // H100 PCIe
+    {{10, 160}, "compiled for 148 or 152 multiprocessors, this device has 160"},
+    {{9, 152}, "compiled for 132"},
+    {{12, 148}, "sm_90a and sm_100a"},
+};
+
 }  // namespace
 
 int main() {
     int failures = 0;
     for (const Fact& fact : kFacts) failures += holds(fact, kSm90) ? 0 : 1;
-    for (const Fact& fact : kSm100Facts) failures += holds(fact, kSm100) ? 0 : 1;
-    const int count = static_cast<int>(std::size(kFacts) + std::size(kSm100Facts));
+    for (const Fact& fact : kSm100Facts) {
+        failures += holds(fact, kB200) && holds(fact, kGb200) ? 0 : 1;
+    }
+    for (const Device& device : kDevices) {
+        if (resolves(device.target, device.refusal)) continue;
+        std::fprintf(stderr, "FAILED: compute capability %d with %d multiprocessors\n",
+                     device.target.major, device.target.multiprocessors);
+        ++failures;
+    }
+    const int count =
+        static_cast<int>(std::size(kFacts) + std::size(kSm100Facts) + std::size(kDevices));
     std::printf("%d of %d facts hold\n", count - failures, count);
     return failures == 0 ? 0 : 1;
 }

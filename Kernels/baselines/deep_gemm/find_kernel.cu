@@ -19,9 +19,9 @@ Launch find_kernel(const Problem& problem, const Config& config, const Target& t
     }
 #endif
 #ifdef DEEP_GEMM_WITH_SM100
-    if (target.major == kSm100.major && problem.kind != Kind::kDense) {
-        return problem.fp8 ? find_sm100_fp8_grouped(problem, config)
-                           : find_sm100_bf16_grouped(problem, config);
+    if (target.major == kB200.major && problem.kind != Kind::kDense) {
+        return problem.fp8 ? find_sm100_fp8_grouped(problem, config, target)
+                           : find_sm100_bf16_grouped(problem, config, target);
     }
 #endif
     static_cast<void>(problem);

@@ -38,8 +38,8 @@ Launch find_fp8_grouped(const Problem& problem, const Config& config);
 Launch find_bf16_dense_few_rows(const Problem& problem, const Config& config);
 Launch find_bf16_dense_many_rows(const Problem& problem, const Config& config);
 Launch find_bf16_grouped(const Problem& problem, const Config& config);
-Launch find_sm100_fp8_grouped(const Problem& problem, const Config& config);
-Launch find_sm100_bf16_grouped(const Problem& problem, const Config& config);
+Launch find_sm100_fp8_grouped(const Problem& problem, const Config& config, const Target& target);
+Launch find_sm100_bf16_grouped(const Problem& problem, const Config& config, const Target& target);
 
 // int32 words that the packed scales of a and of b take.
 struct PackedWords {

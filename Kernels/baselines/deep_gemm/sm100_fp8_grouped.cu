@@ -5,14 +5,14 @@
 namespace deep_gemm_baseline {
 namespace {
 
-template <Kind kKind, int kN, int kK, int kGroups>
+template <int kMultiprocessors, Kind kKind, int kN, int kK, int kGroups>
 void launch_fp8(const Gemm& gemm, const Config& config, cudaStream_t stream) {
     using Operand = cutlass::float_e4m3_t;
     constexpr int kTile = 128, kStages = 8, kStoreStages = 2, kThreads = 128, kMulticast = 2;
     const auto kernel = deep_gemm::sm100_fp8_fp4_gemm_1d1d_impl<
         cute::UMMA::Major::K, cute::UMMA::Major::K, 128, 128, 128, 0, kN, kK, kTile, kTile, kTile,
         kGroups, 128, 128, 128, kStages, kStoreStages, kThreads, kThreads, kMulticast, true,
-        kSm100.multiprocessors, true, true, kernel_type(kKind), false, Operand, Operand,
+        kMultiprocessors, true, true, kernel_type(kKind), false, Operand, Operand,
         cutlass::bfloat16_t, deep_gemm::epilogue::operators::Identity>;
     const Problem& problem = gemm.problem;
     const cuuint64_t k = problem.k;
@@ -26,29 +26,35 @@ void launch_fp8(const Gemm& gemm, const Config& config, cudaStream_t stream) {
                              words * rooms};
     const Matrix b_scales = {CU_TENSOR_MAP_DATA_TYPE_INT32, 4, gemm.b_scales, up_to_4(problem.n),
                              words * groups};
-    device::launch("deep_gemm fp8", kernel, launch_shape(config, kSm100.multiprocessors), stream,
+    device::launch("deep_gemm fp8", kernel, launch_shape(config, kMultiprocessors), stream,
                    gemm.index, problem.m, problem.n, problem.k, deep_gemm::EpilogueOperatorArgs{},
                    tensor_map(a, kTile, kTile / kMulticast, 128), tensor_map(b, kTile, kTile, 128),
                    tensor_map(a_scales, kTile, 1, 0), tensor_map(b_scales, kTile, 1, 0),
                    map_of_out(gemm, config));
 }
 
-template <Kind kKind, int kN, int kK, int kGroups>
+template <int kMultiprocessors, Kind kKind, int kN, int kK, int kGroups>
 constexpr Compiled compiled() {
-    return {kKind, kN, kK, kGroups, 128, 128, 8, 1, 2, launch_fp8<kKind, kN, kK, kGroups>};
+    return {kKind, kN, kK, kGroups, 128,
+            128,   8,  1,  2,       launch_fp8<kMultiprocessors, kKind, kN, kK, kGroups>};
 }
 
 // What the suites need: kind, n, k, groups (masked only).
+template <int kMultiprocessors>
 constexpr Compiled kTable[] = {
-    compiled<Kind::kContiguous, 4096, 7168, 1>(), compiled<Kind::kContiguous, 7168, 2048, 1>(),
-    compiled<Kind::kMasked, 4096, 7168, 8>(),     compiled<Kind::kMasked, 4096, 7168, 64>(),
-    compiled<Kind::kMasked, 7168, 2048, 32>(),
+    compiled<kMultiprocessors, Kind::kContiguous, 4096, 7168, 1>(),
+    compiled<kMultiprocessors, Kind::kContiguous, 7168, 2048, 1>(),
+    compiled<kMultiprocessors, Kind::kMasked, 4096, 7168, 8>(),
+    compiled<kMultiprocessors, Kind::kMasked, 4096, 7168, 64>(),
+    compiled<kMultiprocessors, Kind::kMasked, 7168, 2048, 32>(),
 };
 
 }  // namespace
 
-Launch find_sm100_fp8_grouped(const Problem& problem, const Config& config) {
-    return find(kTable, problem, config);
+Launch find_sm100_fp8_grouped(const Problem& problem, const Config& config, const Target& target) {
+    return target.multiprocessors == kGb200.multiprocessors
+               ? find(kTable<kGb200.multiprocessors>, problem, config)
+               : find(kTable<kB200.multiprocessors>, problem, config);
 }
 
 }  // namespace deep_gemm_baseline
