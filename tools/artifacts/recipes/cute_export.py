@@ -21,12 +21,16 @@ import tempfile
 import archive
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# A fixed host target: the default is the building machine's own CPU, which changes the bytes.
-HOST_TARGET = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v2"
+# Fixed host targets: the default is the building machine's own CPU, which changes the bytes.
+HOST_TARGETS = {
+    "x86_64": "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v2",
+    "aarch64": "llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=generic",
+}
 ARCHS = ("sm_90a", "sm_100a")
-# Multiprocessors of the GPU each arch stands for. Only persistent schedulers without a run-time
-# count read it, while they are traced; kernels.json says so where it was used.
-MULTIPROCESSORS = {"sm_90a": 132, "sm_100a": 148}
+# Multiprocessors of the GPUs that have each arch: H100 SXM, H200 and GH200; B200; GB200. Only
+# persistent schedulers without a run-time count read it, while they are traced; kernels.json says
+# so where it was used.
+MULTIPROCESSORS = {"sm_90a": (132,), "sm_100a": (148, 152)}
 
 DTYPES = {"BFloat16": "bf16", "Float32": "f32", "Int32": "i32", "Int64": "i64"}
 
@@ -35,6 +39,7 @@ def arguments():
     """The command line that every recipe has."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--arch", choices=ARCHS, required=True)
+    parser.add_argument("--cpu", choices=HOST_TARGETS, default="x86_64", help="of the host code")
     parser.add_argument("--site", required=True, help="folder of unpacked wheels")
     parser.add_argument("--source", help="local checkout that stands before the wheels")
     parser.add_argument("--out", required=True, help="archive to write")
@@ -47,7 +52,6 @@ def prepare(options):
         CUTE_DSL_ARCH=options.arch,
         CUTE_DSL_DISABLE_FILE_CACHING="1",
         FLASH_ATTENTION_ARCH=options.arch,
-        FLASH_ATTENTION_NUM_SMS=str(MULTIPROCESSORS[options.arch]),
         QUACK_ARCH=options.arch,
         QUACK_CACHE_ENABLED="0",
         TVM_FFI_DISABLE_TORCH_C_DLPACK="1",
@@ -75,6 +79,7 @@ class Export:
 
         (wheel,) = importlib.metadata.distributions(name=package, path=[options.site])
         self.library, self.version, self.arch = library, wheel.version, options.arch
+        self._target = f"--gpu-arch {options.arch} --host-target '{HOST_TARGETS[options.cpu]}'"
         self.kernels, self.entries = [], {}
         self._compile = cutlass.cute.compile
         self._arguments = ()
@@ -87,8 +92,7 @@ class Export:
 
         streamed = [make_fake_stream() if _is_stream(a) else a for a in args]
         self._arguments = [a for a in streamed if a is not None]
-        target = f"--gpu-arch {self.arch} --host-target '{HOST_TARGET}'"
-        return self._compile(function, *streamed, options=target, **kwargs)
+        return self._compile(function, *streamed, options=self._target, **kwargs)
 
     def add(self, name, compiled, **facts):
         """Adds a compiled kernel; `facts` go to its entry of kernels.json unchanged."""

@@ -6,6 +6,7 @@ batch, lengths, head counts and strides are run-time values.
 """
 
 import importlib
+import itertools
 import os
 import sys
 import types
@@ -26,7 +27,6 @@ def main():
     options = cute_export.arguments()
     cute_export.prepare(options)
     import_without_front_end(options)
-    bake_multiprocessors(options.arch)
     export = cute_export.Export("flash_attention_4", "flash-attn-4", options)
     for head_dim, ratios in GQA_RATIOS.items():
         for ratio in ratios:
@@ -46,20 +46,26 @@ def import_without_front_end(options):
         sys.modules[name] = package
 
 
-def bake_multiprocessors(arch):
-    """A static persistent scheduler asks the driver for this count while it is traced."""
+def bake_multiprocessors(count):
+    """A static persistent scheduler asks the driver for this count while it is traced.
+
+    None: no other may ask, because its name would not say the answer.
+    """
     import cutlass.utils.hardware_info as hardware
 
-    count = cute_export.MULTIPROCESSORS[arch]
+    def answer(self):
+        if count is None:
+            raise SystemExit("a kernel without a static persistent scheduler asks for the count")
+        return count
+
     hardware.HardwareInfo.__init__ = lambda self, device_id=0: None
-    hardware.HardwareInfo.get_device_multiprocessor_count = lambda self: count
+    hardware.HardwareInfo.get_device_multiprocessor_count = answer
 
 
 def forward(export, head_dim, ratio, causal, variable):
     config = settled_config(export.arch, head_dim, ratio, causal, variable)
     kernel = kernel_class(export.arch, head_dim, ratio, causal, variable, config)
     function, arguments = entry(kernel, export.arch, head_dim, variable)
-    compiled = export.compile(function, *arguments)
     shape = "varlen" if variable else "dense"
     mask = "causal" if causal else "full"
     facts = {
@@ -71,22 +77,28 @@ def forward(export, head_dim, ratio, causal, variable):
         "tile": [config.tile_m, config.tile_n],
         "minimum_packed_rows": 1 if export.arch == "sm_90a" else MINIMUM_PACKED_ROWS,
     }
-    if config.is_static_persistent:
-        facts["multiprocessors"] = cute_export.MULTIPROCESSORS[export.arch]
-    export.add(f"fwd_{shape}_{mask}_bf16_d{head_dim}_g{ratio}", compiled, **facts)
+    name = f"fwd_{shape}_{mask}_bf16_d{head_dim}_g{ratio}"
+    if not config.is_static_persistent:
+        bake_multiprocessors(None)
+        export.add(name, export.compile(function, *arguments), **facts)
+        return
+    for count in cute_export.MULTIPROCESSORS[export.arch]:
+        bake_multiprocessors(count)
+        compiled = export.compile(function, *arguments)
+        export.add(f"{name}_{count}_multiprocessors", compiled, **facts, multiprocessors=count)
 
 
 def settled_config(arch, head_dim, ratio, causal, variable):
-    """The library's choice, which must be one choice for all prefill shapes."""
+    """The library's choice, which must be one for all prefill shapes on all GPUs of the arch."""
     from flash_attn.cute.config import FwdHeuristicInputs, select_fwd_config
 
     heads_kv = 8
     choices = set()
-    for batch in (1, 8, 64):
+    for batch, count in itertools.product((1, 8, 64), cute_export.MULTIPROCESSORS[arch]):
         for length in (MINIMUM_PACKED_ROWS, 1024, 8192, 131072):
             inputs = FwdHeuristicInputs(
                 device_arch=90 if arch == "sm_90a" else 100,
-                num_sms=cute_export.MULTIPROCESSORS[arch],
+                num_sms=count,
                 dtype="torch.bfloat16",
                 head_dim=head_dim,
                 head_dim_v=head_dim,

@@ -109,6 +109,30 @@ impl FlashAttention4 {
         let ratio = shape.heads / shape.kv_heads;
         format!("fwd_{lengths}_{mask}_bf16_d{}_g{ratio}", shape.head_dim)
     }
+
+    /// What is exported of that name for the device, or why nothing is.
+    fn exported(shape: &PrefillShape, device: &DeviceInfo) -> Result<String, String> {
+        let name = Self::kernel_name(shape);
+        let is_exported = |name: &str| flash_attention::has_kernel(major(device), name);
+        for_multiprocessors(&name, device.multiprocessors, is_exported).ok_or_else(|| {
+            format!(
+                "{name} is not among the kernels exported for {} with {} multiprocessors",
+                device.arch, device.multiprocessors
+            )
+        })
+    }
+}
+
+/// A kernel, or its variant with the multiprocessor count compiled in, which is for that count alone.
+fn for_multiprocessors(
+    name: &str,
+    count: u32,
+    is_exported: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let variant = format!("{name}_{count}_multiprocessors");
+    [name.to_owned(), variant]
+        .into_iter()
+        .find(|name| is_exported(name))
 }
 
 impl Contender<PrefillProblem> for FlashAttention4 {
@@ -120,15 +144,11 @@ impl Contender<PrefillProblem> for FlashAttention4 {
         /// Below it the library takes another config on sm_100, which is not exported.
         const MINIMUM_PACKED_ROWS: usize = 257;
         let shape = &problem.shape;
-        let name = Self::kernel_name(shape);
         let packed_rows = longest(&shape.q_lens) * (shape.heads / shape.kv_heads);
         if let Some(reason) = unsupported(problem, device) {
             Support::No(reason)
-        } else if !flash_attention::has_kernel(major(device), &name) {
-            Support::No(format!(
-                "{name} is not among the kernels exported for {}",
-                device.arch
-            ))
+        } else if let Err(reason) = Self::exported(shape, device) {
+            Support::No(reason)
         } else if major(device) >= 10 && packed_rows < MINIMUM_PACKED_ROWS {
             Support::No(format!(
                 "{packed_rows} query rows with the heads of a group; kernels are exported for \
@@ -146,7 +166,7 @@ impl Contender<PrefillProblem> for FlashAttention4 {
         device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
         let lse = lse_workspace(problem)?;
-        let name = Self::kernel_name(&problem.shape);
+        let name = Self::exported(&problem.shape, device).map_err(ContenderError::new)?;
         let kernel = flash_attention::load_kernel(major(device), &name);
         Ok(Box::new(Bound4 {
             kernel: kernel.map_err(ContenderError::new)?,
@@ -257,5 +277,45 @@ impl Bound for Bound2 {
             "mha_varlen_fwd"
         };
         Facts::from([("entry".to_owned(), entry.into())])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::for_multiprocessors;
+
+    #[test]
+    fn a_kernel_with_a_count_compiled_in_is_for_that_count() {
+        let exported = [
+            "fwd_dense_causal",
+            "fwd_dense_full_148_multiprocessors",
+            "fwd_dense_full_152_multiprocessors",
+        ];
+        let find =
+            |name, count| for_multiprocessors(name, count, |other| exported.contains(&other));
+        for count in [148, 152, 160] {
+            assert_eq!(
+                find("fwd_dense_causal", count).as_deref(),
+                Some(exported[0])
+            );
+        }
+        let full = "fwd_dense_full";
+        assert_eq!(find(full, 148).as_deref(), Some(exported[1]));
+        assert_eq!(find(full, 152).as_deref(), Some(exported[2]));
+        assert_eq!(find(full, 160), None);
+        assert_eq!(find(full, 15), None);
+    }
+
+    #[test]
+    fn kernels_for_b200_and_gb200_are_exported_and_for_no_other_count() {
+        let is_exported = |name: &str| flash_attention::has_kernel(10, name);
+        let linked = flash_attention::artifacts();
+        let full = "fwd_dense_full_bf16_d128_g8";
+        for _ in linked.iter().filter(|archive| archive.major == 10) {
+            for (count, exported) in [(132, false), (148, true), (152, true), (160, false)] {
+                let found = for_multiprocessors(full, count, is_exported);
+                assert_eq!(found.is_some(), exported, "{count}");
+            }
+        }
     }
 }
