@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import unittest
+import urllib.parse
 
 from machine import VERSION, Answer, Machine
 
@@ -54,6 +55,17 @@ class Packaged(Machine):
         self.assertEqual((again.complained, self.makes()), ("", 1))
         self.assertIn("--bazelrc=", again.said)
         self.assertEqual([name for name in os.listdir(self.cache) if name.endswith(".log")], [])
+
+    def test_the_registry_is_an_address_even_in_a_folder_with_a_space(self):
+        said = self.runs("build", "//x").said
+        name = next(name for name in os.listdir(self.cache) if name.startswith("registry-"))
+        self.assertIn(f"--bazelrc={os.path.join(self.cache, name)}", said)
+        with open(os.path.join(self.cache, name), encoding="utf-8") as file:
+            address = file.read().strip().removeprefix("common --registry=")
+        self.assertIn("%20", address)
+        self.assertEqual(
+            urllib.parse.unquote(address), f"file://{self.clone}/bazel/registry"
+        )
 
     def test_editing_a_test_or_a_download_does_not_remake_it(self):
         self.runs()
