@@ -16,6 +16,11 @@ pub(crate) struct Surroundings {
     pub working: PathBuf,
 }
 
+/// The trees of runfiles that this process may be part of; those that do not exist among them.
+pub fn runfiles() -> Vec<PathBuf> {
+    Surroundings::of_process().runfiles().collect()
+}
+
 impl Surroundings {
     pub fn of_process() -> Self {
         let called = std::env::args_os().next().map(PathBuf::from);

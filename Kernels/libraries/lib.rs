@@ -17,6 +17,7 @@ mod record;
 mod table;
 
 pub use error::Error;
+pub use find::runfiles;
 pub use mapped::only_recorded;
 pub use open::{open, Opened, Symbols, Wanted};
 pub use record::{Artifact, Library, Source};

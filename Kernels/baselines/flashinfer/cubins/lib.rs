@@ -38,14 +38,11 @@ pub enum CubinError {
 
 /// The folder that holds `cubins`, for this process.
 pub fn folder() -> Result<PathBuf, CubinError> {
-    let program = std::env::current_exe().unwrap_or_default();
-    let working = std::env::current_dir().unwrap_or_default();
-    find(std::env::var_os(VARIABLE), &program, &working)
+    find(std::env::var_os(VARIABLE), &libraries::runfiles())
 }
 
-/// In what the variable names; else in the program's runfiles, or in those that the working
-/// directory is part of, as it is under `bazel run` and `bazel test`.
-fn find(variable: Option<OsString>, program: &Path, working: &Path) -> Result<PathBuf, CubinError> {
+/// In what the variable names; else in a tree of runfiles.
+fn find(variable: Option<OsString>, runfiles: &[PathBuf]) -> Result<PathBuf, CubinError> {
     if let Some(folder) = variable {
         let folder = PathBuf::from(folder);
         return if folder.join("cubins").is_dir() {
@@ -54,14 +51,8 @@ fn find(variable: Option<OsString>, program: &Path, working: &Path) -> Result<Pa
             Err(CubinError::WrongFolder { folder })
         };
     }
-    let mut own = program.as_os_str().to_owned();
-    own.push(".runfiles");
-    let is_runfiles = |folder: &&Path| folder.extension() == Some(OsStr::new("runfiles"));
-    let around = working.ancestors().find(is_runfiles);
-    std::iter::once(Path::new(&own))
-        .chain(around)
-        .find_map(repository)
-        .ok_or(CubinError::NoFolder)
+    let mut trees = runfiles.iter().map(PathBuf::as_path);
+    trees.find_map(repository).ok_or(CubinError::NoFolder)
 }
 
 /// The repository of the cubins in a tree of runfiles; its name has a prefix that is Bazel's.
@@ -152,26 +143,21 @@ mod tests {
     #[test]
     fn the_variable_is_taken_first_and_must_be_right() {
         let folder = scratch("variable");
-        let nowhere = Path::new("/nonexistent/program");
-        let found = find(Some(folder.clone().into()), nowhere, nowhere).unwrap();
+        let found = find(Some(folder.clone().into()), &[]).unwrap();
         assert_eq!(found, folder);
         let wrong = folder.join("cubins");
-        let text = find(Some(wrong.into()), nowhere, nowhere)
-            .unwrap_err()
-            .to_string();
+        let text = find(Some(wrong.into()), &[]).unwrap_err().to_string();
         assert!(text.contains(VARIABLE), "{text}");
     }
 
     #[test]
-    fn runfiles_of_the_program_and_around_the_working_directory_are_searched() {
+    fn runfiles_are_searched() {
         let root = scratch("runfiles");
         let repository = root.join("bench.runfiles/prefix~flashinfer_cubin_sm_100a");
         fs::create_dir_all(repository.join("cubins")).unwrap();
-        let nowhere = Path::new("/nonexistent/program");
-        let own = find(None, &root.join("bench"), nowhere).unwrap();
-        let around = find(None, nowhere, &root.join("bench.runfiles/_main/deep")).unwrap();
-        assert_eq!((&own, &around), (&repository, &repository));
-        let text = find(None, nowhere, nowhere).unwrap_err().to_string();
+        let trees = [root.join("other.runfiles"), root.join("bench.runfiles")];
+        assert_eq!(find(None, &trees).unwrap(), repository);
+        let text = find(None, &trees[..1]).unwrap_err().to_string();
         assert!(text.contains("--unpack"), "{text}");
     }
 }

@@ -159,7 +159,7 @@ fn programs(
     built: Vec<PathBuf>,
 ) -> Result<(Vec<PathBuf>, Option<PathBuf>), SuiteError> {
     let all: Vec<PathBuf> = if !given.is_empty() {
-        given.iter().map(canonical).collect::<Result<_, _>>()?
+        given.iter().map(existing).collect::<Result<_, _>>()?
     } else if !built.is_empty() {
         built
     } else {
@@ -178,13 +178,14 @@ fn programs(
 /// The benches that Bazel built with this program; none where it runs without Bazel.
 fn built_with_this_program() -> Result<Vec<PathBuf>, SuiteError> {
     let built = std::env::var("SUITE_BENCHES").unwrap_or_default();
-    built.split_whitespace().map(canonical).collect()
+    built.split_whitespace().map(existing).collect()
 }
 
-fn canonical(path: impl AsRef<Path>) -> Result<PathBuf, SuiteError> {
+/// The program from whichever folder. Links stay: a bench looks for its runfiles around the name that it is called by.
+fn existing(path: impl AsRef<Path>) -> Result<PathBuf, SuiteError> {
     let path = path.as_ref();
-    path.canonicalize()
-        .map_err(|error| SuiteError(format!("{}: {error}", path.display())))
+    let found = path.metadata().and_then(|_| std::path::absolute(path));
+    found.map_err(|error| SuiteError(format!("{}: {error}", path.display())))
 }
 
 fn beside_this_program() -> Result<Vec<PathBuf>, SuiteError> {
