@@ -68,7 +68,7 @@ pub fn files(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The rules of .gitignore that name entries of the root: "/name", "/name/" or "/prefix*".
+/// The rules of .gitignore that name entries of the root: "/name", "/name/", "/prefix*" or "/*suffix".
 fn ignored_at_root(root: &Path) -> io::Result<Vec<String>> {
     let text = fs::read_to_string(root.join(".gitignore"))?;
     Ok(text
@@ -79,8 +79,8 @@ fn ignored_at_root(root: &Path) -> io::Result<Vec<String>> {
 }
 
 fn matches(rule: &str, name: &str) -> bool {
-    match rule.strip_suffix('*') {
-        Some(prefix) => name.starts_with(prefix),
+    match rule.split_once('*') {
+        Some((prefix, suffix)) => name.starts_with(prefix) && name.ends_with(suffix),
         None => name == rule,
     }
 }
@@ -93,7 +93,8 @@ mod tests {
     fn ignores_what_git_ignores_at_the_root_only() {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path();
-        fs::write(root.join(".gitignore"), "/bazel-*\n/out/\n").unwrap();
+        fs::write(root.join(".gitignore"), "/bazel-*\n/out/\n/*.json\n").unwrap();
+        fs::write(root.join("result.json"), "").unwrap();
         for folder in ["bazel-bin", "sub/bazel-notes", ".git"] {
             fs::create_dir_all(root.join(folder)).unwrap();
             fs::write(root.join(folder).join("a.rs"), "").unwrap();

@@ -181,8 +181,11 @@ class Official(Machine):
 
     def test_space_in_the_home_folder(self):
         self.release()
-        said = self.runs(XDG_CACHE_HOME=os.path.join(self.top, "a home")).said
-        self.assertIn(f"with --output_user_root=/var/tmp/head-to-head-{os.getuid()} info", said)
+        home, outputs = os.path.join(self.top, "a home"), os.path.join(self.top, "outputs")
+        os.mkdir(outputs)
+        said = self.runs(XDG_CACHE_HOME=home, BAZELW_TEST_VAR_TMP=outputs).said
+        self.assertIn(f"--output_user_root={outputs}/head-to-head-{os.getuid()} info", said)
+        self.refuses("is not yours: set XDG_CACHE_HOME", XDG_CACHE_HOME=home, BAZELW_TEST_VAR_TMP="/proc")
 
     def test_inside_the_workspace_nothing_is_exported(self):
         self.release()
