@@ -45,7 +45,13 @@ def libraries_setting(name, detected):
         name = name + "_cuda",
         match_any = [":sm_90a", ":sm_100a", ":both"],
     )
+
+    # The lock has them for this CPU alone; elsewhere a variable names the machine's own.
+    native.config_setting(
+        name = name + "_cpu",
+        constraint_values = ["@platforms//cpu:x86_64"],
+    )
     selects.config_setting_group(
         name = name,
-        match_all = [name + "_wanted", name + "_cuda"],
+        match_all = [name + "_wanted", name + "_cuda", name + "_cpu"],
     )
