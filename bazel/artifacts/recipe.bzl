@@ -72,6 +72,11 @@ def _choose_python(rctx, name, inputs):
         fitting = [wheel for wheel in inputs if _imports(tag, _machine_cpu(rctx), wheel["file"])]
         if len({wheel["package"]: True for wheel in fitting}) == len(packages):
             return program, fitting
+    if wanted:
+        fail("{}: HEAD_TO_HEAD_PYTHON is {}, which is none of CPython 3.11 to 3.13: correct or unset it".format(
+            name,
+            wanted,
+        ))
     fail(("{}: no Python fits the wheels it is built from (found: {}), and the pinned CPython 3.12 cannot be " +
           "downloaded; install one of CPython 3.11 to 3.13, or name it in HEAD_TO_HEAD_PYTHON").format(
         name,

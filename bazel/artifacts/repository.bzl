@@ -148,7 +148,9 @@ def _impl(rctx):
         entry = json.decode(encoded)
         file = _fetch(rctx, entry)
         if "member" in entry["source"]:
-            rctx.execute(["mv", file, "."])
+            moved = rctx.execute(["mv", file, "."])
+            if moved.return_code:
+                fail("{}: cannot be laid out: {}".format(entry["name"], moved.stderr))
             continue
         rctx.report_progress("Unpacking {}".format(entry["name"]))
         archive = file
