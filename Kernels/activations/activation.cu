@@ -2,6 +2,8 @@
 
 #include "Kernels/activations/activation.h"
 #include "Kernels/activations/stream.cuh"
+#include "Kernels/device/dispatch.h"
+#include "Kernels/device/integers.h"
 #include "Kernels/device/launch.h"
 
 namespace activations {
@@ -21,7 +23,7 @@ void check(const Activation& params) {
             throw std::invalid_argument(std::string(name) +
                                         (used ? " is missing" : " has no use here"));
         }
-        device::require_aligned(name, address);
+        if (used) device::require_aligned(name, address);
     };
     const bool gated = is_gated(params.function);
     const bool backward = params.pass == Pass::kBackward;
@@ -49,7 +51,7 @@ void launch_stream(const Activation& params, cudaStream_t stream) {
     arguments.outputs[1] = params.second_out;
     arguments.elements = params.elements;
     constexpr std::int64_t kTile = std::int64_t{kThreads} * kPackets * device::kPerPacket<T>;
-    const std::int64_t blocks = (params.elements + kTile - 1) / kTile;
+    const std::int64_t blocks = device::divide_up(params.elements, kTile);
     if (blocks > std::int64_t{1} << 30) {
         throw std::invalid_argument(std::to_string(params.elements) + " elements are too many");
     }
@@ -74,7 +76,7 @@ void launch_unit(const Activation& params, cudaStream_t stream) {
 
 void launch(const Activation& params, cudaStream_t stream) {
     check(params);
-    device::dispatch_type(params.type, [&](auto element) {
+    device::dispatch_activations(params.dtype, [&](auto element) {
         using T = decltype(element);
         switch (params.function) {
             case Function::kGelu:

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "Kernels/device/element_type.h"
+#include "Kernels/device/dtype.h"
 
 namespace activations {
 
@@ -23,7 +23,7 @@ enum class Pass { kForward, kBackward };
 struct Activation {
     Function function;
     Pass pass;
-    device::ElementType type;
+    device::Dtype dtype;
     std::int64_t elements;
     // x or gate.
     const void* first;
@@ -43,7 +43,7 @@ enum class Gate { kSilu, kGeluTanh, kGelu };
 // elements each.
 struct Packed {
     Gate gate;
-    device::ElementType type;
+    device::Dtype dtype;
     std::int64_t rows;
     std::int64_t columns;
     const void* input;

@@ -4,12 +4,11 @@
 
 #include "Kernels/activations/activation.h"
 #include "Kernels/activations/lib.rs.h"
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 
 namespace activations::bridge {
 namespace {
 
-using device::element_type;
 using device::pointer;
 
 activations::Function function_of(Function function) {
@@ -44,7 +43,7 @@ void launch(const Activation& activation, Variant variant, std::size_t stream) {
     activations::Activation params = {};
     params.function = function_of(activation.function);
     params.pass = activation.backward ? Pass::kBackward : Pass::kForward;
-    params.type = element_type(activation.dtype);
+    params.dtype = activation.dtype;
     params.elements = static_cast<std::int64_t>(activation.elements);
     params.first = pointer<void>(activation.first);
     params.second = pointer<void>(activation.second);
@@ -62,7 +61,7 @@ void launch(const Activation& activation, Variant variant, std::size_t stream) {
 void packed(const Packed& packed, Variant variant, std::size_t stream) {
     activations::Packed params = {};
     params.gate = gate_of(packed.gate);
-    params.type = element_type(packed.dtype);
+    params.dtype = packed.dtype;
     params.rows = static_cast<std::int64_t>(packed.rows);
     params.columns = static_cast<std::int64_t>(packed.columns);
     params.input = pointer<void>(packed.input);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "Kernels/bridge/plan.h"
 #include "rust/cxx.h"
 
 namespace activations::bridge {

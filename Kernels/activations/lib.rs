@@ -6,13 +6,6 @@
 #[cxx::bridge(namespace = "activations::bridge")]
 mod ffi {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Dtype {
-        F32,
-        F16,
-        Bf16,
-    }
-
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Function {
         Gelu,
         GeluTanh,
@@ -65,6 +58,9 @@ mod ffi {
 
     unsafe extern "C++" {
         include!("Kernels/activations/bridge.h");
+
+        #[namespace = "device"]
+        type Dtype = bridge::Dtype;
 
         fn packed(packed: &Packed, variant: Variant, stream: usize) -> Result<()>;
         fn launch(activation: &Activation, variant: Variant, stream: usize) -> Result<()>;

@@ -5,7 +5,9 @@
 #include "Kernels/activations/activation.h"
 #include "Kernels/activations/units.cuh"
 #include "Kernels/device/convert.cuh"
+#include "Kernels/device/dispatch.h"
 #include "Kernels/device/divider.h"
+#include "Kernels/device/integers.h"
 #include "Kernels/device/launch.h"
 #include "Kernels/device/ptx/memory.cuh"
 
@@ -52,7 +54,7 @@ dim3 blocks_for(std::int64_t items) {
     if (items > std::numeric_limits<int>::max()) {
         throw std::invalid_argument(std::to_string(items) + " are too many for one launch");
     }
-    return dim3(static_cast<unsigned>((items + kThreads - 1) / kThreads));
+    return dim3(static_cast<unsigned>(device::divide_up(items, kThreads)));
 }
 
 template <class T, class Unit>
@@ -85,7 +87,7 @@ void launch(const Packed& params, cudaStream_t stream) {
     }
     device::require_aligned("input", params.input);
     device::require_aligned("out", params.out);
-    device::dispatch_type(params.type, [&](auto element) {
+    device::dispatch_activations(params.dtype, [&](auto element) {
         using T = decltype(element);
         switch (params.gate) {
             case Gate::kSilu:

@@ -3,6 +3,8 @@
 
 #include "Kernels/activations/activation.h"
 #include "Kernels/device/convert.cuh"
+#include "Kernels/device/dispatch.h"
+#include "Kernels/device/integers.h"
 #include "Kernels/device/launch.h"
 
 namespace activations {
@@ -93,10 +95,10 @@ void launch_plain(const Packed& params, cudaStream_t stream) {
     constexpr int kThreads = 256;
     device::Launch shape;
     const std::int64_t elements = params.rows * params.columns;
-    shape.grid = dim3(static_cast<unsigned>((elements + kThreads - 1) / kThreads));
+    shape.grid = dim3(static_cast<unsigned>(device::divide_up(elements, kThreads)));
     shape.block = dim3(kThreads);
     const Function function = function_of(params.gate);
-    device::dispatch_type(params.type, [&](auto element) {
+    device::dispatch_activations(params.dtype, [&](auto element) {
         device::launch("packed_plain", packed_plain_kernel<decltype(element)>, shape, stream,
                        params, function);
     });
@@ -105,9 +107,9 @@ void launch_plain(const Packed& params, cudaStream_t stream) {
 void launch_plain(const Activation& params, cudaStream_t stream) {
     constexpr int kThreads = 256;
     device::Launch shape;
-    shape.grid = dim3(static_cast<unsigned>((params.elements + kThreads - 1) / kThreads));
+    shape.grid = dim3(static_cast<unsigned>(device::divide_up(params.elements, kThreads)));
     shape.block = dim3(kThreads);
-    device::dispatch_type(params.type, [&](auto element) {
+    device::dispatch_activations(params.dtype, [&](auto element) {
         device::launch("activation_plain", activation_plain_kernel<decltype(element)>, shape,
                        stream, params);
     });

@@ -5,7 +5,7 @@
 
 #include "Kernels/attention/lib.rs.h"
 #include "Kernels/attention/prefill.h"
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 #include "Kernels/device/launch.h"
 
 namespace attention::bridge {

@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "Kernels/bridge/convert.h"
 #include "Kernels/decode/lib.rs.h"
-#include "Kernels/device/bridge.h"
 #include "Kernels/device/launch.h"
 
 namespace decode::bridge {

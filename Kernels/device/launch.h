@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -57,6 +58,16 @@ void launch(const char* name, void (*kernel)(Parameters...), const Launch& shape
               name);
     }
     check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), name);
+}
+
+// Work that is checked and chosen: it only needs a stream, and may be enqueued any number of times.
+using Enqueue = std::function<void(cudaStream_t)>;
+
+// launch(), when a stream is there.
+template <class... Parameters, class... Arguments>
+Enqueue prepare(const char* name, void (*kernel)(Parameters...), const Launch& shape,
+                const Arguments&... arguments) {
+    return [=](cudaStream_t stream) { launch(name, kernel, shape, stream, arguments...); };
 }
 
 // Multiprocessors of the current device; asked once per device.

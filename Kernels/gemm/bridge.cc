@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 #include "Kernels/gemm/gemm.h"
 #include "Kernels/gemm/lib.rs.h"
 

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 #include "Kernels/device/launch.h"
 #include "Kernels/mla/lib.rs.h"
 

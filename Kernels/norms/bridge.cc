@@ -1,6 +1,6 @@
 #include "Kernels/norms/bridge.h"
 
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 #include "Kernels/device/launch.h"
 #include "Kernels/norms/cross_entropy_backward.h"
 #include "Kernels/norms/cross_entropy_forward.h"
@@ -16,16 +16,20 @@
 namespace norms::bridge {
 namespace {
 
-using device::element_type;
 using device::narrow;
 using device::pointer;
+
+ElementType element_type(Dtype dtype) {
+    device::require(dtype != Dtype::E4m3, "fp8_e4m3 is not supported; use f32, f16 or bf16");
+    return static_cast<ElementType>(dtype);
+}
 
 // Fills the fields that every op's Params has.
 template <class Params>
 void set_shape(Params& params, const Matrix& matrix) {
     params.rows = static_cast<std::int64_t>(matrix.rows);
     params.columns = narrow("columns", matrix.columns);
-    params.type = element_type<ElementType>(matrix.dtype);
+    params.type = element_type(matrix.dtype);
 }
 
 template <class Params>
@@ -49,7 +53,7 @@ norms::NormBackward backward_params(const NormBackward& tensors, const Matrix& m
     params.x_gradient = pointer<void>(tensors.x_gradient);
     params.weight_gradient = pointer<void>(tensors.weight_gradient);
     params.bias_gradient = pointer<void>(tensors.bias_gradient);
-    params.weight_type = element_type<ElementType>(matrix.weight_dtype);
+    params.weight_type = element_type(matrix.weight_dtype);
     set_shape(params, matrix);
     return params;
 }
@@ -62,7 +66,7 @@ void rmsnorm_forward(const RmsNormForward& tensors, const Matrix& matrix, Varian
     params.x = pointer<void>(tensors.x);
     params.weight = pointer<void>(tensors.weight);
     params.out = pointer<void>(tensors.out);
-    params.weight_type = element_type<ElementType>(matrix.weight_dtype);
+    params.weight_type = element_type(matrix.weight_dtype);
     params.epsilon = tensors.epsilon;
     launch_variant(params, matrix, variant, stream);
 }
@@ -73,7 +77,7 @@ void fused_add_rmsnorm(const FusedAddRmsNorm& tensors, const Matrix& matrix, Var
     params.x = pointer<void>(tensors.x);
     params.residual = pointer<void>(tensors.residual);
     params.weight = pointer<void>(tensors.weight);
-    params.weight_type = element_type<ElementType>(matrix.weight_dtype);
+    params.weight_type = element_type(matrix.weight_dtype);
     params.epsilon = tensors.epsilon;
     launch_variant(params, matrix, variant, stream);
 }
@@ -85,7 +89,7 @@ void layernorm_forward(const LayerNormForward& tensors, const Matrix& matrix, Va
     params.weight = pointer<void>(tensors.weight);
     params.bias = pointer<void>(tensors.bias);
     params.out = pointer<void>(tensors.out);
-    params.weight_type = element_type<ElementType>(matrix.weight_dtype);
+    params.weight_type = element_type(matrix.weight_dtype);
     params.epsilon = tensors.epsilon;
     launch_variant(params, matrix, variant, stream);
 }

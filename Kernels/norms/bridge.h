@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <memory>
 
+#include "Kernels/bridge/plan.h"
 #include "Kernels/device/memory.h"
 #include "rust/cxx.h"
 
 namespace norms::bridge {
 
-enum class Dtype : std::uint8_t;
+using device::Dtype;
 enum class Variant : std::uint8_t;
 struct Matrix;
 struct RmsNormForward;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "Kernels/device/integers.h"
+
 namespace norms {
 namespace {
 
@@ -44,13 +46,8 @@ constexpr int kMostAlone = 4;
 constexpr int kMostAccumulated = 4;
 constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 30;
 
-std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
-
-int power_of_two_from(std::int64_t value) {
-    int power = 1;
-    while (power < value) power *= 2;
-    return power;
-}
+using device::divide_up;
+using device::power_of_two_from;
 
 bool is_aligned(const Shape& shape) {
     return std::int64_t{shape.columns} * shape.element_bytes % kPacketBytes == 0;

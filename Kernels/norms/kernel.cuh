@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "Kernels/device/dispatch.h"
 #include "Kernels/device/launch.h"
 #include "Kernels/device/row_slice.cuh"
 #include "Kernels/norms/block_team.cuh"
@@ -14,6 +15,8 @@
 #include "Kernels/norms/element_type.h"
 
 namespace norms {
+
+using device::require_aligned;
 
 // The part of a Config that kernels read, with the shape.
 struct Geometry {
@@ -221,15 +224,7 @@ void dispatch_vectors(const Config& config, Function&& function) {
 
 template <class Function>
 void dispatch_type(ElementType type, Function&& function) {
-    switch (type) {
-        case ElementType::kF32:
-            return function(float{});
-        case ElementType::kF16:
-            return function(__half{});
-        case ElementType::kBf16:
-            return function(__nv_bfloat16{});
-    }
-    throw std::invalid_argument("unknown element type");
+    device::dispatch_activations(static_cast<device::Dtype>(type), function);
 }
 
 template <RowUse kUse, class Function>
@@ -271,12 +266,6 @@ void launch_rows(const char* name, const Params& params, const Config& config, c
         device::launch(name, kernel_of(variant), launch_shape(config, shape, kUse), stream,
                        arguments);
     });
-}
-
-inline void require_aligned(const char* name, const void* address) {
-    if (reinterpret_cast<std::uintptr_t>(address) % kPacketBytes != 0) {
-        throw std::invalid_argument(std::string(name) + " is not aligned to 16 bytes");
-    }
 }
 
 inline void require_weight_type(ElementType type, ElementType weight_type) {

@@ -5,13 +5,6 @@
 
 #[cxx::bridge(namespace = "norms::bridge")]
 mod ffi {
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Dtype {
-        F32,
-        F16,
-        Bf16,
-    }
-
     /// Which implementation of an operation.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Variant {
@@ -110,6 +103,9 @@ mod ffi {
 
     unsafe extern "C++" {
         include!("Kernels/norms/bridge.h");
+
+        #[namespace = "device"]
+        type Dtype = bridge::Dtype;
 
         fn rmsnorm_forward(
             tensors: &RmsNormForward,

@@ -25,7 +25,7 @@ template <class T, int kDim, int kChunk>
 void launch_traits(const Banded& params, cudaStream_t stream) {
     using Traits = BandedTraits<T, kDim, kWarps, kChunk>;
     const int tokens_of_tile = Traits::kTileRows / (params.heads / params.groups);
-    const int tiles = (params.sequence + tokens_of_tile - 1) / tokens_of_tile;
+    const int tiles = device::divide_up(params.sequence, tokens_of_tile);
     device::Launch shape;
     shape.grid = dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(params.groups),
                       static_cast<unsigned>(params.tokens / params.sequence));
@@ -55,8 +55,8 @@ void launch(const Banded& params, cudaStream_t stream) {
     require(params.tokens / params.sequence <= kMostSequences && params.groups <= kMostSequences,
             std::to_string(params.tokens / params.sequence) + " sequences and " +
                 std::to_string(params.groups) + " groups; up to 65535 are supported");
-    return params.type == device::ElementType::kF16 ? launch_type<__half>(params, stream)
-                                                    : launch_type<__nv_bfloat16>(params, stream);
+    return params.dtype == device::Dtype::F16 ? launch_type<__half>(params, stream)
+                                              : launch_type<__nv_bfloat16>(params, stream);
 }
 
 }  // namespace nsa

@@ -1,18 +1,17 @@
 #include "Kernels/nsa/bridge.h"
 
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 #include "Kernels/nsa/lib.rs.h"
 #include "Kernels/nsa/nsa.h"
 
 namespace nsa::bridge {
 namespace {
 
-using device::element_type;
 using device::narrow;
 using device::pointer;
 
 void fill(nsa::Branch& params, const Branch& given) {
-    params.type = element_type(given.dtype);
+    params.dtype = given.dtype;
     params.tokens = static_cast<std::int64_t>(given.tokens);
     params.sequence = narrow("sequence", given.sequence);
     params.heads = narrow("heads", given.heads);
@@ -57,7 +56,7 @@ void banded(const Banded& given, Variant variant, std::size_t stream) {
 
 void gated(const Gated& given, Variant variant, std::size_t stream) {
     nsa::Gated params = {};
-    params.type = element_type(given.dtype);
+    params.dtype = given.dtype;
     params.rows = static_cast<std::int64_t>(given.rows);
     params.dim = narrow("dim", given.dim);
     for (int branch = 0; branch < 3; ++branch) {

@@ -2,16 +2,16 @@
 #pragma once
 
 #include <limits>
-#include <stdexcept>
 #include <string>
 
+#include "Kernels/device/dispatch.h"
+#include "Kernels/device/integers.h"
+#include "Kernels/device/require.h"
 #include "Kernels/nsa/nsa.h"
 
 namespace nsa {
 
-inline void require(bool holds, const std::string& what) {
-    if (!holds) throw std::invalid_argument(what);
-}
+using device::require;
 
 inline void check_branch(const Branch& params) {
     require(params.sequence >= 1 && params.tokens >= 1 && params.tokens % params.sequence == 0,
@@ -47,7 +47,7 @@ inline void check_tuned(const Branch& params) {
         std::to_string(params.heads / params.groups) + " heads in a group; up to 16 are supported");
     require(params.dim == 64 || params.dim == 128,
             "dim is " + std::to_string(params.dim) + "; use 64 or 128");
-    require(params.type != device::ElementType::kF32, "fp32 is not supported; use fp16 or bf16");
+    require(params.dtype != device::Dtype::F32, "fp32 is not supported; use fp16 or bf16");
 }
 
 }  // namespace nsa

@@ -73,7 +73,7 @@ void check(const Gated& params) {
 
 // Blocks for so many items.
 dim3 blocks_for(std::int64_t items, std::int64_t per_block) {
-    const std::int64_t blocks = (items + per_block - 1) / per_block;
+    const std::int64_t blocks = device::divide_up(items, per_block);
     require(blocks <= std::numeric_limits<int>::max(), std::to_string(items) + " are too many");
     return dim3(static_cast<unsigned>(blocks));
 }
@@ -84,7 +84,7 @@ void launch(const Gated& params, cudaStream_t stream) {
     check(params);
     require(params.dim % kGatedDimMultiple == 0,
             "dim is " + std::to_string(params.dim) + "; a multiple of 8 is supported");
-    device::dispatch_type(params.type, [&](auto element) {
+    device::dispatch_activations(params.dtype, [&](auto element) {
         using T = decltype(element);
         const int per_row = params.dim / device::kPerPacket<T>;
         const std::int64_t packets = params.rows * per_row;
@@ -101,7 +101,7 @@ void launch_plain(const Gated& params, cudaStream_t stream) {
     device::Launch shape;
     shape.grid = blocks_for(elements, kThreads);
     shape.block = dim3(kThreads);
-    device::dispatch_type(params.type, [&](auto element) {
+    device::dispatch_activations(params.dtype, [&](auto element) {
         device::launch("nsa_gated_plain", gated_plain_kernel<decltype(element)>, shape, stream,
                        params, elements);
     });

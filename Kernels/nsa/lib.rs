@@ -6,13 +6,6 @@
 #[cxx::bridge(namespace = "nsa::bridge")]
 mod ffi {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Dtype {
-        F32,
-        F16,
-        Bf16,
-    }
-
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Variant {
         Tuned,
         /// One block a query head and nothing clever: the reference for whole tensors.
@@ -74,6 +67,9 @@ mod ffi {
 
     unsafe extern "C++" {
         include!("Kernels/nsa/bridge.h");
+
+        #[namespace = "device"]
+        type Dtype = bridge::Dtype;
 
         fn selected(params: &Selected, variant: Variant, stream: usize) -> Result<()>;
         fn banded(params: &Banded, variant: Variant, stream: usize) -> Result<()>;

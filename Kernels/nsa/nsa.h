@@ -13,12 +13,12 @@
 
 #include <cstdint>
 
-#include "Kernels/device/element_type.h"
+#include "Kernels/device/dtype.h"
 
 namespace nsa {
 
 struct Branch {
-    device::ElementType type;
+    device::Dtype dtype;
     std::int64_t tokens;
     int sequence;
     int heads;
@@ -57,7 +57,7 @@ struct Banded : Branch {
 
 // out = sum of gate * output over three branches: outputs [rows, dim], gates [rows].
 struct Gated {
-    device::ElementType type;
+    device::Dtype dtype;
     std::int64_t rows;
     int dim;
     const void* outputs[3];

@@ -113,7 +113,7 @@ void launch_keys(const Params& params, cudaStream_t stream) {
     device::Launch shape;
     shape.grid = dim3(static_cast<unsigned>(params.tokens * params.heads));
     shape.block = dim3(kThreads);
-    device::dispatch_type(params.type, [&](auto element) {
+    device::dispatch_activations(params.dtype, [&](auto element) {
         device::launch("nsa_plain", plain_kernel<decltype(element), Params, Keys>, shape, stream,
                        params);
     });

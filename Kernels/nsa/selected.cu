@@ -38,8 +38,8 @@ void launch(const Selected& params, cudaStream_t stream) {
             "selected is " + std::to_string(params.selected) + "; up to 32 are supported");
     require(params.block % kBlockMultiple == 0,
             "block is " + std::to_string(params.block) + "; a multiple of 16 is supported");
-    return params.type == device::ElementType::kF16 ? launch_type<__half>(params, stream)
-                                                    : launch_type<__nv_bfloat16>(params, stream);
+    return params.dtype == device::Dtype::F16 ? launch_type<__half>(params, stream)
+                                              : launch_type<__nv_bfloat16>(params, stream);
 }
 
 }  // namespace nsa

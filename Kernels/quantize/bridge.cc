@@ -2,14 +2,13 @@
 
 #include <stdexcept>
 
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 #include "Kernels/quantize/lib.rs.h"
 #include "Kernels/quantize/quantize.h"
 
 namespace quantize::bridge {
 namespace {
 
-using device::element_type;
 using device::narrow;
 using device::pointer;
 
@@ -28,8 +27,8 @@ quantize::Scaling scaling_of(Scaling scaling) {
 }
 
 quantize::Matrix matrix_of(const Matrix& matrix) {
-    return {scaling_of(matrix.scaling), element_type(matrix.dtype),
-            static_cast<std::int64_t>(matrix.rows), narrow("columns", matrix.columns)};
+    return {scaling_of(matrix.scaling), matrix.dtype, static_cast<std::int64_t>(matrix.rows),
+            narrow("columns", matrix.columns)};
 }
 
 template <class Params>

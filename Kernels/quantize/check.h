@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "Kernels/device/dispatch.h"
+#include "Kernels/device/integers.h"
 #include "Kernels/quantize/quantize.h"
 
 namespace quantize {
@@ -12,7 +14,7 @@ namespace quantize {
 // Packets are counted in 31 bits.
 constexpr std::int64_t kMaxPackets = (std::int64_t{1} << 31) - (std::int64_t{1} << 16);
 
-inline std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+using device::divide_up;
 
 // `packets` that a launch counts.
 inline void check(const Matrix& matrix, std::int64_t packets) {

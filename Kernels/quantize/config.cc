@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "Kernels/device/integers.h"
+
 namespace quantize {
 namespace {
 
@@ -14,13 +16,8 @@ constexpr int kPreferredVectors = 4;
 // Blocks beyond this size leave too few others to work while they wait for their reduction.
 constexpr int kPreferredThreads = 512;
 
-int power_of_two_from(std::int64_t value) {
-    int power = 1;
-    while (power < value) power *= 2;
-    return power;
-}
-
-std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+using device::divide_up;
+using device::power_of_two_from;
 
 }  // namespace
 

@@ -118,7 +118,7 @@ void launch(const Dequantize& params, cudaStream_t stream) {
         by_row ? 1 : static_cast<int>(divide_up(matrix.columns, kGroup)),
         matrix.scaling == Scaling::kBlock ? kGroupShift : 0,
         by_row ? kWholeRow : kGroupShift};
-    device::dispatch_type(matrix.type, [&](auto element) {
+    device::dispatch_activations(matrix.dtype, [&](auto element) {
         using T = decltype(element);
         const std::int64_t packets_per_row = matrix.columns / device::kPerPacket<T>;
         device::Launch shape;

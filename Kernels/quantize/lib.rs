@@ -6,13 +6,6 @@
 #[cxx::bridge(namespace = "quantize::bridge")]
 mod ffi {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Dtype {
-        F32,
-        F16,
-        Bf16,
-    }
-
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Scaling {
         Row,
         Group,
@@ -38,6 +31,9 @@ mod ffi {
 
     unsafe extern "C++" {
         include!("Kernels/quantize/bridge.h");
+
+        #[namespace = "device"]
+        type Dtype = bridge::Dtype;
 
         fn quantize(
             matrix: &Matrix,

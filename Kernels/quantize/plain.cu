@@ -98,7 +98,7 @@ __global__ void dequantize_plain_kernel(const __grid_constant__ Dequantize param
 
 void launch_plain(const Quantize& params, cudaStream_t stream) {
     const Tiles tiles = tiles_of(params.matrix);
-    device::dispatch_type(params.matrix.type, [&](auto element) {
+    device::dispatch_activations(params.matrix.dtype, [&](auto element) {
         device::launch("quantize_plain", quantize_plain_kernel<decltype(element)>,
                        shape_of(tiles.down * tiles.across), stream, params, tiles);
     });
@@ -106,7 +106,7 @@ void launch_plain(const Quantize& params, cudaStream_t stream) {
 
 void launch_plain(const Dequantize& params, cudaStream_t stream) {
     const Tiles tiles = tiles_of(params.matrix);
-    device::dispatch_type(params.matrix.type, [&](auto element) {
+    device::dispatch_activations(params.matrix.dtype, [&](auto element) {
         device::launch("dequantize_plain", dequantize_plain_kernel<decltype(element)>,
                        shape_of(params.matrix.rows * params.matrix.columns), stream, params, tiles);
     });

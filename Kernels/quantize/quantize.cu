@@ -69,7 +69,7 @@ void launch(const Quantize& params, cudaStream_t stream) {
     device::require_aligned("x", params.x);
     device::require_aligned("quantized", params.quantized);
     device::require_aligned("scales", params.scales);
-    device::dispatch_type(matrix.type, [&](auto element) {
+    device::dispatch_activations(matrix.dtype, [&](auto element) {
         using T = decltype(element);
         switch (matrix.scaling) {
             case Scaling::kRow:

@@ -17,7 +17,7 @@
 
 #include <cstdint>
 
-#include "Kernels/device/element_type.h"
+#include "Kernels/device/dtype.h"
 
 namespace quantize {
 
@@ -31,7 +31,7 @@ constexpr int kColumnMultiple = 16;
 struct Matrix {
     Scaling scaling;
     // Of what is quantised, or of the inverse.
-    device::ElementType type;
+    device::Dtype dtype;
     std::int64_t rows;
     int columns;
 };

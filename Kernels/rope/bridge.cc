@@ -1,13 +1,12 @@
 #include "Kernels/rope/bridge.h"
 
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 #include "Kernels/rope/lib.rs.h"
 #include "Kernels/rope/rope.h"
 
 namespace rope::bridge {
 namespace {
 
-using device::element_type;
 using device::narrow;
 using device::pointer;
 
@@ -17,7 +16,7 @@ void launch(const Rope& rope, Variant variant, std::size_t stream) {
     rope::Rope params = {};
     params.pass = rope.backward ? Pass::kBackward : Pass::kForward;
     params.interleaved = rope.interleaved;
-    params.type = element_type(rope.dtype);
+    params.dtype = rope.dtype;
     params.tokens = static_cast<std::int64_t>(rope.tokens);
     params.sequence = static_cast<std::int64_t>(rope.sequence);
     params.query_heads = narrow("query_heads", rope.query_heads);

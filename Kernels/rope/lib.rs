@@ -6,13 +6,6 @@
 #[cxx::bridge(namespace = "rope::bridge")]
 mod ffi {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Dtype {
-        F32,
-        F16,
-        Bf16,
-    }
-
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Variant {
         Tuned,
         /// One thread a pair and nothing clever: the reference for whole tensors.
@@ -38,6 +31,9 @@ mod ffi {
 
     unsafe extern "C++" {
         include!("Kernels/rope/bridge.h");
+
+        #[namespace = "device"]
+        type Dtype = bridge::Dtype;
 
         fn launch(rope: &Rope, variant: Variant, stream: usize) -> Result<()>;
     }

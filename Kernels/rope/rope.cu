@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <string>
 
+#include "Kernels/device/dispatch.h"
+#include "Kernels/device/integers.h"
 #include "Kernels/device/launch.h"
 #include "Kernels/rope/rope.cuh"
 #include "Kernels/rope/rope.h"
@@ -45,8 +47,7 @@ void launch_pairs(const Rope& params, cudaStream_t stream) {
                     device::Divider(heads)};
     };
     const auto blocks_of = [&](const Rows& rows) {
-        return (rows.count + static_cast<std::uint32_t>(teams) - 1) /
-               static_cast<std::uint32_t>(teams);
+        return device::divide_up(rows.count, static_cast<std::uint32_t>(teams));
     };
     RopeArguments arguments = {rows_of(params.queries, params.query_heads),
                                rows_of(params.keys, params.key_heads),
@@ -67,7 +68,7 @@ void launch_pairs(const Rope& params, cudaStream_t stream) {
 
 void launch(const Rope& params, cudaStream_t stream) {
     check(params);
-    device::dispatch_type(params.type, [&](auto element) {
+    device::dispatch_activations(params.dtype, [&](auto element) {
         using T = decltype(element);
         if (params.interleaved) {
             launch_pairs<T, true>(params, stream);
@@ -112,9 +113,9 @@ void launch_plain(const Rope& params, cudaStream_t stream) {
     const std::int64_t pairs =
         params.tokens * (params.query_heads + params.key_heads) * (params.dim / 2);
     device::Launch shape;
-    shape.grid = dim3(static_cast<unsigned>((pairs + kThreads - 1) / kThreads));
+    shape.grid = dim3(static_cast<unsigned>(device::divide_up(pairs, kThreads)));
     shape.block = dim3(kThreads);
-    device::dispatch_type(params.type, [&](auto element) {
+    device::dispatch_activations(params.dtype, [&](auto element) {
         device::launch("rope_plain", rope_plain_kernel<decltype(element)>, shape, stream, params);
     });
 }

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "Kernels/device/element_type.h"
+#include "Kernels/device/dtype.h"
 
 namespace rope {
 
@@ -20,7 +20,7 @@ enum class Pass { kForward, kBackward };
 struct Rope {
     Pass pass;
     bool interleaved;
-    device::ElementType type;
+    device::Dtype dtype;
     std::int64_t tokens;
     std::int64_t sequence;
     int query_heads;

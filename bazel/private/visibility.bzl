@@ -9,6 +9,7 @@ _COMPARISON = "//Kernels/benchmarks/comparison:__subpackages__"
 _MAY_SEE = {
     "Kernels": [_COMPARISON],
     "Kernels/benchmarks": ["//Kernels/benchmarks:__subpackages__"],
+    "Kernels/bridge": ["//Kernels:__subpackages__"],
     "Kernels/device": ["//Kernels:__subpackages__"],
     "Kernels/host": ["//Kernels:__subpackages__"],
     "Kernels/libraries": ["//Kernels:__subpackages__"],

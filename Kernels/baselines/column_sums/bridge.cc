@@ -5,7 +5,7 @@
 
 #include "Kernels/baselines/column_sums/column_sums.h"
 #include "Kernels/baselines/column_sums/lib.rs.h"
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 
 namespace column_sums::bridge {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "Kernels/baselines/deep_gemm/lib.rs.h"
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 #include "Kernels/device/launch.h"
 
 namespace deep_gemm_baseline::bridge {

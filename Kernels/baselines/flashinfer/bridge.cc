@@ -7,7 +7,7 @@
 #include "Kernels/baselines/flashinfer/lib.rs.h"
 #include "Kernels/baselines/flashinfer/norms.h"
 #include "Kernels/baselines/flashinfer/prefill.h"
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 
 namespace fi::bridge {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "Kernels/baselines/flashinfer/elementwise/lib.rs.h"
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 
 namespace fi::elementwise {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "Kernels/benchmarks/harness/roofline/cuda/kernels.h"
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 #include "Kernels/device/launch.h"
 #include "Kernels/device/ptx/memory.cuh"
 #include "Kernels/device/ptx/wgmma.cuh"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "Kernels/benchmarks/harness/roofline/cuda/kernels.h"
-#include "Kernels/device/bridge.h"
+#include "Kernels/bridge/convert.h"
 #include "Kernels/device/launch.h"
 
 namespace roofline {

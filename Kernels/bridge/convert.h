@@ -1,12 +1,10 @@
-// What the C++ sides of bridges make of Rust's numbers, addresses and enums.
+// What the C++ sides of bridges make of Rust's numbers and addresses.
 #pragma once
 
 #include <cstddef>
 #include <limits>
-#include <stdexcept>
 #include <string>
 
-#include "Kernels/device/element_type.h"
 #include "Kernels/device/require.h"
 
 namespace device {
@@ -20,20 +18,6 @@ inline int narrow(const char* name, std::size_t value) {
 template <class T>
 T* pointer(std::size_t address) {
     return reinterpret_cast<T*>(address);
-}
-
-// `Type` may be another enum with the same three.
-template <class Type = ElementType, class Dtype>
-Type element_type(Dtype dtype) {
-    switch (dtype) {
-        case Dtype::F32:
-            return Type::kF32;
-        case Dtype::F16:
-            return Type::kF16;
-        case Dtype::Bf16:
-            return Type::kBf16;
-    }
-    throw std::invalid_argument("unknown dtype");
 }
 
 }  // namespace device

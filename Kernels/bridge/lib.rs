@@ -1,0 +1,64 @@
+//! What the bridges to our kernels share; each of them names these types as its own.
+
+#[cxx::bridge(namespace = "device")]
+mod ffi {
+    /// Of a tensor's elements.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u8)]
+    enum Dtype {
+        F32,
+        F16,
+        Bf16,
+        E4m3,
+    }
+
+    /// Which of an operation's kernels.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u8)]
+    enum Variant {
+        /// The one that suits the shape and the device best.
+        Tuned,
+        /// The one that every architecture has.
+        Portable,
+        /// Nothing clever: the reference for whole tensors.
+        Plain,
+    }
+
+    unsafe extern "C++" {
+        include!("Kernels/bridge/plan.h");
+
+        type Dtype;
+        type Variant;
+
+        /// An operation on given tensors, with all that it keeps in device memory; freed on drop.
+        type Plan;
+
+        /// Returns at once; what the launch reports becomes an error.
+        ///
+        /// # Safety
+        /// `stream` is a CUDA stream of the current device, and the tensors that the plan was made
+        /// for are alive until the stream has done the work.
+        unsafe fn enqueue(self: &Plan, stream: usize) -> Result<()>;
+
+        /// A JSON object: what was chosen.
+        fn facts(self: &Plan) -> &CxxString;
+    }
+
+    impl UniquePtr<Plan> {}
+}
+
+pub use cxx::UniquePtr;
+pub use ffi::{Dtype, Plan, Variant};
+
+impl Dtype {
+    /// By the name that workloads and results use.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "f32" => Self::F32,
+            "f16" => Self::F16,
+            "bf16" => Self::Bf16,
+            "fp8_e4m3" => Self::E4m3,
+            _ => return None,
+        })
+    }
+}

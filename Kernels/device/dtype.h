@@ -1,0 +1,29 @@
+// Types of tensor elements, as values: what host code and bridges pass around.
+#pragma once
+
+#include <cstdint>
+
+namespace device {
+
+// Spelt as the bridges' Rust has them, which share this type.
+enum class Dtype : std::uint8_t { F32, F16, Bf16, E4m3 };
+
+constexpr int bytes_of(Dtype dtype) {
+    return dtype == Dtype::F32 ? 4 : dtype == Dtype::E4m3 ? 1 : 2;
+}
+
+constexpr const char* name_of(Dtype dtype) {
+    switch (dtype) {
+        case Dtype::F32:
+            return "f32";
+        case Dtype::F16:
+            return "f16";
+        case Dtype::Bf16:
+            return "bf16";
+        case Dtype::E4m3:
+            return "fp8_e4m3";
+    }
+    return "unknown";
+}
+
+}  // namespace device
