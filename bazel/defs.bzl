@@ -1,7 +1,7 @@
 """Everything that BUILD files load."""
 
 load("@build_facts//:facts.bzl", _BUILD_FACTS = "BUILD_FACTS", _LOCKED_LIBRARIES_FACT = "LOCKED_LIBRARIES_FACT")
-load("//bazel/private:arch.bzl", _on_arch = "on_arch", _per_arch = "per_arch")
+load("//bazel/private:arch.bzl", _on_shelf = "on_shelf", _per_arch = "per_arch")
 load("//bazel/private:comparison.bzl", _comparison = "comparison")
 load("//bazel/private:comparison_bench.bzl", _comparison_bench = "comparison_bench")
 load("//bazel/private:comparison_suite.bzl", _comparison_suite = "comparison_suite")
@@ -10,6 +10,7 @@ load("//bazel/private:cuda_kernels.bzl", _cuda_kernels = "cuda_kernels")
 load("//bazel/private:cxx_bridge.bzl", _cxx_bridge = "cxx_bridge")
 load("//bazel/private:gpu_test.bzl", _gpu_test = "gpu_test")
 load("//bazel/private:host_library.bzl", _host_library = "host_library", _host_test = "host_test")
+load("//bazel/private:kernel_family.bzl", _kernel_family = "kernel_family")
 load("//bazel/private:lock_library.bzl", _lock_library = "lock_library")
 load("//bazel/private:rust_crate.bzl", _rust_crate = "rust_crate")
 load("//bazel/private:rust_program.bzl", _rust_program = "rust_program")
@@ -26,8 +27,9 @@ cxx_bridge = _cxx_bridge
 gpu_test = _gpu_test
 host_library = _host_library
 host_test = _host_test
+kernel_family = _kernel_family
 lock_library = _lock_library
-on_arch = _on_arch
+on_shelf = _on_shelf
 per_arch = _per_arch
 rust_crate = _rust_crate
 rust_program = _rust_program

@@ -4,7 +4,7 @@
 mod ffi {
     /// Of a tensor's elements.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[repr(u8)]
+    #[repr(u32)]
     enum Dtype {
         F32,
         F16,

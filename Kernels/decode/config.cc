@@ -3,34 +3,29 @@
 #include <algorithm>
 #include <numeric>
 
+#include "Kernels/device/integers.h"
+#include "Kernels/device/require.h"
+
 namespace decode {
 namespace {
 
+using device::divide_up;
 using device::require;
 
 std::string number(std::int64_t value) { return std::to_string(value); }
 
-bool is_power_of_two(int value) { return value > 0 && (value & (value - 1)) == 0; }
-
-int ceil_divide(int value, int divisor) { return (value + divisor - 1) / divisor; }
-
 }  // namespace
 
 Config choose(const Shape& shape) {
-    require(shape.head_dim == 64 || shape.head_dim == 128,
-            "head_dim is " + number(shape.head_dim) + "; use 64 or 128");
-    require(is_power_of_two(shape.page_size) && shape.page_size <= 1024,
-            "page_size is " + number(shape.page_size) + "; use a power of two up to 1024");
-    require(shape.batch > 0, "batch is " + number(shape.batch) + "; at least 1");
-    require(shape.q_len >= 1 && shape.q_len <= 16,
-            "q_len is " + number(shape.q_len) + "; use 1 to 16");
-    require(shape.kv_heads > 0 && shape.heads > 0 && shape.heads % shape.kv_heads == 0,
-            number(shape.heads) + " heads do not share " + number(shape.kv_heads) +
-                " of the cache evenly");
-    require(shape.cache_bytes == 1 || shape.cache_bytes == 2,
-            "elements of the cache have " + number(shape.cache_bytes) + " bytes; use 1 or 2");
+    require(shape.head_dim == 64 || shape.head_dim == 128, "head_dim is ", shape.head_dim,
+            "; use 64 or 128");
+    validate(shape.cache(), shape.q_len);
+    require(shape.kv_heads > 0 && shape.heads > 0 && shape.heads % shape.kv_heads == 0, shape.heads,
+            " heads do not share ", shape.kv_heads, " of the cache evenly");
+    require(shape.cache_bytes == 1 || shape.cache_bytes == 2, "elements of the cache have ",
+            shape.cache_bytes, " bytes; use 1 or 2");
     const int row_tiles = shape.rows() > kTileRows ? 2 : 1;
-    return {row_tiles, ceil_divide(shape.rows(), row_tiles * kTileRows),
+    return {row_tiles, divide_up(shape.rows(), row_tiles * kTileRows),
             tile_tokens(shape.head_dim, row_tiles, shape.cache_bytes)};
 }
 
@@ -41,7 +36,7 @@ bool are_busy(int shares, int teams) { return shares * 100 >= teams * kLeastBusy
 // For teams of `team` of `warps` warps; none where too many of them would be idle.
 EvenCut cut_evenly(int items, int tiles, int rows, int team, int warps) {
     const int teams = std::max(1, warps / team);
-    const int items_per_share = ceil_divide(items, teams);
+    const int items_per_share = divide_up(items, teams);
     // One team merges all parts of an item. Where they would be many, half the teams find the same
     // bandwidth and leave half of them.
     const int merged = std::max({1, kMostMergedRows / rows, teams / items / 2});
@@ -49,7 +44,7 @@ EvenCut cut_evenly(int items, int tiles, int rows, int team, int warps) {
     const int most = std::clamp(tiles / team, 1, merged);
     const int parts = std::clamp(teams / items, 1, most);
     EvenCut cut;
-    const bool is_busy = are_busy(ceil_divide(items * parts, items_per_share), teams);
+    const bool is_busy = are_busy(divide_up(items * parts, items_per_share), teams);
     if (parts < most && !is_busy) return cut;
     cut.segments = items * parts;
     cut.parts = Divisor(parts);
@@ -113,7 +108,7 @@ Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
     std::vector<int> tiles;
     tiles.reserve(static_cast<std::size_t>(shape.batch) * shape.kv_heads);
     for (int sequence = 0; sequence < shape.batch; ++sequence) {
-        const int count = ceil_divide(table.lengths[sequence], config.tile_tokens);
+        const int count = divide_up(table.lengths[sequence], config.tile_tokens);
         tiles.insert(tiles.end(), shape.kv_heads, count);
     }
     const int items = static_cast<int>(tiles.size());
@@ -133,9 +128,9 @@ Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
     }
     if (result.is_even()) {
         result.even.kv_heads = Divisor(shape.kv_heads);
-        result.even.pages = ceil_divide(length, shape.page_size);
+        result.even.pages = divide_up(length, shape.page_size);
         result.even.length = length;
-        result.shares = ceil_divide(result.even.segments, result.even.items_per_share.value);
+        result.shares = divide_up(result.even.segments, result.even.items_per_share.value);
         result.slots = result.even.parts.value == 1 ? 0 : result.even.segments;
     } else {
         const int team = choose_team(tiles, warps);
@@ -149,7 +144,7 @@ Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
     // Teams on all multiprocessors, also where that leaves blocks with fewer than fit.
     result.block_warps = std::max(kHalf, result.team_warps);
     const int resident = multiprocessors * kWarps / result.block_warps;
-    result.blocks = std::max(ceil_divide(result.teams() * result.team_warps, result.block_warps),
+    result.blocks = std::max(divide_up(result.teams() * result.team_warps, result.block_warps),
                              std::min(resident, result.teams()));
     return result;
 }

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "Kernels/decode/even_cut.h"
-#include "Kernels/device/page_table.h"
-#include "Kernels/device/split_plan.h"
+#include "Kernels/device/paged/page_table.h"
+#include "Kernels/device/paged/split_plan.h"
 
 namespace decode {
 
@@ -78,6 +78,8 @@ struct Plan {
 
     bool is_even() const { return even.segments > 0; }
     int teams() const { return shares * config.row_blocks; }
+    // Counts of arrivals, one per item and row block.
+    int counters() const { return items * config.row_blocks; }
     int first_segment(int share) const { return is_even() ? even.first_segment(share) : share; }
     Segment segment(int number) const {
         return is_even() ? even.segment(number) : segments[number];

@@ -12,10 +12,10 @@
 #include <cstdint>
 
 #include "Kernels/decode/config.h"
+#include "Kernels/device/dtype.h"
+#include "Kernels/device/paged/carver.h"
 
 namespace decode {
-
-enum class ElementType { kF16, kBf16 };
 
 // Tensors are dense and 16-byte aligned. Pages are [page_size, kv_heads, head_dim], or with
 // `head_major` [kv_heads, page_size, head_dim].
@@ -27,7 +27,7 @@ struct Decode {
     void* out;                  // [batch, q_len, heads, head_dim]
     Shape shape;
     bool head_major;
-    ElementType type;
+    device::Dtype dtype;  // f16 or bf16
     // Of scores, with the keys' scale; and of values.
     float scale;
     float value_scale;
@@ -41,12 +41,8 @@ struct Workspace {
     float2* maxima;          // [slots, row blocks, rows of a block]: largest score, sum of weights
 };
 
-// Bytes of a Workspace's parts for a plan, one after the other, each a multiple of 256.
-struct WorkspaceBytes {
-    std::size_t segments, counters, partials, maxima;
-    std::size_t total() const { return segments + counters + partials + maxima; }
-};
-WorkspaceBytes workspace_bytes(const Plan& plan, const Shape& shape);
+// The parts of a plan's workspace, cut from the carver's memory.
+Workspace carve(device::Carver& carver, const Plan& plan, const Shape& shape);
 
 // One kernel: the last team that arrives at an item merges its parts.
 void launch(const Decode& params, const Plan& plan, const Workspace& workspace,

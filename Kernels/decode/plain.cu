@@ -1,5 +1,6 @@
 #include "Kernels/decode/decode.h"
 #include "Kernels/device/convert.cuh"
+#include "Kernels/device/dispatch.h"
 #include "Kernels/device/fp8.cuh"
 #include "Kernels/device/launch.h"
 
@@ -26,7 +27,7 @@ struct PlainArguments {
     const std::int32_t* lengths;
 };
 
-// Obvious on purpose: the reference that whole tensors are compared with. One block a query and
+// Obvious on purpose: the reference that whole tensors are compared with. One block per query and
 // head; its warps take tokens in turn, a lane a few elements of a row.
 template <class T, class Cache>
 __global__ void decode_plain_kernel(const __grid_constant__ PlainArguments a) {
@@ -107,11 +108,9 @@ void launch_plain(const Decode& params, const std::int32_t* indptr, const std::i
     grid.grid = dim3(static_cast<unsigned>(shape.batch * shape.q_len * shape.heads));
     grid.block = dim3(32 * kPlainWarps);
     const PlainArguments arguments = {params, indptr, lengths};
-    if (params.type == ElementType::kBf16) {
-        launch_type<__nv_bfloat16>(arguments, grid, stream);
-    } else {
-        launch_type<__half>(arguments, grid, stream);
-    }
+    device::dispatch<__half, __nv_bfloat16>(params.dtype, [&](auto element) {
+        launch_type<decltype(element)>(arguments, grid, stream);
+    });
 }
 
 }  // namespace decode

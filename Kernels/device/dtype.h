@@ -6,7 +6,7 @@
 namespace device {
 
 // Spelt as the bridges' Rust has them, which share this type.
-enum class Dtype : std::uint8_t { F32, F16, Bf16, E4m3 };
+enum class Dtype : std::uint32_t { F32, F16, Bf16, E4m3 };
 
 constexpr int bytes_of(Dtype dtype) {
     return dtype == Dtype::F32 ? 4 : dtype == Dtype::E4m3 ? 1 : 2;

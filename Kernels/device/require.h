@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -12,16 +13,20 @@ namespace device {
     throw std::invalid_argument(message);
 }
 
-// The message is built whether or not it is needed: in loops, test first and call refuse().
-inline void require(bool holds, const std::string& message) {
-    if (!holds) refuse(message);
+// Throws std::invalid_argument unless it holds. The parts of the message are joined only then: they
+// name the value and what would be taken.
+template <class... Parts>
+void require(bool holds, const Parts&... parts) {
+    if (holds) return;
+    std::ostringstream message;
+    (message << ... << parts);
+    refuse(message.str());
 }
 
 // Kernels move 16 bytes at a time.
 inline void require_aligned(const char* name, const void* address) {
-    if (address == nullptr || reinterpret_cast<std::uintptr_t>(address) % 16 != 0) {
-        refuse(std::string(name) + " is null or not aligned to 16 bytes");
-    }
+    require(address != nullptr && reinterpret_cast<std::uintptr_t>(address) % 16 == 0, name,
+            " must be aligned to 16 bytes and not null");
 }
 
 }  // namespace device

@@ -1,22 +1,19 @@
 // C++ side of the cxx bridge in lib.rs.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <memory>
 
+#include "Kernels/bridge/plan.h"
 #include "rust/cxx.h"
 
 namespace gemm::bridge {
 
-enum class Dtype : std::uint8_t;
+using device::Variant;
 enum class Layout : std::uint8_t;
-enum class Variant : std::uint8_t;
-struct Gemm;
-struct Choice;
+struct Product;
 
-// Throws what is wrong with the shape.
-void check(const Gemm& gemm);
-Choice choice(const Gemm& gemm, Variant variant);
-void enqueue(const Gemm& gemm, Variant variant, std::size_t stream);
+rust::String choice(const Product& product, Variant variant);
+std::unique_ptr<device::Plan> plan(const Product& product, Variant variant);
 
 }  // namespace gemm::bridge

@@ -1,43 +1,49 @@
-// Which tile a product runs with: pure host code, so that every choice can be tested without a GPU.
+// Which kernel and tile a product runs with: pure host code, so that every choice can be tested
+// without a GPU.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "Kernels/device/dtype.h"
+#include "Kernels/device/machine.h"
+
 namespace gemm {
 
-enum class ElementType { kBf16, kF16, kFp8 };
-enum class Layout { kDense, kContiguous, kMasked };
+using device::Arch;
+using device::Dtype;
+using device::Machine;
 
-constexpr int element_bytes(ElementType type) { return type == ElementType::kFp8 ? 1 : 2; }
+enum class Layout { kDense, kContiguous, kMasked };
 
 // Elements of k, and columns of b, that share one scale.
 constexpr int kScaleBlock = 128;
 // Groups of the contiguous layout start at multiples of this many rows.
 constexpr int kGroupAlignment = 128;
+// Tiles of rows that a block can list (scheduler.cuh); dense products need no list.
+constexpr int kMaxRowTiles = 3072;
 
 struct Shape {
     int rows;  // of a and out, padding included; masked: of one group
     int n;
     int k;
     int groups;
-    ElementType type;
+    Dtype dtype;  // bf16, f16 or e4m3
     Layout layout;
     // Rows that a group is expected to use, for the choice of a tile: 0 where nobody knows.
     int expected_rows;
-};
 
-struct Machine {
-    int multiprocessors;
-};
-
-enum class Kernel {
-    kPortable,  // mma.sync and cp.async: every architecture
-    kHopper,    // wgmma and TMA: sm_90a
+    bool scaled() const { return dtype == Dtype::E4m3; }
+    // Rows that one group is likely to have.
+    std::int64_t likely_rows() const;
+    // Tiles of `tile_rows` rows if every row is used.
+    std::int64_t row_tiles_at_most(int tile_rows) const;
 };
 
 struct Config {
-    Kernel kernel;
+    Arch arch;
+    std::size_t tile;  // of the shelf's kTiles
     int tile_rows;
     int tile_columns;
     int stages;
@@ -48,8 +54,17 @@ struct Config {
 // Throws std::invalid_argument with the value and what is supported.
 void validate(const Shape& shape);
 
-Config choose(const Shape& shape, const Machine& machine, Kernel kernel);
+Config choose(const Shape& shape, const Machine& machine);
 
-std::string to_string(const Config& config);
+// What each shelf would run for a valid shape.
+namespace portable {
+Config choose(const Shape& shape, const Machine& machine);
+}
+namespace hopper {
+Config choose(const Shape& shape, const Machine& machine);
+}
+
+// `hopper 128x256, 3 stages`, for errors.
+std::string describe(const Config& config);
 
 }  // namespace gemm

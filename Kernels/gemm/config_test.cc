@@ -8,23 +8,24 @@
 
 namespace {
 
+using gemm::Arch;
 using gemm::choose;
 using gemm::Config;
-using gemm::ElementType;
-using gemm::Kernel;
+using gemm::Dtype;
 using gemm::Layout;
 using gemm::Shape;
 using testing::expect;
 
-constexpr gemm::Machine kMachine = {132};
+constexpr gemm::Machine kHopper = {132, Arch::kHopper};
+constexpr gemm::Machine kPortable = kHopper.portable();
 
 void every_shape_has_a_grid() {
-    for (const ElementType type : {ElementType::kBf16, ElementType::kF16, ElementType::kFp8}) {
+    for (const Dtype type : {Dtype::Bf16, Dtype::F16, Dtype::E4m3}) {
         for (const int rows : {1, 8, 127, 128, 4096, 16384, 262144}) {
             for (const int n : {8, 272, 4096, 57344}) {
                 for (const int k : {128, 512, 7168, 28672}) {
                     const Shape shape = {rows, n, k, 1, type, Layout::kDense, 0};
-                    const Config config = choose(shape, kMachine, Kernel::kPortable);
+                    const Config config = choose(shape, kPortable);
                     expect(config.blocks >= 1 && config.blocks <= 3 * 132, "blocks in range");
                     expect(config.stages >= 3, "enough stages to hide memory");
                 }
@@ -34,21 +35,19 @@ void every_shape_has_a_grid() {
 }
 
 void few_rows_get_small_tiles() {
-    const auto rows_of = [](Shape shape) {
-        return choose(shape, kMachine, Kernel::kPortable).tile_rows;
-    };
-    expect(rows_of({16, 4096, 7168, 1, ElementType::kBf16, Layout::kDense, 0}) == 32, "decode");
-    expect(rows_of({4096, 4096, 7168, 1, ElementType::kBf16, Layout::kDense, 0}) == 128, "prefill");
-    const Shape decode = {8 * 128, 4096, 7168, 8, ElementType::kFp8, Layout::kContiguous, 16};
+    const auto rows_of = [](Shape shape) { return choose(shape, kPortable).tile_rows; };
+    expect(rows_of({16, 4096, 7168, 1, Dtype::Bf16, Layout::kDense, 0}) == 32, "decode");
+    expect(rows_of({4096, 4096, 7168, 1, Dtype::Bf16, Layout::kDense, 0}) == 128, "prefill");
+    const Shape decode = {8 * 128, 4096, 7168, 8, Dtype::E4m3, Layout::kContiguous, 16};
     expect(rows_of(decode) == 32, "few rows a group");
-    const Shape unknown = {8 * 128, 4096, 7168, 8, ElementType::kFp8, Layout::kContiguous, 0};
+    const Shape unknown = {8 * 128, 4096, 7168, 8, Dtype::E4m3, Layout::kContiguous, 0};
     expect(rows_of(unknown) == 128, "128 rows a group unless one knows better");
 }
 
 // The tile and how many blocks share out its k.
 std::string hopper_choice(const Shape& shape) {
-    const Config config = choose(shape, kMachine, Kernel::kHopper);
-    expect(config.kernel == Kernel::kHopper && config.blocks >= 1, "a grid");
+    const Config config = choose(shape, kHopper);
+    expect(config.arch == Arch::kHopper && config.blocks >= 1, "a grid");
     return std::to_string(config.tile_rows) + "x" + std::to_string(config.tile_columns) + "/" +
            std::to_string(config.split);
 }
@@ -62,9 +61,9 @@ void expect_choice(const Shape& shape, const std::string& expected) {
 
 void hopper_tiles_fit_the_work() {
     const auto dense = [](int rows, int n, int k, const char* halves, const char* scaled) {
-        expect_choice({rows, n, k, 1, ElementType::kBf16, Layout::kDense, 0}, halves);
-        expect_choice({rows, n, k, 1, ElementType::kF16, Layout::kDense, 0}, halves);
-        expect_choice({rows, n, k, 1, ElementType::kFp8, Layout::kDense, 0}, scaled);
+        expect_choice({rows, n, k, 1, Dtype::Bf16, Layout::kDense, 0}, halves);
+        expect_choice({rows, n, k, 1, Dtype::F16, Layout::kDense, 0}, halves);
+        expect_choice({rows, n, k, 1, Dtype::E4m3, Layout::kDense, 0}, scaled);
     };
     dense(8192, 4096, 4096, "128x256/1", "128x192/1");
     dense(2048, 2048, 2048, "128x128/1", "128x128/1");
@@ -91,8 +90,8 @@ void hopper_tiles_fit_groups() {
     const auto groups = [](Layout layout, int count, int each, const char* halves,
                            const char* scaled) {
         const int room = layout == Layout::kMasked ? 1024 : count * ((each + 127) / 128 * 128);
-        expect_choice({room, 4096, 7168, count, ElementType::kBf16, layout, each}, halves);
-        expect_choice({room, 4096, 7168, count, ElementType::kFp8, layout, each}, scaled);
+        expect_choice({room, 4096, 7168, count, Dtype::Bf16, layout, each}, halves);
+        expect_choice({room, 4096, 7168, count, Dtype::E4m3, layout, each}, scaled);
     };
     groups(Layout::kContiguous, 4, 8192, "128x160/1", "128x192/1");
     groups(Layout::kContiguous, 8, 16, "32x128/1", "32x128/1");
@@ -105,13 +104,13 @@ void hopper_tiles_fit_groups() {
 
 // Also where the list of tiles is too short for low ones.
 void every_group_layout_has_a_tile() {
-    for (const ElementType type : {ElementType::kBf16, ElementType::kF16, ElementType::kFp8}) {
+    for (const Dtype type : {Dtype::Bf16, Dtype::F16, Dtype::E4m3}) {
         for (const Layout layout : {Layout::kContiguous, Layout::kMasked}) {
             for (const int count : {1, 7, 256, 3000}) {
                 for (const int expected : {0, 1, 33, 100, 5000}) {
                     const int rows = layout == Layout::kContiguous ? count * 128 : 128;
                     const Shape shape = {rows, 272, 1024, count, type, layout, expected};
-                    const Config config = choose(shape, kMachine, Kernel::kHopper);
+                    const Config config = choose(shape, kHopper);
                     expect(config.tile_rows >= 32 && config.blocks >= 1, "a tile");
                     expect(layout != Layout::kMasked || config.split == 1, "no split of masked");
                 }
@@ -119,25 +118,25 @@ void every_group_layout_has_a_tile() {
         }
     }
     // Low tiles would be 4096; the list has 3072.
-    const Shape crowded = {1024, 4096, 7168, 128, ElementType::kFp8, Layout::kMasked, 16};
-    expect(choose(crowded, kMachine, Kernel::kHopper).tile_rows == 64, "a tile that can be listed");
+    const Shape crowded = {1024, 4096, 7168, 128, Dtype::E4m3, Layout::kMasked, 16};
+    expect(choose(crowded, kHopper).tile_rows == 64, "a tile that can be listed");
 }
 
 // A cluster that shares out k has one tile, and every tile gets a cluster; steps suffice for all.
 void split_grids_cover_all_tiles() {
-    for (const ElementType type : {ElementType::kBf16, ElementType::kFp8}) {
+    for (const Dtype type : {Dtype::Bf16, Dtype::E4m3}) {
         for (const int rows : {1, 33, 64, 65, 128, 500, 2048}) {
             for (const int n : {8, 272, 2112, 4096, 57344}) {
                 for (const int k : {128, 512, 7168, 28672}) {
                     const Shape shape = {rows, n, k, 1, type, Layout::kDense, 0};
-                    const Config config = choose(shape, kMachine, Kernel::kHopper);
+                    const Config config = choose(shape, kHopper);
                     const int tiles = (rows + config.tile_rows - 1) / config.tile_rows *
                                       ((n + config.tile_columns - 1) / config.tile_columns);
                     expect(config.split >= 1 && config.split <= 8, "clusters of up to eight");
                     if (config.split == 1) continue;
                     expect(config.blocks == tiles * config.split, "a cluster for each tile");
                     expect(config.blocks <= 132, "all clusters at once");
-                    expect(k * element_bytes(type) / 128 >= 4 * config.split, "steps for all");
+                    expect(k * device::bytes_of(type) / 128 >= 4 * config.split, "steps for all");
                 }
             }
         }
@@ -148,13 +147,13 @@ void bad_shapes_are_named() {
     const auto refused = [](Shape shape, const char* word) {
         testing::expect_refused([&] { gemm::validate(shape); }, word);
     };
-    refused({0, 8, 128, 1, ElementType::kBf16, Layout::kDense, 0}, "rows");
-    refused({1, 4, 128, 1, ElementType::kBf16, Layout::kDense, 0}, "n is 4");
-    refused({1, 8, 100, 1, ElementType::kBf16, Layout::kDense, 0}, "k is 100");
-    refused({1, 8, 64, 1, ElementType::kFp8, Layout::kDense, 0}, "multiples of 128");
-    refused({100, 8, 128, 2, ElementType::kFp8, Layout::kContiguous, 0}, "multiples of 128");
-    refused({100, 8, 128, 2, ElementType::kBf16, Layout::kDense, 0}, "dense product");
-    refused({8192, 8, 128, 128, ElementType::kBf16, Layout::kMasked, 0}, "at most");
+    refused({0, 8, 128, 1, Dtype::Bf16, Layout::kDense, 0}, "rows");
+    refused({1, 4, 128, 1, Dtype::Bf16, Layout::kDense, 0}, "n is 4");
+    refused({1, 8, 100, 1, Dtype::Bf16, Layout::kDense, 0}, "k is 100");
+    refused({1, 8, 64, 1, Dtype::E4m3, Layout::kDense, 0}, "multiples of 128");
+    refused({100, 8, 128, 2, Dtype::E4m3, Layout::kContiguous, 0}, "multiples of 128");
+    refused({100, 8, 128, 2, Dtype::Bf16, Layout::kDense, 0}, "dense product");
+    refused({8192, 8, 128, 128, Dtype::Bf16, Layout::kMasked, 0}, "at most");
 }
 
 }  // namespace

@@ -26,13 +26,7 @@ struct Gemm {
     Shape shape;
 };
 
-// What `launch` runs for this shape on the current device.
-Config config_of(const Shape& shape);
 void launch(const Gemm& params, const Config& config, cudaStream_t stream);
-
-// The portable tensor-core kernel, whatever the architecture has besides it.
-Config portable_config_of(const Shape& shape);
-void launch_portable(const Gemm& params, const Config& config, cudaStream_t stream);
 
 // fp32 arithmetic on fp32 units, nothing clever: what the gate compares whole tensors with.
 void launch_plain(const Gemm& params, cudaStream_t stream);

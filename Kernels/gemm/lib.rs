@@ -1,17 +1,7 @@
 //! The CUDA matrix products, for Rust.
-//!
-//! Addresses are of device memory; Rust never looks behind them. `enqueue` returns at once; what
-//! the launch reports becomes an error.
 
 #[cxx::bridge(namespace = "gemm::bridge")]
 mod ffi {
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Dtype {
-        Bf16,
-        F16,
-        Fp8,
-    }
-
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Layout {
         Dense,
@@ -19,21 +9,10 @@ mod ffi {
         Masked,
     }
 
-    /// Which implementation.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Variant {
-        /// The best that the architecture has.
-        Tuned,
-        /// mma.sync, on every architecture.
-        Portable,
-        /// fp32 units and nothing clever: the reference for whole tensors.
-        Plain,
-    }
-
-    /// A product; see `gemm.h` for the tensors' shapes. Addresses are 0 where there is no such
-    /// tensor.
+    /// A product with its tensors, as `gemm.h` describes them: addresses of device memory, 0 where
+    /// there is no such tensor.
     #[derive(Clone, Copy, Debug)]
-    struct Gemm {
+    struct Product {
         a: usize,
         b: usize,
         out: usize,
@@ -51,25 +30,23 @@ mod ffi {
         expected_rows: usize,
     }
 
-    /// What runs for a product.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    struct Choice {
-        kernel: String,
-        tile_rows: i32,
-        tile_columns: i32,
-        stages: i32,
-        /// Blocks that share out the k of one tile.
-        split: i32,
-        blocks: i32,
-    }
-
     unsafe extern "C++" {
         include!("Kernels/gemm/bridge.h");
 
-        fn check(gemm: &Gemm) -> Result<()>;
-        fn choice(gemm: &Gemm, variant: Variant) -> Result<Choice>;
-        fn enqueue(gemm: &Gemm, variant: Variant, stream: usize) -> Result<()>;
+        #[namespace = "device"]
+        type Dtype = bridge::Dtype;
+        #[namespace = "device"]
+        type Variant = bridge::Variant;
+        #[namespace = "device"]
+        type Plan = bridge::Plan;
+
+        /// What runs on the current device, or why nothing does. Needs no tensors.
+        fn choice(product: &Product, variant: Variant) -> Result<String>;
+
+        /// # Safety
+        /// The product's addresses are of tensors with its sizes, alive as long as the plan.
+        unsafe fn plan(product: &Product, variant: Variant) -> Result<UniquePtr<Plan>>;
     }
 }
 
-pub use ffi::{check, choice, enqueue, Choice, Dtype, Gemm, Layout, Variant};
+pub use ffi::{choice, plan, Layout, Product};

@@ -1,9 +1,10 @@
 // The plain product: fp32 arithmetic on fp32 units, a 64 x 64 tile of the result a block.
 #include <algorithm>
 
+#include "Kernels/device/dispatch.h"
 #include "Kernels/device/launch.h"
 #include "Kernels/gemm/element.cuh"
-#include "Kernels/gemm/tiles.cuh"
+#include "Kernels/gemm/scheduler.cuh"
 
 namespace gemm {
 namespace {
@@ -107,14 +108,9 @@ void launch_plain_type(const Gemm& params, cudaStream_t stream) {
 
 void launch_plain(const Gemm& params, cudaStream_t stream) {
     validate(params);
-    switch (params.shape.type) {
-        case ElementType::kBf16:
-            return launch_plain_type<__nv_bfloat16>(params, stream);
-        case ElementType::kF16:
-            return launch_plain_type<__half>(params, stream);
-        case ElementType::kFp8:
-            return launch_plain_type<__nv_fp8_e4m3>(params, stream);
-    }
+    device::dispatch<__nv_bfloat16, __half, __nv_fp8_e4m3>(params.shape.dtype, [&](auto element) {
+        launch_plain_type<decltype(element)>(params, stream);
+    });
 }
 
 }  // namespace gemm

@@ -1,11 +1,9 @@
 #include "Kernels/mla/bridge.h"
 
-#include <stdexcept>
-#include <string>
-
 #include "Kernels/bridge/convert.h"
-#include "Kernels/device/launch.h"
+#include "Kernels/bridge/paged.h"
 #include "Kernels/mla/lib.rs.h"
+#include "Kernels/mla/mla.h"
 
 namespace mla::bridge {
 namespace {
@@ -13,89 +11,55 @@ namespace {
 using device::narrow;
 using device::pointer;
 
-Shape shape_of(const Problem& problem) {
-    return {narrow("batch", problem.batch), narrow("q_len", problem.q_len),
-            narrow("heads", problem.heads), narrow("page_size", problem.page_size),
-            narrow("pool_pages", problem.pool_pages)};
-}
-
-MlaDecode params_of(const Problem& problem, const Tensors& tensors) {
+MlaDecode params_of(const Step& step) {
     MlaDecode params = {};
-    params.q = pointer<void>(tensors.q);
-    params.cache = pointer<void>(tensors.cache);
-    params.pages = pointer<std::int32_t>(tensors.page_indices);
-    params.out = pointer<void>(tensors.out);
-    params.shape = shape_of(problem);
-    params.type = problem.dtype == Dtype::Bf16 ? ElementType::kBf16 : ElementType::kF16;
-    params.scale = problem.scale;
+    params.q = pointer<void>(step.q);
+    params.cache = pointer<void>(step.cache);
+    params.pages = pointer<std::int32_t>(step.page_indices);
+    params.out = pointer<void>(step.out);
+    params.shape = {narrow("batch", step.batch), narrow("q_len", step.q_len),
+                    narrow("heads", step.heads), narrow("page_size", step.page_size),
+                    narrow("pool_pages", step.pool_pages)};
+    params.dtype = step.dtype;
+    params.scale = step.scale;
     return params;
 }
 
-// The current device, as far as the choice may use it.
-Machine machine(KernelChoice choice) {
-    Machine machine = current_machine();
-    if (choice == KernelChoice::Portable) machine.has_wgmma = false;
-    return machine;
-}
-
-void upload(void* to, const void* from, std::size_t bytes) {
-    device::check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy of a plan");
+Machine machine(Variant variant) {
+    const Machine machine = device::current_machine();
+    return variant == Variant::Tuned ? machine : machine.portable();
 }
 
 }  // namespace
 
-Planned::Planned(const Problem& problem, KernelChoice choice, const Tensors& tensors,
-                 rust::Slice<const std::int32_t> indptr, rust::Slice<const std::int32_t> indices,
-                 rust::Slice<const std::int32_t> lengths)
-    : params_(params_of(problem, tensors)),
-      plan_(mla::plan(params_.shape, device::page_table(problem.batch, indptr, indices, lengths),
-                      machine(choice))) {
-    const WorkspaceBytes parts = mla::workspace_bytes(plan_);
-    memory_ = device::Memory(parts.total());
-    auto* next = static_cast<std::uint8_t*>(memory_.start());
-    auto take = [&next](std::size_t bytes) {
-        std::uint8_t* start = next;
-        next += bytes;
-        return start;
-    };
-    std::uint8_t* segments = take(parts.segments);
-    std::uint8_t* share_begin = take(parts.share_begin);
-    std::uint8_t* merges = take(parts.merges);
-    workspace_ = {reinterpret_cast<Segment*>(segments),
-                  reinterpret_cast<std::int32_t*>(share_begin), reinterpret_cast<Merge*>(merges),
-                  reinterpret_cast<float*>(take(parts.partials)),
-                  reinterpret_cast<float2*>(take(parts.maxima))};
-    upload(segments, plan_.segments.data(), plan_.segments.size() * sizeof(Segment));
-    upload(share_begin, plan_.share_begin.data(), plan_.share_begin.size() * sizeof(std::int32_t));
-    upload(merges, plan_.merges.data(), plan_.merges.size() * sizeof(Merge));
+rust::String choice(const Step& step, Variant variant) {
+    return device::to_string(choose(params_of(step).shape, machine(variant)).arch);
 }
 
-void Planned::enqueue(std::size_t stream) const {
-    launch(params_, plan_, workspace_, pointer<CUstream_st>(stream));
-}
-
-std::unique_ptr<Planned> plan(const Problem& problem, KernelChoice choice, const Tensors& tensors,
-                              rust::Slice<const std::int32_t> indptr,
-                              rust::Slice<const std::int32_t> indices,
-                              rust::Slice<const std::int32_t> lengths) {
-    return std::make_unique<Planned>(problem, choice, tensors, indptr, indices, lengths);
-}
-
-bool has_better(const Problem& problem) {
-    const Shape shape = shape_of(problem);
-    return choose(shape, machine(KernelChoice::Best)).variant !=
-           choose(shape, machine(KernelChoice::Portable)).variant;
-}
-
-void check_table(const Problem& problem, rust::Slice<const std::int32_t> indptr,
-                 rust::Slice<const std::int32_t> indices, rust::Slice<const std::int32_t> lengths) {
-    device::validate(device::page_table(problem.batch, indptr, indices, lengths),
-                     shape_of(problem).cache());
-}
-
-void enqueue_plain(const Problem& problem, const Tensors& tensors, std::size_t stream) {
-    launch_plain(params_of(problem, tensors), pointer<std::int32_t>(tensors.page_indptr),
-                 pointer<std::int32_t>(tensors.kv_len), pointer<CUstream_st>(stream));
+std::unique_ptr<device::Plan> plan(const Step& step, Variant variant,
+                                   rust::Slice<const std::int32_t> indptr,
+                                   rust::Slice<const std::int32_t> indices,
+                                   rust::Slice<const std::int32_t> lengths) {
+    const MlaDecode params = params_of(step);
+    const device::PageTable table = device::page_table(step.batch, indptr, indices, lengths);
+    if (variant == Variant::Plain) {
+        validate(table, params.shape.cache());
+        const auto* offsets = pointer<std::int32_t>(step.page_indptr);
+        const auto* kv_len = pointer<std::int32_t>(step.kv_len);
+        return std::make_unique<device::Plan>(
+            [=](cudaStream_t stream) { launch_plain(params, offsets, kv_len, stream); });
+    }
+    return device::paged_plan(
+        mla::plan(params.shape, table, machine(variant)),
+        [](device::Carver& carver, const Plan& plan) { return carve(carver, plan); },
+        [](const Plan& plan, const Workspace& workspace) {
+            device::upload(workspace.segments, plan.segments);
+            device::upload(workspace.share_begin, plan.share_begin);
+            device::upload(workspace.merges, plan.merges);
+        },
+        [params](const Plan& plan, const Workspace& workspace, cudaStream_t stream) {
+            launch(params, plan, workspace, stream);
+        });
 }
 
 }  // namespace mla::bridge

@@ -1,12 +1,14 @@
 // How a decode step of latent attention is cut for a machine: pure host code, tested without a GPU.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "Kernels/device/page_table.h"
-#include "Kernels/device/split_plan.h"
+#include "Kernels/device/machine.h"
+#include "Kernels/device/paged/page_table.h"
+#include "Kernels/device/paged/split_plan.h"
 
 namespace mla {
 
@@ -28,26 +30,13 @@ struct Shape {
     device::PagedCache cache() const { return {batch, page_size, pool_pages}; }
 };
 
+using device::Arch;
+using device::Machine;
 using device::PageTable;
 
-// How a block is built: few rows leave the memory to wait for, many the tensor cores.
-enum class Variant {
-    k16Rows,
-    k32Rows,
-    k64Rows,
-    // The same by products of four warps together, which only sm_90a has: one warp fetches for two
-    // warpgroups that take turns.
-    kSeesaw,
-};
-
-struct Machine {
-    int multiprocessors;
-    // The device has wgmma, and the kernels that use it are built.
-    bool has_wgmma;
-};
-
 struct Config {
-    Variant variant;
+    Arch arch;
+    std::size_t tile;  // of the portable shelf's kTiles; Hopper has one
     // Rows of a block, and tokens of a tile.
     int rows;
     int tokens;

@@ -14,7 +14,8 @@ using namespace mla;
 using testing::expect;
 using testing::expect_refused;
 
-constexpr Machine kHopper = {132, true};
+constexpr Machine kHopper = {132, Arch::kHopper};
+constexpr Machine kBlackwell = {148, Arch::kBlackwell};
 
 Shape deepseek() { return {2, 1, 128, 16, 100}; }
 
@@ -38,13 +39,13 @@ void configs() {
                std::to_string(heads) + " heads, " + std::to_string(q_len) + " tokens");
         expect(config.rows * config.row_blocks >= heads * q_len, "all rows");
         const bool many = heads * q_len > 32;
-        const Config portable = choose(shape, {148, false});
-        expect(portable.rows == rows && portable.variant == config.variant,
-               "no seesaw for small pages");
+        const Config portable = choose(shape, kBlackwell);
+        expect(portable.rows == rows && config.arch == Arch::kPortable,
+               "small pages take the portable kernel");
         shape.page_size = 32;
-        expect((choose(shape, kHopper).variant == Variant::kSeesaw) == many,
-               "the seesaw for many rows");
-        expect(choose(shape, {148, false}).variant == portable.variant, "any page without wgmma");
+        expect((choose(shape, kHopper).arch == Arch::kHopper) == many,
+               "many rows take Hopper's kernel");
+        expect(choose(shape, kBlackwell).tile == portable.tile, "any page elsewhere");
     }
 }
 

@@ -1,28 +1,16 @@
 //! Decode of multi-head latent attention over a paged cache on CUDA, for Rust.
-//!
-//! Addresses are of device memory; Rust never looks behind them. Functions enqueue on `stream` and
-//! return at once; what the launch reports becomes an error. Page tables are checked on the host's
-//! copy before anything is read through them.
 
 #[cxx::bridge(namespace = "mla::bridge")]
 mod ffi {
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Dtype {
-        F16,
-        Bf16,
-    }
-
-    /// Which kernel a plan is for.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum KernelChoice {
-        /// The one that suits the shape and the device best.
-        Best,
-        /// The one that every architecture has.
-        Portable,
-    }
-
+    /// A step of a batch with its tensors, as `mla.h` describes them: addresses of device memory.
     #[derive(Clone, Copy, Debug)]
-    struct Problem {
+    struct Step {
+        q: usize,
+        cache: usize,
+        page_indptr: usize,
+        page_indices: usize,
+        kv_len: usize,
+        out: usize,
         batch: usize,
         q_len: usize,
         heads: usize,
@@ -32,51 +20,33 @@ mod ffi {
         scale: f32,
     }
 
-    #[derive(Clone, Copy, Debug)]
-    struct Tensors {
-        q: usize,
-        cache: usize,
-        page_indptr: usize,
-        page_indices: usize,
-        kv_len: usize,
-        out: usize,
-    }
-
     unsafe extern "C++" {
         include!("Kernels/mla/bridge.h");
 
-        /// A step with its plan and workspace on the device; freed on drop.
-        type Planned;
+        #[namespace = "device"]
+        type Dtype = bridge::Dtype;
+        #[namespace = "device"]
+        type Variant = bridge::Variant;
+        #[namespace = "device"]
+        type Plan = bridge::Plan;
 
-        fn plan(
-            problem: &Problem,
-            choice: KernelChoice,
-            tensors: &Tensors,
+        /// What runs on the current device, or why nothing does. Needs no tensors.
+        fn choice(step: &Step, variant: Variant) -> Result<String>;
+
+        /// Checks the table on the host's copy before anything is read through it, cuts the work
+        /// and copies the plan: waits for the device.
+        ///
+        /// # Safety
+        /// The step's addresses are of tensors with its sizes, alive as long as the plan, and the
+        /// table on the device is the one given here.
+        unsafe fn plan(
+            step: &Step,
+            variant: Variant,
             indptr: &[i32],
             indices: &[i32],
             lengths: &[i32],
-        ) -> Result<UniquePtr<Planned>>;
-
-        fn enqueue(self: &Planned, stream: usize) -> Result<()>;
-        fn description(self: &Planned) -> String;
-        fn workspace_bytes(self: &Planned) -> usize;
-
-        /// Whether the current device has a better kernel for the shape than the portable one.
-        fn has_better(problem: &Problem) -> Result<bool>;
-
-        /// An error that names the entry where a table must not be read through.
-        fn check_table(
-            problem: &Problem,
-            indptr: &[i32],
-            indices: &[i32],
-            lengths: &[i32],
-        ) -> Result<()>;
-
-        /// The plain kernel, which needs no plan; check the table before.
-        fn enqueue_plain(problem: &Problem, tensors: &Tensors, stream: usize) -> Result<()>;
+        ) -> Result<UniquePtr<Plan>>;
     }
 }
 
-pub use ffi::{
-    check_table, enqueue_plain, has_better, plan, Dtype, KernelChoice, Planned, Problem, Tensors,
-};
+pub use ffi::{choice, plan, Step};

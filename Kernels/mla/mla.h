@@ -10,11 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "Kernels/device/dtype.h"
+#include "Kernels/device/paged/carver.h"
 #include "Kernels/mla/config.h"
 
 namespace mla {
-
-enum class ElementType { kF16, kBf16 };
 
 // Tensors are dense and 16-byte aligned.
 struct MlaDecode {
@@ -23,7 +23,7 @@ struct MlaDecode {
     const std::int32_t* pages;  // the page table's entries, on the device
     void* out;                  // [batch, q_len, heads, 512]
     Shape shape;
-    ElementType type;
+    device::Dtype dtype;  // f16 or bf16
     float scale;
 };
 
@@ -36,15 +36,8 @@ struct Workspace {
     float2* maxima;   // [slots, rows of all row blocks]: largest score, sum of weights
 };
 
-// Bytes of a Workspace's parts for a plan, one after the other, each a multiple of 256.
-struct WorkspaceBytes {
-    std::size_t segments, share_begin, merges, partials, maxima;
-    std::size_t total() const { return segments + share_begin + merges + partials + maxima; }
-};
-WorkspaceBytes workspace_bytes(const Plan& plan);
-
-// The current device, and whether the kernel that it needs wgmma for is built.
-Machine current_machine();
+// The parts of a plan's workspace, cut from the carver's memory.
+Workspace carve(device::Carver& carver, const Plan& plan);
 
 // Two kernels: the second merges the parts of sequences that were split, and is left out where none
 // was.

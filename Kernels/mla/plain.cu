@@ -1,4 +1,5 @@
 #include "Kernels/device/convert.cuh"
+#include "Kernels/device/dispatch.h"
 #include "Kernels/device/launch.h"
 #include "Kernels/mla/mla.h"
 
@@ -15,7 +16,7 @@ struct PlainArguments {
     const std::int32_t* lengths;
 };
 
-// Obvious on purpose: the reference that whole tensors are compared with. One block a query and
+// Obvious on purpose: the reference that whole tensors are compared with. One block per query and
 // head; its warps take tokens in turn, a lane a few elements of a row.
 template <class T>
 __global__ void mla_plain_kernel(const __grid_constant__ PlainArguments a) {
@@ -82,16 +83,14 @@ __global__ void mla_plain_kernel(const __grid_constant__ PlainArguments a) {
 void launch_plain(const MlaDecode& params, const std::int32_t* indptr, const std::int32_t* lengths,
                   cudaStream_t stream) {
     const Shape& shape = params.shape;
-    choose(shape, {1, false});
+    choose(shape, {1, Arch::kPortable});
     device::Launch grid;
     grid.grid = dim3(static_cast<unsigned>(shape.batch * shape.rows()));
     grid.block = dim3(32 * kPlainWarps);
     const PlainArguments arguments = {params, indptr, lengths};
-    if (params.type == ElementType::kBf16) {
-        device::launch("mla_plain", mla_plain_kernel<__nv_bfloat16>, grid, stream, arguments);
-    } else {
-        device::launch("mla_plain", mla_plain_kernel<__half>, grid, stream, arguments);
-    }
+    device::dispatch<__half, __nv_bfloat16>(params.dtype, [&](auto element) {
+        device::launch("mla_plain", mla_plain_kernel<decltype(element)>, grid, stream, arguments);
+    });
 }
 
 }  // namespace mla

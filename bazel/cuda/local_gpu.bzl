@@ -1,9 +1,8 @@
 """local_gpu: which of the architectures that are compiled here the machine's GPU has, for arch=auto."""
 
-_SUPPORTED = {
-    "9.0": "sm_90a",
-    "10.0": "sm_100a",
-}
+load("//bazel/private:archs.bzl", "ARCH_VALUES", "SMS")
+
+_SUPPORTED = {sm.capability: name for name, sm in SMS.items()}
 
 def _impl(rctx):
     smi = rctx.which("nvidia-smi")
@@ -15,8 +14,16 @@ def _impl(rctx):
     archs = {_SUPPORTED[capability]: None for capability in capabilities if capability in _SUPPORTED}.keys()
     if capabilities and not archs:
         # buildifier: disable=print
-        print("compute capability {}: kernels here are for 9.0 and 10.0; building for the CPU".format(capabilities[0]))
-    arch = "both" if len(archs) > 1 else archs[0] if archs else "none"
+        print("compute capability {}: kernels here are for {}; building for the CPU".format(
+            capabilities[0],
+            " and ".join(_SUPPORTED),
+        ))
+
+    # The value of the flag that builds these and no others.
+    matching = [value for value, sms in ARCH_VALUES.items() if sorted(sms) == sorted(archs)]
+    if not matching:
+        fail("no value of --//bazel/cuda:arch builds for {}; give one".format(" and ".join(archs)))
+    arch = matching[0]
     rctx.file("BUILD.bazel", "")
     rctx.file("arch.bzl", "ARCH = \"{}\"\n".format(arch))
 

@@ -1,10 +1,12 @@
 """What BUILD targets take from the arch flag."""
 
+load(":archs.bzl", "ARCH_VALUES", "SHELVES", "SMS")
+
 def per_arch(cuda, cpu):
     """A select between builds with CUDA and those without.
 
     Args:
-      cuda: the value where some architecture is built for.
+      cuda: the value where some SM is built for.
       cpu: the value where the arch is none.
     Returns:
       The select.
@@ -14,21 +16,31 @@ def per_arch(cuda, cpu):
         "//conditions:default": cuda,
     })
 
-def on_arch(sm_90a = [], sm_100a = []):
-    """A select of what belongs to the architectures being built; empty where the arch is none.
+def on_shelf(**lists):
+    """A list of what belongs to the shelves of kernels that are being built; empty where the arch is none.
 
     Args:
-      sm_90a: the list for H100 and H200.
-      sm_100a: the list for B200.
+      **lists: by shelf: hopper (H100, H200), blackwell (B200).
     Returns:
-      The select.
+      The selects, added up.
     """
-    return select({
-        "//bazel/cuda:both": sm_90a + sm_100a,
-        "//bazel/cuda:sm_100a": sm_100a,
-        "//bazel/cuda:sm_90a": sm_90a,
-        "//conditions:default": [],
-    })
+    unknown = [shelf for shelf in lists if shelf not in SHELVES]
+    if unknown:
+        fail("no shelf is called {}; there are {}".format(unknown[0], SHELVES))
+    parts = [
+        select({
+            "//bazel/cuda:" + shelf: part,
+            "//conditions:default": [],
+        })
+        for shelf, part in lists.items()
+    ]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+def _by_value(of_sms):
+    return select({"//bazel/cuda:is_" + value: of_sms(sms) for value, sms in ARCH_VALUES.items()})
 
 # A target with this attribute is skipped by wildcard builds where there is no CUDA.
 NEEDS_CUDA = select({
@@ -36,47 +48,32 @@ NEEDS_CUDA = select({
     "//conditions:default": [],
 })
 
+# And with this, where the shelf is not built.
+NEEDS_SHELF = {
+    shelf: select({
+        "//bazel/cuda:" + shelf: [],
+        "//conditions:default": ["@platforms//:incompatible"],
+    })
+    for shelf in SHELVES
+}
+
+def _targets(sms):
+    return ["compute_{0}:sm_{0}".format(sm.removeprefix("sm_")) for sm in sms]
+
 # What nvcc compiles for: machine code only, no PTX that a driver would compile at start.
-ARCHS = select({
-    "//bazel/cuda:both": [
-        "compute_90a:sm_90a",
-        "compute_100a:sm_100a",
-    ],
-    "//bazel/cuda:sm_100a": ["compute_100a:sm_100a"],
-    "//bazel/cuda:sm_90a": ["compute_90a:sm_90a"],
-    "//conditions:default": [],
-})
+NVCC_TARGETS = _by_value(_targets)
 
-# The same for code of one architecture, and what skips it where that one is not built.
-ARCH_ONLY = {
-    "sm_100a": on_arch(sm_100a = ["compute_100a:sm_100a"]),
-    "sm_90a": on_arch(sm_90a = ["compute_90a:sm_90a"]),
-}
-NEEDS_ARCH = {
-    "sm_100a": select({
-        "//bazel/cuda:both": [],
-        "//bazel/cuda:sm_100a": [],
-        "//conditions:default": ["@platforms//:incompatible"],
-    }),
-    "sm_90a": select({
-        "//bazel/cuda:both": [],
-        "//bazel/cuda:sm_90a": [],
-        "//conditions:default": ["@platforms//:incompatible"],
-    }),
+# The same for code of one shelf.
+NVCC_TARGETS_OF_SHELF = {
+    shelf: _by_value(lambda sms: _targets([sm for sm in sms if SMS[sm].shelf == shelf]))
+    for shelf in SHELVES
 }
 
-# The same as words, for who looks into a binary.
-ARCH_WORDS = select({
-    "//bazel/cuda:both": ["sm_90a", "sm_100a"],
-    "//bazel/cuda:none": [],
-    "//bazel/cuda:sm_100a": ["sm_100a"],
-    "//bazel/cuda:sm_90a": ["sm_90a"],
-})
+# What Kernels/device/built.h reads: the shelves that are built.
+BUILT_DEFINES = on_shelf(**{shelf: ["H2H_BUILT_" + shelf.upper()] for shelf in SHELVES})
 
-# The same as a word that env!() sees, for what a binary says of itself.
-ARCH_ENV = select({
-    "//bazel/cuda:both": {"HEAD_TO_HEAD_ARCH": "sm_90a+sm_100a"},
-    "//bazel/cuda:none": {"HEAD_TO_HEAD_ARCH": "none"},
-    "//bazel/cuda:sm_100a": {"HEAD_TO_HEAD_ARCH": "sm_100a"},
-    "//bazel/cuda:sm_90a": {"HEAD_TO_HEAD_ARCH": "sm_90a"},
-})
+# The SMs as words, for who looks into a binary.
+ARCH_WORDS = _by_value(lambda sms: sms)
+
+# And as a word that env!() sees, for what a binary says of itself.
+ARCH_ENV = _by_value(lambda sms: {"HEAD_TO_HEAD_ARCH": "+".join(sms) or "none"})

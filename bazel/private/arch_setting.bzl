@@ -1,26 +1,38 @@
 """What select() keys on: the arch flag and the libraries flag, each with what the machine has where it is auto."""
 
 load("@bazel_skylib//lib:selects.bzl", "selects")
+load(":archs.bzl", "ARCH_VALUES", "SHELVES", "values_with")
 
-def arch_setting(name, detected):
-    """True when the arch flag has this value, or is auto and the machine's GPU has it.
+def arch_settings(detected):
+    """Declares `is_<value>` for each value of the arch flag, `none`, and a setting for each shelf that is built.
+
+    A value holds when the flag has it, or is auto and the machine's GPU has it.
 
     Args:
-      name: one of the flag's values.
       detected: what the machine's GPU has.
     """
     native.config_setting(
-        name = name + "_given",
-        flag_values = {":arch": name},
-    )
-    native.config_setting(
-        name = name + "_auto",
+        name = "is_auto",
         flag_values = {":arch": "auto"},
     )
-    selects.config_setting_group(
-        name = name,
-        match_any = [name + "_given"] + ([name + "_auto"] if detected == name else []),
+    for value in ARCH_VALUES:
+        native.config_setting(
+            name = value + "_given",
+            flag_values = {":arch": value},
+        )
+        selects.config_setting_group(
+            name = "is_" + value,
+            match_any = [value + "_given"] + (["is_auto"] if detected == value else []),
+        )
+    native.alias(
+        name = "none",
+        actual = "is_none",
     )
+    for shelf in SHELVES:
+        selects.config_setting_group(
+            name = shelf,
+            match_any = ["is_" + value for value in values_with(shelf)],
+        )
 
 def libraries_setting(name, detected):
     """True when CUDA is built, and the libraries flag is lock, or auto where the machine has a GPU.
@@ -43,7 +55,7 @@ def libraries_setting(name, detected):
     )
     selects.config_setting_group(
         name = name + "_cuda",
-        match_any = [":sm_90a", ":sm_100a", ":both"],
+        match_any = SHELVES,
     )
 
     # The lock has them for this CPU alone; elsewhere a variable names the machine's own.

@@ -1,15 +1,15 @@
 """cuda_host_test: a Rust test of what a build with CUDA decides on the host; it needs no GPU."""
 
 load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_test")
-load(":arch.bzl", "NEEDS_ARCH")
+load(":arch.bzl", "NEEDS_SHELF")
 
-def cuda_host_test(name, srcs, arch, crate_root = None, deps = [], data = [], env = {}):
-    """Declares a test with the feature "cuda"; wildcard builds skip it where its architecture is not built.
+def cuda_host_test(name, srcs, shelf, crate_root = None, deps = [], data = [], env = {}):
+    """Declares a test with the feature "cuda"; wildcard builds skip it where its shelf is not built.
 
     Args:
       name: the test.
       srcs: its sources; the first is the root.
-      arch: "sm_90a" or "sm_100a", whichever the code under test is for.
+      shelf: hopper or blackwell, whichever the code under test is for.
       crate_root: the root where it is another.
       deps: crates it uses.
       data: files it reads.
@@ -23,7 +23,7 @@ def cuda_host_test(name, srcs, arch, crate_root = None, deps = [], data = [], en
         crate_root = crate_root or srcs[0],
         data = data,
         env = env,
-        target_compatible_with = NEEDS_ARCH[arch],
+        target_compatible_with = NEEDS_SHELF[shelf],
         deps = deps,
     )
     rust_clippy(

@@ -1,7 +1,7 @@
 """cuda_kernels: CUDA sources compiled for the architectures of the arch flag."""
 
 load("@rules_cuda//cuda:defs.bzl", "cuda_library")
-load(":arch.bzl", "ARCHS", "ARCH_ONLY", "NEEDS_ARCH", "NEEDS_CUDA")
+load(":arch.bzl", "BUILT_DEFINES", "NEEDS_CUDA", "NEEDS_SHELF", "NVCC_TARGETS", "NVCC_TARGETS_OF_SHELF")
 load(":visibility.bzl", "layer_visibility")
 
 def cuda_kernels(
@@ -12,7 +12,7 @@ def cuda_kernels(
         copts = [],
         includes = [],
         local_defines = [],
-        arch = None,
+        shelf = None,
         visibility = None):
     """Declares a CUDA library; wildcard builds skip it where its architecture is not built.
 
@@ -24,19 +24,18 @@ def cuda_kernels(
       copts: further nvcc flags.
       includes: folders that dependents search for headers.
       local_defines: preprocessor definitions for this target alone.
-      arch: "sm_90a" or "sm_100a" for code that exists on that one alone; a dependent names it through
-        on_arch().
+      shelf: hopper or blackwell for code that only their SMs have; a dependent names it through on_shelf().
       visibility: leave out for the layer's own.
     """
     cuda_library(
         name = name,
         srcs = srcs,
         hdrs = hdrs,
-        archs = ARCH_ONLY[arch] if arch else ARCHS,
+        archs = NVCC_TARGETS_OF_SHELF[shelf] if shelf else NVCC_TARGETS,
         copts = ["-std=c++17", "-lineinfo", "-Xcompiler", "-fvisibility=hidden"] + copts,
         includes = includes,
-        local_defines = local_defines,
-        target_compatible_with = NEEDS_ARCH[arch] if arch else NEEDS_CUDA,
+        local_defines = local_defines + BUILT_DEFINES,
+        target_compatible_with = NEEDS_SHELF[shelf] if shelf else NEEDS_CUDA,
         visibility = visibility or layer_visibility(),
         deps = deps,
     )

@@ -1,7 +1,7 @@
 //! CPU contenders.
 
-use attention_cpu::{plain_prefill, prefill, Batch, Element};
 use contender::Contender;
+use prefill_cpu::{plain_prefill, prefill, Batch, Element};
 use workloads::PrefillProblem;
 
 use super::cpu_contender::{self, CpuOp, Style, Tensors};

@@ -1,0 +1,168 @@
+// Shared memory of the decode kernel, and the copies that fill it.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "Kernels/decode/arguments.h"
+#include "Kernels/device/ptx/cp_async.cuh"
+#include "Kernels/device/ptx/named_barrier.cuh"
+
+namespace decode::portable {
+
+namespace ptx = device::ptx;
+
+// An FP8 cache is multiplied as fp16, which holds all its values; T is then fp16 whatever the type
+// of the queries is.
+template <class Element, int kHeadDim, int kTiles, int kCacheBytes>
+struct Traits {
+    using T = Element;
+    static constexpr bool kFp8 = kCacheBytes == 1;
+    static constexpr int kDim = kHeadDim;
+    static constexpr int kRowTiles = kTiles;
+    static constexpr int kRows = kRowTiles * kTileRows;
+    static constexpr int kTokens = tile_tokens(kDim, kRowTiles, kCacheBytes);
+    static constexpr int kRowBytes = kCacheBytes * kDim;
+    static constexpr int kBytes = kTokens * kRowBytes;
+    // Packets of a token's row, and rows that a warp copies with one instruction.
+    static constexpr int kPackets = kRowBytes / 16;
+    // Columns of a product, eight at a time, that a packet holds.
+    static constexpr int kEightsPerPacket = 2 / kCacheBytes;
+    static constexpr int kRowsPerCopy = 32 / kPackets;
+    // As many bytes on their way whatever a tile has.
+    static constexpr int kStages = 3 * kTileBytes / kBytes;
+    static_assert(kTokens % 16 == 0 && kTokens <= 32, "a lane holds the place of one token");
+    static_assert(!kFp8 || std::is_same_v<T, __half>, "FP8 is multiplied as fp16");
+};
+
+// Rows of sums that a warp hands to its team at a time: half a tile.
+constexpr int kHandedRows = kTileRows / 2;
+
+// Of one warp; those of a block lie one after the other.
+template <class Tr>
+struct alignas(128) WarpStorage {
+    std::uint8_t ring[Tr::kStages][2][Tr::kBytes];
+    float sums[kHandedRows][Tr::kDim];
+    float2 maxima[Tr::kRows];
+};
+
+// The warps of a block that work on one share.
+struct Team {
+    int warps;
+
+    // Number of this warp in the team, and of the team's first one in the block.
+    __device__ int warp() const { return threadIdx.x / 32 & (warps - 1); }
+    __device__ int first_warp() const { return threadIdx.x / 32 & -warps; }
+
+    // Orders memory accesses of the team's threads. A barrier of its own for each team.
+    __device__ void sync() const { ptx::named_barrier_sync(first_warp(), 32 * warps); }
+
+    // The same; true in all threads where `value` is true in one.
+    __device__ bool sync_or(bool value) const {
+        return ptx::named_barrier_or(first_warp(), 32 * warps, value);
+    }
+};
+
+// Byte offset of a packet in a tile. Eight rows in turn, which are read together, have it in eight
+// groups of banks.
+template <class Tr>
+__device__ __forceinline__ std::uint32_t place(int row, int packet) {
+    if constexpr (Tr::kPackets >= 8) {
+        return row * Tr::kRowBytes + ((packet ^ (row & 7)) << 4);
+    } else {
+        // Two rows share the 128 bytes of all banks.
+        return row * Tr::kRowBytes + ((packet ^ (row >> 1 & 3)) << 4);
+    }
+}
+
+__device__ __forceinline__ int first_segment(const Arguments& a, int share) {
+    return a.even.segments > 0 ? a.even.first_segment(share) : share;
+}
+__device__ __forceinline__ Segment segment_of(const Arguments& a, int number) {
+    return a.even.segments > 0 ? a.even.segment(number) : a.workspace.segments[number];
+}
+
+// Fills one warp's ring, ahead of the multiplication and over the ends of segments.
+template <class Tr>
+class Loader {
+  public:
+    __device__ Loader(const Arguments& arguments, Team team, std::uint32_t ring, int segment)
+        : a_(arguments), team_(team), ring_(ring), next_(segment) {
+        enter();
+    }
+
+    // Starts the copies of the next tile, if there is one; always closes a group.
+    __device__ void copy_next() {
+        if (tile_ < tile_end_) {
+            const int lane = threadIdx.x % 32;
+            const int packet = lane % Tr::kPackets;
+            const std::uint32_t keys = ring_ + stage_ * 2 * Tr::kBytes;
+            const uint4* k = static_cast<const uint4*>(a_.k_pages);
+            const uint4* v = static_cast<const uint4*>(a_.v_pages);
+#pragma unroll
+            for (int first = 0; first < Tr::kTokens; first += Tr::kRowsPerCopy) {
+                const int row = first + lane / Tr::kPackets;
+                const std::uint64_t from = __shfl_sync(0xffffffffu, row_place_, row) + packet;
+                const std::uint32_t to = keys + place<Tr>(row, packet);
+                ptx::copy_async_16(to, k + from);
+                ptx::copy_async_16(to + Tr::kBytes, v + from);
+            }
+            tile_ += team_.warps;
+            if (tile_ < tile_end_) {
+                find_rows();
+            } else {
+                enter();
+            }
+        }
+        ptx::commit_copies();
+        stage_ = stage_ + 1 == Tr::kStages ? 0 : stage_ + 1;
+    }
+
+    // Where the oldest tile is, after as many calls of copy_next as there are stages.
+    __device__ std::uint32_t oldest() const { return ring_ + stage_ * 2 * Tr::kBytes; }
+
+  private:
+    // Goes to the next segment in which this warp has a tile.
+    __device__ void enter() {
+        while (next_ >= 0) {
+            const Segment segment = segment_of(a_, next_);
+            next_ = segment.next;
+            tile_ = segment.tile_begin + team_.warp();
+            tile_end_ = segment.tile_end;
+            if (tile_ >= tile_end_) continue;
+            last_token_ = segment.length - 1;
+            page_begin_ = segment.page_begin;
+            head_place_ = segment.kv_head * a_.head_stride;
+            find_rows();
+            return;
+        }
+    }
+
+    // Each lane finds the row of one token: the load is waited for when the tile is copied. Tokens
+    // past the end repeat the last one, and are masked.
+    __device__ void find_rows() {
+        const int lane = threadIdx.x % 32;
+        const int token = min(tile_ * Tr::kTokens + lane % Tr::kTokens, last_token_);
+        const std::uint32_t page = __ldg(a_.pages + page_begin_ + (token >> a_.page_shift));
+        const std::uint32_t in_page = token & ((1 << a_.page_shift) - 1);
+        row_place_ = page * a_.page_stride + in_page * a_.token_stride + head_place_;
+    }
+
+    const Arguments& a_;
+    const Team team_;
+    const std::uint32_t ring_;
+    // The segment after the one that is being copied; -1 after the last.
+    int next_;
+    int tile_ = 0;
+    int tile_end_ = 0;
+    int last_token_ = 0;
+    int page_begin_ = 0;
+    std::uint32_t head_place_ = 0;
+    // In packets; of token `lane` of the next tile.
+    std::uint32_t row_place_ = 0;
+    int stage_ = 0;
+};
+
+}  // namespace decode::portable

@@ -1,0 +1,282 @@
+// What happens at the end of a segment: the warps of a team merge their results and store them, or
+// their part of an item; who brings an item's last part merges the parts.
+//
+// Both merges are of one row by one warp, and ask for all they need at once.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "Kernels/decode/portable/products.cuh"
+
+namespace decode::portable {
+
+// Elements of a row that a lane merges: a packet.
+template <class Tr>
+constexpr int kPerLane = Tr::kDim / 32;
+template <class Tr>
+using Packet = std::conditional_t<kPerLane<Tr> == 4, float4, float2>;
+
+// Where column eight * 8 + column of a product's sums lies in a row in shared memory: rows that are
+// stored together begin in other banks.
+__device__ __forceinline__ int sum_place(int row, int eight, int column) {
+    return (eight ^ (row & 3)) * 8 + column;
+}
+
+// A lane's elements of a row of one warp's sums.
+template <class Tr>
+__device__ __forceinline__ void read_sums(float (&values)[kPerLane<Tr>], const float* sums,
+                                          int row) {
+    const int first = threadIdx.x % 32 * kPerLane<Tr>;
+    if constexpr (Tr::kFp8) {
+        // Even and odd columns are sums of two products.
+#pragma unroll
+        for (int index = 0; index < kPerLane<Tr>; ++index) {
+            const int column = first + index;
+            const int eight = column / 16 * 2 + column % 2;
+            values[index] = sums[sum_place(row, eight, column % 16 / 4 * 2 + column % 4 / 2)];
+        }
+    } else {
+        const auto packet =
+            *reinterpret_cast<const Packet<Tr>*>(sums + sum_place(row, first / 8, first % 8));
+        memcpy(values, &packet, sizeof(values));
+    }
+}
+
+// The first row of a part in the workspace.
+template <class Tr>
+__device__ __forceinline__ std::int64_t part_row(const Arguments& a, int slot, int first_row) {
+    return static_cast<std::int64_t>(slot) * a.row_blocks.value * Tr::kRows + first_row;
+}
+
+// The parts of an item for one row, in the workspace.
+template <class Tr>
+struct Parts {
+    // That are asked for together: as many as leave the kernel its registers.
+    static constexpr int kAtOnce = Tr::kRowTiles == 1 ? 16 : 4;
+
+    const float2* maxima;
+    const float* sums;
+    // From a part to the next, in rows.
+    std::int64_t stride;
+
+    __device__ Parts(const Arguments& a, const Segment& segment, int first_row, int row)
+        : stride(static_cast<std::int64_t>(a.row_blocks.value) * Tr::kRows) {
+        const std::int64_t first = part_row<Tr>(a, segment.first_slot, first_row) + row;
+        maxima = a.workspace.maxima + first;
+        sums = a.workspace.partials + first * Tr::kDim + threadIdx.x % 32 * kPerLane<Tr>;
+    }
+
+    // Of part first + lane; nothing where there is none.
+    __device__ float2 maximum_of_lane(int first, int count) const {
+        const int lane = threadIdx.x % 32;
+        float2 maximum = {-INFINITY, 0.0f};
+        if (lane < kAtOnce && first + lane < count) {
+            maximum = __ldcg(maxima + (first + lane) * stride);
+        }
+        return maximum;
+    }
+    __device__ Packet<Tr> packet(int part) const {
+        return __ldcg(reinterpret_cast<const Packet<Tr>*>(sums + part * stride * Tr::kDim));
+    }
+};
+
+__device__ __forceinline__ float largest_of_warp(float value) {
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+        value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, distance));
+    }
+    return value;
+}
+
+// A row that one warp has merged.
+template <class Tr>
+struct Merged {
+    float sums[kPerLane<Tr>] = {};
+    float largest = -INFINITY;
+    float total = 0.0f;
+
+    // The results of a team's warps, which lie in shared memory.
+    __device__ __forceinline__ void add_warps(const WarpStorage<Tr>* shared, Team team, int row) {
+        const int first = team.first_warp();
+        float factors[kWarps];
+#pragma unroll
+        for (int warp = 0; warp < kWarps; ++warp) {
+            factors[warp] = warp < team.warps ? shared[first + warp].maxima[row].x : -INFINITY;
+            largest = fmaxf(largest, factors[warp]);
+        }
+#pragma unroll
+        for (int warp = 0; warp < kWarps; ++warp) {
+            if (warp >= team.warps) break;
+            const float factor = device::shrink(factors[warp], largest);
+            total += shared[first + warp].maxima[row].y * factor;
+            float values[kPerLane<Tr>];
+            read_sums<Tr>(values, shared[first + warp].sums[row % kHandedRows], row);
+#pragma unroll
+            for (int index = 0; index < kPerLane<Tr>; ++index) {
+                sums[index] += factor * values[index];
+            }
+        }
+    }
+
+    // The parts of an item, a group after the other; a new maximum shrinks what was added before.
+    // What has been added makes room for a part of the next group.
+    __device__ __forceinline__ void add_parts(const Parts<Tr>& parts, int count) {
+        constexpr int kAtOnce = Parts<Tr>::kAtOnce;
+        float2 mine = parts.maximum_of_lane(0, count);
+        Packet<Tr> packets[kAtOnce];
+#pragma unroll
+        for (int part = 0; part < kAtOnce; ++part) {
+            if (part < count) packets[part] = parts.packet(part);
+        }
+        for (int group = 0; group < count; group += kAtOnce) {
+            const float2 next = parts.maximum_of_lane(group + kAtOnce, count);
+            const float top = largest_of_warp(fmaxf(largest, mine.x));
+            const float shrunk = device::shrink(largest, top);
+            largest = top;
+            total *= shrunk;
+#pragma unroll
+            for (float& sum : sums) sum *= shrunk;
+            const float factor = device::shrink(mine.x, top);
+            const float weighted = mine.y * factor;
+#pragma unroll
+            for (int part = 0; part < kAtOnce; ++part) {
+                if (group + part >= count) break;
+                float values[kPerLane<Tr>];
+                memcpy(values, &packets[part], sizeof(values));
+                const float scale = __shfl_sync(0xffffffffu, factor, part);
+                total += __shfl_sync(0xffffffffu, weighted, part);
+#pragma unroll
+                for (int index = 0; index < kPerLane<Tr>; ++index) {
+                    sums[index] += scale * values[index];
+                }
+                const int later = group + kAtOnce + part;
+                if (later < count) packets[part] = parts.packet(later);
+            }
+            mine = next;
+        }
+    }
+
+    // Of the output; `row` counts from the first of the sequence and head.
+    __device__ __forceinline__ void store_result(const Arguments& a, const Segment& segment,
+                                                 int row) const {
+        constexpr int kPairs = kPerLane<Tr> / 2;
+        const int query = a.group.quotient(row);
+        const int head = (segment.kv_head - query) * a.group.value + row;
+        const std::int64_t token = static_cast<std::int64_t>(segment.sequence) * a.q_len + query;
+        auto* out = static_cast<std::uint32_t*>(a.out) + (token * a.heads + head) * (Tr::kDim / 2);
+        const float scale = a.value_scale / total;
+#pragma unroll
+        for (int pair = 0; pair < kPairs; ++pair) {
+            // A row that sees nothing gives 0, whatever was in the ring.
+            const float low = total > 0.0f ? sums[2 * pair] * scale : 0.0f;
+            const float high = total > 0.0f ? sums[2 * pair + 1] * scale : 0.0f;
+            std::uint32_t word;
+            if constexpr (Tr::kFp8) {
+                word = pack_pair(low, high, a.is_bf16);
+            } else {
+                word = device::pack_pair(low, high, typename Tr::T{});
+            }
+            out[threadIdx.x % 32 * kPairs + pair] = word;
+        }
+    }
+
+    // As a part of an item, in row `at` of the workspace.
+    __device__ __forceinline__ void store_part(const Arguments& a, std::int64_t at) const {
+        const int lane = threadIdx.x % 32;
+        Packet<Tr> packet;
+        memcpy(&packet, sums, sizeof(packet));
+        reinterpret_cast<Packet<Tr>*>(a.workspace.partials + at * Tr::kDim)[lane] = packet;
+        if (lane == 0) a.workspace.maxima[at] = {largest, total};
+    }
+};
+
+// Puts this warp's sums of the eight rows from `first` on where the team finds them.
+template <class Tr>
+__device__ __forceinline__ void hand_over(WarpStorage<Tr>& own, const Softmax<Tr>& softmax,
+                                          int first) {
+    const int lane = threadIdx.x % 32;
+    const int row = lane / 4;
+    float* sums = own.sums[row];
+#pragma unroll
+    for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            if (first != tile * kTileRows + half * kHandedRows) continue;
+#pragma unroll
+            for (int eight = 0; eight < Tr::kDim / 8; ++eight) {
+                const float* pair = softmax.sums[tile][eight] + 2 * half;
+                *reinterpret_cast<float2*>(sums + sum_place(row, eight, lane % 4 * 2)) = {pair[0],
+                                                                                          pair[1]};
+            }
+        }
+    }
+}
+
+// Merges the team's results of a segment and stores them. All threads of the team call it.
+template <class Tr>
+__device__ void finish(const Arguments& a, const Segment& segment, int first_row, Team team,
+                       WarpStorage<Tr>* shared, Softmax<Tr>& softmax) {
+    const int lane = threadIdx.x % 32;
+    WarpStorage<Tr>& own = shared[threadIdx.x / 32];
+#pragma unroll
+    for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const float total = device::sum_of_four_lanes(softmax.total[tile][half]);
+            if (lane % 4 == 0) {
+                own.maxima[tile * kTileRows + half * 8 + lane / 4] = {softmax.largest[tile][half],
+                                                                      total};
+            }
+        }
+    }
+    // No lane reads queries any more where sums go now.
+    __syncwarp();
+    const int rows = min(Tr::kRows, a.rows - first_row);
+    for (int first = 0; first < rows; first += kHandedRows) {
+        hand_over<Tr>(own, softmax, first);
+        // Orders all warps' results before anyone reads them.
+        team.sync();
+        const int end = min(first + kHandedRows, rows);
+        for (int row = first + team.warp(); row < end; row += team.warps) {
+            Merged<Tr> merged;
+            merged.add_warps(shared, team, row);
+            if (segment.slot < 0) {
+                merged.store_result(a, segment, first_row + row);
+            } else {
+                merged.store_part(a, part_row<Tr>(a, segment.slot, first_row) + row);
+            }
+        }
+        // Nobody overwrites results before they have been added; and all are stored.
+        team.sync();
+    }
+}
+
+// Announces this team's part, which it has stored before a barrier; true in all its threads where
+// it was the last one.
+__device__ inline bool arrive(const Arguments& a, const Segment& segment, int row_block,
+                              Team team) {
+    bool is_last = false;
+    if (threadIdx.x == 32 * team.first_warp()) {
+        std::int32_t* counter =
+            a.workspace.counters + segment.item * a.row_blocks.value + row_block;
+        is_last = ptx::count_arrival(counter) == segment.parts - 1;
+        // Ready for the next launch.
+        if (is_last) *counter = 0;
+    }
+    // Orders the other teams' parts before anyone here reads them.
+    return team.sync_or(is_last);
+}
+
+// The result of an item from its parts.
+template <class Tr>
+__device__ void merge_parts(const Arguments& a, const Segment& segment, int first_row, Team team) {
+    const int rows = min(Tr::kRows, a.rows - first_row);
+    for (int row = team.warp(); row < rows; row += team.warps) {
+        Merged<Tr> merged;
+        merged.add_parts(Parts<Tr>(a, segment, first_row, row), segment.parts);
+        merged.store_result(a, segment, first_row + row);
+    }
+}
+
+}  // namespace decode::portable

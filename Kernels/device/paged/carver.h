@@ -1,0 +1,30 @@
+// Cuts one allocation into the parts of a workspace.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace device {
+
+// Parts follow each other at multiples of 256 bytes. From no address it only counts, so that the
+// same code finds out how much to allocate and then where the parts are.
+class Carver {
+  public:
+    explicit Carver(void* start = nullptr) : start_(reinterpret_cast<std::uintptr_t>(start)) {}
+
+    template <class T>
+    T* take(std::size_t count) {
+        constexpr std::size_t kAlignment = 256;
+        const std::uintptr_t part = start_ + bytes_;
+        bytes_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+        return reinterpret_cast<T*>(part);
+    }
+
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    std::uintptr_t start_;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace device

@@ -1,0 +1,52 @@
+// The table of a paged cache, as the host knows it: pure host code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "Kernels/device/require.h"
+
+namespace device {
+
+struct PagedCache {
+    // Sequences.
+    int batch;
+    // Tokens of a page.
+    int page_size;
+    // Pages that the table may name.
+    int pool_pages;
+
+    // Of a position to the number of its page.
+    int page_shift() const;
+};
+
+// New tokens of a sequence that the kernels take.
+constexpr int kMostNewTokens = 16;
+
+// Throws std::invalid_argument, naming the value, for sizes that no kernel over a paged cache
+// serves.
+void validate(const PagedCache& cache, int q_len);
+
+struct PageTable {
+    // Entries of sequence s: indptr[s] to indptr[s + 1].
+    const std::int32_t* indptr;
+    const std::int32_t* indices;
+    const std::int32_t* lengths;
+    std::int64_t entries;
+};
+
+// Of lists with data() and size(). Throws std::invalid_argument where they are not as long as a
+// batch makes them.
+template <class List>
+PageTable page_table(std::size_t batch, const List& indptr, const List& indices,
+                     const List& lengths) {
+    require(indptr.size() == batch + 1 && lengths.size() == batch, "page table: ", indptr.size(),
+            " offsets and ", lengths.size(), " lengths for a batch of ", batch);
+    return {indptr.data(), indices.data(), lengths.data(),
+            static_cast<std::int64_t>(indices.size())};
+}
+
+// Throws std::invalid_argument, naming the entry, for a table that must not be read through.
+void validate(const PageTable& table, const PagedCache& cache);
+
+}  // namespace device

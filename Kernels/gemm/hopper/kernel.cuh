@@ -1,0 +1,160 @@
+// Hopper's product: wgmma with operands brought by TMA, one producer and one or two consumers.
+//
+// A block walks over tiles of kRows x kColumns of the result. Warpgroup 0 produces: one thread
+// fills a ring of stages, each 128 bytes of k of the tile's rows of a and b. The other warpgroups
+// consume: 64 rows each, or all rows of every other tile. full[s] ends a phase when a stage's bytes
+// are there, empty[s] when every warp that reads them is done. The ring runs on over tiles, so the
+// next tile's operands arrive while the result of this one is written.
+//
+// A tile of fewer than 64 rows still runs 64-row instructions: they read what lies behind its rows
+// in shared memory, and those rows of the result are dropped.
+//
+// FP8: tensor cores keep about 14 bits of a sum, so after every 128 of k (one stage, one block of
+// scales) the sums are scaled and added to totals in fp32.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/device/ptx/mbarrier.cuh"
+#include "Kernels/device/ptx/registers.cuh"
+#include "Kernels/device/ptx/tma.cuh"
+#include "Kernels/gemm/hopper/epilogue.cuh"
+#include "Kernels/gemm/hopper/sums.cuh"
+#include "Kernels/gemm/hopper/traits.cuh"
+
+namespace gemm::hopper {
+
+// The steps of k that this block sums.
+template <class Traits>
+__device__ Part steps_of(const Gemm& p, const Operands& operands) {
+    const int steps = (p.shape.k + Traits::kDepth - 1) / Traits::kDepth;
+    return part_of(steps, blockIdx.x % operands.split, operands.split);
+}
+
+template <class Traits>
+__device__ void produce(const Gemm& p, const Operands& operands,
+                        typename Traits::SharedStorage& shared) {
+    using T = typename Traits::Element;
+    const int tiles = tile_count<Traits::kRows, Traits::kColumns>(p, shared.list);
+    const Part steps = steps_of<Traits>(p, operands);
+    const bool masked = p.shape.layout == Layout::kMasked;
+    Ring<Traits::kStages> ring;
+    const int clusters = gridDim.x / operands.split;
+    for (int number = blockIdx.x / operands.split; number < tiles; number += clusters) {
+        const Tile tile = tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, number);
+        const int row = static_cast<int>(tile.in_group);
+        // Lines of scales end with whole pieces of 16 bytes, wherever the rows end.
+        const std::int64_t line = a_scale_line(p.shape);
+        const int scale_bytes =
+            kScaled<T> ? min(Traits::kRows, static_cast<int>(line) - row) * int{sizeof(float)} : 0;
+        const float* a_scales = kScaled<T> ? a_scales_of(p, tile) + steps.begin * line : nullptr;
+        for (int step = steps.begin; step < steps.end; ++step) {
+            std::uint64_t& full = shared.full[ring.stage];
+            // The first round finds all stages empty: the phase before the first counts as over.
+            ptx::mbarrier_wait_opaque(&shared.empty[ring.stage], ring.parity ^ 1);
+            ptx::mbarrier_expect_bytes(
+                &full, (Traits::kRows + Traits::kColumns) * Traits::kStageBytes + scale_bytes);
+            if constexpr (kScaled<T>) {
+                ptx::bulk_load(shared.a_scales[ring.stage], a_scales, scale_bytes, &full);
+                a_scales += line;
+            }
+            ptx::load_box(shared.a[ring.stage], operands.a, &full, step * Traits::kDepth, row,
+                          masked ? tile.group : 0);
+            ptx::load_box(shared.b[ring.stage], operands.b, &full, step * Traits::kDepth,
+                          tile.column, tile.group);
+            ring.advance();
+        }
+    }
+}
+
+template <class Traits>
+__device__ void consume(const Gemm& p, const Operands& operands,
+                        typename Traits::SharedStorage& shared) {
+    const int tiles = tile_count<Traits::kRows, Traits::kColumns>(p, shared.list);
+    const Part steps = steps_of<Traits>(p, operands);
+    const int consumer = __shfl_sync(~0u, threadIdx.x / 128 - 1, 0);
+    const int first_row = Traits::kAlternates ? 0 : consumer * 64;
+    const Descriptors descriptors = descriptors_of<Traits>(shared, first_row);
+    const int clusters = gridDim.x / operands.split;
+    const int stride = Traits::kAlternates ? 2 * clusters : clusters;
+    int number = blockIdx.x / operands.split;
+    Ring<Traits::kStages> ring;
+    const auto skip_tile_of_other = [&] {
+        if (Traits::kAlternates) ring.skip(steps.end - steps.begin);
+    };
+    if (Traits::kAlternates && consumer == 1) {
+        number += clusters;
+        skip_tile_of_other();
+    }
+    // The second consumer lets the first begin.
+    constexpr bool kTurns = kScaled<typename Traits::Element> || Traits::kAlternates;
+    if (kTurns && consumer == 1) pass_turn<Traits>(1);
+    for (; number < tiles; number += stride) {
+        const Tile tile = tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, number);
+        Halves<Traits> sums = {};
+        if constexpr (kScaled<typename Traits::Element>) {
+            sum_scaled_tile<Traits>(p, tile, shared, steps, first_row, descriptors, ring, sums[0]);
+        } else {
+            sum_tile<Traits>(shared, steps.end - steps.begin, consumer, descriptors, ring, sums);
+        }
+        skip_tile_of_other();
+        Part eights = {0, Traits::kHalves * Traits::kColumns / 8};
+        if (operands.split > 1) {
+            // A cluster has one tile, so nothing fills the ring any more.
+            const int rank = blockIdx.x % operands.split;
+            eights = part_of(eights.end, rank, operands.split);
+            collect<Traits::kSumThreads>(reinterpret_cast<float4*>(&shared), shared.collected,
+                                         (threadIdx.x - 128) % Traits::kSumThreads, rank,
+                                         operands.split, eights, sums);
+        }
+#pragma unroll
+        for (int half = 0; half < Traits::kHalves; ++half) {
+            const int row = first_row + half * 64;
+            if (Traits::kStoresBoxes && operands.stores_boxes) {
+                store_boxes<Traits>(p, operands, tile, shared, row, sums[half]);
+            } else {
+                const int before = half * Traits::kColumns / 8;
+                store_tile<Traits>(p, tile, shared, row,
+                                   {eights.begin - before, eights.end - before}, sums[half]);
+            }
+        }
+    }
+    if (Traits::kStoresBoxes && threadIdx.x % 32 == 0) ptx::wait_for_boxes_read();
+    // Whose turn is next takes it, so that none is left over.
+    const bool is_next = Traits::kAlternates ? number - clusters < tiles : consumer == 0;
+    if (kTurns && is_next) take_turn<Traits>(consumer);
+}
+
+template <class Traits>
+__global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocks)
+    gemm_kernel(const __grid_constant__ Gemm p, const __grid_constant__ Operands operands) {
+    extern __shared__ std::uint8_t shared_bytes[];
+    // An offset, so that the compiler still sees shared memory behind the reference.
+    const unsigned start = -ptx::shared_address(shared_bytes) % 1024;
+    auto& shared = *reinterpret_cast<typename Traits::SharedStorage*>(shared_bytes + start);
+    if (threadIdx.x == 128) {
+        ptx::prefetch_map(operands.a);
+        ptx::prefetch_map(operands.b);
+    }
+    if (threadIdx.x / 32 == 0) make_list<Traits::kRows>(p, shared.list);
+    if (threadIdx.x == 128) {
+        for (int stage = 0; stage < Traits::kStages; ++stage) {
+            ptx::mbarrier_init(&shared.full[stage], 1);
+            ptx::mbarrier_init(&shared.empty[stage], Traits::kReaders);
+        }
+        ptx::mbarrier_init(&shared.collected, 1);
+        ptx::fence_mbarrier_init();
+    }
+    __syncthreads();  // barriers and the list are there for all
+    // Registers that the producer does not need go to the consumers.
+    constexpr int kConsumerRegisters = Traits::kConsumers == 2 ? 232 : 208;
+    if (threadIdx.x < 128) {
+        ptx::decrease_registers<40>();
+        if (threadIdx.x == 0) produce<Traits>(p, operands, shared);
+    } else {
+        ptx::increase_registers<kConsumerRegisters>();
+        consume<Traits>(p, operands, shared);
+    }
+}
+
+}  // namespace gemm::hopper

@@ -1,0 +1,69 @@
+// A tile whose k is shared out over the blocks of a cluster: few tiles keep all multiprocessors
+// busy. Each block sums its part of k; then each collects one part of the columns from all, in an
+// order that depends on nothing but the shape, so results repeat to the bit.
+#pragma once
+
+#include "Kernels/device/ptx/cluster.cuh"
+#include "Kernels/device/ptx/mbarrier.cuh"
+
+namespace gemm::hopper {
+
+namespace ptx = device::ptx;
+
+struct Part {
+    int begin;
+    int end;
+};
+
+// The rank's share of `count`, with at most one of difference between ranks.
+__device__ __forceinline__ Part part_of(int count, int rank, int split) {
+    return {count * rank / split, count * (rank + 1) / split};
+}
+
+// Called by kThreads threads with the same place in every block of the cluster, when these need the
+// shared memory behind `room` no more. Four sums belong to eight columns of 64 rows; those in
+// `mine`, counted in eights over all halves, become totals. `collected` counts one arrival.
+template <int kThreads, int kHalves, int kCount>
+__device__ void collect(float4* room, std::uint64_t& collected, int thread, int rank, int split,
+                        Part mine, float (&sums)[kHalves][kCount]) {
+    constexpr int kHalfEights = kCount / 4;
+    constexpr int kEights = kHalves * kHalfEights;
+    const auto sums_of = [&](int i) { return &sums[i / kHalfEights][i % kHalfEights * 4]; };
+    // A sender's place in the room depends on how far its rank is from the receiver's.
+    const int place = (kEights + split - 1) / split * kThreads;
+    // Everybody's room is free. Orders no memory.
+    ptx::cluster_arrive_relaxed();
+    ptx::cluster_wait_diverged();
+    if (thread == 0) {
+        const int pieces = (split - 1) * (mine.end - mine.begin) * kThreads;
+        ptx::mbarrier_expect_bytes(&collected, pieces * int{sizeof(float4)});
+    }
+    for (int distance = 1; distance < split; ++distance) {
+        const int to = rank + distance < split ? rank + distance : rank + distance - split;
+        const Part theirs = part_of(kEights, to, split);
+        const unsigned start = ptx::peer_address(room + (distance - 1) * place + thread, to);
+        const unsigned barrier = ptx::peer_address(&collected, to);
+#pragma unroll
+        for (int i = 0; i < kEights; ++i) {
+            if (i < theirs.begin || i >= theirs.end) continue;
+            const int offset = (i - theirs.begin) * kThreads * int{sizeof(float4)};
+            ptx::send_to_peer(start + offset, sums_of(i), barrier);
+        }
+    }
+    ptx::mbarrier_wait_opaque(&collected, 0);
+    for (int distance = 1; distance < split; ++distance) {
+        const float4* start = room + (distance - 1) * place + thread;
+#pragma unroll
+        for (int i = 0; i < kEights; ++i) {
+            if (i < mine.begin || i >= mine.end) continue;
+            const float4 part = start[(i - mine.begin) * kThreads];
+            float* const into = sums_of(i);
+            into[0] += part.x;
+            into[1] += part.y;
+            into[2] += part.z;
+            into[3] += part.w;
+        }
+    }
+}
+
+}  // namespace gemm::hopper

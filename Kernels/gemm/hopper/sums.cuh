@@ -1,0 +1,246 @@
+// A consumer's work on one tile of Hopper's kernel, from stages to sums in registers.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/device/ptx/named_barrier.cuh"
+#include "Kernels/device/ptx/registers.cuh"
+#include "Kernels/gemm/hopper/traits.cuh"
+
+namespace gemm::hopper {
+
+// Two consumers take turns: at whole tiles, or with FP8 at starting the products of a step. Left
+// alone these start together, end together and scale together, and the tensor cores wait meanwhile.
+constexpr int kFirstTurnBarrier = 2;
+
+template <class Traits>
+__device__ __forceinline__ void take_turn(int consumer) {
+    if constexpr (Traits::kConsumers == 2) {
+        ptx::named_barrier_sync(kFirstTurnBarrier + consumer, 256);
+    }
+}
+
+template <class Traits>
+__device__ __forceinline__ void pass_turn(int consumer) {
+    if constexpr (Traits::kConsumers == 2) {
+        ptx::named_barrier_arrive(kFirstTurnBarrier + 1 - consumer, 256);
+    }
+}
+
+// 16-bit operands: one group of products stays under way while the next is issued.
+template <class Traits>
+__device__ __forceinline__ void sum_tile(typename Traits::SharedStorage& shared, int steps,
+                                         int consumer, Descriptors descriptors,
+                                         Ring<Traits::kStages>& ring, Halves<Traits>& sums) {
+    const auto pin_all = [&] {
+        for (auto& half : sums) ptx::pin(half);
+    };
+    // Also so that the other's stages are behind: a phase and the next but one look alike.
+    if constexpr (Traits::kAlternates) take_turn<Traits>(consumer);
+    int previous = 0;
+    for (int step = 0; step < steps; ++step) {
+        ptx::mbarrier_wait_opaque(&shared.full[ring.stage], ring.parity);
+        pin_all();
+        ptx::wgmma_fence();
+#pragma unroll
+        for (int half = 0; half < Traits::kHalves; ++half) {
+            multiply_stage<Traits>(descriptors, ring.stage, half, sums[half], step > 0);
+        }
+        ptx::wgmma_commit();
+        pin_all();
+        ptx::wgmma_wait<1>();
+        if (step > 0) release<Traits>(shared.empty[previous]);
+        previous = ring.stage;
+        ring.advance();
+    }
+    if constexpr (Traits::kAlternates) pass_turn<Traits>(consumer);
+    ptx::wgmma_wait<0>();
+    pin_all();
+    release<Traits>(shared.empty[previous]);
+}
+
+// What one step's sums are multiplied by: for the thread's two rows, and where the tile has more
+// than one scale of b, for each 64 columns.
+template <class Traits>
+struct StepScales {
+    static constexpr int kParts = 2 * Traits::kColumnScales - 1;
+    float row[kParts], row8[kParts];
+};
+
+// Scales of b for the tile's columns, loaded a step ahead.
+template <class Traits>
+class ColumnScales {
+  public:
+    __device__ ColumnScales(const Gemm& p, const Tile& tile, Part steps) : end_(steps.end) {
+        const int wide = (p.shape.n + kScaleBlock - 1) / kScaleBlock;
+        line_ = b_scales_of(p, tile);
+        // Behind the last block nobody uses what is read.
+        to_second_ = tile.column / kScaleBlock + 1 < wide ? p.shape.k / kScaleBlock : 0;
+        middle_is_second_ = tile.column % kScaleBlock != 0;
+        load(steps.begin);
+    }
+
+    __device__ __forceinline__ void load(int step) {
+        const float* at = line_ + min(step, end_ - 1);
+        next_[0] = __ldg(at);
+        if constexpr (Traits::kColumnScales == 2) next_[1] = __ldg(at + to_second_);
+    }
+
+    __device__ __forceinline__ void multiply(float row, float row8, StepScales<Traits>& scales) {
+        const auto set = [&](int part, float column) {
+            scales.row[part] = row * column;
+            scales.row8[part] = row8 * column;
+        };
+        set(0, next_[0]);
+        if constexpr (Traits::kColumnScales == 2) {
+            set(1, middle_is_second_ ? next_[1] : next_[0]);
+            set(2, next_[1]);
+        }
+    }
+
+  private:
+    const float* line_;
+    int to_second_, end_;
+    bool middle_is_second_;
+    float next_[Traits::kColumnScales];
+};
+
+template <class Traits>
+__device__ __forceinline__ void promote(const StepScales<Traits>& scales, const Sums<Traits>& sums,
+                                        Sums<Traits>& totals) {
+#pragma unroll
+    for (int i = 0; i < Traits::kColumns / 2; i += 4) {
+        const int part = Traits::kColumnScales == 1 ? 0 : i / 32;
+        totals[i] += scales.row[part] * sums[i];
+        totals[i + 1] += scales.row[part] * sums[i + 1];
+        totals[i + 2] += scales.row8[part] * sums[i + 2];
+        totals[i + 3] += scales.row8[part] * sums[i + 3];
+    }
+}
+
+// FP8: after each step the sums are scaled and added to the totals.
+template <class Traits>
+class ScaledSummer {
+  public:
+    __device__ ScaledSummer(const Gemm& p, const Tile& tile, typename Traits::SharedStorage& shared,
+                            Part steps, int first_row, Descriptors descriptors,
+                            Ring<Traits::kStages>& ring)
+        : shared_(shared),
+          descriptors_(descriptors),
+          ring_(ring),
+          released_(ring.stage),
+          consumer_(first_row / 64),
+          columns_(p, tile, steps) {
+        // Rows of this thread; those of a short tile's missing half are dropped later.
+        const int row = first_row + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+        row_ = min(row, Traits::kRows - 1);
+        row8_ = min(row + 8, Traits::kRows - 1);
+    }
+
+    __device__ __forceinline__ void wait() {
+        ptx::mbarrier_wait_opaque(&shared_.full[ring_.stage], ring_.parity);
+    }
+
+    // Starts the products of a step whose operands are there.
+    __device__ __forceinline__ void start(int step, Sums<Traits>& sums,
+                                          StepScales<Traits>& scales) {
+        take_turn<Traits>(consumer_);
+        ptx::pin(sums);
+        ptx::wgmma_fence();
+        multiply_stage<Traits>(descriptors_, ring_.stage, 0, sums, false);
+        ptx::wgmma_commit();
+        pass_turn<Traits>(consumer_);
+        // Nobody waits for scales before these products are over.
+        const float* rows = shared_.a_scales[ring_.stage];
+        columns_.multiply(rows[row_], rows[row8_], scales);
+        columns_.load(step + 1);
+        ring_.advance();
+    }
+
+    // Gives back the stage of the oldest products, which are over.
+    __device__ __forceinline__ void end(Sums<Traits>& sums) {
+        ptx::pin(sums);
+        release<Traits>(shared_.empty[released_]);
+        released_ = released_ + 1 == Traits::kStages ? 0 : released_ + 1;
+    }
+
+  private:
+    typename Traits::SharedStorage& shared_;
+    Descriptors descriptors_;
+    Ring<Traits::kStages>& ring_;
+    int released_, consumer_, row_, row8_;
+    ColumnScales<Traits> columns_;
+};
+
+// One set of sums: they are added before the next step's products overwrite them. What follows the
+// wait for a stage is one block of instructions: addresses and scales of the next products are made
+// between the additions.
+template <class Traits>
+__device__ __forceinline__ void sum_steps(ScaledSummer<Traits>& summer, Part steps,
+                                          Sums<Traits>& totals) {
+    Sums<Traits> sums;
+    StepScales<Traits> scales;
+    summer.wait();
+    summer.start(steps.begin, sums, scales);
+    for (int step = steps.begin + 1; step < steps.end; ++step) {
+        ptx::wgmma_wait<0>();
+        summer.end(sums);
+        summer.wait();
+        promote<Traits>(scales, sums, totals);
+        summer.start(step, sums, scales);
+    }
+    ptx::wgmma_wait<0>();
+    summer.end(sums);
+    promote<Traits>(scales, sums, totals);
+}
+
+// Two sets, where registers suffice: one is added while the other's products are under way.
+template <class Traits>
+__device__ __forceinline__ void sum_steps_doubly(ScaledSummer<Traits>& summer, Part steps,
+                                                 Sums<Traits>& totals) {
+    Sums<Traits> even, odd;
+    StepScales<Traits> even_scales, odd_scales;
+    const auto begin = [&](int step, Sums<Traits>& sums, StepScales<Traits>& scales) {
+        summer.wait();
+        summer.start(step, sums, scales);
+    };
+    const auto finish = [&](Sums<Traits>& sums, const StepScales<Traits>& scales) {
+        summer.end(sums);
+        promote<Traits>(scales, sums, totals);
+    };
+    begin(steps.begin, even, even_scales);
+    int step = steps.begin + 1;
+    for (; step + 1 < steps.end; step += 2) {
+        begin(step, odd, odd_scales);
+        ptx::wgmma_wait<1>();
+        finish(even, even_scales);
+        begin(step + 1, even, even_scales);
+        ptx::wgmma_wait<1>();
+        finish(odd, odd_scales);
+    }
+    if (step < steps.end) {
+        begin(step, odd, odd_scales);
+        ptx::wgmma_wait<1>();
+        finish(even, even_scales);
+        ptx::wgmma_wait<0>();
+        finish(odd, odd_scales);
+    } else {
+        ptx::wgmma_wait<0>();
+        finish(even, even_scales);
+    }
+}
+
+template <class Traits>
+__device__ __forceinline__ void sum_scaled_tile(const Gemm& p, const Tile& tile,
+                                                typename Traits::SharedStorage& shared, Part steps,
+                                                int first_row, Descriptors descriptors,
+                                                Ring<Traits::kStages>& ring, Sums<Traits>& totals) {
+    ScaledSummer<Traits> summer(p, tile, shared, steps, first_row, descriptors, ring);
+    if constexpr (Traits::kRows == 128 && Traits::kColumns <= 128) {
+        sum_steps_doubly<Traits>(summer, steps, totals);
+    } else {
+        sum_steps<Traits>(summer, steps, totals);
+    }
+}
+
+}  // namespace gemm::hopper

@@ -1,0 +1,149 @@
+// What the parts of Hopper's kernel share: its shape, its shared memory, and the ring of stages.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/device/ptx/mbarrier.cuh"
+#include "Kernels/device/ptx/tma.cuh"
+#include "Kernels/device/ptx/wgmma.cuh"
+#include "Kernels/gemm/element.cuh"
+#include "Kernels/gemm/hopper/split.cuh"
+#include "Kernels/gemm/scheduler.cuh"
+
+namespace gemm::hopper {
+
+struct Operands {
+    CUtensorMap a;      // {k, rows, groups of a masked layout or 1}
+    CUtensorMap b;      // {k, n, groups}
+    CUtensorMap out;    // {n, rows}; not for masked layouts
+    int split;          // blocks of a cluster, which share out k
+    bool stores_boxes;  // through `out`, where the tile has room for it
+};
+
+template <class T, int kRowsValue, int kColumnsValue, int kStagesValue, int kBlocksValue>
+struct Traits {
+    using Element = T;
+    using Out = OutOf<T>;
+    static constexpr int kRows = kRowsValue;
+    static constexpr int kColumns = kColumnsValue;
+    static constexpr int kStages = kStagesValue;
+    static constexpr int kBlocks = kBlocksValue;  // on one multiprocessor
+    static constexpr int kConsumers = kRows > 64 ? 2 : 1;
+    static constexpr int kThreads = 128 * (1 + kConsumers);
+    // Two consumers take whole tiles in turn where registers hold the sums: one writes its result
+    // while the other sums. Not with FP8, whose sums are added to totals: each has half of every
+    // tile, and one adds while the other's products are under way.
+    static constexpr bool kAlternates = !kScaled<T> && kConsumers == 2 && kColumns <= 192;
+    static constexpr int kHalves = kAlternates ? 2 : 1;  // of 64 rows, that a consumer sums
+    // Arrivals that give back a stage (`release`): of the warps that read it.
+    static constexpr int kReaders = (kAlternates ? 4 : kConsumers * 4) * (kScaled<T> ? 32 : 1);
+    static constexpr int kStageBytes = 128;  // of k, a row
+    static constexpr int kDepth = kStageBytes / sizeof(T);
+    // Columns that a warp turns into whole lines at a time.
+    static constexpr int kChunk = kColumns % 64 == 0 ? 64 : 32;
+
+    static constexpr int kRingBytes = kStages * (kRows + kColumns) * kStageBytes;
+
+    // Tall tiles have room for all of their result, so that it leaves while the next tile is
+    // summed. What is left of 227 KiB is for scales and the list of tiles.
+    static constexpr bool kStoresBoxes =
+        kConsumers == 2 && kRingBytes + kRows * kColumns * 2 <= 216 * 1024;
+    static constexpr int kStagedChunks = kStoresBoxes ? kColumns / kChunk : 1;
+
+    static_assert(kRows <= 64 || kRows == 128, "a consumer has 64 rows");
+    static_assert(kBlocks == 1 || kConsumers == 1, "registers are shared out for these");
+    // Scales of b for one step: wider tiles start at or in the middle of a block of columns.
+    static constexpr int kColumnScales = kColumns > kScaleBlock ? 2 : 1;
+    static_assert(!kScaled<T> || kScaleBlock % kColumns == 0 || kColumns == 192,
+                  "columns of a tile and blocks of scales do not match");
+
+    struct SharedStorage {
+        alignas(1024) std::uint8_t a[kStages][kRows * kStageBytes];
+        alignas(1024) std::uint8_t b[kStages][kColumns * kStageBytes];
+        // FP8: the scales of the tile's rows for a stage's 128 of k.
+        alignas(128) float a_scales[kStages][kScaled<T> ? kRows : 4];
+        // 16 rows for each consuming warp.
+        alignas(1024) std::uint8_t out[kConsumers * 4][kStagedChunks][16 * kChunk * 2];
+        std::uint64_t full[kStages];
+        std::uint64_t empty[kStages];
+        std::uint64_t collected;  // parts of the sums of a tile that is shared out
+        TileList list;
+    };
+    // The rows that instructions read behind a short tile must exist.
+    static_assert(kRows >= 64 || kColumns * kStageBytes * kStages >= 64 * kStageBytes,
+                  "operands of a short tile reach beyond the stages");
+    // Parts of a tile's sums, for up to eight blocks (split.cuh).
+    static constexpr int kSumThreads = kAlternates ? 128 : kConsumers * 128;
+    static_assert((kHalves * kColumns / 8 + 4) * kSumThreads * 16 <= kRingBytes,
+                  "no room to collect");
+    // The storage is aligned by hand.
+    static constexpr int kSharedBytes = sizeof(SharedStorage) + 1024;
+    static_assert(kSharedBytes <= 227 * 1024, "too much shared memory");
+};
+
+// Place in the ring: which stage, and the parity of its current phase.
+template <int kStages>
+struct Ring {
+    int stage = 0;
+    unsigned parity = 0;
+
+    __device__ void advance() {
+        if (++stage == kStages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+
+    __device__ void skip(int steps) {
+        stage += steps;
+        parity ^= stage / kStages % 2;
+        stage %= kStages;
+    }
+};
+
+// Of 64 rows.
+template <class Traits>
+using Sums = float[Traits::kColumns / 2];
+
+// Of all rows of a consumer.
+template <class Traits>
+using Halves = Sums<Traits>[Traits::kHalves];
+
+// Lower words of the descriptors of stage 0. They come from lane 0, which tells the compiler that
+// they are the same in the whole warp: descriptors live in uniform registers.
+struct Descriptors {
+    unsigned a, b;
+};
+
+template <class Traits>
+__device__ __forceinline__ Descriptors descriptors_of(typename Traits::SharedStorage& shared,
+                                                      int first_row) {
+    const std::uint8_t* rows = shared.a[0] + first_row * Traits::kStageBytes;
+    const auto low = [](const void* at) {
+        const std::uint64_t operand = ptx::depth_major_operand(ptx::shared_address(at));
+        return __shfl_sync(~0u, static_cast<unsigned>(operand), 0);
+    };
+    return {low(rows), low(shared.b[0])};
+}
+
+template <class Traits>
+__device__ __forceinline__ void multiply_stage(Descriptors first, int stage, int half,
+                                               Sums<Traits>& sums, bool add) {
+    constexpr std::uint64_t kUpper = ptx::kSwizzledOperand;
+    const unsigned a = first.a + (stage * Traits::kRows + half * 64) * (Traits::kStageBytes / 16);
+    const unsigned b = first.b + stage * (Traits::kColumns * Traits::kStageBytes / 16);
+#pragma unroll
+    for (int i = 0; i < Traits::kStageBytes / 32; ++i) {
+        ptx::wgmma<typename Traits::Element>(sums, kUpper | (a + 2 * i), kUpper | (b + 2 * i),
+                                             add || i > 0);
+    }
+}
+
+// A warp says that it has read a stage. FP8: every lane for itself, because each reads scales, and
+// one lane cannot speak for the reads of others.
+template <class Traits>
+__device__ __forceinline__ void release(std::uint64_t& empty) {
+    if (kScaled<typename Traits::Element> || threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&empty);
+}
+
+}  // namespace gemm::hopper

@@ -1,0 +1,142 @@
+// Which tiles of the result exist, and in which order blocks walk over them.
+//
+// Groups that are empty, and tiles that are all padding, take no block's time: a list of the tiles
+// of rows that hold something is made by one warp at the start, the same in every block.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/gemm/gemm.h"
+
+namespace gemm {
+
+// Tiles of rows that are walked for one tile of columns before the next: their a and the b of a few
+// columns stay in the L2.
+constexpr int kBandRows = 16;
+
+struct Tile {
+    int group;
+    int column;             // first column
+    std::int64_t row;       // first row of a and out
+    std::int64_t limit;     // first row that is not the group's, or the end
+    std::int64_t in_group;  // first row, counted from the start of a masked group's room
+};
+
+struct TileList {
+    int count;
+    // Number of each among all that the layout has room for; unused for dense products.
+    std::uint16_t numbers[kMaxRowTiles];
+};
+
+// Contiguous: a tile whose first row is padding is padding all over, because a group's rows come
+// first. Reads many at a time, because one load takes as long as all of them.
+template <int kRows>
+__device__ void list_contiguous(const Gemm& p, TileList& list) {
+    constexpr int kBatch = 8;
+    const int lane = threadIdx.x % 32;
+    const int tiles = (p.shape.rows + kRows - 1) / kRows;
+    int count = 0;
+    for (int start = 0; start < tiles; start += 32 * kBatch) {
+        int group[kBatch];
+        for (int i = 0; i < kBatch; ++i) {
+            const int tile = start + 32 * i + lane;
+            group[i] = tile < tiles ? p.index[std::int64_t{tile} * kRows] : -1;
+        }
+        for (int i = 0; i < kBatch; ++i) {
+            const unsigned used = __ballot_sync(~0u, group[i] >= 0);
+            if (group[i] >= 0) {
+                const int before = __popc(used & ((1u << lane) - 1));
+                list.numbers[count + before] = static_cast<std::uint16_t>(start + 32 * i + lane);
+            }
+            count += __popc(used);
+        }
+    }
+    if (lane == 0) list.count = count;
+}
+
+template <int kRows>
+__device__ void list_masked(const Gemm& p, TileList& list) {
+    const int lane = threadIdx.x % 32;
+    const int room = (p.shape.rows + kRows - 1) / kRows;  // tiles of a group
+    int count = 0;
+    for (int start = 0; start < p.shape.groups; start += 32) {
+        const int group = start + lane;
+        const int used = group < p.shape.groups ? p.index[group] : 0;
+        const int tiles = (used + kRows - 1) / kRows;
+        int end = tiles;  // inclusive sum over lanes
+        for (int step = 1; step < 32; step *= 2) {
+            const int other = __shfl_up_sync(~0u, end, step);
+            if (lane >= step) end += other;
+        }
+        for (int i = 0; i < tiles; ++i) {
+            list.numbers[count + end - tiles + i] = static_cast<std::uint16_t>(group * room + i);
+        }
+        count += __shfl_sync(~0u, end, 31);
+    }
+    if (lane == 0) list.count = count;
+}
+
+// Called by the first warp; the block must be synchronised before anybody reads the list.
+template <int kRows>
+__device__ void make_list(const Gemm& p, TileList& list) {
+    switch (p.shape.layout) {
+        case Layout::kDense:
+            if (threadIdx.x == 0) list.count = (p.shape.rows + kRows - 1) / kRows;
+            return;
+        case Layout::kContiguous:
+            return list_contiguous<kRows>(p, list);
+        case Layout::kMasked:
+            return list_masked<kRows>(p, list);
+    }
+}
+
+template <int kRows, int kColumns>
+__device__ int tile_count(const Gemm& p, const TileList& list) {
+    return list.count * ((p.shape.n + kColumns - 1) / kColumns);
+}
+
+template <int kRows, int kColumns>
+__device__ Tile tile_at(const Gemm& p, const TileList& list, int number) {
+    const int wide = (p.shape.n + kColumns - 1) / kColumns;
+    const int band = number / (kBandRows * wide);
+    const int within = number % (kBandRows * wide);
+    const int band_rows = min(kBandRows, list.count - band * kBandRows);
+    const int row_tile = band * kBandRows + within % band_rows;
+    Tile tile;
+    tile.column = within / band_rows * kColumns;
+    tile.group = 0;
+    tile.limit = p.shape.rows;
+    const int listed = p.shape.layout == Layout::kDense ? row_tile : list.numbers[row_tile];
+    if (p.shape.layout == Layout::kMasked) {
+        const int room = (p.shape.rows + kRows - 1) / kRows;
+        tile.group = listed / room;
+        tile.in_group = listed % room * kRows;
+        const std::int64_t start = std::int64_t{tile.group} * p.shape.rows;
+        tile.row = start + tile.in_group;
+        tile.limit = start + p.index[tile.group];
+    } else {
+        tile.row = tile.in_group = std::int64_t{listed} * kRows;
+        if (p.shape.layout == Layout::kContiguous) tile.group = p.index[tile.row];
+    }
+    return tile;
+}
+
+// Elements of a line of a_scales: whole pieces of 16 bytes.
+__device__ inline std::int64_t a_scale_line(const Shape& shape) { return (shape.rows + 3) / 4 * 4; }
+
+// The scale of the tile's first row for the first 128 of k; rows follow each other, lines of rows
+// the blocks of k.
+__device__ inline const float* a_scales_of(const Gemm& p, const Tile& tile) {
+    const std::int64_t group = p.shape.layout == Layout::kMasked ? tile.group : 0;
+    const std::int64_t lines = group * (p.shape.k / kScaleBlock);
+    return p.a_scales + lines * a_scale_line(p.shape) + tile.in_group;
+}
+
+// The scale of b for a tile's columns; blocks of k follow each other.
+__device__ inline const float* b_scales_of(const Gemm& p, const Tile& tile) {
+    const int wide = (p.shape.n + kScaleBlock - 1) / kScaleBlock;
+    const std::int64_t line = std::int64_t{tile.group} * wide + tile.column / kScaleBlock;
+    return p.b_scales + line * (p.shape.k / kScaleBlock);
+}
+
+}  // namespace gemm

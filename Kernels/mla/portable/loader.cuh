@@ -1,0 +1,148 @@
+// Shared memory of the latent-attention kernel, and the copies that fill it.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/device/ptx/cp_async.cuh"
+#include "Kernels/mla/arguments.cuh"
+
+namespace mla::portable {
+
+namespace ptx = device::ptx;
+
+// Packets of 16 bytes of a token's row.
+constexpr int kRowPackets = kWidth * 2 / 16;
+constexpr int kSteps = kWidth / 16;
+
+template <class Element, int kWarpRowTiles, int kRowsOfWarps, int kColumnsOfWarps, int kTileTokens,
+          int kRingStages, int kResident>
+struct Traits {
+    using T = Element;
+    static constexpr int kRowTiles = kWarpRowTiles;
+    static constexpr int kWarpRows = kRowsOfWarps;
+    static constexpr int kWarpColumns = kColumnsOfWarps;
+    static constexpr int kTokens = kTileTokens;
+    static constexpr int kStages = kRingStages;
+    static constexpr int kBlocks = kResident;
+    static constexpr int kRows = kRowTiles * kTileRows * kWarpRows;
+    static constexpr int kThreads = 32 * kWarpRows * kWarpColumns;
+    // A warp's share of the tokens and of the latent dimension.
+    static constexpr int kWarpTokens = kTokens / kWarpColumns;
+    static constexpr int kWarpDims = kLatent / kWarpColumns;
+    // Few rows stay in registers; many are read from shared memory in every tile.
+    static constexpr bool kQueriesShared = kRowTiles > 1;
+    // Rows of a tile that eight threads copy.
+    static constexpr int kCopyRows = kTokens / (kThreads / 8);
+    static_assert(kWarpTokens == 8 || kWarpTokens == 16, "scores of a warp");
+    static_assert(kWarpDims % 16 == 0, "sums of a warp");
+    static_assert(kCopyRows * (kThreads / 8) == kTokens, "whole rows a thread");
+    static_assert(kStages >= 2, "a tile is copied while another is used");
+
+    static __device__ int warp_row() { return threadIdx.x / 32 / kWarpColumns; }
+    static __device__ int warp_column() { return threadIdx.x / 32 % kWarpColumns; }
+};
+
+template <class Tr>
+struct SharedStorage {
+    alignas(1024) std::uint8_t ring[Tr::kStages][Tr::kTokens * kWidth * 2];
+    alignas(1024) std::uint8_t queries[Tr::kQueriesShared ? Tr::kRows * kWidth * 2 : 16];
+    alignas(1024) std::uint8_t weights[Tr::kRows * Tr::kTokens * 2];
+    // One of each column of warps: largest scores of a tile; sums of weights at the end.
+    float exchange[Tr::kRows][Tr::kWarpColumns];
+};
+
+// Byte offset of a packet in a tile of kRows cache rows or queries: columns of 128 bytes one after
+// the other. Rows that are read together differ in their low three bits, which spreads them over
+// all banks.
+template <int kRows>
+__device__ __forceinline__ std::uint32_t place(int row, int packet) {
+    return packet / 8 * (kRows * 128) + row * 128 + ((packet % 8 ^ (row & 7)) << 4);
+}
+
+// The same in the weights, whose rows are 64 or 128 bytes.
+template <class Tr>
+__device__ __forceinline__ std::uint32_t weight_place(int row, int packet) {
+    static_assert(Tr::kTokens == 32 || Tr::kTokens == 64,
+                  "two rows of four packets, or one of eight");
+    const int turn = Tr::kTokens == 64 ? row & 7 : row >> 1 & 3;
+    return row * (Tr::kTokens * 2) + ((packet ^ turn) << 4);
+}
+
+// Fills the ring, ahead of the multiplication and over the ends of segments.
+template <class Tr>
+class Loader {
+  public:
+    __device__ Loader(const Arguments& arguments, std::uint32_t ring, int segment, int segment_end)
+        : a_(arguments), ring_(ring), segment_(segment), segment_end_(segment_end) {
+        enter();
+    }
+
+    // Starts the copies of the next tile, if there is one; always closes a group.
+    __device__ void copy_next() {
+        if (segment_ < segment_end_) {
+            const int packet = threadIdx.x % 8;
+            const std::uint32_t tile = ring_ + stage_ * (Tr::kTokens * kWidth * 2);
+#pragma unroll
+            for (int index = 0; index < Tr::kCopyRows; ++index) {
+                const int row = threadIdx.x / 8 + index * (Tr::kThreads / 8);
+                const std::uint64_t cached = cached_rows_[index];
+                const uint4* from =
+                    static_cast<const uint4*>(a_.cache) + cached * kRowPackets + packet;
+#pragma unroll
+                for (int first = 0; first < kRowPackets; first += 8) {
+                    ptx::copy_async_16(tile + place<Tr::kTokens>(row, first + packet),
+                                       from + first);
+                }
+            }
+            stage_ = stage_ + 1 == Tr::kStages ? 0 : stage_ + 1;
+            if (++tile_ < tile_end_) {
+                find_rows();
+            } else {
+                ++segment_;
+                enter();
+            }
+        }
+        ptx::commit_copies();
+    }
+
+  private:
+    // Goes to the first segment from here on that has a tile.
+    __device__ void enter() {
+        for (; segment_ < segment_end_; ++segment_) {
+            const Segment& segment = a_.workspace.segments[segment_];
+            tile_ = segment.tile_begin;
+            tile_end_ = segment.tile_end;
+            if (tile_ >= tile_end_) continue;
+            last_token_ = segment.length - 1;
+            pages_ = a_.pages + segment.page_begin;
+            find_rows();
+            return;
+        }
+    }
+
+    // Loads that are waited for when the tile is copied. Tokens past the end repeat the last one,
+    // and are masked.
+    __device__ void find_rows() {
+#pragma unroll
+        for (int index = 0; index < Tr::kCopyRows; ++index) {
+            const int row = threadIdx.x / 8 + index * (Tr::kThreads / 8);
+            const int token = min(tile_ * Tr::kTokens + row, last_token_);
+            const std::uint32_t page = __ldg(pages_ + (token >> a_.page_shift));
+            const std::uint32_t in_page = token & ((1 << a_.page_shift) - 1);
+            cached_rows_[index] = (page << a_.page_shift) + in_page;
+        }
+    }
+
+    const Arguments& a_;
+    const std::uint32_t ring_;
+    int segment_;
+    const int segment_end_;
+    int tile_ = 0;
+    int tile_end_ = 0;
+    int last_token_ = 0;
+    const std::int32_t* pages_ = nullptr;
+    std::uint32_t cached_rows_[Tr::kCopyRows] = {};
+    int stage_ = 0;
+};
+
+}  // namespace mla::portable

@@ -1,0 +1,298 @@
+// A warp's work on one tile: scores, weights, sums.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/device/convert.cuh"
+#include "Kernels/device/ptx/mma.cuh"
+#include "Kernels/device/ptx/named_barrier.cuh"
+#include "Kernels/device/softmax_rows.cuh"
+#include "Kernels/mla/portable/loader.cuh"
+
+namespace mla::portable {
+
+// The queries of a block, in registers or in shared memory.
+template <class Tr, bool kShared = Tr::kQueriesShared>
+struct Queries;
+
+template <class Tr>
+struct Queries<Tr, false> {
+    std::uint32_t words[kSteps][4];
+
+    __device__ void load(const Arguments& a, SharedStorage<Tr>&, int sequence, int first_row) {
+        const int lane = threadIdx.x % 32;
+        const int warp_row = Tr::warp_row();
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const std::int64_t row =
+                query_row(a, sequence, first_row + warp_row * kTileRows + half * 8 + lane / 4);
+            const auto* query = static_cast<const std::uint32_t*>(a.q) + row * (kWidth / 2);
+#pragma unroll
+            for (int step = 0; step < kSteps; ++step) {
+                const auto* from = query + step * 8;
+                words[step][half] = __ldg(from + lane % 4);
+                words[step][half + 2] = __ldg(from + 4 + lane % 4);
+            }
+        }
+    }
+
+    __device__ void operand(int step, std::uint32_t (&left)[Tr::kRowTiles][4]) const {
+#pragma unroll
+        for (int word = 0; word < 4; ++word) left[0][word] = words[step][word];
+    }
+};
+
+template <class Tr>
+struct Queries<Tr, true> {
+    std::uint32_t rows;
+
+    __device__ void load(const Arguments& a, SharedStorage<Tr>& shared, int sequence,
+                         int first_row) {
+        // Nobody still multiplies the queries of the segment before.
+        __syncthreads();
+        for (int index = threadIdx.x; index < Tr::kRows * kRowPackets; index += Tr::kThreads) {
+            const int row = index / kRowPackets;
+            const int packet = index % kRowPackets;
+            const std::int64_t from = query_row(a, sequence, first_row + row);
+            const uint4 value = __ldg(static_cast<const uint4*>(a.q) + from * kRowPackets + packet);
+            *reinterpret_cast<uint4*>(shared.queries + place<Tr::kRows>(row, packet)) = value;
+        }
+        // The first tile's barrier orders these stores before the products.
+        rows = ptx::shared_address(shared.queries);
+    }
+
+    __device__ void operand(int step, std::uint32_t (&left)[Tr::kRowTiles][4]) const {
+        const int lane = threadIdx.x % 32;
+        const int warp_row = Tr::warp_row();
+#pragma unroll
+        for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+            const int row = (warp_row * Tr::kRowTiles + tile) * kTileRows + lane % 16;
+            ptx::load_matrices(left[tile], rows + place<Tr::kRows>(row, 2 * step + lane / 16));
+        }
+    }
+};
+
+// What a warp knows about its rows of a segment. A lane holds rows quad and quad + 8 of a tile.
+template <class Tr>
+struct Softmax {
+    float sums[Tr::kRowTiles][Tr::kWarpDims / 8][4];
+    float largest[Tr::kRowTiles][2];
+    // Of this warp's tokens alone.
+    float total[Tr::kRowTiles][2];
+    // Positions that the row sees.
+    int visible[Tr::kRowTiles][2];
+
+    __device__ static int row_in_block(int tile, int half) {
+        const int warp_row = Tr::warp_row();
+        return (warp_row * Tr::kRowTiles + tile) * kTileRows + half * 8 + threadIdx.x % 32 / 4;
+    }
+
+    __device__ void start(const Arguments& a, const Segment& segment, int first_row) {
+#pragma unroll
+        for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int row = first_row + row_in_block(tile, half);
+                const int query = min(row / a.heads, a.q_len - 1);
+                visible[tile][half] = segment.length - a.q_len + 1 + query;
+                largest[tile][half] = -INFINITY;
+                total[tile][half] = 0.0f;
+            }
+#pragma unroll
+            for (auto& sum : sums[tile]) sum[0] = sum[1] = sum[2] = sum[3] = 0.0f;
+        }
+    }
+};
+
+template <class Tr>
+using Scores = float[Tr::kRowTiles][Tr::kWarpTokens / 8][4];
+
+// Scores of this warp's rows and tokens, as powers of two.
+template <class Tr>
+__device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::uint32_t keys,
+                                              Scores<Tr>& scores, float scale_log2) {
+    const int lane = threadIdx.x % 32;
+    const int first = Tr::warp_column() * Tr::kWarpTokens;
+#pragma unroll
+    for (auto& tile : scores) {
+#pragma unroll
+        for (auto& four : tile) four[0] = four[1] = four[2] = four[3] = 0.0f;
+    }
+    if constexpr (Tr::kWarpTokens == 16) {
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) {
+            std::uint32_t left[Tr::kRowTiles][4], right[4];
+            queries.operand(step, left);
+            const int row = first + lane / 16 * 8 + lane % 8;
+            ptx::load_matrices(right, keys + place<Tr::kTokens>(row, 2 * step + lane / 8 % 2));
+#pragma unroll
+            for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+                ptx::multiply_add(scores[tile][0], left[tile], right[0], right[1],
+                                  typename Tr::T{});
+                ptx::multiply_add(scores[tile][1], left[tile], right[2], right[3],
+                                  typename Tr::T{});
+            }
+        }
+    } else {
+        // Eight tokens: one load serves two steps. Two sums in turn shorten the chain of products.
+        Scores<Tr> other = {};
+#pragma unroll
+        for (int step = 0; step < kSteps; step += 2) {
+            std::uint32_t left[Tr::kRowTiles][4], right[4];
+            ptx::load_matrices(right,
+                               keys + place<Tr::kTokens>(first + lane % 8, 2 * step + lane / 8));
+            queries.operand(step, left);
+#pragma unroll
+            for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+                ptx::multiply_add(scores[tile][0], left[tile], right[0], right[1],
+                                  typename Tr::T{});
+            }
+            queries.operand(step + 1, left);
+#pragma unroll
+            for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+                ptx::multiply_add(other[tile][0], left[tile], right[2], right[3], typename Tr::T{});
+            }
+        }
+#pragma unroll
+        for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+#pragma unroll
+            for (int index = 0; index < 4; ++index) scores[tile][0][index] += other[tile][0][index];
+        }
+    }
+#pragma unroll
+    for (auto& tile : scores) {
+#pragma unroll
+        for (auto& four : tile) {
+#pragma unroll
+            for (float& score : four) score *= scale_log2;
+        }
+    }
+}
+
+template <class Tr>
+__device__ __forceinline__ void mask(Scores<Tr>& scores, const Softmax<Tr>& softmax,
+                                     int first_token) {
+    const int column = Tr::warp_column() * Tr::kWarpTokens;
+    const int first = first_token + column + threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+#pragma unroll
+        for (int eight = 0; eight < Tr::kWarpTokens / 8; ++eight) {
+#pragma unroll
+            for (int index = 0; index < 4; ++index) {
+                const int token = first + eight * 8 + index % 2;
+                if (token >= softmax.visible[tile][index / 2]) {
+                    scores[tile][eight][index] = -INFINITY;
+                }
+            }
+        }
+    }
+}
+
+// A barrier of the warps that share rows; 0 is __syncthreads' own.
+template <class Tr>
+__device__ __forceinline__ void sync_row_of_warps() {
+    if constexpr (Tr::kWarpRows == 1) {
+        __syncthreads();
+    } else {
+        ptx::named_barrier_sync(1 + Tr::warp_row(), 32 * Tr::kWarpColumns);
+    }
+}
+
+// Scores become weights in shared memory; the sums follow a new maximum.
+template <class Tr>
+__device__ __forceinline__ void weigh(SharedStorage<Tr>& shared, Scores<Tr>& scores,
+                                      Softmax<Tr>& softmax) {
+    const int lane = threadIdx.x % 32;
+    const int column = Tr::warp_column();
+#pragma unroll
+    for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            float top = -INFINITY;
+#pragma unroll
+            for (auto& four : scores[tile]) {
+                top = fmaxf(top, fmaxf(four[2 * half], four[2 * half + 1]));
+            }
+            top = device::largest_of_four_lanes(top);
+            if (lane % 4 == 0) shared.exchange[Softmax<Tr>::row_in_block(tile, half)][column] = top;
+        }
+    }
+    // Orders the maxima of the other tokens before they are read.
+    sync_row_of_warps<Tr>();
+#pragma unroll
+    for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+        float factors[2];
+        bool grows = false;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int row = Softmax<Tr>::row_in_block(tile, half);
+            float top = softmax.largest[tile][half];
+#pragma unroll
+            for (int other = 0; other < Tr::kWarpColumns; ++other) {
+                top = fmaxf(top, shared.exchange[row][other]);
+            }
+            grows = grows || top > softmax.largest[tile][half];
+            factors[half] = device::shrink(softmax.largest[tile][half], top);
+            softmax.largest[tile][half] = top;
+            // A row that has seen nothing: exp(-inf - -inf) would be NaN.
+            const float from = top == -INFINITY ? 0.0f : top;
+            float total = 0.0f;
+#pragma unroll
+            for (int eight = 0; eight < Tr::kWarpTokens / 8; ++eight) {
+                const float first = ptx::exp2_fast(scores[tile][eight][2 * half] - from);
+                const float second = ptx::exp2_fast(scores[tile][eight][2 * half + 1] - from);
+                total += first + second;
+                const int packet = (column * Tr::kWarpTokens + eight * 8) / 8;
+                *reinterpret_cast<std::uint32_t*>(shared.weights + weight_place<Tr>(row, packet) +
+                                                  lane % 4 * 4) =
+                    device::pack_pair(first, second, typename Tr::T{});
+            }
+            softmax.total[tile][half] = softmax.total[tile][half] * factors[half] + total;
+        }
+        if (__any_sync(0xffffffffu, grows)) {
+#pragma unroll
+            for (auto& four : softmax.sums[tile]) {
+#pragma unroll
+                for (int index = 0; index < 4; ++index) four[index] *= factors[index / 2];
+            }
+        }
+    }
+    // Orders the weights of all tokens before the sums read them.
+    sync_row_of_warps<Tr>();
+}
+
+// Sums of this warp's rows and dimensions over all tokens of the tile.
+template <class Tr>
+__device__ __forceinline__ void multiply_values(std::uint32_t weights, std::uint32_t values,
+                                                Softmax<Tr>& softmax) {
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    const int first_packet = warp % Tr::kWarpColumns * (Tr::kWarpDims / 8);
+#pragma unroll
+    for (int tokens = 0; tokens < Tr::kTokens / 16; ++tokens) {
+        std::uint32_t left[Tr::kRowTiles][4];
+#pragma unroll
+        for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+            const int row =
+                (warp / Tr::kWarpColumns * Tr::kRowTiles + tile) * kTileRows + lane % 16;
+            ptx::load_matrices(left[tile], weights + weight_place<Tr>(row, 2 * tokens + lane / 16));
+        }
+#pragma unroll
+        for (int step = 0; step < Tr::kWarpDims / 16; ++step) {
+            const int row = tokens * 16 + lane / 8 % 2 * 8 + lane % 8;
+            std::uint32_t right[4];
+            ptx::load_matrices_transposed(
+                right, values + place<Tr::kTokens>(row, first_packet + 2 * step + lane / 16));
+#pragma unroll
+            for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
+                ptx::multiply_add(softmax.sums[tile][2 * step], left[tile], right[0], right[1],
+                                  typename Tr::T{});
+                ptx::multiply_add(softmax.sums[tile][2 * step + 1], left[tile], right[2], right[3],
+                                  typename Tr::T{});
+            }
+        }
+    }
+}
+
+}  // namespace mla::portable

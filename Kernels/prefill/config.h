@@ -1,0 +1,41 @@
+// Which kernel and tile serve a shape: a pure function of values, tested without a GPU.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "Kernels/device/machine.h"
+
+namespace prefill {
+
+using device::Arch;
+using device::Machine;
+
+struct Shape {
+    std::int64_t queries;
+    int heads;
+    int kv_heads;
+    int head_dim;
+    // Of the longest sequence.
+    int keys;
+};
+
+// A tile that a kernel is built with.
+struct TileShape {
+    int head_dim;
+    int rows;  // queries
+    int keys;  // that a block takes at once
+};
+
+struct Config {
+    Arch arch;
+    TileShape tile;
+};
+
+// Throws std::invalid_argument, naming the field, for a shape that no kernel serves.
+Config choose(const Shape& shape, const Machine& machine);
+
+// `hopper 128x128`, for results.
+std::string describe(const Config& config);
+
+}  // namespace prefill

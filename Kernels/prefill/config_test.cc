@@ -1,0 +1,100 @@
+// Every query is in one tile, the long tiles come first, and shapes without an answer are refused.
+#include "Kernels/prefill/config.h"
+
+#include <string>
+#include <vector>
+
+#include "Kernels/device/testing.h"
+#include "Kernels/prefill/work.h"
+
+namespace {
+
+using prefill::Arch;
+using prefill::choose;
+using prefill::cut_tiles;
+using prefill::Sequences;
+using prefill::Tile;
+using testing::expect;
+using testing::expect_refused;
+
+constexpr prefill::Machine kHopper = {132, Arch::kHopper};
+constexpr prefill::Machine kBlackwell = {148, Arch::kBlackwell};
+
+void every_query_is_in_one_tile() {
+    for (const bool causal : {true, false}) {
+        for (const int tile_rows : {1, 64, 128, 192}) {
+            const Sequences sequences = {{0, 1, 1, 130, 642}, {0, 1, 6, 400, 1024}, causal};
+            std::vector<int> seen(642, 0);
+            for (const Tile& tile : cut_tiles(sequences, tile_rows)) {
+                expect(tile.rows >= 1 && tile.rows <= tile_rows, "rows of a tile");
+                for (int row = 0; row < tile.rows; ++row) {
+                    const int place = tile.first_row + row;
+                    ++seen[place];
+                    int sequence = 0;
+                    while (sequences.starts_q[sequence + 1] <= place) ++sequence;
+                    const int queries =
+                        sequences.starts_q[sequence + 1] - sequences.starts_q[sequence];
+                    const int keys =
+                        sequences.starts_kv[sequence + 1] - sequences.starts_kv[sequence];
+                    const int query = place - sequences.starts_q[sequence];
+                    const int visible = causal ? query + keys - queries + 1 : keys;
+                    expect(tile.first_key == sequences.starts_kv[sequence], "first key");
+                    expect(tile.visible + (causal ? row : 0) == visible, "visible keys");
+                }
+            }
+            for (const int count : seen) expect(count == 1, "every query once");
+        }
+    }
+}
+
+void the_most_work_comes_first() {
+    const std::vector<Tile> tiles = cut_tiles({{0, 1000, 1128}, {0, 1000, 9000}, true}, 128);
+    expect(tiles.size() == 9, "tiles: " + std::to_string(tiles.size()));
+    expect(tiles[0].first_row == 1000 && tiles[0].visible == 7873, "the cached prefix first");
+    expect(tiles.back().first_row == 0, "the start of a prompt last");
+}
+
+void refuses_batches_without_an_answer() {
+    expect_refused([] { cut_tiles({{0, 5}, {0, 4}, true}, 128); }, "5 queries and 4 keys");
+    expect(cut_tiles({{0, 5}, {0, 4}, false}, 128).size() == 1, "more queries without a mask");
+    expect_refused([] { cut_tiles({{0, 5}, {0, 0}, false}, 128); }, "must see a key");
+    expect_refused([] { cut_tiles({{0, 5, 3}, {0, 5, 8}, true}, 128); }, "sequence 1");
+    expect_refused([] { cut_tiles({{0, 5}, {0}, true}, 128); }, "one more than the sequences");
+    expect(cut_tiles({{0, 0}, {0, 7}, true}, 128).empty(), "no queries, no tiles");
+}
+
+void shapes_get_a_kernel_or_a_reason() {
+    for (const int head_dim : {64, 128}) {
+        const prefill::Config hopper = choose({4096, 32, 8, head_dim, 4096}, kHopper);
+        expect(describe(hopper) == "hopper 128x128", describe(hopper));
+        const prefill::Config other = choose({4096, 32, 8, head_dim, 4096}, kBlackwell);
+        const char* right = head_dim == 64 ? "portable 128x64" : "portable 128x48";
+        expect(describe(other) == right, describe(other));
+    }
+    expect_refused([] { choose({1, 1, 1, 96, 1}, kHopper); }, "head_dim is 96");
+    expect_refused([] { choose({1, 3, 2, 64, 1}, kHopper); }, "heads is 3");
+    expect_refused([] { choose({0, 2, 2, 64, 1}, kHopper); }, "queries is 0");
+}
+
+// Measured in the suite `small` on an H200.
+void one_tile_of_small_heads_takes_the_portable_kernel() {
+    const auto arch = [](int head_dim, int keys) {
+        return choose({4096, 8, 8, head_dim, keys}, kHopper).arch;
+    };
+    expect(arch(64, 128) == Arch::kPortable, "128 keys");
+    expect(arch(64, 129) == Arch::kHopper, "a second tile of keys");
+    expect(arch(128, 128) == Arch::kHopper, "heads of 128");
+    expect(choose({1, 1, 1, 64, 1}, kBlackwell).arch == Arch::kPortable, "no kernel of its own");
+}
+
+}  // namespace
+
+int main() {
+    every_query_is_in_one_tile();
+    the_most_work_comes_first();
+    refuses_batches_without_an_answer();
+    shapes_get_a_kernel_or_a_reason();
+    one_tile_of_small_heads_takes_the_portable_kernel();
+    std::puts("config: all checks passed");
+    return 0;
+}

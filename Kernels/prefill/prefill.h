@@ -1,0 +1,60 @@
+// Variable-length attention over whole prompts:
+//   out[r, h] = softmax(scale * q[r, h] . k[keys of r, h / group]) . v[keys of r, h / group]
+// Scores, softmax and sums in fp32; weights are rounded to the elements' type for the second
+// product.
+//
+// Query i of a sequence with q queries and kv keys sees keys 0 to i + kv - q with the causal mask,
+// and all of them without.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "Kernels/device/dtype.h"
+#include "Kernels/prefill/config.h"
+#include "Kernels/prefill/work.h"
+
+namespace prefill {
+
+// Shared by the blocks of a launch that draw their work; zero before the first launch, and left
+// zero. Launches that share them must not overlap.
+struct WorkCounters {
+    int drawn;
+    int finished;
+};
+
+// Tensors are dense, row major, 16-byte aligned, in device memory.
+struct Prefill {
+    const void* q;      // [total_q, heads, head_dim]
+    const void* k;      // [total_kv, kv_heads, head_dim]
+    const void* v;      // [total_kv, kv_heads, head_dim]
+    void* out;          // [total_q, heads, head_dim]
+    float* lse;         // [total_q, heads], natural logarithm; null where it is not wanted
+    const Tile* tiles;  // [tile_count], cut for the config's rows
+    WorkCounters* counters;
+    int tile_count;
+    int total_q;
+    int total_kv;
+    int heads;
+    int kv_heads;
+    int head_dim;
+    bool causal;
+    float scale;
+    device::Dtype dtype;  // f16 or bf16
+};
+
+void launch(const Prefill& params, const Config& config, cudaStream_t stream);
+
+// What the plain kernel needs instead of tiles.
+struct PlainPrefill {
+    Prefill base;
+    const std::int32_t* starts_q;   // [sequences + 1]
+    const std::int32_t* starts_kv;  // [sequences + 1]
+    int sequences;
+};
+
+// One warp a query and head, fp32 arithmetic throughout, nothing clever.
+void launch_plain(const PlainPrefill& params, cudaStream_t stream);
+
+}  // namespace prefill

@@ -1,0 +1,93 @@
+"""kernel_family: the targets of one family of kernels, from the names of its files."""
+
+load(":arch.bzl", "on_shelf")
+load(":archs.bzl", "SHELVES")
+load(":cuda_kernels.bzl", "cuda_kernels")
+load(":cxx_bridge.bzl", "cxx_bridge")
+load(":host_library.bzl", "host_library", "host_test")
+
+# What an instance is compiled with: its word in `instances`, and the definitions behind it.
+_INSTANCES = {
+    "bf16": ["H2H_ELEMENT=__nv_bfloat16", "H2H_CACHE_BYTES=2"],
+    "f16": ["H2H_ELEMENT=__half", "H2H_CACHE_BYTES=2"],
+    "fp8": ["H2H_ELEMENT=__nv_fp8_e4m3"],
+    "fp8_cache": ["H2H_ELEMENT=__half", "H2H_CACHE_BYTES=1"],
+}
+
+def kernel_family(name, shelves = [], instances = [], config_deps = []):
+    """Declares a family whose files have the usual names.
+
+    `:config` is host code: config.{h,cc} and what it shares with kernels, also per shelf. `:config_test` tests it.
+    Each shelf is a folder whose instance.cu is compiled once per element type, so that they compile side by side.
+    `:kernels` has the rest of the CUDA code, and the crate `name` is the bridge in lib.rs.
+
+    Args:
+      name: the family, as its folder is called.
+      shelves: folders with kernels: portable, hopper, blackwell.
+      instances: element types, as words: bf16, f16, fp8, fp8_cache.
+      config_deps: host libraries that :config uses besides the device's own.
+    """
+    host_library(
+        name = "config",
+        srcs = native.glob(
+            ["*.cc"] + [shelf + "/*.cc" for shelf in shelves],
+            exclude = ["bridge.cc", "*_test.cc"],
+            allow_empty = True,
+        ),
+        hdrs = native.glob(
+            ["*.h"] + [shelf + "/*.h" for shelf in shelves],
+            exclude = ["bridge.h"],
+            allow_empty = True,
+        ),
+        deps = ["//Kernels/device:host"] + config_deps,
+    )
+    host_test(
+        name = "config_test",
+        srcs = ["config_test.cc"],
+        deps = [
+            ":config",
+            "//Kernels/device:testing",
+        ],
+    )
+    cuda_kernels(
+        name = "headers",
+        hdrs = native.glob(
+            ["*.cuh"] + [shelf + "/*.cuh" for shelf in shelves],
+            allow_empty = True,
+        ),
+        deps = [
+            ":config",
+            "//Kernels/device",
+            "//Kernels/device:tensor_map",
+            "//Kernels/device:wgmma",
+        ],
+    )
+    libraries = {}
+    for shelf in shelves:
+        libraries[shelf] = []
+        for instance in instances:
+            library = "{}_{}".format(shelf, instance)
+            cuda_kernels(
+                name = library,
+                srcs = [shelf + "/instance.cu"],
+                local_defines = _INSTANCES[instance],
+                shelf = shelf if shelf in SHELVES else None,
+                deps = [":headers"],
+            )
+            libraries[shelf].append(":" + library)
+    portable = libraries.pop("portable", [])
+    cuda_kernels(
+        name = "kernels",
+        srcs = native.glob(["*.cu"]),
+        deps = [":headers"] + portable + (on_shelf(**libraries) if libraries else []),
+    )
+    cxx_bridge(
+        name = name,
+        cc_hdrs = ["bridge.h"],
+        cc_srcs = ["bridge.cc"],
+        deps = [
+            ":kernels",
+            "//Kernels/bridge:plan",
+        ],
+        rust_deps = ["//Kernels/bridge"],
+    )
