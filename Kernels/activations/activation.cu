@@ -3,35 +3,22 @@
 #include "Kernels/activations/activation.h"
 #include "Kernels/activations/stream.cuh"
 #include "Kernels/device/dispatch.h"
-#include "Kernels/device/integers.h"
-#include "Kernels/device/launch.h"
 
 namespace activations {
 namespace {
 
-bool is_gated(Function function) {
-    return function == Function::kSwiGlu || function == Function::kGeGlu;
-}
-
-void check(const Activation& params) {
-    if (params.elements < 1) {
-        throw std::invalid_argument("elements is " + std::to_string(params.elements) +
-                                    "; give at least 1");
-    }
-    const auto require = [](const char* name, const void* address, bool used) {
-        if (used != (address != nullptr)) {
-            throw std::invalid_argument(std::string(name) +
-                                        (used ? " is missing" : " has no use here"));
-        }
-        if (used) device::require_aligned(name, address);
-    };
-    const bool gated = is_gated(params.function);
+void check_addresses(const Activation& params) {
+    const bool gated = params.function == Function::SwiGlu || params.function == Function::GeGlu;
     const bool backward = params.pass == Pass::kBackward;
-    require("first", params.first, true);
-    require("second", params.second, gated);
-    require("out_gradient", params.out_gradient, backward);
-    require("first_out", params.first_out, true);
-    require("second_out", params.second_out, gated && backward);
+    const auto check = [](const char* name, const void* address, bool used) {
+        if (used) return device::require_aligned(name, address);
+        device::require(address == nullptr, std::string(name) + " has no use here");
+    };
+    check("first", params.first, true);
+    check("second", params.second, gated);
+    check("out_gradient", params.out_gradient, backward);
+    check("first_out", params.first_out, true);
+    check("second_out", params.second_out, gated && backward);
 }
 
 // From a sweep on an H200 (bf16, 67 and 235 million elements, 128 to 512 threads, 1 to 8 packets):
@@ -40,7 +27,7 @@ constexpr int kThreads = 128;
 constexpr int kPacketsOfOneInput = 4;
 
 template <class T, class Function>
-void launch_stream(const Activation& params, cudaStream_t stream) {
+device::Enqueue prepare_stream(const Activation& params) {
     constexpr int kPackets = Function::kInputs == 1 ? kPacketsOfOneInput : 1;
     StreamArguments arguments = {};
     int inputs = 0;
@@ -50,48 +37,41 @@ void launch_stream(const Activation& params, cudaStream_t stream) {
     arguments.outputs[0] = params.first_out;
     arguments.outputs[1] = params.second_out;
     arguments.elements = params.elements;
-    constexpr std::int64_t kTile = std::int64_t{kThreads} * kPackets * device::kPerPacket<T>;
-    const std::int64_t blocks = device::divide_up(params.elements, kTile);
-    if (blocks > std::int64_t{1} << 30) {
-        throw std::invalid_argument(std::to_string(params.elements) + " elements are too many");
-    }
-    device::Launch shape;
-    shape.grid = dim3(static_cast<unsigned>(blocks));
-    shape.block = dim3(kThreads);
-    device::launch("activation", stream_kernel<T, Function, kPackets>, shape, stream, arguments);
+    return device::prepare(
+        "activation", stream_kernel<T, Function, kPackets>,
+        device::cover(params.elements, kThreads, kPackets * device::kPerPacket<T>), arguments);
 }
 
-template <class T, class Unit>
-void launch_unit(const Activation& params, cudaStream_t stream) {
-    if (is_gated(params.function)) {
-        return params.pass == Pass::kForward
-                   ? launch_stream<T, GatedForward<Unit>>(params, stream)
-                   : launch_stream<T, GatedBackward<Unit>>(params, stream);
-    }
-    return params.pass == Pass::kForward ? launch_stream<T, Forward<Unit>>(params, stream)
-                                         : launch_stream<T, Backward<Unit>>(params, stream);
+template <class T, class Forward, class Backward>
+device::Enqueue prepare_pass(const Activation& params) {
+    return params.pass == Pass::kForward ? prepare_stream<T, Forward>(params)
+                                         : prepare_stream<T, Backward>(params);
 }
 
 }  // namespace
 
-void launch(const Activation& params, cudaStream_t stream) {
+void check(const Activation& params) {
+    device::require_activation(params.dtype);
+    device::require(params.elements >= 1,
+                    "elements is " + std::to_string(params.elements) + "; give at least 1");
+}
+
+device::Enqueue prepare(const Activation& params) {
     check(params);
-    device::dispatch_activations(params.dtype, [&](auto element) {
+    check_addresses(params);
+    return device::dispatch_activations(params.dtype, [&](auto element) {
         using T = decltype(element);
         switch (params.function) {
-            case Function::kGelu:
-                return params.pass == Pass::kForward
-                           ? launch_stream<T, Forward<Gelu>>(params, stream)
-                           : launch_stream<T, Backward<Gelu>>(params, stream);
-            case Function::kGeluTanh:
-            case Function::kGeGlu:
-                return launch_unit<T, GeluTanh>(params, stream);
-            case Function::kSwiGlu:
-                return params.pass == Pass::kForward
-                           ? launch_stream<T, GatedForward<Silu>>(params, stream)
-                           : launch_stream<T, GatedBackward<Silu>>(params, stream);
+            case Function::Gelu:
+                return prepare_pass<T, Forward<Gelu>, Backward<Gelu>>(params);
+            case Function::GeluTanh:
+                return prepare_pass<T, Forward<GeluTanh>, Backward<GeluTanh>>(params);
+            case Function::SwiGlu:
+                return prepare_pass<T, GatedForward<Silu>, GatedBackward<Silu>>(params);
+            case Function::GeGlu:
+                return prepare_pass<T, GatedForward<GeluTanh>, GatedBackward<GeluTanh>>(params);
         }
-        throw std::invalid_argument("unknown function");
+        device::refuse("unknown function");
     });
 }
 

@@ -1,23 +1,23 @@
 // GELU, SwiGLU and GEGLU over dense tensors, forward and backward.
 //
 //   function   forward                     backward
-//   kGelu      out = gelu(x)               x_gradient = gelu'(x) * out_gradient
-//   kGeluTanh  the same with GELU by tanh
-//   kSwiGlu    out = silu(gate) * up       gradients of gate and up
-//   kGeGlu     out = gelu_tanh(gate) * up  gradients of gate and up
+//   Gelu       out = gelu(x)               x_gradient = gelu'(x) * out_gradient
+//   GeluTanh   the same with GELU by tanh
+//   SwiGlu     out = silu(gate) * up       gradients of gate and up
+//   GeGlu      out = gelu_tanh(gate) * up  gradients of gate and up
 //
 // Outputs may be the same memory as inputs: an element is read by the thread that writes it.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstdint>
 
 #include "Kernels/device/dtype.h"
+#include "Kernels/device/launch.h"
 
 namespace activations {
 
-enum class Function { kGelu, kGeluTanh, kSwiGlu, kGeGlu };
+// Shared with Rust, like Gate.
+enum class Function : std::int32_t { Gelu, GeluTanh, SwiGlu, GeGlu };
 enum class Pass { kForward, kBackward };
 
 struct Activation {
@@ -37,7 +37,7 @@ struct Activation {
     void* second_out;
 };
 
-enum class Gate { kSilu, kGeluTanh, kGelu };
+enum class Gate : std::int32_t { Silu, GeluTanh, Gelu };
 
 // out [rows, columns] = unit(gate) * up, where a row of the input is gate and up, `columns`
 // elements each.
@@ -50,12 +50,16 @@ struct Packed {
     void* out;
 };
 
-// Throw std::invalid_argument for what they cannot do, std::runtime_error for what CUDA refuses.
-void launch(const Activation& params, cudaStream_t stream);
-void launch(const Packed& params, cudaStream_t stream);
+// Throw std::invalid_argument for a shape or type that the kernels do not serve.
+void check(const Activation& params);
+void check(const Packed& params);
+
+// Throw for addresses too.
+device::Enqueue prepare(const Activation& params);
+device::Enqueue prepare(const Packed& params);
 
 // One thread an element and the library's functions: the references for whole tensors.
-void launch_plain(const Activation& params, cudaStream_t stream);
-void launch_plain(const Packed& params, cudaStream_t stream);
+device::Enqueue prepare_plain(const Activation& params);
+device::Enqueue prepare_plain(const Packed& params);
 
 }  // namespace activations

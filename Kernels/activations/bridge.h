@@ -1,19 +1,22 @@
 // C++ side of the cxx bridge in lib.rs.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include <memory>
 
+#include "Kernels/activations/activation.h"
 #include "Kernels/bridge/plan.h"
 #include "rust/cxx.h"
 
 namespace activations::bridge {
 
+using device::Plan;
+using device::Variant;
 struct Activation;
 struct Packed;
-enum class Variant : std::uint8_t;
 
-void packed(const Packed& packed, Variant variant, std::size_t stream);
-void launch(const Activation& activation, Variant variant, std::size_t stream);
+void check(const Activation& given, Variant variant);
+void check_packed(const Packed& given, Variant variant);
+std::unique_ptr<Plan> plan(const Activation& given, Variant variant);
+std::unique_ptr<Plan> plan_packed(const Packed& given, Variant variant);
 
 }  // namespace activations::bridge

@@ -1,11 +1,10 @@
 //! The CUDA activations, for Rust.
-//!
-//! Addresses are of device memory; Rust never looks behind them. Functions enqueue on `stream` and
-//! return at once; what the launch reports becomes an error.
 
 #[cxx::bridge(namespace = "activations::bridge")]
 mod ffi {
+    #[namespace = "activations"]
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(i32)]
     enum Function {
         Gelu,
         GeluTanh,
@@ -13,11 +12,13 @@ mod ffi {
         GeGlu,
     }
 
+    #[namespace = "activations"]
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Variant {
-        Tuned,
-        /// One thread an element and nothing clever: the reference for whole tensors.
-        Plain,
+    #[repr(i32)]
+    enum Gate {
+        Silu,
+        GeluTanh,
+        Gelu,
     }
 
     /// Addresses are 0 for what the function or the pass does not have.
@@ -38,13 +39,6 @@ mod ffi {
         second_out: usize,
     }
 
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Gate {
-        Silu,
-        GeluTanh,
-        Gelu,
-    }
-
     /// Rows of gate and up, `columns` elements each.
     #[derive(Clone, Copy, Debug)]
     struct Packed {
@@ -61,10 +55,27 @@ mod ffi {
 
         #[namespace = "device"]
         type Dtype = bridge::Dtype;
+        #[namespace = "device"]
+        type Plan = bridge::Plan;
+        #[namespace = "device"]
+        type Variant = bridge::Variant;
+        #[namespace = "activations"]
+        type Function;
+        #[namespace = "activations"]
+        type Gate;
 
-        fn packed(packed: &Packed, variant: Variant, stream: usize) -> Result<()>;
-        fn launch(activation: &Activation, variant: Variant, stream: usize) -> Result<()>;
+        /// What is not supported is an error; addresses do not matter.
+        fn check(given: &Activation, variant: Variant) -> Result<()>;
+        fn check_packed(given: &Packed, variant: Variant) -> Result<()>;
+
+        /// # Safety
+        /// Addresses are of device memory that holds the tensors.
+        unsafe fn plan(given: &Activation, variant: Variant) -> Result<UniquePtr<Plan>>;
+
+        /// # Safety
+        /// As [`plan`].
+        unsafe fn plan_packed(given: &Packed, variant: Variant) -> Result<UniquePtr<Plan>>;
     }
 }
 
-pub use ffi::{launch, packed, Activation, Dtype, Function, Gate, Packed, Variant};
+pub use ffi::{check, check_packed, plan, plan_packed, Activation, Function, Gate, Packed};

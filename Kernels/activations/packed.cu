@@ -7,8 +7,6 @@
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/dispatch.h"
 #include "Kernels/device/divider.h"
-#include "Kernels/device/integers.h"
-#include "Kernels/device/launch.h"
 #include "Kernels/device/ptx/memory.cuh"
 
 namespace activations {
@@ -50,54 +48,48 @@ __global__ void __launch_bounds__(kThreads)
     out[index] = device::from_float<T>(gate * device::to_float(input[first + columns]));
 }
 
-dim3 blocks_for(std::int64_t items) {
-    if (items > std::numeric_limits<int>::max()) {
-        throw std::invalid_argument(std::to_string(items) + " are too many for one launch");
-    }
-    return dim3(static_cast<unsigned>(device::divide_up(items, kThreads)));
-}
-
 template <class T, class Unit>
-void launch_unit(const Packed& params, cudaStream_t stream) {
-    device::Launch shape;
-    shape.block = dim3(kThreads);
+device::Enqueue prepare_unit(const Packed& params) {
     const std::int64_t elements = params.rows * params.columns;
     if (params.columns % device::kPerPacket<T> != 0) {
-        shape.grid = blocks_for(elements);
-        return device::launch("packed_elements", packed_elements_kernel<T, Unit>, shape, stream,
-                              static_cast<const T*>(params.input), static_cast<T*>(params.out),
-                              params.columns, elements);
+        return device::prepare("packed_elements", packed_elements_kernel<T, Unit>,
+                               device::cover(elements, kThreads),
+                               static_cast<const T*>(params.input), static_cast<T*>(params.out),
+                               params.columns, elements);
     }
     const std::int64_t packets = elements / device::kPerPacket<T>;
-    shape.grid = blocks_for(packets);
     const std::int64_t width = params.columns / device::kPerPacket<T>;
-    device::launch("packed", packed_kernel<T, Unit>, shape, stream,
-                   static_cast<const uint4*>(params.input), static_cast<uint4*>(params.out),
-                   device::Divider(width), static_cast<std::uint32_t>(width),
-                   static_cast<std::uint32_t>(packets));
+    device::require(packets <= std::numeric_limits<int>::max(), "more than 2^31 packets");
+    return device::prepare("packed", packed_kernel<T, Unit>, device::cover(packets, kThreads),
+                           static_cast<const uint4*>(params.input), static_cast<uint4*>(params.out),
+                           device::Divider(width), static_cast<std::uint32_t>(width),
+                           static_cast<std::uint32_t>(packets));
 }
 
 }  // namespace
 
-void launch(const Packed& params, cudaStream_t stream) {
-    if (params.rows < 1 || params.columns < 1) {
-        throw std::invalid_argument(std::to_string(params.rows) + " x " +
-                                    std::to_string(params.columns) +
-                                    " elements; give at least 1 of each");
-    }
+void check(const Packed& params) {
+    device::require_activation(params.dtype);
+    device::require(params.rows >= 1 && params.columns >= 1,
+                    std::to_string(params.rows) + " x " + std::to_string(params.columns) +
+                        " elements; give at least 1 of each");
+}
+
+device::Enqueue prepare(const Packed& params) {
+    check(params);
     device::require_aligned("input", params.input);
     device::require_aligned("out", params.out);
-    device::dispatch_activations(params.dtype, [&](auto element) {
+    return device::dispatch_activations(params.dtype, [&](auto element) {
         using T = decltype(element);
         switch (params.gate) {
-            case Gate::kSilu:
-                return launch_unit<T, Silu>(params, stream);
-            case Gate::kGeluTanh:
-                return launch_unit<T, GeluTanh>(params, stream);
-            case Gate::kGelu:
-                return launch_unit<T, Gelu>(params, stream);
+            case Gate::Silu:
+                return prepare_unit<T, Silu>(params);
+            case Gate::GeluTanh:
+                return prepare_unit<T, GeluTanh>(params);
+            case Gate::Gelu:
+                return prepare_unit<T, Gelu>(params);
         }
-        throw std::invalid_argument("unknown gate");
+        device::refuse("unknown gate");
     });
 }
 

@@ -4,20 +4,19 @@
 #include "Kernels/activations/activation.h"
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/dispatch.h"
-#include "Kernels/device/integers.h"
-#include "Kernels/device/launch.h"
 
 namespace activations {
 namespace {
 
+constexpr int kThreads = 256;
 constexpr float kSqrt2OverPi = 0.79788456080286536f;
 constexpr float kCubic = 0.044715f;
 
 __device__ float value(Function function, float x) {
     switch (function) {
-        case Function::kGelu:
+        case Function::Gelu:
             return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
-        case Function::kSwiGlu:
+        case Function::SwiGlu:
             return x / (1.0f + expf(-x));
         default:
             return 0.5f * x * (1.0f + tanhf(kSqrt2OverPi * (x + kCubic * x * x * x)));
@@ -26,10 +25,10 @@ __device__ float value(Function function, float x) {
 
 __device__ float slope(Function function, float x) {
     switch (function) {
-        case Function::kGelu:
+        case Function::Gelu:
             return 0.5f * (1.0f + erff(x * 0.70710678118654752f)) +
                    x * 0.39894228040143268f * expf(-0.5f * x * x);
-        case Function::kSwiGlu: {
+        case Function::SwiGlu: {
             const float share = 1.0f / (1.0f + expf(-x));
             return share * (1.0f + x * (1.0f - share));
         }
@@ -67,14 +66,14 @@ __global__ void activation_plain_kernel(const __grid_constant__ Activation param
 
 Function function_of(Gate gate) {
     switch (gate) {
-        case Gate::kSilu:
-            return Function::kSwiGlu;
-        case Gate::kGeluTanh:
-            return Function::kGeluTanh;
-        case Gate::kGelu:
-            return Function::kGelu;
+        case Gate::Silu:
+            return Function::SwiGlu;
+        case Gate::GeluTanh:
+            return Function::GeluTanh;
+        case Gate::Gelu:
+            return Function::Gelu;
     }
-    throw std::invalid_argument("unknown gate");
+    device::refuse("unknown gate");
 }
 
 template <class T>
@@ -91,27 +90,20 @@ __global__ void packed_plain_kernel(const __grid_constant__ Packed params, Funct
 
 }  // namespace
 
-void launch_plain(const Packed& params, cudaStream_t stream) {
-    constexpr int kThreads = 256;
-    device::Launch shape;
-    const std::int64_t elements = params.rows * params.columns;
-    shape.grid = dim3(static_cast<unsigned>(device::divide_up(elements, kThreads)));
-    shape.block = dim3(kThreads);
-    const Function function = function_of(params.gate);
-    device::dispatch_activations(params.dtype, [&](auto element) {
-        device::launch("packed_plain", packed_plain_kernel<decltype(element)>, shape, stream,
-                       params, function);
+device::Enqueue prepare_plain(const Packed& params) {
+    check(params);
+    return device::dispatch_activations(params.dtype, [&](auto element) {
+        return device::prepare("packed_plain", packed_plain_kernel<decltype(element)>,
+                               device::cover(params.rows * params.columns, kThreads), params,
+                               function_of(params.gate));
     });
 }
 
-void launch_plain(const Activation& params, cudaStream_t stream) {
-    constexpr int kThreads = 256;
-    device::Launch shape;
-    shape.grid = dim3(static_cast<unsigned>(device::divide_up(params.elements, kThreads)));
-    shape.block = dim3(kThreads);
-    device::dispatch_activations(params.dtype, [&](auto element) {
-        device::launch("activation_plain", activation_plain_kernel<decltype(element)>, shape,
-                       stream, params);
+device::Enqueue prepare_plain(const Activation& params) {
+    check(params);
+    return device::dispatch_activations(params.dtype, [&](auto element) {
+        return device::prepare("activation_plain", activation_plain_kernel<decltype(element)>,
+                               device::cover(params.elements, kThreads), params);
     });
 }
 

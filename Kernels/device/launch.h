@@ -4,9 +4,14 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
+
+#include "Kernels/device/integers.h"
+#include "Kernels/device/require.h"
 
 namespace device {
 
@@ -25,6 +30,18 @@ struct Launch {
     // The kernel may start while the stream's previous one drains; it must then wait for it itself.
     bool overlaps_previous = false;
 };
+
+inline Launch blocks_of(std::int64_t blocks, dim3 threads) {
+    if (blocks > std::numeric_limits<int>::max()) {
+        refuse(std::to_string(blocks) + " blocks are too many for one launch");
+    }
+    return {dim3(static_cast<unsigned>(blocks)), threads};
+}
+
+// Enough blocks of `threads` for so many items, `each` a thread.
+inline Launch cover(std::int64_t items, int threads, int each = 1) {
+    return blocks_of(divide_up(items, std::int64_t{threads} * each), dim3(threads));
+}
 
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const Launch& shape,

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "Kernels/device/launch.h"
 #include "Kernels/nsa/banded.cuh"
 #include "Kernels/nsa/check.h"
 
@@ -22,41 +21,42 @@ int most_rows(const Banded& params) {
 }
 
 template <class T, int kDim, int kChunk>
-void launch_traits(const Banded& params, cudaStream_t stream) {
+device::Enqueue prepare_traits(const Banded& params) {
     using Traits = BandedTraits<T, kDim, kWarps, kChunk>;
     const int tokens_of_tile = Traits::kTileRows / (params.heads / params.groups);
-    const int tiles = device::divide_up(params.sequence, tokens_of_tile);
     device::Launch shape;
-    shape.grid = dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(params.groups),
+    shape.grid = dim3(static_cast<unsigned>(device::divide_up(params.sequence, tokens_of_tile)),
+                      static_cast<unsigned>(params.groups),
                       static_cast<unsigned>(params.tokens / params.sequence));
     shape.block = dim3(Traits::kThreads);
     shape.shared_bytes = Traits::kSharedBytes;
-    device::launch("nsa_banded", banded_kernel<Traits>, shape, stream, params);
+    return device::prepare("nsa_banded", banded_kernel<Traits>, shape, params);
 }
 
 template <class T, int kDim>
-void launch_dim(const Banded& params, cudaStream_t stream) {
-    return most_rows(params) <= kFewRows ? launch_traits<T, kDim, kShortChunk>(params, stream)
-                                         : launch_traits<T, kDim, kLongChunk>(params, stream);
-}
-
-template <class T>
-void launch_type(const Banded& params, cudaStream_t stream) {
-    return params.dim == 64 ? launch_dim<T, 64>(params, stream)
-                            : launch_dim<T, 128>(params, stream);
+device::Enqueue prepare_dim(const Banded& params) {
+    return most_rows(params) <= kFewRows ? prepare_traits<T, kDim, kShortChunk>(params)
+                                         : prepare_traits<T, kDim, kLongChunk>(params);
 }
 
 }  // namespace
 
-void launch(const Banded& params, cudaStream_t stream) {
-    check(params);
+void check(const Banded& params) {
+    check_plain(params);
     check_tuned(params);
     constexpr int kMostSequences = 65535;
     require(params.tokens / params.sequence <= kMostSequences && params.groups <= kMostSequences,
             std::to_string(params.tokens / params.sequence) + " sequences and " +
                 std::to_string(params.groups) + " groups; up to 65535 are supported");
-    return params.dtype == device::Dtype::F16 ? launch_type<__half>(params, stream)
-                                              : launch_type<__nv_bfloat16>(params, stream);
+}
+
+device::Enqueue prepare(const Banded& params) {
+    check(params);
+    check_addresses(params);
+    return device::dispatch<__half, __nv_bfloat16>(params.dtype, [&](auto element) {
+        using T = decltype(element);
+        return params.dim == 64 ? prepare_dim<T, 64>(params) : prepare_dim<T, 128>(params);
+    });
 }
 
 }  // namespace nsa

@@ -2,7 +2,6 @@
 
 #include "Kernels/bridge/convert.h"
 #include "Kernels/nsa/lib.rs.h"
-#include "Kernels/nsa/nsa.h"
 
 namespace nsa::bridge {
 namespace {
@@ -10,61 +9,64 @@ namespace {
 using device::narrow;
 using device::pointer;
 
-void fill(nsa::Branch& params, const Branch& given) {
+Branch branch_of(const Nsa& given) {
+    return {given.dtype,
+            static_cast<std::int64_t>(given.tokens),
+            narrow("sequence", given.sequence),
+            narrow("heads", given.heads),
+            narrow("groups", given.groups),
+            narrow("dim", given.dim),
+            given.scale,
+            pointer<void>(given.queries),
+            pointer<void>(given.keys),
+            pointer<void>(given.values),
+            pointer<void>(given.out),
+            pointer<float>(given.lse)};
+}
+
+Gated gated_of(const Nsa& given) {
+    Gated params = {};
     params.dtype = given.dtype;
-    params.tokens = static_cast<std::int64_t>(given.tokens);
-    params.sequence = narrow("sequence", given.sequence);
-    params.heads = narrow("heads", given.heads);
-    params.groups = narrow("groups", given.groups);
-    params.dim = narrow("dim", given.dim);
-    params.scale = given.scale;
-    params.queries = pointer<void>(given.queries);
-    params.keys = pointer<void>(given.keys);
-    params.values = pointer<void>(given.values);
-    params.out = pointer<void>(given.out);
-    params.lse = pointer<float>(given.lse);
-}
-
-template <class Params>
-void launch(const Params& params, Variant variant, std::size_t stream) {
-    const auto cuda_stream = pointer<CUstream_st>(stream);
-    if (variant == Variant::Plain) {
-        nsa::launch_plain(params, cuda_stream);
-    } else {
-        nsa::launch(params, cuda_stream);
-    }
-}
-
-}  // namespace
-
-void selected(const Selected& given, Variant variant, std::size_t stream) {
-    nsa::Selected params = {};
-    fill(params, given.branch);
-    params.block = narrow("block", given.block);
-    params.selected = narrow("selected", given.selected);
-    params.blocks = pointer<std::int32_t>(given.blocks);
-    launch(params, variant, stream);
-}
-
-void banded(const Banded& given, Variant variant, std::size_t stream) {
-    nsa::Banded params = {};
-    fill(params, given.branch);
-    params.reach = given.reach == Reach::Window ? nsa::Reach::kWindow : nsa::Reach::kCompressed;
-    params.size = narrow("size", given.size);
-    launch(params, variant, stream);
-}
-
-void gated(const Gated& given, Variant variant, std::size_t stream) {
-    nsa::Gated params = {};
-    params.dtype = given.dtype;
-    params.rows = static_cast<std::int64_t>(given.rows);
+    params.rows = static_cast<std::int64_t>(given.tokens * given.heads);
     params.dim = narrow("dim", given.dim);
     for (int branch = 0; branch < 3; ++branch) {
         params.outputs[branch] = pointer<void>(given.outputs[branch]);
         params.gates[branch] = pointer<void>(given.gates[branch]);
     }
     params.out = pointer<void>(given.out);
-    launch(params, variant, stream);
+    return params;
+}
+
+// Calls `function` with the parameters of the operation.
+template <class Function>
+auto with_params(const Nsa& given, Function&& function) {
+    switch (given.op) {
+        case Op::Selected:
+            return function(Selected{branch_of(given), narrow("block", given.block),
+                                     narrow("selected", given.selected),
+                                     pointer<std::int32_t>(given.blocks)});
+        case Op::Compressed:
+            return function(
+                Banded{branch_of(given), Reach::kCompressed, narrow("block", given.block)});
+        case Op::Sliding:
+            return function(
+                Banded{branch_of(given), Reach::kWindow, narrow("window", given.window)});
+        case Op::Gated:
+            return function(gated_of(given));
+    }
+    device::refuse("unknown operation");
+}
+
+}  // namespace
+
+void check(const Nsa& given, Variant variant) {
+    with_params(given, [&](const auto& params) {
+        variant == Variant::Plain ? check_plain(params) : nsa::check(params);
+    });
+}
+
+std::unique_ptr<Plan> plan(const Nsa& given, Variant variant) {
+    return with_params(given, [&](const auto& params) { return device::plan(params, variant); });
 }
 
 }  // namespace nsa::bridge

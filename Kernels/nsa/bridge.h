@@ -1,21 +1,19 @@
 // C++ side of the cxx bridge in lib.rs.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include <memory>
 
 #include "Kernels/bridge/plan.h"
+#include "Kernels/nsa/nsa.h"
 #include "rust/cxx.h"
 
 namespace nsa::bridge {
 
-struct Selected;
-struct Banded;
-struct Gated;
-enum class Variant : std::uint8_t;
+using device::Plan;
+using device::Variant;
+struct Nsa;
 
-void selected(const Selected& params, Variant variant, std::size_t stream);
-void banded(const Banded& params, Variant variant, std::size_t stream);
-void gated(const Gated& params, Variant variant, std::size_t stream);
+void check(const Nsa& given, Variant variant);
+std::unique_ptr<Plan> plan(const Nsa& given, Variant variant);
 
 }  // namespace nsa::bridge

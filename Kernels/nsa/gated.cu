@@ -2,7 +2,6 @@
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"
-#include "Kernels/device/launch.h"
 #include "Kernels/nsa/check.h"
 
 namespace nsa {
@@ -63,47 +62,45 @@ __global__ void gated_plain_kernel(const __grid_constant__ Gated params, std::in
     static_cast<T*>(params.out)[index] = device::from_float<T>(sum);
 }
 
-void check(const Gated& params) {
-    require(params.rows >= 1 && params.dim >= 1, std::to_string(params.rows) + " rows of " +
-                                                     std::to_string(params.dim) +
-                                                     " elements; give 1 or more of each");
+void check_addresses(const Gated& params) {
     for (const void* output : params.outputs) device::require_aligned("an output", output);
     device::require_aligned("out", params.out);
 }
 
-// Blocks for so many items.
-dim3 blocks_for(std::int64_t items, std::int64_t per_block) {
-    const std::int64_t blocks = device::divide_up(items, per_block);
-    require(blocks <= std::numeric_limits<int>::max(), std::to_string(items) + " are too many");
-    return dim3(static_cast<unsigned>(blocks));
-}
-
 }  // namespace
 
-void launch(const Gated& params, cudaStream_t stream) {
+void check_plain(const Gated& params) {
+    device::require_activation(params.dtype);
+    require(params.rows >= 1 && params.dim >= 1, std::to_string(params.rows) + " rows of " +
+                                                     std::to_string(params.dim) +
+                                                     " elements; give 1 or more of each");
+}
+
+void check(const Gated& params) {
+    check_plain(params);
+    require(params.dim % 8 == 0,
+            "dim is " + std::to_string(params.dim) + "; multiples of 8 are supported");
+}
+
+device::Enqueue prepare(const Gated& params) {
     check(params);
-    require(params.dim % kGatedDimMultiple == 0,
-            "dim is " + std::to_string(params.dim) + "; a multiple of 8 is supported");
-    device::dispatch_activations(params.dtype, [&](auto element) {
+    check_addresses(params);
+    return device::dispatch_activations(params.dtype, [&](auto element) {
         using T = decltype(element);
         const int per_row = params.dim / device::kPerPacket<T>;
         const std::int64_t packets = params.rows * per_row;
-        device::Launch shape;
-        shape.grid = blocks_for(packets, kThreads * kDepth);
-        shape.block = dim3(kThreads);
-        device::launch("nsa_gated", gated_kernel<T>, shape, stream, params, packets, per_row);
+        return device::prepare("nsa_gated", gated_kernel<T>,
+                               device::cover(packets, kThreads, kDepth), params, packets, per_row);
     });
 }
 
-void launch_plain(const Gated& params, cudaStream_t stream) {
-    check(params);
+device::Enqueue prepare_plain(const Gated& params) {
+    check_plain(params);
+    check_addresses(params);
     const std::int64_t elements = params.rows * params.dim;
-    device::Launch shape;
-    shape.grid = blocks_for(elements, kThreads);
-    shape.block = dim3(kThreads);
-    device::dispatch_activations(params.dtype, [&](auto element) {
-        device::launch("nsa_gated_plain", gated_plain_kernel<decltype(element)>, shape, stream,
-                       params, elements);
+    return device::dispatch_activations(params.dtype, [&](auto element) {
+        return device::prepare("nsa_gated_plain", gated_plain_kernel<decltype(element)>,
+                               device::cover(elements, kThreads), params, elements);
     });
 }
 

@@ -1,29 +1,19 @@
 //! CUDA native sparse attention, for Rust.
-//!
-//! Addresses are of device memory; Rust never looks behind them. Functions enqueue on `stream` and
-//! return at once; what the launch reports becomes an error.
 
 #[cxx::bridge(namespace = "nsa::bridge")]
 mod ffi {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Variant {
-        Tuned,
-        /// One block a query head and nothing clever: the reference for whole tensors.
-        Plain,
-    }
-
-    /// What a query sees in a banded branch.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Reach {
-        /// The last keys up to its own.
-        Window,
-        /// A row for each whole block up to it.
+    enum Op {
+        Selected,
         Compressed,
+        Sliding,
+        Gated,
     }
 
-    /// What the branches share; see nsa.h for the layouts.
+    /// Addresses are 0 for what the operation does not have; see nsa.h for the layouts.
     #[derive(Clone, Copy, Debug)]
-    struct Branch {
+    struct Nsa {
+        op: Op,
         dtype: Dtype,
         tokens: usize,
         sequence: usize,
@@ -31,38 +21,21 @@ mod ffi {
         groups: usize,
         dim: usize,
         scale: f32,
+        /// Tokens of a block.
+        block: usize,
+        /// Blocks for each query.
+        selected: usize,
+        /// Keys of the window.
+        window: usize,
         queries: usize,
         keys: usize,
         values: usize,
-        out: usize,
-        lse: usize,
-    }
-
-    #[derive(Clone, Copy, Debug)]
-    struct Selected {
-        branch: Branch,
-        block: usize,
-        selected: usize,
         blocks: usize,
-    }
-
-    #[derive(Clone, Copy, Debug)]
-    struct Banded {
-        branch: Branch,
-        reach: Reach,
-        /// Keys of the window, or tokens of a block.
-        size: usize,
-    }
-
-    /// Outputs and gates of the branches.
-    #[derive(Clone, Copy, Debug)]
-    struct Gated {
-        dtype: Dtype,
-        rows: usize,
-        dim: usize,
+        /// Of the branches, to be summed.
         outputs: [usize; 3],
         gates: [usize; 3],
         out: usize,
+        lse: usize,
     }
 
     unsafe extern "C++" {
@@ -70,18 +43,18 @@ mod ffi {
 
         #[namespace = "device"]
         type Dtype = bridge::Dtype;
+        #[namespace = "device"]
+        type Plan = bridge::Plan;
+        #[namespace = "device"]
+        type Variant = bridge::Variant;
 
-        fn selected(params: &Selected, variant: Variant, stream: usize) -> Result<()>;
-        fn banded(params: &Banded, variant: Variant, stream: usize) -> Result<()>;
-        fn gated(params: &Gated, variant: Variant, stream: usize) -> Result<()>;
+        /// What is not supported is an error; addresses do not matter.
+        fn check(given: &Nsa, variant: Variant) -> Result<()>;
+
+        /// # Safety
+        /// Addresses are of device memory that holds the tensors.
+        unsafe fn plan(given: &Nsa, variant: Variant) -> Result<UniquePtr<Plan>>;
     }
 }
 
-pub use ffi::{banded, gated, selected, Banded, Branch, Dtype, Gated, Reach, Selected, Variant};
-
-/// What the tuned kernels have been written for.
-pub const DIMS: [usize; 2] = [64, 128];
-pub const MAX_HEADS_PER_GROUP: usize = 16;
-pub const MAX_SELECTED: usize = 32;
-pub const BLOCK_MULTIPLE: usize = 16;
-pub const GATED_DIM_MULTIPLE: usize = 8;
+pub use ffi::{check, plan, Nsa, Op};

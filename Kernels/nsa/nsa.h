@@ -9,11 +9,10 @@
 // nothing are 0, as flash-linear-attention has it.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstdint>
 
 #include "Kernels/device/dtype.h"
+#include "Kernels/device/launch.h"
 
 namespace nsa {
 
@@ -65,22 +64,23 @@ struct Gated {
     void* out;
 };
 
-// What the tuned kernels have been written for; fp16 and bf16, dim 64 and 128 in the branches.
-constexpr int kMaxHeadsPerGroup = 16;
-constexpr int kMaxSelected = 32;
-constexpr int kBlockMultiple = 16;
-constexpr int kGatedDimMultiple = 8;
+// Throw std::invalid_argument for a shape or type that the kernels do not serve: the tuned ones
+// fp16 and bf16 with dim 64 or 128 in the branches, the plain ones all types, with dim up to 256.
+void check(const Selected& params);
+void check(const Banded& params);
+void check(const Gated& params);
+void check_plain(const Selected& params);
+void check_plain(const Banded& params);
+void check_plain(const Gated& params);
 
-// All throw std::invalid_argument for what they cannot do, std::runtime_error for what CUDA
-// refuses.
-void launch(const Selected& params, cudaStream_t stream);
-void launch(const Banded& params, cudaStream_t stream);
-void launch(const Gated& params, cudaStream_t stream);
+// Throw for addresses too.
+device::Enqueue prepare(const Selected& params);
+device::Enqueue prepare(const Banded& params);
+device::Enqueue prepare(const Gated& params);
 
-// One block a query head, or one thread an element; all types, dim up to 256 in the branches: the
-// references for whole tensors.
-void launch_plain(const Selected& params, cudaStream_t stream);
-void launch_plain(const Banded& params, cudaStream_t stream);
-void launch_plain(const Gated& params, cudaStream_t stream);
+// One block a query head, or one thread an element: the references for whole tensors.
+device::Enqueue prepare_plain(const Selected& params);
+device::Enqueue prepare_plain(const Banded& params);
+device::Enqueue prepare_plain(const Gated& params);
 
 }  // namespace nsa

@@ -2,7 +2,6 @@
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"
-#include "Kernels/device/launch.h"
 #include "Kernels/nsa/check.h"
 
 namespace nsa {
@@ -106,27 +105,37 @@ __global__ void plain_kernel(const __grid_constant__ Params params) {
     }
 }
 
-template <class Keys, class Params>
-void launch_keys(const Params& params, cudaStream_t stream) {
-    check(params);
+void check_dim(const Branch& params) {
+    check_branch(params);
     require(params.dim <= kMaxDim, "dim is " + std::to_string(params.dim) + "; up to 256");
-    device::Launch shape;
-    shape.grid = dim3(static_cast<unsigned>(params.tokens * params.heads));
-    shape.block = dim3(kThreads);
-    device::dispatch_activations(params.dtype, [&](auto element) {
-        device::launch("nsa_plain", plain_kernel<decltype(element), Params, Keys>, shape, stream,
-                       params);
+}
+
+template <class Keys, class Params>
+device::Enqueue prepare_keys(const Params& params) {
+    check_plain(params);
+    check_addresses(params);
+    return device::dispatch_activations(params.dtype, [&](auto element) {
+        return device::prepare("nsa_plain", plain_kernel<decltype(element), Params, Keys>,
+                               device::blocks_of(params.tokens * params.heads, kThreads), params);
     });
 }
 
 }  // namespace
 
-void launch_plain(const Selected& params, cudaStream_t stream) {
-    launch_keys<SelectedKeys>(params, stream);
+void check_plain(const Selected& params) {
+    check_dim(params);
+    require(params.block >= 1 && params.selected >= 1, "no block is selected");
 }
 
-void launch_plain(const Banded& params, cudaStream_t stream) {
-    launch_keys<BandedKeys>(params, stream);
+void check_plain(const Banded& params) {
+    check_dim(params);
+    const char* what = params.reach == Reach::kWindow ? "a window" : "a block";
+    require(params.size >= 1,
+            std::string(what) + " of " + std::to_string(params.size) + " keys; give 1 or more");
 }
+
+device::Enqueue prepare_plain(const Selected& params) { return prepare_keys<SelectedKeys>(params); }
+
+device::Enqueue prepare_plain(const Banded& params) { return prepare_keys<BandedKeys>(params); }
 
 }  // namespace nsa

@@ -1,20 +1,19 @@
 // C++ side of the cxx bridge in lib.rs.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include <memory>
 
 #include "Kernels/bridge/plan.h"
+#include "Kernels/quantize/quantize.h"
 #include "rust/cxx.h"
 
 namespace quantize::bridge {
 
-struct Matrix;
-enum class Variant : std::uint8_t;
+using device::Plan;
+using device::Variant;
+struct Quantization;
 
-void quantize(const Matrix& matrix, std::size_t x, std::size_t quantized, std::size_t scales,
-              Variant variant, std::size_t stream);
-void dequantize(const Matrix& matrix, std::size_t quantized, std::size_t scales, std::size_t out,
-                Variant variant, std::size_t stream);
+void check(const Quantization& given, Variant variant);
+std::unique_ptr<Plan> plan(const Quantization& given, Variant variant);
 
 }  // namespace quantize::bridge

@@ -4,7 +4,6 @@
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/divider.h"
 #include "Kernels/device/fp8.cuh"
-#include "Kernels/device/launch.h"
 #include "Kernels/device/ptx/memory.cuh"
 #include "Kernels/quantize/check.h"
 
@@ -102,37 +101,34 @@ static_assert(1 << kGroupShift == kGroup, "the shift is log2 of a group");
 
 }  // namespace
 
-void launch(const Dequantize& params, cudaStream_t stream) {
+void check(const Dequantize& params) {
+    check(params.matrix, params.matrix.columns / 4 * params.matrix.rows);
+}
+
+device::Enqueue prepare(const Dequantize& params) {
     const Matrix& matrix = params.matrix;
-    check(matrix, matrix.columns / 4 * matrix.rows);
+    check(params);
     device::require_aligned("quantized", params.quantized);
     device::require_aligned("scales", params.scales);
     device::require_aligned("out", params.out);
-    const bool by_row = matrix.scaling == Scaling::kRow;
-    const DequantizeArguments arguments = {
-        static_cast<const uint8_t*>(params.quantized),
-        params.scales,
-        params.out,
-        matrix.rows,
-        matrix.columns,
-        by_row ? 1 : static_cast<int>(divide_up(matrix.columns, kGroup)),
-        matrix.scaling == Scaling::kBlock ? kGroupShift : 0,
-        by_row ? kWholeRow : kGroupShift};
-    device::dispatch_activations(matrix.dtype, [&](auto element) {
+    const bool by_row = matrix.scaling == Scaling::Row;
+    const DequantizeArguments arguments = {static_cast<const uint8_t*>(params.quantized),
+                                           params.scales,
+                                           params.out,
+                                           matrix.rows,
+                                           matrix.columns,
+                                           by_row ? 1 : divide_up(matrix.columns, kGroup),
+                                           matrix.scaling == Scaling::Block ? kGroupShift : 0,
+                                           by_row ? kWholeRow : kGroupShift};
+    return device::dispatch_activations(matrix.dtype, [&](auto element) {
         using T = decltype(element);
         const std::int64_t packets_per_row = matrix.columns / device::kPerPacket<T>;
-        device::Launch shape;
-        shape.grid = dim3(static_cast<unsigned>(
-            divide_up(matrix.rows * packets_per_row, kThreads * kPacketsPerThread)));
-        shape.block = dim3(kThreads);
-        const device::Divider divider(packets_per_row);
-        if (matrix.scaling == Scaling::kGroupUe8m0) {
-            device::launch("dequantize", dequantize_kernel<T, true, kPacketsPerThread>, shape,
-                           stream, arguments, divider);
-        } else {
-            device::launch("dequantize", dequantize_kernel<T, false, kPacketsPerThread>, shape,
-                           stream, arguments, divider);
-        }
+        return device::prepare(
+            "dequantize",
+            matrix.scaling == Scaling::GroupUe8m0 ? dequantize_kernel<T, true, kPacketsPerThread>
+                                                  : dequantize_kernel<T, false, kPacketsPerThread>,
+            device::cover(matrix.rows * packets_per_row, kThreads, kPacketsPerThread), arguments,
+            device::Divider(packets_per_row));
     });
 }
 

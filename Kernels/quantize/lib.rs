@@ -1,11 +1,10 @@
 //! CUDA quantisation to FP8 and back, for Rust.
-//!
-//! Addresses are of device memory; Rust never looks behind them. Functions enqueue on `stream` and
-//! return at once; what the launch reports becomes an error.
 
 #[cxx::bridge(namespace = "quantize::bridge")]
 mod ffi {
+    #[namespace = "quantize"]
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(i32)]
     enum Scaling {
         Row,
         Group,
@@ -13,20 +12,18 @@ mod ffi {
         Block,
     }
 
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Variant {
-        Tuned,
-        /// One thread a group and nothing clever: the reference for whole tensors.
-        Plain,
-    }
-
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct Matrix {
+    #[derive(Clone, Copy, Debug)]
+    struct Quantization {
+        /// From `quantized` and `scales` to `x`.
+        inverse: bool,
+        scaling: Scaling,
+        /// Of `x`.
+        dtype: Dtype,
         rows: usize,
         columns: usize,
-        scaling: Scaling,
-        /// Of what is quantised, or of the inverse.
-        dtype: Dtype,
+        x: usize,
+        quantized: usize,
+        scales: usize,
     }
 
     unsafe extern "C++" {
@@ -34,28 +31,20 @@ mod ffi {
 
         #[namespace = "device"]
         type Dtype = bridge::Dtype;
+        #[namespace = "device"]
+        type Plan = bridge::Plan;
+        #[namespace = "device"]
+        type Variant = bridge::Variant;
+        #[namespace = "quantize"]
+        type Scaling;
 
-        fn quantize(
-            matrix: &Matrix,
-            x: usize,
-            quantized: usize,
-            scales: usize,
-            variant: Variant,
-            stream: usize,
-        ) -> Result<()>;
+        /// What is not supported is an error; addresses do not matter.
+        fn check(given: &Quantization, variant: Variant) -> Result<()>;
 
-        fn dequantize(
-            matrix: &Matrix,
-            quantized: usize,
-            scales: usize,
-            out: usize,
-            variant: Variant,
-            stream: usize,
-        ) -> Result<()>;
+        /// # Safety
+        /// Addresses are of device memory that holds the tensors.
+        unsafe fn plan(given: &Quantization, variant: Variant) -> Result<UniquePtr<Plan>>;
     }
 }
 
-pub use ffi::{dequantize, quantize, Dtype, Matrix, Scaling, Variant};
-
-/// What the kernels want the columns to be a multiple of.
-pub const COLUMN_MULTIPLE: usize = 16;
+pub use ffi::{check, plan, Quantization, Scaling};

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"
-#include "Kernels/device/launch.h"
 #include "Kernels/quantize/check.h"
 
 namespace quantize {
@@ -22,16 +21,9 @@ struct Tiles {
 };
 
 Tiles tiles_of(const Matrix& matrix) {
-    const std::int64_t rows = matrix.scaling == Scaling::kBlock ? kGroup : 1;
-    const std::int64_t columns = matrix.scaling == Scaling::kRow ? matrix.columns : kGroup;
+    const std::int64_t rows = matrix.scaling == Scaling::Block ? kGroup : 1;
+    const std::int64_t columns = matrix.scaling == Scaling::Row ? matrix.columns : kGroup;
     return {rows, columns, divide_up(matrix.rows, rows), divide_up(matrix.columns, columns)};
-}
-
-device::Launch shape_of(std::int64_t threads) {
-    device::Launch shape;
-    shape.grid = dim3(static_cast<unsigned>(divide_up(threads, kThreads)));
-    shape.block = dim3(kThreads);
-    return shape;
 }
 
 // One thread a group.
@@ -57,7 +49,7 @@ __global__ void quantize_plain_kernel(const __grid_constant__ Quantize params,
         }
     }
     float scale = finite ? fmaxf(__fdiv_rn(largest, 448.0f), FLT_MIN) : NAN;
-    if (matrix.scaling == Scaling::kGroupUe8m0) {
+    if (matrix.scaling == Scaling::GroupUe8m0) {
         int exponent = 0;
         const float fraction = frexpf(scale, &exponent);
         // scale is fraction * 2^exponent with a fraction of 0.5 or more, below 1.
@@ -86,7 +78,7 @@ __global__ void dequantize_plain_kernel(const __grid_constant__ Dequantize param
     if (index >= matrix.rows * matrix.columns) return;
     const std::int64_t tile =
         index / matrix.columns / tiles.rows * tiles.across + index % matrix.columns / tiles.columns;
-    const float scale = matrix.scaling == Scaling::kGroupUe8m0
+    const float scale = matrix.scaling == Scaling::GroupUe8m0
                             ? ldexpf(1.0f, static_cast<const uint8_t*>(params.scales)[tile] - 127)
                             : static_cast<const float*>(params.scales)[tile];
     const __half value =
@@ -96,19 +88,21 @@ __global__ void dequantize_plain_kernel(const __grid_constant__ Dequantize param
 
 }  // namespace
 
-void launch_plain(const Quantize& params, cudaStream_t stream) {
+device::Enqueue prepare_plain(const Quantize& params) {
+    check(params);
     const Tiles tiles = tiles_of(params.matrix);
-    device::dispatch_activations(params.matrix.dtype, [&](auto element) {
-        device::launch("quantize_plain", quantize_plain_kernel<decltype(element)>,
-                       shape_of(tiles.down * tiles.across), stream, params, tiles);
+    return device::dispatch_activations(params.matrix.dtype, [&](auto element) {
+        return device::prepare("quantize_plain", quantize_plain_kernel<decltype(element)>,
+                               device::cover(tiles.down * tiles.across, kThreads), params, tiles);
     });
 }
 
-void launch_plain(const Dequantize& params, cudaStream_t stream) {
-    const Tiles tiles = tiles_of(params.matrix);
-    device::dispatch_activations(params.matrix.dtype, [&](auto element) {
-        device::launch("dequantize_plain", dequantize_plain_kernel<decltype(element)>,
-                       shape_of(params.matrix.rows * params.matrix.columns), stream, params, tiles);
+device::Enqueue prepare_plain(const Dequantize& params) {
+    check(params);
+    return device::dispatch_activations(params.matrix.dtype, [&](auto element) {
+        return device::prepare("dequantize_plain", dequantize_plain_kernel<decltype(element)>,
+                               device::cover(params.matrix.rows * params.matrix.columns, kThreads),
+                               params, tiles_of(params.matrix));
     });
 }
 

@@ -13,20 +13,17 @@
 // last groups may hold fewer elements.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstdint>
 
 #include "Kernels/device/dtype.h"
+#include "Kernels/device/launch.h"
 
 namespace quantize {
 
-// Which elements share a scale; fp32 unless the name says UE8M0.
-enum class Scaling { kRow, kGroup, kGroupUe8m0, kBlock };
+// Which elements share a scale; fp32 unless the name says UE8M0. Shared with Rust.
+enum class Scaling : std::int32_t { Row, Group, GroupUe8m0, Block };
 
 constexpr int kGroup = 128;
-// What `columns` must be a multiple of: rows of FP8 values then start at 16-byte boundaries.
-constexpr int kColumnMultiple = 16;
 
 struct Matrix {
     Scaling scaling;
@@ -50,12 +47,16 @@ struct Dequantize {
     void* out;
 };
 
-// Throw std::invalid_argument for what they cannot do, std::runtime_error for what CUDA refuses.
-void launch(const Quantize& params, cudaStream_t stream);
-void launch(const Dequantize& params, cudaStream_t stream);
+// Throw std::invalid_argument for a shape or type that the kernels do not serve.
+void check(const Quantize& params);
+void check(const Dequantize& params);
+
+// Throw for addresses too.
+device::Enqueue prepare(const Quantize& params);
+device::Enqueue prepare(const Dequantize& params);
 
 // One thread a group, and one an element: the references for whole tensors.
-void launch_plain(const Quantize& params, cudaStream_t stream);
-void launch_plain(const Dequantize& params, cudaStream_t stream);
+device::Enqueue prepare_plain(const Quantize& params);
+device::Enqueue prepare_plain(const Dequantize& params);
 
 }  // namespace quantize

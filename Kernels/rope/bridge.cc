@@ -10,28 +10,27 @@ namespace {
 using device::narrow;
 using device::pointer;
 
+rope::Rope params_of(const Rope& rope) {
+    return {rope.backward ? Pass::kBackward : Pass::kForward,
+            rope.interleaved,
+            rope.dtype,
+            static_cast<std::int64_t>(rope.tokens),
+            static_cast<std::int64_t>(rope.sequence),
+            narrow("query_heads", rope.query_heads),
+            narrow("key_heads", rope.key_heads),
+            narrow("dim", rope.dim),
+            pointer<void>(rope.queries),
+            pointer<void>(rope.keys),
+            pointer<float>(rope.cos),
+            pointer<float>(rope.sin)};
+}
+
 }  // namespace
 
-void launch(const Rope& rope, Variant variant, std::size_t stream) {
-    rope::Rope params = {};
-    params.pass = rope.backward ? Pass::kBackward : Pass::kForward;
-    params.interleaved = rope.interleaved;
-    params.dtype = rope.dtype;
-    params.tokens = static_cast<std::int64_t>(rope.tokens);
-    params.sequence = static_cast<std::int64_t>(rope.sequence);
-    params.query_heads = narrow("query_heads", rope.query_heads);
-    params.key_heads = narrow("key_heads", rope.key_heads);
-    params.dim = narrow("dim", rope.dim);
-    params.queries = pointer<void>(rope.queries);
-    params.keys = pointer<void>(rope.keys);
-    params.cos = pointer<float>(rope.cos);
-    params.sin = pointer<float>(rope.sin);
-    const auto cuda_stream = pointer<CUstream_st>(stream);
-    if (variant == Variant::Plain) {
-        rope::launch_plain(params, cuda_stream);
-    } else {
-        rope::launch(params, cuda_stream);
-    }
+void check(const Rope& rope, Variant) { rope::check(params_of(rope)); }
+
+std::unique_ptr<Plan> plan(const Rope& rope, Variant variant) {
+    return device::plan(params_of(rope), variant);
 }
 
 }  // namespace rope::bridge

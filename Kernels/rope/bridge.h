@@ -1,17 +1,18 @@
 // C++ side of the cxx bridge in lib.rs.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include <memory>
 
 #include "Kernels/bridge/plan.h"
 #include "rust/cxx.h"
 
 namespace rope::bridge {
 
+using device::Plan;
+using device::Variant;
 struct Rope;
-enum class Variant : std::uint8_t;
 
-void launch(const Rope& rope, Variant variant, std::size_t stream);
+void check(const Rope& rope, Variant variant);
+std::unique_ptr<Plan> plan(const Rope& rope, Variant variant);
 
 }  // namespace rope::bridge

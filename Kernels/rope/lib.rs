@@ -1,17 +1,7 @@
 //! CUDA rotary position embedding, for Rust.
-//!
-//! Addresses are of device memory; Rust never looks behind them. `launch` enqueues on `stream` and
-//! returns at once; what the launch reports becomes an error.
 
 #[cxx::bridge(namespace = "rope::bridge")]
 mod ffi {
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Variant {
-        Tuned,
-        /// One thread a pair and nothing clever: the reference for whole tensors.
-        Plain,
-    }
-
     /// Heads are `[tokens, heads, dim]`, cos and sin fp32 `[sequence, dim / 2]`.
     #[derive(Clone, Copy, Debug)]
     struct Rope {
@@ -34,12 +24,18 @@ mod ffi {
 
         #[namespace = "device"]
         type Dtype = bridge::Dtype;
+        #[namespace = "device"]
+        type Plan = bridge::Plan;
+        #[namespace = "device"]
+        type Variant = bridge::Variant;
 
-        fn launch(rope: &Rope, variant: Variant, stream: usize) -> Result<()>;
+        /// What is not supported is an error; addresses do not matter.
+        fn check(rope: &Rope, variant: Variant) -> Result<()>;
+
+        /// # Safety
+        /// Addresses are of device memory that holds the tensors.
+        unsafe fn plan(rope: &Rope, variant: Variant) -> Result<UniquePtr<Plan>>;
     }
 }
 
-pub use ffi::{launch, Dtype, Rope, Variant};
-
-/// What the kernels want `dim` to be a multiple of.
-pub const DIM_MULTIPLE: usize = 16;
+pub use ffi::{check, plan, Rope};

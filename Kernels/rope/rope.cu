@@ -11,26 +11,13 @@ namespace rope {
 namespace {
 
 void require_range(const char* name, std::int64_t value, std::int64_t most) {
-    if (value < 1 || value > most) {
-        throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) + "; 1 to " +
-                                    std::to_string(most) + " are supported");
-    }
+    if (value >= 1 && value <= most) return;
+    device::refuse(std::string(name) + " is " + std::to_string(value) + "; 1 to " +
+                   std::to_string(most) + " are supported");
 }
 
-void check(const Rope& params) {
-    require_range("tokens", params.tokens, std::int64_t{1} << 30);
-    require_range("sequence", params.sequence, std::int64_t{1} << 30);
-    require_range("query_heads", params.query_heads, 1024);
-    require_range("key_heads", params.key_heads, 1024);
-    require_range("dim", params.dim, 1024);
-    // Rows are counted in 32 bits, and divided where 31 are exact.
-    constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;
-    require_range("tokens * query_heads", params.tokens * params.query_heads, kMostRows);
-    require_range("tokens * key_heads", params.tokens * params.key_heads, kMostRows);
-    if (params.dim % kDimMultiple != 0) {
-        throw std::invalid_argument("dim is " + std::to_string(params.dim) +
-                                    "; a multiple of 16 is supported");
-    }
+void check_all(const Rope& params) {
+    check(params);
     device::require_aligned("queries", params.queries);
     device::require_aligned("keys", params.keys);
     device::require_aligned("cos", params.cos);
@@ -38,7 +25,7 @@ void check(const Rope& params) {
 }
 
 template <class T, bool kInterleaved>
-void launch_pairs(const Rope& params, cudaStream_t stream) {
+device::Enqueue prepare_pairs(const Rope& params) {
     const int packets = params.dim / device::kPerPacket<T>;
     const int lanes = kInterleaved ? packets : packets / 2;
     const int teams = std::max(1, kThreads / lanes);
@@ -58,27 +45,10 @@ void launch_pairs(const Rope& params, cudaStream_t stream) {
                                params.dim,
                                params.pass == Pass::kForward ? 1.0f : -1.0f};
     arguments.query_blocks = blocks_of(arguments.queries);
-    device::Launch shape;
-    shape.grid = dim3(arguments.query_blocks + blocks_of(arguments.keys));
-    shape.block = dim3(static_cast<unsigned>(lanes), static_cast<unsigned>(teams));
-    device::launch("rope", rope_kernel<T, kInterleaved>, shape, stream, arguments);
+    const std::int64_t blocks = std::int64_t{arguments.query_blocks} + blocks_of(arguments.keys);
+    return device::prepare("rope", rope_kernel<T, kInterleaved>,
+                           device::blocks_of(blocks, dim3(lanes, teams)), arguments);
 }
-
-}  // namespace
-
-void launch(const Rope& params, cudaStream_t stream) {
-    check(params);
-    device::dispatch_activations(params.dtype, [&](auto element) {
-        using T = decltype(element);
-        if (params.interleaved) {
-            launch_pairs<T, true>(params, stream);
-        } else {
-            launch_pairs<T, false>(params, stream);
-        }
-    });
-}
-
-namespace {
 
 // Obvious on purpose: the reference that whole tensors are compared with.
 template <class T>
@@ -108,15 +78,38 @@ __global__ void rope_plain_kernel(const __grid_constant__ Rope params) {
 
 }  // namespace
 
-void launch_plain(const Rope& params, cudaStream_t stream) {
-    constexpr int kThreads = 256;
+void check(const Rope& params) {
+    require_range("tokens", params.tokens, std::int64_t{1} << 30);
+    require_range("sequence", params.sequence, std::int64_t{1} << 30);
+    require_range("query_heads", params.query_heads, 1024);
+    require_range("key_heads", params.key_heads, 1024);
+    require_range("dim", params.dim, 1024);
+    // Rows are counted in 32 bits, and divided where 31 are exact.
+    constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;
+    require_range("tokens * query_heads", params.tokens * params.query_heads, kMostRows);
+    require_range("tokens * key_heads", params.tokens * params.key_heads, kMostRows);
+    // Half a head is then whole packets of 16 bytes.
+    device::require(params.dim % 16 == 0,
+                    "dim is " + std::to_string(params.dim) + "; a multiple of 16 is supported");
+    device::require_activation(params.dtype);
+}
+
+device::Enqueue prepare(const Rope& params) {
+    check_all(params);
+    return device::dispatch_activations(params.dtype, [&](auto element) {
+        using T = decltype(element);
+        return params.interleaved ? prepare_pairs<T, true>(params)
+                                  : prepare_pairs<T, false>(params);
+    });
+}
+
+device::Enqueue prepare_plain(const Rope& params) {
+    check_all(params);
     const std::int64_t pairs =
         params.tokens * (params.query_heads + params.key_heads) * (params.dim / 2);
-    device::Launch shape;
-    shape.grid = dim3(static_cast<unsigned>(device::divide_up(pairs, kThreads)));
-    shape.block = dim3(kThreads);
-    device::dispatch_activations(params.dtype, [&](auto element) {
-        device::launch("rope_plain", rope_plain_kernel<decltype(element)>, shape, stream, params);
+    return device::dispatch_activations(params.dtype, [&](auto element) {
+        return device::prepare("rope_plain", rope_plain_kernel<decltype(element)>,
+                               device::cover(pairs, 256), params);
     });
 }
 

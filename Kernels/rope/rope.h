@@ -7,11 +7,10 @@
 // (a, b) becomes (a cos - b sin, b cos + a sin); backward turns the other way.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstdint>
 
 #include "Kernels/device/dtype.h"
+#include "Kernels/device/launch.h"
 
 namespace rope {
 
@@ -32,13 +31,12 @@ struct Rope {
     const float* sin;
 };
 
-// What `dim` must be a multiple of: half a head is then whole packets of 16 bytes.
-constexpr int kDimMultiple = 16;
+// Throws std::invalid_argument for a shape or type that the kernels do not serve.
+void check(const Rope& params);
 
-// Throws std::invalid_argument for what it cannot do, std::runtime_error for what CUDA refuses.
-void launch(const Rope& params, cudaStream_t stream);
-
+// Throw for addresses too.
+device::Enqueue prepare(const Rope& params);
 // One thread a pair: the reference for whole tensors.
-void launch_plain(const Rope& params, cudaStream_t stream);
+device::Enqueue prepare_plain(const Rope& params);
 
 }  // namespace rope
