@@ -3,6 +3,7 @@
 #![cfg(feature = "cuda")]
 
 use std::fmt::Display;
+use std::time::Instant;
 
 use bridge::Dtype;
 pub use bridge::{Plan, UniquePtr, Variant};
@@ -29,26 +30,43 @@ pub struct Ours<P, Op, E> {
     pub plan: unsafe fn(&Op, Variant) -> Result<UniquePtr<Plan>, E>,
 }
 
+/// What a bridge says it would run.
+pub type Choice<Op, E> = fn(&Op, Variant) -> Result<String, E>;
+
 struct OneOf<P, Op, E> {
     identity: Identity,
     variant: Variant,
     family: Ours<P, Op, E>,
+    /// Of a contender that only runs where its choice is another than that of `ours`.
+    choice: Option<Choice<Op, E>>,
 }
 
 impl<P: Problem, Op: 'static, E: Display + 'static> Ours<P, Op, E> {
     pub fn ours(&self) -> Box<dyn Contender<P>> {
-        self.contender("ours", Kind::Own, Variant::Tuned)
+        self.contender("ours", Kind::Own, Variant::Tuned, None)
+    }
+
+    /// The kernels that every GPU has, where `ours` are others.
+    pub fn portable(&self, choice: Choice<Op, E>) -> Box<dyn Contender<P>> {
+        self.contender("ours_portable", Kind::Own, Variant::Portable, Some(choice))
     }
 
     pub fn plain(&self) -> Box<dyn Contender<P>> {
-        self.contender("plain_fp32", Kind::Reference, Variant::Plain)
+        self.contender("plain_fp32", Kind::Reference, Variant::Plain, None)
     }
 
-    fn contender(&self, name: &str, kind: Kind, variant: Variant) -> Box<dyn Contender<P>> {
+    fn contender(
+        &self,
+        name: &str,
+        kind: Kind,
+        variant: Variant,
+        choice: Option<Choice<Op, E>>,
+    ) -> Box<dyn Contender<P>> {
         Box::new(OneOf {
             identity: Identity::in_tree(name, kind, self.timed),
             variant,
             family: Ours { ..*self },
+            choice,
         })
     }
 }
@@ -56,7 +74,15 @@ impl<P: Problem, Op: 'static, E: Display + 'static> Ours<P, Op, E> {
 impl<P: Problem, Op, E: Display> OneOf<P, Op, E> {
     fn check(&self, problem: &P) -> Result<(), ContenderError> {
         let op = (self.family.op)(problem, &|_| 0)?;
-        (self.family.check)(&op, self.variant).map_err(ContenderError::new)
+        (self.family.check)(&op, self.variant).map_err(ContenderError::new)?;
+        let Some(choice) = self.choice else {
+            return Ok(());
+        };
+        let choice = |variant| choice(&op, variant).map_err(ContenderError::new);
+        if choice(self.variant)? == choice(Variant::Tuned)? {
+            return Err(ContenderError::new("the same kernel as 'ours' here"));
+        }
+        Ok(())
     }
 }
 
@@ -92,23 +118,32 @@ impl<P: Problem, Op, E: Display> Contender<P> for OneOf<P, Op, E> {
             named.map_or(0, |(_, buffer)| buffer.address)
         };
         let op = (self.family.op)(problem, &address)?;
+        let started = Instant::now();
         // SAFETY: the harness has allocated the buffers as the problem's tensors say.
         let plan = unsafe { (self.family.plan)(&op, self.variant) }.map_err(ContenderError::new)?;
-        Ok(Box::new(Planned(plan)))
+        let plan_us = started.elapsed().as_secs_f64() * 1e6;
+        Ok(Box::new(Planned { plan, plan_us }))
     }
 }
 
-struct Planned(UniquePtr<Plan>);
+struct Planned {
+    plan: UniquePtr<Plan>,
+    /// With the allocation of its memory, which a server does once.
+    plan_us: f64,
+}
 
 impl Bound for Planned {
     fn enqueue(&mut self, Stream(stream): Stream) -> Result<(), ContenderError> {
         // SAFETY: the harness keeps the buffers until its stream has done the work.
-        unsafe { self.0.enqueue(stream) }.map_err(ContenderError::new)
+        unsafe { self.plan.enqueue(stream) }.map_err(ContenderError::new)
     }
 
     fn facts(&self) -> Facts {
-        let facts = self.0.facts().to_string();
-        serde_json::from_str(&facts).expect("a plan's facts are a JSON object")
+        let facts = self.plan.facts().to_string();
+        let mut facts: Facts =
+            serde_json::from_str(&facts).expect("a plan's facts are a JSON object");
+        facts.insert("plan_us".to_owned(), self.plan_us.round().into());
+        facts
     }
 }
 
