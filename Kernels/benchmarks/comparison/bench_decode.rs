@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         about: "Races decode attention kernels over a paged cache",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: DecodeSuite::SUITES,
+        shortcuts: &[],
         problems,
         contenders: |choices| decode::contenders(choices.device),
     })

@@ -4,7 +4,7 @@ mod gemm;
 
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, UsageError};
+use cli::{Bench, Choices, Shortcut, UsageError};
 use workloads::{GemmProblem, GemmSuite};
 
 fn main() -> ExitCode {
@@ -13,6 +13,10 @@ fn main() -> ExitCode {
         about: "Races dense matrix products; FP8 operands have block scales and come quantised",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: GemmSuite::SUITES,
+        shortcuts: &[Shortcut {
+            flag: "dsv3",
+            suite: "dsv3",
+        }],
         problems,
         contenders: |choices| gemm::contenders(choices.device),
     })

@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         about: "Races grouped matrix products; FP8 operands have block scales and come quantised",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: GroupedGemmSuite::SUITES,
+        shortcuts: &[],
         problems,
         contenders: |choices| gemm::contenders(choices.device),
     })

@@ -4,7 +4,7 @@ mod mla_decode;
 
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, UsageError};
+use cli::{Bench, Choices, Shortcut, UsageError};
 use workloads::{MlaDecodeProblem, MlaShape, MlaSuite};
 
 fn main() -> ExitCode {
@@ -13,6 +13,10 @@ fn main() -> ExitCode {
         about: "Races decode kernels of multi-head latent attention",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: MlaSuite::SUITES,
+        shortcuts: &[Shortcut {
+            flag: "dsv3",
+            suite: "dsv3",
+        }],
         problems,
         contenders: |choices| mla_decode::contenders(choices.device),
     })

@@ -4,7 +4,7 @@ mod norms;
 
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, UsageError};
+use cli::{Bench, Choices, Shortcut, UsageError};
 use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
 
 fn main() -> ExitCode {
@@ -13,6 +13,16 @@ fn main() -> ExitCode {
         about: "Races RMSNorm, fused add + RMSNorm, LayerNorm, softmax and cross-entropy kernels",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: NormSuite::SUITES,
+        shortcuts: &[
+            Shortcut {
+                flag: "quack-suite",
+                suite: "quack",
+            },
+            Shortcut {
+                flag: "dsv3",
+                suite: "dsv3",
+            },
+        ],
         problems,
         contenders: |choices| norms::contenders(choices.device),
     })

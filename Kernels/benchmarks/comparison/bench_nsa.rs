@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         about: "Races kernels for native sparse attention, and dense attention on its shapes",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: NsaSuite::SUITES,
+        shortcuts: &[],
         problems,
         contenders: |choices| nsa_ops::contenders(choices.device),
     })

@@ -17,6 +17,7 @@ fn main() -> ExitCode {
                 kv heads, head dim; causal",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: PrefillSuite::SUITES,
+        shortcuts: &[],
         problems,
         contenders: |choices| prefill::contenders(choices.device),
     })

@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         about: "Races GELU, SwiGLU, GEGLU, RoPE and FP8 quantisation kernels",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: TrainingSuite::SUITES,
+        shortcuts: &[],
         problems,
         contenders: |choices| training_ops::contenders(choices.device),
     })

@@ -16,10 +16,18 @@ pub struct Bench<P: Problem> {
     /// `sm_90a`, ..., or `none` for a build without CUDA; decides the default device.
     pub arch: &'static str,
     pub suites: &'static [Suite],
+    /// Flags of this benchmark alone that stand for a suite.
+    pub shortcuts: &'static [Shortcut],
     /// The problems for some choices, in the order in which they are measured.
     pub problems: fn(&Choices) -> Result<Vec<P>, UsageError>,
     /// The contenders for the chosen device. The first baseline is the default to compare with.
     pub contenders: fn(&Choices) -> Vec<Box<dyn Contender<P>>>,
+}
+
+/// `--quack-suite` for `--suite quack`: `flag` comes without its dashes.
+pub struct Shortcut {
+    pub flag: &'static str,
+    pub suite: &'static str,
 }
 
 /// What the command line says about problems.

@@ -7,7 +7,7 @@ use contender::{
     Bound, Buffer, Contender, ContenderError, DeviceInfo, Identity, Problem, Suite, Support,
 };
 
-use crate::{Bench, Choices, UsageError};
+use crate::{Bench, Choices, Shortcut, UsageError};
 
 /// A problem of any benchmark, and a contender for it.
 pub type AnyProblem = dyn Problem;
@@ -23,6 +23,7 @@ pub struct AnyBench {
     pub about: &'static str,
     pub arch: &'static str,
     pub suites: &'static [Suite],
+    pub shortcuts: &'static [Shortcut],
     pub problems: ByChoices<Result<Problems, UsageError>>,
     pub contenders: ByChoices<Contenders>,
 }
@@ -34,6 +35,7 @@ impl<P: Problem> From<Bench<P>> for AnyBench {
             about: bench.about,
             arch: bench.arch,
             suites: bench.suites,
+            shortcuts: bench.shortcuts,
             problems: Box::new(move |choices| {
                 let problems = (bench.problems)(choices)?.into_iter();
                 Ok(problems

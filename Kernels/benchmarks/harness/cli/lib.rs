@@ -37,6 +37,6 @@ mod utc;
 mod worker;
 mod workload;
 
-pub use bench::{Bench, Choices, Passes, UsageError, WeightDType};
+pub use bench::{Bench, Choices, Passes, Shortcut, UsageError, WeightDType};
 pub use run::{run, run_with_arguments};
 pub use utc::now as utc_now;

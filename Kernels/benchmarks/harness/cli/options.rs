@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use clap_complete::Shell;
 use contender::DeviceKind;
 use numeric::DType;
@@ -13,6 +13,8 @@ use crate::erased::AnyBench;
 use crate::shard::Shard;
 use crate::{Choices, Passes, UsageError, WeightDType};
 
+const WHAT: &str = "What to measure";
+
 #[derive(Clone, Debug, Parser)]
 #[command(
     disable_version_flag = true,
@@ -21,7 +23,7 @@ use crate::{Choices, Passes, UsageError, WeightDType};
                   n (the partial result is written)."
 )]
 pub struct Options {
-    #[command(flatten, next_help_heading = "What to measure")]
+    #[command(flatten, next_help_heading = WHAT)]
     pub what: WhatOptions,
     #[command(flatten, next_help_heading = "How to measure")]
     pub how: HowOptions,
@@ -45,15 +47,9 @@ pub struct WhatOptions {
     /// Suite of workloads; repeatable; --list names them [default: smoke]
     #[arg(long = "suite", value_name = "NAME")]
     pub suites: Vec<String>,
-    /// Short for --suite quack
-    #[arg(long)]
-    pub quack_suite: bool,
-    /// Short for --suite dsv3
-    #[arg(long)]
-    pub dsv3: bool,
     /// Shapes instead of a suite, e.g. 4096x7168,16384x8192
     #[arg(long, value_name = "MxN", value_delimiter = ',', value_parser = parse_config,
-          conflicts_with_all = ["suites", "quack_suite", "dsv3"])]
+          conflicts_with = "suites")]
     pub configs: Vec<Config>,
     /// Type of activations: f32, f16, bf16, fp8_e4m3 (fp32, fp16 also); several with commas
     #[arg(
@@ -212,16 +208,34 @@ pub enum CacheChoice {
 impl Options {
     /// The command with a benchmark's name, for parsing and for completions.
     pub fn command_for(bench: &AnyBench) -> clap::Command {
+        let shortcuts = bench.shortcuts.iter().map(|shortcut| {
+            Arg::new(shortcut.flag)
+                .long(shortcut.flag)
+                .help(format!("Short for --suite {}", shortcut.suite))
+                .help_heading(WHAT)
+                .action(ArgAction::SetTrue)
+                .conflicts_with("configs")
+        });
         Self::command()
             .name(bench.name)
             .bin_name(bench.name)
             .about(bench.about)
+            .args(shortcuts)
     }
 
     /// Parses a command line. The error prints itself, help included, and knows its exit code.
     pub fn parse_for(bench: &AnyBench, arguments: &[String]) -> Result<Self, clap::Error> {
         let matches = Self::command_for(bench).try_get_matches_from(arguments)?;
-        Self::from_arg_matches(&matches)
+        let mut options = Self::from_arg_matches(&matches)?;
+        let given = bench
+            .shortcuts
+            .iter()
+            .filter(|it| matches.get_flag(it.flag));
+        options
+            .what
+            .suites
+            .extend(given.map(|it| it.suite.to_owned()));
+        Ok(options)
     }
 
     /// The device: as asked, or what the program was built for. Never a second choice.
@@ -237,8 +251,6 @@ impl Options {
     pub fn choices(&self, bench: &AnyBench) -> Result<Choices, UsageError> {
         let what = &self.what;
         let mut suites = what.suites.clone();
-        suites.extend(what.quack_suite.then(|| "quack".to_owned()));
-        suites.extend(what.dsv3.then(|| "dsv3".to_owned()));
         if suites.is_empty() && what.configs.is_empty() {
             suites.push("smoke".to_owned());
         }
@@ -359,7 +371,7 @@ mod tests {
     fn contradictions_are_usage_errors() {
         for arguments in [
             &["--iters", "3", "--rep-ms", "5"][..],
-            &["--configs", "1x1", "--dsv3"],
+            &["--configs", "1x1", "--suite", "smoke"],
             &["--iters", "0"],
             &["--dtype", "float"],
             &["--mode", "both"],

@@ -179,12 +179,22 @@ fn wrong_usage_ends_with_2_and_says_what_to_use() {
         (&["--json", "no/such/folder/a.json"], "does not exist"),
         (&["--configs", "1x2x3"], "write MxN"),
         (&["--itres", "3"], "--iters"),
+        (&["--quack-suite"], "unexpected argument '--quack-suite'"),
+        (&["--quick", "--configs", "4x8"], "cannot be used with"),
     ] {
         let output = bench(arguments);
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
         assert!(stderr.contains(remedy), "{arguments:?}: {stderr}");
     }
+}
+
+#[test]
+fn a_shortcut_is_its_suite() {
+    assert!(text(&bench(&["--help"]).stdout).contains("Short for --suite smoke"));
+    let by_name = bench(&["--suite", "smoke", "--list"]);
+    assert_eq!(bench(&["--quick", "--list"]), by_name);
+    assert_eq!(by_name.status.code(), Some(0));
 }
 
 #[test]

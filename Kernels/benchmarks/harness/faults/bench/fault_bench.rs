@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, UsageError};
+use cli::{Bench, Choices, Shortcut, UsageError};
 use contender::Suite;
 use faults::{contenders, Scaled};
 
@@ -14,6 +14,10 @@ fn main() -> ExitCode {
         suites: &[Suite {
             name: "smoke",
             about: "one small shape",
+        }],
+        shortcuts: &[Shortcut {
+            flag: "quick",
+            suite: "smoke",
         }],
         problems,
         contenders: |_| contenders(),
