@@ -1,7 +1,7 @@
 //! The result file of a run, and the ways to write it: JSON, CSV, Markdown, terminal table.
 //!
 //! The types are the format; `result.schema.json` says the same for other languages, and
-//! docs/RESULTS.md for people. Pure but for `file`, which reads and replaces files.
+//! docs/FILE_FORMAT.md for people. Pure but for `file`, which reads and replaces files.
 
 mod check;
 mod csv;
