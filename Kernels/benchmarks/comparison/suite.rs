@@ -1,4 +1,4 @@
-//! Runs every bench and writes one folder with everything they found.
+//! Runs every bench and writes all results to one folder.
 
 fn main() -> std::process::ExitCode {
     suite_lib::main()

@@ -16,12 +16,12 @@ pub enum End {
     Sound,
     /// Some row failed, or the bench did.
     Failed,
-    /// A signal ended it: somebody wants the suite to end.
+    /// A signal ended it: the user wants the suite to stop.
     Interrupted,
 }
 
-/// Runs a task into `<folder>/<bench>.json`, keeping rows that are there. What the bench says goes to
-/// standard error with the suite's progress, and with its table into `<bench>.log`.
+/// Runs a task into `<folder>/<bench>.json`, keeping existing rows. The bench's messages go to
+/// standard error with the suite's progress, and to `<bench>.log` with its table.
 pub fn run(
     task: &Task,
     more: &[String],
@@ -56,7 +56,7 @@ pub fn run(
     if let Some(stderr) = child.stderr.take() {
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
             eprintln!("{}", progress.line(&line));
-            // The log is a convenience; a full disk shows in the result file.
+            // The log is a convenience; the result file reports a full disk.
             let _ = writeln!(log, "{line}");
         }
     }
@@ -67,7 +67,7 @@ pub fn run(
         // 128 + signal: the bench caught it and wrote what it had.
         Some(code) if code > 128 => End::Interrupted,
         Some(code) => {
-            eprintln!("{} ended with exit code {code}", task.name);
+            eprintln!("{} exited with code {code}", task.name);
             End::Failed
         }
         None => {
@@ -77,7 +77,7 @@ pub fn run(
     })
 }
 
-/// Measures the roofs into `<folder>/roofline.json`, unless they are there.
+/// Measures the roofs into `<folder>/roofline.json`, unless it exists.
 pub fn roofs(program: &Path, device: &str, folder: &Folder) -> Result<(), SuiteError> {
     let json = folder.file("roofline.json");
     if json.exists() {
@@ -92,7 +92,7 @@ pub fn roofs(program: &Path, device: &str, folder: &Folder) -> Result<(), SuiteE
     match output.status.success() {
         true => Ok(()),
         false => Err(SuiteError(format!(
-            "{} ended with {}: {}; --roofs FILE names a file of roofs instead",
+            "{} exited with {}: {}; use --roofs FILE to give a file of roofs instead",
             program.display(),
             output.status,
             String::from_utf8_lossy(&output.stderr).trim()

@@ -1,4 +1,4 @@
-//! The folder of a run: where it is, what it was started with, who is writing into it.
+//! The folder of a run: its location, its options, and who is writing to it.
 
 use crate::options::Kept;
 use crate::plan::Device;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const STATE: &str = "suite.json";
 const RUNNING: &str = "running.pid";
-/// A bench whose suite was killed ends with its next row.
+/// A bench whose suite was killed exits after its next row.
 const ORPHAN_LIMIT: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// A new folder, named after the time and the device unless it is given.
+    /// A new folder, by default named after the time and the device.
     pub fn create(
         given: Option<&Path>,
         device: &Device,
@@ -36,7 +36,7 @@ impl Folder {
         };
         if path.join(STATE).exists() {
             return Err(SuiteError(format!(
-                "{} holds a run already; go on with --resume, or choose another folder",
+                "{} already holds a run; continue it with --resume, or choose another folder",
                 path.display()
             )));
         }
@@ -52,7 +52,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The folder of an earlier run and what it was started with.
+    /// The folder of an earlier run and its options.
     pub fn open(path: &Path) -> Result<(Folder, Kept), SuiteError> {
         let folder = Folder {
             path: path.to_owned(),
@@ -60,7 +60,7 @@ impl Folder {
         let state = folder.file(STATE);
         let failed = |problem: &dyn std::fmt::Display| {
             SuiteError(format!(
-                "--resume: {} is no suite's state: {problem}",
+                "--resume: {} is not the state of a suite: {problem}",
                 state.display()
             ))
         };
@@ -68,7 +68,7 @@ impl Folder {
         let parsed: State = serde_json::from_str(&text).map_err(|error| failed(&error))?;
         if parsed.version != 1 {
             return Err(failed(&format!(
-                "version {}, this program knows 1",
+                "version {}, but this program knows only 1",
                 parsed.version
             )));
         }
@@ -84,9 +84,9 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// Notes who runs, so that a resumed suite does not measure beside a bench that is still at work.
+    /// Records who is running, so that a resumed suite does not measure next to a bench that still runs.
     pub fn note_running(&self, pid: u32) {
-        // Only a help: without it a resumed run may start a moment too early.
+        // Best effort: without it a resumed run may start a moment too early.
         let _ = std::fs::write(self.file(RUNNING), pid.to_string());
     }
 
@@ -112,14 +112,14 @@ impl Folder {
         let start = std::time::Instant::now();
         if lives() {
             eprintln!(
-                "waiting for process {} of the killed run to end",
+                "waiting for process {} of the killed run to exit",
                 pid.trim()
             );
         }
         while lives() {
             if start.elapsed() > ORPHAN_LIMIT {
                 return Err(SuiteError(format!(
-                    "process {} of the killed run is still at work; end it and resume again",
+                    "process {} of the killed run is still running; stop it and resume again",
                     pid.trim()
                 )));
             }
@@ -139,7 +139,7 @@ fn slug(device: &Device) -> String {
     name.chars().map(plain).collect()
 }
 
-/// `2026-11-15T03-40-24Z`: sorts by time and is a name on every file system.
+/// `2026-11-15T03-40-24Z`: sorts by time and is valid on every file system.
 fn timestamp() -> String {
     cli::utc_now().replace(':', "-")
 }

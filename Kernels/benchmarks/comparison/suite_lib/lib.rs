@@ -1,13 +1,13 @@
-//! Runs every bench and writes one folder with everything they found.
+//! Runs every bench and writes all results to one folder.
 //!
 //! ```text
-//! options -> plan: ask each bench for its workloads (--list-json), leave what was chosen
+//! options -> plan: query each bench for its workloads (--list-json), keep those selected
 //!         -> roofs: bench_roofline, whose file the benches get
 //!         -> each bench as a child process, into <folder>/<bench>.json
 //!         -> collection, summary, CSV, page, plots
 //! ```
 //!
-//! A folder can be resumed: benches keep the rows that are there and measure what is missing.
+//! A folder can be resumed: benches keep existing rows and measure what is missing.
 
 mod child;
 mod folder;
@@ -19,7 +19,7 @@ mod run;
 
 pub use run::main;
 
-/// Why the suite could not do its work; exit code 2.
+/// Why the suite failed; exit code 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct SuiteError(pub String);

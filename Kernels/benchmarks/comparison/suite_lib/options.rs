@@ -1,31 +1,31 @@
-//! The command line, and what of it a resumed run takes over.
+//! The command line, and which options a resumed run inherits.
 
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Runs every bench and writes one folder with all results, a summary, CSV, a page and plots
+/// Runs every bench and writes all results to one folder, with a summary, CSV, a page and plots
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "suite",
-    after_help = "Exit codes: 0 every row is ok or unsupported; 1 a row or a bench failed; 2 usage."
+    after_help = "Exit codes: 0 every row is ok or unsupported; 1 a row or a bench failed; 2 wrong usage."
 )]
 pub struct Options {
     #[command(flatten)]
     pub kept: Kept,
-    /// Go on in this folder with a run that was cut short, with the options that it was started with
+    /// Continue the interrupted run in this folder, with its original options
     #[arg(long, value_name = "FOLDER")]
     pub resume: Option<PathBuf>,
     /// Folder to write into [default: out/<time>-<device>]
     #[arg(long, value_name = "FOLDER", conflicts_with = "resume")]
     pub out: Option<PathBuf>,
-    /// Share this many minutes among the benches; what does not fit is cut evenly
+    /// Time limit in minutes, divided among the benches; what does not fit is cut evenly
     #[arg(long, value_name = "M")]
     pub max_minutes: Option<f64>,
-    /// A bench program; repeatable [default: those built with this one, else bench_* beside it]
+    /// Bench program to run; repeatable [default: those built with this one, else bench_* beside it]
     #[arg(long = "bench", value_name = "FILE")]
     pub benches: Vec<PathBuf>,
-    /// Print what would run, and end
+    /// Print what would run, and exit
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -33,19 +33,19 @@ pub struct Options {
 /// What must stay the same when a run is resumed.
 #[derive(Debug, Clone, Default, PartialEq, Parser, Serialize, Deserialize)]
 pub struct Kept {
-    /// Only these suites [default: smoke on a CPU, all but smoke on a GPU]
+    /// Run only these suites [default: smoke on a CPU, all but smoke on a GPU]
     #[arg(long, value_name = "SUITE", value_delimiter = ',')]
     pub suites: Vec<String>,
-    /// Only these operations
+    /// Run only these operations
     #[arg(long, value_name = "OP", value_delimiter = ',')]
     pub ops: Vec<String>,
-    /// Only a share of each bench's workloads: 1/4, 2/4, 3/4, 4/4 on four GPUs
+    /// Run one shard of each bench's workloads: 1/4, 2/4, 3/4, 4/4 on four GPUs
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
-    /// File of measured roofs, in place of measuring them first
+    /// File of measured roofs, instead of measuring them first
     #[arg(long, value_name = "FILE")]
     pub roofs: Option<PathBuf>,
-    /// Further options for every bench, after --
+    /// More options for every bench, after --
     #[arg(last = true, value_name = "BENCH OPTION")]
     pub bench_options: Vec<String>,
 }

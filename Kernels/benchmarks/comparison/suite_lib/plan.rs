@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a bench says of itself with `--list-json`.
+/// What a bench reports with `--list-json`.
 #[derive(Debug, Deserialize)]
 struct Listing {
     program: String,
@@ -32,21 +32,21 @@ struct Workload {
     op: String,
 }
 
-/// One bench and the part of it that was chosen.
+/// One bench and the selected part of it.
 #[derive(Debug)]
 pub struct Task {
     pub program: PathBuf,
     pub name: String,
     pub device: Device,
-    /// The options that choose.
+    /// The selecting options.
     pub arguments: Vec<String>,
     pub workloads: usize,
 }
 
-/// Both passes: every bench has its backward operations in the run, if it has any.
+/// Both passes: backward operations run too, if the bench has any.
 const PASSES: [&str; 2] = ["--mode", "fwd_bwd"];
 
-/// The tasks of all benches, and for each bench without one the reason.
+/// The tasks of all benches, and the reason for each bench without one.
 pub fn plan(benches: &[PathBuf], kept: &Kept) -> Result<(Vec<Task>, Vec<String>), SuiteError> {
     let mut tasks = Vec::new();
     let mut without = Vec::new();
@@ -68,7 +68,7 @@ pub fn plan(benches: &[PathBuf], kept: &Kept) -> Result<(Vec<Task>, Vec<String>)
     Ok((tasks, without))
 }
 
-/// Names that some bench has: a misspelt one must not run nothing and pass.
+/// Checks that some bench has each name: a misspelt one must not run nothing and pass.
 #[derive(Default)]
 struct Known {
     suites: BTreeSet<String>,
@@ -87,7 +87,7 @@ impl Known {
             Some(name) => {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 Err(SuiteError(format!(
-                    "no bench has the {what} '{name}'; use some of {}",
+                    "no bench has the {what} '{name}'; choose from {}",
                     known.join(", ")
                 )))
             }
@@ -139,12 +139,12 @@ fn task(
         arguments.extend(["--op".to_owned(), op.clone()]);
     }
     if let Some(shard) = &kept.shard {
-        // A bench with fewer workloads than shards leaves some shards without any.
+        // A bench with fewer workloads than shards leaves some shards empty.
         let [index, shards] = shard_numbers(shard)?;
         workloads = (workloads + shards - index) / shards;
         if workloads == 0 {
             return Ok(Err(format!(
-                "{} has no workload for shard {shard}",
+                "{} has no workloads for shard {shard}",
                 all.program
             )));
         }
@@ -166,7 +166,7 @@ fn shard_numbers(text: &str) -> Result<[usize; 2], SuiteError> {
     match numbers {
         Some([index, count]) if 1 <= index && index <= count => Ok([index, count]),
         _ => Err(SuiteError(format!(
-            "--shard {text}: write 1/4, 2/4, 3/4 and 4/4 for four shards"
+            "--shard {text} is not a shard: expected I/N, such as 1/4 to 4/4 for four shards"
         ))),
     }
 }

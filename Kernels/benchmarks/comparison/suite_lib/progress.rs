@@ -1,4 +1,4 @@
-//! How far the whole suite is, and how long it will take.
+//! Progress of the whole suite, and the time remaining.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ impl Progress {
         }
     }
 
-    /// Takes a line that a bench said. Lines of rows begin with the workload, two blanks after it; the
-    /// first of a workload counts it.
+    /// Processes a line of bench output. Row lines begin with the workload and two blanks; the first
+    /// line of a workload counts it.
     pub fn line(&mut self, line: &str) -> String {
         if let [title, _, _] = line.splitn(3, "  ").collect::<Vec<_>>()[..] {
             if title != self.title {
@@ -31,7 +31,7 @@ impl Progress {
         format!("[{}] {line}", self.text(self.start.elapsed()))
     }
 
-    /// Workloads that were there before.
+    /// Workloads already measured.
     pub fn skip(&mut self, workloads: usize) {
         self.total = self.total.saturating_sub(workloads);
     }

@@ -1,4 +1,4 @@
-//! What is written once all benches are done: collection, summary, CSV, page, plots.
+//! Written once all benches are done: collection, summary, CSV, page, plots.
 
 use crate::folder::Folder;
 use crate::SuiteError;

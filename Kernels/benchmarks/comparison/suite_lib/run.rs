@@ -14,7 +14,7 @@ use std::time::Instant;
 /// Runs the suite with this process's arguments.
 pub fn main() -> ExitCode {
     let options = Options::parse();
-    // What was built with this program is named from where Bazel starts it.
+    // Paths of programs built with this one are relative to where Bazel starts it.
     let built = built_with_this_program();
     let entered = workspace::enter_user_folder().map_err(SuiteError::new);
     match entered.and_then(|()| run(options, built?)) {
@@ -28,7 +28,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut options: Options, built: Vec<PathBuf>) -> Result<bool, SuiteError> {
-    // A run is resumed with the path that it was started with, from whichever folder.
+    // A run can be resumed from any folder with its original path.
     let roofs = options.kept.roofs.take().map(std::path::absolute);
     options.kept.roofs = roofs.transpose().map_err(SuiteError::new)?;
     let saved = match &options.resume {
@@ -37,7 +37,7 @@ fn run(mut options: Options, built: Vec<PathBuf>) -> Result<bool, SuiteError> {
             let (folder, kept) = Folder::open(path)?;
             if options.kept != Kept::default() && options.kept != kept {
                 return Err(SuiteError(format!(
-                    "--resume takes the options that {} was started with; leave the others out",
+                    "--resume uses the original options of {}; leave out any others",
                     folder.path().display()
                 )));
             }
@@ -88,14 +88,14 @@ fn run(mut options: Options, built: Vec<PathBuf>) -> Result<bool, SuiteError> {
     );
     if interrupted {
         eprintln!(
-            "interrupted; go on with --resume {}",
+            "interrupted; continue with --resume {}",
             folder.path().display()
         );
     }
     Ok(sound && !interrupted && done.len() == tasks.len())
 }
 
-/// Runs one bench after the other; whether all rows are sound, and whether somebody ended it.
+/// Runs one bench after another; returns whether all rows are sound and whether it was interrupted.
 fn run_tasks(
     tasks: &[Task],
     kept: &Kept,
@@ -112,7 +112,7 @@ fn run_tasks(
             let path = folder.file("roofline.json");
             more.extend(["--roofs".to_owned(), path.display().to_string()]);
         }
-        (None, None) => eprintln!("no bench_roofline: rows have no share of a measured roof"),
+        (None, None) => eprintln!("no bench_roofline: rows will have no share of roof"),
     }
     let mut left: usize = tasks.iter().map(|task| task.workloads).sum();
     let mut progress = Progress::new(left);
@@ -127,7 +127,7 @@ fn run_tasks(
         }
         let mut options = more.clone();
         if let Some(minutes) = max_minutes {
-            // What earlier benches did not need is shared by the rest.
+            // Time that earlier benches did not need goes to the rest.
             let spent = start.elapsed().as_secs_f64() / 60.0;
             let share = (minutes - spent) * task.workloads as f64 / left.max(1) as f64;
             let share = share.max(0.001);
@@ -140,7 +140,7 @@ fn run_tasks(
             End::Interrupted => return Ok((sound, true)),
         }
     }
-    // Rows of an earlier part count as well.
+    // Rows of an earlier part count too.
     for task in tasks {
         if let Ok(file) = report::read_json(&result_of(folder, task)) {
             sound &= !file.rows.iter().any(|row| row.status.is_failure());
@@ -153,7 +153,7 @@ fn result_of(folder: &Folder, task: &Task) -> PathBuf {
     folder.file(&format!("{}.json", task.name))
 }
 
-/// The benches and bench_roofline: as given, as built with this program, or as they lie beside it.
+/// The benches and bench_roofline: as given, as built with this program, or as found beside it.
 fn programs(
     given: &[PathBuf],
     built: Vec<PathBuf>,
@@ -169,19 +169,20 @@ fn programs(
     let (roofline, benches): (Vec<PathBuf>, Vec<PathBuf>) = all.into_iter().partition(is_roofline);
     if benches.is_empty() {
         return Err(SuiteError(
-            "no bench_* programs; name them with --bench, or put them beside this one".to_owned(),
+            "no bench_* programs found; name them with --bench, or put them beside this one"
+                .to_owned(),
         ));
     }
     Ok((benches, roofline.into_iter().next()))
 }
 
-/// The benches that Bazel built with this program; none where it runs without Bazel.
+/// The benches that Bazel built with this program; none without Bazel.
 fn built_with_this_program() -> Result<Vec<PathBuf>, SuiteError> {
     let built = std::env::var("SUITE_BENCHES").unwrap_or_default();
     built.split_whitespace().map(existing).collect()
 }
 
-/// The program from whichever folder. Links stay: a bench looks for its runfiles around the name that it is called by.
+/// Makes the path absolute but keeps links: a bench looks for its runfiles next to the name it is called by.
 fn existing(path: impl AsRef<Path>) -> Result<PathBuf, SuiteError> {
     let path = path.as_ref();
     let found = path.metadata().and_then(|_| std::path::absolute(path));

@@ -1,4 +1,4 @@
-//! What a benchmark program declares, and what its user may choose.
+//! What a benchmark declares, and what its user can choose.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -6,25 +6,24 @@ use std::str::FromStr;
 use contender::{Contender, DeviceKind, Problem, Suite};
 use numeric::{DType, UnknownDType};
 
-/// A benchmark: suites of problems, and contenders that solve them.
+/// A benchmark: suites of problems, and the contenders that solve them.
 ///
-/// The functions are called in the supervisor as well as in the worker: they must not touch a
-/// device.
+/// The functions run in both the supervisor and the worker: they must not touch a device.
 pub struct Bench<P: Problem> {
     pub name: &'static str,
     pub about: &'static str,
-    /// `sm_90a`, ..., or `none` for a build without CUDA; decides the default device.
+    /// `sm_90a`, ..., or `none` for a build without CUDA; determines the default device.
     pub arch: &'static str,
     pub suites: &'static [Suite],
-    /// Flags of this benchmark alone that stand for a suite.
+    /// Suite shortcuts that only this benchmark has.
     pub shortcuts: &'static [Shortcut],
-    /// The problems for some choices, in the order in which they are measured.
+    /// The problems for the user's choices, in the order they are measured.
     pub problems: fn(&Choices) -> Result<Vec<P>, UsageError>,
-    /// The contenders for the chosen device. The first baseline is the default to compare with.
+    /// The contenders for the chosen device. The first baseline is the default comparison.
     pub contenders: fn(&Choices) -> Vec<Box<dyn Contender<P>>>,
 }
 
-/// `--quack-suite` for `--suite quack`: `flag` comes without its dashes.
+/// `--quack-suite` for `--suite quack`; `flag` has no dashes.
 pub struct Shortcut {
     pub flag: &'static str,
     pub suite: &'static str,
@@ -34,9 +33,9 @@ pub struct Shortcut {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choices {
     pub device: DeviceKind,
-    /// Names of [`Bench::suites`]; empty when `configs` are given instead.
+    /// Names from [`Bench::suites`]; empty if `configs` are given instead.
     pub suites: Vec<String>,
-    /// Shapes given by hand: `[[4096, 7168]]` for `--configs 4096x7168`.
+    /// Custom shapes: `[[4096, 7168]]` for `--configs 4096x7168`.
     pub configs: Vec<Vec<usize>>,
     pub dtypes: Vec<DType>,
     pub weight_dtype: WeightDType,
@@ -44,14 +43,14 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// The chosen suites, as values of their family.
+    /// The chosen suites as the family's own type.
     pub fn suites_of<S: FromStr<Err: Display>>(&self) -> Result<Vec<S>, UsageError> {
         let suites = self.suites.iter().map(|name| name.parse());
         suites.collect::<Result<_, _>>().map_err(UsageError::new)
     }
 }
 
-/// Type of weights next to that of activations.
+/// The weight type, relative to the activation type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightDType {
     Same,
@@ -87,7 +86,7 @@ impl Display for WeightDType {
     }
 }
 
-/// Which passes of an operation are measured, each on its own.
+/// Which passes of an operation to measure, each on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum Passes {
@@ -106,7 +105,7 @@ impl Passes {
     }
 }
 
-/// A choice that this benchmark cannot serve. The message names the value and what to use instead.
+/// A choice that this benchmark does not support. The message names the value and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
@@ -116,7 +115,7 @@ impl UsageError {
         Self(message.to_string())
     }
 
-    /// Of a shape given by hand; `what` goes on from its sizes: "is no product; write MxNxK".
+    /// For a custom shape; `what` follows its sizes: "is not a matrix product: expected MxNxK".
     pub fn of_shape(sizes: &[usize], what: &str) -> Self {
         let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
         Self(format!("'{}' {what}", sizes.join("x")))

@@ -1,5 +1,5 @@
-//! A benchmark without the type of its problems. All that follows is compiled once, not for every
-//! benchmark anew.
+//! A benchmark with the type of its problems erased, so that everything downstream is compiled once
+//! rather than once per benchmark.
 
 use std::any::Any;
 
@@ -17,7 +17,7 @@ pub type Problems = Vec<Box<AnyProblem>>;
 pub type Contenders = Vec<Box<AnyContender>>;
 type ByChoices<T> = Box<dyn Fn(&Choices) -> T>;
 
-/// [`Bench`], whatever its problems are.
+/// [`Bench`] for any type of problem.
 pub struct AnyBench {
     pub name: &'static str,
     pub about: &'static str,
@@ -57,7 +57,7 @@ struct Erased<P: Problem>(Box<dyn Contender<P>>);
 fn own<P: Problem>(problem: &AnyProblem) -> &P {
     let problem: &dyn Any = problem;
     let own = problem.downcast_ref();
-    own.expect("contenders meet problems of their own benchmark")
+    own.expect("contenders only see problems of their own benchmark")
 }
 
 impl<P: Problem> Contender<AnyProblem> for Erased<P> {

@@ -1,11 +1,11 @@
-//! Where the time of a run goes, by what the worker says it is at.
+//! Where the time of a run goes, by the steps that the worker reports.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 use crate::protocol::Step;
 
-/// Seconds by step; what is not said is between steps.
+/// Seconds per step; unreported time is between steps.
 pub struct Ledger {
     step: String,
     since: Instant,
@@ -15,7 +15,7 @@ pub struct Ledger {
 const BETWEEN: &str = "between workloads";
 
 impl Ledger {
-    /// `seconds` are those of an earlier part of the run.
+    /// `seconds` come from an earlier part of the run.
     pub fn new(seconds: BTreeMap<String, f64>) -> Self {
         Self {
             step: BETWEEN.to_owned(),
@@ -25,13 +25,13 @@ impl Ledger {
     }
 
     pub fn step(&mut self, step: &Step) {
-        // Said anew for every sample: equal steps are one.
+        // Reported again for every sample: merge equal steps.
         if step.what != self.step {
             self.turn(&step.what);
         }
     }
 
-    /// The workload is done.
+    /// The workload is finished.
     pub fn end(&mut self) {
         self.turn(BETWEEN);
     }

@@ -1,15 +1,15 @@
-//! The command line of every benchmark, and the flow of one run.
+//! The command line of every benchmark, and the flow of a run.
 //!
 //! ```text
 //! run -> options -> selection of problems and contenders
 //!     -> supervisor: starts a worker, which is this program again
 //!          worker: for each workload  buffers -> gate -> race -> validity -> outcomes
-//!            planners: this program again, several times, for plans that take long
+//!            planners: this program again, several times, for slow plans
 //!     -> rows -> result file, table, exit code
 //! ```
 //!
-//! The worker can crash or hang without harm: the supervisor blames the contender that was running,
-//! starts a new worker and measures the rest of the workload without it.
+//! The worker may crash or hang: the supervisor blames the contender that was running, starts a new
+//! worker and measures the rest of the workload without it.
 
 mod bench;
 mod erased;

@@ -1,4 +1,4 @@
-//! `--list` and `--dry-run`: what there is, and what would be measured.
+//! `--list` and `--dry-run`: what is available, and what would be measured.
 
 use std::fmt::Write;
 
@@ -46,7 +46,7 @@ pub fn list(bench: &AnyBench, selection: &Selection) -> String {
     text
 }
 
-/// The same for programs, and which device would measure.
+/// The same for programs, with the device that would be used.
 pub fn list_json(bench: &AnyBench, selection: &Selection) -> Result<String, device::DeviceError> {
     let device = device::open(selection.choices.device)?;
     let suite = |suite: &contender::Suite| json!({"name": suite.name, "about": suite.about});
@@ -101,7 +101,9 @@ pub fn dry_run(selection: &Selection, options: &Options) -> String {
             &mut text,
             format_args!("every element is compared with {name}"),
         ),
-        (false, None) => text.push_str("a sample is compared with the oracle; no full reference\n"),
+        (false, None) => {
+            text.push_str("a sample is compared with the oracle; there is no full reference\n")
+        }
     }
     for problem in &selection.problems {
         let (workload, cost) = (problem.workload(), problem.cost());

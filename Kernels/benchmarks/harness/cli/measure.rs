@@ -23,7 +23,7 @@ use crate::selection::Selection;
 use crate::supervisor::{Supervisor, SupervisorError};
 use crate::{meta, repro, roofs, utc, UsageError};
 
-/// What stays the same over the problems of a run.
+/// What all problems of a run share.
 struct Run<'a> {
     bench: &'a AnyBench,
     selection: &'a Selection,
@@ -33,7 +33,7 @@ struct Run<'a> {
     ratio: RatioOptions,
 }
 
-/// Measures everything that is selected, and writes and prints the result.
+/// Measures everything selected, then writes and prints the result.
 pub fn measure(
     bench: &AnyBench,
     selection: &Selection,
@@ -88,7 +88,7 @@ pub fn measure(
     let written = outputs.write(&file);
     if let Err(error) = &written {
         eprintln!(
-            "{}: {error}; free space or choose another place, then run again",
+            "{}: {error}; free up space or choose another folder, then run again",
             bench.name
         );
     }
@@ -99,7 +99,7 @@ pub fn measure(
     })
 }
 
-/// The problems to measure, in order. The rows of the earlier part of a resumed run go into the file.
+/// The problems to measure, in order. When resuming, existing rows are copied into the file.
 fn take_up_earlier_part(
     selection: &Selection,
     options: &Options,
@@ -111,7 +111,7 @@ fn take_up_earlier_part(
         return Ok(left);
     };
     let Some(earlier) = Earlier::read(path, &file.meta)? else {
-        eprintln!("nothing to resume in {}: it is not there", path.display());
+        eprintln!("nothing to resume: {} does not exist", path.display());
         return Ok(left);
     };
     left.retain(|index| !earlier.has(&*problems[*index], &selection.contenders));
@@ -123,7 +123,7 @@ fn take_up_earlier_part(
     }
     let total = problems.len();
     eprintln!(
-        "{} of {total} workloads are there already",
+        "{} of {total} workloads are already measured",
         total - left.len()
     );
     earlier.hand_over(file, &anew);
@@ -141,8 +141,7 @@ fn start(
 }
 
 impl Run<'_> {
-    /// Adds the rows of one problem after the other to the file, and returns how many problems there
-    /// was time for.
+    /// Adds the rows of each problem to the file, and returns how many problems there was time for.
     fn problems(
         &self,
         left: &[usize],
@@ -177,7 +176,7 @@ impl Run<'_> {
             progress.rows(&rows);
             file.rows.extend(rows);
             if let Err(error) = outputs.checkpoint(file) {
-                progress.say(&format!("warning: {error}; measuring goes on"));
+                progress.say(&format!("warning: {error}; continuing to measure"));
             }
         }
         Ok(left.len())
@@ -224,7 +223,7 @@ fn give_up(program: &str, error: &SupervisorError) -> ExitCode {
     }
 }
 
-/// Columns of the terminal, asked from stty: std does not know, and no `unsafe` call is worth it.
+/// Terminal width, from stty: std cannot tell, and it is not worth an `unsafe` call.
 fn terminal_width() -> Option<usize> {
     if !std::io::stdout().is_terminal() {
         return None;

@@ -1,4 +1,4 @@
-//! The facts of a run that go into its result file.
+//! The facts about a run that go into its result file.
 
 use std::fs;
 use std::process::Command;
@@ -14,13 +14,13 @@ use crate::options::Options;
 use crate::protocol::Machine;
 use crate::utc;
 
-/// What the build knows, set as rustc's environment by Bazel.
+/// Facts about the build, passed by Bazel in rustc's environment.
 const BAZEL: Option<&str> = option_env!("HEAD_TO_HEAD_BAZEL");
 const RUSTC: Option<&str> = option_env!("HEAD_TO_HEAD_RUSTC");
 const NVCC: Option<&str> = option_env!("HEAD_TO_HEAD_NVCC");
 const ARTIFACT_LOCK_SHA256: Option<&str> = option_env!("HEAD_TO_HEAD_ARTIFACT_LOCK_SHA256");
 
-/// The meta of a run that has just begun.
+/// The meta of a run that has just started.
 pub fn begin(
     bench: &AnyBench,
     arguments: &[String],
@@ -43,7 +43,9 @@ pub fn begin(
             .map(|why| format!("timers are not cross-checked: {why}")),
     );
     if roofs.is_empty() {
-        warnings.push("no measured roofs for this device: times have no roofline floor".into());
+        warnings.push(
+            "no measured roofs for this device: times are not checked against the roofline".into(),
+        );
     }
     if options.how.skip_verify {
         warnings.push("verification was skipped: no row is verified".into());
@@ -133,12 +135,12 @@ fn protocol(plan: &Plan, options: &Options, machine: &Machine) -> Protocol {
     }
 }
 
-/// Commit of a program that runs far from its checkout, as `git describe --always --dirty
-/// --abbrev=40` printed it where the program was built.
+/// The commit of a program that runs away from its checkout: what `git describe --always --dirty
+/// --abbrev=40` printed where it was built.
 const COMMIT_VARIABLE: &str = "HEAD_TO_HEAD_COMMIT";
 
-/// The commit of the tree that `bazel run` built the program from a moment ago, or what was said of
-/// it; none where nobody knows.
+/// The commit of the tree that `bazel run` has just built from, or the one in the variable; none if
+/// unknown.
 fn git() -> Option<Git> {
     let Some(folder) = std::env::var_os("BUILD_WORKSPACE_DIRECTORY") else {
         let described = std::env::var(COMMIT_VARIABLE).ok()?;

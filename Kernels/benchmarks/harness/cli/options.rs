@@ -1,4 +1,4 @@
-//! The options, the same for every benchmark.
+//! The options that every benchmark shares.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const WHAT: &str = "What to measure";
 #[command(
     disable_version_flag = true,
     after_help = "Exit codes: 0 every row is ok or unsupported; 1 a row is wrong, invalid, error \
-                  or timeout, or the result could not be written; 2 usage; 128+n ended by signal \
+                  or timeout, or the result could not be written; 2 wrong usage; 128+n ended by signal \
                   n (the partial result is written)."
 )]
 pub struct Options {
@@ -27,7 +27,7 @@ pub struct Options {
     pub what: WhatOptions,
     #[command(flatten, next_help_heading = "How to measure")]
     pub how: HowOptions,
-    #[command(flatten, next_help_heading = "Where the results go")]
+    #[command(flatten, next_help_heading = "Output")]
     pub output: OutputOptions,
     #[command(flatten, next_help_heading = "Instead of measuring")]
     pub instead: InsteadOptions,
@@ -41,17 +41,17 @@ pub struct Options {
 
 #[derive(Clone, Debug, Args)]
 pub struct WhatOptions {
-    /// Device: cpu or cuda [default: cuda where the program is built for it, else cpu]
+    /// Device: cpu or cuda [default: cuda if the program is built for it, else cpu]
     #[arg(long)]
     pub device: Option<DeviceKind>,
-    /// Suite of workloads; repeatable; --list names them [default: smoke]
+    /// Suite of workloads; repeatable; see --list [default: smoke]
     #[arg(long = "suite", value_name = "NAME")]
     pub suites: Vec<String>,
-    /// Shapes instead of a suite, e.g. 4096x7168,16384x8192
+    /// Custom shapes instead of a suite, e.g. 4096x7168,16384x8192
     #[arg(long, value_name = "MxN", value_delimiter = ',', value_parser = parse_config,
           conflicts_with = "suites")]
     pub configs: Vec<Config>,
-    /// Type of activations: f32, f16, bf16, fp8_e4m3 (fp32, fp16 also); several with commas
+    /// Activation types, comma-separated: f32 (or fp32), f16 (or fp16), bf16, fp8_e4m3
     #[arg(
         long = "dtype",
         value_name = "TYPE",
@@ -59,71 +59,71 @@ pub struct WhatOptions {
         default_value = "bf16"
     )]
     pub dtypes: Vec<DType>,
-    /// Type of weights, or `same` as the activations
+    /// Weight type, or `same` as the activations
     #[arg(long, value_name = "TYPE", default_value = "same")]
     pub weight_dtype: WeightDType,
-    /// Forward, backward, or each of both
+    /// Forward, backward, or both, each on its own
     #[arg(long = "mode", value_name = "MODE", value_enum, default_value = "fwd")]
     pub passes: Passes,
-    /// Only these operations
+    /// Measure only these operations
     #[arg(long = "op", value_name = "OP", value_delimiter = ',')]
     pub ops: Vec<String>,
-    /// Only these workloads, by name
+    /// Measure only the workloads with these names
     #[arg(long = "workload", value_name = "NAME", value_delimiter = ',')]
     pub workloads: Vec<String>,
-    /// Only these contenders; a reference is timed only if it is named here
+    /// Measure only these contenders; a reference is timed only if listed here
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub contenders: Vec<String>,
-    /// Contender that the others are compared with [default: the first baseline with a time]
+    /// Contender to compare the others with [default: the first baseline with a time]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
-    /// Only a share of the workloads: 1/4 is the first of four shards, which together are everything
+    /// Measure one shard of the workloads: 1/4 is the first of four
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct HowOptions {
-    /// Exactly this many rounds, in place of stopping when the ratio is known
+    /// Run exactly this many rounds instead of stopping once the ratio is known
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
           conflicts_with = "rep_ms")]
     pub iters: Option<u32>,
-    /// Untimed work of each contender before the rounds
+    /// Warm-up per contender before the rounds
     #[arg(long, value_name = "MS", default_value_t = 25)]
     pub warmup_ms: u64,
-    /// Timed work of each contender, in place of stopping when the ratio is known
+    /// Timed work per contender, instead of stopping once the ratio is known
     #[arg(long, value_name = "MS")]
     pub rep_ms: Option<u64>,
-    /// Longest time for the rounds of one workload [default: 2000 on cuda, 100 on cpu]
+    /// Time limit for the rounds of one workload [default: 2000 on cuda, 100 on cpu]
     #[arg(long, value_name = "MS")]
     pub budget_ms: Option<u64>,
-    /// Measure energy too: run each contender this long after the race, and read the device's meter
+    /// Also measure energy: run each contender this long after the race and read the device's meter
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     pub energy_ms: Option<u64>,
-    /// What takes the time: events around the op, replay of a graph, cupti (kernels only), or wall
+    /// Timer: CUDA events around the op, graph replay, cupti (kernels only), or the wall clock
     /// [default: events on cuda, wall on cpu]
     #[arg(long, value_enum, hide_default_value = true)]
     pub timer: Option<TimerChoice>,
-    /// State of the last-level cache when a sample starts
+    /// State of the last-level cache at the start of a sample
     #[arg(long, value_enum, default_value = "cold")]
     pub cache: CacheChoice,
-    /// Decides inputs, samples of the gate, order and checked rounds
+    /// Seed for inputs, gate samples, order and checked rounds
     #[arg(long, value_name = "N", default_value_t = 42)]
     pub seed: u64,
-    /// Do not check results; every row is marked unverified
+    /// Skip the gate; every row is marked unverified
     #[arg(long)]
     pub skip_verify: bool,
-    /// A contender that is silent for longer than this has hung
+    /// Treat a contender as hung after this long without a sign of life
     #[arg(long, value_name = "S", default_value_t = 60,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout_s: u64,
-    /// Start no further workload after this many minutes; suites and operations take turns until then
+    /// Start no new workload after this many minutes; suites and operations take turns until then
     #[arg(long, value_name = "M", value_parser = parse_minutes)]
     pub max_minutes: Option<f64>,
-    /// Keep the rows of this file, which a run that was cut short left, and measure what is missing
+    /// Continue an interrupted run: keep the rows of its file and measure the missing ones
     #[arg(long, value_name = "FILE")]
     pub resume: Option<PathBuf>,
-    /// File of measured roofs [default: what bench_roofline last cached for this device]
+    /// File of measured roofs [default: bench_roofline's last result for this device]
     #[arg(long, value_name = "FILE")]
     pub roofs: Option<PathBuf>,
 }
@@ -133,13 +133,13 @@ pub struct OutputOptions {
     /// Write the result file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write rows as CSV
+    /// Write the rows as CSV
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Write a Markdown report
     #[arg(long, value_name = "FILE")]
     pub md: Option<PathBuf>,
-    /// Write all three into this folder, named after the program
+    /// Write all three to this folder, named after the program
     #[arg(long, value_name = "FOLDER")]
     pub out_dir: Option<PathBuf>,
 }
@@ -149,21 +149,21 @@ pub struct InsteadOptions {
     /// Print suites, workloads and contenders
     #[arg(long, conflicts_with_all = ["dry_run", "profile"])]
     pub list: bool,
-    /// Print the same as JSON, with the device
+    /// Print the same as JSON, including the device
     #[arg(long, conflicts_with_all = ["list", "dry_run", "profile"])]
     pub list_json: bool,
     /// Print what would be measured
     #[arg(long, conflicts_with = "profile")]
     pub dry_run: bool,
-    /// Run each contender once between profiler start and stop, for ncu and nsys
+    /// Run each contender once between cudaProfilerStart and Stop, for ncu and nsys
     #[arg(long)]
     pub profile: bool,
-    /// Print a shell's completions
+    /// Print shell completions
     #[arg(long, value_name = "SHELL", value_enum)]
     pub completions: Option<Shell>,
 }
 
-/// One shape of `--configs`.
+/// One shape given with `--configs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config(pub Vec<usize>);
 
@@ -172,7 +172,7 @@ fn parse_config(text: &str) -> Result<Config, String> {
     match sizes {
         Ok(sizes) if sizes.iter().all(|size| *size > 0) => Ok(Config(sizes)),
         _ => Err(format!(
-            "'{text}' is no shape; write positive sizes joined by x, like 4096x7168"
+            "'{text}' is not a shape: expected positive sizes joined by x, such as 4096x7168"
         )),
     }
 }
@@ -180,7 +180,9 @@ fn parse_config(text: &str) -> Result<Config, String> {
 fn parse_minutes(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(minutes) if minutes > 0.0 && minutes.is_finite() => Ok(minutes),
-        _ => Err(format!("'{text}' is no time; write minutes, like 8 or 0.5")),
+        _ => Err(format!(
+            "'{text}' is not a time: expected minutes, such as 8 or 0.5"
+        )),
     }
 }
 
@@ -223,7 +225,7 @@ impl Options {
             .args(shortcuts)
     }
 
-    /// Parses a command line. The error prints itself, help included, and knows its exit code.
+    /// Parses a command line. The error, or help, prints itself and knows its exit code.
     pub fn parse_for(bench: &AnyBench, arguments: &[String]) -> Result<Self, clap::Error> {
         let matches = Self::command_for(bench).try_get_matches_from(arguments)?;
         let mut options = Self::from_arg_matches(&matches)?;
@@ -238,7 +240,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The device: as asked, or what the program was built for. Never a second choice.
+    /// The requested device, or the one the program was built for. Never a fallback.
     pub fn device(&self, bench: &AnyBench) -> DeviceKind {
         let built_for = if bench.arch == "none" {
             DeviceKind::Cpu
@@ -316,7 +318,7 @@ impl Options {
         plan.warmup = Duration::from_millis(self.how.warmup_ms);
         plan.energy = self.how.energy_ms.map(Duration::from_millis);
         plan.repeat = self.how.rep_ms.map(Duration::from_millis);
-        // A shared CPU is never quiet enough to end early: without a GPU, quick and wide is the default.
+        // A shared CPU is never quiet enough to stop early: default to short runs with wide intervals.
         plan.rule.budget = match (self.how.budget_ms, device) {
             (Some(budget_ms), _) => Duration::from_millis(budget_ms),
             (None, DeviceKind::Cpu) => plan.rule.duration_min,

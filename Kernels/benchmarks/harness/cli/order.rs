@@ -1,11 +1,11 @@
-//! In which order the problems are measured.
+//! The order in which problems are measured.
 
 use std::collections::BTreeMap;
 
 use crate::erased::AnyProblem;
 
-/// As they are listed; or, for a run that may be cut, one of each suite and operation in turn, so that
-/// what is cut is a share of everything.
+/// As listed; or, for a run with a time limit, suites and operations in turn, so that a cut takes an
+/// equal share of each.
 pub fn order(problems: &[Box<AnyProblem>], may_be_cut: bool) -> Vec<usize> {
     let groups = problems.iter().map(|problem| {
         let workload = problem.workload();
@@ -17,7 +17,7 @@ pub fn order(problems: &[Box<AnyProblem>], may_be_cut: bool) -> Vec<usize> {
     }
 }
 
-/// Places sorted by how many of the same group came before them.
+/// Indices sorted by how many of the same group came before them.
 fn in_turn<G: Ord>(groups: impl Iterator<Item = G>) -> Vec<usize> {
     let mut seen: BTreeMap<G, usize> = BTreeMap::new();
     let mut places: Vec<(usize, usize)> = groups

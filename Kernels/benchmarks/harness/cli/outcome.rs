@@ -1,4 +1,4 @@
-//! What became of one contender on one workload, as the worker tells it.
+//! The outcome of one contender on one workload, as reported by the worker.
 
 use contender::Facts;
 use device::DeviceState;
@@ -15,22 +15,22 @@ pub enum Outcome {
         errors: Vec<Errors>,
     },
     Error(String),
-    /// Ended by the watchdog.
+    /// Killed by the watchdog.
     Timeout(String),
-    /// Measured, and then something was found that spoils all measurements of the race.
+    /// Measured, but something was found that invalidates the whole race.
     Spoilt(String),
     Measured(Box<Measured>),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Empty where verification was skipped.
+    /// Empty if verification was skipped.
     pub errors: Vec<Errors>,
     pub verified: bool,
     pub facts: Facts,
     pub timing: Timing,
     pub validity: Validity,
-    /// Of one execution; none where it was not asked for or the device has no meter.
+    /// Per execution; none if not requested or if the device has no meter.
     pub energy_j: Option<f64>,
     /// The device right after the race.
     pub state: DeviceState,

@@ -8,12 +8,12 @@ use report::{ReportError, ResultFile};
 use crate::options::OutputOptions;
 use crate::UsageError;
 
-/// A run that is killed outright loses at most about this much. Files grow: writing them takes at most
-/// a twentieth of the time.
+/// About the most that a killed run can lose. Files grow, so writing them is limited to a twentieth
+/// of the time.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 const CHECKPOINT_SHARE: u32 = 20;
 
-/// A form of the result, and the function that writes it.
+/// An output format, and the function that writes it.
 type Format = fn(&ResultFile) -> Result<String, ReportError>;
 
 pub struct Outputs {
@@ -49,8 +49,8 @@ impl Outputs {
         })
     }
 
-    /// Writes what there is so far, now and then. Failure is no reason to stop measuring: the last
-    /// write decides.
+    /// Writes a checkpoint now and then. Failure is no reason to stop measuring: the final write
+    /// decides.
     pub fn checkpoint(&mut self, file: &ResultFile) -> Result<(), ReportError> {
         let too_soon = |(written, took): (Instant, Duration)| {
             written.elapsed() < CHECKPOINT_EVERY.max(took * CHECKPOINT_SHARE)
@@ -64,7 +64,7 @@ impl Outputs {
         result
     }
 
-    /// Writes every file. One that fails does not keep the others from being written.
+    /// Writes every file, even if one of them fails.
     pub fn write(&self, file: &ResultFile) -> Result<(), ReportError> {
         let mut first_error = Ok(());
         for (path, format) in &self.files {

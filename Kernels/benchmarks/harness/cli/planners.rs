@@ -1,6 +1,6 @@
-//! Plans that take long, made by processes beside the worker: each is this program again, with a
-//! context of its own, because libraries that compile kernels let no two threads do so at a time.
-//! They work while the worker waits, so that nothing disturbs what is timed, and end before it goes on.
+//! Slow plans are made by helper processes: each runs this program again with its own CUDA context,
+//! because libraries that compile kernels do so on one thread at a time. They work while the worker
+//! waits and exit before it continues, so that they never disturb a measurement.
 
 use std::collections::HashSet;
 use std::io;
@@ -17,14 +17,14 @@ use crate::protocol;
 use crate::selection::Selection;
 use crate::UsageError;
 
-/// Plans of each process at a time; more would keep the first row waiting for longer.
+/// Plans per process and batch; more would delay the first row.
 const ROUNDS: usize = 4;
-/// Fewer plans than this are made sooner than processes start.
+/// Fewer plans than this are faster to make than to start processes for.
 const FEWEST: usize = 4;
-/// A library that hangs costs this once, and is left alone then.
+/// A library that hangs costs this once and is not tried again.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// One plan to be made: worker to planner.
+/// One plan to make: worker to planner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Order {
     contender: String,
@@ -38,15 +38,15 @@ struct Made {
     plan: Option<String>,
 }
 
-/// Serves one worker until its end of the socket closes.
+/// Serves one worker until it closes the socket.
 pub fn serve(selection: &Selection) -> Result<ExitCode, UsageError> {
     let socket = protocol::worker_socket();
-    let alone = || UsageError::new("--planner is for the worker only");
+    let alone = || UsageError::new("--planner is internal: only the worker uses it");
     let socket = socket.and_then(|socket| socket.peer_addr().map(|_| socket));
     let socket = socket.map_err(|_| alone())?;
     let mut voice = socket.try_clone().map_err(|_| alone())?;
     let Ok(_device) = device::open(selection.choices.device) else {
-        // The worker finds its plans missing, and makes them itself.
+        // The worker makes missing plans itself.
         return Ok(ExitCode::FAILURE);
     };
     for order in protocol::receive::<Order>(socket).map_while(Result::ok) {
@@ -60,17 +60,17 @@ pub fn serve(selection: &Selection) -> Result<ExitCode, UsageError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the worker knows of plans.
+/// The worker's view of plans.
 #[derive(Default)]
 pub struct Planners {
-    /// Contender and name of the plan; made or given up.
+    /// Contender and plan name; made or given up.
     done: HashSet<(String, String)>,
     hung: bool,
 }
 
 impl Planners {
-    /// Has plans made for the problem at hand, and for some of those that come, if it lacks one.
-    /// `contenders` are those that matter now.
+    /// If the current problem lacks a plan, has it made, along with plans of some upcoming problems.
+    /// `contenders` are those of the current task.
     pub fn plan(
         &mut self,
         selection: &Selection,
@@ -101,7 +101,7 @@ impl Planners {
         }
     }
 
-    /// The plans to make now: none unless the problem at hand lacks one.
+    /// The plans to make now: none unless the current problem lacks one.
     fn orders(
         &mut self,
         selection: &Selection,
@@ -144,7 +144,7 @@ impl Planners {
             for _ in 0..processes {
                 let sender = sender.clone();
                 scope.spawn(|| {
-                    // Whoever cannot be asked leaves the orders to the others, or to the worker.
+                    // Orders of a planner that cannot be reached fall to the others, or to the worker.
                     let _ = ask_one(&queue, &children, sender);
                 });
             }
@@ -161,7 +161,7 @@ impl Planners {
                 }
             }
             let _ = queue.lock().map(|mut queue| queue.by_ref().count());
-            // Their sockets close with them, which ends the threads.
+            // Killing them closes their sockets, which ends the threads.
             for child in children.lock().iter_mut().flat_map(|all| all.iter_mut()) {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -169,7 +169,7 @@ impl Planners {
         });
         if plans.len() < total {
             eprintln!(
-                "{} of {total} plans were not made ahead; they are made when they are needed",
+                "{} of {total} plans were not made ahead; they will be made on demand",
                 total - plans.len()
             );
         }
@@ -179,7 +179,7 @@ impl Planners {
 
 type Queue = Mutex<std::vec::IntoIter<Order>>;
 
-/// Starts a planner and gives it one order after the other.
+/// Starts a planner and feeds it one order after another.
 fn ask_one(
     queue: &Queue,
     children: &Mutex<Vec<Child>>,

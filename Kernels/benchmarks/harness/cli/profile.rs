@@ -1,4 +1,4 @@
-//! `--profile`: each contender once, warmed up, between profiler start and stop.
+//! `--profile`: runs each contender once, after a warm-up, between profiler start and stop.
 //!
 //! Runs in this process, so that ncu and nsys see it without following children. Nothing is checked
 //! or timed.
@@ -25,7 +25,7 @@ pub fn profile(selection: &Selection, seed: u64, cache: Cache) -> Result<Vec<Str
             }
             let run = || -> Result<(), Failure> {
                 let mut bound = contender.bind(&**problem, set.buffers(), device.info())?;
-                // Loads modules and clocks up, outside of the profile.
+                // Loads modules and ramps up the clock, outside the profile.
                 device.sample(SampleMode::default(), &mut |stream| bound.enqueue(stream))?;
                 set.restore()?;
                 device.profile(&label, cache, &mut |stream| bound.enqueue(stream))?;

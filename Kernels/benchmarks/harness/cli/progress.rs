@@ -1,4 +1,4 @@
-//! What a person sees on standard error while a run goes on.
+//! Progress on standard error.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Progress {
         }
     }
 
-    /// One line a row, as soon as it is known.
+    /// One line per row, as soon as it is known.
     pub fn rows(&self, rows: &[Row]) {
         for row in rows {
             let name = &row.contender.name;

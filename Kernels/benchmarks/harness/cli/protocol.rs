@@ -1,4 +1,4 @@
-//! What supervisor and worker say to each other: one JSON value a line, over a socket that is the
+//! The protocol between supervisor and worker: one JSON value per line, over a socket that is the
 //! worker's standard input. Standard output stays free for whatever contenders print.
 
 use std::io::{self, BufRead, BufReader, Write};
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Outcome;
 
-/// Supervisor to worker. The end of the stream ends the worker.
+/// Supervisor to worker. The worker exits at the end of the stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Index into the selection's problems.
     pub problem: usize,
     /// Names of the contenders to measure.
     pub contenders: Vec<String>,
-    /// Problems after this one, in their order: plans of theirs can be made ahead.
+    /// Upcoming problems, in order, whose plans can be made ahead.
     pub coming: Vec<usize>,
 }
 
@@ -28,9 +28,9 @@ pub struct Task {
 pub enum Event {
     /// The device is open.
     Ready(Box<Machine>),
-    /// The device cannot be opened; the worker ends.
+    /// The device cannot be opened; the worker exits.
     Unusable(String),
-    /// What is about to happen. If nothing more is heard, this is to blame.
+    /// What is about to happen, and what to blame if nothing more is heard.
     Step(Step),
     /// Final for this task.
     Outcome { contender: String, outcome: Outcome },
@@ -40,7 +40,7 @@ pub enum Event {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Whose code runs; none when it is the harness's own.
+    /// Whose code runs; none for the harness's own.
     pub contender: Option<String>,
     pub what: String,
 }
@@ -51,9 +51,9 @@ pub struct Machine {
     pub info: DeviceInfo,
     pub state: DeviceState,
     pub timer_overhead_us: f64,
-    /// Why timers cannot be cross-checked; none where they can.
+    /// Why timers cannot be cross-checked; none if they can.
     pub cross_check_obstacle: Option<String>,
-    /// What it has loaded to measure with.
+    /// The libraries it loaded for measuring.
     pub libraries: Vec<Library>,
 }
 
@@ -64,7 +64,7 @@ pub fn send<T: Serialize>(socket: &mut UnixStream, message: &T) -> io::Result<()
     socket.write_all(line.as_bytes())
 }
 
-/// Reads messages until the stream ends or one cannot be read.
+/// Reads messages until the stream ends or one is unreadable.
 pub fn receive<T: for<'a> Deserialize<'a>>(
     socket: UnixStream,
 ) -> impl Iterator<Item = io::Result<T>> {

@@ -1,9 +1,9 @@
-//! The command that measures one row again.
+//! The command that reproduces a row.
 
 use crate::erased::AnyProblem;
 use crate::options::{CacheChoice, Options};
 
-/// Everything that changes what a row means; nothing about where results go.
+/// Every option that affects what a row means, but none about output.
 pub fn command(
     program: &str,
     options: &Options,
@@ -59,7 +59,7 @@ pub fn command(
     words.join(" ")
 }
 
-/// For a shell: quotes what is not plainly one word.
+/// Shell quoting for anything but a plain word.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

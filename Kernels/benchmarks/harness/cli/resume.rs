@@ -1,4 +1,4 @@
-//! Going on with a run that was cut short: its rows are kept, only what is missing is measured.
+//! Resuming an interrupted run: existing rows are kept, and only missing ones are measured.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,8 +15,7 @@ pub struct Earlier {
 }
 
 impl Earlier {
-    /// Reads the earlier part. A file that is not there is the earlier part of a run that was cut
-    /// before its first row.
+    /// Reads the earlier part. A missing file is that of a run interrupted before its first row.
     pub fn read(path: &Path, meta: &Meta) -> Result<Option<Earlier>, UsageError> {
         if !path.exists() {
             return Ok(None);
@@ -25,8 +24,7 @@ impl Earlier {
             report::read_json(path).map_err(|error| UsageError(format!("--resume: {error}")))?;
         if let Some(difference) = difference(&file.meta, meta) {
             return Err(UsageError(format!(
-                "--resume {}: {difference}; rows of both in one file would not be comparable: \
-                 measure anew",
+                "--resume {}: {difference}, so the rows would not be comparable; start a new run",
                 path.display()
             )));
         }
@@ -34,7 +32,7 @@ impl Earlier {
         Ok(Some(Earlier { file, keys }))
     }
 
-    /// Whether every contender has its row of this problem.
+    /// Whether every contender has a row for this problem.
     pub fn has(&self, problem: &AnyProblem, contenders: &[Box<AnyContender>]) -> bool {
         let mut names = contenders
             .iter()
@@ -42,7 +40,7 @@ impl Earlier {
         names.all(|name| self.keys.contains(&key(problem, name)))
     }
 
-    /// Puts the rows into the file of the present part, but for those that are measured anew.
+    /// Copies the rows into the new file, except those that are measured again.
     pub fn hand_over(self, file: &mut ResultFile, anew: &HashSet<RowKey>) {
         let Meta {
             started_at,
@@ -51,7 +49,7 @@ impl Earlier {
             ..
         } = self.file.meta;
         file.meta.warnings.push(format!(
-            "goes on with a run that started at {started_at}; this part started at {}",
+            "continues a run that started at {started_at}; this part started at {}",
             file.meta.started_at
         ));
         let news = warnings.into_iter();
@@ -67,10 +65,10 @@ impl Earlier {
     }
 }
 
-/// How the warning of a run begins that `--max-minutes` ended.
+/// How the warning begins if `--max-minutes` ended the run.
 pub const CUT: &str = "cut by --max-minutes";
 
-/// The key that a contender's row of this problem has.
+/// The key of a contender's row for this problem.
 pub fn key(problem: &AnyProblem, contender: &str) -> RowKey {
     let workload = problem.workload();
     RowKey {
@@ -83,10 +81,10 @@ pub fn key(problem: &AnyProblem, contender: &str) -> RowKey {
     }
 }
 
-/// What makes two parts no parts of one run.
+/// Why two parts cannot belong to the same run.
 fn difference(earlier: &Meta, now: &Meta) -> Option<String> {
     let protocol = |meta: &Meta| Protocol {
-        // Measured at every start.
+        // Measured again at every start.
         timer_overhead_us: 0.0,
         ..meta.protocol.clone()
     };

@@ -1,4 +1,4 @@
-//! The measured roofs that a run holds its times against.
+//! The measured roofs that a run checks its times against.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use timing::{Bandwidth, Roofs};
 use crate::protocol::Machine;
 use crate::UsageError;
 
-/// Roofs from a file, or those cached for the device as it is now; empty where there are none.
+/// Roofs from a file, or those cached for this device and its settings; empty if there are none.
 pub fn load(file: Option<&Path>, machine: &Machine) -> Result<Vec<Roof>, UsageError> {
     let Some(path) = file else {
         return Ok(roofline::load(&machine.info, &machine.state));
@@ -23,7 +23,7 @@ pub fn load(file: Option<&Path>, machine: &Machine) -> Result<Vec<Roof>, UsageEr
     serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))
 }
 
-/// The form that floors and shares are computed from.
+/// The form used to compute floors and shares.
 pub fn summary(roofs: &[Roof]) -> Roofs {
     let of_unit = |unit: &'static str| roofs.iter().filter(move |roof| roof.unit == unit);
     Roofs {
@@ -40,7 +40,7 @@ pub fn summary(roofs: &[Roof]) -> Roofs {
     }
 }
 
-/// Of a memory roof, by its name: `hbm_read`, `hbm_triad`, `hbm_copy`, `hbm_memcpy`.
+/// The traffic of a memory roof, by its name: `hbm_read`, `hbm_triad`, `hbm_copy`, `hbm_memcpy`.
 fn written_share(name: &str) -> f64 {
     match name.rsplit('_').next() {
         Some("read") => 0.0,

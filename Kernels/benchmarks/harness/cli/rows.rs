@@ -1,4 +1,4 @@
-//! Outcomes become rows: statistics, metrics, speed-ups.
+//! Turns outcomes into rows: statistics, metrics, speed-ups.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use timing::{Roofs, Timing};
 use crate::erased::AnyProblem;
 use crate::outcome::{Measured, Outcome};
 
-/// What rows of a run have in common.
+/// What the rows of a run have in common.
 pub struct RowContext<'a> {
     pub arch: &'a str,
     pub roofs: &'a Roofs,
-    /// Asked for by name; otherwise the first baseline with a time.
+    /// The one requested, otherwise the first baseline with a time.
     pub baseline: Option<&'a str>,
     pub ratio: RatioOptions,
 }
@@ -121,7 +121,7 @@ fn status(outcome: &Outcome) -> (Status, Option<String>) {
     }
 }
 
-/// Adds what was measured. An invalid row keeps its samples as evidence, but has no time.
+/// Adds the measurements. An invalid row keeps its samples as evidence but has no time.
 fn describe(row: &mut Row, measured: &Measured, cost: &Cost, roofs: &Roofs) {
     let Measured {
         errors,
@@ -221,7 +221,7 @@ fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// Rates at the median time, and the share of the nearer of the two roofs.
+/// Rates at the median time, and the share of whichever roof is closer.
 fn metrics(median_us: f64, cost: &Cost, roofs: &Roofs) -> Metrics {
     let tflops = cost.flops / (median_us * 1e6);
     let tbps = (cost.read_bytes + cost.written_bytes) / (median_us * 1e6);

@@ -75,7 +75,7 @@ fn rows_of(outcomes: [Outcome; 3], baseline: Option<&str>) -> Vec<Row> {
     rows
 }
 
-/// The least meta that a result file may have.
+/// The smallest meta that a result file may have.
 fn report_meta() -> report::Meta {
     let text = serde_json::json!({
         "schema": 1, "program": "test", "argv": [], "build": {"arch": "none"}, "host": "", "os": "",
@@ -144,7 +144,7 @@ fn a_row_has_times_metrics_and_what_was_dropped() {
     assert_eq!(row.time.as_ref().unwrap().count, 19);
     assert_eq!((row.samples_us.len(), row.samples_us[2]), (20, None));
     assert_eq!(row.dropped[0].round, 2);
-    // 8.004 MB in 10 us and a little.
+    // 8.004 MB in just over 10 us.
     let tbps = row.metrics.tbps.unwrap();
     assert!((tbps - 0.8).abs() < 0.001, "{tbps}");
     assert_eq!(row.metrics.roof.as_deref(), Some("hbm_read"));

@@ -1,4 +1,4 @@
-//! From the command line to what was asked for: a measurement, a list, a profile, or a worker.
+//! Dispatches the command line: a measurement, a listing, a profile, or a worker.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -14,10 +14,10 @@ use crate::{listing, planners, profile, worker, Bench, UsageError};
 
 pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
-/// Plus the number of the signal, as shells do.
+/// Plus the signal number, as in shells.
 pub const SIGNALLED: u8 = 128;
 
-/// Runs a benchmark with this process's arguments. A bench's `main` is this call.
+/// Runs a benchmark with this process's arguments; a bench's `main` is just this call.
 pub fn run<P: Problem>(bench: Bench<P>) -> ExitCode {
     if let Err(error) = workspace::enter_user_folder() {
         eprintln!("{}: {error}", bench.name);
@@ -26,7 +26,7 @@ pub fn run<P: Problem>(bench: Bench<P>) -> ExitCode {
     run_with_arguments(bench, std::env::args().collect())
 }
 
-/// The same with given arguments; the first is the program's name.
+/// The same with explicit arguments, of which the first is the program's name.
 pub fn run_with_arguments<P: Problem>(bench: Bench<P>, arguments: Vec<String>) -> ExitCode {
     run_any(&bench.into(), &arguments)
 }
@@ -35,7 +35,7 @@ fn run_any(bench: &AnyBench, arguments: &[String]) -> ExitCode {
     let options = match Options::parse_for(bench, arguments) {
         Ok(options) => options,
         Err(error) => {
-            // Help goes to standard output, errors to standard error; a closed pipe is no matter.
+            // Help goes to standard output, errors to standard error; a closed pipe does not matter.
             let _ = error.print();
             return ExitCode::from(error.exit_code() as u8);
         }
@@ -112,7 +112,7 @@ fn run_profile(program: &str, selection: &Selection, options: &Options) -> ExitC
     }
 }
 
-/// Prints to standard output; a reader that has gone away is no error.
+/// Prints to standard output; a closed pipe is not an error.
 pub fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

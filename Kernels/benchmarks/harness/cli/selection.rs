@@ -1,4 +1,4 @@
-//! The problems and contenders that the options leave.
+//! The problems and contenders selected by the options.
 
 use contender::{DeviceKind, Kind};
 use device::DeviceError;
@@ -7,13 +7,13 @@ use crate::erased::{AnyBench, AnyContender, Contenders, Problems};
 use crate::options::Options;
 use crate::{Choices, UsageError};
 
-/// Both sides of the comparison, the same in the supervisor and in its workers.
+/// Both sides of the comparison, the same in the supervisor and its workers.
 pub struct Selection {
     pub choices: Choices,
     pub problems: Problems,
     /// Contenders to time, in the benchmark's order.
     pub contenders: Contenders,
-    /// Gives the gate its full-tensor reference; in `contenders` too only if asked for by name.
+    /// Provides the gate's full-tensor reference; also in `contenders` only if requested by name.
     pub reference: Option<Box<AnyContender>>,
 }
 
@@ -34,7 +34,7 @@ impl Selection {
         });
         if problems.is_empty() {
             return Err(UsageError::new(
-                "no problem has all of --suite, --op and --workload; --list shows what there is",
+                "no workload matches all of --suite, --op and --workload; see --list",
             ));
         }
         if let Some(shard) = what.shard {
@@ -45,7 +45,7 @@ impl Selection {
             });
             if problems.is_empty() {
                 return Err(UsageError(format!(
-                    "--shard {shard}: there are fewer workloads than shards, and none for this one"
+                    "--shard {shard}: fewer workloads than shards, so this one is empty"
                 )));
             }
         }
@@ -80,7 +80,7 @@ impl Selection {
     }
 }
 
-/// Distinct names in their first order.
+/// Distinct names in order of first appearance.
 fn names<'a, T>(items: &'a [T], name: impl Fn(&'a T) -> &'a str) -> Vec<&'a str> {
     let mut names = Vec::new();
     for item in items {

@@ -1,9 +1,9 @@
-//! A share of the workloads, for several machines at once.
+//! A share of the workloads, to spread a run over several machines.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// `2/4`: every fourth workload, from the second on.
+/// `2/4`: every fourth workload, starting with the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     index: usize,
@@ -11,7 +11,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Whether the workload at this place of the whole list is this shard's.
+    /// Whether the workload at this index of the whole list belongs to this shard.
     pub fn takes(self, place: usize) -> bool {
         place % self.count == self.index - 1
     }
@@ -27,7 +27,7 @@ impl FromStr for Shard {
         match numbers {
             Some((index, count)) if 1 <= index && index <= count => Ok(Shard { index, count }),
             _ => Err(format!(
-                "'{text}' is no shard; write 1/4, 2/4, 3/4 and 4/4 for four shards"
+                "'{text}' is not a shard: expected I/N, such as 1/4 to 4/4 for four shards"
             )),
         }
     }

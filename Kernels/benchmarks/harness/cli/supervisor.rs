@@ -1,5 +1,5 @@
-//! The supervisor's side of a worker: start it, listen, and when it dies or falls silent, say who
-//! was at it and start another.
+//! The supervisor's side of a worker: start it, listen, and if it dies or goes silent, blame the
+//! contender that was running and start another.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use crate::protocol::{self, Event, Machine, Step, Task};
 
 /// Opening a device takes seconds at most; a driver that hangs must not hang the run.
 const START_LIMIT: Duration = Duration::from_secs(120);
-/// The harness's own steps (inputs, oracle) may take long, but not for ever.
+/// The harness's own steps (inputs, oracle) may take long, but not forever.
 const OWN_STEP_LIMIT: Duration = Duration::from_secs(1800);
 
 const RESTART_WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
@@ -25,11 +25,11 @@ const RESTART_WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_sec
 pub enum SupervisorError {
     #[error("{0}")]
     Unusable(String),
-    #[error("the worker {0} before it was ready; what it said is above")]
+    #[error("the worker {0} before it was ready; its output is above")]
     NeverReady(String),
     #[error("cannot start the worker: {0}")]
     Start(#[from] io::Error),
-    /// Somebody wants the run to end.
+    /// The user wants to stop.
     #[error("interrupted by signal {0}")]
     Signal(i32),
 }
@@ -37,7 +37,7 @@ pub enum SupervisorError {
 /// What the supervisor hears.
 enum Message {
     Event(Event),
-    /// The worker's end of the socket is closed, or it speaks no sense.
+    /// The worker has closed its end of the socket, or sent garbage.
     Closed,
     Signal(i32),
 }
@@ -48,7 +48,7 @@ pub struct Supervisor {
     inbox: Receiver<(usize, Message)>,
     sender: Sender<(usize, Message)>,
     worker: Option<Worker>,
-    /// Distinguishes messages of the present worker from late ones of its predecessors.
+    /// Distinguishes messages of the current worker from late ones of its predecessors.
     generation: usize,
 }
 
@@ -57,7 +57,7 @@ struct Worker {
     socket: UnixStream,
 }
 
-/// What the worker was last heard to do, and how it ended if it has.
+/// What the worker last reported, and how it ended, if it has.
 enum Heard {
     Event(Event),
     Silence,
@@ -76,7 +76,7 @@ impl Supervisor {
         let of_signals = sender.clone();
         thread::spawn(move || {
             for signal in signals.forever() {
-                // The receiver is gone only when the process is about to end anyway.
+                // The receiver is gone only when the process is about to exit anyway.
                 let _ = of_signals.send((0, Message::Signal(signal)));
             }
         });
@@ -101,7 +101,7 @@ impl Supervisor {
             .arg("--worker")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(io::stderr().as_fd().try_clone_to_owned()?)
-            // Not in the terminal's foreground group: Ctrl-C is the supervisor's to handle.
+            // Not in the terminal's foreground group: the supervisor handles Ctrl-C.
             .process_group(0)
             .spawn()?;
         self.listen(ours.try_clone()?);
@@ -112,7 +112,9 @@ impl Supervisor {
         match self.hear(START_LIMIT)? {
             Heard::Event(Event::Ready(machine)) => Ok(*machine),
             Heard::Event(Event::Unusable(reason)) => Err(SupervisorError::Unusable(reason)),
-            Heard::Event(_) => Err(SupervisorError::NeverReady("spoke out of turn".into())),
+            Heard::Event(_) => Err(SupervisorError::NeverReady(
+                "sent an unexpected message".into(),
+            )),
             Heard::Silence => Err(SupervisorError::NeverReady(
                 "was silent for too long".into(),
             )),
@@ -120,8 +122,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts the successor of a worker that has died. A driver that is still cleaning up after a
-    /// fault may refuse at first.
+    /// Replaces a worker that has died. A driver still cleaning up after a fault may refuse at first.
     fn restart(&mut self) -> Result<(), SupervisorError> {
         for wait in RESTART_WAITS {
             match self.start() {
@@ -182,7 +183,7 @@ impl Supervisor {
                     Some(name) if pending.contains(&name) && !outcomes.contains_key(&name) => {
                         outcomes.insert(name, outcome);
                     }
-                    // Its outcome was told before it took the worker down: the rest is tried again.
+                    // It reported its outcome before it took the worker down: retry the rest.
                     _ if outcomes.len() > known => {}
                     _ => {
                         for name in pending {
@@ -194,8 +195,8 @@ impl Supervisor {
         }
     }
 
-    /// Gives a task to the worker. Returns the last step, and what to make of it, if the worker
-    /// ended or fell silent before it was done.
+    /// Gives a task to the worker. If the worker exits or goes silent before finishing, returns the
+    /// last step and what to make of it.
     fn attempt(
         &mut self,
         task: &Task,
@@ -207,7 +208,7 @@ impl Supervisor {
             what: "taking the task".into(),
         };
         if let Some(worker) = &mut self.worker {
-            // A worker that is gone is heard to be gone.
+            // If the worker is gone, the listener notices.
             let _ = protocol::send(&mut worker.socket, task);
         }
         loop {
@@ -242,7 +243,7 @@ impl Supervisor {
         }
     }
 
-    /// Waits for the next word of the present worker.
+    /// Waits for the next message from the current worker.
     fn hear(&mut self, limit: Duration) -> Result<Heard, SupervisorError> {
         loop {
             match self.inbox.recv_timeout(limit) {
@@ -259,9 +260,9 @@ impl Supervisor {
     /// How the worker ended, in words.
     fn reap(&mut self) -> String {
         let Some(mut worker) = self.worker.take() else {
-            return "was gone".into();
+            return "had disappeared".into();
         };
-        // It may have closed its end without ending: it is not waited for without a kill.
+        // It may have closed its end without exiting: kill it before waiting.
         thread::sleep(Duration::from_millis(5));
         match worker.child.try_wait() {
             Ok(Some(status)) => return format!("ended ({status})"),
@@ -271,7 +272,7 @@ impl Supervisor {
             return format!("ended ({status})");
         }
         kill(&mut worker.child);
-        "stopped speaking".into()
+        "stopped responding".into()
     }
 
     fn stop(&mut self) {
@@ -287,9 +288,9 @@ impl Drop for Supervisor {
     }
 }
 
-/// Ends a worker that may be stuck in a driver call.
+/// Kills a worker that may be stuck in a driver call.
 fn kill(child: &mut Child) {
-    // Both fail only if it has ended already, which is what is wanted.
+    // Both fail only if it has already exited, which is fine.
     let _ = child.kill();
     let _ = child.wait();
 }

@@ -1,4 +1,4 @@
-//! The time of day in RFC 3339, UTC, without a calendar library.
+//! The current time in RFC 3339, UTC, without a calendar library.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

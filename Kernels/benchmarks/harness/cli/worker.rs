@@ -1,4 +1,4 @@
-//! The worker: opens the device and measures what it is told to, until its standard input ends.
+//! The worker: opens the device and measures what it is told to until its standard input closes.
 
 use std::cell::RefCell;
 use std::os::unix::net::UnixStream;
@@ -18,7 +18,9 @@ use crate::{roofs, UsageError};
 pub fn serve(selection: &Selection, options: &Options) -> Result<ExitCode, UsageError> {
     let plan = options.plan(selection.choices.device)?;
     let Ok((mut voice, tasks)) = connect() else {
-        return Err(UsageError::new("--worker is for the supervisor only"));
+        return Err(UsageError::new(
+            "--worker is internal: only the supervisor uses it",
+        ));
     };
     let (device, machine) = match open(selection) {
         Ok(opened) => opened,
@@ -40,7 +42,7 @@ pub fn serve(selection: &Selection, options: &Options) -> Result<ExitCode, Usage
     voice.say(&Event::Ready(Box::new(machine)));
     for task in tasks {
         if workshop.measure(&task, &mut voice).is_err() {
-            // The device is lost. Everything known has been said; the supervisor starts anew.
+            // The device is lost. Everything known has been reported; the supervisor starts over.
             return Ok(ExitCode::FAILURE);
         }
         voice.say(&Event::Done);
@@ -60,11 +62,11 @@ fn open(selection: &Selection) -> Result<(Box<dyn Device>, Machine), device::Dev
     Ok((device, machine))
 }
 
-/// Tasks come through a thread of their own, which ends the process with its supervisor even while
-/// a contender hangs.
+/// Tasks arrive on a separate thread, which ends the process when the supervisor exits, even while a
+/// contender hangs.
 fn connect() -> std::io::Result<(Voice, mpsc::Receiver<Task>)> {
     let socket = protocol::worker_socket()?;
-    // Fails where standard input is not a socket, i.e. without a supervisor.
+    // Fails if standard input is not a socket, i.e. without a supervisor.
     socket.peer_addr()?;
     let voice = Voice {
         socket: socket.try_clone()?,
@@ -81,7 +83,7 @@ fn connect() -> std::io::Result<(Voice, mpsc::Receiver<Task>)> {
     Ok((voice, tasks))
 }
 
-/// The worker's way to be heard.
+/// The worker's channel to the supervisor.
 pub struct Voice {
     socket: UnixStream,
 }
@@ -89,7 +91,7 @@ pub struct Voice {
 impl Voice {
     pub fn say(&mut self, event: &Event) {
         if protocol::send(&mut self.socket, event).is_err() {
-            // Nobody listens any more.
+            // Nobody is listening any more.
             std::process::exit(1);
         }
     }

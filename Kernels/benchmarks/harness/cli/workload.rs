@@ -38,7 +38,7 @@ struct Entrant<'a> {
 }
 
 impl Workshop<'_> {
-    /// Measures a task and tells the outcome of each of its contenders.
+    /// Measures a task and reports the outcome of each contender.
     pub fn measure(&self, task: &Task, voice: &mut Voice) -> Result<(), DeviceLost> {
         let problem = &*self.selection.problems[task.problem];
         let contenders = self.supporting(problem, task, voice);
@@ -69,7 +69,7 @@ impl Workshop<'_> {
         self.race_all(problem, &course, lanes, entrants, gate.as_ref(), voice)
     }
 
-    /// The buffers: as many sets as the cache asks for, or one where memory is short.
+    /// The buffers: as many sets as the cache size requires, or one if memory is short.
     fn course<'p>(&'p self, problem: &'p AnyProblem) -> Result<Course<'p>, DeviceError> {
         let (specs, cache) = (problem.tensors(), self.plan.cache);
         let rotation = Rotation::new(specs, cache, self.device.info());
@@ -85,7 +85,7 @@ impl Workshop<'_> {
         }
     }
 
-    /// The task's contenders that can do the problem here.
+    /// The task's contenders that support the problem here.
     fn supporting(
         &self,
         problem: &AnyProblem,
@@ -115,7 +115,7 @@ impl Workshop<'_> {
         supporting
     }
 
-    /// The gate, with the output of the reference contender where there is one that passes.
+    /// The gate, with the output of the reference contender if there is one that passes.
     fn gate(
         &self,
         problem: &AnyProblem,
@@ -128,7 +128,7 @@ impl Workshop<'_> {
         let mut gate = Gate::new(problem, GateOptions::new(self.plan.seed))?;
         if let Some(reference) = &self.selection.reference {
             if reference.supports(problem, self.device.info()) == Support::Yes {
-                // Not one of the contenders to measure: if it fails, nobody can be verified.
+                // Not a contender to measure: if it fails, nobody can be verified.
                 let name = &reference.identity().name;
                 voice.step(Some(name), "serving as the reference");
                 let set = course.first();
@@ -139,7 +139,7 @@ impl Workshop<'_> {
                         wrong => ContenderError::new(format!("the reference {wrong}")).into(),
                     })?;
                 match gate.adopt_reference(set) {
-                    // A problem that fills the memory is checked by the sample alone.
+                    // A problem that fills memory is checked by the sample alone.
                     Err(Failure::Device(DeviceError::OutOfMemory { .. })) => {}
                     adopted => adopted?,
                 }
@@ -148,7 +148,7 @@ impl Workshop<'_> {
         Ok(Some(gate))
     }
 
-    /// Binds and examines one contender.
+    /// Binds one contender and puts it through the gate.
     fn admit(
         &self,
         problem: &AnyProblem,
@@ -168,7 +168,7 @@ impl Workshop<'_> {
         Ok((lane, errors))
     }
 
-    /// Races the lanes, again without the culprit if one fails on the way.
+    /// Races the lanes; if one fails on the way, races again without it.
     fn race_all(
         &self,
         problem: &AnyProblem,
@@ -232,8 +232,8 @@ impl Workshop<'_> {
         )
     }
 
-    /// Judges the times of a race. Nothing is told before all are judged: should the process end on
-    /// the way, no sample of this race may be paired with one of the next.
+    /// Judges the times of a race. Nothing is reported until all are judged: if the process dies on the
+    /// way, no sample of this race may be paired with one of the next.
     fn conclude<'l>(
         &self,
         problem: &AnyProblem,
@@ -285,13 +285,13 @@ impl Workshop<'_> {
         }
     }
 
-    /// Tells a contender's failure, and whether the device has survived it.
+    /// Reports a contender's failure, and whether the device survived it.
     fn fail(&self, name: &str, failure: &Failure, voice: &mut Voice) -> Result<(), DeviceLost> {
         voice.outcome(name, Outcome::from(failure));
         self.check_alive(failure)
     }
 
-    /// Tells that nobody could be measured, because the harness itself failed.
+    /// Reports that nobody could be measured because the harness itself failed.
     fn fail_all(
         &self,
         contenders: &[&AnyContender],
@@ -305,7 +305,7 @@ impl Workshop<'_> {
         self.check_alive(failure)
     }
 
-    /// A fault may reach us as a contender's error message; the device itself knows if it is lost.
+    /// A fault may reach us as a contender's error message; only the device knows whether it is lost.
     fn check_alive(&self, failure: &Failure) -> Result<(), DeviceLost> {
         match failure.device_is_lost() || self.device.synchronize().is_err() {
             true => Err(DeviceLost),

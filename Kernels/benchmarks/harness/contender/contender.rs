@@ -9,15 +9,15 @@ use libraries::Library;
 
 use crate::{DeviceInfo, Problem};
 
-/// The part an implementation plays in a comparison.
+/// The role of an implementation in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// First party.
+    /// Ours.
     Own,
     /// Somebody else's, the thing to beat.
     Baseline,
-    /// Plain and slow; its output serves as the full-tensor reference of the gate.
+    /// Plain and slow; its output is the gate's full-tensor reference.
     Reference,
 }
 
@@ -37,17 +37,17 @@ pub struct Identity {
     pub name: String,
     pub kind: Kind,
     pub version: String,
-    /// Digest of the prebuilt artifact, where it is one.
+    /// Digest of the prebuilt artifact, if it is one.
     pub artifact_sha256: Option<String>,
-    /// What it loads at run time, the one that gives it its version first.
+    /// Libraries it loads at run time; the first one determines its version.
     #[serde(default)]
     pub libraries: Vec<Library>,
-    /// What is inside the timed region, in words: kernels, copies, planning.
+    /// What the timed region includes, in words: kernels, copies, planning.
     pub timed_region: String,
 }
 
 impl Identity {
-    /// Of what this repository has the source of.
+    /// For an implementation whose source is in this repository.
     pub fn in_tree(name: &str, kind: Kind, timed_region: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -59,13 +59,13 @@ impl Identity {
         }
     }
 
-    /// The version of what is loaded at run time.
+    /// The version of the library loaded at run time.
     pub fn version_of(libraries: &[Library]) -> String {
         let first = libraries.first();
         first.map_or("absent".to_owned(), |library| library.version.clone())
     }
 
-    /// The artifact of what is loaded at run time, where its bytes are the lock's.
+    /// The artifact of the library loaded at run time, if its bytes match the lock.
     pub fn artifact_of(libraries: &[Library]) -> Option<String> {
         let artifact = libraries.first()?.artifact.as_ref()?;
         Some(artifact.sha256.clone())
@@ -106,22 +106,22 @@ pub trait Contender<P: Problem + ?Sized> {
 
     fn supports(&self, problem: &P, device: &DeviceInfo) -> Support;
 
-    /// The name of a problem's plan, if making it takes long and another process can do it. Equal
-    /// names are equal plans.
+    /// The name of a problem's plan, if it is slow to make and another process can make it. Equal
+    /// names mean equal plans.
     fn plan_name(&self, _problem: &P, _device: &DeviceInfo) -> Option<String> {
         None
     }
 
-    /// Makes that plan and writes it down, in the other process; none if that cannot be done.
+    /// Makes and serialises that plan, in the other process; none if that is not possible.
     fn write_plan(&self, _problem: &P) -> Option<String> {
         None
     }
 
-    /// Takes a plan that was written down, before it is needed. It may never come.
+    /// Accepts a serialised plan before it is needed. One may never come.
     fn take_plan(&self, _problem: &P, _plan: &str) {}
 
-    /// Prepares one set of buffers, in the order of [`Problem::tensors`]. Called once per rotating
-    /// set: planning and workspace belong here, outside the timed region.
+    /// Prepares for one set of buffers, in the order of [`Problem::tensors`]. Called once per rotating
+    /// set: planning and workspace allocation belong here, outside the timed region.
     fn bind(
         &self,
         problem: &P,
@@ -130,15 +130,15 @@ pub trait Contender<P: Problem + ?Sized> {
     ) -> Result<Box<dyn Bound>, ContenderError>;
 }
 
-/// What a contender decided for a problem, for the row: tile, kernel, time of planning.
+/// What a contender chose for a problem, for the row: tile, kernel, planning time.
 pub type Facts = BTreeMap<String, serde_json::Value>;
 
 /// A contender with its buffers.
 pub trait Bound {
-    /// Does the work once: asynchronously and on `stream` only on CUDA, synchronously on the CPU.
+    /// Does the work once: on CUDA asynchronously and only on `stream`, on the CPU synchronously.
     fn enqueue(&mut self, stream: Stream) -> Result<(), ContenderError>;
 
-    /// Asked once, of the first set of buffers, before anything is timed.
+    /// Called once, for the first set of buffers, before anything is timed.
     fn facts(&self) -> Facts {
         Facts::new()
     }

@@ -1,4 +1,4 @@
-//! Facts of the device that contenders choose by and results record.
+//! Device properties that contenders base choices on and results record.
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,7 +37,7 @@ impl FromStr for DeviceKind {
     }
 }
 
-/// What is fixed about a device. Readings that change belong to the device crate.
+/// The fixed properties of a device. Readings that change belong to the device crate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     pub kind: DeviceKind,
@@ -52,6 +52,6 @@ pub struct DeviceInfo {
     /// Last-level cache.
     pub l2_bytes: u64,
     pub memory_bytes: u64,
-    /// Largest shared memory of one block with opt-in; 0 on the CPU.
+    /// Maximum opt-in shared memory per block; 0 on the CPU.
     pub shared_bytes_per_block: u32,
 }

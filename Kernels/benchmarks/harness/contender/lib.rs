@@ -1,7 +1,7 @@
 //! The two sides of every comparison: a [`Problem`] to solve, and the [`Contender`]s that solve it.
 //!
-//! A problem knows its tensors, its cost and its right answers; it never sees a device. A contender
-//! gets addresses of buffers that the harness has filled, and enqueues its work on a stream.
+//! A problem knows its tensors, its cost and its correct answers; it never sees a device. A contender
+//! gets the addresses of buffers filled by the harness, and enqueues its work on a stream.
 
 mod contender;
 mod device_info;

@@ -1,4 +1,4 @@
-//! What is to be computed, how much work it is, and what the right answer is.
+//! What to compute, how much work it is, and what the correct answer is.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use tensor::{Inputs, Role, TensorSpec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suite {
     pub name: &'static str,
-    /// Its shapes, in a line.
+    /// A one-line description of its shapes.
     pub about: &'static str,
 }
 
@@ -27,7 +27,7 @@ pub struct Workload {
     pub axes: BTreeMap<String, serde_json::Value>,
 }
 
-/// The work that any implementation must do, not what one of them happens to do.
+/// The work that every implementation must do, not what one happens to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     pub flops: f64,
@@ -38,7 +38,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Of work that reads every input once and writes every output once.
+    /// The cost of reading every input once and writing every output once.
     pub fn of_whole_tensors(tensors: &[TensorSpec], flops: f64, math: Math) -> Self {
         let bytes = |touches: fn(Role) -> bool| {
             let touched = tensors.iter().filter(|spec| touches(spec.role));
@@ -59,7 +59,7 @@ pub enum Math {
     TensorCore(DType),
 }
 
-/// A run of right output values: elements `start..start + values.len()` of one tensor.
+/// A run of correct output values: elements `start..start + values.len()` of one tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
     pub tensor: usize,
@@ -71,36 +71,36 @@ pub struct Slice {
 pub trait Problem: Any + Send + Sync {
     fn op(&self) -> &str;
     fn workload(&self) -> &Workload;
-    /// The type that names the problem, usually that of its activations.
+    /// The type that names the problem, usually the activation type.
     fn dtype(&self) -> DType;
     fn tensors(&self) -> &[TensorSpec];
     fn cost(&self) -> Cost;
 
-    /// How many pieces of the outputs can be checked on their own: rows, column groups. The gate
-    /// samples them; together they cover every output element.
+    /// How many units of the output can be checked separately: rows, column groups. The gate samples
+    /// them; together they cover every output element.
     fn units(&self) -> usize;
 
-    /// The right values of one unit in f64, from the inputs as rounded to their types; not rounded.
+    /// The correct values of one unit in f64, unrounded, from the inputs as rounded to their types.
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice>;
 
-    /// The same slices by an honest implementation of the problem's precision: f32 arithmetic,
+    /// The same slices from an honest implementation in the problem's precision: f32 arithmetic,
     /// results rounded to their types. Its error sets the tolerance.
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice>;
 
-    /// The most units that the gate samples; fewer where one takes long.
+    /// The maximum number of units that the gate samples; lower if a unit is expensive.
     fn sampled_units(&self) -> usize {
         64
     }
 
-    /// How large an output's elements would be if the terms that make them up did not cancel; 0 where
-    /// they do not. Rounding errors are in proportion to the terms, so an element is not held to the
-    /// precision of what happens to be left of them.
+    /// How large an output's elements would be if their terms did not cancel; 0 if they do not.
+    /// Rounding errors are proportional to the terms, so an element is not held to the precision of
+    /// whatever is left after cancellation.
     fn magnitude(&self, _tensor: usize) -> f64 {
         0.0
     }
 
-    /// Whether an output has one right answer, bit by bit, as quantisation does: the gate then
-    /// allows no error, and the oracle's values are rounded.
+    /// Whether an output has one correct answer, bit for bit, as quantisation does: the tolerance is
+    /// then zero, and the oracle's values are rounded.
     fn is_exact(&self, _tensor: usize) -> bool {
         false
     }

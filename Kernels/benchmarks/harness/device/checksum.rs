@@ -2,7 +2,7 @@
 //!
 //! The wrapping sum of mix(word + position * INCREMENT) over all 8-byte little-endian words, the
 //! last one padded with zeros and positions counted from 1, is mixed with the length at the end.
-//! Position matters, order of summation does not. `cuda/check.cu` holds the same arithmetic.
+//! Position matters, summation order does not. `cuda/check.cu` has the same arithmetic.
 
 use rayon::prelude::*;
 

@@ -19,10 +19,10 @@ use crate::{
     Graph, Memory, Queue, Sample, SampleError, SampleMode, Tolerance,
 };
 
-/// Work unit of the parallel loops: fixed, so that sums come out the same on any number of cores.
+/// Work unit of the parallel loops: fixed, so that sums do not depend on the number of cores.
 pub(crate) const CHUNK_BYTES: usize = 1 << 20;
 
-/// How long a thread that outlives its `enqueue` is given to betray itself.
+/// How long to watch for a thread that outlives its `enqueue`.
 const LATE_WRITE_WAIT: Duration = Duration::from_millis(20);
 
 /// Live allocations: address to size.
@@ -47,7 +47,7 @@ impl CpuDevice {
         }
     }
 
-    /// The range as bytes, after checking that it lies inside one live allocation.
+    /// The range as bytes, after checking that it is inside one live allocation.
     fn range(&self, address: usize, bytes: usize) -> Result<&[u8], DeviceError> {
         self.check(address, bytes)?;
         // SAFETY: the range lies inside a live allocation of this device, whose memory was
@@ -75,7 +75,7 @@ impl CpuDevice {
             return Ok(());
         }
         Err(DeviceError::Invalid(format!(
-            "{bytes} bytes at {address:#x} are in no allocation of the cpu device"
+            "{bytes} bytes at {address:#x} are not in any allocation of the cpu device"
         )))
     }
 
@@ -101,7 +101,7 @@ impl Device for CpuDevice {
             bytes,
             free: available.map_or("unknown free".into(), |free| format!("{free} available")),
         };
-        // The kernel promises more than it has and kills later; ask before, not after.
+        // The OS overcommits and kills later: check before, not after.
         if available.is_some_and(|free| bytes as u64 > free) {
             return Err(failed());
         }
@@ -112,8 +112,8 @@ impl Device for CpuDevice {
         if pointer.is_null() {
             return Err(failed());
         }
-        // SAFETY: `pointer` is `layout.size()` fresh bytes. Writing them initializes them and makes
-        // the kernel back them with pages now, not inside a sample.
+        // SAFETY: `pointer` is `layout.size()` fresh bytes. Writing them initializes them and faults
+        // the pages in now, not inside a sample.
         unsafe { std::ptr::write_bytes(pointer, 0xFF, layout.size()) };
         let address = pointer as usize;
         self.live.borrow_mut().insert(address, bytes);
@@ -219,7 +219,7 @@ impl Device for CpuDevice {
 
     fn capture(&self, _enqueue: &mut Enqueue) -> Result<Box<dyn Graph>, SampleError> {
         Err(SampleError::Unsupported(
-            "device cpu has no graphs; choose --device cuda or leave graph mode out".into(),
+            "device cpu has no graphs; use --device cuda or drop --timer graph".into(),
         ))
     }
 
@@ -252,7 +252,7 @@ impl Device for CpuDevice {
     }
 
     fn cross_check_obstacle(&self) -> Option<String> {
-        Some("device cpu has one clock only, no activity tracer to check it against".into())
+        Some("device cpu has only one clock, and no activity tracer to check it against".into())
     }
 
     fn profile(
@@ -269,7 +269,7 @@ impl Device for CpuDevice {
         cpu_info::state()
     }
 
-    /// Reading the clock takes some tens of nanoseconds: nothing worth subtracting.
+    /// Reading the clock takes tens of nanoseconds: not worth subtracting.
     fn timer_overhead_us(&self) -> Result<f64, DeviceError> {
         Ok(0.0)
     }

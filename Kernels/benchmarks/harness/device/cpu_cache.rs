@@ -1,13 +1,13 @@
-//! Emptying the CPU's caches of the data under measurement.
+//! Evicting the data under measurement from the CPU's caches.
 
 use std::collections::BTreeMap;
 
-/// Flush by line where the architecture lets a program do that, else by sweeping.
+/// Flushes by line if the architecture allows it, otherwise by sweeping.
 ///
-/// By line: every line of every live allocation is written back and dropped from every level; exact
-/// and cheap for small problems, which matters where a virtual machine reports a huge shared cache.
-/// By sweep: twice the last-level cache is written, then as much other memory read, so that what
-/// is left in it is neither the work's nor dirty.
+/// By line: every line of every live allocation is written back and evicted from every level; exact
+/// and cheap for small problems, which matters if a virtual machine reports a huge shared cache.
+/// By sweep: writes twice the last-level cache, then reads as much other memory, so that the cache
+/// holds neither the work's lines nor dirty ones.
 pub(crate) struct Flush {
     last_level_bytes: usize,
 }
@@ -44,7 +44,7 @@ fn drop_lines(address: usize, bytes: usize) {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn drop_lines(_address: usize, _bytes: usize) {
-    unreachable!("lines are dropped on x86-64 only");
+    unreachable!("lines are flushed on x86-64 only");
 }
 
 fn sweep(last_level_bytes: usize) {
@@ -64,11 +64,11 @@ fn sweep(last_level_bytes: usize) {
 mod tests {
     use super::*;
 
-    /// Words from one visited line to the next: over a page, so that no prefetcher guesses it.
+    /// Stride in words between visited lines: more than a page, to defeat prefetchers.
     const STRIDE_WORDS: usize = 69 * 8;
     const WORDS: usize = 1 << 16;
 
-    /// A chain of dependent loads, one a line: its time is the latency of wherever the data is.
+    /// A chain of dependent loads, one per line: its time is the latency of wherever the data is.
     fn chase(next: &[u64]) -> (u64, std::time::Duration) {
         let start = std::time::Instant::now();
         let mut at = 0;

@@ -1,4 +1,4 @@
-//! Element-wise comparison on the CPU, in f64, by fixed chunks so that sums are reproducible.
+//! Element-wise comparison on the CPU in f64, in fixed chunks so that sums are reproducible.
 
 use numeric::DType;
 use rayon::prelude::*;

@@ -1,4 +1,4 @@
-//! What /proc and /sys tell about the CPU.
+//! CPU information from /proc and /sys.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use contender::{DeviceInfo, DeviceKind};
 
 use crate::DeviceState;
 
-/// Assumed where /sys does not tell: larger than most, so that a sweep is long rather than short.
+/// Assumed if /sys does not say: larger than most, so that a sweep errs on the long side.
 const LAST_LEVEL_BYTES_UNKNOWN: u64 = 64 << 20;
 
 pub(crate) fn device_info() -> DeviceInfo {
@@ -32,7 +32,7 @@ pub(crate) fn state() -> DeviceState {
     let clock = current_clock_mhz();
     let notes = match clock {
         Some(_) => Vec::new(),
-        None => vec!["the CPU's clock is not readable here (no cpufreq)".to_string()],
+        None => vec!["the CPU's clock cannot be read here (no cpufreq)".to_string()],
     };
     DeviceState {
         clock_mhz: clock.or_else(|| field(&cpuinfo, "cpu MHz")?.parse().ok()),
@@ -47,7 +47,7 @@ pub(crate) fn current_clock_mhz() -> Option<f64> {
     cpufreq_mhz("scaling_cur_freq")
 }
 
-/// Memory that can be had without swapping.
+/// Memory available without swapping.
 pub(crate) fn available_bytes() -> Option<u64> {
     kibibytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable")
 }

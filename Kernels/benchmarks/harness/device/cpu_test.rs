@@ -15,7 +15,10 @@ fn memory_is_aligned_and_checked() {
     assert_eq!(memory.address() % 256, 0);
     assert!(device.set_bytes(memory.address(), 1000, 1).is_ok());
     let beyond = device.set_bytes(memory.address(), 1001, 1).unwrap_err();
-    assert!(beyond.to_string().contains("in no allocation"), "{beyond}");
+    assert!(
+        beyond.to_string().contains("not in any allocation"),
+        "{beyond}"
+    );
     let address = memory.address();
     drop(memory);
     assert!(device.read(address, &mut [0]).is_err());
@@ -142,7 +145,7 @@ fn a_write_after_the_return_is_seen() {
     device.set_bytes(address, 8, 0xFF).unwrap();
     let orderly = device.writes_out_of_order(&watched, 0xFF, Duration::ZERO, &mut |_| Ok(()));
     assert!(!orderly.unwrap());
-    // Somebody who goes on writing after the return. A busy machine may let him rest while he is
+    // A thread that keeps writing after the return. On a busy machine it may not run while it is
     // watched, but not every time.
     let stop = AtomicBool::new(false);
     let late = std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! A GPU by CUDA: memory, fill, scans. Timing is in `cuda_sample.rs`.
+//! A CUDA GPU: memory, fill, scans. Timing is in `cuda_sample.rs`.
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -20,25 +20,25 @@ use crate::{
     Memory, Sample, SampleError, SampleMode, Tolerance,
 };
 
-/// The first GPU that CUDA_VISIBLE_DEVICES shows.
+/// The first GPU in CUDA_VISIBLE_DEVICES.
 pub struct CudaDevice {
     pub(crate) info: DeviceInfo,
     pub(crate) stream: OwnStream,
-    /// Looks at memory while `stream` is held.
+    /// Inspects memory while `stream` is held.
     pub(crate) side: OwnStream,
     pub(crate) start: Event,
     pub(crate) stop: Event,
     pub(crate) words: Pinned,
     pub(crate) scratch: Memory,
     pub(crate) stamps: Memory,
-    /// Made by the first cold sample.
+    /// Allocated by the first cold sample.
     pub(crate) flush: OnceCell<Memory>,
     pub(crate) epoch: Cell<u64>,
     pub(crate) tracer: Tracer,
     /// Measured by the first sample.
     pub(crate) overhead: OnceCell<Overhead>,
     readings: Readings,
-    // Last: everything above is freed in it.
+    // Last: everything above is freed within it.
     pub(crate) context: Rc<Context>,
 }
 
@@ -69,7 +69,7 @@ impl CudaDevice {
     }
 
     /// Runs every kernel of a sample once: a first launch loads its module, which may wait for the
-    /// stream, and the stream must not be held then.
+    /// stream, so the stream must not be held then.
     fn warm_up(&self) -> Result<(), DeviceError> {
         // SAFETY: scratch is live device memory, the stream is live.
         let ran = unsafe {
@@ -125,7 +125,7 @@ fn device_info(context: &Context) -> Result<DeviceInfo, DeviceError> {
     let device = context.device;
     let major = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
     let minor = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
-    // Hopper's and Blackwell's own instructions exist in the arch-specific targets only.
+    // Architecture-specific instructions of Hopper and Blackwell exist only in the `a` targets.
     let suffix = if major >= 9 { "a" } else { "" };
     let uuid = check("cuDeviceGetUuid", result::device::get_uuid(device))?;
     // SAFETY: `device` is valid.
@@ -146,7 +146,7 @@ fn device_info(context: &Context) -> Result<DeviceInfo, DeviceError> {
     })
 }
 
-/// As nvidia-smi and NVML write it.
+/// In the format of nvidia-smi and NVML.
 fn uuid_text(bytes: [u8; 16]) -> String {
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let (a, b, c, d, e) = (
@@ -208,7 +208,7 @@ impl Device for CudaDevice {
         value: u8,
     ) -> Result<Option<usize>, DeviceError> {
         let (scratch, stream) = (self.scratch.address(), self.stream().0);
-        // SAFETY: the caller owns the range; scratch is as large as asked.
+        // SAFETY: the caller owns the range; scratch is as large as required.
         let first = bridge("first_byte_not", unsafe {
             device_cuda::first_byte_not(address, bytes as u64, value, scratch, stream)
         })? as usize;
@@ -250,7 +250,7 @@ impl Device for CudaDevice {
 
     fn checksum(&self, address: usize, bytes: usize) -> Result<u64, DeviceError> {
         let (scratch, stream) = (self.scratch.address(), self.stream().0);
-        // SAFETY: the caller owns the range; scratch is as large as asked.
+        // SAFETY: the caller owns the range; scratch is as large as required.
         let sum = bridge("checksum", unsafe {
             device_cuda::checksum_sum(address, bytes as u64, scratch, stream)
         })?;
@@ -267,7 +267,7 @@ impl Device for CudaDevice {
     ) -> Result<Comparison, DeviceError> {
         let mut result = Comparison::default();
         let mut first_over = 0;
-        // SAFETY: the caller owns both tensors; scratch is as large as asked.
+        // SAFETY: the caller owns both tensors; scratch is as large as required.
         let compared = unsafe {
             device_cuda::compare(
                 actual,

@@ -1,4 +1,4 @@
-//! Handles of CUDA's driver API that free themselves, and its errors in words.
+//! RAII handles for CUDA's driver API, and its errors in words.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -40,7 +40,7 @@ pub(crate) fn bridge<T>(
     result: Result<T, impl std::fmt::Display>,
 ) -> Result<T, DeviceError> {
     result.map_err(|error| {
-        // The runtime's text does not tell whether the context is lost; the context does.
+        // The runtime's text does not say whether the context is lost; the context does.
         let sticky = result::ctx::synchronize().is_err_and(|error| is_sticky(error.0));
         DeviceError::Driver {
             call,
@@ -50,7 +50,7 @@ pub(crate) fn bridge<T>(
     })
 }
 
-/// Errors after which the context answers nothing but themselves.
+/// Sticky errors: every later call on the context returns them again.
 fn is_sticky(status: sys::CUresult) -> bool {
     use sys::CUresult::*;
     matches!(
@@ -71,7 +71,7 @@ fn is_sticky(status: sys::CUresult) -> bool {
 /// The primary context of one GPU, shared with the CUDA runtime inside the kernels.
 pub(crate) struct Context {
     pub(crate) device: sys::CUdevice,
-    /// Newest CUDA version that the driver speaks, e.g. 13000.
+    /// Newest CUDA version that the driver supports, e.g. 13000.
     pub(crate) driver_cuda: i32,
     pub(crate) scrub: Scrub,
 }
@@ -79,7 +79,7 @@ pub(crate) struct Context {
 impl Context {
     /// Makes the first visible GPU current on this thread.
     pub(crate) fn open() -> Result<Rc<Self>, DeviceError> {
-        // SAFETY: only loads libraries. cudarc panics where there is none, so this goes first.
+        // SAFETY: only loads libraries. cudarc panics if there is none, so check first.
         if !unsafe { sys::is_culib_present() } {
             return Err(unavailable(
                 "libcuda.so.1 cannot be loaded",
@@ -100,7 +100,7 @@ impl Context {
         if driver_cuda < LEAST_CUDA {
             let (major, minor) = (driver_cuda / 1000, driver_cuda % 1000 / 10);
             return Err(unavailable(
-                &format!("the driver speaks CUDA {major}.{minor}, the kernels need 13.0"),
+                &format!("the driver supports CUDA {major}.{minor}, the kernels need 13.0"),
                 "install NVIDIA's driver 580 or newer",
             ));
         }
@@ -126,7 +126,7 @@ impl Context {
         }))
     }
 
-    /// Device memory; zero bytes are asked for as one, which the driver does not refuse.
+    /// Device memory; zero bytes are rounded up to one, because the driver rejects zero.
     pub(crate) fn allocate(self: &Rc<Self>, bytes: usize) -> Result<Memory, DeviceError> {
         // SAFETY: the context is current; the address is freed once, by the closure.
         let address = match unsafe { result::malloc_sync(bytes.max(1)) } {
@@ -151,7 +151,7 @@ impl Context {
         Ok(Memory::new(address as usize, bytes, Box::new(release)))
     }
 
-    /// An attribute of the device as the driver tells it.
+    /// A device attribute, from the driver.
     pub(crate) fn attribute(&self, attribute: sys::CUdevice_attribute) -> Result<u32, DeviceError> {
         // SAFETY: `device` is valid.
         let value = unsafe { result::device::get_attribute(self.device, attribute) };
@@ -173,7 +173,7 @@ fn unavailable(reason: &str, remedy: &str) -> DeviceError {
     }
 }
 
-/// A stream that the legacy default stream does not wait for, and that does not wait for it.
+/// A non-blocking stream: neither it nor the legacy default stream waits for the other.
 pub(crate) struct OwnStream(pub(crate) sys::CUstream);
 
 impl OwnStream {
@@ -232,7 +232,7 @@ impl Drop for Event {
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct Words {
-    /// Host to device: not 0 lets the stream go.
+    /// Host to device: nonzero releases the stream.
     pub(crate) flag: Cell<u32>,
     /// Device to host: how the hold ended.
     pub(crate) outcome: Cell<u32>,
@@ -240,7 +240,7 @@ pub(crate) struct Words {
     pub(crate) stamps: [Cell<u64>; 2],
 }
 
-/// `Words` in pinned memory. Accesses are volatile: a kernel may be looking.
+/// `Words` in pinned memory. Accesses are volatile: a kernel may be reading.
 pub(crate) struct Pinned(*mut Words);
 
 impl Pinned {
@@ -269,7 +269,7 @@ impl Pinned {
         unsafe { &raw const (*self.0).stamps as usize }
     }
 
-    /// All words to 0; no kernel is looking.
+    /// Sets all words to 0, while no kernel is reading.
     pub(crate) fn reset(&self) {
         // SAFETY: live memory.
         unsafe { std::ptr::write_volatile(self.0, Words::default()) };

@@ -1,7 +1,7 @@
-//! One sample on CUDA: flush, hold the stream, stamp, event, work, event, stamp, let go, wait.
+//! One sample on CUDA: flush, hold the stream, stamp, event, work, event, stamp, release, wait.
 //!
 //! Everything is queued while the stream is held, so the device runs the timed part without waiting
-//! for the host. Nothing of the harness lies between the two events.
+//! for the host. Nothing of the harness runs between the two events.
 
 use std::time::Duration;
 
@@ -14,34 +14,34 @@ use crate::{
     Cache, CrossCheck, Device, DeviceError, Enqueue, Graph, Queue, Sample, SampleError, SampleMode,
 };
 
-/// How the hold kernel says it ended; `kReleased` and `kTimedOut` of `cuda/kernels.h`.
+/// How the hold kernel ended: `kReleased` or `kTimedOut` in `cuda/kernels.h`.
 const RELEASED: u32 = 1;
 const TIMED_OUT: u32 = 2;
 
-/// Least time between the clock stamps: their error of some ns is then below 0.1 %.
+/// Minimum time between the clock stamps, so that their error of a few ns stays below 0.1 %.
 const CLOCK_WINDOW: Duration = Duration::from_micros(50);
 
-/// L2 sizes in the flush buffer: two are written, two others read.
+/// Size of the flush buffer in L2 sizes: two are written, two others read.
 const FLUSH_FACTOR: usize = 4;
 
-/// How long work that does not wait for the held stream is given to write: three times as long as it
-/// took when nothing was held, all streams waited for, and some; not for ever where it is long.
+/// How long to watch for writes by work that does not wait for the held stream: three times as long
+/// as it took with nothing held and all streams synchronised, plus a little, up to a limit.
 fn escape_wait(length: Duration) -> Duration {
     (3 * length + Duration::from_millis(2)).min(Duration::from_millis(20))
 }
 
-/// Work whose length the tracer also tells: what events show beyond it is theirs.
+/// Work that the tracer also times: whatever events show beyond it is their own overhead.
 const CALIBRATION_NS: u64 = 20_000;
 const CALIBRATION_SAMPLES: usize = 11;
 
-/// What events show beyond the work between them: usually, and while the tracer records.
+/// The overhead of events: usually, and while the tracer records.
 #[derive(Clone, Copy)]
 pub(crate) struct Overhead {
     pub(crate) plain_us: f64,
     pub(crate) traced_us: f64,
 }
 
-/// A held stream; lets go on drop, so that an error or a panic of the work leaves no kernel behind.
+/// A held stream, released on drop, so that an error or panic in the work leaves no kernel behind.
 struct Hold<'a>(&'a CudaDevice);
 
 impl<'a> Hold<'a> {
@@ -60,7 +60,7 @@ impl<'a> Hold<'a> {
         self.0.words.outcome() == TIMED_OUT
     }
 
-    /// Lets go, waits for the stream, and says whether it was held to the end.
+    /// Releases, waits for the stream, and returns whether it was held to the end.
     fn release(self) -> Result<Queue, DeviceError> {
         let device = self.0;
         drop(self);
@@ -117,7 +117,7 @@ impl CudaDevice {
         let hold = Hold::new(self, mode.hold_limit)?;
         let queued = self.queue_timed(mode.cache, enqueue);
         let queue = hold.release();
-        // The work's own refusal explains more than what it did to the device.
+        // The work's own error says more than what it did to the device.
         queued?;
         let queue = queue?;
         Ok(Sample {
@@ -170,8 +170,8 @@ impl CudaDevice {
         bridge("flush_l2", flushed)
     }
 
-    /// Measured once: against the tracer's time of the same work, or without a tracer by two events
-    /// with nothing in between, which is less, so that no time is reported too short.
+    /// Measured once: against the tracer's time for the same work, or, without a tracer, with two
+    /// back-to-back events, which is less, so that no reported time is too short.
     pub(crate) fn overhead(&self) -> Result<Overhead, DeviceError> {
         if let Some(overhead) = self.overhead.get() {
             return Ok(*overhead);
@@ -189,7 +189,7 @@ impl CudaDevice {
                 // SAFETY: the stream is the device's.
                 unsafe { device_cuda::spin(CALIBRATION_NS, stream.0) }.map_err(ContenderError::new)
             };
-            // A first launch loads its module; it must not happen while the stream is held.
+            // A first launch loads its module, which must not happen while the stream is held.
             spin(self.stream()).map_err(|error| DeviceError::Invalid(error.to_string()))?;
             self.synchronize()?;
             let plain = repeat(|| Ok(self.raw_sample(mode, &mut spin)?.elapsed_us))?;
@@ -220,14 +220,14 @@ impl CudaDevice {
                 let written = self.any_byte_not(watched, value)?;
                 if hold.timed_out() {
                     return Err(SampleError::Unsupported(
-                        "the work waits for its own stream inside: its order cannot be watched"
+                        "the work waits for its own stream, so its stream order cannot be checked"
                             .into(),
                     ));
                 }
                 Ok(written)
             });
         let released = hold.release();
-        // Work on other streams must end before its memory is used again.
+        // Work on other streams must finish before its memory is reused.
         let synchronized = self.synchronize();
         let written = outcome?;
         released?;
@@ -266,11 +266,13 @@ impl CudaDevice {
         recorded?;
         let graph = graph.map_err(|error| {
             SampleError::Unsupported(format!(
-                "the work cannot be captured as a graph (does it wait or allocate inside?): {error}"
+                "the work cannot be captured as a graph (does it synchronise or allocate?): {error}"
             ))
         })?;
         if graph.is_null() {
-            return Err(SampleError::Unsupported("the capture gave no graph".into()));
+            return Err(SampleError::Unsupported(
+                "the capture produced no graph".into(),
+            ));
         }
         Ok(Box::new(CudaGraph::new(graph)?))
     }
@@ -332,7 +334,7 @@ impl CudaGraph {
             executable: std::ptr::null_mut(),
             nodes: 0,
         };
-        // SAFETY: `graph` is live; a null list asks for the count only.
+        // SAFETY: `graph` is live; with a null list only the count is returned.
         check("cuGraphGetNodes", unsafe {
             sys::cuGraphGetNodes(graph, std::ptr::null_mut(), &mut this.nodes).result()
         })?;

@@ -1,36 +1,36 @@
-//! Waiting until the driver has overwritten what was freed.
+//! Waiting until the driver has scrubbed freed memory.
 //!
 //! It does so in the background, after `cuMemFree` has returned: on an H200 with driver 580 for
-//! 2.4 ms a GB, in which everything that reads memory at full speed takes 15 % longer. A workload
-//! right behind one of many GB would be measured that much too slow.
+//! 2.4 ms per GB, during which anything that reads memory at full speed takes 15 % longer. A workload
+//! right after one of many GB would be measured that much too slow.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// Bytes overwritten in a nanosecond, at least: as measured, and a good half more time.
+/// Bytes scrubbed per nanosecond: a lower bound, well under the measured rate.
 const BYTES_PER_NS: usize = 250;
 
-/// When memory that was freed is no longer being overwritten.
+/// When freed memory has been scrubbed.
 #[derive(Default)]
 pub(crate) struct Scrub {
     until: Cell<Option<Instant>>,
 }
 
 impl Scrub {
-    /// `bytes` were freed at `now`; they are overwritten after those that wait already.
+    /// `bytes` were freed at `now`; they are scrubbed after those already queued.
     pub(crate) fn freed(&self, bytes: usize, now: Instant) {
         let start = self.until.get().map_or(now, |until| until.max(now));
         let length = Duration::from_nanos((bytes / BYTES_PER_NS) as u64);
         self.until.set(Some(start + length));
     }
 
-    /// How long it still lasts.
+    /// The time remaining.
     pub(crate) fn left(&self, now: Instant) -> Duration {
         let until = self.until.get();
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
 
-    /// Sleeps until it is over.
+    /// Sleeps until scrubbing is done.
     pub(crate) fn wait(&self) {
         let left = self.left(Instant::now());
         if !left.is_zero() {

@@ -1,4 +1,4 @@
-//! The cross-check of events by CUPTI's activity records.
+//! Cross-checks events against CUPTI's activity records.
 
 use std::cell::OnceCell;
 
@@ -10,7 +10,7 @@ use crate::{Activity, CrossCheck, DeviceError, Sample, SampleError};
 /// The harness's kernel right before the first event; the timed work comes after it.
 const LAST_BEFORE_WORK: &str = "stamp_head_kernel";
 
-/// CUPTI, loaded when first asked for: it slows the launches of a process that has it.
+/// CUPTI, loaded on first use: it slows down launches in the process.
 #[derive(Default)]
 pub(crate) struct Tracer {
     loaded: OnceCell<Result<Opened, String>>,

@@ -1,4 +1,4 @@
-//! What can go wrong on a device, in words that name the value and the remedy.
+//! Device errors, in words that name the value and the remedy.
 
 use contender::ContenderError;
 
@@ -8,13 +8,13 @@ pub enum DeviceError {
     /// The program was built without CUDA.
     #[error(
         "device cuda: this program was built without CUDA (arch none); build on a machine with a \
-         GPU, or with --config=sm90a or --config=sm100a, or choose --device cpu"
+         GPU, or with --config=sm90a or --config=sm100a, or use --device cpu"
     )]
     NotBuilt,
     /// No driver, or no GPU behind it.
-    #[error("device cuda: {reason}; {remedy}, or choose --device cpu")]
+    #[error("device cuda: {reason}; {remedy}, or use --device cpu")]
     Unavailable {
-        /// What was tried and what came back.
+        /// What was tried and how it failed.
         reason: String,
         /// What to do about it.
         remedy: String,
@@ -22,25 +22,25 @@ pub enum DeviceError {
     /// There is a GPU, but this program has no code that runs on it.
     #[error(
         "device cuda: this program's kernels do not run on this GPU ({arch}): {status}; build on \
-         this machine, or with the config of its architecture"
+        this machine, or with the config for its architecture"
     )]
     Incompatible {
         /// The GPU's architecture.
         arch: String,
-        /// What the first launch answered.
+        /// The error of the first launch.
         status: String,
     },
-    /// The device has not that much memory free.
+    /// Not enough free memory on the device.
     #[error("device {device}: cannot allocate {bytes} bytes ({free}); use a smaller workload")]
     OutOfMemory {
         /// `cpu` or `cuda`.
         device: &'static str,
-        /// Size asked for.
+        /// Requested size.
         bytes: usize,
         /// What is free, in words.
         free: String,
     },
-    /// The caller passed something that cannot be right.
+    /// The caller passed an invalid argument.
     #[error("device: {0}")]
     Invalid(String),
     /// The driver reported an error. After a fault the context is dead: the process must restart.
@@ -48,11 +48,11 @@ pub enum DeviceError {
         "; the context is lost and this process cannot use the GPU again"
     } else { "" })]
     Driver {
-        /// The call that reported it; with asynchronous work, not always the one that caused it.
+        /// The call that reported it, which for asynchronous work need not be the one that caused it.
         call: &'static str,
-        /// The driver's name and text for it.
+        /// The driver's name and description of it.
         status: String,
-        /// True where every later call on this context fails too (illegal address and the like).
+        /// Whether every later call on this context fails too (illegal address and the like).
         sticky: bool,
     },
 }
@@ -60,13 +60,13 @@ pub enum DeviceError {
 /// A sample that could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum SampleError {
-    /// The work under measurement refused.
+    /// The work under measurement returned an error.
     #[error(transparent)]
     Contender(#[from] ContenderError),
     /// The device failed, which includes faults of the work under measurement.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The device cannot do this at all.
+    /// The device does not support this.
     #[error("{0}")]
     Unsupported(String),
 }

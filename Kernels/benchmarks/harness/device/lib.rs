@@ -2,7 +2,7 @@
 //!
 //! Two implementations of one trait: [`CpuDevice`], always built, and `CudaDevice`, built with the
 //! feature `cuda`. The harness above sees only [`Device`], so both run the same protocol. There is
-//! no fallback from one to the other: [`open`] gives the device asked for or an error with the
+//! no fallback from one to the other: [`open`] returns the requested device or an error with the
 //! remedy.
 
 mod checksum;
@@ -49,16 +49,16 @@ pub type Enqueue<'a> = dyn FnMut(Stream) -> Result<(), ContenderError> + 'a;
 pub trait Graph {
     /// Enqueues one replay on `stream`.
     fn launch(&self, stream: Stream) -> Result<(), ContenderError>;
-    /// Number of recorded operations: zero means that nothing was captured.
+    /// Number of recorded operations; zero means nothing was captured.
     fn nodes(&self) -> usize;
 }
 
-/// One device. Addresses are host addresses on the CPU and device addresses on CUDA; every call
-/// that touches memory has finished when it returns, except what an [`Enqueue`] itself enqueues.
+/// One device. Addresses are host addresses on the CPU and device addresses on CUDA; every call that
+/// touches memory is synchronous, except for what an [`Enqueue`] itself enqueues.
 ///
 /// A device belongs to the thread that opened it.
 pub trait Device {
-    /// Fixed facts, for the result file and for `Contender::supports`.
+    /// Fixed properties, for the result file and for `Contender::supports`.
     fn info(&self) -> &DeviceInfo;
 
     /// `bytes` of device memory, aligned to 256 bytes, contents undefined, freed on drop.
@@ -111,7 +111,7 @@ pub trait Device {
     /// The stream that every sample uses. `Stream(0)` on the CPU.
     fn stream(&self) -> Stream;
 
-    /// Waits for all work on the device, other streams included, and reports its errors.
+    /// Waits for all work on the device, including other streams, and reports its errors.
     fn synchronize(&self) -> Result<(), DeviceError>;
 
     /// One timed sample of one execution. [`SampleMode`] says what happens around it.
@@ -122,10 +122,10 @@ pub trait Device {
     /// [`SampleError::Unsupported`] on the CPU.
     fn capture(&self, enqueue: &mut Enqueue) -> Result<Box<dyn Graph>, SampleError>;
 
-    /// Whether `enqueue` writes into a watched range (address, bytes; full of the byte `value`)
-    /// outside the stream's order: on another stream on CUDA, after it has returned on the CPU.
-    /// Run the work once before: a first launch loads its module, which waits for the stream.
-    /// `length` is how long that took with all that it started, which decides how long is watched.
+    /// Whether `enqueue` writes to a watched range (address, bytes; filled with the byte `value`) out
+    /// of stream order: on CUDA on another stream, on the CPU after it has returned. Run the work once
+    /// beforehand: a first launch loads its module, which waits for the stream. `length` is how long
+    /// that run took, including everything it started, and determines how long to watch.
     fn writes_out_of_order(
         &self,
         watched: &[(usize, usize)],
@@ -134,36 +134,36 @@ pub trait Device {
         enqueue: &mut Enqueue,
     ) -> Result<bool, SampleError>;
 
-    /// Times one execution by events and by the activity tracer at once. Slower than a sample and
-    /// disturbing to the ones after it: call it when the samples of a row are done.
+    /// Times one execution with events and the activity tracer at once. Slower than a sample, and it
+    /// disturbs later ones: call it once the samples of a row are done.
     fn cross_check(
         &self,
         mode: SampleMode,
         enqueue: &mut Enqueue,
     ) -> Result<CrossCheck, SampleError>;
 
-    /// Why `cross_check` cannot run here; `None` where it can. Goes into the result file.
+    /// Why `cross_check` cannot run here, or `None` if it can. Goes into the result file.
     fn cross_check_obstacle(&self) -> Option<String>;
 
-    /// What the device has loaded to measure with: the tracer, where it could be. For the result file.
+    /// Libraries the device loaded for measuring: the tracer, if available. For the result file.
     fn libraries(&self) -> Vec<Library> {
         Vec::new()
     }
 
     /// Runs `enqueue` once between profiler start and stop, inside a named range, for ncu and nsys;
-    /// the cache is made as for a sample before the profiler starts.
+    /// the cache is prepared as for a sample before the profiler starts.
     fn profile(&self, label: &str, cache: Cache, enqueue: &mut Enqueue) -> Result<(), SampleError>;
 
     /// Readings that change: clocks, power, temperature, throttling. Never changes a setting.
     fn state(&self) -> DeviceState;
 
-    /// What the timer adds around work, in us: measured once, subtracted from every sample, and
-    /// told in the result file.
+    /// The timer's overhead in us: measured once, subtracted from every sample, and recorded in the
+    /// result file.
     fn timer_overhead_us(&self) -> Result<f64, DeviceError>;
 }
 
 /// Opens the device of `kind`. CUDA without a CUDA build, a driver or a GPU is an error that names
-/// the remedy, never another device.
+/// the remedy, never a fallback.
 pub fn open(kind: DeviceKind) -> Result<Box<dyn Device>, DeviceError> {
     match kind {
         DeviceKind::Cpu => Ok(Box::new(CpuDevice::open())),

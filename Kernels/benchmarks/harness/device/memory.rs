@@ -1,4 +1,4 @@
-//! Device memory that frees itself, and the outcome of a comparison.
+//! RAII device memory, and the outcome of a comparison.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Takes over `address`; `release` frees it.
+    /// Takes ownership of `address`; `release` frees it.
     pub(crate) fn new(address: usize, bytes: usize, release: Box<dyn FnOnce()>) -> Self {
         assert_eq!(
             address % ALIGNMENT_BYTES,
@@ -32,7 +32,7 @@ impl Memory {
         self.address
     }
 
-    /// Size as asked for.
+    /// Requested size.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Memory {
 pub struct Tolerance {
     /// Floor of the permitted error.
     pub absolute: f64,
-    /// Permitted error as a share of the reference's magnitude.
+    /// Permitted error relative to the reference's magnitude.
     pub relative: f64,
 }
 
@@ -73,7 +73,7 @@ impl Tolerance {
     }
 }
 
-/// How far one tensor is from another. Errors are over the elements where both sides are finite.
+/// How far one tensor is from another. Errors cover the elements where both sides are finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Largest |actual - reference|.
@@ -84,7 +84,7 @@ pub struct Comparison {
     pub sum_squared_reference: f64,
     /// NaN and infinities in `actual`.
     pub non_finite: u64,
-    /// Elements that the tolerance does not allow, the non-finite ones included.
+    /// Elements out of tolerance, including the non-finite ones.
     pub over_limit: u64,
     /// Index of the first of those.
     pub first_over: Option<usize>,
@@ -96,7 +96,7 @@ impl Comparison {
         self.over_limit == 0 && self.non_finite == 0
     }
 
-    /// L2 norm of the error over L2 norm of the reference; 0 where both are 0.
+    /// L2 norm of the error over L2 norm of the reference; 0 if both are 0.
     pub fn relative_l2(&self) -> f64 {
         if self.sum_squared_error == 0.0 {
             0.0

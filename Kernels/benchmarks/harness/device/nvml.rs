@@ -1,4 +1,4 @@
-//! Readings of a GPU by NVML. Reads only: no setting of the card is ever changed.
+//! GPU readings from NVML. Read-only: no setting of the card is ever changed.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -9,10 +9,10 @@ use nvml_wrapper::Nvml;
 
 use crate::DeviceState;
 
-/// The driver's own name for it; without the version it exists on development machines only.
+/// The driver's name for it; the unversioned name exists only on development machines.
 const LIBRARY: &str = "libnvidia-ml.so.1";
 
-/// One GPU by its uuid. Where NVML is absent every reading is `None` and a note says why.
+/// One GPU by its uuid. Without NVML every reading is `None` and a note says why.
 pub(crate) struct Readings {
     nvml: Result<Nvml, String>,
     uuid: String,
@@ -55,11 +55,11 @@ impl Readings {
 fn read(device: &nvml_wrapper::Device, state: &mut DeviceState, notes: &mut Vec<String>) {
     let mut clock = |what, value| known(notes, what, value).map(f64::from);
     state.clock_mhz = clock("SM clock", device.clock_info(Clock::SM));
-    state.clock_max_mhz = clock("highest SM clock", device.max_clock_info(Clock::SM));
+    state.clock_max_mhz = clock("maximum SM clock", device.max_clock_info(Clock::SM));
     state.memory_clock_mhz = clock("memory clock", device.clock_info(Clock::Memory));
     state.memory_clock_max_mhz =
-        clock("highest memory clock", device.max_clock_info(Clock::Memory));
-    // Newer drivers have dropped application clocks: their absence is no news.
+        clock("maximum memory clock", device.max_clock_info(Clock::Memory));
+    // Newer drivers have dropped application clocks: their absence is not worth a note.
     state.clock_application_mhz = device.applications_clock(Clock::SM).ok().map(f64::from);
     let milliwatts = |value: u32| f64::from(value) / 1e3;
     state.power_w = known(notes, "power", device.power_usage()).map(milliwatts);

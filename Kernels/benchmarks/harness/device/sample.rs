@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cache {
-    /// Holds nothing of the work's data: at least twice its size is written, then as much read.
+    /// Holds none of the work's data: at least twice its size is written, then as much read.
     #[default]
     Cold,
-    /// Holds what an untimed execution right before left in it.
+    /// Holds whatever an untimed execution right before left in it.
     Hot,
-    /// As the caller left it: nothing is flushed or warmed. For rotating buffers, which are colder
-    /// than any flush can make them.
+    /// As the caller left it: neither flushed nor warmed. For rotating buffers, which are colder than
+    /// any flush can make them.
     AsIs,
 }
 
@@ -23,8 +23,8 @@ pub enum Cache {
 pub struct SampleMode {
     /// Cache state at the start.
     pub cache: Cache,
-    /// How long the blocking kernel holds the stream at most. Work that synchronizes or allocates
-    /// inside waits for the stream, which waits for the release: only this limit ends that.
+    /// The longest that the blocking kernel holds the stream. Work that synchronizes or allocates
+    /// waits for the stream, which waits for the release: only this limit breaks the deadlock.
     pub hold_limit: Duration,
 }
 
@@ -47,26 +47,26 @@ impl Default for SampleMode {
     }
 }
 
-/// Whether the timed work was completely queued before it started.
+/// Whether the timed work was fully queued before it started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Queue {
     /// The device has no queue: work runs as it is called (CPU).
     Direct,
-    /// All launches were queued behind the blocking kernel: host latency is outside.
+    /// All launches were queued behind the blocking kernel: host latency is not included.
     Held,
-    /// The blocking kernel gave up waiting: host latency, or a synchronization, is inside.
+    /// The blocking kernel timed out: the time includes host latency or a synchronization.
     TimedOut,
 }
 
 /// One timed execution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Time between the two marks, in us. CUDA events resolve about 0.5 us.
+    /// Time between the two marks, in us. CUDA events have a resolution of about 0.5 us.
     pub elapsed_us: f64,
-    /// Mean core clock over the sample and a short tail after it, where it can be measured.
+    /// Mean core clock over the sample and a short tail after it, if it can be measured.
     pub clock_mhz: Option<f64>,
-    /// Whether launch latency stayed outside.
+    /// Whether launch latency was excluded.
     pub queue: Queue,
 }
 
@@ -81,7 +81,7 @@ pub struct Activity {
     pub end_ns: u64,
 }
 
-/// The same execution by two clocks.
+/// The same execution timed by two clocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CrossCheck {
     /// By events, as in a sample.

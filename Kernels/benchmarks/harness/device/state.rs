@@ -1,21 +1,21 @@
-//! Readings of the device that change while it works.
+//! Device readings that change while it works.
 
 use serde::{Deserialize, Serialize};
 
-/// One reading. `None`: the device or its library does not tell; `notes` says why.
+/// One reading. `None` if the device or its library does not provide it; `notes` says why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceState {
     /// Core (SM) clock now.
     pub clock_mhz: Option<f64>,
-    /// Highest core clock.
+    /// Maximum core clock.
     pub clock_max_mhz: Option<f64>,
     /// Core clock set for applications.
     pub clock_application_mhz: Option<f64>,
     /// Memory clock now.
     pub memory_clock_mhz: Option<f64>,
-    /// Highest memory clock.
+    /// Maximum memory clock.
     pub memory_clock_max_mhz: Option<f64>,
-    /// True where the clocks are known to be held at a set value; `Some(false)`: not known to be.
+    /// Whether the clocks are known to be locked; `Some(false)` means not known to be.
     pub clocks_locked: Option<bool>,
     /// Power drawn now.
     pub power_w: Option<f64>,
@@ -25,26 +25,26 @@ pub struct DeviceState {
     pub temperature_c: Option<f64>,
     /// Why the clock is lower than it could be, by NVML's names in snake case.
     pub throttle_reasons: Vec<String>,
-    /// Error-correcting memory on.
+    /// Whether ECC is on.
     pub ecc: Option<bool>,
-    /// Energy since the driver was loaded; differences of two readings give energy of the work.
+    /// Energy since the driver was loaded; the difference of two readings is the energy of the work.
     pub energy_mj: Option<u64>,
     /// Driver version.
     pub driver: Option<String>,
-    /// Newest CUDA version that the driver speaks.
+    /// Newest CUDA version that the driver supports.
     pub cuda: Option<String>,
     /// What could not be read, and why.
     pub notes: Vec<String>,
 }
 
 impl DeviceState {
-    /// What a reader of the numbers must know about this state.
+    /// Caveats about this state for a reader of the numbers.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.notes.clone();
         if self.clocks_locked == Some(false) {
             warnings.push(
-                "clocks are not locked: absolute times move with heat and power; trust the paired \
-                 ratios, or lock the clocks (nvidia-smi -lgc) where that is yours to do"
+                "clocks are not locked: absolute times vary with heat and power; trust the paired \
+                ratios, or lock the clocks if you may (nvidia-smi -lgc)"
                     .to_string(),
             );
         }

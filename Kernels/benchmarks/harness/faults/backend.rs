@@ -9,7 +9,7 @@ use contender::{Buffer, ContenderError, Stream};
 use crate::{Fault, Scaled};
 
 pub(crate) trait Backend {
-    /// Computes the output, with the fault if it is one of the computation.
+    /// Computes the output, with the fault if it affects the computation.
     fn compute(&self, fault: Fault, stream: Stream) -> Result<(), ContenderError>;
     /// Keeps a copy of the output.
     fn remember(&mut self, stream: Stream) -> Result<(), ContenderError>;
@@ -38,7 +38,7 @@ struct Cpu {
     w: *const f32,
     y: *mut f32,
     kept: Vec<f32>,
-    /// Threads that still write; waited for before the buffers go.
+    /// Threads that still write; joined before the buffers are freed.
     late: RefCell<Vec<JoinHandle<()>>>,
 }
 
@@ -87,8 +87,8 @@ impl Backend for Cpu {
                 let (y, value) = (self.y as usize + 4 * last, self.output()[last]);
                 self.scale(self.rows);
                 let right = std::mem::replace(&mut self.output()[last], value);
-                // Soon something, so that a watcher sees a change; the result much later than any
-                // check, however busy the machine.
+                // Write something soon, so that a watcher sees a change, and the result much later than
+                // any check, however busy the machine.
                 let writes = [(10, f32::NAN), (250, right)];
                 self.late.borrow_mut().push(thread::spawn(move || {
                     for (wait_ms, value) in writes {
@@ -138,7 +138,7 @@ impl Backend for Cpu {
         memory
             .try_reserve_exact(bytes)
             .map_err(|error| ContenderError::new(format!("workspace of {bytes} bytes: {error}")))?;
-        // The kernel may promise what it does not have; a contender that checks would see this.
+        // The OS may overcommit; a contender that checks would see this.
         Err(ContenderError::new(format!(
             "workspace of {bytes} bytes: more than the machine has"
         )))

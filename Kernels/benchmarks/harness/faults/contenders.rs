@@ -26,7 +26,7 @@ pub enum Fault {
     OutOfBounds,
     /// An input is changed.
     InputMutation,
-    /// The first answer is repeated whatever the inputs are.
+    /// The first answer is repeated regardless of the inputs.
     CachedOutput,
     /// The output is written on another stream, or by a thread that outlives the call.
     OtherStream,
@@ -39,17 +39,17 @@ pub enum Fault {
     Exit,
     Abort,
     AllocationFailure,
-    /// Lets another process plan, and says what came of it: no fault.
+    /// Has another process plan and reports the result: not a fault.
     Planned,
-    /// The same, but the other process dies of it: costs no row.
+    /// The same, but the other process dies: costs no row.
     AbortPlanning,
-    /// Says that it cannot do the problem: no fault.
+    /// Says it does not support the problem: not a fault.
     Unsupported,
-    /// Right, but does one hundredth of the work twice: no fault, a known slow-down.
+    /// Right, but does one hundredth of the work twice: not a fault but a known slow-down.
     OnePercentMore,
 }
 
-/// More calls than the gate makes of a contender before it is timed.
+/// More calls than the gate makes before a contender is timed.
 const GATE_CALLS: usize = 6;
 
 const ALL: [(&str, Kind, Fault); 21] = [

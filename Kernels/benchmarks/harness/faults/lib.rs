@@ -1,8 +1,7 @@
 //! Contenders that misbehave, each in one way, for tests of the harness.
 //!
-//! They solve one small problem, [`Scaled`]; the honest ones among them show that a neighbour's
-//! fault does not harm their rows. The same list runs on the CPU and, with the feature `cuda`, on a
-//! GPU.
+//! They solve one small problem, [`Scaled`]; the honest ones show that another contender's fault
+//! does not harm their rows. The same list runs on the CPU and, with the feature `cuda`, on a GPU.
 
 mod backend;
 mod contenders;

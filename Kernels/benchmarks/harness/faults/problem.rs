@@ -39,7 +39,7 @@ impl Scaled {
         }
     }
 
-    /// The same with the last row as padding: nobody must write it, nobody looks at it.
+    /// The same with the last row as padding, which need not be written and is not checked.
     pub fn with_padding(mut self) -> Self {
         let used = (self.rows - 1) * self.columns;
         let y = self.tensors.remove(Self::Y);

@@ -1,4 +1,4 @@
-//! The fault suite: one run of `fault_bench` with every contender, and what must come of it.
+//! The fault suite: one run of `fault_bench` with every contender, and the expected outcomes.
 
 use std::path::Path;
 use std::process::Command;

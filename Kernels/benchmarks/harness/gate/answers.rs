@@ -1,4 +1,4 @@
-//! Right answers for a sample of units under one seed.
+//! Correct answers for a sample of units, for one seed.
 
 use contender::{Problem, Slice};
 use numeric::{bits, index_below};
@@ -7,7 +7,7 @@ use tensor::Inputs;
 
 use crate::Failure;
 
-/// Stream of the random choice of units, apart from all tensors'.
+/// Random stream for the choice of units, separate from those of tensors.
 const UNIT_STREAM: u32 = u32::MAX;
 
 /// The oracle's and the honest implementation's values for the same slices.
@@ -51,7 +51,7 @@ impl Answers {
         })
     }
 
-    /// Deviation of the honest values, and the oracle's values, of one tensor.
+    /// Deviation of the honest values, and the oracle's values, for one tensor.
     pub(crate) fn honest_deviations(&self, tensor: usize) -> (Vec<f64>, Vec<f64>) {
         let of_tensor = |slices: &[Slice]| -> Vec<f64> {
             slices
@@ -82,7 +82,7 @@ fn same_places(a: &[Slice], b: &[Slice]) -> bool {
     a.iter().map(place).eq(b.iter().map(place))
 }
 
-/// `count` different units in ascending order, among them always the first and the last.
+/// `count` distinct units in ascending order, always including the first and the last.
 fn sample_units(units: usize, count: usize, seed: u64) -> Vec<usize> {
     if units <= count {
         return (0..units).collect();

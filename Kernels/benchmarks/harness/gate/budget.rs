@@ -1,16 +1,16 @@
-//! How much error is allowed, and how much there was.
+//! How much error is allowed, and how much was found.
 
 use numeric::DType;
 use serde::{Deserialize, Serialize};
 
-/// The allowed error of one output tensor: twice that of an honest implementation of the same
-/// precision on the same sample, plus a floor of a few roundings for the case that the honest one
-/// happens to be exact.
+/// The tolerance for one output tensor: twice the error of an honest implementation in the same
+/// precision on the same sample, plus a floor of a few roundings in case the honest one happens to
+/// be exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     pub max_abs: f64,
     pub rel_l2: f64,
-    /// Of the terms that elements are made of (`Problem::magnitude`); `rel_l2` is relative to no less.
+    /// Magnitude of the terms of an element (`Problem::magnitude`): a lower bound for what `rel_l2` is relative to.
     #[serde(skip)]
     pub(crate) magnitude: f64,
 }
@@ -19,7 +19,7 @@ const HONEST_FACTOR: f64 = 2.0;
 
 impl Budget {
     /// From the honest implementation's deviations and the oracle's values, element by element, and
-    /// the magnitude of the terms that these are made of.
+    /// the magnitude of their terms.
     pub(crate) fn new(dtype: DType, deviations: &[f64], values: &[f64], magnitude: f64) -> Self {
         let honest = Errors::of(deviations, values, magnitude);
         let scale = values
@@ -34,8 +34,8 @@ impl Budget {
     }
 }
 
-/// Unit roundoffs that are never held against anybody: one for a narrow type, where the rounding of
-/// the result dominates; more for f32, where the order of a sum does, and its terms may cancel.
+/// Unit roundoffs that are always allowed: one for a narrow type, where the rounding of the result
+/// dominates; more for f32, where summation order does, and terms may cancel.
 fn floor_roundings(dtype: DType) -> f64 {
     match dtype {
         DType::F32 => 32.0,
@@ -56,9 +56,9 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// Statistics of the absolute deviations from `values`, whose terms are of a magnitude.
+    /// Statistics of the absolute deviations from `values`, whose terms have this magnitude.
     pub(crate) fn of(deviations: &[f64], values: &[f64], magnitude: f64) -> Self {
-        // A NaN is the largest of all, so that it stays visible.
+        // NaN sorts as the largest value, so that it stays visible.
         let largest = deviations.iter().copied().max_by(f64::total_cmp);
         let mut ordered = deviations.to_vec();
         let place = ordered.len() * 99 / 100;
@@ -70,7 +70,7 @@ impl Errors {
         Self {
             max_abs: largest.unwrap_or(0.0),
             p99_abs: p99.unwrap_or(0.0),
-            // A wrong tensor that should be zero is as wrong as can be said with a finite number.
+            // A tensor that should be zero but is not gets the largest finite error.
             rel_l2: if error == 0.0 {
                 0.0
             } else {

@@ -1,4 +1,4 @@
-//! One set of buffers: all tensors of a problem in one allocation, fenced with canaries.
+//! One set of buffers: all tensors of a problem in one allocation, with canaries in guard bands.
 //!
 //! ```text
 //! guard | tensor 0 | guard | tensor 1 | guard | ...
@@ -12,9 +12,9 @@ use tensor::{Role, TensorSpec};
 
 use crate::Failure;
 
-/// Neither NaN nor a likely value in any type, and not the poison.
+/// Neither NaN nor a likely value in any type, and different from the poison.
 const CANARY: u8 = 0xA5;
-/// Each guard is at least this long; a stray write further away than this goes unseen.
+/// Minimum length of a guard; an out-of-bounds write beyond it goes unseen.
 const GUARD_BYTES: usize = 16 << 10;
 const ALIGNMENT_BYTES: usize = 256;
 
@@ -26,7 +26,7 @@ pub struct BufferSet<'a> {
     /// `guards[i]` ends where tensor `i` begins; the last one follows the last tensor.
     guards: Vec<Buffer>,
     seed: u64,
-    /// Of the inputs by seed, each taken when they were made first.
+    /// Checksums of the inputs by seed, taken when they were first generated.
     checksums: HashMap<u64, Vec<Option<u64>>>,
     _memory: Memory,
 }
@@ -97,7 +97,7 @@ impl<'a> BufferSet<'a> {
         self.seed
     }
 
-    /// Makes the set new: canaries, inputs of `seed`, poison in the outputs.
+    /// Resets the set: canaries, inputs of `seed`, poisoned outputs.
     pub fn load(&mut self, seed: u64) -> Result<(), DeviceError> {
         self.seed = seed;
         for guard in &self.guards {
@@ -117,7 +117,7 @@ impl<'a> BufferSet<'a> {
         self.poison()
     }
 
-    /// Undoes a run: what it updated in place holds the inputs again.
+    /// Undoes a run: restores the inputs that it updated in place.
     pub fn restore(&self) -> Result<(), DeviceError> {
         for (tensor, spec) in self.specs.iter().enumerate() {
             if spec.role == Role::InOut {
@@ -128,7 +128,7 @@ impl<'a> BufferSet<'a> {
         Ok(())
     }
 
-    /// Makes every output element a value that no right answer has.
+    /// Sets every output element to a value that no correct answer has.
     pub fn poison(&self) -> Result<(), DeviceError> {
         for (spec, buffer) in self.specs.iter().zip(&self.buffers) {
             if spec.role == Role::Output {
@@ -139,7 +139,7 @@ impl<'a> BufferSet<'a> {
         Ok(())
     }
 
-    /// Fails where a canary or an input is not as it was.
+    /// Fails if a canary or an input has changed.
     pub fn check_untouched(&self) -> Result<(), Failure> {
         for (index, guard) in self.guards.iter().enumerate() {
             if let Some(at) = self
@@ -159,7 +159,7 @@ impl<'a> BufferSet<'a> {
         Ok(())
     }
 
-    /// Of every tensor that is an input and nothing else.
+    /// Checksums of the read-only tensors.
     fn checksums_now(&self) -> Result<Vec<Option<u64>>, DeviceError> {
         let tensors = self.specs.iter().zip(&self.buffers);
         tensors
@@ -170,7 +170,7 @@ impl<'a> BufferSet<'a> {
             .collect()
     }
 
-    /// Names the tensor whose edge is nearest to the stray write.
+    /// Names the tensor whose edge is closest to the out-of-bounds write.
     fn stray_write(&self, guard: usize, at: usize) -> Failure {
         let before_next = self.guards[guard].bytes - at;
         let belongs_to_previous = guard == self.specs.len() || (guard > 0 && at < before_next);
@@ -190,7 +190,7 @@ impl<'a> BufferSet<'a> {
     }
 }
 
-/// 0xFF is NaN in every float type; an integer gets a value that is no count, index or flag.
+/// 0xFF is NaN in every float type; integers get a value that is not a count, index or flag.
 pub(crate) fn poison_byte(spec: &TensorSpec) -> u8 {
     if spec.dtype.is_float() {
         0xFF

@@ -1,4 +1,4 @@
-//! Comparison of a set's outputs with right answers.
+//! Compares a set's outputs with the correct answers.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use tensor::TensorSpec;
 use crate::buffers::poison_byte;
 use crate::{Answers, Budget, BufferSet, Errors, Failure};
 
-/// Fails where an output has an element that was not written or is not finite.
+/// Fails if an output element was not written or is not finite.
 pub(crate) fn check_written(set: &BufferSet) -> Result<(), Failure> {
     for (spec, buffer) in set.specs().iter().zip(set.buffers()) {
         if spec.role.is_written() {
@@ -28,7 +28,7 @@ fn check_range_written(
 ) -> Result<(), Failure> {
     let start = address + range.start * spec.dtype.size_bytes();
     let (index, count) = if spec.dtype.is_float() {
-        // Against itself every finite value is right, so only the others are counted.
+        // Compared with itself every finite value passes, so only the others are counted.
         let limit = Tolerance {
             absolute: 0.0,
             relative: 0.0,
@@ -88,7 +88,7 @@ fn is_poison(
     Ok(element.iter().all(|byte| *byte == poison_byte(spec)))
 }
 
-/// Compares the sampled slices with the oracle: the errors of each output tensor, in their order.
+/// Compares the sampled slices with the oracle: the errors of each output tensor, in order.
 pub(crate) fn check_sample(
     set: &BufferSet,
     answers: &Answers,
@@ -150,7 +150,7 @@ impl Sample {
             .collect()
     }
 
-    /// The first way in which the sample is not right, in words.
+    /// The first error in the sample, in words.
     fn fault(&self, deviations: &[f64], errors: &Errors) -> Option<String> {
         let (tensor, budget) = (&errors.tensor, errors.budget);
         if let Some(at) = deviations
@@ -179,7 +179,7 @@ fn within(error: f64, allowed: f64) -> bool {
     error <= allowed
 }
 
-/// Compares every element with the reference's output, `reference[tensor]` being its address.
+/// Compares every element with the reference's output at `reference[tensor]`.
 pub(crate) fn check_full(
     set: &BufferSet,
     reference: &[Option<usize>],
@@ -189,9 +189,9 @@ pub(crate) fn check_full(
         let Some(address) = reference[tensor] else {
             continue;
         };
-        // Both sides may use their whole budget, in opposite directions. The sample may not hold
-        // the largest values, so two roundings of each side are allowed in proportion; none where
-        // the budget is nothing.
+        // Both sides may use up their tolerance in opposite directions. The sample may miss the
+        // largest values, so two roundings of each side are added in proportion, unless the
+        // tolerance is zero.
         let roundings = if budgets[tensor] == Budget::default() {
             0.0
         } else {

@@ -8,7 +8,7 @@ use crate::Errors;
 /// How a failure counts in the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// It ran, and what it did is not right.
+    /// It ran, but did something wrong.
     Wrong,
     /// It did not run.
     Error,
@@ -16,7 +16,7 @@ pub enum FailureKind {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    #[error("wrote out of bounds: the canary {bytes} bytes {side} '{tensor}' is gone")]
+    #[error("wrote out of bounds: the canary {bytes} bytes {side} '{tensor}' was overwritten")]
     OutOfBounds {
         tensor: &'static str,
         bytes: usize,
@@ -49,14 +49,14 @@ pub enum Failure {
         error: f64,
         allowed: f64,
     },
-    #[error("gave the answer to earlier inputs: its output is cached")]
+    #[error("returned the answer to earlier inputs: its output is cached")]
     Stale,
     #[error("wrote its output out of stream order: work runs on another stream or thread")]
     OutOfOrder,
-    #[error("no sampled unit has values of '{tensor}': the problem's units leave it out")]
+    #[error("no sampled unit covers '{tensor}': the problem's units leave it out")]
     Unsampled { tensor: &'static str },
     #[error(
-        "the oracle's or the honest answer for unit {unit} is not finite: it cannot be checked"
+        "the oracle's or the honest answer for unit {unit} is not finite, so it cannot be checked"
     )]
     Oracle { unit: usize },
     #[error(transparent)]
@@ -89,7 +89,7 @@ impl Failure {
         }
     }
 
-    /// How far the outputs are from right, where that was measured.
+    /// The errors of the outputs, if they were measured.
     pub fn errors(&self) -> &[Errors] {
         match self {
             Failure::Inaccurate { errors, .. } => errors,
@@ -97,7 +97,7 @@ impl Failure {
         }
     }
 
-    /// True where the process can no longer use the device and has to be replaced.
+    /// Whether the process can no longer use the device and has to be replaced.
     pub fn device_is_lost(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! The whole examination of one contender.
+//! The complete check of one contender.
 
 use std::time::Instant;
 
@@ -8,14 +8,14 @@ use device::{Device, Memory};
 use crate::check::{check_full, check_sample, check_written};
 use crate::{Answers, Budget, BufferSet, Errors, Failure};
 
-/// How much is examined.
+/// How much is checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GateOptions {
-    /// Seed of the first inputs; the second ones follow from it.
+    /// Seed of the first inputs, from which that of the second follows.
     pub seed: u64,
     /// Units compared with the oracle on the first inputs.
     pub units: usize,
-    /// Units compared on the second inputs, whose purpose is to differ.
+    /// Units compared on the second inputs, which exist to be different.
     pub units_second: usize,
 }
 
@@ -29,7 +29,7 @@ impl GateOptions {
     }
 }
 
-/// What a contender for one problem has to show.
+/// What a contender for one problem must get right.
 pub struct Gate {
     first: Answers,
     second: Answers,
@@ -45,7 +45,7 @@ struct Reference {
 }
 
 impl Gate {
-    /// Computes the right answers: CPU work only.
+    /// Computes the correct answers, on the CPU only.
     pub fn new(problem: &dyn Problem, options: GateOptions) -> Result<Self, Failure> {
         let most = problem.sampled_units();
         let (units, units_second) = (options.units, options.units_second.min(most.div_ceil(4)));
@@ -77,8 +77,8 @@ impl Gate {
         })
     }
 
-    /// Examines a contender bound to `set`: order of its writes, then both inputs. The set holds
-    /// the first inputs and the contender's answer to them afterwards.
+    /// Checks a contender bound to `set`: the order of its writes, then both inputs. Afterwards the
+    /// set holds the first inputs and the contender's answer to them.
     pub fn examine(
         &self,
         set: &mut BufferSet,
@@ -86,14 +86,14 @@ impl Gate {
     ) -> Result<Vec<Errors>, Failure> {
         let examined = check_order(set, bound).and_then(|()| self.examine_values(set, bound));
         if examined.is_err() {
-            // The next contender's order is watched on these inputs. A lost device is found elsewhere.
+            // The order of the next contender's writes is checked on these inputs. A lost device is found elsewhere.
             let _ = set.load(self.first.seed);
         }
         examined
     }
 
-    /// `examine` without the order of writes: for the reference, whose output is read when all streams
-    /// have ended, and for tests of many problems, some of which are examined whole.
+    /// `examine` without the order of writes: for the reference, whose output is read after all streams
+    /// have finished, and for tests of many problems, some of which get the full check.
     pub fn examine_values(
         &self,
         set: &mut BufferSet,
@@ -116,8 +116,8 @@ impl Gate {
         self.check(set)
     }
 
-    /// Checks what a run left in a set that holds one of the two known inputs: the errors of each
-    /// output tensor.
+    /// Checks the outputs of a run in a set that holds one of the two known inputs, and returns the
+    /// errors of each output tensor.
     ///
     /// # Panics
     /// If the set holds other inputs.
@@ -174,24 +174,24 @@ impl Gate {
     }
 }
 
-/// Fails a contender whose writes are not ordered by the stream it was given. The set holds inputs
-/// that nobody has harmed; what is updated in place may be an earlier answer.
+/// Fails a contender whose writes are not ordered by the given stream. The set holds intact inputs;
+/// tensors updated in place may hold an earlier answer.
 fn check_order(set: &mut BufferSet, bound: &mut dyn Bound) -> Result<(), Failure> {
     const WATCHED: u8 = 0xFF;
     set.restore()?;
     let device: &dyn Device = set.device();
-    // Once without looking: code is loaded and streams are made on a first call, which waits for
-    // the device and cannot happen while the stream is held.
+    // Once unwatched: a first call loads code and creates streams, which waits for the device and
+    // cannot happen while the stream is held.
     bound.enqueue(device.stream())?;
     device.synchronize()?;
-    // And once for its length, with everything that it starts on any stream.
+    // And once for its duration, including everything it starts on any stream.
     let start = Instant::now();
     bound.enqueue(device.stream())?;
     device.synchronize()?;
     let length = start.elapsed();
     let mut watched = Vec::new();
     for (spec, buffer) in set.specs().iter().zip(set.buffers()) {
-        // What is updated in place is overwritten too: only the order matters here, not the values.
+        // Tensors updated in place are overwritten too: only the order matters here, not the values.
         if spec.role.is_written() {
             device.set_bytes(buffer.address, buffer.bytes, WATCHED)?;
             watched.push((buffer.address, buffer.bytes));

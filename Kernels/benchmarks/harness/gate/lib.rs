@@ -1,9 +1,9 @@
-//! The gate: nothing is timed that has not been proved right.
+//! The gate: nothing is timed before it has been shown to be correct.
 //!
-//! A contender runs on buffers that are fenced with canaries, with its outputs poisoned, on two
-//! different inputs. Its outputs are compared with an f64 oracle on a seeded sample of units, and
-//! in full with the output of a plain reference where there is one. How much error is allowed is
-//! measured, not chosen: see [`Budget`].
+//! A contender runs on buffers between guard bands, with poisoned outputs, on two different inputs.
+//! Its outputs are compared with an f64 oracle on a seeded sample of units, and in full with the
+//! output of a plain reference if there is one. The tolerance is measured, not chosen: see
+//! [`Budget`].
 
 mod answers;
 mod budget;

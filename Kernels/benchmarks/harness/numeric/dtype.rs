@@ -28,7 +28,7 @@ pub enum DType {
     I64,
 }
 
-/// Each type with its name and the other spellings that are accepted.
+/// Each type with its name and other accepted spellings.
 const NAMES: [(DType, &str, &[&str]); 7] = [
     (DType::F32, "f32", &["fp32"]),
     (DType::F16, "f16", &["fp16"]),
@@ -82,7 +82,7 @@ impl DType {
             DType::F16 => 2f64.powi(-11),
             DType::Bf16 => 2f64.powi(-8),
             DType::F8E4M3 => 2f64.powi(-4),
-            // 1.5 lies half-way between 1 and 2.
+            // 1.5 is halfway between 1 and 2.
             DType::F8E8M0 => 0.5,
             DType::I32 | DType::I64 => 0.0,
         }
@@ -100,8 +100,7 @@ impl DType {
         }
     }
 
-    /// Reads one element from the first `size_bytes()` of `bytes`. An i64 beyond 2^53 loses its low
-    /// bits.
+    /// Reads one element from the first `size_bytes()` of `bytes`. An i64 above 2^53 loses its low bits.
     pub fn decode_one(self, bytes: &[u8]) -> f64 {
         match self {
             DType::F32 => f64::from(f32::from_le_bytes(first(bytes))),
@@ -117,8 +116,8 @@ impl DType {
         }
     }
 
-    /// Writes one element into the first `size_bytes()` of `out`: to nearest, ties to even. f32,
-    /// f16 and bf16 overflow to infinity, all others saturate.
+    /// Writes one element into the first `size_bytes()` of `out`, rounded to nearest even. f32, f16
+    /// and bf16 overflow to infinity; all others saturate.
     pub fn encode_one(self, value: f64, out: &mut [u8]) {
         let size = self.size_bytes();
         match self {
@@ -140,7 +139,7 @@ impl DType {
         let size = self.size_bytes();
         assert!(
             bytes.len().is_multiple_of(size),
-            "{} bytes are no whole number of {self}",
+            "{} bytes are not a whole number of {self} elements",
             bytes.len()
         );
         bytes
@@ -158,7 +157,7 @@ impl DType {
         bytes
     }
 
-    /// The value that this type holds in the place of `value`.
+    /// `value` rounded to this type.
     pub fn round(self, value: f64) -> f64 {
         let mut element = [0; 8];
         self.encode_one(value, &mut element);

@@ -1,4 +1,4 @@
-//! Properties of encoding and decoding, over all codes and over random values.
+//! Properties of encoding and decoding, over all codes and random values.
 
 use super::*;
 use proptest::prelude::*;

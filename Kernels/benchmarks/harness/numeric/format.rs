@@ -1,22 +1,22 @@
-//! Small binary floating-point formats, all by one rule: sign, exponent, mantissa.
+//! Small binary floating-point formats, all handled by one rule: sign, exponent, mantissa.
 
 /// A format of at most 16 bits: one sign bit, `exponent_bits`, `mantissa_bits`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Format {
     pub exponent_bits: u32,
     pub mantissa_bits: u32,
-    /// Largest finite magnitude as a code without its sign bit.
+    /// The code of the largest finite magnitude, without its sign bit.
     pub max_code: u32,
     pub overflow: Overflow,
 }
 
-/// What a magnitude beyond the largest finite one becomes.
+/// What happens to a magnitude above the largest finite one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Overflow {
     /// IEEE 754: infinity.
     Infinity,
-    /// The largest finite value, as CUDA's `__NV_SATFINITE` does: the format has no infinity, and
-    /// an input tensor must not turn into NaN because of its range.
+    /// It becomes the largest finite value, as with CUDA's `__NV_SATFINITE`: the format has no
+    /// infinity, and an input tensor must not turn into NaN because of its range.
     Saturate,
 }
 
@@ -80,10 +80,10 @@ impl Format {
         }
         let least_exponent = 1 - self.bias();
         let exponent = floor_log2(magnitude).max(least_exponent);
-        // In units of the last place; exact, because the scale is a power of two.
+        // In ulps; exact, because the scale is a power of two.
         let scaled = magnitude * power_of_two(self.mantissa_bits as i32 - exponent);
-        // The hidden bit is part of the integer, so a subnormal, a normal and a carry into the next
-        // binade all come out of one addition.
+        // The hidden bit is part of the integer, so one addition handles subnormals, normals and a
+        // carry into the next binade.
         let code = ((exponent - least_exponent) as u64) << self.mantissa_bits;
         let code = code + scaled.round_ties_even() as u64;
         if code > u64::from(self.max_code) {
@@ -120,7 +120,7 @@ impl Format {
     }
 }
 
-/// Floor of log2, or a value below every format's least exponent for zero and f64 subnormals.
+/// floor(log2), or for zero and f64 subnormals a value below every format's minimum exponent.
 fn floor_log2(magnitude: f64) -> i32 {
     ((magnitude.to_bits() >> 52) & 0x7FF) as i32 - 1023
 }
@@ -139,8 +139,8 @@ pub(crate) mod e8m0 {
 
     pub const MAX_CODE: u8 = 0xFE;
 
-    /// The nearest power of two by value, ties to the even code; out of range saturates. A negative
-    /// value has no meaning as a scale and becomes NaN.
+    /// The nearest power of two by value, ties to the even code; out-of-range values saturate. A
+    /// negative value is meaningless as a scale and becomes NaN.
     pub fn encode(value: f64) -> u8 {
         if value.is_nan() || value < 0.0 {
             return 0xFF;

@@ -1,4 +1,4 @@
-//! Element types and random bits: what a tensor's bytes mean, and how its values are made.
+//! Element types and random bits: what a tensor's bytes mean, and how its values are generated.
 //!
 //! Everything here is exact and portable: the same seed gives the same bytes on every machine, and
 //! the CUDA side (`harness/device`) reproduces them bit for bit.

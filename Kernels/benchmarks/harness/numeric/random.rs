@@ -1,5 +1,5 @@
 //! Counter-based random numbers: a pure function of (seed, tensor, index), so that any element can
-//! be recomputed anywhere. `harness/device/cuda/values.cuh` holds the same arithmetic for CUDA.
+//! be recomputed anywhere. `harness/device/cuda/values.cuh` has the same arithmetic for CUDA.
 
 /// The 64-bit golden ratio, splitmix64's increment.
 const INCREMENT: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -23,7 +23,7 @@ pub fn bits(seed: u64, tensor: u32, index: u64) -> u32 {
     stream_bits(stream_key(seed, tensor), index)
 }
 
-/// The same for who draws many elements of one tensor, whose key is always the same.
+/// The same for callers that draw many elements of one tensor and have its key.
 #[inline]
 pub fn stream_bits(key: u64, index: u64) -> u32 {
     (mix(key.wrapping_add(index.wrapping_mul(INCREMENT))) >> 32) as u32
@@ -36,7 +36,7 @@ pub fn uniform(bits: u32, low: f32, high: f32) -> f32 {
     low + (high - low) * unit
 }
 
-/// Maps bits to an integer in [0, below) by the high half of a 64-bit product.
+/// Maps bits to an integer in [0, below): the high half of a 64-bit product.
 #[inline]
 pub fn index_below(bits: u32, below: u32) -> u32 {
     ((u64::from(bits) * u64::from(below)) >> 32) as u32

@@ -6,7 +6,7 @@ use crate::{DeviceKind, Metrics, ResultFile, Row, Status};
 pub fn check(file: &ResultFile) -> Result<(), String> {
     let meta = &file.meta;
     if (meta.device.kind == DeviceKind::Cuda) != meta.gpu.is_some() {
-        return Err("meta.gpu must be there on a cuda device, and only there".to_owned());
+        return Err("meta.gpu must be present on a cuda device, and only there".to_owned());
     }
     if meta.complete && meta.ended_at.is_none() {
         return Err("meta.complete without meta.ended_at".to_owned());
@@ -20,8 +20,8 @@ pub fn check(file: &ResultFile) -> Result<(), String> {
     Ok(())
 }
 
-/// The row, or, if it contradicts itself, an `error` row that says how: a bug behind one row must not
-/// cost the file. `verify` is that of the run's protocol.
+/// The row, or, if it contradicts itself, an `error` row that says how: a bug in one row must not
+/// cost the whole file. `verify` comes from the run's protocol.
 pub fn sound(row: Row, verify: bool) -> Row {
     let Err(problem) = check_row(&row, verify) else {
         return row;
@@ -31,7 +31,7 @@ pub fn sound(row: Row, verify: bool) -> Row {
         verified: false,
         checked_rounds: None,
         reason: Some(format!(
-            "the harness made a row that contradicts itself: {problem}"
+            "the harness produced a row that contradicts itself: {problem}"
         )),
         errors: Vec::new(),
         time: None,

@@ -1,4 +1,4 @@
-//! One line a row, for spreadsheets and data frames (RFC 4180). A missing number is an empty field.
+//! One line per row, for spreadsheets and data frames (RFC 4180). A missing number is an empty field.
 
 use crate::{Device, Errors, ResultFile, Row, Time};
 
@@ -45,7 +45,7 @@ const COLUMNS: [&str; 40] = [
     "libraries",
 ];
 
-/// The rows as CSV with a header line; raw samples are in the JSON file only.
+/// The rows as CSV with a header line; only the JSON file has raw samples.
 pub fn to_csv(file: &ResultFile) -> String {
     let mut text = line(COLUMNS.map(str::to_owned));
     for row in &file.rows {

@@ -10,7 +10,7 @@ pub enum ReportError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("cannot write {path}: {source}; any file that was there is unchanged")]
+    #[error("cannot write {path}: {source}; any existing file is unchanged")]
     Write {
         path: PathBuf,
         source: std::io::Error,
@@ -23,8 +23,8 @@ pub enum ReportError {
         problem: String,
     },
     #[error(
-        "{origin} has schema version {found}, this program knows {known}; use the program version \
-         that wrote the file, or measure again"
+        "{origin} has schema version {found}, but this program knows only {known}; use the program \
+        version that wrote the file, or measure again"
     )]
     Schema {
         origin: String,

@@ -1,4 +1,4 @@
-//! Reading and writing result files. A write replaces the old file whole or leaves it alone.
+//! Reading and writing result files. A write replaces the old file completely or leaves it alone.
 
 use crate::{check, ReportError, ResultFile, SCHEMA_VERSION};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// JSON text of a file: `meta` indented, then one row a line, so that rows can be counted, grepped
+/// JSON text of a file: `meta` indented, then one line per row, so that rows can be counted, grepped
 /// and compared with line tools.
 pub fn to_json(file: &ResultFile) -> Result<String, ReportError> {
     check(file).map_err(|problem| ReportError::Inconsistent {
@@ -64,7 +64,7 @@ pub fn from_json(text: &str, origin: &str) -> Result<ResultFile, ReportError> {
             .unwrap_or_default()
             .to_owned(),
     };
-    // The version first: a file of another version may fail in any field.
+    // Check the version first: a file of another version may fail in any field.
     let versioned: Versioned = serde_json::from_str(text).map_err(malformed)?;
     if versioned.meta.schema != SCHEMA_VERSION {
         return Err(ReportError::Schema {
@@ -81,8 +81,8 @@ pub fn from_json(text: &str, origin: &str) -> Result<ResultFile, ReportError> {
     Ok(file)
 }
 
-/// Replaces a file whole: temporary file in the same folder, fsync, rename. On failure the old
-/// file is unchanged and the temporary one is gone. Devices and pipes are written directly.
+/// Replaces a file atomically: temporary file in the same folder, fsync, rename. On failure the old
+/// file is unchanged and the temporary one removed. Devices and pipes are written directly.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
     let result = match fs::metadata(path) {
         Ok(found) if !found.is_file() && !found.is_dir() => OpenOptions::new()

@@ -1,4 +1,4 @@
-//! Result files on disk: round trips, the schema, refusals, and writes that fail.
+//! Result files on disk: round trips, the schema, rejections, and failing writes.
 
 use crate::test_samples::{failed_row, file};
 use crate::*;
@@ -19,7 +19,7 @@ fn validate(json: &str) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-/// Equal but for the last bit of a number, which serde_json's default parser may lose.
+/// Equal up to the last bit of a number, which serde_json's default parser may lose.
 fn assert_same(left: &ResultFile, right: &ResultFile) {
     fn same(left: &serde_json::Value, right: &serde_json::Value) -> bool {
         use serde_json::Value::{Array, Number, Object};
@@ -124,7 +124,7 @@ fn errors_say_where_and_what_to_do() {
     let message = |text: &str| from_json(text, "old.json").unwrap_err().to_string();
     let future = message(&text.replace("\"schema\": 1", "\"schema\": 99"));
     assert!(
-        future.contains("old.json has schema version 99, this program knows 1"),
+        future.contains("old.json has schema version 99, but this program knows only 1"),
         "{future}"
     );
     let truncated = message(&text[..text.len() / 2]);
@@ -205,7 +205,7 @@ fn folders_and_full_devices_are_named() {
     assert!(full.contains("No space left"), "{full}");
 }
 
-/// The other half of the next test: writes more than its process may.
+/// The other half of the next test: writes more than its process is allowed to.
 #[test]
 fn limited_writer() {
     let Some(path) = std::env::var_os("LIMITED_WRITER_PATH") else {
@@ -221,7 +221,7 @@ fn a_disk_that_fills_up_keeps_the_old_file() {
     let path = folder.path().join("run.json");
     fs::write(&path, "old").unwrap();
     // The shell's file size limit stands in for a full disk; the signal that comes with it is
-    // ignored, so that the write returns an error as it would there.
+    // ignored, so that the write returns an error as on a full disk.
     let output = Command::new("sh")
         .args([
             "-c",

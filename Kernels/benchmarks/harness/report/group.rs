@@ -4,7 +4,7 @@ use crate::{ResultFile, Row, Status};
 use stats::{geomean, Geomean, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The workloads of a suite, summed up for one contender.
+/// The workloads of a suite, summarised for one contender.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     pub op: String,
@@ -15,7 +15,7 @@ pub struct Group {
     /// Across the workloads on which both have a time.
     pub geomean: Option<Geomean>,
     pub verdicts: BTreeMap<Verdict, usize>,
-    /// Rows without a speed-up, by status; `ok` where only the baseline has no time.
+    /// Rows without a speed-up, by status; `ok` if only the baseline has no time.
     pub unpaired: BTreeMap<Status, usize>,
     /// Workload with the lowest ratio, and that ratio.
     pub worst: Option<(String, f64)>,
@@ -43,7 +43,7 @@ fn place(row: &Row) -> Place<'_> {
     )
 }
 
-/// All groups that have at least one speed-up, in the order in which they first appear.
+/// All groups with at least one speed-up, in order of first appearance.
 pub fn groups(file: &ResultFile) -> Vec<Group> {
     let mut rows_at: BTreeMap<Place, Vec<&Row>> = BTreeMap::new();
     let mut keys: Vec<(Place, &str)> = Vec::new();
@@ -98,7 +98,7 @@ fn group(place: Place, baseline: &str, rows: &[&Row]) -> Group {
     }
 }
 
-/// The rows with those of one workload together, workloads in the order of their first row.
+/// The rows grouped by workload, workloads in order of their first row.
 pub(crate) fn by_workload(file: &ResultFile) -> Vec<&Row> {
     let key = |row: &Row| {
         let workload = &row.workload;
@@ -119,7 +119,7 @@ pub(crate) fn by_workload(file: &ResultFile) -> Vec<&Row> {
     rows
 }
 
-/// Warnings of rows that the run does not carry itself, each text once with the rows it is about.
+/// Row warnings that are not warnings of the whole run, each text once with its rows.
 pub(crate) fn row_warnings(file: &ResultFile) -> Vec<(&str, Vec<&Row>)> {
     let mut found: Vec<(&str, Vec<&Row>)> = Vec::new();
     for row in &file.rows {
@@ -137,7 +137,7 @@ pub(crate) fn row_warnings(file: &ResultFile) -> Vec<(&str, Vec<&Row>)> {
     found
 }
 
-/// Whether a row is what others of its workload are compared with.
+/// Whether other rows of the workload are compared with this one.
 pub(crate) struct Baselines<'a>(BTreeSet<(&'a str, &'a str, &'a str, &'a str, &'a str)>);
 
 impl<'a> Baselines<'a> {
@@ -168,7 +168,7 @@ impl<'a> Baselines<'a> {
         ))
     }
 
-    /// What the verdict column says of a row.
+    /// The text of the verdict column.
     pub(crate) fn verdict_text(&self, row: &'a Row) -> String {
         let verdict = match (&row.speedup, row.status) {
             (_, status) if status != Status::Ok => return status.to_string(),

@@ -1,4 +1,4 @@
-//! What a row is about: the name under which two runs' rows meet.
+//! What a row is about: the key that matches rows of two runs.
 
 use crate::Row;
 use std::fmt;

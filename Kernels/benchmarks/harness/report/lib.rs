@@ -1,7 +1,7 @@
 //! The result file of a run, and the ways to write it: JSON, CSV, Markdown, terminal table.
 //!
 //! The types are the format; `result.schema.json` says the same for other languages, and
-//! docs/FILE_FORMAT.md for people. Pure but for `file`, which reads and replaces files.
+//! docs/FILE_FORMAT.md for people. Pure except for `file`, which reads and replaces files.
 
 mod check;
 mod csv;
@@ -39,7 +39,7 @@ pub use row::{
 pub use table::{to_table, TableStyle};
 
 /// Version of the format that this crate writes, and the only one it reads. Adding an optional
-/// field keeps it; removing a field, or giving one a new meaning, raises it.
+/// field keeps it; removing a field, or changing its meaning, raises it.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// JSON Schema (draft 2020-12) of what this crate writes.

@@ -1,4 +1,4 @@
-//! The report that people pass around: geomeans first, then losses, then every row.
+//! The report for people: geomeans first, then losses, then every row.
 
 use crate::group::{by_workload, row_warnings, Baselines};
 use crate::markdown_table::{cell, header, line};
@@ -20,7 +20,7 @@ pub fn to_markdown(file: &ResultFile) -> String {
         device.kind
     );
     if !meta.complete {
-        text += "**Partial: the run was cut short; rows that are not here were not measured.**\n\n";
+        text += "**Partial: the run was interrupted; missing rows were not measured.**\n\n";
     }
     text += &summary(&groups(file));
     text += &losses(file);
@@ -36,8 +36,8 @@ fn summary(groups: &[Group]) -> String {
         return String::new();
     }
     let mut text = String::from(
-        "## Speed-ups\n\nBaseline time over contender time, above 1 is faster; geometric mean over \
-         the suite's workloads with 95 % interval.\n\n",
+        "## Speed-ups\n\nBaseline time over contender time, so above 1 is faster: geometric mean over \
+        the suite's workloads with 95 % confidence interval.\n\n",
     );
     text += &header(&[
         "op",
@@ -237,7 +237,7 @@ fn environment(meta: &Meta) -> String {
     optional("CUDA", meta.cuda.clone());
     optional("artifact lock", meta.artifact_lock_sha256.clone());
     facts.push(("host", format!("{}, {}", meta.host, meta.os)));
-    let ended = meta.ended_at.as_deref().unwrap_or("cut short");
+    let ended = meta.ended_at.as_deref().unwrap_or("interrupted");
     facts.push(("time", format!("{} to {ended}", meta.started_at)));
     let protocol = &meta.protocol;
     let name = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();

@@ -1,18 +1,18 @@
-//! What is true of the whole run: program, machine, protocol.
+//! Facts about the whole run: program, machine, protocol.
 
 use libraries::Library;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Everything a reader needs to judge the rows, or to repeat them.
+/// Everything needed to judge the rows or to reproduce them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
     /// Format version, see `SCHEMA_VERSION`.
     pub schema: u32,
     pub program: String,
     pub argv: Vec<String>,
-    /// Absent when the build was not stamped.
+    /// Absent if the build was not stamped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<Git>,
     pub build: Build,
@@ -31,19 +31,19 @@ pub struct Meta {
     pub cuda: Option<String>,
     /// RFC 3339, UTC.
     pub started_at: String,
-    /// Absent while the run goes on and in the partial file of one that was cut short.
+    /// Absent during the run and in the partial file of an interrupted one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
-    /// False in the partial file of a run that was cut short.
+    /// False in the partial file of an interrupted run.
     pub complete: bool,
     pub seed: u64,
     pub protocol: Protocol,
     #[serde(default)]
     pub roofs: Vec<Roof>,
-    /// What the harness loaded to measure with.
+    /// Libraries that the harness loaded for measuring.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub libraries: Vec<Library>,
-    /// Wall time by what the worker was at, in seconds.
+    /// Wall time by activity of the worker, in seconds.
     #[serde(default)]
     pub spent_s: BTreeMap<String, f64>,
     #[serde(default)]
@@ -53,7 +53,7 @@ pub struct Meta {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Git {
     pub commit: String,
-    /// The tree had changes that are not in the commit.
+    /// Whether the tree had uncommitted changes.
     pub dirty: bool,
 }
 
@@ -131,11 +131,11 @@ pub enum Cache {
 pub enum Launch {
     /// By calls of the contender.
     Direct,
-    /// By replay of a graph captured from those calls.
+    /// By replaying a graph captured from those calls.
     Graph,
 }
 
-/// What a sample's time spans.
+/// What a sample's time covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Timer {
@@ -145,7 +145,7 @@ pub enum Timer {
     Kernel,
 }
 
-/// Parameters of the measurement, as used (not as asked for).
+/// The parameters in effect, not as requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Protocol {
     pub cache: Cache,
@@ -154,18 +154,18 @@ pub struct Protocol {
     /// False with `--skip-verify`; then no row is verified.
     pub verify: bool,
     pub warmup_ms: f64,
-    /// Timed work of each contender that was asked for by hand, in place of the adaptive stop.
+    /// Timed work per contender requested by the user, instead of the adaptive stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat_ms: Option<f64>,
     pub rounds_min: usize,
     pub rounds_max: usize,
-    /// Count of rounds that was asked for by hand, in place of the adaptive stop.
+    /// Number of rounds requested by the user, instead of the adaptive stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_fixed: Option<usize>,
-    /// Least time and time limit of one workload's rounds.
+    /// Minimum time and time limit for the rounds of one workload.
     pub duration_min_ms: f64,
     pub budget_ms: f64,
-    /// Half-width of the ratio's 95 % interval that ends a plain case, and a case near 1.
+    /// Half-width of the ratio's 95 % interval that ends a clear case, and a case near 1.
     pub half_width: f64,
     pub half_width_near: f64,
     /// Equivalence margin of the verdicts.
@@ -173,7 +173,7 @@ pub struct Protocol {
     pub bootstrap_resamples: usize,
     /// Samples below this share of the reference clock are dropped.
     pub clock_fraction: f64,
-    /// What the timer adds around work; already subtracted from every sample.
+    /// The timer's overhead, already subtracted from every sample.
     pub timer_overhead_us: f64,
     /// Whether events were checked against CUPTI activity records.
     pub cross_check: bool,
@@ -187,7 +187,7 @@ pub struct Roof {
     pub value: f64,
     /// `TB/s` or `TFLOP/s`.
     pub unit: String,
-    /// RFC 3339, UTC, where it was measured earlier than in this run.
+    /// RFC 3339, UTC, if it was measured before this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_at: Option<String>,
 }

@@ -1,12 +1,12 @@
-//! Numbers as people read them. A number that is not there is `-`, never 0.
+//! Numbers for people. A missing number is `-`, never 0.
 
 use crate::Row;
 
-/// What stands where a number is missing.
+/// The placeholder for a missing number.
 pub(crate) const MISSING: &str = "-";
 
-/// A positive or negative value with about `digits` significant digits and no exponent: digits
-/// before the point are never cut.
+/// A value with about `digits` significant digits and no exponent; digits before the point are
+/// never cut.
 pub fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return MISSING.to_owned();
@@ -19,7 +19,7 @@ pub fn significant(value: f64, digits: usize) -> String {
         (digits as i64 - 1 - exponent).max(0) as usize
     };
     let text = format!("{:.*}", decimals_at(value), value);
-    // 9.996 at three digits rounds up to 10.00: once more with the exponent of the result.
+    // 9.996 at three digits rounds up to 10.00: repeat with the exponent of the result.
     let rounded: f64 = text.parse().unwrap_or(value);
     format!(
         "{:.*}",
@@ -61,7 +61,7 @@ pub(crate) fn or_missing(value: Option<f64>, text: impl Fn(f64) -> String) -> St
     value.map_or_else(|| MISSING.to_owned(), text)
 }
 
-/// In which units a table gives rates: a CPU's are thousandths of a GPU's.
+/// The units of rates in a table: a CPU's are thousandths of a GPU's.
 pub(crate) struct RateUnits {
     pub(crate) flops_title: &'static str,
     pub(crate) bytes_title: &'static str,

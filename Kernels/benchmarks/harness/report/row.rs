@@ -14,20 +14,20 @@ pub struct ResultFile {
     pub rows: Vec<Row>,
 }
 
-/// What became of a contender on a workload. Times exist for `ok` alone.
+/// The outcome of a contender on a workload. Only `ok` has a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Ok,
     /// The gate found a wrong output; never timed, or its time is discarded.
     Wrong,
-    /// The contender says that it cannot do this workload here.
+    /// The contender says it cannot run this workload here.
     Unsupported,
     /// Measured, but a check of the measurement failed.
     Invalid,
     /// It faulted, crashed or returned an error.
     Error,
-    /// The watchdog ended it.
+    /// The watchdog killed it.
     Timeout,
 }
 
@@ -41,7 +41,7 @@ impl Status {
         Status::Timeout,
     ];
 
-    /// Whether a run with such a row ends with exit code 1.
+    /// Whether a run with such a row exits with code 1.
     pub fn is_failure(self) -> bool {
         !matches!(self, Status::Ok | Status::Unsupported)
     }
@@ -77,13 +77,12 @@ pub struct Row {
     /// Why the status is not `ok`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// One entry per output tensor that the gate looked at.
+    /// One entry per output tensor that the gate checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Errors>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Time>,
-    /// One entry a round, null where the round's sample was dropped: rows of one workload pair up
-    /// by index.
+    /// One entry per round, null where the sample was dropped: rows of one workload pair up by index.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -98,15 +97,15 @@ pub struct Row {
     pub cross_check: Option<CrossCheck>,
     #[serde(default, skip_serializing_if = "Metrics::is_empty")]
     pub metrics: Metrics,
-    /// Absent for the baseline itself and where either side has no time.
+    /// Absent for the baseline itself and if either side has no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speedup: Option<Speedup>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What the contender decided for this workload: tile, kernel, time of planning.
+    /// What the contender chose for this workload: tile, kernel, planning time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, serde_json::Value>,
-    /// Command that measures this row again.
+    /// The command that reproduces this row.
     pub repro: String,
 }
 
@@ -143,15 +142,15 @@ pub struct Contender {
     pub version: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_sha256: Option<String>,
-    /// What it loaded at run time, the one that gives it its version first.
+    /// Libraries loaded at run time; the first one determines its version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub libraries: Vec<Library>,
     /// What is inside the timed region.
     pub timed_region: String,
 }
 
-/// Distance of an output tensor from the oracle over the gate's sample, and what was allowed. An
-/// error that is not finite has no number here; the row's reason names it.
+/// Distance of an output tensor from the oracle over the gate's sample, and the tolerance. A
+/// non-finite error has no number here; the row's reason names it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Errors {
     pub tensor: String,
@@ -189,7 +188,7 @@ pub struct Time {
     pub mad_us: f64,
     /// Kept samples.
     pub count: usize,
-    /// What ended the rounds.
+    /// Why the rounds ended.
     pub stop: StopReason,
 }
 
@@ -221,7 +220,7 @@ pub struct DroppedSample {
     pub reason: String,
 }
 
-/// Clocks that the kept samples saw, and the state of the card around them.
+/// Clocks of the kept samples, and the state of the card around them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Clocks {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -240,7 +239,7 @@ pub struct Clocks {
     pub throttle_reasons: Vec<String>,
 }
 
-/// One execution by events and by the activity tracer.
+/// One execution timed by events and by the activity tracer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CrossCheck {
     pub event_us: f64,
@@ -252,7 +251,7 @@ pub struct CrossCheck {
 pub struct Metrics {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tflops: Option<f64>,
-    /// Terabytes a second of logical input and output.
+    /// Terabytes per second of logical input and output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tbps: Option<f64>,
     /// Share of the measured roof, 1 = at the roof.
@@ -263,7 +262,7 @@ pub struct Metrics {
     pub roof: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queries_per_second: Option<f64>,
-    /// Energy of one execution.
+    /// Energy per execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_j: Option<f64>,
 }
@@ -301,7 +300,7 @@ impl Speedup {
     }
 }
 
-/// Digits below a picosecond are no timer's; without them a file is half as long.
+/// No timer resolves picoseconds; without such digits a file is half as long.
 fn picoseconds<S: serde::Serializer>(
     samples_us: &[Option<f64>],
     serializer: S,

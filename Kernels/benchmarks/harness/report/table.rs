@@ -1,5 +1,5 @@
-//! The table that a bench prints. On a terminal it fits the width, least important columns leaving
-//! first; in a pipe it is plain, complete, and every line carries its workload.
+//! The table that a bench prints. On a terminal it fits the width, dropping the least important
+//! columns first; in a pipe it is plain and complete, and every line names its workload.
 
 use crate::group::{by_workload, row_warnings, Baselines};
 use crate::number::{
@@ -9,10 +9,10 @@ use crate::{groups, time_us_text, Group, ResultFile, Row, Status, Time};
 use stats::Verdict;
 use std::io::IsTerminal;
 
-/// How the table may look.
+/// The style of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableStyle {
-    /// Columns of the terminal; none: as wide as it takes.
+    /// Terminal width; unlimited if none.
     pub width: Option<usize>,
     pub color: bool,
 }
@@ -24,8 +24,8 @@ impl TableStyle {
         color: false,
     };
 
-    /// For standard output: `terminal_width` counts only where it is a terminal, and a set, non-empty
-    /// NO_COLOR turns colours off.
+    /// For standard output: `terminal_width` applies only to a terminal, and a non-empty NO_COLOR turns
+    /// colours off.
     pub fn for_stdout(terminal_width: Option<usize>) -> TableStyle {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         match std::io::stdout().is_terminal() {
@@ -45,7 +45,7 @@ const YELLOW: &str = "33";
 const DIM: &str = "2";
 const BOLD: &str = "1";
 
-/// A cell and how to paint it.
+/// A cell and its colour.
 struct Cell {
     text: String,
     paint: Option<&'static str>,
@@ -60,7 +60,7 @@ enum Align {
 struct Column {
     title: String,
     align: Align,
-    /// Columns with the highest number leave first; 0 stays.
+    /// Columns with the highest number are dropped first; 0 stays.
     rank: u8,
     cells: Vec<Cell>,
 }
@@ -92,7 +92,7 @@ impl Column {
 
 const GAP: &str = "  ";
 
-/// The table of all rows, the geomeans, and the reason of every row without a time.
+/// The table of all rows, the geomeans, and the reason for every row without a time.
 pub fn to_table(file: &ResultFile, style: TableStyle) -> String {
     let mut text = String::new();
     let baselines = Baselines::of(file);
@@ -136,7 +136,7 @@ fn section(rows: &[&Row], baselines: &Baselines, style: TableStyle) -> String {
         }
         columns.retain(|column| column.rank != least);
     }
-    // On a terminal the eye finds a workload's rows by the empty cells below its name.
+    // On a terminal, empty cells below its name group a workload's rows.
     if style.width.is_some() {
         for index in (1..rows.len()).rev() {
             if columns[0].cells[index].text == columns[0].cells[index - 1].text {
@@ -254,7 +254,7 @@ fn samples_text(row: &Row) -> String {
         .map_or(MISSING.to_owned(), |time| time.count.to_string())
 }
 
-/// Ratio and half-width of its interval, which takes less room than two ends.
+/// Ratio and half-width of its interval, which is shorter than both ends.
 fn speedup_text(row: &Row) -> String {
     row.speedup.as_ref().map_or(MISSING.to_owned(), |speedup| {
         let percent = 50.0 * (speedup.high - speedup.low) / speedup.ratio;

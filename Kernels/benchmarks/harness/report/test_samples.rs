@@ -1,4 +1,4 @@
-//! Result files for tests: every status, every optional field there and absent.
+//! Result files for tests: every status, every optional field present and absent.
 
 use crate::*;
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ pub(crate) fn meta(kind: DeviceKind) -> Meta {
     }
 }
 
-/// What a run with the lock's files says of one.
+/// A library from the lock.
 pub(crate) fn library(name: &str) -> Library {
     Library {
         name: name.into(),
@@ -104,7 +104,7 @@ pub(crate) fn library(name: &str) -> Library {
     }
 }
 
-/// What it says of one that the user named.
+/// A library named by the user.
 pub(crate) fn own_library(name: &str) -> Library {
     Library {
         source: Source::Override,
@@ -113,7 +113,7 @@ pub(crate) fn own_library(name: &str) -> Library {
     }
 }
 
-/// A row with times `scale` times a wobbling 100 us.
+/// A row with times around `scale` times 100 us.
 pub(crate) fn ok_row(workload: &str, contender: &str, scale: f64) -> Row {
     let samples = samples(scale);
     let summary = Summary::of(&samples).unwrap();

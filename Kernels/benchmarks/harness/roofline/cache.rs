@@ -1,4 +1,4 @@
-//! Roofs on disk, for the same device under the same conditions.
+//! Cached roofs, for the same device under the same conditions.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Peak, RooflineError};
 
-/// What a roof holds for: any difference, and it must be measured again.
+/// The conditions of a roof: if any of them changes, it must be measured again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Conditions {
     /// Uuid, or the name of a CPU.
     pub device: String,
     /// Driver version.
     pub driver: Option<String>,
-    /// Highest core clock.
+    /// Maximum core clock.
     pub clock_max_mhz: Option<f64>,
     /// Core clock set for applications.
     pub clock_application_mhz: Option<f64>,
-    /// Highest memory clock.
+    /// Maximum memory clock.
     pub memory_clock_max_mhz: Option<f64>,
     /// Power limit in force.
     pub power_limit_w: Option<f64>,
 }
 
 impl Conditions {
-    /// Of a device as it is now.
+    /// The current conditions of a device.
     pub fn new(info: &DeviceInfo, state: &DeviceState) -> Self {
         Self {
             device: device_name(info).to_string(),
@@ -40,7 +40,7 @@ impl Conditions {
     }
 }
 
-/// One roof in the cache file: a roof as in result files, and what it holds for.
+/// One roof in the cache file: a roof as in result files, with its conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CachedRoof {
     /// The roof.
@@ -48,9 +48,9 @@ pub struct CachedRoof {
     pub roof: Roof,
     /// Launch shape that reached it.
     pub shape: String,
-    /// Core clock meanwhile.
+    /// Core clock during the measurement.
     pub clock_mhz: Option<f64>,
-    /// What it holds for.
+    /// Its conditions.
     pub conditions: Conditions,
 }
 
@@ -58,7 +58,7 @@ fn device_name(info: &DeviceInfo) -> &str {
     info.uuid.as_deref().unwrap_or(&info.name)
 }
 
-/// Where the roofs of a device are kept: one file each in the user's cache folder.
+/// Where the roofs of a device are cached: one file per device in the user's cache folder.
 pub fn cache_path(info: &DeviceInfo) -> Option<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
@@ -72,7 +72,7 @@ fn file_name(info: &DeviceInfo) -> String {
     format!("roofs-{name}.json")
 }
 
-/// Replaces the roofs of a device at once, so that a reader sees the old or the new file.
+/// Replaces the roofs of a device atomically, so that a reader sees either the old or the new file.
 pub fn store(
     info: &DeviceInfo,
     state: &DeviceState,
@@ -108,7 +108,7 @@ pub fn to_json(info: &DeviceInfo, state: &DeviceState, peaks: &[Peak]) -> String
     text + "\n"
 }
 
-/// The cached roofs that hold for the device as it is now; empty where there are none.
+/// The cached roofs for the device under its current conditions; empty if there are none.
 pub fn load(info: &DeviceInfo, state: &DeviceState) -> Vec<Roof> {
     let text = cache_path(info).and_then(|path| std::fs::read_to_string(path).ok());
     text.map_or_else(Vec::new, |text| {
@@ -174,7 +174,7 @@ mod tests {
         assert!(from_json("[{\"name\": ", &newer).is_empty());
     }
 
-    /// Readers that look for plain roofs find them in the same file.
+    /// Readers of plain roofs can read the same file.
     #[test]
     fn the_file_is_a_list_of_roofs() {
         let device = CpuDevice::open();

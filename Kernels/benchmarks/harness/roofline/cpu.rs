@@ -1,4 +1,4 @@
-//! Roofs of the CPU: copy, triad and read by all cores, and fused multiply-adds.
+//! Roofs of the CPU: copy, triad and read on all cores, and fused multiply-adds.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ const LEAST_BYTES: u64 = 64 << 20;
 const MOST_BYTES: u64 = 1 << 30;
 const MEMORY_SHARE: u64 = 16;
 
-/// Elements that a thread takes at a time.
+/// Elements per thread and chunk.
 #[derive(Clone, Copy)]
 struct Chunk(usize);
 
@@ -111,7 +111,7 @@ fn triad(out: &mut [f32], a: &[f32], b: &[f32], chunk: usize) {
         });
 }
 
-/// Sixteen sums side by side, so that additions do not wait for each other.
+/// Sixteen independent sums, so that additions do not wait for each other.
 fn sum(a: &[f32], chunk: usize) -> f32 {
     a.par_chunks(chunk)
         .map(|part| {

@@ -1,4 +1,4 @@
-//! Fused multiply-adds in registers, by the widest unit that this CPU has.
+//! Fused multiply-adds in registers, on the widest vector unit of this CPU.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ const SHIFT: f32 = 1e-3;
 /// A vector unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// What the compiler makes of plain code.
+    /// Whatever the compiler makes of plain code.
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -66,7 +66,7 @@ impl Unit {
     pub(crate) fn run(self) -> f32 {
         match self {
             Unit::Plain => plain(),
-            // SAFETY: `available` offers the unit only where the CPU has it.
+            // SAFETY: `available` lists the unit only if the CPU has it.
             #[cfg(target_arch = "x86_64")]
             Unit::Avx2 => unsafe { avx2() },
             // SAFETY: as above.

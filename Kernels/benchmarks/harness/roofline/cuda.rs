@@ -9,11 +9,11 @@ use tensor::{Fill, TensorSpec};
 use crate::peak::{best_of, Amount, Peak};
 use crate::{Measured, RooflineError};
 
-/// Size of each of the three arrays, and the most that they may be of the card's memory.
+/// Size of each of the three arrays, and their maximum share of the card's memory.
 const ARRAY_BYTES: u64 = 1 << 30;
 const MEMORY_SHARE: u64 = 8;
 
-/// Steps of the arithmetic kernels: about a millisecond, long for the timer, short for heat.
+/// Steps of the arithmetic kernels: about a millisecond, long enough for the timer, too short to heat up.
 const FP32_STEPS: u32 = 4000;
 const TENSOR_STEPS: u32 = 500;
 
@@ -28,7 +28,7 @@ struct MemoryShape {
     threads: u32,
     unroll: u32,
     waves: u32,
-    /// Lines are marked as used once.
+    /// Whether accesses carry the streaming hint.
     hinted: bool,
 }
 
@@ -90,7 +90,7 @@ impl fmt::Display for Warpgroups {
 const TRAFFIC: [(&str, u32, u64); 3] =
     [("hbm_copy", 0, 2), ("hbm_triad", 1, 3), ("hbm_read", 2, 1)];
 
-/// Tensor-core types with their codes; names as `numeric` writes them.
+/// Tensor-core types with their codes; named as in `numeric`.
 const TENSOR: [(DType, u32); 3] = [(DType::Bf16, 0), (DType::F16, 1), (DType::F8E4M3, 2)];
 
 pub(crate) fn measure(device: &dyn Device) -> Result<Measured, RooflineError> {
@@ -109,14 +109,14 @@ pub(crate) fn measure(device: &dyn Device) -> Result<Measured, RooflineError> {
         }
     } else {
         measured.notes.push(format!(
-            "tensor-core peaks are measured with Hopper's instruction only, not on {}",
+            "tensor-core peaks are measured only with wgmma on Hopper, not on {}",
             device.info().arch
         ));
     }
     Ok(measured)
 }
 
-/// Memory full of seeded values, which do not compress.
+/// Memory filled with seeded values, which do not compress.
 fn noise(
     device: &dyn Device,
     bytes: usize,

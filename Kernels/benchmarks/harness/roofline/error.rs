@@ -1,12 +1,12 @@
-//! What can go wrong while roofs are measured or kept.
+//! What can go wrong while roofs are measured or cached.
 
 use device::{DeviceError, SampleError};
 use report::ReportError;
 
-/// A roof that could not be measured or kept.
+/// A roof that could not be measured or cached.
 #[derive(Debug, thiserror::Error)]
 pub enum RooflineError {
-    /// The device refused.
+    /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// A sample failed.
@@ -21,6 +21,6 @@ pub enum RooflineError {
     #[error(transparent)]
     Store(#[from] ReportError),
     /// There is no folder for the cache.
-    #[error("roofs cannot be kept: neither XDG_CACHE_HOME nor HOME is set; set one of them")]
+    #[error("cannot cache roofs: neither XDG_CACHE_HOME nor HOME is set")]
     NoCacheFolder,
 }

@@ -1,8 +1,8 @@
 //! The measured limits of a device: memory bandwidth and arithmetic peaks.
 //!
-//! Shares of a roof are honest only against what this very card does here, so the roofs are
-//! measured, by sweeping launch shapes over data that does not compress, and cached for the same
-//! card under the same driver, clocks and power limit.
+//! A share of roof is honest only relative to what this very card can do, so the roofs are measured,
+//! by sweeping launch shapes over incompressible data, and cached for the same card under the same
+//! driver, clocks and power limit.
 
 mod cache;
 mod cpu;
@@ -18,7 +18,7 @@ pub use peak::Peak;
 
 use device::{Device, DeviceKind};
 
-/// What a measurement found, and what it could not.
+/// What was measured, and what could not be.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// The roofs, memory first.
@@ -27,7 +27,7 @@ pub struct Measured {
     pub notes: Vec<String>,
 }
 
-/// Measures every roof of `device`. Seconds, not minutes.
+/// Measures every roof of `device`, in seconds rather than minutes.
 pub fn measure(device: &dyn Device) -> Result<Measured, RooflineError> {
     match device.info().kind {
         DeviceKind::Cpu => cpu::measure(device),

@@ -1,4 +1,4 @@
-//! One roof: the fastest run of the best of several launch shapes.
+//! One roof: the fastest run of the best launch shape.
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use report::Roof;
 
 use crate::RooflineError;
 
-/// Samples that choose between shapes, and samples of the chosen one: at least so many, and for so
-/// long that a short disturbance does not hit all of them.
+/// Samples to choose between shapes, and minimum samples and duration for the chosen one, so that a
+/// short disturbance does not affect all of them.
 const CHOOSING_SAMPLES: usize = 3;
 const FINAL_SAMPLES: usize = 9;
 const FINAL_TIME: Duration = Duration::from_millis(100);
@@ -19,14 +19,14 @@ const FINAL_TIME: Duration = Duration::from_millis(100);
 pub struct Peak {
     /// `hbm_copy`, `tensor_bf16`, ...
     pub name: String,
-    /// In `unit`, from the fastest sample: a roof says what the device can do, and a disturbed one
-    /// would condemn honest times as impossible.
+    /// In `unit`, from the fastest sample: a roof is what the device can do, and one that is too low
+    /// would reject honest times as impossible.
     pub value: f64,
     /// `TB/s` or `TFLOP/s`.
     pub unit: &'static str,
     /// The shape that reached it.
     pub shape: String,
-    /// Core clock meanwhile, where it can be measured.
+    /// Core clock during the measurement, if available.
     pub clock_mhz: Option<f64>,
 }
 
@@ -64,7 +64,7 @@ impl Amount {
     }
 }
 
-/// Times `run` in every shape, then the best one some more.
+/// Times `run` in every shape, then takes more samples of the best one.
 pub(crate) fn best_of<S: Display + Copy>(
     device: &dyn Device,
     name: &str,
@@ -103,7 +103,7 @@ pub(crate) fn best_of<S: Display + Copy>(
     })
 }
 
-/// The fastest sample after one run that is not counted.
+/// The fastest sample after one warm-up run.
 fn fastest(
     device: &dyn Device,
     name: &str,
@@ -130,7 +130,7 @@ fn fastest(
     }
     fastest.ok_or_else(|| {
         failed(SampleError::Unsupported(
-            "the host was too slow to queue the work; run it on a quiet machine".into(),
+            "the host was too slow to queue the work; use an idle machine".into(),
         ))
     })
 }

@@ -1,10 +1,10 @@
-//! Which samples ran at a clock too low to count.
+//! Which samples ran at too low a clock to count.
 
 use crate::summary::{quantile, sorted};
 use serde::{Deserialize, Serialize};
 
-/// Drops samples that ran below a share of the reference clock: a throttled GPU measures its
-/// cooling, not the kernel.
+/// Drops samples that ran below a share of the reference clock: with a throttled GPU they measure
+/// the cooling, not the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ClockFilter {
     pub fraction: f64,
@@ -17,7 +17,7 @@ impl Default for ClockFilter {
 }
 
 impl ClockFilter {
-    /// A sample without a clock reading is kept: absence of evidence drops nothing.
+    /// A sample without a clock reading is kept.
     pub fn keeps(&self, clock_mhz: Option<f64>, reference_mhz: Option<f64>) -> bool {
         match (clock_mhz, reference_mhz) {
             (Some(clock), Some(reference)) => clock >= self.fraction * reference,
@@ -33,8 +33,8 @@ impl ClockFilter {
     }
 }
 
-/// The clock that a run reached: the 95th percentile of what its samples saw. Not the maximum,
-/// which one bad reading can set, and not the median, which a long throttle would drag down.
+/// The clock that a run reached: the 95th percentile over its samples. Not the maximum, which one
+/// bad reading can set, and not the median, which a long throttle would drag down.
 pub fn reference_clock_mhz(clocks_mhz: impl IntoIterator<Item = f64>) -> Option<f64> {
     let clocks: Vec<f64> = clocks_mhz
         .into_iter()

@@ -1,4 +1,4 @@
-//! What can be wrong with the numbers handed in.
+//! What can be wrong with the input.
 
 /// Why a statistic could not be computed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -8,7 +8,7 @@ pub enum StatsError {
     #[error("{got} usable pairs of samples, a ratio needs at least {need}; run more rounds")]
     TooFewPairs { got: usize, need: usize },
     #[error(
-        "{baseline} baseline samples but {contender} contender samples; pairs need equal counts"
+        "{baseline} baseline samples but {contender} contender samples: pairs need equal counts"
     )]
     UnequalCounts { baseline: usize, contender: usize },
     #[error("sample {index} is {value}; a time must be positive and finite")]

@@ -1,30 +1,30 @@
 //! A robust location of a series of rounds, and how well the series pins it down.
 //!
-//! Location: Huber's M-estimator. Plain medians were not chosen because event timers tick: a 5 us
-//! kernel on a 32 ns timer has samples 0.64 % apart, so the median of its ratios can only land on
-//! a tick and cannot see a 1 % change; Huber's estimator averages the ticks. A mean was not chosen
-//! because one interrupted sample would move it. The scale comes from the innermost 30 % of the
-//! deviations, so that a contender that flips between two speeds does not blow it up.
+//! Location: Huber's M-estimator. Not the median, because event timers tick: a 5 us kernel on a
+//! 32 ns timer has samples 0.64 % apart, so the median of its ratios can only land on a tick and
+//! cannot see a 1 % change; Huber's estimator averages over the ticks. Not the mean, because one
+//! interrupted sample would move it. The scale comes from the innermost 30 % of the deviations, so
+//! that a contender that flips between two speeds does not blow it up.
 //!
 //! Spread: rounds are not independent (heat, clocks), so blocks of neighbouring rounds are
-//! resampled instead of rounds. The block length follows Politis and White (2004, corrected 2009).
+//! resampled instead of single rounds. Block length: Politis and White (2004, corrected 2009).
 
 use crate::random::Random;
 use crate::summary::{quantile, sorted};
 
-/// Corner of Huber's function, in scales: 95 % efficiency on Gaussian data.
+/// Tuning constant of Huber's function, in scales: 95 % efficiency on Gaussian data.
 const CORNER: f64 = 1.345;
 /// Share of the deviations that set the scale, and the Gaussian |z| at that share.
 const SCALE_SHARE: f64 = 0.3;
 const SCALE_AT_SHARE: f64 = 0.385_320_466_407_568;
-/// Blocks that a series must at least have, whatever its autocorrelation asks for.
+/// Minimum number of blocks in a series, whatever its autocorrelation.
 const BLOCKS_MIN: usize = 8;
 
-/// Blocks are longer than the least-squared-error choice: what they miss of the correlation makes
-/// intervals too narrow, and a verdict is hurt more by that than by a little extra variance.
+/// Blocks are longer than the least-squared-error choice: correlation they miss makes intervals too
+/// narrow, which hurts a verdict more than a little extra variance.
 const BLOCK_STRETCH: f64 = 1.7;
 
-/// The fitted location of a series with what is needed to resample it.
+/// The fitted location of a series, with what is needed to resample it.
 pub(crate) struct Fit {
     pub(crate) location: f64,
     scale: f64,
@@ -32,14 +32,13 @@ pub(crate) struct Fit {
     psi: Vec<f64>,
     linear: Vec<bool>,
     block: usize,
-    /// What a timer's step can hide: an event of which `n` samples show none has, with 95 %
-    /// confidence, a chance below 3 / n (the rule of three).
+    /// What a timer's step can hide: if `n` samples show no event, its probability is, with 95 %
+    /// confidence, below 3 / n (the rule of three).
     hidden: f64,
 }
 
 impl Fit {
-    /// `resolution` is the step of the timer in the unit of the values; the scale never goes
-    /// below it.
+    /// `resolution` is the timer's step in the unit of the values; the scale never goes below it.
     pub(crate) fn new(values: &[f64], resolution: f64) -> Fit {
         assert!(!values.is_empty(), "fit of no values");
         let ascending = sorted(values);
@@ -75,7 +74,7 @@ impl Fit {
     }
 
     /// Half-width of the 95 % interval from the variance of the block sums: what the bootstrap
-    /// converges to, at a cost that allows asking between rounds.
+    /// converges to, but cheap enough to compute between rounds.
     pub(crate) fn half_width(&self) -> f64 {
         let count = self.psi.len() as f64;
         let (sums, _) = self.circular_block_sums();
@@ -210,7 +209,7 @@ fn block_length(series: &[f64]) -> usize {
 
 const GAUSS_975: f64 = 1.959_963_984_540_054;
 
-/// 97.5 % quantile of Student's t by the Cornish-Fisher expansion; within 0.6 % from 4 degrees up.
+/// 97.5 % quantile of Student's t by the Cornish-Fisher expansion; within 0.6 % from 4 degrees of freedom.
 fn student_975(degrees: f64) -> f64 {
     let z = GAUSS_975;
     let first = (z.powi(3) + z) / 4.0;
@@ -219,13 +218,13 @@ fn student_975(degrees: f64) -> f64 {
     z + first / degrees + second / degrees.powi(2) + third / degrees.powi(3)
 }
 
-/// The step of the timer behind a set of samples, or zero when they do not repeat.
+/// The step of the timer behind a set of samples, or zero if they do not repeat.
 ///
-/// Samples that sit on a lattice repeat; then the least gap between distinct values bounds the
-/// step. Samples that are all the same say nothing but that the step is no greater than they are.
+/// Samples on a lattice repeat; the smallest gap between distinct values then bounds the step. If
+/// all samples are equal, the step is only known to be no larger than they are.
 pub(crate) fn resolution(samples: &[f64]) -> f64 {
     let ascending = sorted(samples);
-    // Gaps below a millionth are rounding of the unit conversion, not a step of the timer.
+    // Gaps below a millionth are rounding errors of the unit conversion, not timer steps.
     let gaps: Vec<f64> = ascending
         .windows(2)
         .map(|pair| pair[1] - pair[0])
@@ -302,7 +301,7 @@ mod tests {
 
     #[test]
     fn equal_ticks_are_not_taken_for_equal_times() {
-        // 100 pairs without a difference on a timer with 10 % steps: 0.3 % may hide below.
+        // 100 pairs without a difference on a timer with 10 % steps can hide 0.3 %.
         let fit = Fit::new(&[0.0; 100], 0.1);
         assert!((fit.half_width() - 0.003).abs() < 1e-12);
         assert_eq!(fit.interval(100, 1), (-fit.half_width(), fit.half_width()));

@@ -13,9 +13,9 @@ pub struct Geomean {
 
 /// Geometric mean of `(ratio, low, high)` triples.
 ///
-/// The workloads are a fixed list, not draws from a population, so the interval holds the
-/// measurement error alone: in logarithms the distances to each end add in quadrature.
-/// `None` when there is nothing to average or a value is not positive and finite.
+/// The workloads are a fixed list, not draws from a population, so the interval covers measurement
+/// error only: in logarithms the distances to each end add in quadrature. `None` if there is
+/// nothing to average or a value is not positive and finite.
 pub fn geomean(ratios: &[(f64, f64, f64)]) -> Option<Geomean> {
     let usable = |value: f64| value.is_finite() && value > 0.0;
     let all_usable = ratios

@@ -1,8 +1,8 @@
-//! Statistics of timed rounds: summaries, paired ratios with intervals, verdicts, contender order
-//! and the rule that says when to stop. Pure: values in, values out, no clock and no global state.
+//! Statistics of timed rounds: summaries, paired ratios with confidence intervals, verdicts,
+//! contender order and the stopping rule. Pure: values in, values out, no clock, no global state.
 //!
-//! The unit of data is the round. In one round every contender runs once, so whatever the machine
-//! does slowly (heat, clocks, other tenants) hits all of them alike and cancels in the ratio of two
+//! The unit of data is the round. In each round every contender runs once, so whatever changes
+//! slowly (heat, clocks, other tenants) affects all of them alike and cancels in the ratio of two
 //! samples of the same round. See `ratio` for the estimator and `stopping` for the rule.
 
 mod clock;

@@ -1,9 +1,9 @@
-//! In which order the contenders run in a round.
+//! The order of contenders within a round.
 
 use crate::random::Random;
 
-/// Rounds after which every contender was at every position equally often and every contender
-/// followed every other one equally often: `n` for an even count, `2n` for an odd one.
+/// Rounds after which every contender has been at every position, and has followed every other one,
+/// equally often: `n` for an even count, `2n` for an odd one.
 pub fn latin_square_period(contenders: usize) -> usize {
     match contenders {
         0 | 1 => 1,
@@ -18,7 +18,7 @@ pub fn latin_square_period(contenders: usize) -> usize {
 /// # Panics
 /// If there is no contender.
 pub fn latin_square(contenders: usize, round: usize) -> Vec<usize> {
-    assert!(contenders > 0, "an order without contenders");
+    assert!(contenders > 0, "an order needs contenders");
     let row = round % latin_square_period(contenders);
     // First row 0, 1, n-1, 2, n-2, ...: its neighbour differences are all distinct mod n.
     let zigzag = |position: usize| match position % 2 {
@@ -37,8 +37,8 @@ pub fn latin_square(contenders: usize, round: usize) -> Vec<usize> {
 /// The Williams square with its rows in a fresh seeded order every period.
 ///
 /// Balance within a period stays exact. The shuffle keeps the order from resonating with anything
-/// else that is periodic, such as the rotation of buffer sets: with a fixed sequence of two
-/// contenders and four sets each contender would only ever see two of the sets.
+/// else that is periodic, such as the rotation of buffer sets: with a fixed order, two contenders
+/// and four sets, each contender would only ever see two of the sets.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     contenders: usize,
@@ -49,7 +49,7 @@ impl Schedule {
     /// # Panics
     /// If there is no contender.
     pub fn new(contenders: usize, seed: u64) -> Self {
-        assert!(contenders > 0, "a schedule without contenders");
+        assert!(contenders > 0, "a schedule needs contenders");
         Schedule { contenders, seed }
     }
 

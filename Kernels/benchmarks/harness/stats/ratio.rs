@@ -9,7 +9,7 @@ use crate::StatsError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Pairs below which no interval is worth printing.
+/// Minimum number of pairs for a meaningful interval.
 const PAIRS_MIN: usize = 5;
 
 /// A speed-up with its 95 % interval.
@@ -27,13 +27,13 @@ pub struct PairedRatio {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The whole interval lies beyond the margin on the fast side.
+    /// The whole interval is beyond the margin on the fast side.
     Faster,
-    /// The whole interval lies beyond the margin on the slow side.
+    /// The whole interval is beyond the margin on the slow side.
     Slower,
-    /// The whole interval lies within the margin.
+    /// The whole interval is within the margin.
     Same,
-    /// The interval straddles an edge of the margin: the data do not say.
+    /// The interval straddles an edge of the margin: undecided.
     Ambiguous,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Verdict {
 /// How to turn pairs into a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RatioOptions {
-    /// Differences smaller than this share do not count as differences.
+    /// Relative differences smaller than this do not count.
     pub margin: f64,
     pub resamples: usize,
     pub seed: u64,

@@ -1,4 +1,4 @@
-//! The table of samples: one row a round, one column a contender.
+//! The table of samples: one row per round, one column per contender.
 
 /// Samples of all contenders, aligned by round. A missing sample (dropped by the clock filter, or
 /// never taken) is `None`, so that the other samples of the round keep their place.
@@ -29,10 +29,10 @@ impl Rounds {
         self.len() == 0
     }
 
-    /// Adds one round, in contender order (not in the order in which they ran).
+    /// Adds one round, in contender order (not the order in which they ran).
     ///
     /// # Panics
-    /// If the count of samples is not the count of contenders.
+    /// If the number of samples differs from the number of contenders.
     pub fn push(&mut self, samples: &[Option<f64>]) {
         assert_eq!(
             samples.len(),
@@ -44,7 +44,7 @@ impl Rounds {
         }
     }
 
-    /// One contender's samples, one entry a round.
+    /// One contender's samples, one entry per round.
     pub fn column(&self, contender: usize) -> &[Option<f64>] {
         &self.columns[contender]
     }

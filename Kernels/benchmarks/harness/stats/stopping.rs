@@ -1,7 +1,7 @@
 //! When a measurement is precise enough to end.
 //!
-//! Asked after every round, but it only computes at checkpoints that grow by a quarter, so its
-//! total cost is a small multiple of its last evaluation.
+//! Called after every round, but evaluated only at checkpoints that grow by a quarter, so the total
+//! cost is a small multiple of the last evaluation.
 
 use crate::fit::Fit;
 use crate::ratio::{fit_log, fit_log_ratio};
@@ -9,23 +9,22 @@ use crate::{Rounds, StatsError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What has to hold before the rounds of a workload may end. Widths are half-widths of the 95 %
-/// interval, as shares of the ratio.
+/// The conditions for ending the rounds of a workload. Widths are half-widths of the 95 %
+/// confidence interval, relative to the ratio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoppingRule {
-    /// Enough when the verdict is plain: the ratio clears the margin by twice the half-width.
+    /// Enough if the verdict is clear: the ratio clears the margin by twice the half-width.
     pub half_width: f64,
-    /// Needed when the ratio is near 1, where the verdict is decided by the precision.
+    /// Required if the ratio is near 1, where precision decides the verdict.
     pub half_width_near: f64,
     /// The equivalence margin of the verdict.
     pub margin: f64,
     pub rounds_min: usize,
-    /// Rounds go on for at least this long: noise that is slower than the whole measurement looks
-    /// like no noise at all.
+    /// Minimum duration: noise slower than the whole measurement looks like no noise at all.
     pub duration_min: Duration,
     pub rounds_max: usize,
     pub budget: Duration,
-    /// Exactly this many rounds instead of all of the above.
+    /// Exactly this many rounds, instead of all of the above.
     pub rounds_fixed: Option<usize>,
 }
 
@@ -47,13 +46,13 @@ impl Default for StoppingRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// Every ratio is as precise as asked.
+    /// Every ratio is precise enough.
     Precise,
     /// The time budget is spent.
     Budget,
-    /// The greatest allowed count of rounds is reached.
+    /// The maximum number of rounds is reached.
     RoundsMax,
-    /// The count of rounds was fixed by hand.
+    /// The number of rounds was fixed by the user.
     RoundsFixed,
 }
 
@@ -63,7 +62,7 @@ pub enum Decision {
     Stop(StopReason),
 }
 
-/// A rule at work on one workload: remembers its next checkpoint.
+/// A rule applied to one workload: remembers its next checkpoint.
 #[derive(Debug, Clone)]
 pub struct Stopping {
     rule: StoppingRule,
@@ -103,7 +102,7 @@ impl Stopping {
 
     fn is_precise(&self, rounds: &Rounds, baseline: usize) -> bool {
         if rounds.contenders() == 1 {
-            // Without a second contender there is no verdict to decide, only a time to know.
+            // Without a second contender there is no verdict, only a time.
             return fit_log(&rounds.kept(0))
                 .is_ok_and(|fit| fit.half_width() <= self.rule.half_width);
         }

@@ -1,4 +1,4 @@
-//! The describing numbers of one contender's samples.
+//! Summary statistics of one contender's samples.
 
 use crate::StatsError;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ pub struct Summary {
     pub count: usize,
     pub median: f64,
     pub mean: f64,
-    /// Sample standard deviation (n - 1); one sample has none.
+    /// Sample standard deviation (n - 1); undefined for one sample.
     pub std: Option<f64>,
     pub min: f64,
     pub max: f64,
@@ -58,7 +58,7 @@ impl Summary {
 /// Quantile of ascending values by linear interpolation (type 7: R's and NumPy's default).
 ///
 /// # Panics
-/// If `sorted` is empty or `probability` lies outside [0, 1].
+/// If `sorted` is empty or `probability` is outside [0, 1].
 pub fn quantile(sorted: &[f64], probability: f64) -> f64 {
     assert!(!sorted.is_empty(), "quantile of no values");
     assert!(

@@ -1,10 +1,10 @@
-//! The contents of inputs, recomputed on demand.
+//! Input values, recomputed on demand.
 
 use numeric::{bits, index_below, stream_bits, stream_key, uniform, DType};
 
 use crate::{Fill, TensorSpec};
 
-/// The inputs of one problem under one seed, without memory: element by element.
+/// The inputs of one problem for one seed, computed element by element without storage.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<'a> {
     specs: &'a [TensorSpec],
@@ -24,7 +24,7 @@ impl<'a> Inputs<'a> {
         self.seed
     }
 
-    /// One element, as rounded to its type.
+    /// One element, rounded to its type.
     pub fn get(&self, tensor: usize, index: usize) -> f64 {
         let mut value = [0.0];
         self.range_into(tensor, index, &mut value);
@@ -46,7 +46,7 @@ impl<'a> Inputs<'a> {
         );
         assert!(
             start + out.len() <= spec.elements(),
-            "elements {start}..{} of '{}' asked, it has {}",
+            "elements {start}..{} requested of '{}', which has {}",
             start + out.len(),
             spec.name,
             spec.elements()
@@ -69,7 +69,7 @@ impl<'a> Inputs<'a> {
                 let key = stream_key(self.seed, tensor as u32);
                 let drawn = |bits| uniform(bits, *low, *high);
                 match spec.dtype {
-                    // A loop of its own for the common type: oracles draw billions of elements.
+                    // A special loop for the common type: oracles draw billions of elements.
                     DType::Bf16 if low.abs().max(high.abs()) < BF16_SAFE => {
                         draw(out, key, start, |bits| keep(drawn(bits), 16));
                     }
@@ -80,30 +80,30 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Fills `out` with what `value` makes of the random bits of elements `start..`.
+/// Fills `out` with `value` applied to the random bits of elements `start..`.
 fn draw(out: &mut [f64], key: u64, start: usize, value: impl Fn(u32) -> f64) {
     for (out, index) in out.iter_mut().zip(start as u64..) {
         *out = value(stream_bits(key, index));
     }
 }
 
-/// Below it no rounding to bf16 overflows.
+/// Below this, rounding to bf16 never overflows.
 const BF16_SAFE: f32 = 1e38;
 
-/// `dtype.round(value)`, quicker: an oracle over a long sequence rounds billions of elements.
+/// A faster `dtype.round(value)`: an oracle over a long sequence rounds billions of elements.
 fn round(dtype: DType, value: f32) -> f64 {
     match dtype {
         DType::F32 => f64::from(value),
         DType::Bf16 if value.abs() < BF16_SAFE => keep(value, 16),
         // Where f16 has its full mantissa and does not overflow.
         DType::F16 if (6.2e-5..6.5e4).contains(&value.abs()) => keep(value, 13),
-        // The same, of e4m3.
+        // The same for e4m3.
         DType::F8E4M3 if (1.0 / 64.0..448.0).contains(&value.abs()) => keep(value, 20),
         _ => dtype.round(f64::from(value)),
     }
 }
 
-/// To nearest, ties to even, by the bits that a narrow type drops.
+/// Round to nearest even, on the bits that a narrow type drops.
 #[inline]
 fn keep(value: f32, dropped: u32) -> f64 {
     let bits = value.to_bits();
@@ -112,7 +112,7 @@ fn keep(value: f32, dropped: u32) -> f64 {
     f64::from(f32::from_bits(rounded >> dropped << dropped))
 }
 
-/// Writes elements `start..` of a tensor as bytes until `out` is full. `out` holds whole elements.
+/// Writes elements `start..` of a tensor as bytes until `out`, which holds whole elements, is full.
 pub fn fill_into(spec: &TensorSpec, tensor: u32, seed: u64, start: usize, out: &mut [u8]) {
     let size = spec.dtype.size_bytes();
     if let Fill::Bytes(bytes) = &spec.fill {
@@ -125,7 +125,7 @@ pub fn fill_into(spec: &TensorSpec, tensor: u32, seed: u64, start: usize, out: &
     }
 }
 
-/// One random element before it is rounded to its type.
+/// One random element before rounding to its type.
 fn element(fill: &Fill, tensor: u32, seed: u64, index: usize) -> f64 {
     let bits = bits(seed, tensor, index as u64);
     match fill {

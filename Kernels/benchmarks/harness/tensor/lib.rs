@@ -1,7 +1,7 @@
-//! Tensors as descriptions: name, type, shape, role, and how their contents are made.
+//! Tensors as descriptions: name, type, shape, role, and how their contents are generated.
 //!
-//! No memory is held here. [`Inputs`] recomputes any element of any input from the seed, which is
-//! what lets an oracle check a few rows of a tensor that lives on a device.
+//! This crate holds no memory. [`Inputs`] recomputes any element of any input from the seed, so an
+//! oracle can check a few rows of a tensor that lives on a device.
 
 mod inputs;
 mod spec;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use numeric::DType;
 
-/// How a contender may touch a tensor.
+/// How a contender may access a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Read only; the gate fails a contender that changes it.
     Input,
-    /// Written in full; starts as poison.
+    /// Written completely; poisoned beforehand.
     Output,
-    /// Read, then written in full, in place.
+    /// Read, then overwritten completely in place.
     InOut,
 }
 
@@ -37,21 +37,20 @@ pub enum Fill {
     Bytes(Arc<[u8]>),
 }
 
-/// One tensor of a problem: dense, row major.
+/// One tensor of a problem: dense, row-major.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorSpec {
     pub name: &'static str,
     pub dtype: DType,
     pub shape: Vec<usize>,
     pub role: Role,
-    /// Unused when the role is [`Role::Output`].
+    /// Unused if the role is [`Role::Output`].
     pub fill: Fill,
-    /// Elements that a contender must write, where they are not all: see
-    /// [`TensorSpec::written_only`].
+    /// Elements that a contender must write, if not all: see [`TensorSpec::written_only`].
     pub written: Option<Arc<[Range<usize>]>>,
 }
 
-/// The default distribution: values matter, because they change power and so clocks.
+/// The default distribution: values matter, because they affect power and thus clocks.
 const UNIT: Fill = Fill::Uniform {
     low: -1.0,
     high: 1.0,
@@ -89,7 +88,7 @@ impl TensorSpec {
             assert_eq!(
                 bytes.len(),
                 self.bytes(),
-                "contents of '{}' do not fit it",
+                "contents of '{}' have the wrong size",
                 self.name
             );
         }
@@ -97,11 +96,11 @@ impl TensorSpec {
         self
     }
 
-    /// An output with padding: only these elements must be written and right, in ascending ranges
-    /// that do not touch; the others may hold anything. They belong to the tensor all the same, so
-    /// writing them is no stray write.
+    /// An output with padding: only these elements, in ascending ranges that do not touch, must be
+    /// written and correct; the others may hold anything. They still belong to the tensor, so writing
+    /// them is not out of bounds.
     pub fn written_only(mut self, ranges: Vec<Range<usize>>) -> Self {
-        assert_eq!(self.role, Role::Output, "'{}' is no output", self.name);
+        assert_eq!(self.role, Role::Output, "'{}' is not an output", self.name);
         let ordered = ranges.windows(2).all(|pair| pair[0].end < pair[1].start);
         let whole = ranges.iter().all(|range| range.start < range.end);
         let inside = ranges
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "is no output")]
+    #[should_panic(expected = "is not an output")]
     fn only_outputs_have_padding() {
         let _ = TensorSpec::in_out("y", DType::F32, &[4]).written_only(vec![0..2, 3..4]);
     }

@@ -14,13 +14,13 @@ pub struct Rotation {
     pub flush: bool,
 }
 
-/// More sets than this cost more in planning than a flush per sample does.
+/// More sets than this cost more in planning than a flush per sample.
 const SETS_MAX: usize = 32;
-/// Share of the device's memory that buffer sets may take; contenders need workspace too.
+/// Share of device memory that buffer sets may use; contenders need workspace too.
 const MEMORY_SHARE: f64 = 0.6;
 
 impl Rotation {
-    /// Enough sets that the inputs of all are twice the last-level cache, where that is possible.
+    /// Enough sets that their inputs add up to twice the last-level cache, if possible.
     pub fn new(specs: &[TensorSpec], cache: CacheState, info: &DeviceInfo) -> Self {
         let footprint = BufferSet::footprint_bytes(specs) as f64;
         let fitting = (MEMORY_SHARE * info.memory_bytes as f64 / footprint) as usize;
@@ -31,7 +31,7 @@ impl Rotation {
             .map(TensorSpec::bytes)
             .sum();
         let needed = (2 * info.l2_bytes as usize).div_ceil(inputs.max(1));
-        // Two sets at least, so that checked rounds see two different inputs.
+        // At least two sets, so that checked rounds see two different inputs.
         let few = fitting.clamp(1, 2);
         if cache == CacheState::Hot {
             Self {
@@ -76,8 +76,8 @@ impl<'a> Course<'a> {
         Ok(Self {
             device,
             sets,
-            // A GPU's cache is flushed although buffers rotate: what the last sample wrote could
-            // otherwise be written back in the time of this one.
+            // A GPU's cache is flushed even though buffers rotate: otherwise writes of the last sample
+            // could be written back during this one.
             flush: rotation.flush || device.info().kind == DeviceKind::Cuda,
             in_place,
         })
@@ -96,7 +96,7 @@ impl<'a> Course<'a> {
         self.in_place
     }
 
-    /// The set that the gate examines contenders on.
+    /// The set on which the gate checks contenders.
     pub fn first(&mut self) -> &mut BufferSet<'a> {
         &mut self.sets[0]
     }
@@ -122,7 +122,7 @@ impl<'a> Course<'a> {
         self.measure(lane, set, plan.timer, cache)
     }
 
-    /// One timed sample whose outputs pass the gate.
+    /// One timed sample whose outputs go through the gate.
     pub(crate) fn checked_sample(
         &self,
         lane: &mut Lane,
@@ -167,7 +167,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Fails where a canary or an input of any set is not as it was.
+    /// Fails if a canary or an input of any set has changed.
     pub(crate) fn check_untouched(&self) -> Result<(), Failure> {
         self.sets.iter().try_for_each(BufferSet::check_untouched)
     }

@@ -1,4 +1,4 @@
-//! Energy of one execution, by the device's own meter.
+//! Energy per execution, from the device's own meter.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,11 @@ use gate::Failure;
 
 use crate::{Course, Lane};
 
-/// Runs between two waits: enough that the device never idles, few enough to end on time.
+/// Runs between two waits: enough to keep the device busy, few enough to finish on time.
 const BURST: usize = 16;
 
-/// Joules of one execution, back to back for at least `duration`; none where the device has no
-/// meter, or where the work cannot be repeated because it updates its inputs.
+/// Joules per execution, back to back for at least `duration`; none if the device has no meter or
+/// the work cannot be repeated because it updates its inputs.
 pub fn energy_j(
     course: &Course,
     lane: &mut Lane,

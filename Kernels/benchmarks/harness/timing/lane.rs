@@ -14,7 +14,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Binds a contender to the sets of a course, and captures its graphs where they are asked for.
+    /// Binds a contender to the sets of a course, and captures its graphs if requested.
     pub fn new<P: Problem + ?Sized>(
         contender: &dyn Contender<P>,
         problem: &P,
@@ -29,7 +29,7 @@ impl Lane {
         let mut graphs = Vec::new();
         if launch == Launch::Graph {
             for bound in &mut bounds {
-                // Lazy loading of modules is not allowed while a stream is captured.
+                // Lazy module loading is not allowed during stream capture.
                 bound.enqueue(device.stream())?;
                 device.synchronize()?;
                 let graph = device.capture(&mut |stream| bound.enqueue(stream))?;
@@ -54,7 +54,7 @@ impl Lane {
         }
     }
 
-    /// What the contender decided for its first set.
+    /// What the contender chose for its first set.
     pub fn facts(&self) -> Facts {
         self.bounds
             .first()
@@ -68,7 +68,7 @@ impl Lane {
     }
 }
 
-/// A lane on its first set: what the gate examines is what will be timed.
+/// A lane on its first set: the gate checks exactly what will be timed.
 pub struct FirstSet<'a>(&'a mut Lane);
 
 impl Bound for FirstSet<'_> {

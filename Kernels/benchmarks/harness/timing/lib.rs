@@ -1,8 +1,8 @@
 //! Timing: contenders race in paired rounds over rotating buffers until the ratio is known.
 //!
-//! One call of [`race`] measures one workload. In a round every contender runs once, in the order
-//! of a Latin square, so heat, clocks and neighbours hit all alike. Some rounds, chosen by the
-//! seed, are checked: outputs are poisoned before the sample and pass the gate after it.
+//! One call of [`race`] measures one workload. In each round every contender runs once, in
+//! Latin-square order, so heat, clocks and other load affect all alike. Some rounds, chosen by the
+//! seed, are checked: outputs are poisoned before the sample and go through the gate after it.
 
 mod course;
 mod energy;

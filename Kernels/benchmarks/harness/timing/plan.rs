@@ -10,9 +10,9 @@ use stats::{ClockFilter, StoppingRule};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheState {
-    /// Nothing of the inputs.
+    /// None of the inputs.
     Cold,
-    /// What the same work has left there a moment ago.
+    /// What the same work has just left there.
     Hot,
 }
 
@@ -22,7 +22,7 @@ pub enum CacheState {
 pub enum Launch {
     /// By calls of the contender.
     Direct,
-    /// By replay of a graph captured from those calls.
+    /// By replaying a graph captured from those calls.
     Graph,
 }
 
@@ -30,7 +30,7 @@ pub enum Launch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timer {
-    /// The whole operation, by marks around it on the stream.
+    /// The whole operation, between marks around it on the stream.
     Op,
     /// From the start of its first kernel to the end of its last, by the activity tracer.
     Kernel,
@@ -42,21 +42,21 @@ pub struct Plan {
     pub cache: CacheState,
     pub launch: Launch,
     pub timer: Timer,
-    /// Untimed work of each contender before the first round.
+    /// Warm-up per contender before the first round.
     pub warmup: Duration,
-    /// Timed work of each contender, in place of the adaptive stop.
+    /// Timed work per contender, instead of the adaptive stop.
     pub repeat: Option<Duration>,
     pub rule: StoppingRule,
     /// Work per contender for the energy meter after the race; none by default.
     pub energy: Option<Duration>,
     pub clock_filter: ClockFilter,
-    /// Decides the order of contenders and which rounds are checked.
+    /// Determines the order of contenders and which rounds are checked.
     pub seed: u64,
 }
 
-/// Of how many rounds one is checked, after the first.
+/// After the first ones, one in this many rounds is checked.
 const CHECKED_ONE_IN: u32 = 64;
-/// Random streams of the plan, apart from those of tensors.
+/// Random streams of the plan, separate from those of tensors.
 const FIRST_CHECK_STREAM: u32 = u32::MAX - 1;
 const CHECK_STREAM: u32 = u32::MAX - 2;
 
@@ -75,7 +75,7 @@ impl Plan {
         }
     }
 
-    /// The stopping rule for contenders of which the slowest takes `slowest_us`.
+    /// The stopping rule if the slowest contender takes `slowest_us`.
     pub(crate) fn rule_for(&self, slowest_us: f64) -> StoppingRule {
         let mut rule = self.rule.clone();
         if let (Some(repeat), None) = (self.repeat, rule.rounds_fixed) {

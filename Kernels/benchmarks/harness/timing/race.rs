@@ -10,7 +10,7 @@ use stats::{reference_clock_mhz, Decision, Rounds, Schedule, StopReason, Stoppin
 
 use crate::{Course, Lane, Plan};
 
-/// What a lane is about to do; told before it is done, so that a crash can be attributed.
+/// What a lane is about to do; reported beforehand, so that a crash can be attributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     WarmUp,
@@ -23,13 +23,13 @@ pub enum Step {
 pub struct TimedSample {
     pub elapsed_us: f64,
     pub clock_mhz: Option<f64>,
-    /// Ran below the clock filter: kept here, left out of every statistic.
+    /// Ran below the clock filter: kept here but left out of all statistics.
     pub dropped: bool,
-    /// Its launches were not queued before it started, so host latency is in it.
+    /// Its launches were not queued before it started, so it includes host latency.
     pub unqueued: bool,
 }
 
-/// All samples of one lane, one a round: equal indices of two lanes are pairs.
+/// All samples of one lane, one per round: equal indices of two lanes are pairs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     pub samples: Vec<TimedSample>,
@@ -50,19 +50,19 @@ impl Timing {
     }
 }
 
-/// A lane that failed in the race. The race is void; it can be run again without that lane.
+/// A lane that failed during the race, which is then void and can be rerun without that lane.
 #[derive(Debug, thiserror::Error)]
 #[error("{failure}")]
 pub struct LaneFailure {
-    /// Index of the lane; none when the damage was found too late to tell whose it is.
+    /// Index of the lane; none if the damage was found too late to tell who caused it.
     pub lane: Option<usize>,
     pub failure: Failure,
 }
 
-/// Random stream of the choice of sets in checked rounds.
+/// Random stream for the choice of sets in checked rounds.
 const SET_STREAM: u32 = u32::MAX - 3;
 
-/// Races the lanes; one [`Timing`] each. `baseline` is the lane that the others are compared with.
+/// Races the lanes; returns one [`Timing`] each. The others are compared with lane `baseline`.
 /// Without a gate nothing is checked.
 pub fn race(
     course: &Course,
@@ -132,8 +132,8 @@ impl From<Sample> for TimedSample {
     }
 }
 
-/// Runs every lane for the warm-up time, twice and on every set at least: first calls do lazy work
-/// that must not fall into a sample. Returns the slowest lane's time, by the best sample of each.
+/// Runs every lane for the warm-up time, at least twice and on every set: first calls do lazy work
+/// that must not end up in a sample. Returns the slowest lane's time, using the best sample of each.
 fn warm_up(
     course: &Course,
     lanes: &mut [Lane],
@@ -161,7 +161,7 @@ fn warm_up(
     Ok(slowest_us)
 }
 
-/// Checks every lane once more, and what none of the checked rounds looked at: the other sets.
+/// Checks every lane once more, and the sets that no checked round covered.
 fn check_after(
     course: &Course,
     lanes: &mut [Lane],
@@ -185,7 +185,7 @@ fn check_after(
     Ok(())
 }
 
-/// One of the sets whose answers the gate knows: the first two.
+/// One of the first two sets, whose answers the gate knows.
 fn checked_set(course: &Course, plan: &Plan, turn: usize) -> usize {
     let known = course.sets().len().min(2) as u32;
     index_below(bits(plan.seed, SET_STREAM, turn as u64), known) as usize

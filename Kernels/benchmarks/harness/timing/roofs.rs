@@ -1,4 +1,4 @@
-//! The measured limits of a device, and the least time that they leave for a problem.
+//! The measured limits of a device, and the minimum time that they imply for a problem.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,25 @@ use contender::{Cost, Math};
 
 use crate::CacheState;
 
-/// What a device was measured to do at best. Empty where nothing has been measured.
+/// The measured peaks of a device. Empty if nothing has been measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Roofs {
     /// Of copy, triad and read.
     pub bandwidths: Vec<Bandwidth>,
-    /// Peaks by the name of [`Roofs::math_name`].
+    /// Peaks by [`Roofs::math_name`].
     pub tflops: BTreeMap<String, f64>,
 }
 
-/// A measured rate of memory.
+/// A measured memory bandwidth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bandwidth {
     pub name: String,
     pub tbps: f64,
-    /// Part of the bytes that are written: a half for a copy.
+    /// Share of the bytes that are writes: one half for a copy.
     pub written_share: f64,
 }
 
-/// A measured roof is itself a measurement: a time this much below it is still possible.
+/// A roof is itself a measurement: a time this much below it is still plausible.
 const ROOF_SLACK: f64 = 0.05;
 
 impl Roofs {
@@ -36,8 +36,8 @@ impl Roofs {
         }
     }
 
-    /// The rate that was measured with a mix of reads and writes nearest to the problem's; the higher
-    /// one of equals.
+    /// The bandwidth measured with the mix of reads and writes closest to the problem's; on a tie, the
+    /// higher one.
     pub fn bandwidth_for(&self, cost: &Cost) -> Option<&Bandwidth> {
         let written_share = cost.written_bytes / (cost.read_bytes + cost.written_bytes);
         let distance = |roof: &Bandwidth| (roof.written_share - written_share).abs();
@@ -52,10 +52,10 @@ impl Roofs {
     }
 }
 
-/// The time below which a measurement cannot be true. `None` where no roof is known.
+/// The time below which a measurement cannot be true. `None` if no roof is known.
 pub fn floor_us(cost: &Cost, cache: CacheState, l2_bytes: u64, roofs: &Roofs) -> Option<f64> {
     let bytes = cost.read_bytes + cost.written_bytes;
-    // What fits in the cache need not be written back in time, or be read at all when hot.
+    // Data that fits in the cache need not be written back in time or, when hot, be read at all.
     let through_cache = (bytes - l2_bytes as f64).max(0.0);
     let moved = match cache {
         CacheState::Cold => through_cache.max(cost.read_bytes),

@@ -1,4 +1,4 @@
-//! Whether a time can be believed.
+//! Whether a time can be trusted.
 
 use device::{Cache, Device, SampleMode};
 use gate::Failure;
@@ -7,14 +7,14 @@ use stats::quantile;
 
 use crate::{CacheState, Course, Lane, Plan, Timing};
 
-/// What times are held against.
+/// What times are checked against.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
-    /// Least possible time by the measured roofs.
+    /// Minimum possible time according to the measured roofs.
     pub floor_us: Option<f64>,
 }
 
-/// The same work by events and by the activity tracer: medians of a few runs.
+/// The same work timed by events and by the activity tracer: medians of a few runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimerCheck {
     pub event_us: f64,
@@ -24,9 +24,9 @@ pub struct TimerCheck {
 }
 
 impl TimerCheck {
-    /// Differences up to this are the timers' own: tracing adds to the edges of every activity, and
-    /// a launch with clusters or much shared memory costs up to 1.1 us between events that the
-    /// plain kernel from which their overhead was learnt does not.
+    /// Differences up to this are due to the timers: tracing adds to the edges of every activity, and
+    /// a launch with clusters or a lot of shared memory costs up to 1.1 us more between events than
+    /// the plain kernel used to measure their overhead.
     const SLACK_US_PER_ACTIVITY: f64 = 1.5;
     const SLACK_SHARE: f64 = 0.02;
 
@@ -40,13 +40,13 @@ impl TimerCheck {
 /// The outcome for one lane.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Validity {
-    /// Why the time must not be used; none where it may be.
+    /// Why the time must not be used, if so.
     pub reason: Option<String>,
-    /// None where there is no tracer.
+    /// None if there is no tracer.
     pub timer_check: Option<TimerCheck>,
 }
 
-/// Judges one lane's samples, and cross-checks its timer where the device can.
+/// Judges one lane's samples, and cross-checks its timer if the device can.
 pub fn validate(
     course: &Course,
     lane: &mut Lane,
@@ -76,7 +76,7 @@ pub fn validate(
     })
 }
 
-/// Why samples alone cannot be true.
+/// Why the samples themselves cannot be true.
 fn implausible(timing: &Timing, limits: Limits) -> Option<String> {
     let kept = timing.kept_us();
     let total = timing.samples.len();

@@ -46,7 +46,7 @@ fn keys(path: &Path) -> Vec<report::RowKey> {
 fn key_set(path: &Path) -> BTreeSet<report::RowKey> {
     let keys = keys(path);
     let set: BTreeSet<_> = keys.iter().cloned().collect();
-    assert_eq!(set.len(), keys.len(), "a row is there twice");
+    assert_eq!(set.len(), keys.len(), "a row appears twice");
     set
 }
 
@@ -67,7 +67,7 @@ fn a_killed_run_is_completed_and_shards_are_one_run() {
     }
     assert!(
         text(&output.stderr).contains(" left] "),
-        "no time left is told"
+        "running out of time is reported"
     );
     assert!(text(&output.stdout).contains("# Head-to-Head results"));
     let expected = key_set(&at("whole/results.json"));
@@ -90,7 +90,7 @@ fn a_killed_run_is_completed_and_shards_are_one_run() {
     );
 }
 
-/// Kills the suite outright once its first rows are on the disk, then resumes it.
+/// Kills the suite once its first rows are on disk, then resumes it.
 fn killed_and_resumed(folder: &Path, expected: &BTreeSet<report::RowKey>) {
     std::fs::write(folder.join("roofs.json"), "[]").unwrap();
     let with = |place: [&'static str; 2]| {
@@ -121,11 +121,11 @@ fn killed_and_resumed(folder: &Path, expected: &BTreeSet<report::RowKey>) {
     let stderr = text(&resumed.stderr);
     assert_eq!(resumed.status.code(), Some(0), "{stderr}");
     assert!(
-        stderr.contains("workloads are there already") || stderr.contains("complete"),
+        stderr.contains("workloads are already measured") || stderr.contains("complete"),
         "{stderr}"
     );
     assert_eq!(&key_set(&folder.join("killed/results.json")), expected);
-    // As a cluster starts it again: with the options of the start, and not with others.
+    // As a cluster restarts it: with the original options, and not with others.
     let again = suite(folder, &with(["--resume", "killed"]))
         .output()
         .unwrap();
@@ -133,20 +133,23 @@ fn killed_and_resumed(folder: &Path, expected: &BTreeSet<report::RowKey>) {
     let others = ["--resume", "killed", "--ops", "layernorm_fwd"];
     let other = suite(folder, &others).output().unwrap();
     assert_eq!(other.status.code(), Some(2));
-    assert!(text(&other.stderr).contains("takes the options that"));
+    assert!(text(&other.stderr).contains("uses the original options"));
 }
 
 #[test]
 fn wrong_usage_ends_with_2_and_says_what_to_use() {
     let folder = TempDir::new().unwrap();
     for (arguments, remedy) in [
-        (&["--suites", "nowhere"][..], "use some of"),
+        (&["--suites", "nowhere"][..], "choose from"),
         (
             &["--ops", "gemm_of_dreams", "--suites", "smoke"],
-            "use some of cross_entropy_bwd",
+            "choose from cross_entropy_bwd",
         ),
-        (&["--resume", "no_such_folder"], "is no suite's state"),
-        (&["--shard", "3/2", "--suites", "smoke"], "write 1/4"),
+        (
+            &["--resume", "no_such_folder"],
+            "is not the state of a suite",
+        ),
+        (&["--shard", "3/2", "--suites", "smoke"], "expected I/N"),
     ] {
         let all = [arguments, &["--", "--device", "cpu"]].concat();
         let output = suite(folder.path(), &all).output().unwrap();

@@ -56,7 +56,7 @@ fn an_honest_run_ends_with_0_and_writes_all_forms() {
     assert!(folder.path().join("fault_bench.md").exists());
 }
 
-/// Under `bazel run` a program starts among its runfiles; its files belong where the user stands.
+/// `bazel run` starts a program in its runfiles; its outputs belong in the user's working directory.
 #[test]
 fn relative_paths_are_the_users() {
     let user = TempDir::new().unwrap();
@@ -95,7 +95,7 @@ fn relative_paths_are_the_users() {
     assert!(text(&gone.stderr).contains("cannot work in"));
 }
 
-/// Measures contenders whose plans other processes make, on five shapes.
+/// Measures contenders whose plans are made by other processes, on five shapes.
 fn plan_ahead(contenders: &str) -> report::ResultFile {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.json");
@@ -177,7 +177,7 @@ fn wrong_usage_ends_with_2_and_says_what_to_use() {
         (&["--baseline", "nobody"], "use one of honest"),
         (&["--timer", "cupti"], "use wall"),
         (&["--json", "no/such/folder/a.json"], "does not exist"),
-        (&["--configs", "1x2x3"], "write MxN"),
+        (&["--configs", "1x2x3"], "expected MxN"),
         (&["--itres", "3"], "--iters"),
         (&["--quack-suite"], "unexpected argument '--quack-suite'"),
         (&["--quick", "--configs", "4x8"], "cannot be used with"),
@@ -207,7 +207,7 @@ fn cuda_is_there_or_an_error_with_the_remedy() {
     let stderr = text(&output.stderr);
     match output.status.code() {
         Some(0) => assert!(text(&output.stdout).contains("device: cuda")),
-        // 2 where the program was not built for CUDA: that is known before anything starts.
+        // 2 if the program was not built for CUDA, which is known before anything starts.
         code => assert!(
             matches!(code, Some(1 | 2)) && stderr.contains("--device cpu"),
             "{stderr}"
@@ -320,7 +320,7 @@ fn a_killed_run_is_resumed_without_repeating_rows() {
 
     let output = bench(&whole);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("2 of 4 workloads are there already"));
+    assert!(text(&output.stderr).contains("2 of 4 workloads are already measured"));
     let resumed = report::read_json(&path).unwrap();
     assert!(resumed.meta.complete);
     // Samples are whole picoseconds, so they are read as they were written.

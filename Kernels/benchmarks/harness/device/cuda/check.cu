@@ -1,7 +1,7 @@
 // Scans over memory: canary scan, checksum, comparison.
 //
 // All three reduce in two steps without atomics: each block writes one partial result to scratch,
-// the host joins them in block order. Sums of doubles are so the same in every repeat.
+// and the host combines them in block order, so sums of doubles are reproducible.
 
 #include <algorithm>
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kNone = ~0ull;
 
-// Joins the values of a block in a fixed tree; the result is valid in thread 0.
+// Reduces the values of a block in a fixed tree; the result is valid in thread 0.
 template <class T, class Join>
 __device__ T reduce_block(T value, Join join) {
     __shared__ T values[kThreads];
@@ -42,11 +42,11 @@ __device__ uint64_t load_word(const uint8_t* start, uint64_t bytes, uint64_t ind
     return word;
 }
 
-// Words that a thread has on the way at a time, two a load.
+// Words that a thread has in flight at a time, two per load.
 constexpr int kLoads = 4;
 
-// Calls `take` with every word and its index; those of a thread in ascending order. `packs` of two
-// words can be loaded whole.
+// Calls `take` with every word and its index, in ascending order per thread. `packs` of two words
+// can be loaded whole.
 template <class Take>
 __device__ void for_each_word(const uint8_t* start, uint64_t bytes, uint64_t packs, uint8_t pad,
                               Take take) {
@@ -125,8 +125,8 @@ __device__ void compare_element(typename Type::Storage actual_stored,
     double reference = Type::decode(reference_stored);
     double error = fabs(actual - reference);
     bool finite = isfinite(actual);
-    // Intrinsics: a contracted multiply-add would judge a borderline element unlike the CPU
-    // does. A comparison with NaN is false, so a NaN on either side is over the limit.
+    // Intrinsics: with a contracted multiply-add, borderline elements would be judged differently
+    // from the CPU. Comparison with NaN is false, so a NaN on either side is over the limit.
     bool allowed = finite && error <= __dadd_rn(absolute, __dmul_rn(relative, fabs(reference)));
     if (!finite) sum.non_finite += 1;
     if (!allowed) {

@@ -1,6 +1,6 @@
 // Seeded contents of tensors.
 //
-// One thread a pack of elements, grid-stride; adjacent threads write adjacent packs.
+// One pack of elements per thread, grid-stride; adjacent threads write adjacent packs.
 
 #include "Kernels/benchmarks/harness/device/cuda/kernels.h"
 #include "Kernels/benchmarks/harness/device/cuda/launch.cuh"

@@ -1,8 +1,8 @@
 // The harness's own work on the GPU, as plain host functions for the bridge.
 //
 // Addresses are device addresses and streams are CUstream values, both as integers. Functions throw
-// std::runtime_error with CUDA's name and text of the error. Those that return a result wait for
-// the stream; the others only enqueue. `scratch` is device memory of scratch_bytes().
+// std::runtime_error with CUDA's error name and text. Those that return a result wait for the
+// stream; the others only enqueue. `scratch` is device memory of scratch_bytes().
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@ void fill_uniform(size_t address, uint64_t elements, uint32_t dtype, uint64_t ke
 void fill_index(size_t address, uint64_t elements, uint32_t dtype, uint64_t key, uint32_t below,
                 size_t stream);
 
-// Offset of the first byte that is not `value`; `bytes` where there is none.
+// Offset of the first byte that is not `value`, or `bytes` if there is none.
 uint64_t first_byte_not(size_t address, uint64_t bytes, uint8_t value, size_t scratch,
                         size_t stream);
 
 // The sum of crate device's checksum, before its last step.
 uint64_t checksum_sum(size_t address, uint64_t bytes, size_t scratch, size_t stream);
 
-// Element-wise comparison; sums are made in a fixed order, so repeats agree to the last bit.
-// `first_over` is `elements` where nothing is over the limit.
+// Element-wise comparison; sums have a fixed order, so repeats agree to the last bit.
+// `first_over` is `elements` if nothing is over the limit.
 void compare(size_t actual, size_t reference, uint64_t elements, uint32_t dtype, double absolute,
              double relative, size_t scratch, size_t stream, double& max_abs,
              double& sum_squared_error, double& sum_squared_reference, uint64_t& non_finite,
@@ -36,7 +36,7 @@ void compare(size_t actual, size_t reference, uint64_t elements, uint32_t dtype,
 // so that no dirty line is left to be written back inside the timed region.
 void flush_l2(size_t buffer, uint64_t bytes, size_t scratch, size_t stream);
 
-// Keeps the stream busy until *flag is not 0 or `limit_ns` have passed, then sets *outcome to
+// Keeps the stream busy until *flag is nonzero or `limit_ns` have passed, then sets *outcome to
 // kReleased or kTimedOut. Both words are pinned host memory, mapped into the device.
 constexpr uint32_t kReleased = 1;
 constexpr uint32_t kTimedOut = 2;
@@ -44,8 +44,8 @@ void hold(size_t flag, size_t outcome, uint64_t limit_ns, size_t stream);
 
 // Clock stamps around the timed work. The tail waits until `window_ns` have passed since the head,
 // so that the quotient is exact however short the work was, then writes {cycles, nanoseconds}
-// between the two to `result` (pinned host memory), or nothing where no multiprocessor ran both.
-// `stamps` is device memory of stamp_bytes(), zero at first; `epoch` grows from 1.
+// between the two to `result` (pinned host memory), or nothing if no multiprocessor ran both.
+// `stamps` is device memory of stamp_bytes(), initially zero; `epoch` counts up from 1.
 size_t stamp_bytes();
 void stamp_head(size_t stamps, uint32_t multiprocessors, uint64_t epoch, size_t stream);
 void stamp_tail(size_t stamps, uint32_t multiprocessors, uint64_t epoch, uint64_t window_ns,
@@ -53,8 +53,8 @@ void stamp_tail(size_t stamps, uint32_t multiprocessors, uint64_t epoch, uint64_
 
 }  // namespace harness_device
 
-// Work under measurement for the harness's own tests; a namespace apart, because the tracer leaves
-// the harness's kernels out.
+// Work under measurement for the harness's own tests, in a separate namespace because the tracer
+// ignores the harness's kernels.
 namespace harness_work {
 
 // One thread that runs for `duration_ns` by the device's own timer.

@@ -13,11 +13,11 @@ namespace harness_device {
 
 constexpr int kThreads = 256;
 
-// Blocks of a grid-stride loop: several per multiprocessor on any card, and a fixed number, so that
+// Blocks of a grid-stride loop: several per multiprocessor on any card, but a fixed number, so that
 // the partial results of a reduction have a fixed order.
 constexpr unsigned kBlocks = 1024;
 
-// Throws what cxx turns into an Err on the Rust side.
+// Throws, which cxx turns into an Err on the Rust side.
 inline void check(cudaError_t status, const char* what) {
     if (status == cudaSuccess) return;
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorName(status) + " (" +
@@ -39,7 +39,7 @@ __device__ __forceinline__ uint64_t grid_threads() {
     return static_cast<uint64_t>(gridDim.x) * blockDim.x;
 }
 
-// What one load or store moves.
+// The unit of a load or store.
 constexpr uint64_t kPackBytes = 16;
 
 template <class T>
@@ -48,7 +48,7 @@ struct alignas(kPackBytes) Pack {
     T values[kSize];
 };
 
-// How many whole packs lie at `address`: none where it is not aligned, and single elements do.
+// The number of whole packs at `address`; none if it is not aligned, which leaves single elements.
 template <class T>
 uint64_t packs(size_t address, uint64_t elements) {
     return address % kPackBytes == 0 ? elements / Pack<T>::kSize : 0;

@@ -1,6 +1,6 @@
 //! The bridge to the harness's own CUDA kernels, CUPTI's tracer and NVTX.
 //!
-//! Thin on purpose: every function crosses unchanged and returns CUDA's error as text. The safe
+//! Deliberately thin: every function crosses unchanged and returns CUDA's error as text. The safe
 //! interface is crate `device`, the only user.
 
 #![expect(

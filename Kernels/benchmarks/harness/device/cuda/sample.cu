@@ -1,4 +1,4 @@
-// What surrounds a timed sample: L2 flush, the kernel that holds the stream, clock stamps.
+// The parts around a timed sample: L2 flush, the kernel that holds the stream, clock stamps.
 //
 // None of it runs between the two events of a sample.
 
@@ -12,12 +12,12 @@ namespace ptx = device::ptx;
 namespace harness_device {
 namespace {
 
-// More than any card has multiprocessors; ids need not be contiguous.
+// More multiprocessors than any card has; ids need not be contiguous.
 constexpr uint32_t kHeads = 1024;
 
-// Flushes use the default cache policy. Lines read or written with a streaming hint are the first
-// to be replaced, so a flush made of them would leave everybody else's lines where they are, and
-// work that streams itself would find more or less of the cache free by what ran before it.
+// Flushes use the default cache policy. Lines read or written with a streaming hint are evicted
+// first, so a flush made of them would leave everybody else's lines in place, and work that itself
+// streams would find more or less of the cache free depending on what ran before it.
 __global__ void flush_write_kernel(uint4* out, uint64_t vectors) {
     for (uint64_t index = grid_thread(); index < vectors; index += grid_threads()) {
         uint32_t word = static_cast<uint32_t>(index);
@@ -25,7 +25,7 @@ __global__ void flush_write_kernel(uint4* out, uint64_t vectors) {
     }
 }
 
-// The store to `sink`, which the compiler cannot rule out, keeps the loads alive.
+// The compiler cannot rule out the store to `sink`, which keeps the loads alive.
 __global__ void flush_read_kernel(const uint4* in, uint64_t vectors, uint32_t* sink) {
     uint32_t sum = 0;
     for (uint64_t index = grid_thread(); index < vectors; index += grid_threads()) {
@@ -53,8 +53,8 @@ struct Stamp {
     uint64_t nanoseconds;
 };
 
-// Cycles at a tick of the timer: the timer moves in steps, and a reading at the edge of one is
-// exact where a reading in between is off by up to a step.
+// Cycles at a timer tick: the timer moves in steps, and a reading at the edge of a step is exact,
+// while one in between is off by up to a step.
 __device__ Stamp read_clocks() {
     uint64_t before = ptx::global_timer_ns();
     uint64_t now = before;
@@ -62,7 +62,7 @@ __device__ Stamp read_clocks() {
     return {static_cast<uint64_t>(clock64()), now};
 }
 
-// Cycle counters of different multiprocessors have nothing in common, so a head is kept for each.
+// Cycle counters of different multiprocessors are unrelated, so each keeps its own head.
 struct Head {
     unsigned long long epoch;
     Stamp stamp;

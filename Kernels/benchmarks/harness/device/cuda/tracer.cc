@@ -1,5 +1,5 @@
-// CUPTI by dlopen: the headers give the types, nothing is linked, absence is an error with a
-// reason.
+// CUPTI through dlopen: the headers provide the types, nothing is linked, and a missing library is
+// an error with a reason.
 
 #include "Kernels/benchmarks/harness/device/cuda/tracer.h"
 
@@ -16,7 +16,7 @@
 namespace harness_device {
 namespace {
 
-// Room for some thousand records; CUPTI asks for more buffers as it needs them.
+// Room for some thousand records; CUPTI requests more buffers as needed.
 constexpr size_t kBufferBytes = 1 << 20;
 constexpr size_t kBufferAlignment = 8;
 
@@ -42,7 +42,7 @@ struct Api {
 
 Api api;
 bool opened = false;
-std::mutex records_mutex;  // CUPTI delivers buffers on a thread of its own
+std::mutex records_mutex;  // CUPTI delivers buffers on its own thread
 std::vector<Record> records;
 size_t dropped_records = 0;
 
@@ -121,7 +121,7 @@ void tracer_open(const std::string& path) {
     load(library, "cuptiActivityGetNumDroppedRecords", api.get_dropped);
     uint32_t version = 0;
     check(api.get_version(&version), "cuptiGetVersion");
-    // Records grow at their end within a major version; an older library has shorter ones.
+    // Within a major version records grow at the end; an older library has shorter ones.
     if (version / 10000 != kMajor || version < CUPTI_API_VERSION) {
         throw std::runtime_error("CUPTI: version " + std::to_string(version) + " is not a " +
                                  std::to_string(kMajor) + ".x from " +

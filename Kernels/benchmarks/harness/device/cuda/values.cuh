@@ -40,8 +40,8 @@ __device__ __forceinline__ double index_below(uint32_t bits, uint32_t below) {
     return static_cast<uint32_t>((static_cast<uint64_t>(bits) * below) >> 32);
 }
 
-// One element type: its storage, rounding to it (nearest, ties to even) and widening from it. A
-// float is rounded without the detour over a double, of which a GPU converts few.
+// One element type: its storage, rounding to it (nearest even) and widening from it. Floats are
+// rounded directly, without going through double, whose conversions are slow on a GPU.
 template <DType kType>
 struct Element;
 

@@ -1,4 +1,4 @@
-//! A benchmark whose contenders misbehave, for tests of the harness.
+//! A benchmark whose contenders misbehave, to test the harness.
 
 use std::process::ExitCode;
 
@@ -31,7 +31,7 @@ fn problems(choices: &Choices) -> Result<Vec<Scaled>, UsageError> {
     let shape = |config: &Vec<usize>| match config[..] {
         [rows, columns] => Ok(Scaled::new(rows, columns)),
         _ => Err(UsageError(format!(
-            "{config:?} is no shape of two sizes; write MxN"
+            "{config:?} does not have two sizes: expected MxN"
         ))),
     };
     choices.configs.iter().map(shape).collect()

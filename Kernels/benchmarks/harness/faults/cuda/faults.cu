@@ -47,7 +47,7 @@ __global__ void scale(float* x, const float* w, float* y, std::size_t elements, 
             if (mode == Mode::kNotANumber) value = __int_as_float(0x7fc00000);
             if (mode == Mode::kOutOfBounds) y[elements] = 0.0f;
             if (mode == Mode::kInputMutation) x[0] += 1.0f;
-            // Far outside of any allocation, unlike a small offset, which may hit a neighbour.
+            // Far outside any allocation, unlike a small offset, which may hit a neighbour.
             if (mode == Mode::kIllegalAddress) {
                 *reinterpret_cast<volatile float*>(std::uintptr_t{8}) = 0.0f;
             }
@@ -61,7 +61,7 @@ __global__ void scale(float* x, const float* w, float* y, std::size_t elements, 
     }
 }
 
-// A stream that the harness does not know of.
+// A stream that the harness does not know about.
 cudaStream_t other_stream() {
     static cudaStream_t stream = [] {
         cudaStream_t created = nullptr;
@@ -92,7 +92,7 @@ void launch(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std::
 std::size_t allocate(std::size_t bytes) {
     void* memory = nullptr;
     const cudaError_t status = cudaMalloc(&memory, bytes);
-    // A refused allocation is no sticky error; clearing it keeps it from the next launch check.
+    // A failed allocation is not a sticky error; clearing it keeps it from the next launch check.
     if (status != cudaSuccess) cudaGetLastError();
     check(status, ("cudaMalloc of " + std::to_string(bytes) + " bytes").c_str());
     return reinterpret_cast<std::size_t>(memory);

@@ -52,7 +52,7 @@ fn an_honest_contender_passes_with_its_errors() {
     }
 }
 
-/// The failure names the element, and has the errors of the whole sample.
+/// The failure names the element and has the errors of the whole sample.
 fn assert_inaccurate(failure: &Failure, index: usize) {
     assert!(
         failure
@@ -64,7 +64,7 @@ fn assert_inaccurate(failure: &Failure, index: usize) {
     assert!(errors.max_abs > 0.009 && errors.max_abs > errors.budget.max_abs);
 }
 
-/// What nobody must write may stay unwritten; what is wrong elsewhere is still found.
+/// Padding may stay unwritten; errors elsewhere are still found.
 #[test]
 fn padding_of_an_output_is_not_looked_at() {
     for with_reference in [false, true] {
@@ -126,7 +126,7 @@ fn all_but_a_refusal_are_wrong() {
     );
 }
 
-/// A wrong element in a unit that the sample does not hold is seen by the full reference only.
+/// Only the full reference sees a wrong element in a unit outside the sample.
 #[test]
 fn the_full_reference_sees_what_the_sample_misses() {
     let device = device::open(DeviceKind::Cpu).unwrap();

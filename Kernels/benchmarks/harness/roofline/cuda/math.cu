@@ -1,9 +1,9 @@
 // Arithmetic peaks: fp32 on the ordinary units, bf16, fp16 and fp8 on the tensor cores.
 //
-// Tensor cores: each warpgroup adds the products of kSlices different pairs of operand tiles to one
-// 64 x 256 accumulator, kUnroll times a step. Operands are real values, loaded once into shared
-// memory and different from slice to slice, because what toggles decides the power and so the
-// clock.
+// Tensor cores: each warpgroup accumulates the products of kSlices different pairs of operand tiles
+// into one 64 x 256 accumulator, kUnroll times per step. Operands are real values, loaded once into
+// shared memory and different from slice to slice, because bit toggling determines the power and
+// thus the clock.
 
 #include <string>
 
@@ -69,9 +69,9 @@ __global__ void __launch_bounds__(kMaxWarpgroups* kWarpgroupThreads, 1)
     for (int i = threadIdx.x; i < sizeof(Operands) / sizeof(uint4); i += blockDim.x) {
         reinterpret_cast<uint4*>(shared)[i] = operands[i];
     }
-    // The tensor cores read what ordinary stores wrote: another path, which needs its own fence.
+    // The tensor cores read ordinary stores through the async proxy, which needs its own fence.
     ptx::fence_async_proxy();
-    __syncthreads();  // all of the operands are there
+    __syncthreads();  // all operands have arrived
 
     int warpgroup = threadIdx.x / kWarpgroupThreads;
     uint64_t a[kSlices];
@@ -110,7 +110,7 @@ void launch_tensor(uint32_t blocks, uint32_t warpgroups, uint32_t steps, size_t 
     check(cudaGetLastError(), "tensor_steps");
 }
 
-// The instruction exists on Hopper alone; a kernel without it would look infinitely fast.
+// wgmma exists only on Hopper; a kernel without it would look infinitely fast.
 void require_hopper() {
     int device = 0;
     int major = 0;

@@ -1,7 +1,7 @@
 // Memory streams: copy, triad, read.
 //
 // A tile is threads * kUnroll vectors of 16 bytes; a thread has all its loads of a tile in flight
-// before the first store. Blocks walk tiles grid-stride.
+// before the first store. Blocks process tiles in a grid-stride loop.
 
 #include <string>
 
@@ -37,8 +37,8 @@ struct Read {
     static constexpr bool kWrites = false;
 };
 
-// With the default cache policy, or with the hint that lines are used once: which is quicker
-// depends on what the kernel before has left in the L2.
+// With the default cache policy or with the streaming hint: which is faster depends on what the
+// previous kernel left in L2.
 template <bool kHinted>
 __device__ __forceinline__ float4 load(const float4* address) {
     if constexpr (kHinted) return __ldcs(address);
@@ -88,7 +88,7 @@ void launch(uint32_t threads, uint32_t blocks, size_t out, size_t a, size_t b, u
     uint64_t tile = static_cast<uint64_t>(threads) * kUnroll;
     if (bytes % (tile * sizeof(float4)) != 0) {
         throw std::runtime_error("memory_pass: " + std::to_string(bytes) +
-                                 " bytes are no whole number of tiles");
+                                 " bytes are not a whole number of tiles");
     }
     uint64_t tiles = vectors / tile;
     uint32_t grid = blocks == 0 || blocks > tiles ? static_cast<uint32_t>(tiles) : blocks;
@@ -111,7 +111,7 @@ void launch_unrolled(uint32_t unroll, uint32_t threads, uint32_t blocks, size_t 
             return launch<Kind, 8, kHinted>(threads, blocks, out, a, b, bytes, stream);
     }
     throw std::runtime_error("memory_pass: unroll " + std::to_string(unroll) +
-                             " is none of 1, 2, 4, 8");
+                             " is not one of 1, 2, 4, 8");
 }
 
 template <class Kind>

@@ -1,9 +1,9 @@
-//! How often the verdicts are right on machines that misbehave: a simulated GPU with drift,
+//! How often the verdicts are right on badly behaved machines: a simulated GPU with drift,
 //! throttling, two-speed contenders, heavy tails, autocorrelation and a coarse timer.
 //!
-//! Every run goes through what a real one does: scheduled rounds, clock filter, stopping rule,
-//! paired ratio. With `--nocapture` in an optimised build the tests print the
-//! rates that docs/BENCHMARKING.md quotes.
+//! Every run does what a real one does: scheduled rounds, clock filter, stopping rule, paired
+//! ratio. With `--nocapture` in an optimised build the tests print the rates quoted in
+//! docs/BENCHMARKING.md.
 
 use stats::{
     paired_ratio, ClockFilter, Decision, PairedRatio, RatioOptions, Rounds, Schedule, Stopping,
@@ -16,7 +16,7 @@ struct Noise(u64);
 
 impl Noise {
     fn uniform(&mut self) -> f64 {
-        // xorshift64*: another family than the generator under test.
+        // xorshift64*: a different family from the generator under test.
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -29,7 +29,7 @@ impl Noise {
     }
 }
 
-/// What is wrong with the machine. All shares are of the sample's time.
+/// What is wrong with the machine. All values are relative to the sample's time.
 #[derive(Clone, Copy, Default)]
 struct Machine {
     name: &'static str,
@@ -261,7 +261,7 @@ struct Rates {
     same: usize,
     /// Ratio within 0.3 % of the truth.
     near: usize,
-    /// Interval holds the truth.
+    /// Interval contains the truth.
     covered: usize,
     rounds_median: usize,
 }

@@ -1,5 +1,4 @@
-//! A problem that is updated in place: every sample starts from the inputs, checked or not, cold or
-//! hot.
+//! A problem updated in place: every sample starts from the inputs, checked or not, cold or hot.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Races on the CPU device, from buffers to verdict of validity.
+//! Races on the CPU device, from buffers to validity verdict.
 
 use std::time::Duration;
 

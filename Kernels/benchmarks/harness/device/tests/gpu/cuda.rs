@@ -1,6 +1,6 @@
 //! The CUDA device against the CPU device, function by function, on a real GPU.
 //!
-//! Where there is no GPU, or no CUDA in the build, it says so and passes.
+//! Without a GPU, or without CUDA in the build, it says so and passes.
 
 #[cfg(feature = "cuda")]
 mod memory;

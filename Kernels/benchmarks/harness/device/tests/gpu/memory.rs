@@ -1,4 +1,4 @@
-//! Contents: fill, scan, checksum and comparison give what the CPU gives.
+//! Contents: fill, scan, checksum and comparison agree with the CPU.
 
 use std::sync::Arc;
 

@@ -43,8 +43,8 @@ fn a_sample_takes_as_long_as_its_work() {
                 let clock = taken[10].clock_mhz.expect("a clock reading");
                 println!("{cache:?} {expected} us of work: {elapsed:.2} us at {clock:.0} MHz");
                 assert!(taken.iter().all(|sample| sample.queue == Queue::Held));
-                // Starting and ending a kernel takes some tenths beyond its own instructions, and
-                // without a tracer the timer's overhead is known only from below.
+                // Starting and ending a kernel takes a few tenths beyond its own instructions, and
+                // without a tracer only a lower bound of the timer's overhead is known.
                 let over = elapsed - expected as f64;
                 assert!(
                     (-0.5..3.0).contains(&over),

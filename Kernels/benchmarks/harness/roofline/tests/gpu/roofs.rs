@@ -1,4 +1,4 @@
-//! The roofs of a real GPU: the arithmetic is done, and the numbers are possible.
+//! The roofs of a real GPU: the arithmetic is really done, and the numbers are plausible.
 
 #[cfg(not(feature = "cuda"))]
 #[test]
@@ -21,8 +21,8 @@ mod gpu {
         }
     }
 
-    /// With every operand 1 each accumulator is the number of products added to it, whatever the
-    /// layout in shared memory: no instruction was skipped.
+    /// With all operands 1, each accumulator is the number of products added to it, whatever the layout
+    /// in shared memory: no instruction was skipped.
     #[test]
     fn every_tensor_core_product_is_computed() {
         with_gpu(|cuda| {
