@@ -3,13 +3,13 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Works on result files of the benches, and on collections of them
+/// Processes result files of the benches, and collections of them
 #[derive(Debug, Parser)]
 #[command(
     name = "report",
-    after_help = "Exit codes: 0 done; 1 a comparison failed, a verified row is inconsistent, a \
-                  required contender has no time, or a checked table differs; \
-                  2 usage, or a file that cannot be read or written; 3 verify cannot tell."
+    after_help = "Exit codes: 0 success; 1 a comparison failed, a verified row is inconsistent, a \
+    required contender has no time, or a table is stale; 2 wrong usage, or a file cannot be read or \
+    written; 3 verify cannot tell."
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -18,27 +18,27 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Put several files into one collection, every row once, the later run's
+    /// Merge files into one collection; of duplicate rows, keep the later run's
     Merge(MergeArguments),
     /// Print Markdown: geomeans, intervals, verdict counts, losses, failures
     Summarize(SummarizeArguments),
-    /// Compare a new run with a base; exit 1 on what --fail-on names
+    /// Compare a new run with a base; exit with 1 as --fail-on says
     Compare(CompareArguments),
-    /// Draw latency, throughput, speed-ups, roofline and heat map of every operation
+    /// Plot latency, throughput, speed-ups, roofline and heat map of every operation
     Plot(PlotArguments),
-    /// Write one page with everything, for any browser, without a network
+    /// Write a self-contained HTML page with everything
     Html(HtmlArguments),
     /// Measure a sample of a file's rows again on this machine
     Verify(VerifyArguments),
-    /// Hold public claims against the measured rows
+    /// Check public claims against the measured rows
     Claims(ClaimsArguments),
-    /// Write the rows in another program's format
+    /// Convert the rows to another program's format
     Export(ExportArguments),
-    /// Write a run as one JSON line: commit, date, geomeans; exit 1 if a required contender has no time
+    /// Write a run as one JSON line: commit, date, geomeans
     History(HistoryArguments),
-    /// Turn FlashInfer-Bench definitions and workloads into commands of the benches here
+    /// Turn FlashInfer-Bench definitions and workloads into commands for our benches
     Import(ImportArguments),
-    /// Write the tables of Markdown files anew from the result files that their comments name
+    /// Regenerate the tables in Markdown files from result files
     Page(PageArguments),
 }
 
@@ -47,7 +47,7 @@ pub struct MergeArguments {
     /// Result files and collections
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// The collection to write, as gzip if the name ends in .gz; every command reads either
+    /// The collection to write, gzipped if the name ends in .gz; every command reads both
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }
@@ -57,13 +57,13 @@ pub struct SummarizeArguments {
     /// Result files and collections
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Write here instead of printing
+    /// Write to this file instead of printing
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Append to the step summary of a GitHub job ($GITHUB_STEP_SUMMARY) too
+    /// Also append to the step summary of a GitHub job ($GITHUB_STEP_SUMMARY)
     #[arg(long)]
     pub github: bool,
-    /// Add a table of every row
+    /// Add a table of all rows
     #[arg(long)]
     pub rows: bool,
 }
@@ -80,13 +80,13 @@ pub struct CompareArguments {
         default_value = "slower,broken"
     )]
     pub fail_on: Vec<FailOn>,
-    /// The slow-down that must be found, e.g. 2%; less than half of it is never a regression
+    /// The slow-down to detect, e.g. 2%; less than half of it is never a regression
     #[arg(long, default_value = "2%", value_parser = parse_share)]
     pub threshold: f64,
     /// Compare runs of different devices
     #[arg(long)]
     pub across_devices: bool,
-    /// Append to the step summary of a GitHub job too
+    /// Also append to the step summary of a GitHub job
     #[arg(long)]
     pub github: bool,
 }
@@ -97,7 +97,7 @@ pub enum FailOn {
     Slower,
     /// A row that had a time and now fails
     Broken,
-    /// A row that is not there any more
+    /// A row that has disappeared
     Missing,
     /// Nothing
     Never,
@@ -114,7 +114,7 @@ pub struct PlotArguments {
     /// SVG, PNG or both
     #[arg(long, value_enum, value_delimiter = ',', default_value = "svg,png")]
     pub format: Vec<PlotFormat>,
-    /// Only these operations
+    /// Plot only these operations
     #[arg(long = "op", value_name = "OP", value_delimiter = ',')]
     pub ops: Vec<String>,
 }
@@ -130,7 +130,7 @@ pub struct HtmlArguments {
     /// Result files and collections
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// The page
+    /// The page to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }
@@ -138,16 +138,16 @@ pub struct HtmlArguments {
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
     pub file: PathBuf,
-    /// Folder of the bench programs [default: where this build puts them]
+    /// Folder with the bench programs [default: where this build puts them]
     #[arg(long, value_name = "FOLDER")]
     pub programs: Option<PathBuf>,
     /// Rows to measure again, spread over the file
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub sample: usize,
-    /// Decides which rows
+    /// Seed for the choice of rows
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// The difference that counts
+    /// The smallest difference that counts
     #[arg(long, default_value = "2%", value_parser = parse_share)]
     pub threshold: f64,
 }
@@ -156,7 +156,7 @@ pub struct VerifyArguments {
 pub struct ClaimsArguments {
     /// Result files and collections
     pub files: Vec<PathBuf>,
-    /// A file of claims in place of the known ones
+    /// A file of claims instead of the built-in ones
     #[arg(long, value_name = "FILE")]
     pub claims: Option<PathBuf>,
 }
@@ -168,16 +168,16 @@ pub struct ExportArguments {
     pub files: Vec<PathBuf>,
     #[arg(long, value_enum)]
     pub format: Format,
-    /// The file to write; NVBench's has one device, so a second one gets -2 before the extension
+    /// The file to write; NVBench files have one device each: the second gets -2 before the extension
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// What NVBench writes with --json
+    /// The format of NVBench's --json
     Nvbench,
-    /// customSmallerIsBetter of github-action-benchmark
+    /// github-action-benchmark's customSmallerIsBetter
     GithubActionBenchmark,
 }
 
@@ -189,7 +189,7 @@ pub struct HistoryArguments {
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Contenders that must have a time in some row, such as cudnn,cublaslt
+    /// Exit with 1 unless each of these contenders, such as cudnn,cublaslt, has a time in some row
     #[arg(long, value_name = "CONTENDER", value_delimiter = ',')]
     pub require: Vec<String>,
 }
@@ -203,9 +203,9 @@ pub struct ImportArguments {
 
 #[derive(Debug, Args)]
 pub struct PageArguments {
-    /// Markdown files [default: all of the repository that have tables]
+    /// Markdown files [default: all in the repository that have tables]
     pub files: Vec<PathBuf>,
-    /// Write nothing; exit 1 if a table differs from its result files
+    /// Write nothing; exit with 1 if a table differs from its result files
     #[arg(long)]
     pub check: bool,
 }
@@ -218,6 +218,6 @@ fn parse_share(text: &str) -> Result<f64, String> {
     };
     match number {
         Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
-        _ => Err(format!("'{text}' is no share; write 2% or 0.02")),
+        _ => Err(format!("'{text}' is not a share: expected 2% or 0.02")),
     }
 }

@@ -1,4 +1,4 @@
-//! Public claims about kernels, held against what was measured here.
+//! Public claims about kernels, checked against our measurements.
 
 use crate::{ReportingError, View};
 use report::markdown_table::{cell, header, line};
@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// The claims that come with the program.
 pub const KNOWN_CLAIMS: &str = include_str!("claims.json");
 
-/// Somebody said that a kernel reaches a number on a device.
+/// A public claim that a kernel reaches a number on a device.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -50,16 +50,16 @@ impl Metric {
     }
 }
 
-/// A claim's number is a best case on somebody's machine: this much less is still that number.
+/// A claim is a best case on somebody's machine: this much less still counts.
 const TOLERANCE: f64 = 0.05;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Judgement {
-    /// Seen here, on the device that the claim is about: the best row and its number.
+    /// Reproduced on the claimed device: the best row and its number.
     Reached(String, f64),
-    /// The best row stays below the claim.
+    /// The best row falls short of the claim.
     NotReached(String, f64),
-    /// Measured on another device only, which says nothing about the claim.
+    /// Measured only on another device, which says nothing about the claim.
     OtherDevice(String, f64),
     /// No row is about it.
     NotMeasured,
@@ -71,8 +71,9 @@ pub fn read_claims(text: &str, origin: &str) -> Result<Vec<Claim>, ReportingErro
     struct Claims {
         claims: Vec<Claim>,
     }
-    let claims: Claims = serde_json::from_str(text)
-        .map_err(|error| ReportingError::input(origin, format!("is no file of claims: {error}")))?;
+    let claims: Claims = serde_json::from_str(text).map_err(|error| {
+        ReportingError::input(origin, format!("is not a file of claims: {error}"))
+    })?;
     Ok(claims.claims)
 }
 

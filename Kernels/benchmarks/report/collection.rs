@@ -1,4 +1,4 @@
-//! Several runs in one file, each with its own meta: nothing about a row is lost by merging.
+//! Several runs in one file, each with its own meta: merging loses nothing about a row.
 
 use crate::{read_text, ReportingError};
 use report::{Meta, ReportError, ResultFile, Row, SCHEMA_VERSION};
@@ -6,10 +6,10 @@ use serde::de::IgnoredAny;
 use serde::Deserialize;
 use std::path::Path;
 
-/// Version of the collection around the runs; the runs have their own (`meta.schema`).
+/// Version of the collection format; the runs have their own (`meta.schema`).
 pub const COLLECTION_VERSION: u32 = 1;
 
-/// One run and where it was read from.
+/// One run and the file it came from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// Name of the file that the bench wrote.
@@ -23,7 +23,7 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Reads a result file or a collection, as it is or as gzip.
+    /// Reads a result file or a collection, plain or gzipped.
     pub fn read(path: &Path) -> Result<Collection, ReportingError> {
         let text = read_text(path).map_err(|source| ReportError::Read {
             path: path.to_owned(),
@@ -33,7 +33,7 @@ impl Collection {
         Self::parse(&text, &path.display().to_string(), &name.to_string_lossy())
     }
 
-    /// All of several files, in their order.
+    /// All files, in order.
     pub fn read_all(paths: &[impl AsRef<Path>]) -> Result<Collection, ReportingError> {
         let mut all = Collection::default();
         for path in paths {
@@ -42,7 +42,7 @@ impl Collection {
         Ok(all)
     }
 
-    /// `origin` names the text in errors, `name` is the provenance of a plain result file's rows.
+    /// `origin` names the text in errors; `name` is the provenance of a plain result file's rows.
     pub fn parse(text: &str, origin: &str, name: &str) -> Result<Collection, ReportingError> {
         #[derive(Deserialize)]
         struct Probe {
@@ -109,12 +109,15 @@ impl Collection {
             known,
         };
         let malformed = |error: serde_json::Error| {
-            ReportingError::input(origin, format!("is no collection of result files: {error}"))
+            ReportingError::input(
+                origin,
+                format!("is not a collection of result files: {error}"),
+            )
         };
         if *version != COLLECTION_VERSION {
             return Err(schema(version, COLLECTION_VERSION).into());
         }
-        // The versions first: a file of another version may fail in any field.
+        // Check versions first: a file of another version may fail in any field.
         let versions: Versions = serde_json::from_str(text).map_err(malformed)?;
         for run in &versions.runs {
             if run.meta.schema != SCHEMA_VERSION {
@@ -139,7 +142,7 @@ impl Collection {
         Ok(Collection { runs })
     }
 
-    /// JSON text: one row a line, like the result files themselves.
+    /// JSON text: one line per row, like the result files themselves.
     pub fn to_json(&self) -> Result<String, ReportingError> {
         let mut text = format!("{{\n\"collection\": {COLLECTION_VERSION},\n\"runs\": [");
         for (index, run) in self.runs.iter().enumerate() {

@@ -1,12 +1,12 @@
-//! Whether a new run is slower than an old one, told apart from noise.
+//! Whether a new run is slower than an old one, as opposed to noisy.
 //!
 //! A contender whose baseline (an external library at the same version) is in both runs is compared
-//! by its speed-ups: machine and day cancel in them. Any other row is compared by its times; what
-//! the unchanged baselines did between the runs is then taken off, where there are enough of them.
+//! by its speed-ups, in which machine and day cancel. Other rows are compared by their times, minus
+//! the drift of the unchanged baselines if there are enough of them.
 //!
-//! The interval of a change holds three errors: that of each run, and the spread between runs that
-//! the rows themselves show. It is wide enough that all rows of a comparison together raise a false
-//! alarm in one comparison of a hundred (Bonferroni).
+//! The interval of a change covers three errors: that of each run, and the run-to-run spread shown
+//! by the rows themselves. It is wide enough that all rows together raise a false alarm in one
+//! comparison out of a hundred (Bonferroni).
 
 use crate::noise::{normal_quantile, spread_between_runs};
 use crate::{differences, Collection, ReportingError};
@@ -14,19 +14,19 @@ use report::{Contender, ContenderKind, Meta, Row, RowKey, Status};
 use stats::{paired_ratio, quantile, RatioOptions, Verdict};
 use std::collections::{BTreeMap, HashMap};
 
-/// Chance that a comparison of two runs of the same code finds any row slower.
+/// Probability that comparing two runs of the same code finds any row slower.
 const FALSE_ALARM: f64 = 0.01;
-/// Rows from which the spread between runs is learnt; with fewer it is assumed.
+/// Minimum rows to estimate the run-to-run spread; with fewer it is assumed.
 const ROWS_TO_LEARN: usize = 8;
-/// Unchanged baselines from which the machine's own drift is learnt.
+/// Minimum unchanged baselines to estimate the machine's drift.
 const CONTROLS_MIN: usize = 3;
 /// Two-sided 95 % of a Gaussian.
 const Z95: f64 = 1.959_964;
 
 #[derive(Debug, Clone, Copy)]
 pub struct CompareOptions {
-    /// The slow-down that must be found. Changes of less than half of it are never reported as
-    /// such: a true change of the threshold itself is measured on either side of it.
+    /// The slow-down to detect. Less than half of it is never reported, because measurements of a
+    /// true change at the threshold fall on either side of it.
     pub threshold: f64,
     /// Allow runs of different devices.
     pub across_devices: bool,
@@ -59,17 +59,17 @@ pub struct Change {
 pub struct Comparison {
     /// Slowest first.
     pub changes: Vec<Change>,
-    /// Rows that had a time and now have a failure, with its reason.
+    /// Rows that had a time and now fail, with the reason.
     pub broken: Vec<(RowKey, String)>,
-    /// Rows that had a failure and now have a time.
+    /// Rows that failed and now have a time.
     pub mended: Vec<RowKey>,
     /// Rows of one side only.
     pub missing: Vec<RowKey>,
     pub added: Vec<RowKey>,
     pub environment: Vec<String>,
-    /// What unchanged baselines did between the runs (new over old), taken off direct changes.
+    /// Drift of the unchanged baselines (new over old), subtracted from direct changes.
     pub drift: Option<f64>,
-    /// Standard deviations between runs as used.
+    /// The run-to-run standard deviations used.
     pub spread_paired: f64,
     pub spread_direct: f64,
     pub threshold: f64,
@@ -85,7 +85,7 @@ impl Comparison {
 type Files = BTreeMap<String, String>;
 type Side<'a> = HashMap<RowKey, (&'a Meta, &'a Row)>;
 
-/// A change in logarithms, before the noise between runs is known.
+/// A change in logarithms, before the run-to-run noise is known.
 struct Raw<'a> {
     key: RowKey,
     base: &'a Row,
@@ -138,7 +138,7 @@ pub fn compare(
     found.added = added.into_iter().cloned().collect();
     if raw.is_empty() && found.broken.is_empty() {
         return Err(ReportingError::Usage(
-            "the two sides have no row in common; rows meet by op, dtype, suite, workload, axes and \
+            "the two sides have no row in common; rows match by op, dtype, suite, workload, axes and \
              contender"
                 .to_owned(),
         ));
@@ -161,8 +161,8 @@ fn side(collection: &Collection) -> Side<'_> {
 fn comparable(base: &Meta, new: &Meta, options: &CompareOptions) -> Result<(), ReportingError> {
     if base.device.name != new.device.name && !options.across_devices {
         return Err(ReportingError::Usage(format!(
-            "base is of '{}', new of '{}'; a regression is a change on one device \
-             (--across-devices compares anyway)",
+            "base ran on '{}', new on '{}'; regressions are changes on one device \
+            (--across-devices compares anyway)",
             base.device.name, new.device.name
         )));
     }
@@ -172,7 +172,7 @@ fn comparable(base: &Meta, new: &Meta, options: &CompareOptions) -> Result<(), R
     };
     if how(base) != how(new) {
         return Err(ReportingError::Usage(format!(
-            "base was measured with {:?}, new with {:?} (cache, launch, timer); measure both alike",
+            "base was measured with {:?}, new with {:?} (cache, launch, timer); measure both the same way",
             how(base),
             how(new)
         )));
@@ -233,9 +233,9 @@ fn paired(
     })
 }
 
-/// By the samples of both runs. Rounds of different runs are no pairs, but any pairing of
-/// independent series has the right location and spread, and the block bootstrap knows how to treat
-/// series that remember.
+/// By the samples of both runs. Rounds of different runs are not pairs, but any pairing of
+/// independent series has the right location and spread, and the block bootstrap handles
+/// autocorrelation.
 fn direct(base: &Row, new: &Row) -> Option<(Method, f64, f64)> {
     let kept = |row: &Row| {
         row.samples_us
@@ -281,8 +281,8 @@ fn judge(raw: Vec<Raw>, options: &CompareOptions, found: &mut Comparison) {
             false => assumed,
         }
     };
-    // Floors and assumptions: a paired ratio repeats within 0.1 % on a quiet card, a time within
-    // 0.2 %; half as much again where few rows cannot show what this machine does.
+    // Floors and defaults: a paired ratio repeats within 0.1 % on a quiet card, a time within 0.2 %;
+    // half as much again if there are too few rows to estimate this machine's spread.
     found.spread_paired = spread(true, 0.001, 0.0015);
     found.spread_direct = spread(false, 0.002, 0.003);
     let z = normal_quantile(1.0 - FALSE_ALARM / 2.0 / raw.len().max(1) as f64);
@@ -337,18 +337,18 @@ fn loaded<'a>(
     })
 }
 
-/// What else changed about a row. Times that moved with the clock say nothing about the code.
+/// What else changed for a row. Times that moved with the clock say nothing about the code.
 fn notes(raw: &Raw, options: &CompareOptions, verdict: &mut Verdict) -> Vec<String> {
     let mut notes = Vec::new();
     let (base, new) = (&raw.base.contender, &raw.new.contender);
     if base.version != new.version {
         notes.push(format!("version {} -> {}", base.version, new.version));
     } else if base.artifact_sha256 != new.artifact_sha256 {
-        notes.push("another artifact of the same version".to_owned());
+        notes.push("different artifact of the same version".to_owned());
     }
     for (name, (old, now)) in loaded(base, new) {
         if old != now {
-            notes.push(format!("other bytes of {name}"));
+            notes.push(format!("different bytes of {name}"));
         }
     }
     let clock = |row: &Row| row.clocks.as_ref().and_then(|clocks| clocks.median_mhz);

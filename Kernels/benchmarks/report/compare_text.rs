@@ -1,4 +1,4 @@
-//! A comparison as Markdown, which is readable in a terminal too.
+//! A comparison as Markdown that is also readable in a terminal.
 
 use crate::compare::{Change, Comparison, Method};
 use report::markdown_table::{cell, header, line};
@@ -17,9 +17,9 @@ pub fn to_text(comparison: &Comparison) -> String {
         comparison.broken.len()
     );
     text += &format!(
-        "New time over old time, above 1 is slower; a slow-down of {} is what must be found. The \
-         intervals hold for all {} at once (99 %), with a spread between runs of {} (paired) and \
-         {} (direct).\n\n",
+        "New time over old time, so above 1 is slower; a slow-down of {} must be detected. The \
+        intervals hold for all {} at once (99 %), with a run-to-run spread of {} (paired) and {} \
+        (direct).\n\n",
         percent_text(comparison.threshold),
         count_text(comparison.changes.len(), "row"),
         percent_text(comparison.spread_paired),
@@ -27,7 +27,7 @@ pub fn to_text(comparison: &Comparison) -> String {
     );
     if let Some(drift) = comparison.drift {
         text += &format!(
-            "Unchanged baselines ran at {} times their old time; that is taken off direct changes.\n\n",
+            "Unchanged baselines ran at {} times their old time; direct changes are corrected for that.\n\n",
             ratio_text(drift)
         );
     }
@@ -95,7 +95,7 @@ fn broken(comparison: &Comparison) -> String {
     text + "\n"
 }
 
-/// Names the first few of a long list.
+/// Lists the first few of many.
 fn keys(title: &str, keys: &[RowKey]) -> String {
     const SHOWN: usize = 20;
     if keys.is_empty() {

@@ -4,10 +4,10 @@ use crate::Collection;
 use report::{Library, Meta, Roof};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Roofs that moved by less are the same.
+/// Roofs that differ by less count as equal.
 const ROOF_MARGIN: f64 = 0.01;
 
-/// One line a difference, `what: base -> new`.
+/// One line per difference, `what: base -> new`.
 pub fn differences(base: &Collection, new: &Collection) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, of) in FACTS {
@@ -41,7 +41,7 @@ const FACTS: [Fact; 18] = [
     ("application clock", |meta| {
         Some(format!("{} MHz", meta.gpu.as_ref()?.clock_application_mhz?))
     }),
-    ("maximal clock", |meta| {
+    ("maximum clock", |meta| {
         Some(format!("{} MHz", meta.gpu.as_ref()?.clock_max_mhz?))
     }),
     ("power limit", |meta| {
@@ -68,7 +68,7 @@ const FACTS: [Fact; 18] = [
             .rounds_fixed
             .map(|rounds| format!(", {rounds} rounds"));
         Some(format!(
-            "{} ms a workload after {} ms of warm-up{}",
+            "{} ms per workload after {} ms of warm-up{}",
             protocol.budget_ms,
             protocol.warmup_ms,
             fixed.unwrap_or_default()
@@ -80,8 +80,8 @@ fn short(text: &str) -> String {
     text.chars().take(12).collect()
 }
 
-/// Libraries that contenders loaded, where the two sides ran other bytes. A side that does not say
-/// what it loaded ran something unknown.
+/// Libraries that contenders loaded, if the two sides ran different bytes. A side that does not
+/// record what it loaded ran something unknown.
 fn libraries(base: &Collection, new: &Collection) -> Vec<String> {
     let (old, now) = (loaded(base), loaded(new));
     let mut lines = Vec::new();
@@ -126,7 +126,7 @@ fn bytes(libraries: &[Library]) -> BTreeSet<&BTreeMap<String, String>> {
     libraries.iter().map(|library| &library.files).collect()
 }
 
-/// A machine whose measured roofs moved is not the same machine.
+/// A machine whose measured roofs changed is not the same machine.
 fn roofs(base: &Collection, new: &Collection) -> Vec<String> {
     let of = |collection: &Collection| -> Vec<Roof> {
         let runs = collection.runs.iter();

@@ -1,8 +1,8 @@
-//! Why a command could not do its work.
+//! Why a command failed.
 
 use report::ReportError;
 
-/// Every one of these ends the program with exit code 2 and leaves all inputs as they were.
+/// Each of these exits with code 2 and leaves all inputs unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportingError {
     #[error(transparent)]

@@ -5,8 +5,8 @@ use report::{Row, RowKey, Status};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
-/// JSON of NVBench's `--json` (format version 1.0.0), one benchmark an op, type, suite and contender,
-/// one state a workload. Times are seconds, values of summaries are strings, as NVBench writes them.
+/// JSON in the format of NVBench's `--json` (version 1.0.0): one benchmark per op, type, suite and
+/// contender, one state per workload. Times are in seconds and summary values strings, as in NVBench.
 pub fn to_nvbench(view: &View) -> Value {
     let meta = &view.file.meta;
     let mut benchmarks: BTreeMap<(&str, &str, &str, &str), Vec<&Row>> = BTreeMap::new();

@@ -1,10 +1,10 @@
-//! A run as one line of a history that only grows, and the contenders that a run must have measured.
+//! A run as one line of an append-only history, and the contenders that a run must have measured.
 
 use crate::View;
 use report::{groups, Row};
 use serde_json::{json, Map, Value};
 
-/// One object per device, build and way of measuring: when, what, where, and every geomean with its interval.
+/// One object per device, build and protocol: when, what, where, and every geomean with its interval.
 pub fn history(views: &[View]) -> Vec<Value> {
     views.iter().map(entry).collect()
 }
@@ -37,21 +37,21 @@ fn entry(view: &View) -> Value {
     })
 }
 
-/// One sentence for each of the contenders that has no time in any row: a library that cannot be loaded makes all
-/// of its rows `unsupported`, and a run of such rows is sound otherwise.
+/// One sentence for each contender without a time in any row: if a library cannot be loaded, all of its rows are
+/// `unsupported`, which would otherwise pass.
 pub fn unmeasured(views: &[View], contenders: &[String]) -> Vec<String> {
     let all = || views.iter().flat_map(|view| &view.file.rows);
     let of = |name: &String| {
         let mut rows = all().filter(|row| row.contender.name == *name).peekable();
         if rows.peek().is_none() {
-            return Some(format!("{name} is in no row"));
+            return Some(format!("{name} has no rows"));
         }
         let rows: Vec<&Row> = rows.collect();
         if rows.iter().any(|row| row.time.is_some()) {
             return None;
         }
         let reason = rows.iter().find_map(|row| row.reason.as_deref());
-        let reason = reason.unwrap_or("no reason is given");
+        let reason = reason.unwrap_or("no reason given");
         let count = report::count_text(rows.len(), "row");
         Some(format!("{name} has no time in {count}: {reason}"))
     };

@@ -1,8 +1,8 @@
-//! Shapes from FlashInfer-Bench: its definitions (JSON) and workloads (JSON lines) become commands of
-//! the benches here.
+//! Shapes from FlashInfer-Bench: turns its definitions (JSON) and workloads (JSON lines) into
+//! commands for our benches.
 //!
-//! A definition names axes that are constant or variable, a workload gives values to the variable
-//! ones. What no bench here takes is told, not dropped.
+//! A definition names constant and variable axes; a workload gives values to the variable ones.
+//! Whatever no bench supports is reported, not dropped.
 
 use crate::ReportingError;
 use serde::Deserialize;
@@ -42,7 +42,7 @@ struct Workload {
     axes: BTreeMap<String, usize>,
 }
 
-/// Which bench takes an op_type, and which axes make its shape; each place lists the names in use.
+/// Which bench handles an op_type, and which axes form its shape; each entry lists the names in use.
 struct Road {
     op_type: &'static str,
     command: &'static str,
@@ -77,13 +77,13 @@ const ROADS: [Road; 3] = [
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// One command a definition, with all its shapes.
+    /// One command per definition, with all its shapes.
     pub commands: Vec<String>,
-    /// Definitions that no bench takes, with the reason.
+    /// Definitions that no bench supports, with the reason.
     pub left_out: Vec<String>,
 }
 
-/// `files` are `(name, text)`: a definition each, or the lines of a workload file.
+/// `files` are `(name, text)`: either a definition or the lines of a workload file.
 pub fn import(files: &[(String, String)]) -> Result<Imported, ReportingError> {
     let mut definitions = Vec::new();
     let mut workloads: BTreeMap<String, Vec<BTreeMap<String, usize>>> = BTreeMap::new();
@@ -120,7 +120,7 @@ pub fn import(files: &[(String, String)]) -> Result<Imported, ReportingError> {
     Ok(imported)
 }
 
-/// `as_definition` is why the text is no definition; for a single object that is the useful error.
+/// `as_definition` is why the text is not a definition, the useful error for a single object.
 fn parse_lines(
     name: &str,
     text: &str,
@@ -138,7 +138,7 @@ fn parse_lines(
         Ok(lines) if !lines.is_empty() => Ok(lines),
         Err((number, error)) if number > 1 => Err(ReportingError::input(
             name,
-            format!("line {number} is no FlashInfer-Bench workload: {error}"),
+            format!("line {number} is not a FlashInfer-Bench workload: {error}"),
         )),
         _ => Err(ReportingError::input(
             name,
@@ -156,7 +156,7 @@ fn command(
     let road = ROADS
         .iter()
         .find(|road| road.op_type == definition.op_type)
-        .ok_or_else(|| format!("no bench here takes op_type '{}'", definition.op_type))?;
+        .ok_or_else(|| format!("no bench supports op_type '{}'", definition.op_type))?;
     let none = BTreeMap::new();
     let given = if workloads.is_empty() {
         std::slice::from_ref(&none)
@@ -198,7 +198,7 @@ fn size(
             }
             (Some(Axis::Var), None) => {
                 return Err(format!(
-                    "axis '{name}' is variable and no workload file gives it a size"
+                    "axis '{name}' is variable, and no workload file gives it a size"
                 ));
             }
             (Some(_), _) => return Err(format!("axis '{name}' is 0")),
@@ -214,7 +214,7 @@ fn dtype(name: &str) -> Result<&'static str, String> {
         "float16" => Ok("f16"),
         "float32" => Ok("f32"),
         "float8_e4m3fn" => Ok("fp8_e4m3"),
-        other => Err(format!("no bench here takes the type '{other}'")),
+        other => Err(format!("no bench supports the type '{other}'")),
     }
 }
 

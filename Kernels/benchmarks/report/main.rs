@@ -1,4 +1,4 @@
-//! `report`: what can be made of result files without a GPU.
+//! `report`: processes result files, without a GPU.
 
 mod arguments;
 
@@ -51,7 +51,7 @@ fn load(files: &[PathBuf]) -> Result<Vec<View>, ReportingError> {
     Ok(views(merge(Collection::read_all(files)?).collection))
 }
 
-/// Writes an output, which must not be one of the inputs; as gzip if its name ends in `.gz`.
+/// Writes an output, which must not be one of the inputs; gzipped if its name ends in `.gz`.
 fn write(path: &Path, text: &[u8], inputs: &[PathBuf]) -> Result<(), ReportingError> {
     let same = |input: &PathBuf| match (path.canonicalize(), input.canonicalize()) {
         (Ok(output), Ok(input)) => output == input,
@@ -68,7 +68,7 @@ fn write(path: &Path, text: &[u8], inputs: &[PathBuf]) -> Result<(), ReportingEr
     Ok(report::write_atomic(path, &bytes)?)
 }
 
-/// Prints; a reader that has gone away is no error.
+/// Prints; a closed pipe is not an error.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
@@ -107,7 +107,7 @@ fn run_summarize(arguments: &SummarizeArguments) -> Result<ExitCode, ReportingEr
 fn append_to_step_summary(text: &str) -> Result<(), ReportingError> {
     let path = std::env::var_os("GITHUB_STEP_SUMMARY").ok_or_else(|| {
         ReportingError::Usage(
-            "--github: GITHUB_STEP_SUMMARY is not set; it is inside a GitHub job".to_owned(),
+            "--github works only inside a GitHub job: GITHUB_STEP_SUMMARY is not set".to_owned(),
         )
     })?;
     std::fs::OpenOptions::new()
@@ -327,7 +327,7 @@ fn run_page(arguments: &PageArguments) -> Result<ExitCode, ReportingError> {
                 .take_while(|(old, new)| old == new);
             let line = same.count();
             println!(
-                "{}:{}: differs from what the result files say:\n  {}\n  {}",
+                "{}:{}: differs from the result files:\n  {}\n  {}",
                 path.display(),
                 line + 1,
                 text.lines().nth(line).unwrap_or("(the file ends)"),
@@ -340,13 +340,15 @@ fn run_page(arguments: &PageArguments) -> Result<ExitCode, ReportingError> {
     }
     if seen == 0 {
         return Err(ReportingError::Usage(
-            "no file has a table; write '<!-- table NAME of PLAN.json -->' and \
-             '<!-- end of table -->' where one is to be"
+            "no file has a table; mark its place with '<!-- table NAME of PLAN.json -->' and \
+            '<!-- end of table -->'"
                 .to_owned(),
         ));
     }
     if arguments.check && stale > 0 {
-        eprintln!("report: run './bazelw run //Kernels/benchmarks/report -- page' and commit what it writes");
+        eprintln!(
+            "report: run './bazelw run //Kernels/benchmarks/report -- page' and commit the result"
+        );
     }
     Ok(ExitCode::from(u8::from(arguments.check && stale > 0)))
 }

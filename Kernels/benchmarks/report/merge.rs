@@ -1,4 +1,4 @@
-//! One collection out of several: every row once, every run's meta kept.
+//! Merges collections: each row once, with every run's meta.
 
 use crate::views::Place;
 use crate::{Collection, Run};
@@ -8,11 +8,11 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub struct Merged {
     pub collection: Collection,
-    /// Rows left out because a later run has the same row of the same build on the same device.
+    /// Rows left out because a later run has the same row, from the same build on the same device.
     pub duplicates: usize,
 }
 
-/// The rows of the later run win: it is the one that somebody thought worth measuring again.
+/// The later run wins: somebody thought it worth measuring again.
 pub fn merge(mut collection: Collection) -> Merged {
     // Stable, so equal times keep the order of the command line; times are RFC 3339 in UTC.
     collection

@@ -1,11 +1,11 @@
-//! How much two runs of the same code differ, beyond what each run's own interval knows.
+//! How much two runs of the same code differ beyond each run's own interval.
 
 use stats::quantile;
 
 /// The standard normal's quantile, by Acklam's rational approximation (relative error below 1.2e-9).
 ///
 /// # Panics
-/// If `probability` lies outside (0, 1).
+/// If `probability` is outside (0, 1).
 pub fn normal_quantile(probability: f64) -> f64 {
     assert!(
         probability > 0.0 && probability < 1.0,
@@ -61,11 +61,11 @@ pub fn normal_quantile(probability: f64) -> f64 {
     }
 }
 
-/// Standard deviation between runs, in logarithms, on top of the errors that the runs know of.
+/// Run-to-run standard deviation, in logarithms, on top of the runs' own errors.
 ///
 /// Most rows of a comparison did not change, so the spread of the changes around their median,
-/// beyond the rows' own errors, is what the machine does from one run to the next (memory
-/// placement, clocks). The innermost half sets it, so the rows that did change do not.
+/// beyond the rows' own errors, comes from the machine (memory placement, clocks). It is taken from
+/// the innermost half, so that rows that did change do not affect it.
 pub fn spread_between_runs(changes: &[(f64, f64)]) -> f64 {
     /// A Gaussian's median absolute deviation, in standard deviations.
     const MEDIAN_DEVIATION: f64 = 0.674_489_750_196_082;

@@ -1,5 +1,5 @@
-//! Files that are kept are compressed: a result file is text of many like rows, and gzip takes it to a
-//! seventh of its size without touching a digit.
+//! Archived files are compressed: the rows of a result file are much alike, and gzip shrinks it to a
+//! seventh without touching a digit.
 
 use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
@@ -9,7 +9,7 @@ use std::path::Path;
 /// The first bytes of every gzip file (RFC 1952).
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The text of a file, which may be gzip under any name.
+/// The text of a file, which may be gzipped under any name.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let bytes = std::fs::read(path)?;
     if !bytes.starts_with(&MAGIC) {
@@ -22,12 +22,12 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// What to write under a name: gzip where the name ends in `.gz`, else the bytes as they are.
+/// What to write under a name: gzip if it ends in `.gz`, otherwise the bytes unchanged.
 pub fn packed_for(path: &Path, bytes: &[u8]) -> io::Result<Vec<u8>> {
     if path.extension().is_none_or(|extension| extension != "gz") {
         return Ok(bytes.to_vec());
     }
-    // Neither name nor time in the header: the same rows make the same file.
+    // No name or time in the header: the same rows give the same file.
     let mut encoder = GzBuilder::new().write(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
     encoder.finish()

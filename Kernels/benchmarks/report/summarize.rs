@@ -6,7 +6,7 @@ use report::{count_text, groups, interval_text, percent_text, ratio_text, Row, R
 use stats::{geomean, Verdict};
 use std::collections::{BTreeMap, HashMap};
 
-/// Failed rows and losses are the reader's to look at; a flood of them is cut with a count.
+/// The most failures and losses to list; the rest are counted.
 const LISTED: usize = 40;
 
 /// Markdown, short enough for a step summary.
@@ -15,8 +15,7 @@ pub fn summarize(views: &[View]) -> String {
     for view in views {
         text += &format!("## {}\n\n", cell(&view.title));
         if !view.file.meta.complete {
-            text +=
-                "**Partial: a run was cut short; rows that are not here were not measured.**\n\n";
+            text += "**Partial: a run was interrupted; missing rows were not measured.**\n\n";
         }
         text += &speedups(view);
         text += &roof_shares(view);
@@ -76,8 +75,8 @@ fn speedups(view: &View) -> String {
         return String::new();
     }
     let mut text = String::from(
-        "### Speed-ups\n\nBaseline time over contender time, above 1 is faster; geometric mean over \
-         the suite's workloads with 95 % interval.\n\n",
+        "### Speed-ups\n\nBaseline time over contender time, so above 1 is faster: geometric mean over \
+        the suite's workloads with 95 % confidence interval.\n\n",
     );
     text += &header(&[
         "op",
@@ -119,7 +118,7 @@ fn speedups(view: &View) -> String {
     text + "\n"
 }
 
-/// What contenders reach of the measured roofs: the whole story where there is no baseline.
+/// Shares of the measured roofs: the whole story if there is no baseline.
 fn roof_shares(view: &View) -> String {
     let mut shares: BTreeMap<(&str, &str, &str, &str), Vec<f64>> = BTreeMap::new();
     for row in &view.file.rows {
@@ -144,8 +143,8 @@ fn roof_shares(view: &View) -> String {
         "contender",
         "workloads :",
         "median :",
-        "least :",
-        "most :",
+        "min :",
+        "max :",
     ]);
     for ((op, dtype, suite, contender), mut shares) in shares {
         shares.sort_by(f64::total_cmp);
@@ -212,7 +211,7 @@ fn failures(view: &View) -> String {
 
 fn rest(count: usize) -> String {
     match count.checked_sub(LISTED) {
-        Some(more) if more > 0 => format!("\nand {more} more; the HTML report has all.\n\n"),
+        Some(more) if more > 0 => format!("\nand {more} more; the HTML report has them all.\n\n"),
         _ => "\n".to_owned(),
     }
 }
@@ -253,8 +252,8 @@ fn across_two(first: &View, second: &View) -> String {
         return String::new();
     }
     let mut text = format!(
-        "## {} against {}\n\nTime on the first over time on the second, above 1: the second is \
-         faster. Runs of two machines are no pairs, so there is no interval.\n\n",
+        "## {} against {}\n\nTime on the first over time on the second, so above 1 the second is \
+        faster. Runs on two machines are not paired, so there is no interval.\n\n",
         cell(&first.title),
         cell(&second.title)
     );
@@ -264,8 +263,8 @@ fn across_two(first: &View, second: &View) -> String {
         "suite",
         "contender",
         "geomean :",
-        "least :",
-        "most :",
+        "min :",
+        "max :",
         "workloads :",
     ]);
     for ((op, dtype, suite, contender), ratios) in ratios {

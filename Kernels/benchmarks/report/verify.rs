@@ -1,4 +1,4 @@
-//! Some rows of a result file, measured again on this machine.
+//! Measures some rows of a result file again on this machine.
 
 use crate::{compare, Collection, CompareOptions, ReportingError, Run};
 use report::{Row, RowKey, Status};
@@ -13,9 +13,9 @@ pub struct VerifyOptions {
     pub programs: PathBuf,
     /// Rows to measure again, spread over the file.
     pub sample: usize,
-    /// Decides which.
+    /// Seed for the choice.
     pub seed: u64,
-    /// The difference that counts.
+    /// The smallest difference that counts.
     pub threshold: f64,
     /// A scratch folder.
     pub scratch: PathBuf,
@@ -45,7 +45,7 @@ pub struct Verified {
     pub reason: String,
 }
 
-/// Measures a sample of the rows again, telling each result as it comes.
+/// Measures a sample of the rows again, reporting each result as it comes.
 pub fn verify(
     collection: &Collection,
     options: &VerifyOptions,
@@ -59,7 +59,7 @@ pub fn verify(
         .collect();
     if rows.is_empty() {
         return Err(ReportingError::Usage(
-            "the file has no row with a time; there is nothing to measure again".to_owned(),
+            "the file has no row with a time, so there is nothing to verify".to_owned(),
         ));
     }
     let mut verified = Vec::new();
@@ -79,7 +79,7 @@ pub fn verify(
     Ok(verified)
 }
 
-/// Evenly spread items, from a place that the seed decides.
+/// Evenly spread items, starting at an offset given by the seed.
 fn spread<T: Copy>(items: &[T], count: usize, seed: u64) -> Vec<T> {
     let count = count.clamp(1, items.len());
     let start = seed as usize % items.len();
@@ -88,8 +88,8 @@ fn spread<T: Copy>(items: &[T], count: usize, seed: u64) -> Vec<T> {
         .collect()
 }
 
-/// Runs the row's own command. A result file is somebody's text: only a program of ours is started,
-/// by its plain name, and no shell sees the words.
+/// Runs the row's own command. A result file is untrusted: only our own programs are started, by
+/// plain name, and without a shell.
 fn again(row: &Row, options: &VerifyOptions) -> Result<Collection, String> {
     let words = words(&row.repro)?;
     let (program, arguments) = words.split_first().ok_or("the row has no repro command")?;
@@ -100,12 +100,12 @@ fn again(row: &Row, options: &VerifyOptions) -> Result<Collection, String> {
     let path = options.programs.join(program);
     if !path.is_file() {
         return Err(format!(
-            "no {program} in {}; build it, or name its folder with --programs",
+            "no {program} in {}; build it, or give its folder with --programs",
             options.programs.display()
         ));
     }
     let json = options.scratch.join("again.json");
-    // An old result must not pass for this one.
+    // An old result must not be mistaken for this one.
     let _ = std::fs::remove_file(&json);
     let status = Command::new(&path)
         .args(arguments)
@@ -132,7 +132,7 @@ fn conclude(
         .iter()
         .find(|again| RowKey::of(again) == key);
     let Some(again) = again else {
-        let reason = "the command measures another row now".to_owned();
+        let reason = "the command now measures a different row".to_owned();
         return (Conclusion::CannotTell, reason);
     };
     if again.status != Status::Ok {
@@ -183,7 +183,7 @@ fn conclude(
     (conclusion, reason)
 }
 
-/// Splits a command line as `repro` writes it: blanks between words, single quotes around odd ones.
+/// Splits a command line as written by `repro`: words separated by blanks, odd ones in single quotes.
 fn words(command: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -197,7 +197,7 @@ fn words(command: &str) -> Result<Vec<String>, String> {
                     match characters.next() {
                         Some('\'') => break,
                         Some(quoted) => word.push(quoted),
-                        None => return Err(format!("an open quote in '{command}'")),
+                        None => return Err(format!("unclosed quote in '{command}'")),
                     }
                 }
             }

@@ -1,9 +1,9 @@
-//! Rows that belong in one table: those of one device, one build and one way of measuring.
+//! Rows that belong in one table: same device, build and protocol.
 
 use crate::Collection;
 use report::{Meta, ResultFile};
 
-/// What rows must share to stand in one table.
+/// What rows must share to be in one table.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
     pub device: String,
@@ -33,7 +33,7 @@ impl Place {
     }
 }
 
-/// The rows of one place as a result file of their own.
+/// The rows of one place as a result file.
 #[derive(Debug, Clone)]
 pub struct View {
     pub title: String,
@@ -74,7 +74,7 @@ pub fn views(collection: Collection) -> Vec<View> {
     views
 }
 
-/// The device, and as much more as tells the views apart.
+/// The device, plus whatever is needed to tell views apart.
 fn title(places: &[Place], index: usize) -> String {
     let place = &places[index];
     let rivals = || {
@@ -94,7 +94,7 @@ fn title(places: &[Place], index: usize) -> String {
     title
 }
 
-/// The meta of several runs: what they share, from the first start to the last end.
+/// The combined meta of several runs, from the first start to the last end.
 fn join(meta: &mut Meta, other: &Meta) {
     if !meta
         .program

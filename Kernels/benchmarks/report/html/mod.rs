@@ -1,6 +1,6 @@
-//! One page with everything: tables that sort and filter, plots, environment, histograms, commands.
+//! One page with everything: sortable and filterable tables, plots, environment, histograms, commands.
 //!
-//! The page fetches nothing. Rows travel as JSON and are put into the page as text, never as markup.
+//! The page fetches nothing. Rows are embedded as JSON and inserted as text, never as markup.
 
 use crate::plot::plots;
 use crate::View;
@@ -103,7 +103,7 @@ fn row_data(view: usize, row: &Row) -> Value {
     })
 }
 
-/// Counts of the kept samples between their 1 % and 99 % points: the tails would squeeze the rest.
+/// Histogram of the kept samples between their 1 % and 99 % points: tails would squash the rest.
 fn histogram(row: &Row) -> Value {
     let mut samples: Vec<f64> = row.samples_us.iter().flatten().copied().collect();
     if samples.len() < 2 || row.time.is_none() {
@@ -128,13 +128,12 @@ fn overview(view: &View) -> String {
     let groups = report::groups(&view.file);
     let mut html = format!("<h3>{}</h3>", escaped(&view.title));
     if !view.file.meta.complete {
-        html +=
-            "<p class=\"warning\">Partial: a run was cut short; rows that are not here were not \
+        html += "<p class=\"warning\">Partial: a run was interrupted; missing rows were not \
                  measured.</p>";
     }
     html += &format!("<p>{}</p>", status_counts(&view.file.rows));
     if groups.is_empty() {
-        return html + "<p>No contender has a baseline here; see the share of the roof.</p>";
+        return html + "<p>No contender has a baseline here; see the shares of roof.</p>";
     }
     html +=
         "<div class=\"scroll\"><table><thead><tr><th>op<th>dtype<th>suite<th>contender<th>baseline\
@@ -176,7 +175,7 @@ fn status_counts(rows: &[Row]) -> String {
     words.join(", ")
 }
 
-/// One folding block an operation; the first is open.
+/// One collapsible block per operation; the first is open.
 fn plot_section(view: &View) -> String {
     let mut html = format!("<h3>{}</h3>", escaped(&view.title));
     let mut open_for: Option<String> = None;
@@ -245,7 +244,7 @@ fn facts(meta: &Meta) -> Vec<(&'static str, String)> {
             format!(
                 "{} to {}",
                 meta.started_at,
-                meta.ended_at.as_deref().unwrap_or("cut short")
+                meta.ended_at.as_deref().unwrap_or("interrupted")
             ),
         ),
         ("command", meta.argv.join(" ")),

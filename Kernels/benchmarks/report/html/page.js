@@ -4,7 +4,7 @@
   const STEP = 200;
   const ratio = (value) => (value >= 100 ? value.toPrecision(4) : value.toFixed(3));
   const digits = (value) => (value >= 1000 ? value.toFixed(0) : value.toPrecision(4));
-  // key, title, how to show a number, whether a phone leaves it out
+  // key, title, number format, whether to hide it on a phone
   const columns = [
     { key: "view", title: "device", wide: true, show: (row) => data.views[row.view] },
     { key: "op", title: "op" },
@@ -88,7 +88,7 @@
     document.querySelector("#table thead").append(line);
   };
 
-  // Rows without a value stand last, whichever way the column is sorted.
+  // Rows without a value come last, whichever way the column is sorted.
   const compare = (left, right) => {
     const { key } = state.sort;
     const [a, b] = [left[key], right[key]];

@@ -1,13 +1,13 @@
-//! Published tables, written from result files into Markdown so that nobody types a number.
+//! Published tables, generated from result files so that nobody types a number.
 //!
-//! A table stands between two comments, the first of which names it and the plan that describes it:
+//! A table sits between two comments, the first of which names it and the plan that describes it:
 //!
 //! ```text
 //! <!-- table prefill of results/h200_tables.json -->
 //! <!-- end of table -->
 //! ```
 //!
-//! The plan's path is relative to the Markdown file, the result files' to the plan.
+//! The plan's path is relative to the Markdown file, those of result files to the plan.
 
 mod plan;
 mod races;
@@ -28,14 +28,14 @@ pub fn has_tables(text: &str) -> bool {
     text.lines().any(|line| line.starts_with(START))
 }
 
-/// Plans with their result files, each read once for all pages that show them.
+/// Plans with their result files, each read once for all pages.
 #[derive(Debug, Default)]
 pub struct Pages {
     loaded: HashMap<PathBuf, (Plan, Races)>,
 }
 
 impl Pages {
-    /// The text of a Markdown file in `folder` with every table written anew; `origin` names it in
+    /// The text of a Markdown file in `folder` with every table regenerated; `origin` names it in
     /// errors.
     pub fn rewrite(
         &mut self,
@@ -98,10 +98,7 @@ impl Pages {
 }
 
 fn unclosed(place: &str) -> ReportingError {
-    ReportingError::input(
-        place,
-        format!("the table has no end; write '{END}' below it"),
-    )
+    ReportingError::input(place, format!("the table has no end; add '{END}' below it"))
 }
 
 /// Name and plan of `<!-- table NAME of PLAN -->`.
@@ -109,7 +106,8 @@ fn parse_start<'a>(line: &'a str, place: &str) -> Result<(&'a str, &'a str), Rep
     line.strip_prefix(START)
         .and_then(|rest| rest.strip_suffix(" -->")?.split_once(" of "))
         .ok_or_else(|| {
-            let problem = format!("'{line}' names no table; write '{START}NAME of PLAN.json -->'");
+            let problem =
+                format!("'{line}' names no table: expected '{START}NAME of PLAN.json -->'");
             ReportingError::input(place, problem)
         })
 }

@@ -9,9 +9,9 @@ use std::path::Path;
 pub struct Plan {
     /// Result files and collections, of one device and one build.
     pub files: Vec<String>,
-    /// The contender that all others are held against.
+    /// The contender that all others are compared with.
     pub ours: String,
-    /// From which share on a loss gets a line of its own, e.g. 0.05.
+    /// The smallest loss that gets its own line, e.g. 0.05.
     pub loss_min: f64,
     pub tables: Vec<Table>,
 }
@@ -37,9 +37,9 @@ pub struct Column {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Show {
-    /// Our lowest and highest rate.
+    /// Our minimum and maximum rate.
     Tflops,
-    /// Our geometric mean, lowest and highest share, and of which roofs.
+    /// The geometric mean, minimum and maximum of our share of roof, and which roofs.
     RoofShare,
     /// This contender's median time over ours.
     Against(String),
@@ -65,13 +65,13 @@ impl Plan {
         let read = |error: std::io::Error| ReportingError::input(path.display(), error);
         let text = std::fs::read_to_string(path).map_err(read)?;
         serde_json::from_str(&text).map_err(|error| {
-            ReportingError::input(path.display(), format!("is no plan of tables: {error}"))
+            ReportingError::input(path.display(), format!("is not a plan of tables: {error}"))
         })
     }
 }
 
 impl Table {
-    /// What readers know a contender by: the title of its column, else its name.
+    /// The display name of a contender: the title of its column, else its name.
     pub fn title_of<'a>(&'a self, contender: &'a str) -> &'a str {
         let mut columns = self.columns.iter();
         columns

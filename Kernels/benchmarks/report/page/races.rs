@@ -1,4 +1,4 @@
-//! The rows of result files by workload: everybody who raced on it.
+//! The rows of result files grouped by workload.
 
 use super::plan::{Plan, Selection, Table};
 use crate::{merge, views, Collection, ReportingError};
@@ -7,26 +7,26 @@ use stats::{paired_ratio, PairedRatio, RatioOptions};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// One workload and its rows, one for each contender.
+/// One workload and its rows, one per contender.
 #[derive(Debug)]
 pub struct Race {
     rows: Vec<Row>,
     ours: String,
 }
 
-/// How we stand against the fastest other contender.
+/// We against the fastest other contender.
 #[derive(Debug)]
 pub struct Duel<'a> {
     pub race: &'a Race,
     pub best: &'a Row,
-    /// Their time over ours; absent where we have no time, which is a loss.
+    /// Their time over ours; absent if we have no time, which counts as a loss.
     pub ratio: Option<PairedRatio>,
 }
 
 #[derive(Debug)]
 pub struct Races {
     all: Vec<Race>,
-    /// One for each run, with the name of its file and its count of rows.
+    /// One per run, with its file name and number of rows.
     pub runs: Vec<(String, Meta, usize)>,
 }
 
@@ -59,12 +59,12 @@ impl Race {
         rows.find(|row| row.contender.name == contender && row.time.is_some())
     }
 
-    /// A contender's median time over ours, where both have one.
+    /// A contender's median time over ours, if both have one.
     pub fn ratio(&self, contender: &str) -> Option<f64> {
         Some(median_us(self.timed(contender)?) / median_us(self.ours()?))
     }
 
-    /// Us against the baseline with the least median time; none where no other has a time.
+    /// We against the baseline with the lowest median time; none if no baseline has a time.
     pub fn duel(&self) -> Result<Option<Duel<'_>>, String> {
         let others = self
             .rows
@@ -112,7 +112,7 @@ impl Races {
         if views.len() != 1 {
             let titles: Vec<&str> = views.iter().map(|view| &*view.title).collect();
             let problem = format!(
-                "its files must be of one device, build and protocol, not of {}: {}",
+                "its files must have one device, build and protocol, not {}: {}",
                 views.len(),
                 titles.join("; ")
             );
@@ -136,7 +136,7 @@ impl Races {
         Ok(Races { all, runs })
     }
 
-    /// The workloads of a line; a line without any is a mistake in the plan.
+    /// The workloads of a line; a line without workloads is a mistake in the plan.
     pub fn of(&self, selection: &Selection) -> Result<Vec<&Race>, String> {
         let races: Vec<&Race> = self
             .all
@@ -146,7 +146,7 @@ impl Races {
         match races.is_empty() {
             false => Ok(races),
             true => Err(format!(
-                "the line '{}' has no row: op {}, {}, suite {}",
+                "the line '{}' has no rows: op {}, {}, suite {}",
                 selection.title, selection.op, selection.dtype, selection.suite
             )),
         }

@@ -1,4 +1,4 @@
-//! Every family in one line against whoever is fastest on each workload, and every loss.
+//! One line per family, against whoever is fastest on each workload, and every loss.
 
 use super::plan::{Plan, Table};
 use super::races::{median_us, Duel, Races};
@@ -6,7 +6,7 @@ use report::markdown_table::{cell, header, line};
 use report::time_us_text;
 use stats::{geomean, Verdict};
 
-/// What stands for a ratio where we have no time.
+/// Placeholder for a ratio if we have no time.
 const FAILED: &str = "we have no time";
 
 fn duels<'a>(table: &Table, races: &'a Races) -> Result<Vec<Duel<'a>>, String> {
@@ -23,7 +23,7 @@ impl Duel<'_> {
         self.ratio.map_or(Verdict::Slower, |ratio| ratio.verdict)
     }
 
-    /// Where this one stands among others, worst first.
+    /// Sort key, worst first.
     fn rank(&self) -> f64 {
         self.ratio.map_or(0.0, |ratio| ratio.ratio)
     }
@@ -44,7 +44,7 @@ pub fn summary(plan: &Plan, races: &Races) -> Result<String, String> {
         let duels = duels(table, races)?;
         let Some(worst) = duels.iter().min_by(|a, b| a.rank().total_cmp(&b.rank())) else {
             return Err(format!(
-                "table '{}' has no other contender's time",
+                "table '{}' has no time of another contender",
                 table.name
             ));
         };

@@ -1,4 +1,4 @@
-//! One line for each suite: what we reach, and everybody's time over ours.
+//! One line per suite: what we reach, and everybody's time over ours.
 
 use super::plan::{Show, Table};
 use super::races::{Race, Races};
@@ -6,7 +6,7 @@ use report::markdown_table::{cell, header, line};
 use report::{significant, Row};
 use std::collections::BTreeMap;
 
-/// What stands where nothing was measured.
+/// Placeholder where nothing was measured.
 const MISSING: &str = "-";
 
 pub fn table(table: &Table, races: &Races) -> Result<String, String> {
@@ -56,7 +56,7 @@ fn range(values: &[f64]) -> String {
     }
 }
 
-/// Geometric mean with the lowest and the highest in brackets.
+/// Geometric mean, with minimum and maximum in brackets.
 fn spread(values: &[f64], text: fn(f64) -> String, unit: &str) -> String {
     let mean = values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64;
     let (least, most) = ends(values);
@@ -72,7 +72,7 @@ fn spread(values: &[f64], text: fn(f64) -> String, unit: &str) -> String {
     }
 }
 
-/// The same of a contender's time over ours, and on how many workloads where it cannot do all.
+/// The same for a contender's time over ours, with the number of workloads if it does not support all.
 fn against(races: &[&Race], contender: &str) -> String {
     let ratios: Vec<f64> = races
         .iter()
@@ -106,7 +106,7 @@ fn roof_share(races: &[&Race]) -> String {
     }
 }
 
-/// Whole percents; small shares keep their first digit.
+/// Whole percent; small shares keep their first digit.
 fn percent(share: f64) -> String {
     match 100.0 * share {
         small if small < 9.5 => significant(small, 1),

@@ -1,8 +1,8 @@
-//! Logarithmic axes and the frame that they make.
+//! Logarithmic axes and the frame around a plot.
 
 use super::svg::{Anchor, Svg, WIDTH};
 
-/// A logarithmic scale from values to places on the sheet.
+/// A logarithmic scale from values to positions on the sheet.
 #[derive(Clone, Copy)]
 pub struct LogScale {
     low: f64,

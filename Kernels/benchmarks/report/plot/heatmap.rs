@@ -1,4 +1,4 @@
-//! Wins and losses by shape; where there is no baseline, the share of the roof.
+//! Wins and losses by shape, or the share of roof if there is no baseline.
 
 use super::svg::{Anchor, Svg, WIDTH};
 use super::Subject;
@@ -9,7 +9,7 @@ const LEFT: f64 = 110.0;
 const CELLS_MAX: usize = 24;
 const CELL_HEIGHT: f64 = 24.0;
 
-/// One block of cells a contender.
+/// One block of cells per contender.
 pub fn heatmap(subject: &Subject) -> Option<String> {
     let by_speedup = subject.rows.iter().any(|row| row.speedup.is_some());
     let value = |row: &Row| match by_speedup {
@@ -100,8 +100,8 @@ fn sizes(rows: &[&Row], axis: &str) -> Vec<i64> {
     sizes.into_iter().collect()
 }
 
-/// The two axes that make the fullest grid of the workloads; a single one if no other varies. Sizes that
-/// follow from others (rows = batch x sequence) make grids with holes.
+/// The two axes that give the fullest grid of the workloads, or a single one if no other varies. Sizes
+/// derived from others (rows = batch x sequence) make grids with holes.
 fn axes(rows: &[&Row]) -> Option<(String, Option<String>)> {
     let mut names: BTreeSet<&String> = rows
         .iter()
@@ -121,7 +121,7 @@ fn axes(rows: &[&Row]) -> Option<(String, Option<String>)> {
                 .map(|row| (size(row, first), size(row, second)))
                 .collect();
             let (wide, high) = (sizes(rows, first).len(), sizes(rows, second).len());
-            // More cells tell workloads apart; of equals, the fuller grid.
+            // More cells separate workloads better; on a tie, take the fuller grid.
             let score = (pairs.len(), pairs.len() as f64 / (wide * high) as f64);
             if score > best.0 {
                 let longest_first = if wide >= high {

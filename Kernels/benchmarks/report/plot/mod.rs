@@ -1,7 +1,7 @@
 //! Pictures of a view, as SVG: latency and throughput by size, speed-ups, roofline, heat map.
 //!
-//! Ink is `currentColor` and paper has a class, so that a page can recolour both; a file on its own is
-//! dark on white.
+//! Ink is `currentColor` and the paper has a class, so that a page can recolour both; a standalone
+//! file is dark on white.
 
 mod axis;
 mod heatmap;
@@ -20,7 +20,7 @@ pub use png::to_png;
 /// One picture.
 #[derive(Debug, Clone)]
 pub struct Plot {
-    /// Name of a file, without extension.
+    /// File name without extension.
     pub name: String,
     pub title: String,
     pub svg: String,
@@ -31,7 +31,7 @@ const COLOURS: [&str; 7] = [
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8c8c",
 ];
 
-/// All plots of a view, one set for each operation and type.
+/// All plots of a view, one set per operation and type.
 pub fn plots(view: &View) -> Vec<Plot> {
     let mut groups: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
     for row in view.file.rows.iter().filter(|row| row.time.is_some()) {
@@ -72,7 +72,7 @@ struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Rows by contender, each with its colour, in the order of names.
+    /// Rows by contender, each with its colour, sorted by name.
     fn series(&self) -> Vec<(&'a str, &'static str, Vec<&'a Row>)> {
         let mut by_name: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
         for &row in self.rows {

@@ -4,10 +4,10 @@ use crate::ReportingError;
 use resvg::{tiny_skia, usvg};
 use std::sync::Arc;
 
-/// Pixels a unit: sharp on screens with two device pixels each.
+/// Pixels per unit: sharp on high-density screens.
 const SCALE: f32 = 2.0;
 
-/// Renders an SVG with a font of its own, so that every machine makes the same picture.
+/// Renders an SVG with a bundled font, so that every machine makes the same picture.
 pub fn to_png(svg: &str) -> Result<Vec<u8>, ReportingError> {
     let mut fonts = usvg::fontdb::Database::new();
     fonts.load_font_data(epaint_default_fonts::UBUNTU_LIGHT.to_vec());

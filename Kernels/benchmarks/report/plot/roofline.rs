@@ -12,7 +12,7 @@ const POINTS_MAX: usize = 400;
 pub fn scatter(subject: &Subject) -> Option<String> {
     let roofs = &subject.view.file.meta.roofs;
     let memory = highest(roofs, |roof| roof.unit == "TB/s")?;
-    // The compute roof that these rows can reach: the one they name, else that of plain arithmetic.
+    // The compute roof of these rows: the one they name, otherwise that of plain arithmetic.
     let named = subject.rows.iter().find_map(|row| {
         let name = row.metrics.roof.as_deref()?;
         roofs
@@ -47,7 +47,7 @@ pub fn scatter(subject: &Subject) -> Option<String> {
         &mut svg,
         x,
         y,
-        "FLOP a byte of logical input and output",
+        "FLOP per byte of logical input and output",
         "TFLOP/s",
     );
     let reach = |intensity: f64| y.place((intensity * memory.value).min(compute.value));
@@ -56,7 +56,7 @@ pub fn scatter(subject: &Subject) -> Option<String> {
     let label = |roof: &Roof| format!("{} {} {}", roof.name, significant(roof.value, 4), roof.unit);
     let above = reach(x.high()) - 6.0;
     svg.faint_text(RIGHT, above, 11.0, Anchor::End, &label(compute));
-    // Below the slope, where it has room to the right.
+    // Below the slope, where there is room to the right.
     let middle = (x.low() * ridge.min(x.high())).sqrt();
     let (slope_x, slope_y) = (x.place(middle) + 12.0, reach(middle) + 16.0);
     svg.faint_text(slope_x, slope_y, 11.0, Anchor::Start, &label(memory));

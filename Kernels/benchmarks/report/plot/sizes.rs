@@ -1,11 +1,11 @@
-//! Time and rate by the size of the workload.
+//! Time and rate by workload size.
 
 use super::axis::{frame, LogScale, LEFT, RIGHT};
 use super::svg::{Anchor, Svg};
 use super::{bytes, median_us, Subject};
 use report::{significant, time_us_text, Row};
 
-/// More points of a series than this are thinned out evenly; nobody sees the difference.
+/// Series with more points are thinned out evenly; nobody sees the difference.
 const POINTS_MAX: usize = 400;
 const TOP: f64 = 100.0;
 const BOTTOM: f64 = 370.0;
@@ -22,7 +22,7 @@ pub fn latency(subject: &Subject) -> Option<String> {
     )
 }
 
-/// In the unit of the roof that is nearer for most rows.
+/// In the unit of the roof that is closer for most rows.
 pub fn throughput(subject: &Subject) -> Option<String> {
     let memory = |row: &&&Row| {
         let roof = row.metrics.roof.as_deref();

@@ -19,7 +19,7 @@ pub fn bars(subject: &Subject) -> Option<String> {
         return None;
     }
     let total = compared.len();
-    // Too many for a picture: the extremes are what matters.
+    // Too many for a picture: show the extremes.
     if total > BARS_MAX {
         compared.sort_by(|(_, left), (_, right)| left.ratio.total_cmp(&right.ratio));
         compared.drain(BARS_MAX / 2..total - BARS_MAX / 2);

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 pub const WIDTH: f64 = 720.0;
-/// What text is set in; the rasteriser brings its own.
+/// The text font; the rasteriser has its own.
 pub const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Ubuntu, sans-serif";
 
 #[derive(Clone, Copy)]
@@ -130,7 +130,7 @@ impl Svg {
         y + 10.0
     }
 
-    /// The legend under everything drawn so far, where any number of lines has room.
+    /// The legend below everything drawn so far, where any number of lines fits.
     pub fn legend_below(&mut self, entries: &[(&str, &str)]) {
         let below = self.legend(self.height + 14.0, entries);
         self.set_height(below);

@@ -1,4 +1,4 @@
-//! Result files made up for tests: a machine with known noise and drift.
+//! Synthetic result files for tests: a machine with known noise and drift.
 
 use report::{
     Build, Cache, Contender, ContenderKind, Device, DeviceKind, Git, Gpu, Launch, Meta, Metrics,

@@ -1,5 +1,5 @@
-//! The page in a real browser: it sorts, filters, opens rows, asks no network for anything, and logs no
-//! error. Speaks the DevTools protocol over a pipe, so no driver is needed. Without a browser it says so.
+//! The page in a real browser: it sorts, filters, opens rows, needs no network, and logs no errors.
+//! Speaks the DevTools protocol over a pipe, so no driver is needed. Skipped without a browser.
 
 use serde_json::{json, Value};
 use std::fs::File;
@@ -28,7 +28,7 @@ struct Page {
     buffer: Vec<u8>,
     next_id: u64,
     session: Option<String>,
-    /// Events that came while an answer was awaited.
+    /// Events received while waiting for an answer.
     events: Vec<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! How often a comparison is right about simulated runs: false alarms and missed regressions.
+//! How often comparisons of simulated runs are right: false alarms and missed regressions.
 
 use report::{ContenderKind, Library, Source};
 use report_lib::{compare, Collection, CompareOptions, Comparison, Method};
@@ -12,13 +12,13 @@ const OPTIONS: CompareOptions = CompareOptions {
     across_devices: false,
 };
 
-/// A machine that is not the same from run to run.
+/// A machine that varies from run to run.
 struct Machine {
-    /// Of each sample.
+    /// Noise of each sample.
     sigma: f64,
-    /// Of the whole run: another day, another temperature.
+    /// Noise of the whole run: another day, another temperature.
     run_sigma: f64,
-    /// Of each row: where its buffers happened to lie.
+    /// Noise of each row: where its buffers ended up.
     row_sigma: f64,
     /// Slow random walk over a workload's rounds, shared by its contenders.
     walk: f64,
@@ -34,7 +34,7 @@ const PAIRED: Machine = Machine {
     with_baseline: true,
 };
 
-/// Without a baseline the machine's drift is part of every time: such a machine must be calmer.
+/// Without a baseline every time includes the machine's drift, so such a machine must be calmer.
 const DIRECT: Machine = Machine {
     sigma: 0.008,
     run_sigma: 0.001,
@@ -233,7 +233,7 @@ fn other_bytes_of_a_library_are_told_and_are_no_unchanged_baseline() {
     );
     let paired = |change: &report_lib::Change| matches!(change.method, Method::Paired(_));
     assert!(!comparison.changes.iter().any(paired));
-    let noted = |change: &report_lib::Change| change.notes == ["other bytes of cudnn"];
+    let noted = |change: &report_lib::Change| change.notes == ["different bytes of cudnn"];
     assert_eq!(
         comparison.changes.iter().filter(|c| noted(c)).count(),
         WORKLOADS
@@ -261,5 +261,5 @@ fn runs_that_cannot_be_compared_are_refused() {
     let mut hot = base.clone();
     hot.runs[0].file.meta.protocol.cache = report::Cache::Hot;
     let error = compare(&base, &hot, &OPTIONS).unwrap_err().to_string();
-    assert!(error.contains("measure both alike"), "{error}");
+    assert!(error.contains("measure both the same way"), "{error}");
 }

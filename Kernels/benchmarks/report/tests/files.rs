@@ -26,7 +26,7 @@ fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// The runs of the sample as files of their own, `h200.json` and `b200.json`.
+/// The runs of the sample as separate files, `h200.json` and `b200.json`.
 fn samples(folder: &Path) {
     for (run, name) in sample().runs.iter().zip(["h200.json", "b200.json"]) {
         report::write_json(&folder.join(name), &run.file).unwrap();
@@ -47,7 +47,7 @@ fn merging_keeps_every_run_and_drops_what_was_measured_twice() {
     assert_eq!(both.row_count(), sample().row_count());
     assert_eq!(both.runs.len(), 3);
     assert_eq!(both.runs[1].origin, "b200.json");
-    // A collection can be merged again and nothing changes.
+    // Merging a collection again changes nothing.
     let again = merged(&["both.json"], "again.json");
     assert_eq!(again, both);
     // The later run wins, whatever the order of the files.
@@ -165,12 +165,8 @@ fn a_line_of_history_has_the_geomeans_and_what_must_be_measured_is() {
     }
     let (code, said, written) = line("ours,cudnn");
     assert_eq!(code, Some(1));
-    assert_eq!(said, "cudnn is in no row\n");
-    assert_eq!(
-        written.lines().count(),
-        1,
-        "the line is written all the same"
-    );
+    assert_eq!(said, "cudnn has no rows\n");
+    assert_eq!(written.lines().count(), 1, "the line is written anyway");
     let mut without = sample().runs.remove(0).file;
     without
         .rows
@@ -394,7 +390,7 @@ fn verify_runs_only_benches_and_says_what_it_cannot_tell() {
     assert_eq!(nothing.status.code(), Some(2));
 }
 
-/// A bench stand-in that answers with a stored file.
+/// A stand-in for a bench that returns a stored file.
 #[test]
 fn verify_compares_what_the_bench_says_now() {
     use std::os::unix::fs::PermissionsExt;

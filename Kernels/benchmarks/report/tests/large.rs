@@ -1,11 +1,11 @@
-//! Ten thousand rows: how long it takes, and how much memory.
+//! Ten thousand rows: time and memory.
 
 use report::{ContenderKind, ResultFile};
 use report_testing::{file, pair, row, Noise};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// As many rows as asked for, with as many samples as rows on a GPU have.
+/// This many rows, with as many samples each as rows on a GPU have.
 fn large(rows: usize) -> ResultFile {
     let mut noise = Noise::new(1);
     let mut made = Vec::new();
@@ -69,7 +69,7 @@ fn ten_thousand_rows_are_merged_summarized_and_shown_in_time() {
     println!("{seconds:.2} s, page of {:.1} MB", page as f64 / 1e6);
     let merged = report_lib::Collection::read(&folder.path().join("all.json")).unwrap();
     assert_eq!(merged.row_count(), 10_000);
-    // About one second on a quiet machine; cores that others use too are slower.
+    // About one second on an idle machine, more on a shared one.
     assert!(seconds < 5.0, "{seconds} s");
 }
 

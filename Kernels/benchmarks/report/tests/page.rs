@@ -1,4 +1,4 @@
-//! Published tables: what they say, and that a page which says something else is refused.
+//! Published tables: what they say, and that a stale page is rejected.
 
 use report::{ContenderKind, ResultFile, Status};
 use report_lib::{packed_for, Collection, Pages};
@@ -148,14 +148,14 @@ fn a_plan_or_page_with_a_mistake_is_refused_by_name() {
         (
             "\"op\": \"rmsnorm_fwd\"",
             "\"op\": \"rmsnorm\"",
-            "the line 'RMSNorm' has no row",
+            "the line 'RMSNorm' has no rows",
         ),
         (
             "\"against\": \"quack\"",
             "\"against\": \"quark\"",
             "quark has no time in any row",
         ),
-        ("\"loss_min\"", "\"loss\"", "is no plan of tables"),
+        ("\"loss_min\"", "\"loss\"", "is not a plan of tables"),
         ("run.json.gz", "gone.json", "gone.json"),
     ] {
         let error = rewritten(&file, &PLAN.replace(from, to), PAGE).unwrap_err();
@@ -205,9 +205,7 @@ fn rows_of_two_builds_are_not_mixed() {
         .rewrite(PAGE, folder.path(), "page.md")
         .unwrap_err();
     assert!(
-        error
-            .to_string()
-            .contains("of one device, build and protocol"),
+        error.to_string().contains("one device, build and protocol"),
         "{error}"
     );
 }

@@ -1,4 +1,4 @@
-//! Plots: all there, well-formed, drawn.
+//! Plots: complete, well-formed, rendered.
 
 use report_lib::{plots, to_png, views};
 use report_testing::sample;
