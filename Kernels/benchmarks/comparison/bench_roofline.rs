@@ -62,7 +62,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, RooflineError> {
     print(&measured);
     if let Some(path) = &arguments.json {
         let text = roofline::to_json(info, &before, &measured.peaks);
-        report::write_atomic(path, text.as_bytes())?;
+        record::write_atomic(path, text.as_bytes())?;
     }
     if !arguments.no_store {
         let path = roofline::store(info, &before, &measured.peaks)?;
@@ -96,7 +96,7 @@ fn print(measured: &Measured) {
         let clock = peak
             .clock_mhz
             .map_or("-".into(), |clock| format!("{clock:.0}"));
-        let value = report::significant(peak.value, 4);
+        let value = record::significant(peak.value, 4);
         println!(
             "{:<16} {value:>10} {:<8} {clock:>8}  {}",
             peak.name, peak.unit, peak.shape

@@ -1,8 +1,8 @@
 //! Public claims about kernels, checked against our measurements.
 
 use crate::{ReportingError, View};
-use report::markdown_table::{cell, header, line};
-use report::{significant, Row, RowKey};
+use record::markdown_table::{cell, header, line};
+use record::{significant, Row, RowKey};
 use serde::Deserialize;
 
 /// The claims that come with the program.
@@ -45,7 +45,7 @@ impl Metric {
         match self {
             Metric::Tflops => format!("{} TFLOP/s", significant(value, 4)),
             Metric::Tbps => format!("{} TB/s", significant(value, 4)),
-            Metric::RoofShare => report::percent_text(value),
+            Metric::RoofShare => record::percent_text(value),
         }
     }
 }
@@ -104,7 +104,7 @@ pub fn judge(claim: &Claim, views: &[View]) -> Judgement {
 pub fn claims_markdown(claims: &[Claim], views: &[View]) -> String {
     let mut text = format!(
         "# Public claims\n\nA claim is reached if the best row is within {} of its number.\n\n",
-        report::percent_text(TOLERANCE)
+        record::percent_text(TOLERANCE)
     );
     text += &header(&[
         "claim",

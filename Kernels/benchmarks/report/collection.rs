@@ -1,7 +1,7 @@
 //! Several runs in one file, each with its own meta: merging loses nothing about a row.
 
 use crate::{read_text, ReportingError};
-use report::{Meta, ReportError, ResultFile, Row, SCHEMA_VERSION};
+use record::{Meta, RecordError, ResultFile, Row, SCHEMA_VERSION};
 use serde::de::IgnoredAny;
 use serde::Deserialize;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub struct Collection {
 impl Collection {
     /// Reads a result file or a collection, plain or gzipped.
     pub fn read(path: &Path) -> Result<Collection, ReportingError> {
-        let text = read_text(path).map_err(|source| ReportError::Read {
+        let text = read_text(path).map_err(|source| RecordError::Read {
             path: path.to_owned(),
             source,
         })?;
@@ -65,7 +65,7 @@ impl Collection {
             (None, Some(_)) => Ok(Collection {
                 runs: vec![Run {
                     origin: name.to_owned(),
-                    file: report::from_json(text, origin)?,
+                    file: record::from_json(text, origin)?,
                 }],
             }),
             (None, None) => Err(ReportingError::input(
@@ -103,7 +103,7 @@ impl Collection {
             meta: Meta,
             rows: Vec<Row>,
         }
-        let schema = |found: &serde_json::Value, known| ReportError::Schema {
+        let schema = |found: &serde_json::Value, known| RecordError::Schema {
             origin: origin.to_owned(),
             found: found.to_string(),
             known,
@@ -134,7 +134,7 @@ impl Collection {
         });
         let runs: Vec<Run> = runs.collect();
         for run in &runs {
-            report::check(&run.file).map_err(|problem| ReportError::Inconsistent {
+            record::check(&run.file).map_err(|problem| RecordError::Inconsistent {
                 origin: format!("{origin}: {}", run.origin),
                 problem,
             })?;
@@ -147,7 +147,7 @@ impl Collection {
         let mut text = format!("{{\n\"collection\": {COLLECTION_VERSION},\n\"runs\": [");
         for (index, run) in self.runs.iter().enumerate() {
             text += if index == 0 { "\n" } else { ",\n" };
-            let file = report::to_json(&run.file)?;
+            let file = record::to_json(&run.file)?;
             // The file's own text, with its origin as the first member.
             let members = file.trim_end().strip_prefix('{').unwrap_or(&file);
             text += &format!("{{\n\"origin\": {},", serde_json::json!(run.origin));

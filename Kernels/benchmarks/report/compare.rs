@@ -10,7 +10,7 @@
 
 use crate::noise::{normal_quantile, spread_between_runs};
 use crate::{differences, Collection, ReportingError};
-use report::{Contender, ContenderKind, Meta, Row, RowKey, Status};
+use record::{Contender, ContenderKind, Meta, Row, RowKey, Status};
 use stats::{paired_ratio, quantile, RatioOptions, Verdict};
 use std::collections::{BTreeMap, HashMap};
 

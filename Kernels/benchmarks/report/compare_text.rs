@@ -1,8 +1,8 @@
 //! A comparison as Markdown that is also readable in a terminal.
 
 use crate::compare::{Change, Comparison, Method};
-use report::markdown_table::{cell, header, line};
-use report::{count_text, interval_text, percent_text, ratio_text, time_us_text, RowKey};
+use record::markdown_table::{cell, header, line};
+use record::{count_text, interval_text, percent_text, ratio_text, time_us_text, RowKey};
 use stats::Verdict;
 
 /// Unremarkable rows are counted, not listed.

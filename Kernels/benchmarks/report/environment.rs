@@ -1,7 +1,7 @@
 //! What differs between the machines and builds behind two sets of runs.
 
 use crate::Collection;
-use report::{Library, Meta, Roof};
+use record::{Library, Meta, Roof};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Roofs that differ by less count as equal.
@@ -141,8 +141,8 @@ fn roofs(base: &Collection, new: &Collection) -> Vec<String> {
         let line = format!(
             "roof {}: {} -> {} {}",
             roof.name,
-            report::significant(roof.value, 4),
-            report::significant(later.value, 4),
+            record::significant(roof.value, 4),
+            record::significant(later.value, 4),
             roof.unit
         );
         if (later.value / roof.value - 1.0).abs() > ROOF_MARGIN && !lines.contains(&line) {

@@ -1,12 +1,12 @@
 //! Why a command failed.
 
-use report::ReportError;
+use record::RecordError;
 
 /// Each of these exits with code 2 and leaves all inputs unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportingError {
     #[error(transparent)]
-    Report(#[from] ReportError),
+    Report(#[from] RecordError),
     #[error("{origin}: {problem}")]
     Input { origin: String, problem: String },
     #[error("{0}")]

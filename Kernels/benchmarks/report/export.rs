@@ -1,7 +1,7 @@
 //! Result files in other programs' formats.
 
 use crate::View;
-use report::{Row, RowKey, Status};
+use record::{Row, RowKey, Status};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
@@ -169,8 +169,8 @@ pub fn to_github_action_benchmark(views: &[View]) -> Value {
         let time = row.time.as_ref()?;
         let speedup = row.speedup.as_ref().map(|speedup| {
             let (low, high) = (speedup.low, speedup.high);
-            let interval = report::interval_text(low, high);
-            let ratio = report::ratio_text(speedup.ratio);
+            let interval = record::interval_text(low, high);
+            let ratio = record::ratio_text(speedup.ratio);
             format!("\n{ratio} {interval} times {}", speedup.baseline)
         });
         Some(json!({

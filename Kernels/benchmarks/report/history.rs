@@ -1,7 +1,7 @@
 //! A run as one line of an append-only history, and the contenders that a run must have measured.
 
 use crate::View;
-use report::{groups, Row};
+use record::{groups, Row};
 use serde_json::{json, Map, Value};
 
 /// One object per device, build and protocol: when, what, where, and every geomean with its interval.
@@ -52,7 +52,7 @@ pub fn unmeasured(views: &[View], contenders: &[String]) -> Vec<String> {
         }
         let reason = rows.iter().find_map(|row| row.reason.as_deref());
         let reason = reason.unwrap_or("no reason given");
-        let count = report::count_text(rows.len(), "row");
+        let count = record::count_text(rows.len(), "row");
         Some(format!("{name} has no time in {count}: {reason}"))
     };
     contenders.iter().filter_map(of).collect()

@@ -1,7 +1,7 @@
 //! Everything made from result files, without a GPU: merged files, summaries, regression checks,
 //! plots, pages, exports.
 //!
-//! Input is a result file of `harness/report`, or a collection of them written by `merge`.
+//! Input is a result file of `harness/record`, or a collection of them written by `merge`.
 
 mod claims;
 mod collection;

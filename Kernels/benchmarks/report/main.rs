@@ -65,7 +65,7 @@ fn write(path: &Path, text: &[u8], inputs: &[PathBuf]) -> Result<(), ReportingEr
     }
     let bytes =
         packed_for(path, text).map_err(|error| ReportingError::input(path.display(), error))?;
-    Ok(report::write_atomic(path, &bytes)?)
+    Ok(record::write_atomic(path, &bytes)?)
 }
 
 /// Prints; a closed pipe is not an error.
@@ -79,9 +79,9 @@ fn run_merge(arguments: &MergeArguments) -> Result<ExitCode, ReportingError> {
     write(&arguments.output, text.as_bytes(), &arguments.files)?;
     eprintln!(
         "{} of {}, {} left out",
-        report::count_text(merged.collection.row_count(), "row"),
-        report::count_text(merged.collection.runs.len(), "run"),
-        report::count_text(merged.duplicates, "duplicate"),
+        record::count_text(merged.collection.row_count(), "row"),
+        record::count_text(merged.collection.runs.len(), "run"),
+        record::count_text(merged.duplicates, "duplicate"),
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -94,7 +94,7 @@ fn run_summarize(arguments: &SummarizeArguments) -> Result<ExitCode, ReportingEr
     }
     if arguments.rows {
         for view in &views {
-            text += &format!("\n{}", report::to_markdown(&view.file));
+            text += &format!("\n{}", record::to_markdown(&view.file));
         }
     }
     match &arguments.output {
@@ -155,8 +155,8 @@ fn run_plot(arguments: &PlotArguments) -> Result<ExitCode, ReportingError> {
             let path = |extension| folder.join(format!("{}.{extension}", plot.name));
             for format in &arguments.format {
                 match format {
-                    PlotFormat::Svg => report::write_atomic(&path("svg"), plot.svg.as_bytes())?,
-                    PlotFormat::Png => report::write_atomic(&path("png"), &to_png(&plot.svg)?)?,
+                    PlotFormat::Svg => record::write_atomic(&path("svg"), plot.svg.as_bytes())?,
+                    PlotFormat::Png => record::write_atomic(&path("png"), &to_png(&plot.svg)?)?,
                 }
             }
             count += 1;
@@ -164,7 +164,7 @@ fn run_plot(arguments: &PlotArguments) -> Result<ExitCode, ReportingError> {
     }
     eprintln!(
         "{} in {}",
-        report::count_text(count, "plot"),
+        record::count_text(count, "plot"),
         folder.display()
     );
     Ok(ExitCode::SUCCESS)
@@ -234,7 +234,7 @@ fn run_claims(arguments: &ClaimsArguments) -> Result<ExitCode, ReportingError> {
 
 fn read(path: &Path) -> Result<String, ReportingError> {
     std::fs::read_to_string(path).map_err(|source| {
-        report::ReportError::Read {
+        record::RecordError::Read {
             path: path.to_owned(),
             source,
         }
@@ -334,7 +334,7 @@ fn run_page(arguments: &PageArguments) -> Result<ExitCode, ReportingError> {
                 written.lines().nth(line).unwrap_or("(the file ends)"),
             );
         } else {
-            report::write_atomic(&path, written.as_bytes())?;
+            record::write_atomic(&path, written.as_bytes())?;
             eprintln!("{}: written", path.display());
         }
     }

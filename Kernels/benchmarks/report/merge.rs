@@ -2,7 +2,7 @@
 
 use crate::views::Place;
 use crate::{Collection, Run};
-use report::RowKey;
+use record::RowKey;
 use std::collections::HashMap;
 
 #[derive(Debug)]

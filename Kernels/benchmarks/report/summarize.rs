@@ -1,8 +1,8 @@
 //! The short report: what was measured where, who won, what failed.
 
 use crate::View;
-use report::markdown_table::{cell, header, line};
-use report::{count_text, groups, interval_text, percent_text, ratio_text, Row, RowKey, Status};
+use record::markdown_table::{cell, header, line};
+use record::{count_text, groups, interval_text, percent_text, ratio_text, Row, RowKey, Status};
 use stats::{geomean, Verdict};
 use std::collections::{BTreeMap, HashMap};
 
@@ -163,7 +163,7 @@ fn roof_shares(view: &View) -> String {
 }
 
 fn losses(view: &View) -> String {
-    let mut lost: Vec<(&Row, &report::Speedup)> = view
+    let mut lost: Vec<(&Row, &record::Speedup)> = view
         .file
         .rows
         .iter()

@@ -1,7 +1,7 @@
 //! Measures some rows of a result file again on this machine.
 
 use crate::{compare, Collection, CompareOptions, ReportingError, Run};
-use report::{Row, RowKey, Status};
+use record::{Row, RowKey, Status};
 use stats::Verdict;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -172,10 +172,10 @@ fn conclude(
     };
     let mut reason = format!(
         "{} us then, {} us now, ratio {} {}",
-        report::time_us_text(change.base_us),
-        report::time_us_text(change.new_us),
-        report::ratio_text(change.ratio),
-        report::interval_text(change.low, change.high)
+        record::time_us_text(change.base_us),
+        record::time_us_text(change.new_us),
+        record::ratio_text(change.ratio),
+        record::interval_text(change.low, change.high)
     );
     for note in change.notes.iter().chain(&comparison.environment) {
         reason += &format!("; {note}");

@@ -1,7 +1,7 @@
 //! Rows that belong in one table: same device, build and protocol.
 
 use crate::Collection;
-use report::{Meta, ResultFile};
+use record::{Meta, ResultFile};
 
 /// What rows must share to be in one table.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -48,7 +48,7 @@ impl Folder {
             options: options.clone(),
         };
         let text = serde_json::to_string_pretty(&state).map_err(SuiteError::new)?;
-        report::write_atomic(&folder.file(STATE), (text + "\n").as_bytes())?;
+        record::write_atomic(&folder.file(STATE), (text + "\n").as_bytes())?;
         Ok(folder)
     }
 

@@ -36,8 +36,8 @@ impl From<report_lib::ReportingError> for SuiteError {
     }
 }
 
-impl From<report::ReportError> for SuiteError {
-    fn from(error: report::ReportError) -> Self {
+impl From<record::RecordError> for SuiteError {
+    fn from(error: record::RecordError) -> Self {
         SuiteError::new(error)
     }
 }

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 /// Writes the reports and returns the summary.
 pub fn write(folder: &Folder, results: &[PathBuf]) -> Result<String, SuiteError> {
     let collection = merge(Collection::read_all(results)?).collection;
-    let put = |name: &str, text: &str| report::write_atomic(&folder.file(name), text.as_bytes());
+    let put = |name: &str, text: &str| record::write_atomic(&folder.file(name), text.as_bytes());
     put("results.json", &collection.to_json()?)?;
     let views = views(collection);
     let summary = summarize(&views);
     put("summary.md", &summary)?;
     let mut rows = String::new();
     for view in &views {
-        let table = report::to_csv(&view.file);
+        let table = record::to_csv(&view.file);
         // One header for all views.
         let skip = if rows.is_empty() { 0 } else { 1 };
         for line in table.split_inclusive("\r\n").skip(skip) {
@@ -29,7 +29,7 @@ pub fn write(folder: &Folder, results: &[PathBuf]) -> Result<String, SuiteError>
         .map_err(|error| SuiteError(format!("{}: {error}", folder_of_plots.display())))?;
     for plot in views.iter().flat_map(plots) {
         let path = folder_of_plots.join(format!("{}.svg", plot.name));
-        report::write_atomic(&path, plot.svg.as_bytes())?;
+        record::write_atomic(&path, plot.svg.as_bytes())?;
     }
     Ok(summary)
 }

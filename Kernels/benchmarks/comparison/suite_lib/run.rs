@@ -56,7 +56,7 @@ fn run(mut options: Options, built: Vec<PathBuf>) -> Result<bool, SuiteError> {
         eprintln!(
             "{}: {} on {}",
             task.name,
-            report::count_text(task.workloads, "workload"),
+            record::count_text(task.workloads, "workload"),
             task.device.name
         );
     }
@@ -118,7 +118,7 @@ fn run_tasks(
     let mut progress = Progress::new(left);
     let mut sound = true;
     for task in tasks {
-        let earlier = report::read_json(&result_of(folder, task)).ok();
+        let earlier = record::read_json(&result_of(folder, task)).ok();
         if earlier.is_some_and(|file| file.meta.complete) {
             eprintln!("{}: complete", task.name);
             progress.skip(task.workloads);
@@ -142,7 +142,7 @@ fn run_tasks(
     }
     // Rows of an earlier part count too.
     for task in tasks {
-        if let Ok(file) = report::read_json(&result_of(folder, task)) {
+        if let Ok(file) = record::read_json(&result_of(folder, task)) {
             sound &= !file.rows.iter().any(|row| row.status.is_failure());
         }
     }

@@ -32,7 +32,7 @@ fn fails_on(device: DeviceKind) {
         .expect("the program starts");
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    let file = report::read_json(json.as_ref()).expect("a valid result file");
+    let file = record::read_json(json.as_ref()).expect("a valid result file");
     let row = |name: &str| {
         file.rows
             .iter()
@@ -40,11 +40,11 @@ fn fails_on(device: DeviceKind) {
             .unwrap()
     };
     let planted = row("planted_wrong");
-    assert_eq!(planted.status, report::Status::Wrong);
+    assert_eq!(planted.status, record::Status::Wrong);
     assert!(planted.time.is_none() && planted.samples_us.is_empty());
     assert!(planted
         .reason
         .as_ref()
         .is_some_and(|reason| reason.contains("out")));
-    assert_eq!(row("ours").status, report::Status::Ok);
+    assert_eq!(row("ours").status, record::Status::Ok);
 }

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use report::{ResultFile, Row, TableStyle};
+use record::{ResultFile, Row, TableStyle};
 use stats::RatioOptions;
 use timing::Roofs;
 
@@ -81,7 +81,7 @@ pub fn measure(
         }
     }
     let stopped_by = measured.err();
-    print(&report::to_table(
+    print(&record::to_table(
         &file,
         TableStyle::for_stdout(terminal_width()),
     ));

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use contender::DeviceKind;
-use report::{Build, Git, Gpu, Meta, Protocol, Roof};
+use record::{Build, Git, Gpu, Meta, Protocol, Roof};
 use stats::RatioOptions;
 use timing::{CacheState, Launch, Plan, Timer};
 
@@ -32,8 +32,8 @@ pub fn begin(
     let (info, state) = (&machine.info, &machine.state);
     let owned = |text: Option<&str>| text.map(str::to_owned);
     let kind = match info.kind {
-        DeviceKind::Cpu => report::DeviceKind::Cpu,
-        DeviceKind::Cuda => report::DeviceKind::Cuda,
+        DeviceKind::Cpu => record::DeviceKind::Cpu,
+        DeviceKind::Cuda => record::DeviceKind::Cuda,
     };
     let mut warnings = state.warnings();
     warnings.extend(
@@ -51,7 +51,7 @@ pub fn begin(
         warnings.push("verification was skipped: no row is verified".into());
     }
     Meta {
-        schema: report::SCHEMA_VERSION,
+        schema: record::SCHEMA_VERSION,
         program: bench.name.to_owned(),
         argv: arguments.to_vec(),
         git: git(),
@@ -64,7 +64,7 @@ pub fn begin(
         artifact_lock_sha256: owned(ARTIFACT_LOCK_SHA256),
         host: first_line("/proc/sys/kernel/hostname"),
         os: os(),
-        device: report::Device {
+        device: record::Device {
             kind,
             name: info.name.clone(),
             arch: info.arch.clone(),
@@ -106,16 +106,16 @@ fn gpu(machine: &Machine) -> Gpu {
 fn protocol(plan: &Plan, options: &Options, machine: &Machine) -> Protocol {
     Protocol {
         cache: match plan.cache {
-            CacheState::Cold => report::Cache::Cold,
-            CacheState::Hot => report::Cache::Hot,
+            CacheState::Cold => record::Cache::Cold,
+            CacheState::Hot => record::Cache::Hot,
         },
         launch: match plan.launch {
-            Launch::Direct => report::Launch::Direct,
-            Launch::Graph => report::Launch::Graph,
+            Launch::Direct => record::Launch::Direct,
+            Launch::Graph => record::Launch::Graph,
         },
         timer: match plan.timer {
-            Timer::Op => report::Timer::Op,
-            Timer::Kernel => report::Timer::Kernel,
+            Timer::Op => record::Timer::Op,
+            Timer::Kernel => record::Timer::Kernel,
         },
         verify: !options.how.skip_verify,
         warmup_ms: milliseconds(plan.warmup),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use report::{ReportError, ResultFile};
+use record::{RecordError, ResultFile};
 
 use crate::options::OutputOptions;
 use crate::UsageError;
@@ -14,7 +14,7 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 const CHECKPOINT_SHARE: u32 = 20;
 
 /// An output format, and the function that writes it.
-type Format = fn(&ResultFile) -> Result<String, ReportError>;
+type Format = fn(&ResultFile) -> Result<String, RecordError>;
 
 pub struct Outputs {
     files: Vec<(PathBuf, Format)>,
@@ -26,9 +26,9 @@ impl Outputs {
     /// Checks the paths before anything is measured.
     pub fn new(options: &OutputOptions, program: &str) -> Result<Self, UsageError> {
         let formats: [(&Option<PathBuf>, &str, Format); 3] = [
-            (&options.json, "json", report::to_json),
-            (&options.csv, "csv", |file| Ok(report::to_csv(file))),
-            (&options.md, "md", |file| Ok(report::to_markdown(file))),
+            (&options.json, "json", record::to_json),
+            (&options.csv, "csv", |file| Ok(record::to_csv(file))),
+            (&options.md, "md", |file| Ok(record::to_markdown(file))),
         ];
         let mut files = Vec::new();
         for (path, extension, format) in formats {
@@ -51,7 +51,7 @@ impl Outputs {
 
     /// Writes a checkpoint now and then. Failure is no reason to stop measuring: the final write
     /// decides.
-    pub fn checkpoint(&mut self, file: &ResultFile) -> Result<(), ReportError> {
+    pub fn checkpoint(&mut self, file: &ResultFile) -> Result<(), RecordError> {
         let too_soon = |(written, took): (Instant, Duration)| {
             written.elapsed() < CHECKPOINT_EVERY.max(took * CHECKPOINT_SHARE)
         };
@@ -65,10 +65,10 @@ impl Outputs {
     }
 
     /// Writes every file, even if one of them fails.
-    pub fn write(&self, file: &ResultFile) -> Result<(), ReportError> {
+    pub fn write(&self, file: &ResultFile) -> Result<(), RecordError> {
         let mut first_error = Ok(());
         for (path, format) in &self.files {
-            let written = format(file).and_then(|text| report::write_atomic(path, text.as_bytes()));
+            let written = format(file).and_then(|text| record::write_atomic(path, text.as_bytes()));
             first_error = first_error.and(written);
         }
         first_error

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use report::{time_us_text, Row, Status};
+use record::{time_us_text, Row, Status};
 
 use crate::protocol::Step;
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use report::{Meta, Protocol, ResultFile, Row, RowKey};
+use record::{Meta, Protocol, ResultFile, Row, RowKey};
 
 use crate::erased::{AnyContender, AnyProblem};
 use crate::UsageError;
@@ -21,7 +21,7 @@ impl Earlier {
             return Ok(None);
         }
         let file =
-            report::read_json(path).map_err(|error| UsageError(format!("--resume: {error}")))?;
+            record::read_json(path).map_err(|error| UsageError(format!("--resume: {error}")))?;
         if let Some(difference) = difference(&file.meta, meta) {
             return Err(UsageError(format!(
                 "--resume {}: {difference}, so the rows would not be comparable; start a new run",

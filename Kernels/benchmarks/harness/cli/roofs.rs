@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use report::Roof;
+use record::Roof;
 use timing::{Bandwidth, Roofs};
 
 use crate::protocol::Machine;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contender::{Cost, Identity, Kind};
-use report::{
+use record::{
     Budget, Clocks, ContenderKind, CrossCheck, DroppedSample, Errors, Metrics, Row, Speedup,
     Status, Time,
 };
@@ -61,13 +61,13 @@ fn row(problem: &AnyProblem, identity: &Identity, outcome: &Outcome, context: &R
     let (status, reason) = status(outcome);
     let mut row = Row {
         op: problem.op().to_owned(),
-        workload: report::Workload {
+        workload: record::Workload {
             name: workload.name.clone(),
             suite: workload.suite.clone(),
             provenance: workload.provenance.clone(),
             axes: workload.axes.clone(),
         },
-        contender: report::Contender {
+        contender: record::Contender {
             name: identity.name.clone(),
             kind: match identity.kind {
                 Kind::Own => ContenderKind::Own,

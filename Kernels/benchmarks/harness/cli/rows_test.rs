@@ -67,16 +67,16 @@ fn rows_of(outcomes: [Outcome; 3], baseline: Option<&str>) -> Vec<Row> {
         &context,
         |names| names.join("+"),
     );
-    let file = |rows| report::ResultFile {
+    let file = |rows| record::ResultFile {
         meta: report_meta(),
         rows,
     };
-    report::check(&file(rows.clone())).expect("rows are consistent");
+    record::check(&file(rows.clone())).expect("rows are consistent");
     rows
 }
 
 /// The smallest meta that a result file may have.
-fn report_meta() -> report::Meta {
+fn report_meta() -> record::Meta {
     let text = serde_json::json!({
         "schema": 1, "program": "test", "argv": [], "build": {"arch": "none"}, "host": "", "os": "",
         "device": {"kind": DeviceKind::Cpu, "name": "", "arch": ""}, "started_at": "",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use device::{DeviceInfo, DeviceState};
-use report::Roof;
+use record::Roof;
 use serde::{Deserialize, Serialize};
 
 use crate::{Peak, RooflineError};
@@ -79,7 +79,7 @@ pub fn store(
     peaks: &[Peak],
 ) -> Result<PathBuf, RooflineError> {
     let path = cache_path(info).ok_or(RooflineError::NoCacheFolder)?;
-    let unwritable = |source| report::ReportError::Write {
+    let unwritable = |source| record::RecordError::Write {
         path: path.clone(),
         source,
     };
@@ -87,7 +87,7 @@ pub fn store(
         std::fs::create_dir_all(folder).map_err(unwritable)?;
     }
     let text = to_json(info, state, peaks);
-    report::write_atomic(&path, text.as_bytes())?;
+    record::write_atomic(&path, text.as_bytes())?;
     Ok(path)
 }
 

@@ -1,7 +1,7 @@
 //! What can go wrong while roofs are measured or cached.
 
 use device::{DeviceError, SampleError};
-use report::ReportError;
+use record::RecordError;
 
 /// A roof that could not be measured or cached.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum RooflineError {
     },
     /// The cache file could not be written.
     #[error(transparent)]
-    Store(#[from] ReportError),
+    Store(#[from] RecordError),
     /// There is no folder for the cache.
     #[error("cannot cache roofs: neither XDG_CACHE_HOME nor HOME is set")]
     NoCacheFolder,

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use device::{Cache, ContenderError, Device, Queue, Sample, SampleError, SampleMode, Stream};
-use report::Roof;
+use record::Roof;
 
 use crate::RooflineError;
 

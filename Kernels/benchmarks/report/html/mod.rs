@@ -4,7 +4,7 @@
 
 use crate::plot::plots;
 use crate::View;
-use report::{Meta, Row};
+use record::{Meta, Row};
 use serde_json::{json, Value};
 
 const STYLE: &str = include_str!("page.css");
@@ -125,7 +125,7 @@ fn histogram(row: &Row) -> Value {
 }
 
 fn overview(view: &View) -> String {
-    let groups = report::groups(&view.file);
+    let groups = record::groups(&view.file);
     let mut html = format!("<h3>{}</h3>", escaped(&view.title));
     if !view.file.meta.complete {
         html += "<p class=\"warning\">Partial: a run was interrupted; missing rows were not \
@@ -151,8 +151,8 @@ fn overview(view: &View) -> String {
             escaped(&group.suite),
             escaped(&group.contender),
             escaped(&group.baseline),
-            report::ratio_text(mean.ratio),
-            report::interval_text(mean.low, mean.high),
+            record::ratio_text(mean.ratio),
+            record::interval_text(mean.low, mean.high),
             mean.count,
             count(stats::Verdict::Faster),
             count(stats::Verdict::Same),
@@ -164,7 +164,7 @@ fn overview(view: &View) -> String {
 }
 
 fn status_counts(rows: &[Row]) -> String {
-    let counts = report::Status::ALL.map(|status| {
+    let counts = record::Status::ALL.map(|status| {
         let count = rows.iter().filter(|row| row.status == status).count();
         (status, count)
     });
@@ -260,7 +260,7 @@ fn facts(meta: &Meta) -> Vec<(&'static str, String)> {
         facts.push(("power limit", watts));
     }
     for roof in &meta.roofs {
-        let value = report::significant(roof.value, 4);
+        let value = record::significant(roof.value, 4);
         facts.push(("roof", format!("{} {value} {}", roof.name, roof.unit)));
     }
     let libraries = meta.libraries.iter();

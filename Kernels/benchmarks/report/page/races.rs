@@ -2,7 +2,7 @@
 
 use super::plan::{Plan, Selection, Table};
 use crate::{merge, views, Collection, ReportingError};
-use report::{ContenderKind, Meta, Row, RowKey};
+use record::{ContenderKind, Meta, Row, RowKey};
 use stats::{paired_ratio, PairedRatio, RatioOptions};
 use std::collections::HashMap;
 use std::path::Path;

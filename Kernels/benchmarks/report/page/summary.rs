@@ -2,8 +2,8 @@
 
 use super::plan::{Plan, Table};
 use super::races::{median_us, Duel, Races};
-use report::markdown_table::{cell, header, line};
-use report::time_us_text;
+use record::markdown_table::{cell, header, line};
+use record::time_us_text;
 use stats::{geomean, Verdict};
 
 /// Placeholder for a ratio if we have no time.

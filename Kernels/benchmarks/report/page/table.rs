@@ -2,8 +2,8 @@
 
 use super::plan::{Show, Table};
 use super::races::{Race, Races};
-use report::markdown_table::{cell, header, line};
-use report::{significant, Row};
+use record::markdown_table::{cell, header, line};
+use record::{significant, Row};
 use std::collections::BTreeMap;
 
 /// Placeholder where nothing was measured.

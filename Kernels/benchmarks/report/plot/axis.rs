@@ -66,7 +66,7 @@ pub fn short(value: f64) -> String {
         value if value >= 1e4 => (value / 1e3, "k"),
         value => (value, ""),
     };
-    let text = report::significant(scaled, 3);
+    let text = record::significant(scaled, 3);
     let text = match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,

@@ -2,7 +2,7 @@
 
 use super::svg::{Anchor, Svg, WIDTH};
 use super::Subject;
-use report::{percent_text, ratio_text, Row};
+use record::{percent_text, ratio_text, Row};
 use std::collections::{BTreeMap, BTreeSet};
 
 const LEFT: f64 = 110.0;

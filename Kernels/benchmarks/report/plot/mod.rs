@@ -12,7 +12,7 @@ mod speedups;
 mod svg;
 
 use crate::View;
-use report::Row;
+use record::Row;
 use std::collections::BTreeMap;
 
 pub use png::to_png;

@@ -3,7 +3,7 @@
 use super::axis::{frame, LogScale, LEFT, RIGHT};
 use super::svg::{Anchor, Svg};
 use super::{median_us, Subject};
-use report::{significant, Roof, Row};
+use record::{significant, Roof, Row};
 
 const TOP: f64 = 100.0;
 const BOTTOM: f64 = 370.0;
@@ -72,7 +72,7 @@ pub fn scatter(subject: &Subject) -> Option<String> {
                 row.workload.suite,
                 row.workload.name,
                 significant(rate, 4),
-                report::time_us_text(median_us(row))
+                record::time_us_text(median_us(row))
             );
             svg.dot((x.place(intensity), y.place(rate)), colour, &tip);
         }

@@ -3,7 +3,7 @@
 use super::axis::{frame, LogScale, LEFT, RIGHT};
 use super::svg::{Anchor, Svg};
 use super::{bytes, median_us, Subject};
-use report::{significant, time_us_text, Row};
+use record::{significant, time_us_text, Row};
 
 /// Series with more points are thinned out evenly; nobody sees the difference.
 const POINTS_MAX: usize = 400;

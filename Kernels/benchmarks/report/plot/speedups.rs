@@ -2,7 +2,7 @@
 
 use super::svg::{Anchor, Svg, WIDTH};
 use super::{Subject, COLOURS};
-use report::{interval_text, ratio_text, Row, Speedup};
+use record::{interval_text, ratio_text, Row, Speedup};
 use stats::Verdict;
 
 const BARS_MAX: usize = 60;

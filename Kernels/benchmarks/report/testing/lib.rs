@@ -1,6 +1,6 @@
 //! Synthetic result files for tests: a machine with known noise and drift.
 
-use report::{
+use record::{
     Build, Cache, Contender, ContenderKind, Device, DeviceKind, Git, Gpu, Launch, Meta, Metrics,
     Protocol, ResultFile, Roof, Row, Speedup, Status, Time, Timer, Workload,
 };
@@ -34,7 +34,7 @@ impl Noise {
 
 pub fn meta(device: &str) -> Meta {
     Meta {
-        schema: report::SCHEMA_VERSION,
+        schema: record::SCHEMA_VERSION,
         program: "bench_norms".into(),
         argv: vec!["bench_norms".into()],
         git: Some(Git {

@@ -1,6 +1,6 @@
 //! How often comparisons of simulated runs are right: false alarms and missed regressions.
 
-use report::{ContenderKind, Library, Source};
+use record::{ContenderKind, Library, Source};
 use report_lib::{compare, Collection, CompareOptions, Comparison, Method};
 use report_testing::{collection, file, pair, row, Noise};
 use stats::Verdict;
@@ -146,9 +146,9 @@ fn a_lower_clock_is_named_and_takes_the_verdict_of_times() {
     let mut base = base;
     for (side, clock) in [(&mut base, 1980.0), (&mut new, 1700.0)] {
         for row in &mut side.runs[0].file.rows {
-            row.clocks = Some(report::Clocks {
+            row.clocks = Some(record::Clocks {
                 median_mhz: Some(clock),
-                ..report::Clocks::default()
+                ..record::Clocks::default()
             });
         }
     }
@@ -171,7 +171,7 @@ fn failures_and_lost_rows_are_told_and_so_is_the_environment() {
         "rmsnorm_fwd",
         1024,
         "ours",
-        report::Status::Wrong,
+        record::Status::Wrong,
         "'y'[17] is 3",
     );
     new.runs[0].file.meta.driver = Some("590.1".into());
@@ -259,7 +259,7 @@ fn runs_that_cannot_be_compared_are_refused() {
     };
     assert!(compare(&base, &other, &across).is_ok());
     let mut hot = base.clone();
-    hot.runs[0].file.meta.protocol.cache = report::Cache::Hot;
+    hot.runs[0].file.meta.protocol.cache = record::Cache::Hot;
     let error = compare(&base, &hot, &OPTIONS).unwrap_err().to_string();
     assert!(error.contains("measure both the same way"), "{error}");
 }

@@ -29,7 +29,7 @@ fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
 /// The runs of the sample as separate files, `h200.json` and `b200.json`.
 fn samples(folder: &Path) {
     for (run, name) in sample().runs.iter().zip(["h200.json", "b200.json"]) {
-        report::write_json(&folder.join(name), &run.file).unwrap();
+        record::write_json(&folder.join(name), &run.file).unwrap();
     }
 }
 
@@ -54,7 +54,7 @@ fn merging_keeps_every_run_and_drops_what_was_measured_twice() {
     let mut later = sample().runs.remove(0).file;
     later.meta.started_at = "2027-01-01T00:00:00Z".into();
     later.meta.host = "later".into();
-    report::write_json(&folder.path().join("later.json"), &later).unwrap();
+    record::write_json(&folder.path().join("later.json"), &later).unwrap();
     let newest = merged(&["later.json", "h200.json"], "newest.json");
     let kept: Vec<_> = newest
         .runs
@@ -174,7 +174,7 @@ fn a_line_of_history_has_the_geomeans_and_what_must_be_measured_is() {
     let (name, count) = (without.rows[0].contender.name.clone(), without.rows.len());
     without.rows.retain(|row| row.contender.name == name);
     assert!(count > 0);
-    report::write_json(&folder.path().join("h200.json"), &without).unwrap();
+    record::write_json(&folder.path().join("h200.json"), &without).unwrap();
     let (code, said, _) = line(&name);
     assert_eq!(code, Some(1));
     let reason = without.rows[0].reason.as_deref().unwrap();
@@ -267,7 +267,7 @@ fn compare_fails_on_what_it_is_told_to() {
             }
         }
     }
-    report::write_json(&folder.path().join("slow.json"), &slow).unwrap();
+    record::write_json(&folder.path().join("slow.json"), &slow).unwrap();
     for (new, options, code) in [
         ("h200.json", &[][..], 0),
         ("slow.json", &[], 1),
@@ -372,7 +372,7 @@ fn verify_runs_only_benches_and_says_what_it_cannot_tell() {
     let mut evil = sample().runs.remove(0).file;
     evil.rows.truncate(1);
     evil.rows[0].repro = "../../bin/sh -c 'touch owned'".into();
-    report::write_json(&folder.path().join("evil.json"), &evil).unwrap();
+    record::write_json(&folder.path().join("evil.json"), &evil).unwrap();
     let result = report(folder.path(), &["verify", "evil.json", "--programs", "."]);
     assert_eq!(result.status.code(), Some(3), "{}", text(&result.stderr));
     assert!(text(&result.stdout).contains("is not the name of a bench"));
@@ -414,7 +414,7 @@ fn verify_compares_what_the_bench_says_now() {
         (&slower, 1, "inconsistent"),
         (&sample().runs[1].file, 3, "this is 'NVIDIA B200'"),
     ] {
-        report::write_json(&folder.path().join("answer.json"), answer).unwrap();
+        record::write_json(&folder.path().join("answer.json"), answer).unwrap();
         let script = "#!/bin/sh\nfor last; do :; done\ncp answer.json \"$last\"\n";
         let bench = write(folder.path(), "bench_norms", script);
         std::fs::set_permissions(&bench, std::fs::Permissions::from_mode(0o755)).unwrap();

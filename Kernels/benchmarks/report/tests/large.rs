@@ -1,6 +1,6 @@
 //! Ten thousand rows: time and memory.
 
-use report::{ContenderKind, ResultFile};
+use record::{ContenderKind, ResultFile};
 use report_testing::{file, pair, row, Noise};
 use std::process::Command;
 use tempfile::TempDir;
@@ -40,7 +40,7 @@ fn ten_thousand_rows_are_merged_summarized_and_shown_in_time() {
     parts[0].rows.truncate(5000);
     parts[1].rows.drain(..5000);
     for (part, name) in parts.iter().zip(["a.json", "b.json"]) {
-        report::write_json(&folder.path().join(name), part).unwrap();
+        record::write_json(&folder.path().join(name), part).unwrap();
     }
     let program = std::fs::canonicalize(std::env::var("REPORT").unwrap()).unwrap();
     let mut seconds = 0.0;

@@ -1,6 +1,6 @@
 //! Published tables: what they say, and that a stale page is rejected.
 
-use report::{ContenderKind, ResultFile, Status};
+use record::{ContenderKind, ResultFile, Status};
 use report_lib::{packed_for, Collection, Pages};
 use report_testing::{file, pair, row, Noise};
 use std::path::Path;
@@ -50,7 +50,7 @@ fn measured() -> ResultFile {
 
 fn folder(file: &ResultFile, plan: &str, page: &str) -> TempDir {
     let folder = TempDir::new().unwrap();
-    let text = report::to_json(file).unwrap();
+    let text = record::to_json(file).unwrap();
     let path = folder.path().join("run.json.gz");
     std::fs::write(&path, packed_for(&path, text.as_bytes()).unwrap()).unwrap();
     std::fs::write(folder.path().join("plan.json"), plan).unwrap();

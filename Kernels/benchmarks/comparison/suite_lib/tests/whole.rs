@@ -37,13 +37,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn keys(path: &Path) -> Vec<report::RowKey> {
+fn keys(path: &Path) -> Vec<record::RowKey> {
     let collection = Collection::read(path).unwrap();
     let rows = collection.runs.iter().flat_map(|run| &run.file.rows);
-    rows.map(report::RowKey::of).collect()
+    rows.map(record::RowKey::of).collect()
 }
 
-fn key_set(path: &Path) -> BTreeSet<report::RowKey> {
+fn key_set(path: &Path) -> BTreeSet<record::RowKey> {
     let keys = keys(path);
     let set: BTreeSet<_> = keys.iter().cloned().collect();
     assert_eq!(set.len(), keys.len(), "a row appears twice");
@@ -91,7 +91,7 @@ fn a_killed_run_is_completed_and_shards_are_one_run() {
 }
 
 /// Kills the suite once its first rows are on disk, then resumes it.
-fn killed_and_resumed(folder: &Path, expected: &BTreeSet<report::RowKey>) {
+fn killed_and_resumed(folder: &Path, expected: &BTreeSet<record::RowKey>) {
     std::fs::write(folder.join("roofs.json"), "[]").unwrap();
     let with = |place: [&'static str; 2]| {
         [

@@ -44,7 +44,7 @@ fn an_honest_run_ends_with_0_and_writes_all_forms() {
         table.contains("device: cpu") && table.contains("honest"),
         "{table}"
     );
-    let file = report::read_json(&folder.path().join("fault_bench.json")).unwrap();
+    let file = record::read_json(&folder.path().join("fault_bench.json")).unwrap();
     assert!(file.meta.complete);
     assert_eq!(file.rows.len(), 2);
     let honest = &file.rows[0];
@@ -96,7 +96,7 @@ fn relative_paths_are_the_users() {
 }
 
 /// Measures contenders whose plans are made by other processes, on five shapes.
-fn plan_ahead(contenders: &str) -> report::ResultFile {
+fn plan_ahead(contenders: &str) -> record::ResultFile {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.json");
     let arguments = [
@@ -111,7 +111,7 @@ fn plan_ahead(contenders: &str) -> report::ResultFile {
     ];
     let output = bench(&arguments);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    report::read_json(&path).unwrap()
+    record::read_json(&path).unwrap()
 }
 
 #[test]
@@ -141,13 +141,13 @@ fn the_repro_command_measures_the_same_row() {
     let path = folder.path().join("a.json");
     let json = ["--configs", "32x48,16x8", "--json", path.to_str().unwrap()];
     assert_eq!(bench(&[&QUICK[..], &json].concat()).status.code(), Some(0));
-    let row = report::read_json(&path).unwrap().rows.remove(2);
+    let row = record::read_json(&path).unwrap().rows.remove(2);
     let mut words = row.repro.split(' ');
     assert_eq!(words.next(), Some("fault_bench"));
     let arguments: Vec<&str> = words.chain(["--json", path.to_str().unwrap()]).collect();
     let again = Command::new(program()).args(arguments).output().unwrap();
     assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
-    let file = report::read_json(&path).unwrap();
+    let file = record::read_json(&path).unwrap();
     assert_eq!(file.rows[0].workload, row.workload);
     assert_eq!(file.rows[0].contender, row.contender);
     assert_eq!(file.rows[0].errors, row.errors);
@@ -161,7 +161,7 @@ fn skipped_verification_is_marked() {
     let output = bench(&[&QUICK[..], &skip].concat());
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("unverified"));
-    let file = report::read_json(&path).unwrap();
+    let file = record::read_json(&path).unwrap();
     assert!(file
         .rows
         .iter()
@@ -274,11 +274,11 @@ fn signals_leave_a_valid_partial_result() {
         let path = folder.path().join("partial.json");
         let output = interrupted(signal, &path);
         assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
-        let file = report::read_json(&path).unwrap();
+        let file = record::read_json(&path).unwrap();
         assert!(!file.meta.complete);
         assert_eq!(file.rows.len(), 2);
-        assert_eq!(file.rows[0].status, report::Status::Ok);
-        assert_eq!(file.rows[1].status, report::Status::Timeout);
+        assert_eq!(file.rows[0].status, record::Status::Ok);
+        assert_eq!(file.rows[1].status, record::Status::Timeout);
     }
 }
 
@@ -298,8 +298,8 @@ fn a_full_disk_is_a_clear_error() {
     );
 }
 
-fn keys(file: &report::ResultFile) -> Vec<report::RowKey> {
-    let mut keys: Vec<_> = file.rows.iter().map(report::RowKey::of).collect();
+fn keys(file: &record::ResultFile) -> Vec<record::RowKey> {
+    let mut keys: Vec<_> = file.rows.iter().map(record::RowKey::of).collect();
     keys.sort();
     keys
 }
@@ -314,17 +314,17 @@ fn a_killed_run_is_resumed_without_repeating_rows() {
     // The part that a killed run leaves: two workloads, not complete.
     let part = [&QUICK[..], &["--configs", "8x8,16x16", "--json", json]].concat();
     assert_eq!(bench(&part).status.code(), Some(0));
-    let mut file = report::read_json(&path).unwrap();
+    let mut file = record::read_json(&path).unwrap();
     file.meta.complete = false;
-    report::write_json(&path, &file).unwrap();
+    record::write_json(&path, &file).unwrap();
 
     let output = bench(&whole);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("2 of 4 workloads are already measured"));
-    let resumed = report::read_json(&path).unwrap();
+    let resumed = record::read_json(&path).unwrap();
     assert!(resumed.meta.complete);
     // Samples are whole picoseconds, so they are read as they were written.
-    let samples = |file: &report::ResultFile| -> Vec<_> {
+    let samples = |file: &record::ResultFile| -> Vec<_> {
         file.rows.iter().map(|row| row.samples_us.clone()).collect()
     };
     assert_eq!(samples(&resumed)[..4], samples(&file));
@@ -333,7 +333,7 @@ fn a_killed_run_is_resumed_without_repeating_rows() {
     // Once more there is nothing left to do, and nothing is lost.
     assert_eq!(bench(&whole).status.code(), Some(0));
     assert_eq!(
-        samples(&report::read_json(&path).unwrap()),
+        samples(&record::read_json(&path).unwrap()),
         samples(&resumed)
     );
 
@@ -342,7 +342,7 @@ fn a_killed_run_is_resumed_without_repeating_rows() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("the seed was 42 and is 7"));
     assert_eq!(
-        samples(&report::read_json(&path).unwrap()),
+        samples(&record::read_json(&path).unwrap()),
         samples(&resumed)
     );
 }
@@ -356,7 +356,7 @@ fn shards_together_are_one_run() {
         let arguments = [&QUICK[..], &configs, &[path.to_str().unwrap()], more].concat();
         let output = bench(&arguments);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        report::read_json(&path).unwrap()
+        record::read_json(&path).unwrap()
     };
     let whole = run("whole.json", &[]);
     let mut first = run("first.json", &["--shard", "1/2"]);
@@ -376,7 +376,7 @@ fn a_time_limit_cuts_and_says_so() {
     let json = ["--json", path.to_str().unwrap()];
     let output = bench(&[&QUICK[..], &limit, &json].concat());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let file = report::read_json(&path).unwrap();
+    let file = record::read_json(&path).unwrap();
     assert!(!file.meta.complete && file.rows.len() < 6);
     let warnings = &file.meta.warnings;
     assert!(warnings

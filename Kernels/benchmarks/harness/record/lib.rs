@@ -24,7 +24,7 @@ mod test_samples;
 
 pub use check::{check, sound};
 pub use csv::to_csv;
-pub use error::ReportError;
+pub use error::RecordError;
 pub use file::{from_json, read_json, to_json, write_atomic, write_json};
 pub use group::{groups, Group};
 pub use key::RowKey;

@@ -1,6 +1,6 @@
 //! Reading and writing result files. A write replaces the old file completely or leaves it alone.
 
-use crate::{check, ReportError, ResultFile, SCHEMA_VERSION};
+use crate::{check, RecordError, ResultFile, SCHEMA_VERSION};
 use serde::Deserialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 /// JSON text of a file: `meta` indented, then one line per row, so that rows can be counted, grepped
 /// and compared with line tools.
-pub fn to_json(file: &ResultFile) -> Result<String, ReportError> {
-    check(file).map_err(|problem| ReportError::Inconsistent {
+pub fn to_json(file: &ResultFile) -> Result<String, RecordError> {
+    check(file).map_err(|problem| RecordError::Inconsistent {
         origin: "the result".to_owned(),
         problem,
     })?;
-    let unserializable = |error: serde_json::Error| ReportError::Inconsistent {
+    let unserializable = |error: serde_json::Error| RecordError::Inconsistent {
         origin: "the result".to_owned(),
         problem: error.to_string(),
     };
@@ -29,13 +29,13 @@ pub fn to_json(file: &ResultFile) -> Result<String, ReportError> {
 }
 
 /// Writes a result file as JSON.
-pub fn write_json(path: &Path, file: &ResultFile) -> Result<(), ReportError> {
+pub fn write_json(path: &Path, file: &ResultFile) -> Result<(), RecordError> {
     write_atomic(path, to_json(file)?.as_bytes())
 }
 
 /// Reads a result file.
-pub fn read_json(path: &Path) -> Result<ResultFile, ReportError> {
-    let text = fs::read_to_string(path).map_err(|source| ReportError::Read {
+pub fn read_json(path: &Path) -> Result<ResultFile, RecordError> {
+    let text = fs::read_to_string(path).map_err(|source| RecordError::Read {
         path: path.to_owned(),
         source,
     })?;
@@ -43,7 +43,7 @@ pub fn read_json(path: &Path) -> Result<ResultFile, ReportError> {
 }
 
 /// Parses the text of a result file; `origin` names it in errors.
-pub fn from_json(text: &str, origin: &str) -> Result<ResultFile, ReportError> {
+pub fn from_json(text: &str, origin: &str) -> Result<ResultFile, RecordError> {
     #[derive(Deserialize)]
     struct Versioned {
         meta: VersionedMeta,
@@ -52,7 +52,7 @@ pub fn from_json(text: &str, origin: &str) -> Result<ResultFile, ReportError> {
     struct VersionedMeta {
         schema: serde_json::Value,
     }
-    let malformed = |error: serde_json::Error| ReportError::Malformed {
+    let malformed = |error: serde_json::Error| RecordError::Malformed {
         origin: origin.to_owned(),
         line: error.line(),
         column: error.column(),
@@ -67,14 +67,14 @@ pub fn from_json(text: &str, origin: &str) -> Result<ResultFile, ReportError> {
     // Check the version first: a file of another version may fail in any field.
     let versioned: Versioned = serde_json::from_str(text).map_err(malformed)?;
     if versioned.meta.schema != SCHEMA_VERSION {
-        return Err(ReportError::Schema {
+        return Err(RecordError::Schema {
             origin: origin.to_owned(),
             found: versioned.meta.schema.to_string(),
             known: SCHEMA_VERSION,
         });
     }
     let file: ResultFile = serde_json::from_str(text).map_err(malformed)?;
-    check(&file).map_err(|problem| ReportError::Inconsistent {
+    check(&file).map_err(|problem| RecordError::Inconsistent {
         origin: origin.to_owned(),
         problem,
     })?;
@@ -83,7 +83,7 @@ pub fn from_json(text: &str, origin: &str) -> Result<ResultFile, ReportError> {
 
 /// Replaces a file atomically: temporary file in the same folder, fsync, rename. On failure the old
 /// file is unchanged and the temporary one removed. Devices and pipes are written directly.
-pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
     let result = match fs::metadata(path) {
         Ok(found) if !found.is_file() && !found.is_dir() => OpenOptions::new()
             .write(true)
@@ -92,7 +92,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
         Ok(_) => fs::canonicalize(path).and_then(|target| replace(&target, bytes)),
         Err(_) => replace(path, bytes),
     };
-    result.map_err(|source| ReportError::Write {
+    result.map_err(|source| RecordError::Write {
         path: path.to_owned(),
         source,
     })

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// Why a result file could not be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum ReportError {
+pub enum RecordError {
     #[error("cannot read {path}: {source}")]
     Read {
         path: PathBuf,
