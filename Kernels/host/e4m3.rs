@@ -1,11 +1,14 @@
 //! FP8 e4m3 as bytes, in a form that vectorises.
 
-use crate::Element;
+use crate::{Element, Plain};
 
 /// One code, as an element without a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct E4m3(pub u8);
+
+// SAFETY: a transparent byte.
+unsafe impl Plain for E4m3 {}
 
 impl Element for E4m3 {
     fn widen(self) -> f32 {

@@ -3,7 +3,21 @@
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-pub trait Element: Copy + Send + Sync {
+/// A type of which any bits are a value.
+///
+/// # Safety
+/// That holds, and there is no padding.
+pub unsafe trait Plain: Copy + Send + Sync + 'static {}
+
+// SAFETY: numbers, and transparent wrappers of numbers.
+unsafe impl Plain for f32 {}
+unsafe impl Plain for f16 {}
+unsafe impl Plain for bf16 {}
+unsafe impl Plain for u8 {}
+unsafe impl Plain for i32 {}
+unsafe impl Plain for i64 {}
+
+pub trait Element: Plain {
     fn widen(self) -> f32;
     /// Rounds to the nearest value, ties to even.
     fn narrow(value: f32) -> Self;

@@ -10,7 +10,7 @@ mod lanes;
 mod rows;
 
 pub use e4m3::E4m3;
-pub use element::Element;
+pub use element::{Element, Plain};
 pub use exponential::exp;
 pub use lanes::{largest, sum, sum2};
 pub use rows::{accumulate_rows, each_row, each_row2};

@@ -3,37 +3,32 @@
 load(":comparison_bench.bzl", "comparison_bench")
 load(":gpu_test.bzl", "gpu_test")
 
-_HARNESS = [
-    "//Kernels/benchmarks/harness/contender",
-    "//Kernels/benchmarks/harness/numeric",
-    "//Kernels/benchmarks/workloads",
-    "//Kernels/libraries",
-]
-
-def comparison(name, contenders, deps, cuda_deps, gate_srcs = []):
+def comparison(name, family = None, gate_srcs = [], gate_deps = []):
     """Declares `bench_<name>` from bench_<name>.rs, and `<name>_gate_test` from tests/<name>_gate.rs.
-
-    Both get the harness's crates that they need.
 
     Args:
       name: the comparison.
-      contenders: sources of its contenders, which both are compiled with.
-      deps: crates that the contenders always use.
-      cuda_deps: crates of kernels and baselines.
+      family: the folder of its contenders; `name` if left out.
       gate_srcs: further sources of the test.
+      gate_deps: further crates of the test.
     """
+    deps = [
+        "//Kernels/benchmarks/comparison/{0}:{0}_contenders".format(family or name),
+        "//Kernels/benchmarks/harness/contender",
+        "//Kernels/benchmarks/workloads",
+    ]
     comparison_bench(
         name = "bench_" + name,
-        srcs = ["bench_{}.rs".format(name)] + contenders,
-        cuda_deps = cuda_deps,
-        deps = deps + _HARNESS + ["//Kernels/benchmarks/harness/cli"],
+        srcs = ["bench_{}.rs".format(name)],
+        deps = deps + ["//Kernels/benchmarks/harness/cli"],
     )
     gpu_test(
         name = name + "_gate_test",
-        srcs = ["tests/{}_gate.rs".format(name)] + gate_srcs + contenders,
-        cuda_deps = cuda_deps,
-        deps = deps + _HARNESS + [
+        srcs = ["tests/{}_gate.rs".format(name)] + gate_srcs,
+        deps = deps + gate_deps + [
+            "//Kernels/benchmarks/comparison/shared/examine",
             "//Kernels/benchmarks/harness/device",
             "//Kernels/benchmarks/harness/gate",
+            "//Kernels/benchmarks/harness/numeric",
         ],
     )

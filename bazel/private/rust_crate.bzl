@@ -15,6 +15,7 @@ def rust_crate(
         rustc_env = {},
         test_data = [],
         test_env = {},
+        unit_tests = True,
         visibility = None):
     """Declares `name` from the folder's .rs files, its tests, and `<name>_clippy`, which must build.
 
@@ -31,6 +32,7 @@ def rust_crate(
       rustc_env: variables that env!() sees.
       test_data: files its tests read.
       test_env: variables its tests see.
+      unit_tests: whether there are tests inside the crate.
       visibility: leave out for the layer's own.
     """
     deps = deps + (per_arch(cuda_deps, []) if cuda_deps else [])
@@ -45,14 +47,16 @@ def rust_crate(
         visibility = visibility or layer_visibility(),
         deps = deps,
     )
-    rust_test(
-        name = name + "_test",
-        crate = ":" + name,
-        data = test_data,
-        env = test_env,
-        deps = test_deps,
-    )
-    tests = [name + "_test"]
+    tests = []
+    if unit_tests:
+        tests.append(name + "_test")
+        rust_test(
+            name = name + "_test",
+            crate = ":" + name,
+            data = test_data,
+            env = test_env,
+            deps = test_deps,
+        )
     for source in native.glob(["tests/*.rs"], allow_empty = True):
         test = "{}_{}_test".format(name, source[len("tests/"):-len(".rs")])
         tests.append(test)

@@ -1,8 +1,7 @@
 //! Races decode attention over a paged cache: one or a few new tokens a sequence, with heads of the
 //! queries that share those of the cache.
 
-mod decode;
-
+use std::convert::Infallible;
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, UsageError};
@@ -16,27 +15,19 @@ fn main() -> ExitCode {
         suites: DecodeSuite::SUITES,
         shortcuts: &[],
         problems,
-        contenders: |choices| decode::contenders(choices.device),
+        contenders: |choices| decode_contenders::contenders(choices.device),
     })
 }
 
 fn problems(choices: &Choices) -> Result<Vec<DecodeProblem>, UsageError> {
-    let mut workloads = Vec::new();
-    for suite in choices.suites_of::<DecodeSuite>()? {
-        workloads.extend(suite.workloads());
-    }
-    for config in &choices.configs {
-        let shape = custom(config)?;
+    let workloads = choices.workloads(DecodeSuite::workloads, |sizes| {
+        let shape = custom(sizes)?;
         let workload = DecodeSuite::custom(&shape);
-        workloads.push((shape, workload));
-    }
-    let mut problems = Vec::new();
-    for (shape, workload) in workloads {
-        for &dtype in &choices.dtypes {
-            problems.push(DecodeProblem::new(shape.clone(), dtype, workload.clone()));
-        }
-    }
-    Ok(problems)
+        Ok((shape, workload))
+    })?;
+    choices.problems(workloads, |(shape, workload), dtype| {
+        Ok::<_, Infallible>(DecodeProblem::new(shape.clone(), dtype, workload.clone()))
+    })
 }
 
 fn custom(config: &[usize]) -> Result<DecodeShape, UsageError> {

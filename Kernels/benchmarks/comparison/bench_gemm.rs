@@ -1,7 +1,5 @@
 //! Races dense matrix products with bf16, f16 and FP8 operands.
 
-mod gemm;
-
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, Shortcut, UsageError};
@@ -18,30 +16,19 @@ fn main() -> ExitCode {
             suite: "dsv3",
         }],
         problems,
-        contenders: |choices| gemm::contenders(choices.device),
+        contenders: |choices| gemm_contenders::contenders(choices.device),
     })
 }
 
 fn problems(choices: &Choices) -> Result<Vec<GemmProblem>, UsageError> {
-    let mut workloads = Vec::new();
-    for suite in choices.suites_of::<GemmSuite>()? {
-        workloads.extend(suite.workloads());
-    }
-    for config in &choices.configs {
-        let [m, n, k] = config[..] else {
-            return Err(UsageError::of_shape(
-                config,
-                "is no product; write MxNxK, like 4096x4096x7168",
-            ));
-        };
-        workloads.push(GemmSuite::custom(m, n, k));
-    }
-    let mut problems = Vec::new();
-    for (shape, layout, workload) in workloads {
-        for &dtype in &choices.dtypes {
-            let problem = GemmProblem::new(shape, layout.clone(), dtype, workload.clone());
-            problems.push(problem.map_err(UsageError::new)?);
-        }
-    }
-    Ok(problems)
+    let workloads = choices.workloads(GemmSuite::workloads, |sizes| match *sizes {
+        [m, n, k] => Ok(GemmSuite::custom(m, n, k)),
+        _ => Err(UsageError::of_shape(
+            sizes,
+            "is no product; write MxNxK, like 4096x4096x7168",
+        )),
+    })?;
+    choices.problems(workloads, |(shape, layout, workload), dtype| {
+        GemmProblem::new(*shape, layout.clone(), dtype, workload.clone())
+    })
 }

@@ -1,7 +1,5 @@
 //! Races grouped matrix products: the experts of mixture-of-experts layers, bf16 and FP8.
 
-mod gemm;
-
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, UsageError};
@@ -15,30 +13,19 @@ fn main() -> ExitCode {
         suites: GroupedGemmSuite::SUITES,
         shortcuts: &[],
         problems,
-        contenders: |choices| gemm::contenders(choices.device),
+        contenders: |choices| gemm_contenders::contenders(choices.device),
     })
 }
 
 fn problems(choices: &Choices) -> Result<Vec<GemmProblem>, UsageError> {
-    let mut workloads = Vec::new();
-    for suite in choices.suites_of::<GroupedGemmSuite>()? {
-        workloads.extend(suite.workloads());
-    }
-    for config in &choices.configs {
-        let [groups, each, n, k] = config[..] else {
-            return Err(UsageError::of_shape(
-                config,
-                "is no grouped product; write GROUPSxROWSxNxK, like 8x4096x4096x7168",
-            ));
-        };
-        workloads.push(GroupedGemmSuite::custom(groups, each, n, k));
-    }
-    let mut problems = Vec::new();
-    for (shape, layout, workload) in workloads {
-        for &dtype in &choices.dtypes {
-            let problem = GemmProblem::new(shape, layout.clone(), dtype, workload.clone());
-            problems.push(problem.map_err(UsageError::new)?);
-        }
-    }
-    Ok(problems)
+    let workloads = choices.workloads(GroupedGemmSuite::workloads, |sizes| match *sizes {
+        [groups, each, n, k] => Ok(GroupedGemmSuite::custom(groups, each, n, k)),
+        _ => Err(UsageError::of_shape(
+            sizes,
+            "is no grouped product; write GROUPSxROWSxNxK, like 8x4096x4096x7168",
+        )),
+    })?;
+    choices.problems(workloads, |(shape, layout, workload), dtype| {
+        GemmProblem::new(*shape, layout.clone(), dtype, workload.clone())
+    })
 }

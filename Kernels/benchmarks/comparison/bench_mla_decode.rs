@@ -1,7 +1,6 @@
 //! Races decode with multi-head latent attention: all heads share one cache of latent rows.
 
-mod mla_decode;
-
+use std::convert::Infallible;
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, Shortcut, UsageError};
@@ -18,31 +17,23 @@ fn main() -> ExitCode {
             suite: "dsv3",
         }],
         problems,
-        contenders: |choices| mla_decode::contenders(choices.device),
+        contenders: |choices| mla_contenders::contenders(choices.device),
     })
 }
 
 fn problems(choices: &Choices) -> Result<Vec<MlaDecodeProblem>, UsageError> {
-    let mut workloads = Vec::new();
-    for suite in choices.suites_of::<MlaSuite>()? {
-        workloads.extend(suite.workloads());
-    }
-    for config in &choices.configs {
-        let shape = custom(config)?;
+    let workloads = choices.workloads(MlaSuite::workloads, |sizes| {
+        let shape = custom(sizes)?;
         let workload = MlaSuite::custom(&shape);
-        workloads.push((shape, workload));
-    }
-    let mut problems = Vec::new();
-    for (shape, workload) in workloads {
-        for &dtype in &choices.dtypes {
-            problems.push(MlaDecodeProblem::new(
-                shape.clone(),
-                dtype,
-                workload.clone(),
-            ));
-        }
-    }
-    Ok(problems)
+        Ok((shape, workload))
+    })?;
+    choices.problems(workloads, |(shape, workload), dtype| {
+        Ok::<_, Infallible>(MlaDecodeProblem::new(
+            shape.clone(),
+            dtype,
+            workload.clone(),
+        ))
+    })
 }
 
 fn custom(config: &[usize]) -> Result<MlaShape, UsageError> {

@@ -1,7 +1,6 @@
 //! Races the memory-bound row operations: RMSNorm, LayerNorm, softmax and cross-entropy.
 
-mod norms;
-
+use std::convert::Infallible;
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, Shortcut, UsageError};
@@ -24,48 +23,28 @@ fn main() -> ExitCode {
             },
         ],
         problems,
-        contenders: |choices| norms::contenders(choices.device),
+        contenders: |choices| norms_contenders::contenders(choices.device),
     })
 }
 
 fn problems(choices: &Choices) -> Result<Vec<NormProblem>, UsageError> {
     let mut problems = Vec::new();
-    for op in NormOp::all().filter(|op| is_chosen(*op, choices)) {
-        for (shape, workload) in workloads_of(op, choices)? {
-            for &activation in &choices.dtypes {
+    for op in NormOp::all().filter(|op| choices.passes.include(op.is_backward())) {
+        let of_suite = |suite: NormSuite| suite.workloads(op);
+        let workloads = choices.workloads(of_suite, |sizes| match *sizes {
+            [rows, columns] => Ok(NormSuite::custom(RowShape { rows, columns })),
+            _ => Err(UsageError::of_shape(
+                sizes,
+                "is no shape of rows; write ROWSxCOLUMNS, like 4096x7168",
+            )),
+        })?;
+        problems.extend(
+            choices.problems(workloads, |(shape, workload), activation| {
                 let weight = choices.weight_dtype.resolve(activation);
                 let types = NormTypes { activation, weight };
-                problems.push(NormProblem::new(op, shape, types, workload.clone()));
-            }
-        }
+                Ok::<_, Infallible>(NormProblem::new(op, *shape, types, workload.clone()))
+            })?,
+        );
     }
     Ok(problems)
-}
-
-fn is_chosen(op: NormOp, choices: &Choices) -> bool {
-    if op.is_backward() {
-        choices.passes.backward()
-    } else {
-        choices.passes.forward()
-    }
-}
-
-fn workloads_of(
-    op: NormOp,
-    choices: &Choices,
-) -> Result<Vec<(RowShape, contender::Workload)>, UsageError> {
-    let mut workloads = Vec::new();
-    for suite in choices.suites_of::<NormSuite>()? {
-        workloads.extend(suite.workloads(op));
-    }
-    for config in &choices.configs {
-        let [rows, columns] = config[..] else {
-            return Err(UsageError::of_shape(
-                config,
-                "is no shape of rows; write ROWSxCOLUMNS, like 4096x7168",
-            ));
-        };
-        workloads.push(NormSuite::custom(RowShape { rows, columns }));
-    }
-    Ok(workloads)
 }

@@ -1,13 +1,10 @@
 //! Races native sparse attention: its three branches, their gated sum, and dense attention on the same
 //! shapes.
 
-mod cpu_contender;
-mod nsa_ops;
-
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, UsageError};
-use nsa_ops::SparseOrDense;
+use nsa_contenders::SparseOrDense;
 use workloads::{NsaOp, NsaProblem, NsaShape, NsaSuite};
 
 fn main() -> ExitCode {
@@ -18,20 +15,16 @@ fn main() -> ExitCode {
         suites: NsaSuite::SUITES,
         shortcuts: &[],
         problems,
-        contenders: |choices| nsa_ops::contenders(choices.device),
+        contenders: |choices| nsa_contenders::contenders(choices.device),
     })
 }
 
 /// Forward only: nothing for a backward run.
 fn problems(choices: &Choices) -> Result<Vec<SparseOrDense>, UsageError> {
-    let mut workloads = Vec::new();
-    for suite in choices.suites_of::<NsaSuite>()? {
-        workloads.extend(suite.workloads());
-    }
-    for config in &choices.configs {
-        let shape = NsaShape::from_sizes(config).map_err(UsageError::new)?;
-        workloads.push(NsaSuite::custom(shape));
-    }
+    let workloads = choices.workloads(NsaSuite::workloads, |sizes| {
+        let shape = NsaShape::from_sizes(sizes).map_err(UsageError::new)?;
+        Ok(NsaSuite::custom(shape))
+    })?;
     if !choices.passes.forward() {
         return Err(UsageError::new(
             "bench_nsa has no backward pass; use --mode fwd",

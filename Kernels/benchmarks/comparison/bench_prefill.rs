@@ -1,13 +1,10 @@
 //! Races attention over whole prompts: batches of sequences of any lengths, with or without cached
 //! prefixes.
 
-mod prefill;
-
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, UsageError};
-use contender::Workload;
-use workloads::{PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
+use workloads::{PrefillOp, PrefillProblem, PrefillSuite};
 
 fn main() -> ExitCode {
     cli::run(Bench {
@@ -19,7 +16,7 @@ fn main() -> ExitCode {
         suites: PrefillSuite::SUITES,
         shortcuts: &[],
         problems,
-        contenders: |choices| prefill::contenders(choices.device),
+        contenders: |choices| prefill_contenders::contenders(choices.device),
     })
 }
 
@@ -29,33 +26,22 @@ fn problems(choices: &Choices) -> Result<Vec<PrefillProblem>, UsageError> {
             "prefill has no backward pass; use --mode fwd",
         ));
     }
-    let mut problems = Vec::new();
-    for (op, shape, workload) in workloads_of(choices)? {
-        for &dtype in &choices.dtypes {
-            let problem = PrefillProblem::new(op, shape.clone(), dtype, workload.clone());
-            problems.push(problem.map_err(UsageError::new)?);
-        }
-    }
-    Ok(problems)
-}
-
-fn workloads_of(choices: &Choices) -> Result<Vec<(PrefillOp, PrefillShape, Workload)>, UsageError> {
-    let mut all = Vec::new();
-    for suite in choices.suites_of::<PrefillSuite>()? {
-        for &op in suite.ops() {
+    let of_suite = |suite: PrefillSuite| {
+        let of_op = |&op: &PrefillOp| {
             let workloads = suite.workloads().into_iter();
-            all.extend(workloads.map(|(shape, workload)| (op, shape, workload)));
-        }
-    }
-    for config in &choices.configs {
-        let sizes: [usize; 6] = config[..].try_into().map_err(|_| {
-            UsageError::of_shape(
-                config,
-                "is no batch; write BxQxKVxHxHKVxD, like 2x4096x8192x32x8x128",
-            )
-        })?;
-        let (shape, workload) = PrefillSuite::from_sizes(sizes).map_err(UsageError::new)?;
-        all.push((PrefillOp::Prefill, shape, workload));
-    }
-    Ok(all)
+            workloads.map(move |(shape, workload)| (op, shape, workload))
+        };
+        suite.ops().iter().flat_map(of_op).collect()
+    };
+    let workloads = choices.workloads(of_suite, |sizes| {
+        let what = "is no batch; write BxQxKVxHxHKVxD, like 2x4096x8192x32x8x128";
+        let six = sizes
+            .try_into()
+            .map_err(|_| UsageError::of_shape(sizes, what))?;
+        let (shape, workload) = PrefillSuite::from_sizes(six).map_err(UsageError::new)?;
+        Ok((PrefillOp::Prefill, shape, workload))
+    })?;
+    choices.problems(workloads, |(op, shape, workload), dtype| {
+        PrefillProblem::new(*op, shape.clone(), dtype, workload.clone())
+    })
 }

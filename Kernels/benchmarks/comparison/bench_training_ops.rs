@@ -1,12 +1,9 @@
 //! Races the training primitives: activations, RoPE, FP8 quantisation.
 
-mod cpu_contender;
-mod training_ops;
-
+use std::convert::Infallible;
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, UsageError};
-use contender::Workload;
 use workloads::{TrainingOp, TrainingProblem, TrainingShape, TrainingSuite};
 
 fn main() -> ExitCode {
@@ -17,44 +14,23 @@ fn main() -> ExitCode {
         suites: TrainingSuite::SUITES,
         shortcuts: &[],
         problems,
-        contenders: |choices| training_ops::contenders(choices.device),
+        contenders: |choices| training_contenders::contenders(choices.device),
     })
 }
 
 fn problems(choices: &Choices) -> Result<Vec<TrainingProblem>, UsageError> {
     let mut problems = Vec::new();
-    for op in TrainingOp::all().filter(|op| is_chosen(*op, choices)) {
-        for (shape, workload) in workloads_of(op, choices)? {
-            for &dtype in &choices.dtypes {
-                problems.push(TrainingProblem::new(op, shape, dtype, workload.clone()));
-            }
-        }
+    for op in TrainingOp::all().filter(|op| choices.passes.include(op.is_backward())) {
+        let of_suite = |suite: TrainingSuite| suite.workloads(op);
+        let mut workloads = choices.workloads(of_suite, |sizes| {
+            let shape = TrainingShape::from_sizes(sizes).map_err(UsageError::new)?;
+            Ok(TrainingSuite::custom(shape))
+        })?;
+        // Shapes given by hand go to the ops of their kind.
+        workloads.retain(|(shape, _)| matches!(shape, TrainingShape::Rope(_)) == op.is_rope());
+        problems.extend(choices.problems(workloads, |(shape, workload), dtype| {
+            Ok::<_, Infallible>(TrainingProblem::new(op, *shape, dtype, workload.clone()))
+        })?);
     }
     Ok(problems)
-}
-
-fn is_chosen(op: TrainingOp, choices: &Choices) -> bool {
-    if op.is_backward() {
-        choices.passes.backward()
-    } else {
-        choices.passes.forward()
-    }
-}
-
-/// Shapes given by hand go to the ops of their kind.
-fn workloads_of(
-    op: TrainingOp,
-    choices: &Choices,
-) -> Result<Vec<(TrainingShape, Workload)>, UsageError> {
-    let mut workloads = Vec::new();
-    for suite in choices.suites_of::<TrainingSuite>()? {
-        workloads.extend(suite.workloads(op));
-    }
-    for config in &choices.configs {
-        let shape = TrainingShape::from_sizes(config).map_err(UsageError::new)?;
-        if matches!(shape, TrainingShape::Rope(_)) == op.is_rope() {
-            workloads.push(TrainingSuite::custom(shape));
-        }
-    }
-    Ok(workloads)
 }

@@ -1,5 +1,6 @@
 //! What is raced: suites of shapes as data, with their provenance, and the problems made of them.
 
+mod arithmetic;
 mod decode;
 mod gemm;
 mod mla;
@@ -13,16 +14,14 @@ mod suite;
 mod testing;
 mod training;
 
-pub use decode::{decode_tensor, DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
+pub use decode::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
 pub use gemm::{
     BadGemm, DenseWorkload, GemmProblem, GemmShape, GemmSuite, GroupKind, GroupedGemmSuite,
     GroupedWorkload, RowLayout, GROUP_ALIGNMENT, SCALE_BLOCK,
 };
-pub use mla::{mla_tensor, MlaDecodeProblem, MlaShape, MlaSuite, MLA_LATENT, MLA_ROPE, MLA_WIDTH};
+pub use mla::{MlaDecodeProblem, MlaShape, MlaSuite, MLA_LATENT, MLA_ROPE, MLA_WIDTH};
 pub use norms::{NormOp, NormProblem, NormSuite, NormTypes};
-pub use nsa::{
-    nsa_gated_tensor, nsa_tensor, BadNsa, NsaOp, NsaProblem, NsaShape, NsaSuite, Selection,
-};
+pub use nsa::{BadNsa, NsaOp, NsaProblem, NsaShape, NsaSuite, Selection};
 pub use paged::{BadPageTable, PageTable};
 pub use prefill::{BadPrefill, PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
 pub use rows::RowShape;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use contender::Suite;
+use contender::{Suite, Workload};
 use serde_json::Value;
 
 /// A name that no suite of a family has.
@@ -26,6 +26,21 @@ pub fn axes<'a, V: Into<Value>>(
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.into()))
         .collect()
+}
+
+/// A workload of a suite; its axes are all numbers that define the shape.
+pub fn workload(
+    suite: impl ToString,
+    name: impl Into<String>,
+    provenance: &str,
+    axes: BTreeMap<String, Value>,
+) -> Workload {
+    Workload {
+        name: name.into(),
+        suite: suite.to_string(),
+        provenance: provenance.to_owned(),
+        axes,
+    }
 }
 
 /// Declares a family of suites: an enum whose values have a name, for command lines and results, and
@@ -55,11 +70,11 @@ macro_rules! suites {
         }
 
         impl std::str::FromStr for $Family {
-            type Err = $crate::UnknownSuite;
+            type Err = $crate::suite::UnknownSuite;
 
-            fn from_str(name: &str) -> Result<Self, $crate::UnknownSuite> {
+            fn from_str(name: &str) -> Result<Self, Self::Err> {
                 let named = |suite: &Self| Self::SUITES[*suite as usize].name == name;
-                Self::all().find(named).ok_or_else(|| $crate::UnknownSuite {
+                Self::all().find(named).ok_or_else(|| $crate::suite::UnknownSuite {
                     name: name.to_owned(),
                     known: Self::SUITES,
                 })

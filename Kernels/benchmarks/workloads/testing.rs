@@ -1,6 +1,8 @@
 //! What the tests of all problems ask.
 
-use contender::Problem;
+use std::collections::BTreeSet;
+
+use contender::{Problem, Workload};
 use tensor::Inputs;
 
 /// Every element that must be written is in one unit's slices, and nothing else is.
@@ -22,5 +24,49 @@ pub fn assert_units_cover_outputs_once(problem: &impl Problem) {
             }
         }
         assert!(seen == expected, "{}: {}", problem.op(), spec.name);
+    }
+}
+
+/// No two workloads of a suite have one name, and all say where they come from.
+pub fn assert_named_once<'a>(
+    suite: impl ToString,
+    workloads: impl IntoIterator<Item = &'a Workload>,
+) {
+    let mut names = BTreeSet::new();
+    for workload in workloads {
+        assert!(names.insert(&workload.name), "{} twice", workload.name);
+        assert_eq!(workload.suite, suite.to_string());
+        assert!(!workload.provenance.is_empty(), "{}", workload.name);
+    }
+    assert!(!names.is_empty(), "{} is empty", suite.to_string());
+}
+
+/// Honest values are what their types hold, and within `limit` (in the type's rounding errors of the
+/// slice's largest value) of the oracle's; where an output is exact, they are the oracle's.
+pub fn assert_honest_is_near(problem: &impl Problem, units: &[usize], limit: f64) {
+    let inputs = Inputs::new(problem.tensors(), 3);
+    for &unit in units {
+        let (oracle, honest) = (problem.oracle(&inputs, unit), problem.honest(&inputs, unit));
+        assert_eq!(oracle.len(), honest.len());
+        for (right, rounded) in oracle.iter().zip(&honest) {
+            let dtype = problem.tensors()[right.tensor].dtype;
+            let place = |slice: &contender::Slice| (slice.tensor, slice.start, slice.values.len());
+            assert_eq!(place(right), place(rounded));
+            let scale = right.values.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+            let exact = problem.is_exact(right.tensor);
+            let limit = if exact {
+                0.0
+            } else {
+                limit * dtype.unit_roundoff() * scale
+            };
+            for (right, near) in right.values.iter().zip(&rounded.values) {
+                assert_eq!(dtype.round(*near), *near);
+                let op = problem.op();
+                assert!(
+                    (right - near).abs() <= limit,
+                    "{op} {dtype}: {right} and {near}"
+                );
+            }
+        }
     }
 }

@@ -11,11 +11,11 @@
 pub mod plain;
 
 use host::e4m3;
-pub use host::Element;
+pub use host::{Element, Plain};
 use rayon::prelude::*;
 
 /// A type that scales are stored in.
-pub trait Scale: Copy + Send + Sync {
+pub trait Scale: Plain {
     /// The scale of a group with this largest magnitude; infinity for one that is not finite.
     fn of(largest: f32) -> Self;
     fn value(self) -> f32;
@@ -42,6 +42,9 @@ impl Scale for f32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Ue8m0(pub u8);
+
+// SAFETY: a transparent byte.
+unsafe impl Plain for Ue8m0 {}
 
 impl Scale for Ue8m0 {
     fn of(largest: f32) -> Self {

@@ -1,50 +1,52 @@
 //! CPU contenders.
 
-#[path = "../cpu_contender.rs"]
-mod cpu_contender;
-
-use contender::{Contender, ContenderError};
+use contender::{ContenderError, Contenders};
 use decode_cpu::{plain, Decode, E4m3, Element};
-use workloads::{decode_tensor as at, DecodeProblem, KvType};
+use shared::cpu::{self, Style, Work};
+use shared::element_types;
+use shared::memory::Memory;
+use workloads::{DecodeProblem, KvType};
 
-use cpu_contender::{CpuOp, Style, Tensors};
-
-pub fn contenders() -> Vec<Box<dyn Contender<DecodeProblem>>> {
-    cpu_contender::contenders()
+pub fn contenders() -> Contenders<DecodeProblem> {
+    cpu::contenders(|_| None, element_types!(bind))
 }
 
-impl CpuOp for DecodeProblem {
-    fn validate(&self) -> Result<(), ContenderError> {
-        self.table.validate().map_err(ContenderError::new)
-    }
-
-    fn run<T: Element>(&self, tensors: &Tensors, style: Style) {
-        match self.shape.kv_type {
-            KvType::Same => run::<T, T>(self, tensors, style),
-            KvType::Fp8 => run::<T, E4m3>(self, tensors, style),
-        }
+fn bind<T: Element>(problem: &DecodeProblem, memory: &Memory, style: Style) -> Work {
+    match problem.shape.kv_type {
+        KvType::Same => bind_over::<T, T>(problem, memory, style),
+        KvType::Fp8 => bind_over::<T, E4m3>(problem, memory, style),
     }
 }
 
-fn run<T: Element, C: Element>(problem: &DecodeProblem, tensors: &Tensors, style: Style) {
-    let shape = &problem.shape;
-    let task = Decode::<T, C> {
-        q: tensors.read(at::Q),
-        keys: tensors.read(at::K_PAGES),
-        values: tensors.read(at::V_PAGES),
-        batch: shape.batch(),
-        q_len: shape.q_len,
-        heads: shape.heads,
-        kv_heads: shape.kv_heads,
-        dim: shape.head_dim,
-        scale: problem.scale * problem.k_scale,
-        value_scale: problem.v_scale,
-        visible: &|sequence, query| problem.table.visible(sequence, shape.q_len, query),
-        row: &|sequence, token, head| problem.cache_row(sequence, token, head),
+fn bind_over<T: Element, C: Element>(
+    problem: &DecodeProblem,
+    memory: &Memory,
+    style: Style,
+) -> Work {
+    problem.table.validate().map_err(ContenderError::new)?;
+    let (problem, q) = (problem.clone(), memory.read("q")?);
+    let (keys, values) = (memory.read("k_pages")?, memory.read("v_pages")?);
+    let mut out = memory.write("out")?;
+    let decode = match style {
+        Style::Threaded => decode_cpu::decode::<T, C>,
+        Style::Plain => plain::decode::<T, C>,
     };
-    let out = tensors.write(at::OUT);
-    match style {
-        Style::Threaded => decode_cpu::decode(&task, out),
-        Style::Plain => plain::decode(&task, out),
-    }
+    Ok(Box::new(move || {
+        let (shape, table) = (&problem.shape, &problem.table);
+        let task = Decode {
+            q: &q,
+            keys: &keys,
+            values: &values,
+            batch: shape.batch(),
+            q_len: shape.q_len,
+            heads: shape.heads,
+            kv_heads: shape.kv_heads,
+            dim: shape.head_dim,
+            scale: problem.scale * problem.k_scale,
+            value_scale: problem.v_scale,
+            visible: &|sequence, query| table.visible(sequence, shape.q_len, query),
+            row: &|sequence, token, head| shape.cache_row(table, sequence, token, head),
+        };
+        decode(&task, &mut out);
+    }))
 }

@@ -1,55 +1,48 @@
 //! cuDNN's attention over a paged cache.
 
-#[path = "../cudnn_planned.rs"]
-mod planned;
-
-use contender::Contender;
-use cudnn::{DataType, Graph, PagedAttention};
+use contender::{Contenders, Problem};
+use cudnn::{DataType, PagedAttention};
+use cudnn_contender::{contender, Operation};
 use numeric::DType;
-use workloads::{decode_tensor as at, DecodeProblem, KvLayout, KvType};
+use workloads::{DecodeProblem, KvLayout, KvType};
 
-use planned::Operation;
-
-pub fn contenders() -> Vec<Box<dyn Contender<DecodeProblem>>> {
-    vec![planned::contender::<_, PagedAttention>()]
+pub fn contenders() -> Contenders<DecodeProblem> {
+    vec![contender(Operation {
+        timed_region: "all kernels of the plan",
+        arguments: |_| vec!["q", "k_pages", "v_pages", "out"],
+        of,
+        graph: PagedAttention::graph,
+    })]
 }
 
-impl Operation<DecodeProblem> for PagedAttention {
-    const ARGUMENTS: &'static [usize] = &[at::Q, at::K_PAGES, at::V_PAGES, at::OUT];
-
-    fn of(problem: &DecodeProblem) -> Result<Self, String> {
-        let shape = &problem.shape;
-        if shape.kv_type == KvType::Fp8 {
-            return Err("an FP8 cache needs FP8 queries".to_owned());
-        }
-        if let Some(reason) = problem.table.shorter_than(shape.q_len) {
-            return Err(reason);
-        }
-        problem
-            .table
-            .validate()
-            .map_err(|error| error.to_string())?;
-        Ok(Self {
-            q_len: shape.q_len,
-            kv_lens: shape.lengths.clone(),
-            page_indptr: problem.table.indptr.clone(),
-            page_indices: problem.table.indices.clone(),
-            pool_pages: problem.table.pool_pages,
-            page_size: shape.page_size,
-            heads: shape.heads,
-            kv_heads: shape.kv_heads,
-            head_dim: shape.head_dim,
-            heads_first: shape.layout == KvLayout::Hnd,
-            scale: problem.scale,
-            data_type: match problem.dtype {
-                DType::F16 => DataType::F16,
-                DType::Bf16 => DataType::Bf16,
-                other => return Err(format!("no {other}; f16 or bf16")),
-            },
-        })
+fn of(problem: &DecodeProblem) -> Result<PagedAttention, String> {
+    let shape = &problem.shape;
+    if shape.kv_type == KvType::Fp8 {
+        return Err("an FP8 cache needs FP8 queries".to_owned());
     }
-
-    fn graph(&self) -> Result<Graph, cudnn::Error> {
-        PagedAttention::graph(self)
+    if let Some(reason) = problem.table.shorter_than(shape.q_len) {
+        return Err(reason);
     }
+    problem
+        .table
+        .validate()
+        .map_err(|error| error.to_string())?;
+    Ok(PagedAttention {
+        q_len: shape.q_len,
+        kv_lens: shape.lengths.clone(),
+        page_indptr: problem.table.indptr.clone(),
+        page_indices: problem.table.indices.clone(),
+        pool_pages: problem.table.pool_pages,
+        page_size: shape.page_size,
+        heads: shape.heads,
+        kv_heads: shape.kv_heads,
+        head_dim: shape.head_dim,
+        heads_first: shape.layout == KvLayout::Hnd,
+        scale: problem.scale,
+        data_type: match problem.dtype() {
+            DType::F16 => DataType::F16,
+            DType::Bf16 => DataType::Bf16,
+            other => return Err(format!("no {other}; f16 or bf16")),
+        },
+    })
 }

@@ -1,11 +1,10 @@
 //! FlashInfer's decode over paged caches: its kernel on CUDA cores, and its prefill kernel over
 //! pages, which it recommends where heads share a cache.
 
-use contender::{Buffer, Contender, ContenderError, DeviceInfo};
+use contender::{ContenderError, Contenders, Problem, Tensors};
 use flashinfer::{Decode, DecodeKernel};
-use workloads::{decode_tensor, DecodeProblem, KvLayout, KvType};
-
-use super::planned::{self, dtype, narrow, Kernel, Plan};
+use flashinfer_contender::{contender, dtype, identity, narrow, Plan};
+use workloads::{DecodeProblem, KvLayout, KvType};
 
 /// Heads that may share a head of the cache on CUDA cores.
 const GROUPS: [usize; 5] = [1, 2, 3, 4, 8];
@@ -14,83 +13,84 @@ const GROUPS: [usize; 5] = [1, 2, 3, 4, 8];
 const ROWS: usize = 64;
 const FP8_ROWS: usize = 16;
 
-pub fn contenders() -> Vec<Box<dyn Contender<DecodeProblem>>> {
+pub fn contenders() -> Contenders<DecodeProblem> {
     let region = "the attention kernel, and the merge where the plan splits KV; planned in bind";
-    let contender = |name, kernel| planned::contender(planned::identity(name, region), kernel);
+    let contender = |name, kernel| {
+        contender(
+            identity(name, region),
+            move |problem, _device| unsupported(kernel, problem),
+            move |problem, tensors| plan(kernel, problem, tensors),
+        )
+    };
     vec![
         contender("flashinfer_decode_tc", DecodeKernel::TensorCores),
         contender("flashinfer_decode", DecodeKernel::CudaCores),
     ]
 }
 
-impl Kernel<DecodeProblem> for DecodeKernel {
-    fn unsupported(&self, problem: &DecodeProblem, _device: &DeviceInfo) -> Option<String> {
-        let shape = &problem.shape;
-        let on_cuda_cores = *self == DecodeKernel::CudaCores;
-        let fp8 = shape.kv_type == KvType::Fp8;
-        let built = dtype(problem.dtype)
-            .is_some_and(|dtype| flashinfer::has_decode(*self, dtype, shape.head_dim as u32, fp8));
-        if !built {
-            return Some(format!(
-                "no {} kernel with a head size of {}{} in this build",
-                problem.dtype,
-                shape.head_dim,
-                if fp8 { " over FP8" } else { "" }
-            ));
-        }
-        let (rows, most) = (
-            shape.q_len * shape.group(),
-            if fp8 { FP8_ROWS } else { ROWS },
-        );
-        if !on_cuda_cores && rows > most {
-            return Some(format!(
-                "{rows} rows of queries share a head of the cache; this build has tiles of {most}"
-            ));
-        }
-        if fp8 && shape.q_len > 1 {
-            return Some(format!(
-                "{} new tokens over FP8; this build has one",
-                shape.q_len
-            ));
-        }
-        if on_cuda_cores && shape.q_len != 1 {
-            return Some(format!("{} new tokens; one only", shape.q_len));
-        }
-        if on_cuda_cores && !GROUPS.contains(&shape.group()) {
-            return Some(format!(
-                "{} heads share one of the cache; it has {GROUPS:?}",
-                shape.group()
-            ));
-        }
-        if shape.q_len > 1 {
-            return problem.table.shorter_than(shape.q_len);
-        }
-        None
+fn unsupported(kernel: DecodeKernel, problem: &DecodeProblem) -> Option<String> {
+    let shape = &problem.shape;
+    let on_cuda_cores = kernel == DecodeKernel::CudaCores;
+    let fp8 = shape.kv_type == KvType::Fp8;
+    let built = dtype(problem.dtype())
+        .is_some_and(|dtype| flashinfer::has_decode(kernel, dtype, shape.head_dim as u32, fp8));
+    if !built {
+        return Some(format!(
+            "no {} kernel with a head size of {}{} in this build",
+            problem.dtype(),
+            shape.head_dim,
+            if fp8 { " over FP8" } else { "" }
+        ));
     }
-
-    fn plan(&self, problem: &DecodeProblem, buffers: &[Buffer]) -> Plan {
-        let call = call(problem, |tensor| buffers[tensor].address)?;
-        problem.table.validate().map_err(ContenderError::new)?;
-        flashinfer::plan_decode(*self, &call, &problem.table.indptr).map_err(ContenderError::new)
+    let (rows, most) = (
+        shape.q_len * shape.group(),
+        if fp8 { FP8_ROWS } else { ROWS },
+    );
+    if !on_cuda_cores && rows > most {
+        return Some(format!(
+            "{rows} rows of queries share a head of the cache; this build has tiles of {most}"
+        ));
     }
+    if fp8 && shape.q_len > 1 {
+        return Some(format!(
+            "{} new tokens over FP8; this build has one",
+            shape.q_len
+        ));
+    }
+    if on_cuda_cores && shape.q_len != 1 {
+        return Some(format!("{} new tokens; one only", shape.q_len));
+    }
+    if on_cuda_cores && !GROUPS.contains(&shape.group()) {
+        return Some(format!(
+            "{} heads share one of the cache; it has {GROUPS:?}",
+            shape.group()
+        ));
+    }
+    if shape.q_len > 1 {
+        return problem.table.shorter_than(shape.q_len);
+    }
+    None
 }
 
-/// The problem as the library takes it; `at` has the addresses of its tensors.
-pub fn call(
-    problem: &DecodeProblem,
-    at: impl Fn(usize) -> usize,
-) -> Result<Decode, ContenderError> {
+fn plan(kernel: DecodeKernel, problem: &DecodeProblem, tensors: &Tensors) -> Plan {
+    let call = call(problem, tensors)?;
+    problem.table.validate().map_err(ContenderError::new)?;
+    flashinfer::plan_decode(kernel, &call, &problem.table.indptr).map_err(ContenderError::new)
+}
+
+/// The problem as the library takes it.
+pub fn call(problem: &DecodeProblem, tensors: &Tensors) -> Result<Decode, ContenderError> {
     let shape = &problem.shape;
-    let dtype = dtype(problem.dtype)
-        .ok_or_else(|| ContenderError::new(format!("no {} kernel", problem.dtype)))?;
+    let dtype = dtype(problem.dtype())
+        .ok_or_else(|| ContenderError::new(format!("no {} kernel", problem.dtype())))?;
     Ok(Decode {
-        q: at(decode_tensor::Q),
-        k_pages: at(decode_tensor::K_PAGES),
-        v_pages: at(decode_tensor::V_PAGES),
-        out: at(decode_tensor::OUT),
-        page_indptr: at(decode_tensor::PAGE_INDPTR),
-        page_indices: at(decode_tensor::PAGE_INDICES),
-        last_page_lengths: at(decode_tensor::LAST_PAGE_LEN),
+        q: tensors.address("q")?,
+        k_pages: tensors.address("k_pages")?,
+        v_pages: tensors.address("v_pages")?,
+        out: tensors.address("out")?,
+        page_indptr: tensors.address("page_indptr")?,
+        page_indices: tensors.address("page_indices")?,
+        last_page_lengths: tensors.address("last_page_len")?,
         q_len: narrow(shape.q_len)?,
         heads: narrow(shape.heads)?,
         kv_heads: narrow(shape.kv_heads)?,

@@ -1,166 +1,117 @@
 //! CPU contenders: our threaded product, and matrixmultiply's.
 
-use contender::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Kind, Stream,
-    Support,
-};
+use std::ops::Range;
+
+use contender::{contender, ContenderError, Contenders, DeviceKind, Identity, Kind, Problem};
 use gemm_cpu::{multiply, multiply_library, Scales, Sizes};
-use half::{bf16, f16};
+use host::Plain;
 use numeric::DType;
+use shared::cpu::{bind_work, Work};
+use shared::memory::{In, Memory};
 use workloads::{GemmProblem, SCALE_BLOCK};
 
 type Multiply = fn(Sizes, &[f32], &[f32], &mut [f32]);
 
-struct CpuGemm {
-    identity: Identity,
-    multiply: Multiply,
-}
-
-pub fn contenders() -> Vec<Box<dyn Contender<GemmProblem>>> {
-    let contender = |name: &str, kind, version: &str, multiply| -> Box<dyn Contender<_>> {
-        let identity = Identity {
-            name: name.to_owned(),
-            kind,
-            version: version.to_owned(),
-            artifact_sha256: None,
-            libraries: Vec::new(),
-            timed_region: "widening both operands to f32, one product a group, rounding".to_owned(),
-        };
-        Box::new(CpuGemm { identity, multiply })
+pub fn contenders() -> Contenders<GemmProblem> {
+    let region = "widening both operands to f32, one product a group, rounding";
+    let contender = |identity, multiply: Multiply| {
+        contender(
+            identity,
+            DeviceKind::Cpu,
+            |_problem, _device| None,
+            move |problem, tensors, _device| {
+                bind_work(tensors, |memory| bind(problem, memory, multiply))
+            },
+        )
     };
     vec![
-        contender("ours", Kind::Own, "in tree", multiply as Multiply),
+        contender(Identity::in_tree("ours", Kind::Own, region), multiply),
         contender(
-            "matrixmultiply",
-            Kind::Baseline,
-            "0.3",
-            multiply_library as Multiply,
+            Identity::baseline("matrixmultiply", "0.3", None, region),
+            multiply_library,
         ),
     ]
 }
 
-impl Contender<GemmProblem> for CpuGemm {
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    fn supports(&self, _problem: &GemmProblem, device: &DeviceInfo) -> Support {
-        match device.kind {
-            DeviceKind::Cpu => Support::Yes,
-            DeviceKind::Cuda => Support::No("runs on the CPU only".to_owned()),
-        }
-    }
-
-    fn bind(
-        &self,
-        problem: &GemmProblem,
-        buffers: &[Buffer],
-        _device: &DeviceInfo,
-    ) -> Result<Box<dyn Bound>, ContenderError> {
-        let shape = problem.shape;
-        let most_rows = problem.layout.tokens.iter().max().copied().unwrap_or(0);
-        Ok(Box::new(BoundGemm {
-            problem: problem.clone(),
-            buffers: buffers.to_vec(),
-            multiply: self.multiply,
-            a: vec![0.0; most_rows * shape.k],
-            b: vec![0.0; shape.n * shape.k],
-            out: vec![0.0; most_rows * shape.n],
-        }))
-    }
-}
-
-struct BoundGemm {
-    problem: GemmProblem,
-    buffers: Vec<Buffer>,
-    multiply: Multiply,
-    /// Operands and result of one group in f32.
-    a: Vec<f32>,
-    b: Vec<f32>,
-    out: Vec<f32>,
-}
-
-impl Bound for BoundGemm {
-    fn enqueue(&mut self, _stream: Stream) -> Result<(), ContenderError> {
-        let (n, k) = (self.problem.shape.n, self.problem.shape.k);
-        let layout = self.problem.layout.clone();
+fn bind(problem: &GemmProblem, memory: &Memory, multiply: Multiply) -> Work {
+    let (shape, layout) = (problem.shape, problem.layout.clone());
+    let (n, k) = (shape.n, shape.k);
+    let (widen_a, widen_b) = operands(problem, memory)?;
+    let mut narrow = result(problem, memory)?;
+    // Operands and result of one group in f32.
+    let most_rows = layout.tokens.iter().max().copied().unwrap_or(0);
+    let (mut a, mut b) = (vec![0.0; most_rows * k], vec![0.0; n * k]);
+    let mut out = vec![0.0; most_rows * n];
+    Ok(Box::new(move || {
         for (group, rows) in layout.used_ranges() {
             let m = rows.len();
-            self.widen_a(group, rows.start, m);
-            self.widen_b(group);
-            let sizes = Sizes { m, n, k };
-            (self.multiply)(sizes, &self.a[..m * k], &self.b, &mut self.out[..m * n]);
-            self.narrow_out(rows.start, m);
+            let (a, out) = (&mut a[..m * k], &mut out[..m * n]);
+            widen_a(group, rows.start, a);
+            widen_b(group, group * n, &mut b);
+            multiply(Sizes { m, n, k }, a, &b, out);
+            narrow(rows.start * n..rows.end * n, out);
         }
-        Ok(())
+    }))
+}
+
+/// Widens rows of an operand: those of a group, from the first on, as many as fit.
+type Widen = Box<dyn Fn(usize, usize, &mut [f32])>;
+
+fn operands(problem: &GemmProblem, memory: &Memory) -> Result<(Widen, Widen), ContenderError> {
+    fn of<T: Plain>(operand: In<T>, k: usize, widen: fn(&[T], &mut [f32])) -> Widen {
+        Box::new(move |_group, row, out| widen(&operand[row * k..][..out.len()], out))
     }
-}
-
-/// A tensor's memory as values of a type.
-fn read<T>(buffer: &Buffer) -> &'static [T] {
-    // SAFETY: the harness keeps the buffer alive and unaliased while the call that it made runs,
-    // aligned to 256 bytes; no slice outlives that call; any bits are a value of the types used.
-    unsafe { std::slice::from_raw_parts(buffer.address as *const T, buffer.bytes / size_of::<T>()) }
-}
-
-fn write<T>(buffer: &Buffer) -> &'static mut [T] {
-    // SAFETY: as in `read`; only the result is written, and it is named once per call.
-    unsafe {
-        std::slice::from_raw_parts_mut(buffer.address as *mut T, buffer.bytes / size_of::<T>())
-    }
-}
-
-impl BoundGemm {
-    fn widen_a(&mut self, group: usize, first_row: usize, rows: usize) {
-        let k = self.problem.shape.k;
-        let (start, length) = (first_row * k, rows * k);
-        let (from, to) = (&self.buffers[GemmProblem::A], &mut self.a[..length]);
-        match self.problem.dtype {
-            DType::Bf16 => gemm_cpu::widen_bf16(&read::<bf16>(from)[start..][..length], to),
-            DType::F16 => gemm_cpu::widen_f16(&read::<f16>(from)[start..][..length], to),
-            _ => {
+    let (n, k, layout) = (problem.shape.n, problem.shape.k, problem.layout.clone());
+    Ok(match problem.dtype() {
+        DType::Bf16 => (
+            of(memory.read("a")?, k, gemm_cpu::widen_bf16),
+            of(memory.read("b")?, k, gemm_cpu::widen_bf16),
+        ),
+        DType::F16 => (
+            of(memory.read("a")?, k, gemm_cpu::widen_f16),
+            of(memory.read("b")?, k, gemm_cpu::widen_f16),
+        ),
+        _ => {
+            let (deep, wide) = (k / SCALE_BLOCK, n.div_ceil(SCALE_BLOCK));
+            let (a, b) = (memory.read::<u8>("a")?, memory.read::<u8>("b")?);
+            let (a_scales, b_scales) = (memory.read("a_scales")?, memory.read("b_scales")?);
+            let widen_a = move |group, row, out: &mut [f32]| {
                 let scales = Scales {
-                    values: &read::<f32>(&self.buffers[GemmProblem::A_SCALES])
-                        [self.problem.a_scale_index(0, group, first_row)..],
+                    values: &a_scales[layout.a_scale_index(deep, 0, group, row)..],
                     block: SCALE_BLOCK,
-                    block_stride: self.problem.a_scale_line(),
+                    block_stride: layout.scale_lines().1,
                     rows: 1,
                     row_stride: 1,
                 };
-                gemm_cpu::widen_fp8(&read::<u8>(from)[start..][..length], k, scales, to);
-            }
-        }
-    }
-
-    fn widen_b(&mut self, group: usize) {
-        let (n, k) = (self.problem.shape.n, self.problem.shape.k);
-        let (start, length) = (group * n * k, n * k);
-        let (from, to) = (&self.buffers[GemmProblem::B], &mut self.b[..]);
-        match self.problem.dtype {
-            DType::Bf16 => gemm_cpu::widen_bf16(&read::<bf16>(from)[start..][..length], to),
-            DType::F16 => gemm_cpu::widen_f16(&read::<f16>(from)[start..][..length], to),
-            _ => {
-                let (deep, wide) = (k / SCALE_BLOCK, n.div_ceil(SCALE_BLOCK));
+                gemm_cpu::widen_fp8(&a[row * k..][..out.len()], k, scales, out);
+            };
+            let widen_b = move |group, row, out: &mut [f32]| {
                 let scales = Scales {
-                    values: &read::<f32>(&self.buffers[GemmProblem::B_SCALES])
-                        [group * wide * deep..],
+                    values: &b_scales[group * wide * deep..],
                     block: SCALE_BLOCK,
                     block_stride: 1,
                     rows: SCALE_BLOCK,
                     row_stride: deep,
                 };
-                gemm_cpu::widen_fp8(&read::<u8>(from)[start..][..length], k, scales, to);
-            }
+                gemm_cpu::widen_fp8(&b[row * k..][..out.len()], k, scales, out);
+            };
+            (Box::new(widen_a), Box::new(widen_b))
         }
-    }
+    })
+}
 
-    fn narrow_out(&self, first_row: usize, rows: usize) {
-        let n = self.problem.shape.n;
-        let (start, length) = (first_row * n, rows * n);
-        let (from, to) = (&self.out[..length], &self.buffers[GemmProblem::OUT]);
-        match self.problem.dtype {
-            DType::F16 => gemm_cpu::narrow_f16(from, &mut write::<f16>(to)[start..][..length]),
-            _ => gemm_cpu::narrow_bf16(from, &mut write::<bf16>(to)[start..][..length]),
+/// Rounds elements of the result.
+type Narrow = Box<dyn FnMut(Range<usize>, &[f32])>;
+
+fn result(problem: &GemmProblem, memory: &Memory) -> Result<Narrow, ContenderError> {
+    Ok(match problem.dtype() {
+        DType::F16 => {
+            let mut out = memory.write("out")?;
+            Box::new(move |range, from| gemm_cpu::narrow_f16(from, &mut out[range]))
         }
-    }
+        _ => {
+            let mut out = memory.write("out")?;
+            Box::new(move |range, from| gemm_cpu::narrow_bf16(from, &mut out[range]))
+        }
+    })
 }

@@ -1,154 +1,164 @@
 //! CPU contenders.
 
-#[path = "../cpu_contender.rs"]
-mod cpu_contender;
-
-use contender::Contender;
+use contender::{ContenderError, Contenders};
 use norms_cpu::{plain, Columns, ColumnsMut, Element, LayerNormSaved, RmsNormSaved};
 use numeric::DType;
+use shared::cpu::{self, Style, Work};
+use shared::element_types;
+use shared::memory::{In, Memory, Out};
 use workloads::{NormOp, NormProblem};
 
-use cpu_contender::{CpuOp, Style, Tensors};
-
-pub fn contenders() -> Vec<Box<dyn Contender<NormProblem>>> {
-    cpu_contender::contenders()
+pub fn contenders() -> Contenders<NormProblem> {
+    cpu::contenders(unsupported, element_types!(bind))
 }
 
-impl CpuOp for NormProblem {
-    fn unsupported(&self) -> Option<String> {
-        let types = self.types;
-        let known = types.weight == DType::F32 || types.weight == types.activation;
-        (!known).then(|| format!("no {} weights; f32 or the activations' type", types.weight))
+fn unsupported(problem: &NormProblem) -> Option<String> {
+    let types = problem.types;
+    let known = types.weight == DType::F32 || types.weight == types.activation;
+    (!known).then(|| format!("no {} weights; f32 or the activations' type", types.weight))
+}
+
+/// A vector of one value per column that is read, in f32 or the activations' type.
+enum Shared<T> {
+    Wide(In<f32>),
+    Same(In<T>),
+}
+
+impl<T: Element> Shared<T> {
+    fn of(problem: &NormProblem, memory: &Memory, name: &str) -> Result<Self, ContenderError> {
+        Ok(match problem.types.weight {
+            DType::F32 => Self::Wide(memory.read(name)?),
+            _ => Self::Same(memory.read(name)?),
+        })
     }
 
-    fn run<T: Element>(&self, tensors: &Tensors, style: Style) {
-        let problem = self;
-        Call {
-            problem,
-            tensors,
-            style,
+    fn get(&self) -> Columns<'_, T> {
+        match self {
+            Self::Wide(values) => Columns::Wide(values),
+            Self::Same(values) => Columns::Same(values),
         }
-        .run::<T>();
     }
 }
 
-struct Call<'a> {
-    problem: &'a NormProblem,
-    tensors: &'a Tensors,
-    style: Style,
+/// The same, written.
+enum SharedMut<T> {
+    Wide(Out<f32>),
+    Same(Out<T>),
 }
 
-impl<'a> Call<'a> {
-    fn read<T>(&self, tensor: usize) -> &'a [T] {
-        self.tensors.read(tensor)
+impl<T: Element> SharedMut<T> {
+    fn of(problem: &NormProblem, memory: &Memory, name: &str) -> Result<Self, ContenderError> {
+        Ok(match problem.types.weight {
+            DType::F32 => Self::Wide(memory.write(name)?),
+            _ => Self::Same(memory.write(name)?),
+        })
     }
 
-    fn write<T>(&self, tensor: usize) -> &'a mut [T] {
-        self.tensors.write(tensor)
-    }
-
-    fn columns<T: Element>(&self, tensor: usize) -> Columns<'a, T> {
-        if self.problem.types.weight == DType::F32 {
-            Columns::Wide(self.read(tensor))
-        } else {
-            Columns::Same(self.read(tensor))
+    fn get(&mut self) -> ColumnsMut<'_, T> {
+        match self {
+            Self::Wide(values) => ColumnsMut::Wide(values),
+            Self::Same(values) => ColumnsMut::Same(values),
         }
     }
+}
 
-    fn columns_mut<T: Element>(&self, tensor: usize) -> ColumnsMut<'a, T> {
-        if self.problem.types.weight == DType::F32 {
-            ColumnsMut::Wide(self.write(tensor))
-        } else {
-            ColumnsMut::Same(self.write(tensor))
-        }
-    }
-
-    /// Tensor numbers are places in the problem's list.
-    fn run<T: Element>(&self) {
-        /// Calls the function of that name in the crate or in its plain module.
-        macro_rules! call {
-            ($name:ident($($argument:expr),*)) => {
-                match self.style {
-                    Style::Threaded => norms_cpu::$name::<T>($($argument),*),
-                    Style::Plain => plain::$name::<T>($($argument),*),
-                }
-            };
-        }
-        let (columns, epsilon) = (self.problem.shape.columns, self.problem.epsilon);
-        match self.problem.op {
-            NormOp::RmsNormForward => {
-                let (weight, out) = (self.columns(1), self.write(2));
-                call!(rmsnorm_forward(self.read(0), weight, out, columns, epsilon));
+fn bind<T: Element>(problem: &NormProblem, memory: &Memory, style: Style) -> Work {
+    /// The function of that name in the crate or in its plain module.
+    macro_rules! of_style {
+        ($name:ident) => {
+            match style {
+                Style::Threaded => norms_cpu::$name::<T>,
+                Style::Plain => plain::$name::<T>,
             }
-            NormOp::RmsNormBackward => {
+        };
+    }
+    let (columns, epsilon) = (problem.shape.columns, problem.epsilon);
+    let shared = |name| Shared::<T>::of(problem, memory, name);
+    let shared_mut = |name| SharedMut::<T>::of(problem, memory, name);
+    Ok(match problem.op {
+        NormOp::RmsNormForward => {
+            let run = of_style!(rmsnorm_forward);
+            let (x, weight) = (memory.read("x")?, shared("weight")?);
+            let mut out = memory.write("out")?;
+            Box::new(move || run(&x, weight.get(), &mut out, columns, epsilon))
+        }
+        NormOp::RmsNormBackward => {
+            let run = of_style!(rmsnorm_backward);
+            let (x, weight) = (memory.read("x")?, shared("weight")?);
+            let (out_gradient, rstd) = (memory.read("out_gradient")?, memory.read("rstd")?);
+            let mut x_gradient = memory.write("x_gradient")?;
+            let mut weight_gradient = shared_mut("weight_gradient")?;
+            Box::new(move || {
                 let saved = RmsNormSaved {
-                    x: self.read(0),
-                    weight: self.columns(1),
-                    out_gradient: self.read(2),
-                    rstd: self.read(3),
+                    x: &x,
+                    weight: weight.get(),
+                    out_gradient: &out_gradient,
+                    rstd: &rstd,
                 };
-                call!(rmsnorm_backward(
-                    saved,
-                    self.write(4),
-                    self.columns_mut(5),
-                    columns
-                ));
-            }
-            NormOp::FusedAddRmsNorm => {
-                let (x, residual) = (self.write(0), self.write(1));
-                call!(fused_add_rmsnorm(
-                    x,
-                    residual,
-                    self.columns(2),
-                    columns,
-                    epsilon
-                ));
-            }
-            NormOp::LayerNormForward => {
-                let (x, out) = (self.read(0), self.write(3));
-                let (weight, bias) = (self.columns(1), self.columns(2));
-                call!(layernorm_forward(x, weight, bias, out, columns, epsilon));
-            }
-            NormOp::LayerNormBackward => {
-                let saved = LayerNormSaved {
-                    x: self.read(0),
-                    weight: self.columns(1),
-                    out_gradient: self.read(2),
-                    mean: self.read(3),
-                    rstd: self.read(4),
-                };
-                let (weight, bias) = (self.columns_mut(6), self.columns_mut(7));
-                call!(layernorm_backward(
-                    saved,
-                    self.write(5),
-                    weight,
-                    bias,
-                    columns
-                ));
-            }
-            NormOp::SoftmaxForward => {
-                call!(softmax_forward(self.read(0), self.write(1), columns));
-            }
-            NormOp::SoftmaxBackward => {
-                let (out, gradient) = (self.read(0), self.read(1));
-                call!(softmax_backward(out, gradient, self.write(2), columns));
-            }
-            NormOp::CrossEntropyForward => {
-                let (logits, targets) = (self.read(0), self.read(1));
-                let (loss, lse) = (self.write(2), self.write(3));
-                call!(cross_entropy_forward(logits, targets, loss, lse, columns));
-            }
-            NormOp::CrossEntropyBackward => {
-                let (logits, targets) = (self.read(0), self.read(1));
-                let (lse, gradient, out) = (self.read(2), self.read(3), self.write(4));
-                call!(cross_entropy_backward(logits, targets, lse, gradient, out));
-            }
-            NormOp::CrossEntropyForwardBackward => {
-                let (logits, targets, loss) = (self.write(0), self.read(1), self.write(2));
-                call!(cross_entropy_forward_backward(
-                    logits, targets, loss, columns
-                ));
-            }
+                run(saved, &mut x_gradient, weight_gradient.get(), columns);
+            })
         }
-    }
+        NormOp::FusedAddRmsNorm => {
+            let run = of_style!(fused_add_rmsnorm);
+            let (mut x, mut residual) = (memory.write("x")?, memory.write("residual")?);
+            let weight = shared("weight")?;
+            Box::new(move || run(&mut x, &mut residual, weight.get(), columns, epsilon))
+        }
+        NormOp::LayerNormForward => {
+            let run = of_style!(layernorm_forward);
+            let (x, weight, bias) = (memory.read("x")?, shared("weight")?, shared("bias")?);
+            let mut out = memory.write("out")?;
+            Box::new(move || run(&x, weight.get(), bias.get(), &mut out, columns, epsilon))
+        }
+        NormOp::LayerNormBackward => {
+            let run = of_style!(layernorm_backward);
+            let (x, weight) = (memory.read("x")?, shared("weight")?);
+            let out_gradient = memory.read("out_gradient")?;
+            let (mean, rstd) = (memory.read("mean")?, memory.read("rstd")?);
+            let mut x_gradient = memory.write("x_gradient")?;
+            let mut weight_gradient = shared_mut("weight_gradient")?;
+            let mut bias_gradient = shared_mut("bias_gradient")?;
+            Box::new(move || {
+                let saved = LayerNormSaved {
+                    x: &x,
+                    weight: weight.get(),
+                    out_gradient: &out_gradient,
+                    mean: &mean,
+                    rstd: &rstd,
+                };
+                let (weight, bias) = (weight_gradient.get(), bias_gradient.get());
+                run(saved, &mut x_gradient, weight, bias, columns);
+            })
+        }
+        NormOp::SoftmaxForward => {
+            let run = of_style!(softmax_forward);
+            let (x, mut out) = (memory.read("x")?, memory.write("out")?);
+            Box::new(move || run(&x, &mut out, columns))
+        }
+        NormOp::SoftmaxBackward => {
+            let run = of_style!(softmax_backward);
+            let (out, gradient) = (memory.read("out")?, memory.read("out_gradient")?);
+            let mut x_gradient = memory.write("x_gradient")?;
+            Box::new(move || run(&out, &gradient, &mut x_gradient, columns))
+        }
+        NormOp::CrossEntropyForward => {
+            let run = of_style!(cross_entropy_forward);
+            let (logits, target) = (memory.read("logits")?, memory.read("target")?);
+            let (mut loss, mut lse) = (memory.write("loss")?, memory.write("lse")?);
+            Box::new(move || run(&logits, &target, &mut loss, &mut lse, columns))
+        }
+        NormOp::CrossEntropyBackward => {
+            let run = of_style!(cross_entropy_backward);
+            let (logits, target) = (memory.read("logits")?, memory.read("target")?);
+            let (lse, gradient) = (memory.read("lse")?, memory.read("loss_gradient")?);
+            let mut out = memory.write("logits_gradient")?;
+            Box::new(move || run(&logits, &target, &lse, &gradient, &mut out))
+        }
+        NormOp::CrossEntropyForwardBackward => {
+            let run = of_style!(cross_entropy_forward_backward);
+            let (mut logits, target) = (memory.write("logits")?, memory.read("target")?);
+            let mut loss = memory.write("loss")?;
+            Box::new(move || run(&mut logits, &target, &mut loss, columns))
+        }
+    })
 }

@@ -1,14 +1,10 @@
 //! cuDNN's norm operations.
 
-#[path = "../cudnn_planned.rs"]
-mod planned;
-
-use contender::Contender;
+use contender::{Contenders, Problem};
 use cudnn::{DataType, Graph, Norm, NormBackward, NormForward, NormKind};
+use cudnn_contender::{contender, Operation};
 use numeric::DType;
 use workloads::{NormOp, NormProblem};
-
-use planned::Operation;
 
 /// From here on the gradient of LayerNorm's weight is wrong (9.14: right at half as many rows).
 const LAYERNORM_BACKWARD_ROWS: usize = 1 << 21;
@@ -20,45 +16,51 @@ enum Op {
     Backward(NormBackward),
 }
 
-impl Operation<NormProblem> for Op {
-    /// Tensors come in the order of the problem, which is the plan's too.
-    const ARGUMENTS: &'static [usize] = &[0, 1, 2, 3, 4, 5, 6, 7];
-    const TIMED_REGION: &'static str =
-        "all kernels of the plan; weight gradients with their final sum";
+pub fn contenders() -> Contenders<NormProblem> {
+    vec![contender(Operation {
+        timed_region: "all kernels of the plan; weight gradients with their final sum",
+        // Tensors come in the order of the problem, which is the plan's too.
+        arguments: |problem: &NormProblem| {
+            let tensors = problem.tensors().iter();
+            tensors.map(|tensor| tensor.name).collect()
+        },
+        of,
+        graph,
+    })]
+}
 
-    fn of(problem: &NormProblem) -> Result<Self, String> {
-        let (kind, forward) = match problem.op {
-            NormOp::RmsNormForward => (NormKind::Rms, true),
-            NormOp::RmsNormBackward => (NormKind::Rms, false),
-            NormOp::LayerNormForward => (NormKind::Layer, true),
-            NormOp::LayerNormBackward => (NormKind::Layer, false),
-            other => return Err(format!("cuDNN has no {other} as one operation")),
-        };
-        let rows = problem.shape.rows;
-        if problem.op == NormOp::LayerNormBackward && rows >= LAYERNORM_BACKWARD_ROWS {
-            return Err(format!(
-                "{rows} rows; its weight's gradient is wrong from {LAYERNORM_BACKWARD_ROWS} on"
-            ));
-        }
-        let norm = Norm {
-            kind,
-            rows,
-            columns: problem.shape.columns,
-            activation: data_type(problem.types.activation)?,
-            weight: data_type(problem.types.weight)?,
-        };
-        let epsilon = problem.epsilon;
-        Ok(match forward {
-            true => Op::Forward(NormForward { norm, epsilon }),
-            false => Op::Backward(NormBackward { norm }),
-        })
+fn of(problem: &NormProblem) -> Result<Op, String> {
+    let (kind, forward) = match problem.op {
+        NormOp::RmsNormForward => (NormKind::Rms, true),
+        NormOp::RmsNormBackward => (NormKind::Rms, false),
+        NormOp::LayerNormForward => (NormKind::Layer, true),
+        NormOp::LayerNormBackward => (NormKind::Layer, false),
+        other => return Err(format!("cuDNN has no {other} as one operation")),
+    };
+    let rows = problem.shape.rows;
+    if problem.op == NormOp::LayerNormBackward && rows >= LAYERNORM_BACKWARD_ROWS {
+        return Err(format!(
+            "{rows} rows; its weight's gradient is wrong from {LAYERNORM_BACKWARD_ROWS} on"
+        ));
     }
+    let norm = Norm {
+        kind,
+        rows,
+        columns: problem.shape.columns,
+        activation: data_type(problem.types.activation)?,
+        weight: data_type(problem.types.weight)?,
+    };
+    let epsilon = problem.epsilon;
+    Ok(match forward {
+        true => Op::Forward(NormForward { norm, epsilon }),
+        false => Op::Backward(NormBackward { norm }),
+    })
+}
 
-    fn graph(&self) -> Result<Graph, cudnn::Error> {
-        match self {
-            Op::Forward(forward) => forward.graph(),
-            Op::Backward(backward) => backward.graph(),
-        }
+fn graph(op: &Op) -> Result<Graph, cudnn::Error> {
+    match op {
+        Op::Forward(forward) => forward.graph(),
+        Op::Backward(backward) => backward.graph(),
     }
 }
 
@@ -69,8 +71,4 @@ fn data_type(dtype: DType) -> Result<DataType, String> {
         DType::Bf16 => Ok(DataType::Bf16),
         other => Err(format!("no {other} here")),
     }
-}
-
-pub fn contender() -> Box<dyn Contender<NormProblem>> {
-    planned::contender::<_, Op>()
 }

@@ -1,10 +1,10 @@
 //! FlashInfer's CUDA kernels for RMSNorm, fused add + RMSNorm and LayerNorm, forward.
 
 use contender::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Identity, Kind, Stream,
-    Support,
+    bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Tensors,
 };
-use flashinfer::{Dtype, FusedAddRmsNorm, LayerNorm, Matrix, RmsNorm};
+use flashinfer::{FusedAddRmsNorm, LayerNorm, Matrix, RmsNorm};
+use flashinfer_contender::{dtype, identity};
 use numeric::DType;
 use workloads::{NormOp, NormProblem};
 
@@ -12,60 +12,67 @@ use workloads::{NormOp, NormProblem};
 const MAX_ELEMENTS: usize = 1 << 32;
 const MAX_LAYERNORM_ELEMENTS: usize = 1 << 31;
 
-struct FlashInferNorms {
-    identity: Identity,
+pub fn contenders() -> Contenders<NormProblem> {
+    let region =
+        "one kernel; the fused add works in place, as the op asks, so that kernel and op are \
+                  the same";
+    vec![contender(
+        identity("flashinfer_cuda", region),
+        DeviceKind::Cuda,
+        |problem, device| unsupported(problem, device.shared_bytes_per_block as usize),
+        bind,
+    )]
 }
 
-pub fn contender() -> Box<dyn Contender<NormProblem>> {
-    Box::new(FlashInferNorms {
-        identity: Identity {
-            name: "flashinfer_cuda".to_owned(),
-            kind: Kind::Baseline,
-            version: flashinfer::VERSION.to_owned(),
-            artifact_sha256: Some(flashinfer::WHEEL_SHA256.to_owned()),
-            libraries: Vec::new(),
-            timed_region: "one kernel; the fused add works in place, as the op asks, so that \
-                           kernel and op are the same"
-                .to_owned(),
-        },
+fn bind(problem: &NormProblem, tensors: &Tensors, _device: &DeviceInfo) -> Binding {
+    let activation = problem.types.activation;
+    let refuse = || ContenderError::new(format!("no {activation} activations"));
+    let matrix = Matrix {
+        rows: problem.shape.rows,
+        columns: problem.shape.columns,
+        dtype: dtype(activation).ok_or_else(refuse)?,
+    };
+    let (epsilon, none) = (problem.epsilon, Facts::new());
+    Ok(match problem.op {
+        NormOp::RmsNormForward => {
+            let [x, weight, out] = tensors.addresses(["x", "weight", "out"])?;
+            let op = RmsNorm {
+                x,
+                weight,
+                out,
+                epsilon,
+            };
+            bound(none, move |stream| {
+                flashinfer::rmsnorm(&op, &matrix, stream)
+            })
+        }
+        NormOp::FusedAddRmsNorm => {
+            let [x, residual, weight] = tensors.addresses(["x", "residual", "weight"])?;
+            let op = FusedAddRmsNorm {
+                x,
+                residual,
+                weight,
+                epsilon,
+            };
+            bound(none, move |stream| {
+                flashinfer::fused_add_rmsnorm(&op, &matrix, stream)
+            })
+        }
+        NormOp::LayerNormForward => {
+            let [x, weight, bias, out] = tensors.addresses(["x", "weight", "bias", "out"])?;
+            let op = LayerNorm {
+                x,
+                weight,
+                bias,
+                out,
+                epsilon,
+            };
+            bound(none, move |stream| {
+                flashinfer::layernorm(&op, &matrix, stream)
+            })
+        }
+        other => return Err(ContenderError::new(format!("FlashInfer has no {other}"))),
     })
-}
-
-impl Contender<NormProblem> for FlashInferNorms {
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    fn supports(&self, problem: &NormProblem, device: &DeviceInfo) -> Support {
-        if device.kind != DeviceKind::Cuda {
-            return Support::No("runs on CUDA only".to_owned());
-        }
-        match unsupported(problem, device.shared_bytes_per_block as usize) {
-            Some(reason) => Support::No(reason),
-            None => Support::Yes,
-        }
-    }
-
-    fn bind(
-        &self,
-        problem: &NormProblem,
-        buffers: &[Buffer],
-        _device: &DeviceInfo,
-    ) -> Result<Box<dyn Bound>, ContenderError> {
-        let dtype = match problem.types.activation {
-            DType::F16 => Dtype::F16,
-            DType::Bf16 => Dtype::Bf16,
-            other => return Err(ContenderError::new(format!("no {other} activations"))),
-        };
-        Ok(Box::new(BoundNorms {
-            op: op(problem, buffers)?,
-            matrix: Matrix {
-                rows: problem.shape.rows,
-                columns: problem.shape.columns,
-                dtype,
-            },
-        }))
-    }
 }
 
 /// Why the library's own entry points would not take a problem.
@@ -109,54 +116,4 @@ fn unsupported(problem: &NormProblem, shared_bytes: usize) -> Option<String> {
 fn half_of_one_type(problem: &NormProblem) -> bool {
     let types = problem.types;
     matches!(types.activation, DType::F16 | DType::Bf16) && types.weight == types.activation
-}
-
-enum Op {
-    Rms(RmsNorm),
-    FusedAddRms(FusedAddRmsNorm),
-    Layer(LayerNorm),
-}
-
-/// Numbers are places in the problem's list of tensors.
-fn op(problem: &NormProblem, buffers: &[Buffer]) -> Result<Op, ContenderError> {
-    let at = |tensor: usize| buffers[tensor].address;
-    let epsilon = problem.epsilon;
-    Ok(match problem.op {
-        NormOp::RmsNormForward => Op::Rms(RmsNorm {
-            x: at(0),
-            weight: at(1),
-            out: at(2),
-            epsilon,
-        }),
-        NormOp::FusedAddRmsNorm => Op::FusedAddRms(FusedAddRmsNorm {
-            x: at(0),
-            residual: at(1),
-            weight: at(2),
-            epsilon,
-        }),
-        NormOp::LayerNormForward => Op::Layer(LayerNorm {
-            x: at(0),
-            weight: at(1),
-            bias: at(2),
-            out: at(3),
-            epsilon,
-        }),
-        other => return Err(ContenderError::new(format!("FlashInfer has no {other}"))),
-    })
-}
-
-struct BoundNorms {
-    op: Op,
-    matrix: Matrix,
-}
-
-impl Bound for BoundNorms {
-    fn enqueue(&mut self, Stream(stream): Stream) -> Result<(), ContenderError> {
-        match &self.op {
-            Op::Rms(op) => flashinfer::rmsnorm(op, &self.matrix, stream),
-            Op::FusedAddRms(op) => flashinfer::fused_add_rmsnorm(op, &self.matrix, stream),
-            Op::Layer(op) => flashinfer::layernorm(op, &self.matrix, stream),
-        }
-        .map_err(ContenderError::new)
-    }
 }

@@ -18,3 +18,8 @@ pub fn allocate(
     };
     PartialSums::new(rows, problem.shape.columns, dtype, outs).map_err(ContenderError::new)
 }
+
+pub fn enqueue(sums: &Option<PartialSums>, stream: usize) -> Result<(), ContenderError> {
+    let enqueued = sums.as_ref().map_or(Ok(()), |sums| sums.enqueue(stream));
+    enqueued.map_err(ContenderError::new)
+}

@@ -1,9 +1,9 @@
 //! Liger's Triton kernels, with the grids and arguments of its Python functions.
 
-use column_sums::{PartialSums, UniquePtr, Workspace};
+use column_sums::PartialSums;
 use contender::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Kind,
-    Stream, Support,
+    bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
+    Tensors,
 };
 use numeric::DType;
 use triton::{Argument, Library, Loaded};
@@ -11,25 +11,16 @@ use workloads::{NormOp, NormProblem};
 
 use super::gradient_sums;
 
-struct Liger {
-    identity: Identity,
-}
-
-pub fn contender() -> Box<dyn Contender<NormProblem>> {
-    Box::new(Liger {
-        identity: Identity {
-            name: "liger".to_owned(),
-            kind: Kind::Baseline,
-            version: "liger-kernel 0.8.5, triton 3.6.0".to_owned(),
-            artifact_sha256: None,
-            libraries: Vec::new(),
-            timed_region: "one kernel, launched through the driver, which also writes the \
-                           statistics for a backward pass; weight gradients with a kernel of ours \
-                           that sums Liger's partials (torch's sum there); fused add in place, \
-                           without copies"
-                .to_owned(),
-        },
-    })
+pub fn contenders() -> Contenders<NormProblem> {
+    let identity = Identity::baseline(
+        "liger",
+        "liger-kernel 0.8.5, triton 3.6.0",
+        None,
+        "one kernel, launched through the driver, which also writes the statistics for a backward \
+         pass; weight gradients with a kernel of ours that sums Liger's partials (torch's sum \
+         there); fused add in place, without copies",
+    );
+    vec![contender(identity, DeviceKind::Cuda, unsupported, bind)]
 }
 
 /// Multiples that rows must be of: the kernels were compiled on that promise.
@@ -48,10 +39,10 @@ fn has_no_kernel(op: NormOp) -> bool {
 }
 
 /// The tensors that are sums over all rows.
-fn gradients(op: NormOp) -> &'static [usize] {
+fn gradients(op: NormOp) -> &'static [&'static str] {
     match op {
-        NormOp::RmsNormBackward => &[5],
-        NormOp::LayerNormBackward => &[6, 7],
+        NormOp::RmsNormBackward => &["weight_gradient"],
+        NormOp::LayerNormBackward => &["weight_gradient", "bias_gradient"],
         _ => &[],
     }
 }
@@ -124,54 +115,37 @@ impl Launch {
     }
 
     /// In the order of the kernel's parameters, without those that are constants.
-    pub fn arguments(&self, problem: &NormProblem, memory: &Addresses) -> Vec<Argument> {
-        let at = |tensor: usize| Argument::Pointer(memory.tensors[tensor]);
-        let statistic =
-            |index: usize| Argument::Pointer(memory.statistics + index * statistic_bytes(problem));
-        let partial = |index: usize| Argument::Pointer(memory.partials[index]);
+    pub fn arguments(
+        &self,
+        problem: &NormProblem,
+        tensors: &Tensors,
+        extra: &Extra,
+    ) -> Result<Vec<Argument>, ContenderError> {
         // `Launch::of` has seen that they fit.
         let rows = Argument::I32(problem.shape.rows as i32);
         let columns = Argument::I32(problem.shape.columns as i32);
         let epsilon = Argument::F32(problem.epsilon);
         // Added to the weight.
         let offset = Argument::F32(0.0);
-        // A row's stride is its width.
-        let mut arguments = match problem.op {
-            NormOp::RmsNormForward => vec![at(2), columns, at(0), columns, at(1), statistic(0)],
-            NormOp::FusedAddRmsNorm => {
-                // Norm and sum, over x and the residual.
-                let outputs = [at(0), columns, at(1), columns];
-                let inputs = [at(0), columns, at(1), columns, at(2), statistic(0)];
-                [&outputs[..], &inputs].concat()
+        let mut arguments = Vec::new();
+        for parameter in parameters(problem.op) {
+            match parameter {
+                // A row's stride is its width.
+                Matrix(name) => {
+                    arguments.extend([Argument::Pointer(tensors.address(name)?), columns]);
+                }
+                Vector(name) => arguments.push(Argument::Pointer(tensors.address(name)?)),
+                Statistic(index) => {
+                    let offset = index * statistic_bytes(problem);
+                    arguments.push(Argument::Pointer(extra.statistics + offset));
+                }
+                Partial(index) => {
+                    arguments.extend([Argument::Pointer(extra.partials[*index]), columns]);
+                }
+                Rows => arguments.push(rows),
+                NoStride => arguments.push(Argument::I32(0)),
             }
-            NormOp::LayerNormForward => {
-                let matrices = [at(3), columns, at(0), columns];
-                [&matrices[..], &[at(1), at(2), statistic(0), statistic(1)]].concat()
-            }
-            NormOp::RmsNormBackward => {
-                let matrices = [at(2), columns, at(4), columns, at(0), columns];
-                [&matrices[..], &[at(1), at(3), partial(0), columns, rows]].concat()
-            }
-            NormOp::LayerNormBackward => {
-                let inputs = [at(0), columns, at(1), at(3), at(4)];
-                let outputs = [at(5), columns, partial(0), columns, partial(1), columns];
-                [&inputs[..], &outputs, &[at(2), columns, rows]].concat()
-            }
-            NormOp::SoftmaxForward => vec![at(1), columns, at(0), columns],
-            NormOp::SoftmaxBackward => vec![at(1), columns, at(0), columns, at(2), columns],
-            // Strides of token accuracies and predictions, which are not asked for.
-            NormOp::CrossEntropyForwardBackward => {
-                vec![
-                    at(0),
-                    columns,
-                    at(1),
-                    at(2),
-                    Argument::I32(0),
-                    Argument::I32(0),
-                ]
-            }
-            NormOp::CrossEntropyForward | NormOp::CrossEntropyBackward => Vec::new(),
-        };
+        }
         arguments.push(columns);
         match problem.op {
             NormOp::RmsNormForward | NormOp::FusedAddRmsNorm => arguments.extend([epsilon, offset]),
@@ -187,108 +161,136 @@ impl Launch {
         if self.rows_per_program > 1 {
             arguments.push(Argument::I32(self.rows_per_program as i32));
         }
-        arguments
+        Ok(arguments)
     }
 }
 
-/// Where the tensors of a problem are, and what else a kernel writes.
-pub struct Addresses {
-    pub tensors: Vec<usize>,
+/// The first parameters of a kernel.
+enum Parameter {
+    /// A tensor and its stride.
+    Matrix(&'static str),
+    Vector(&'static str),
+    Statistic(usize),
+    /// Partial sums of a weight's gradient, and their stride.
+    Partial(usize),
+    Rows,
+    /// Of what is not asked for.
+    NoStride,
+}
+use Parameter::{Matrix, NoStride, Partial, Rows, Statistic, Vector};
+
+fn parameters(op: NormOp) -> &'static [Parameter] {
+    match op {
+        NormOp::RmsNormForward => &[Matrix("out"), Matrix("x"), Vector("weight"), Statistic(0)],
+        // Norm and sum, over x and the residual.
+        NormOp::FusedAddRmsNorm => &[
+            Matrix("x"),
+            Matrix("residual"),
+            Matrix("x"),
+            Matrix("residual"),
+            Vector("weight"),
+            Statistic(0),
+        ],
+        NormOp::LayerNormForward => &[
+            Matrix("out"),
+            Matrix("x"),
+            Vector("weight"),
+            Vector("bias"),
+            Statistic(0),
+            Statistic(1),
+        ],
+        NormOp::RmsNormBackward => &[
+            Matrix("out_gradient"),
+            Matrix("x_gradient"),
+            Matrix("x"),
+            Vector("weight"),
+            Vector("rstd"),
+            Partial(0),
+            Rows,
+        ],
+        NormOp::LayerNormBackward => &[
+            Matrix("x"),
+            Vector("weight"),
+            Vector("mean"),
+            Vector("rstd"),
+            Matrix("x_gradient"),
+            Partial(0),
+            Partial(1),
+            Matrix("out_gradient"),
+            Rows,
+        ],
+        NormOp::SoftmaxForward => &[Matrix("out"), Matrix("x")],
+        NormOp::SoftmaxBackward => &[Matrix("out_gradient"), Matrix("out"), Matrix("x_gradient")],
+        // Strides of token accuracies and predictions.
+        NormOp::CrossEntropyForwardBackward => &[
+            Matrix("logits"),
+            Vector("target"),
+            Vector("loss"),
+            NoStride,
+            NoStride,
+        ],
+        NormOp::CrossEntropyForward | NormOp::CrossEntropyBackward => &[],
+    }
+}
+
+/// What a kernel writes besides the tensors of a problem.
+pub struct Extra {
     /// fp32 rstd, or mean and rstd, of each row.
     pub statistics: usize,
     /// fp32 `[programs, columns]` of each weight.
     pub partials: Vec<usize>,
 }
 
-impl Contender<NormProblem> for Liger {
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    fn supports(&self, problem: &NormProblem, device: &DeviceInfo) -> Support {
-        if device.kind != DeviceKind::Cuda {
-            return Support::No("runs on CUDA only".to_owned());
-        }
-        let launch = match Launch::of(problem, device) {
-            Ok(launch) => launch,
-            Err(reason) => return Support::No(reason),
-        };
-        match triton::archive(Library::Liger, &device.arch) {
-            Err(error) => Support::No(error.to_string()),
-            Ok(archive) if archive.find(&launch.kernel).is_none() => Support::No(format!(
-                "no {}; exported for the blocks of the suites",
-                launch.kernel
-            )),
-            Ok(_) => Support::Yes,
-        }
-    }
-
-    fn bind(
-        &self,
-        problem: &NormProblem,
-        buffers: &[Buffer],
-        device: &DeviceInfo,
-    ) -> Result<Box<dyn Bound>, ContenderError> {
-        let launch = Launch::of(problem, device).map_err(ContenderError::new)?;
-        let archive = triton::archive(Library::Liger, &device.arch).map_err(ContenderError::new)?;
-        let kernel = archive
-            .find(&launch.kernel)
-            .ok_or_else(|| ContenderError::new(format!("no kernel {}", launch.kernel)))?;
-        let outs: Vec<usize> = gradients(problem.op)
-            .iter()
-            .map(|&tensor| buffers[tensor].address)
-            .collect();
-        let sums = match outs.len() {
-            0 => None,
-            _ => Some(gradient_sums::allocate(problem, launch.programs, &outs)?),
-        };
-        let statistics = match statistics(problem.op) {
-            0 => None,
-            count => {
-                let memory = column_sums::allocate_workspace(count * statistic_bytes(problem));
-                Some(memory.map_err(ContenderError::new)?)
-            }
-        };
-        let memory = Addresses {
-            tensors: buffers.iter().map(|buffer| buffer.address).collect(),
-            statistics: statistics.as_ref().map_or(0, |memory| memory.address()),
-            partials: sums.iter().flat_map(PartialSums::partials).collect(),
-        };
-        Ok(Box::new(BoundLiger {
-            loaded: Loaded::new(&archive, kernel).map_err(ContenderError::new)?,
-            arguments: launch.arguments(problem, &memory),
-            programs: launch.programs as u32,
-            sums,
-            _statistics: statistics,
-        }))
+fn unsupported(problem: &NormProblem, device: &DeviceInfo) -> Option<String> {
+    let kernel = match Launch::of(problem, device) {
+        Ok(launch) => launch.kernel,
+        Err(reason) => return Some(reason),
+    };
+    match triton::archive(Library::Liger, &device.arch) {
+        Err(error) => Some(error.to_string()),
+        Ok(archive) if archive.find(&kernel).is_none() => Some(format!(
+            "no {kernel}; exported for the blocks of the suites"
+        )),
+        Ok(_) => None,
     }
 }
 
-struct BoundLiger {
-    loaded: Loaded,
-    programs: u32,
-    arguments: Vec<Argument>,
-    sums: Option<PartialSums>,
-    _statistics: Option<UniquePtr<Workspace>>,
-}
-
-impl Bound for BoundLiger {
-    fn enqueue(&mut self, Stream(stream): Stream) -> Result<(), ContenderError> {
-        self.loaded
-            .launch([self.programs, 1, 1], &self.arguments, stream)
-            .map_err(ContenderError::new)?;
-        if let Some(sums) = &self.sums {
-            sums.enqueue(stream).map_err(ContenderError::new)?;
+fn bind(problem: &NormProblem, tensors: &Tensors, device: &DeviceInfo) -> Binding {
+    let launch = Launch::of(problem, device).map_err(ContenderError::new)?;
+    let archive = triton::archive(Library::Liger, &device.arch).map_err(ContenderError::new)?;
+    let kernel = archive
+        .find(&launch.kernel)
+        .ok_or_else(|| ContenderError::new(format!("no kernel {}", launch.kernel)))?;
+    let outs = gradients(problem.op).iter();
+    let outs = outs
+        .map(|name| tensors.address(name))
+        .collect::<Result<Vec<_>, _>>()?;
+    let sums = match outs.len() {
+        0 => None,
+        _ => Some(gradient_sums::allocate(problem, launch.programs, &outs)?),
+    };
+    let statistics = match statistics(problem.op) {
+        0 => None,
+        count => {
+            let memory = column_sums::allocate_workspace(count * statistic_bytes(problem));
+            Some(memory.map_err(ContenderError::new)?)
         }
-        Ok(())
+    };
+    let extra = Extra {
+        statistics: statistics.as_ref().map_or(0, |memory| memory.address()),
+        partials: sums.iter().flat_map(PartialSums::partials).collect(),
+    };
+    let loaded = Loaded::new(&archive, kernel).map_err(ContenderError::new)?;
+    let arguments = launch.arguments(problem, tensors, &extra)?;
+    let grid = [launch.programs as u32, 1, 1];
+    let mut facts = Facts::from([("kernel".to_owned(), launch.kernel.into())]);
+    if let Some(sums) = &sums {
+        facts.insert("partial_rows".to_owned(), sums.rows().into());
     }
-
-    fn facts(&self) -> Facts {
-        let name = self.loaded.kernel().name.clone();
-        let mut facts = Facts::from([("kernel".to_owned(), name.into())]);
-        if let Some(sums) = &self.sums {
-            facts.insert("partial_rows".to_owned(), sums.rows().into());
-        }
-        facts
-    }
+    Ok(bound(facts, move |stream| {
+        let _alive = &statistics;
+        let launched = loaded.launch(grid, &arguments, stream);
+        launched.map_err(ContenderError::new)?;
+        gradient_sums::enqueue(&sums, stream)
+    }))
 }

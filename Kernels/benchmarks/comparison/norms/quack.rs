@@ -1,37 +1,26 @@
 //! Quack's kernels, compiled ahead of time: Kernels/baselines/quack/README.md says from what.
 
-use column_sums::{PartialSums, Workspace};
+use column_sums::PartialSums;
 use contender::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Kind,
-    Stream, Support,
+    bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
+    Tensors,
 };
-use quack::{Kernel, Tensor, UniquePtr};
+use quack::Tensor;
 use workloads::{NormOp, NormProblem};
 
 use super::gradient_sums;
 
-struct Quack {
-    identity: Identity,
-}
-
-pub fn contenders() -> Vec<Box<dyn Contender<NormProblem>>> {
+pub fn contenders() -> Contenders<NormProblem> {
     let artifacts = quack::artifacts();
     let Some(first) = artifacts.first() else {
         return Vec::new();
     };
-    vec![Box::new(Quack {
-        identity: Identity {
-            name: "quack".to_owned(),
-            kind: Kind::Baseline,
-            version: first.version.clone(),
-            // A build for both architectures has an archive for each; the arch of the row says which ran.
-            artifact_sha256: Some(first.sha256.clone()).filter(|_| artifacts.len() == 1),
-            libraries: Vec::new(),
-            timed_region: "one kernel; weight gradients with a kernel of ours that sums Quack's \
-                           partials (torch's sum there); fused add in place, without copies"
-                .to_owned(),
-        },
-    })]
+    // A build for both architectures has an archive for each; the arch of the row says which ran.
+    let sha256 = Some(first.sha256.clone()).filter(|_| artifacts.len() == 1);
+    let region = "one kernel; weight gradients with a kernel of ours that sums Quack's partials \
+                  (torch's sum there); fused add in place, without copies";
+    let identity = Identity::baseline("quack", &first.version, sha256, region);
+    vec![contender(identity, DeviceKind::Cuda, unsupported, bind)]
 }
 
 /// The name of the exported kernel for a problem, whether or not there is one.
@@ -56,128 +45,133 @@ fn major(device: &DeviceInfo) -> i32 {
         .map_or(0, |(major, _)| major as i32)
 }
 
-impl Contender<NormProblem> for Quack {
-    fn identity(&self) -> &Identity {
-        &self.identity
+fn unsupported(problem: &NormProblem, device: &DeviceInfo) -> Option<String> {
+    let (name, rows) = (kernel_name(problem), problem.shape.rows);
+    let mut artifacts = quack::artifacts().into_iter();
+    if !artifacts.any(|artifact| artifact.major == major(device)) {
+        Some(format!("no kernels for {} in this build", device.arch))
+    } else if !quack::has_kernel(major(device), &name) {
+        Some(format!(
+            "{name} is not among the exported kernels: bf16 at the widths of the suites"
+        ))
+    } else {
+        let fits = i32::try_from(rows).is_ok();
+        (!fits).then(|| format!("{rows} rows; at most 2^31 - 1"))
     }
+}
 
-    fn supports(&self, problem: &NormProblem, device: &DeviceInfo) -> Support {
-        let name = kernel_name(problem);
-        if device.kind != DeviceKind::Cuda {
-            Support::No("runs on CUDA only".to_owned())
-        } else if !quack::artifacts()
-            .iter()
-            .any(|artifact| artifact.major == major(device))
-        {
-            Support::No(format!("no kernels for {} in this build", device.arch))
-        } else if !quack::has_kernel(major(device), &name) {
-            Support::No(format!(
-                "{name} is not among the exported kernels: bf16 at the widths of the suites"
-            ))
-        } else if i32::try_from(problem.shape.rows).is_err() {
-            Support::No(format!("{} rows; at most 2^31 - 1", problem.shape.rows))
-        } else {
-            Support::Yes
-        }
-    }
+/// The matrices that a kernel takes and, one value a row or a column, the vectors; in its order.
+#[derive(Clone, Copy)]
+enum Parameter {
+    Matrix(&'static str),
+    /// Of one value a row; also for weights, where the kernel looks at the address alone.
+    Vector(&'static str),
+    /// The lse, which nobody asked for.
+    Lse,
+}
 
-    fn bind(
-        &self,
-        problem: &NormProblem,
-        buffers: &[Buffer],
-        device: &DeviceInfo,
-    ) -> Result<Box<dyn Bound>, ContenderError> {
-        let name = kernel_name(problem);
-        let kernel = quack::load_kernel(major(device), &name);
-        let columns = problem.shape.columns;
-        let partial_rows = quack::partial_rows(major(device), device.multiprocessors, columns);
-        let mut bound = BoundQuack {
-            kernel: kernel.map_err(ContenderError::new)?,
-            tensors: Vec::new(),
-            scalars: scalars(problem, partial_rows),
-            gradients: None,
-            lse: None,
-            name,
-        };
-        let rows = i32::try_from(problem.shape.rows).map_err(ContenderError::new)?;
-        let matrix = |address| Tensor {
-            address,
-            rows,
-            stride: columns as i64,
-        };
-        // Of one value a row; also for weights, where the kernel looks at the address alone.
-        let vector = |address| Tensor {
-            address,
-            rows,
-            stride: 1,
-        };
-        let at = |tensor: usize| buffers[tensor].address;
-        let partials = |sums: &PartialSums| -> Vec<Tensor> {
-            let partial = |address| Tensor {
-                address,
-                rows: partial_rows as i32,
-                stride: columns as i64,
-            };
-            sums.partials().map(partial).collect()
-        };
-        bound.tensors = match problem.op {
-            NormOp::RmsNormForward => vec![matrix(at(0)), vector(at(1)), matrix(at(2))],
-            NormOp::LayerNormForward => {
-                vec![matrix(at(0)), vector(at(1)), vector(at(2)), matrix(at(3))]
-            }
-            // x, weight, residual, then where the norm and the sum go: over x and the residual.
-            NormOp::FusedAddRmsNorm => vec![
-                matrix(at(0)),
-                vector(at(2)),
-                matrix(at(1)),
-                matrix(at(0)),
-                matrix(at(1)),
-            ],
-            NormOp::SoftmaxForward => vec![matrix(at(0)), matrix(at(1))],
-            // The gradient comes before the output.
-            NormOp::SoftmaxBackward => vec![matrix(at(1)), matrix(at(0)), matrix(at(2))],
-            NormOp::CrossEntropyForward => {
-                vec![matrix(at(0)), vector(at(1)), vector(at(2)), vector(at(3))]
-            }
-            NormOp::CrossEntropyBackward => vec![
-                matrix(at(0)),
-                vector(at(1)),
-                vector(at(3)),
-                matrix(at(4)),
-                vector(at(2)),
-            ],
-            // The gradient over the logits; the lse, which nobody asked for, elsewhere.
-            NormOp::CrossEntropyForwardBackward => {
-                let lse = column_sums::allocate_workspace(rows as usize * size_of::<f32>());
-                let lse = bound.lse.insert(lse.map_err(ContenderError::new)?);
-                let (logits, lse) = (matrix(at(0)), vector(lse.address()));
-                vec![logits, vector(at(1)), vector(at(2)), lse, logits]
-            }
-            NormOp::RmsNormBackward => {
-                let gradients = gradient_sums::allocate(problem, partial_rows, &[at(5)])?;
-                let mut tensors = vec![
-                    matrix(at(0)),
-                    vector(at(1)),
-                    matrix(at(2)),
-                    vector(at(3)),
-                    matrix(at(4)),
-                ];
-                tensors.extend(partials(&gradients));
-                bound.gradients = Some(gradients);
-                tensors
-            }
-            // rstd comes before the mean.
-            NormOp::LayerNormBackward => {
-                let gradients = gradient_sums::allocate(problem, partial_rows, &[at(6), at(7)])?;
-                let mut tensors = vec![matrix(at(0)), vector(at(1)), matrix(at(2))];
-                tensors.extend([vector(at(4)), vector(at(3)), matrix(at(5))]);
-                tensors.extend(partials(&gradients));
-                bound.gradients = Some(gradients);
-                tensors
-            }
-        };
-        Ok(Box::new(bound))
+fn parameters(op: NormOp) -> &'static [Parameter] {
+    use Parameter::{Lse, Matrix, Vector};
+    match op {
+        NormOp::RmsNormForward => &[Matrix("x"), Vector("weight"), Matrix("out")],
+        NormOp::LayerNormForward => &[Matrix("x"), Vector("weight"), Vector("bias"), Matrix("out")],
+        // Last where the norm and the sum go: over x and the residual.
+        NormOp::FusedAddRmsNorm => &[
+            Matrix("x"),
+            Vector("weight"),
+            Matrix("residual"),
+            Matrix("x"),
+            Matrix("residual"),
+        ],
+        NormOp::SoftmaxForward => &[Matrix("x"), Matrix("out")],
+        NormOp::SoftmaxBackward => &[Matrix("out_gradient"), Matrix("out"), Matrix("x_gradient")],
+        NormOp::CrossEntropyForward => &[
+            Matrix("logits"),
+            Vector("target"),
+            Vector("loss"),
+            Vector("lse"),
+        ],
+        NormOp::CrossEntropyBackward => &[
+            Matrix("logits"),
+            Vector("target"),
+            Vector("loss_gradient"),
+            Matrix("logits_gradient"),
+            Vector("lse"),
+        ],
+        // The gradient goes over the logits.
+        NormOp::CrossEntropyForwardBackward => &[
+            Matrix("logits"),
+            Vector("target"),
+            Vector("loss"),
+            Lse,
+            Matrix("logits"),
+        ],
+        // Partial sums of the weights' gradients follow.
+        NormOp::RmsNormBackward => &[
+            Matrix("x"),
+            Vector("weight"),
+            Matrix("out_gradient"),
+            Vector("rstd"),
+            Matrix("x_gradient"),
+        ],
+        NormOp::LayerNormBackward => &[
+            Matrix("x"),
+            Vector("weight"),
+            Matrix("out_gradient"),
+            Vector("rstd"),
+            Vector("mean"),
+            Matrix("x_gradient"),
+        ],
     }
+}
+
+fn bind(problem: &NormProblem, tensors: &Tensors, device: &DeviceInfo) -> Binding {
+    let name = kernel_name(problem);
+    let kernel = quack::load_kernel(major(device), &name).map_err(ContenderError::new)?;
+    let columns = problem.shape.columns;
+    let partial_rows = quack::partial_rows(major(device), device.multiprocessors, columns);
+    let rows = i32::try_from(problem.shape.rows).map_err(ContenderError::new)?;
+    let tensor = |address, rows, stride: usize| Tensor {
+        address,
+        rows,
+        stride: stride as i64,
+    };
+    let (mut arguments, mut lse) = (Vec::new(), None);
+    for parameter in parameters(problem.op) {
+        arguments.push(match parameter {
+            Parameter::Matrix(name) => tensor(tensors.address(name)?, rows, columns),
+            Parameter::Vector(name) => tensor(tensors.address(name)?, rows, 1),
+            Parameter::Lse => {
+                let memory = column_sums::allocate_workspace(rows as usize * size_of::<f32>());
+                let memory = lse.insert(memory.map_err(ContenderError::new)?);
+                tensor(memory.address(), rows, 1)
+            }
+        });
+    }
+    let outs = match problem.op {
+        NormOp::RmsNormBackward => vec![tensors.address("weight_gradient")?],
+        NormOp::LayerNormBackward => tensors
+            .addresses(["weight_gradient", "bias_gradient"])?
+            .to_vec(),
+        _ => Vec::new(),
+    };
+    let gradients = match outs.len() {
+        0 => None,
+        _ => Some(gradient_sums::allocate(problem, partial_rows, &outs)?),
+    };
+    let partials = gradients.iter().flat_map(PartialSums::partials);
+    arguments.extend(partials.map(|address| tensor(address, partial_rows as i32, columns)));
+    let scalars = scalars(problem, partial_rows);
+    let mut facts = Facts::from([("kernel".to_owned(), name.into())]);
+    if let Some(gradients) = &gradients {
+        facts.insert("partial_rows".to_owned(), gradients.rows().into());
+    }
+    Ok(bound(facts, move |stream| {
+        let _alive = &lse;
+        let launched = kernel.launch(&arguments, &scalars, stream);
+        launched.map_err(ContenderError::new)?;
+        gradient_sums::enqueue(&gradients, stream)
+    }))
 }
 
 /// The bits of what follows the tensors.
@@ -193,34 +187,5 @@ fn scalars(problem: &NormProblem, partial_rows: usize) -> Vec<u32> {
         NormOp::CrossEntropyForward
         | NormOp::CrossEntropyBackward
         | NormOp::CrossEntropyForwardBackward => vec![IGNORE_INDEX as u32],
-    }
-}
-
-struct BoundQuack {
-    kernel: UniquePtr<Kernel>,
-    tensors: Vec<Tensor>,
-    scalars: Vec<u32>,
-    gradients: Option<PartialSums>,
-    lse: Option<UniquePtr<Workspace>>,
-    name: String,
-}
-
-impl Bound for BoundQuack {
-    fn enqueue(&mut self, Stream(stream): Stream) -> Result<(), ContenderError> {
-        self.kernel
-            .launch(&self.tensors, &self.scalars, stream)
-            .map_err(ContenderError::new)?;
-        if let Some(gradients) = &self.gradients {
-            gradients.enqueue(stream).map_err(ContenderError::new)?;
-        }
-        Ok(())
-    }
-
-    fn facts(&self) -> Facts {
-        let mut facts = Facts::from([("kernel".to_owned(), self.name.clone().into())]);
-        if let Some(gradients) = &self.gradients {
-            facts.insert("partial_rows".to_owned(), gradients.rows().into());
-        }
-        facts
     }
 }

@@ -1,36 +1,42 @@
 //! CPU contenders.
 
-use contender::Contender;
+use contender::Contenders;
 use prefill_cpu::{plain_prefill, prefill, Batch, Element};
+use shared::cpu::{self, Style, Work};
+use shared::element_types;
+use shared::memory::Memory;
 use workloads::PrefillProblem;
 
-use super::cpu_contender::{self, CpuOp, Style, Tensors};
-
-pub fn contenders() -> Vec<Box<dyn Contender<PrefillProblem>>> {
-    cpu_contender::contenders()
+pub fn contenders() -> Contenders<PrefillProblem> {
+    cpu::contenders(|_| None, element_types!(bind))
 }
 
-impl CpuOp for PrefillProblem {
-    /// Tensor numbers are places in the problem's list.
-    fn run<T: Element>(&self, tensors: &Tensors, style: Style) {
-        let shape = &self.shape;
-        let batch = Batch::<T> {
-            q: tensors.read(0),
-            k: tensors.read(1),
-            v: tensors.read(2),
-            starts_q: tensors.read(3),
-            starts_kv: tensors.read(4),
+fn bind<T: Element>(problem: &PrefillProblem, memory: &Memory, style: Style) -> Work {
+    let (shape, scale) = (problem.shape.clone(), problem.scale);
+    let (q, k, v) = (memory.read("q")?, memory.read("k")?, memory.read("v")?);
+    let (starts_q, starts_kv) = (memory.read("cu_q")?, memory.read("cu_kv")?);
+    let mut out = memory.write("out")?;
+    let mut lse = match problem.op.has_lse() {
+        true => Some(memory.write("lse")?),
+        false => None,
+    };
+    let prefill = match style {
+        Style::Threaded => prefill::<T>,
+        Style::Plain => plain_prefill::<T>,
+    };
+    Ok(Box::new(move || {
+        let batch = Batch {
+            q: &q,
+            k: &k,
+            v: &v,
+            starts_q: &starts_q,
+            starts_kv: &starts_kv,
             heads: shape.heads,
             kv_heads: shape.kv_heads,
             head_dim: shape.head_dim,
             causal: shape.causal,
-            scale: self.scale,
+            scale,
         };
-        let out = tensors.write(5);
-        let lse = self.op.has_lse().then(|| tensors.write(6));
-        match style {
-            Style::Threaded => prefill(&batch, out, lse),
-            Style::Plain => plain_prefill(&batch, out, lse),
-        }
-    }
+        prefill(&batch, &mut out, lse.as_deref_mut());
+    }))
 }

@@ -1,11 +1,10 @@
 //! FlashInfer's ragged prefill: its FA2 template on every device, its FA3 template on sm_90a, its
 //! CUTLASS kernel on sm_100a.
 
-use contender::{Buffer, Contender, ContenderError, DeviceInfo};
+use contender::{ContenderError, Contenders, DeviceInfo, Problem, Tensors};
 use flashinfer::{Prefill, PrefillKernel};
+use flashinfer_contender::{contender, dtype, identity, narrow, Plan};
 use workloads::{PrefillOp, PrefillProblem};
-
-use super::planned::{self, dtype, narrow, Kernel, Plan};
 
 /// Offsets of the FA2 template are 32 bits wide.
 const MAX_ELEMENTS: usize = 1 << 32;
@@ -13,9 +12,14 @@ const MAX_ELEMENTS: usize = 1 << 32;
 /// kernel that is not in this build.
 const MAX_FA3_TILES: usize = 4096;
 
-pub fn contenders() -> Vec<Box<dyn Contender<PrefillProblem>>> {
-    let contender =
-        |name, kernel, region| planned::contender(planned::identity(name, region), kernel);
+pub fn contenders() -> Contenders<PrefillProblem> {
+    let contender = |name, kernel, region| {
+        contender(
+            identity(name, region),
+            move |problem, device| unsupported(kernel, problem, device),
+            move |problem, tensors| plan(kernel, problem, tensors),
+        )
+    };
     vec![
         contender(
             "flashinfer_fa2",
@@ -35,70 +39,69 @@ pub fn contenders() -> Vec<Box<dyn Contender<PrefillProblem>>> {
     ]
 }
 
-impl Kernel<PrefillProblem> for PrefillKernel {
-    fn unsupported(&self, problem: &PrefillProblem, device: &DeviceInfo) -> Option<String> {
-        let shape = &problem.shape;
-        let only = match *self {
-            PrefillKernel::Fa3 => Some("sm_90a"),
-            PrefillKernel::Cutlass => Some("sm_100a"),
-            _ => None,
-        };
-        if let Some(arch) = only.filter(|arch| *arch != device.arch) {
-            return Some(format!("for {arch}; this is {}", device.arch));
-        }
-        if problem.op == PrefillOp::PrefillLse {
-            return Some("its LSE is of base 2; only the output is compared".to_owned());
-        }
-        let built = dtype(problem.dtype)
-            .is_some_and(|dtype| flashinfer::has_prefill(*self, dtype, shape.head_dim as u32));
-        if !built {
-            return Some(format!(
-                "no {} kernel with a head size of {} in this build",
-                problem.dtype, shape.head_dim
-            ));
-        }
-        if *self == PrefillKernel::Cutlass && !shape.causal {
-            return Some("only the causal kernel is in this build".to_owned());
-        }
-        let widest = shape.total_q() * shape.heads.max(1);
-        let widest = widest.max(shape.total_kv() * shape.kv_heads) * shape.head_dim;
-        if *self == PrefillKernel::Fa2 && widest >= MAX_ELEMENTS {
-            return Some(format!("{widest} elements; its offsets are 32 bits wide"));
-        }
-        let tile = if shape.head_dim == 64 { 192 } else { 128 };
-        let tiles = shape.total_q().div_ceil(tile) + shape.batch() - 1;
-        if *self == PrefillKernel::Fa3 && tiles > MAX_FA3_TILES {
-            return Some(format!(
-                "up to {tiles} tiles of queries; above {MAX_FA3_TILES} FA3 wants a kernel that is \
-                 not in this build"
-            ));
-        }
-        None
+fn unsupported(
+    kernel: PrefillKernel,
+    problem: &PrefillProblem,
+    device: &DeviceInfo,
+) -> Option<String> {
+    let shape = &problem.shape;
+    let only = match kernel {
+        PrefillKernel::Fa3 => Some("sm_90a"),
+        PrefillKernel::Cutlass => Some("sm_100a"),
+        _ => None,
+    };
+    if let Some(arch) = only.filter(|arch| *arch != device.arch) {
+        return Some(format!("for {arch}; this is {}", device.arch));
     }
-
-    fn plan(&self, problem: &PrefillProblem, buffers: &[Buffer]) -> Plan {
-        let call = call(problem, |tensor| buffers[tensor].address)?;
-        let shape = &problem.shape;
-        let (q_starts, kv_starts) = (starts(&shape.q_lens)?, starts(&shape.kv_lens)?);
-        flashinfer::plan_prefill(*self, &call, &q_starts, &kv_starts).map_err(ContenderError::new)
+    if problem.op == PrefillOp::PrefillLse {
+        return Some("its LSE is of base 2; only the output is compared".to_owned());
     }
+    let built = dtype(problem.dtype())
+        .is_some_and(|dtype| flashinfer::has_prefill(kernel, dtype, shape.head_dim as u32));
+    if !built {
+        return Some(format!(
+            "no {} kernel with a head size of {} in this build",
+            problem.dtype(),
+            shape.head_dim
+        ));
+    }
+    if kernel == PrefillKernel::Cutlass && !shape.causal {
+        return Some("only the causal kernel is in this build".to_owned());
+    }
+    let widest = shape.total_q() * shape.heads.max(1);
+    let widest = widest.max(shape.total_kv() * shape.kv_heads) * shape.head_dim;
+    if kernel == PrefillKernel::Fa2 && widest >= MAX_ELEMENTS {
+        return Some(format!("{widest} elements; its offsets are 32 bits wide"));
+    }
+    let tile = if shape.head_dim == 64 { 192 } else { 128 };
+    let tiles = shape.total_q().div_ceil(tile) + shape.batch() - 1;
+    if kernel == PrefillKernel::Fa3 && tiles > MAX_FA3_TILES {
+        return Some(format!(
+            "up to {tiles} tiles of queries; above {MAX_FA3_TILES} FA3 wants a kernel that is \
+             not in this build"
+        ));
+    }
+    None
 }
 
-/// The problem as the library takes it; `at` has the addresses of its tensors.
-pub fn call(
-    problem: &PrefillProblem,
-    at: impl Fn(usize) -> usize,
-) -> Result<Prefill, ContenderError> {
+fn plan(kernel: PrefillKernel, problem: &PrefillProblem, tensors: &Tensors) -> Plan {
+    let (call, shape) = (call(problem, tensors)?, &problem.shape);
+    let (q_starts, kv_starts) = (starts(&shape.q_lens)?, starts(&shape.kv_lens)?);
+    flashinfer::plan_prefill(kernel, &call, &q_starts, &kv_starts).map_err(ContenderError::new)
+}
+
+/// The problem as the library takes it.
+pub fn call(problem: &PrefillProblem, tensors: &Tensors) -> Result<Prefill, ContenderError> {
     let shape = &problem.shape;
-    let dtype = dtype(problem.dtype)
-        .ok_or_else(|| ContenderError::new(format!("no {} kernel", problem.dtype)))?;
+    let dtype = dtype(problem.dtype())
+        .ok_or_else(|| ContenderError::new(format!("no {} kernel", problem.dtype())))?;
     Ok(Prefill {
-        q: at(0),
-        k: at(1),
-        v: at(2),
-        cu_q: at(3),
-        cu_kv: at(4),
-        out: at(5),
+        q: tensors.address("q")?,
+        k: tensors.address("k")?,
+        v: tensors.address("v")?,
+        cu_q: tensors.address("cu_q")?,
+        cu_kv: tensors.address("cu_kv")?,
+        out: tensors.address("out")?,
         heads: narrow(shape.heads)?,
         kv_heads: narrow(shape.kv_heads)?,
         head_dim: narrow(shape.head_dim)?,

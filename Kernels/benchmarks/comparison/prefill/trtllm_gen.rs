@@ -1,20 +1,16 @@
 //! TRT-LLM-gen's ragged prefill on sm_100a, through FlashInfer's runner.
 
-use contender::{Buffer, Contender, ContenderError, DeviceInfo};
+use contender::{ContenderError, Contenders, DeviceInfo, Problem, Tensors};
 use flashinfer::TrtllmGenChoice;
+use flashinfer_contender::trtllm_gen::{self as shared, absent, identity};
+use flashinfer_contender::{contender, Plan};
 use workloads::{PrefillOp, PrefillProblem};
 
-use super::flashinfer::{call, starts};
-use super::planned::{self, Kernel, Plan};
-use super::trtllm_gen_shared::{self as shared, absent, identity};
+use crate::flashinfer::{call, starts};
 
-struct TrtllmGenPrefill;
-
-pub fn contenders() -> Vec<Box<dyn Contender<PrefillProblem>>> {
-    vec![planned::contender(
-        identity("the attention kernel; chosen and loaded in bind"),
-        TrtllmGenPrefill,
-    )]
+pub fn contenders() -> Contenders<PrefillProblem> {
+    let region = "the attention kernel; chosen and loaded in bind";
+    vec![contender(identity(region), unsupported, plan)]
 }
 
 /// What the library would launch on such a device; no device is needed.
@@ -23,34 +19,28 @@ pub fn choices(
     device: &DeviceInfo,
 ) -> Result<Vec<TrtllmGenChoice>, ContenderError> {
     let shape = &problem.shape;
-    let call = call(problem, |_| 0)?;
+    let call = call(problem, &Tensors::unbound(problem))?;
     let (q_starts, kv_starts) = (starts(&shape.q_lens)?, starts(&shape.kv_lens)?);
     shared::choices(device, |device| {
         flashinfer::choose_trtllm_gen_prefill(&call, &q_starts, &kv_starts, device)
     })
 }
 
-impl Kernel<PrefillProblem> for TrtllmGenPrefill {
-    fn unsupported(&self, problem: &PrefillProblem, device: &DeviceInfo) -> Option<String> {
-        if let Some(reason) = absent(problem.dtype, device) {
-            return Some(reason);
-        }
-        if problem.op == PrefillOp::PrefillLse {
-            return Some(
-                "its LSE comes from a kernel of its own; only the output is compared".into(),
-            );
-        }
-        if problem.shape.q_lens.contains(&0) {
-            return Some("a request without queries, which its kernels are not written for".into());
-        }
-        Some(choices(problem, device).err()?.to_string())
+fn unsupported(problem: &PrefillProblem, device: &DeviceInfo) -> Option<String> {
+    if let Some(reason) = absent(problem.dtype(), device) {
+        return Some(reason);
     }
+    if problem.op == PrefillOp::PrefillLse {
+        return Some("its LSE comes from a kernel of its own; only the output is compared".into());
+    }
+    if problem.shape.q_lens.contains(&0) {
+        return Some("a request without queries, which its kernels are not written for".into());
+    }
+    Some(choices(problem, device).err()?.to_string())
+}
 
-    fn plan(&self, problem: &PrefillProblem, buffers: &[Buffer]) -> Plan {
-        let shape = &problem.shape;
-        let call = call(problem, |tensor| buffers[tensor].address)?;
-        let (q_starts, kv_starts) = (starts(&shape.q_lens)?, starts(&shape.kv_lens)?);
-        flashinfer::plan_trtllm_gen_prefill(&call, &q_starts, &kv_starts)
-            .map_err(ContenderError::new)
-    }
+fn plan(problem: &PrefillProblem, tensors: &Tensors) -> Plan {
+    let (call, shape) = (call(problem, tensors)?, &problem.shape);
+    let (q_starts, kv_starts) = (starts(&shape.q_lens)?, starts(&shape.kv_lens)?);
+    flashinfer::plan_trtllm_gen_prefill(&call, &q_starts, &kv_starts).map_err(ContenderError::new)
 }

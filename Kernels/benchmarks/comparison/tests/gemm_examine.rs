@@ -2,10 +2,8 @@
 
 use contender::Problem;
 use device::Device;
+use examine::Rules;
 use workloads::GemmProblem;
-
-use crate::examine_all::{self, Rules};
-use crate::gemm;
 
 pub const SEED: u64 = 20;
 
@@ -18,10 +16,10 @@ const RULES: Rules = Rules {
 };
 
 pub fn pass(device: &dyn Device, problems: &[GemmProblem]) {
-    let contenders = gemm::contenders(device.info().kind);
-    examine_all::pass(device, &contenders, problems, &RULES, |problem| {
+    let contenders = gemm_contenders::contenders(device.info().kind);
+    examine::pass(device, &contenders, problems, &RULES, |problem| {
         let (op, name) = (problem.op(), &problem.workload().name);
-        let (dtype, tokens) = (problem.dtype, &problem.layout.tokens);
+        let (dtype, tokens) = (problem.dtype(), &problem.layout.tokens);
         format!("{op} {name} {dtype} of tokens {tokens:?}")
     });
 }

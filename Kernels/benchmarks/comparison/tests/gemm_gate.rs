@@ -1,22 +1,18 @@
 //! Dense products of every type and kind of shape pass the gate, with every contender that
 //! supports them.
 
-mod examine_all;
-#[path = "../gemm/mod.rs"]
-mod gemm;
 mod gemm_examine;
 
-use contender::DeviceKind;
-use examine_all::gpu;
+use examine::{cpu, gpu};
 use gemm_examine::{pass, SEED};
-use numeric::{bits, index_below, DType};
+use numeric::DType;
 use workloads::{DenseWorkload, GemmProblem, GemmSuite};
 
 const DTYPES: [DType; 3] = [DType::Bf16, DType::F16, DType::F8E4M3];
 
 #[test]
 fn cpu_contenders_pass() {
-    let device = device::open(DeviceKind::Cpu).expect("the CPU is always there");
+    let device = cpu();
     pass(&*device, &problems(GemmSuite::Smoke.workloads()));
     pass(&*device, &problems(random(12, 80)));
 }
@@ -53,9 +49,7 @@ fn problems(workloads: Vec<DenseWorkload>) -> Vec<GemmProblem> {
 fn random(cases: u64, most: usize) -> Vec<DenseWorkload> {
     (0..cases)
         .map(|case| {
-            let draw = |stream: u32, below: usize| {
-                index_below(bits(SEED, stream, case), below as u32) as usize
-            };
+            let draw = examine::draw(SEED, case);
             let m = 1 + draw(0, if case % 3 == 0 { 64.min(most) } else { most });
             let n = 8 * (1 + draw(1, most / 8));
             let k = 128 * (1 + draw(2, most.div_ceil(256)));

@@ -1,22 +1,18 @@
 //! Grouped products pass the gate on 200 random group layouts and on the suites, with every
 //! contender that supports them.
 
-mod examine_all;
-#[path = "../gemm/mod.rs"]
-mod gemm;
 mod gemm_examine;
 
-use contender::DeviceKind;
-use examine_all::gpu;
+use examine::{cpu, gpu};
 use gemm_examine::{pass, SEED};
-use numeric::{bits, index_below, DType};
+use numeric::DType;
 use workloads::{GemmProblem, GemmShape, GroupedGemmSuite, GroupedWorkload, RowLayout};
 
 const RANDOM_LAYOUTS: u64 = 200;
 
 #[test]
 fn cpu_contenders_pass() {
-    let device = device::open(DeviceKind::Cpu).expect("the CPU is always there");
+    let device = cpu();
     pass(&*device, &both_types(GroupedGemmSuite::Smoke.workloads()));
     pass(&*device, &random(24, 40, 96));
 }
@@ -56,9 +52,7 @@ fn both_types(workloads: Vec<GroupedWorkload>) -> Vec<GemmProblem> {
 fn random(cases: u64, most: usize, sides: usize) -> Vec<GemmProblem> {
     (0..cases)
         .map(|case| {
-            let draw = |stream: u32, below: usize| {
-                index_below(bits(SEED, stream, case), below as u32) as usize
-            };
+            let draw = examine::draw(SEED, case);
             let groups = 1 + draw(0, 24);
             let mut tokens: Vec<usize> = (0..groups as u32)
                 .map(|group| match draw(10 + 2 * group, 6) {

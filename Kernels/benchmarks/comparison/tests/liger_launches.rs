@@ -2,13 +2,8 @@
 //! kernel is in the pinned archive, its block and warps are those of Liger's own rule, and the arguments
 //! are what it was compiled for. Shapes without a kernel say why.
 
-#[path = "../norms/gradient_sums.rs"]
-mod gradient_sums;
-#[path = "../norms/liger.rs"]
-mod liger;
-
-use contender::{DeviceInfo, DeviceKind, Problem, Support};
-use liger::{Addresses, Launch};
+use contender::{Buffer, DeviceInfo, DeviceKind, Problem, Support, Tensors};
+use norms_contenders::liger::{self, Extra, Launch};
 use numeric::DType;
 use triton::{Library, TritonError};
 use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
@@ -59,16 +54,6 @@ fn problem(op: NormOp, shape: RowShape, activation: DType, weight: DType) -> Nor
     NormProblem::new(op, shape, NormTypes { activation, weight }, workload)
 }
 
-/// As aligned as the harness' buffers, and all different.
-fn addresses(problem: &NormProblem) -> Addresses {
-    let addresses = |first: usize, count: usize| (0..count).map(move |i| first + 256 * i);
-    Addresses {
-        tensors: addresses(1 << 20, problem.tensors().len()).collect(),
-        statistics: 1 << 30,
-        partials: addresses(1 << 31, 2).collect(),
-    }
-}
-
 #[test]
 fn every_shape_of_the_suites_has_its_kernel() {
     use NormOp::{CrossEntropyBackward, CrossEntropyForward};
@@ -90,13 +75,26 @@ fn every_shape_of_the_suites_has_its_kernel() {
 
 fn check(problem: &NormProblem, device: &DeviceInfo) {
     let name = format!("{} {} on {}", problem.op, problem.shape, device.arch);
-    let support = liger::contender().supports(problem, device);
+    let support = liger::contenders()[0].supports(problem, device);
     assert_eq!(support, Support::Yes, "{name}");
     let archive = triton::archive(Library::Liger, &device.arch).unwrap();
     let launch = Launch::of(problem, device).unwrap();
     let kernel = archive.find(&launch.kernel).unwrap();
     assert_eq!(kernel.threads, 32 * warps(problem, device), "{name}");
-    let arguments = launch.arguments(problem, &addresses(problem));
+    // As aligned as the harness' buffers, and all different.
+    let specs = problem.tensors().iter().enumerate();
+    let buffers: Vec<Buffer> = specs
+        .map(|(place, spec)| Buffer {
+            address: (1 << 20) + 256 * place,
+            bytes: spec.bytes(),
+        })
+        .collect();
+    let extra = Extra {
+        statistics: 1 << 30,
+        partials: vec![1 << 31, (1 << 31) + 256],
+    };
+    let tensors = Tensors::new(problem, &buffers).unwrap();
+    let arguments = launch.arguments(problem, &tensors, &extra).unwrap();
     kernel.words(&arguments).unwrap();
 }
 
@@ -158,7 +156,7 @@ fn what_it_does_not_do_has_a_reason() {
     ] {
         let problem = problem(op, RowShape { rows, columns }, dtype, dtype);
         for device in devices() {
-            match liger::contender().supports(&problem, &device) {
+            match liger::contenders()[0].supports(&problem, &device) {
                 Support::No(reason) => assert!(reason.contains(words), "{reason}, not {words}"),
                 Support::Yes => panic!("{op} {rows}x{columns} is supported"),
             }

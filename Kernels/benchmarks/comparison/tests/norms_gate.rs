@@ -1,17 +1,15 @@
 //! Every row operation, type and kind of shape passes the gate: on the GPU with our kernels and with the
 //! baselines as far as they support it, on the CPU with the CPU contenders.
 
-#[path = "../norms/mod.rs"]
-mod norms;
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use contender::{Contender, DeviceKind, Kind, Problem, Support};
-use device::{Device, DeviceError};
+use device::Device;
+use examine::{bind_and_examine, gpu};
 use gate::{BufferSet, Gate, GateOptions};
-use numeric::{bits, index_below, DType};
+use numeric::DType;
 use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
 
 const SEED: u64 = 20;
@@ -75,7 +73,7 @@ fn gpu_contenders_pass_suites() {
     if gpu().is_some() {
         let suites = [NormSuite::Smoke, NormSuite::Decode, NormSuite::Dsv3];
         let passed = pass(DeviceKind::Cuda, suite_problems(&suites, &GPU), 1);
-        for contender in norms::contenders(DeviceKind::Cuda) {
+        for contender in norms_contenders::contenders(DeviceKind::Cuda) {
             let name = &contender.identity().name;
             assert!(
                 passed.contains_key(name),
@@ -95,17 +93,6 @@ fn gpu_contenders_pass_beyond_32_bits() {
             shapes.map(|(rows, columns)| problem(op, rows, columns, DType::Bf16, DType::F32))
         });
         pass(DeviceKind::Cuda, problems.collect(), usize::MAX);
-    }
-}
-
-fn gpu() -> Option<Box<dyn Device>> {
-    match device::open(DeviceKind::Cuda) {
-        Ok(device) => Some(device),
-        Err(error @ (DeviceError::NotBuilt | DeviceError::Unavailable { .. })) => {
-            println!("SKIPPED: {error}");
-            None
-        }
-        Err(error) => panic!("the GPU cannot be opened: {error}"),
     }
 }
 
@@ -131,9 +118,7 @@ fn random_problems(scale: &Scale) -> Vec<NormProblem> {
                 0 => scale.elements,
                 _ => scale.elements / 32,
             };
-            let draw = |stream: u32, below: usize| {
-                index_below(bits(SEED, stream, case), below as u32) as usize
-            };
+            let draw = examine::draw(SEED, case);
             let columns = match draw(0, 6) {
                 // Tiny, any, a multiple of every vector, one off it, a power of two, the largest.
                 0 => 1 + draw(1, 40),
@@ -237,7 +222,7 @@ fn work(
 ) -> Findings {
     let opening = turn(kind);
     let device = device::open(kind).expect("it was there a moment ago");
-    let contenders = norms::contenders(kind);
+    let contenders = norms_contenders::contenders(kind);
     drop(opening);
     assert!(!contenders.is_empty());
     let mut found = Findings::default();
@@ -297,15 +282,7 @@ fn examine(
             Support::No(_) if is_library(&**contender, device) => continue,
             Support::No(reason) => return Err(format!("{name} does not support it: {reason}")),
         }
-        let mut bound = contender
-            .bind(problem, set.buffers(), device.info())
-            .map_err(|error| format!("{name}: {error}"))?;
-        let examined = if whole {
-            gate.examine(&mut set, &mut *bound)
-        } else {
-            gate.examine_values(&mut set, &mut *bound)
-        };
-        examined.map_err(|failure| format!("{name} {failure}"))?;
+        bind_and_examine(&gate, &mut set, &**contender, problem, whole)?;
         *passed.entry(name.clone()).or_default() += 1;
     }
     Ok(())

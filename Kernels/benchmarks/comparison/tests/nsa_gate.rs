@@ -2,17 +2,11 @@
 //! gate on all suites and on random shapes: on the GPU with our kernels, on the CPU with the CPU
 //! contenders.
 
-#[path = "../cpu_contender.rs"]
-mod cpu_contender;
-mod examine_all;
-#[path = "../nsa_ops/mod.rs"]
-mod nsa_ops;
-
-use contender::{DeviceKind, Kind, Problem};
+use contender::{Kind, Problem};
 use device::Device;
-use examine_all::{gpu, Rules};
-use nsa_ops::SparseOrDense;
-use numeric::{bits, index_below, DType};
+use examine::{cpu, gpu, Rules};
+use nsa_contenders::SparseOrDense;
+use numeric::DType;
 use workloads::{NsaOp, NsaProblem, NsaShape, NsaSuite};
 
 const SEED: u64 = 40;
@@ -31,7 +25,7 @@ const CPU_PAIRS: usize = 1 << 14;
 
 #[test]
 fn cpu_contenders_pass() {
-    let device = device::open(DeviceKind::Cpu).expect("the CPU is always there");
+    let device = cpu();
     let types = [DType::Bf16, DType::F16, DType::F32];
     pass(&*device, random_problems(CPU_PAIRS, &types));
     pass(&*device, suite_problems(&[NsaSuite::Smoke]));
@@ -59,9 +53,7 @@ fn gpu_contenders_pass_suites() {
 fn random_problems(pairs: usize, types: &[DType]) -> Vec<SparseOrDense> {
     (0..RANDOM_SHAPES)
         .map(|case| {
-            let draw = |stream: u32, below: usize| {
-                index_below(bits(SEED, stream, case), below as u32) as usize
-            };
+            let draw = examine::draw(SEED, case);
             let groups = 1 + draw(0, 4);
             let block = 16 * (1 + draw(1, 6));
             let selected = 1 + draw(2, 32);
@@ -100,8 +92,8 @@ fn suite_problems(suites: &[NsaSuite]) -> Vec<SparseOrDense> {
 }
 
 fn pass(device: &dyn Device, problems: Vec<SparseOrDense>) {
-    let contenders = nsa_ops::contenders(device.info().kind);
-    examine_all::pass(device, &contenders, &problems, &RULES, |problem| {
+    let contenders = nsa_contenders::contenders(device.info().kind);
+    examine::pass(device, &contenders, &problems, &RULES, |problem| {
         let (op, name) = (problem.op(), &problem.workload().name);
         format!("{op} {name} {}", problem.dtype())
     });

@@ -19,14 +19,7 @@ fn fails_on(device: DeviceKind) {
     let folder = std::env::var("TEST_TMPDIR").expect("set by the test runner");
     let json = format!("{folder}/{device}.json");
     let output = Command::new(program)
-        .args([
-            "--op",
-            "rmsnorm_fwd",
-            "--configs",
-            "64x1024",
-            "--iters",
-            "10",
-        ])
+        .args(["--iters", "10"])
         .args(["--device", &device.to_string(), "--json", &json])
         .output()
         .expect("the program starts");

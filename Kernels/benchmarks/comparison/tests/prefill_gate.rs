@@ -1,14 +1,10 @@
 //! Prefill attention of every kind of batch passes the gate: on the GPU with all CUDA contenders, on
 //! the CPU with the CPU contenders.
 
-mod examine_all;
-#[path = "../prefill/mod.rs"]
-mod prefill;
-
-use contender::{DeviceKind, Problem, Workload};
+use contender::{Problem, Workload};
 use device::Device;
-use examine_all::{gpu, Rules};
-use numeric::{bits, index_below, DType};
+use examine::{cpu, gpu, Rules};
+use numeric::DType;
 use workloads::{PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
 
 const SEED: u64 = 21;
@@ -47,7 +43,7 @@ const CPU: Scale = Scale {
 
 #[test]
 fn cpu_contenders_pass() {
-    let device = device::open(DeviceKind::Cpu).expect("the CPU is always there");
+    let device = cpu();
     pass(&*device, random_problems(&CPU));
     pass(&*device, suite_problems(&CPU));
 }
@@ -75,8 +71,7 @@ fn random_problems(scale: &Scale) -> Vec<PrefillProblem> {
 }
 
 fn random_problem(scale: &Scale, case: u64) -> PrefillProblem {
-    let draw =
-        |stream: u32, below: usize| index_below(bits(SEED, stream, case), below as u32) as usize;
+    let draw = examine::draw(SEED, case);
     let batch = 1 + draw(0, scale.sequences);
     let causal = draw(1, 3) > 0;
     let length = |stream: u32| match draw(stream, 6) {
@@ -137,10 +132,10 @@ fn suite_problems(scale: &Scale) -> Vec<PrefillProblem> {
 }
 
 fn pass(device: &dyn Device, problems: Vec<PrefillProblem>) {
-    let contenders = prefill::contenders(device.info().kind);
-    examine_all::pass(device, &contenders, &problems, &RULES, |problem| {
+    let contenders = prefill_contenders::contenders(device.info().kind);
+    examine::pass(device, &contenders, &problems, &RULES, |problem| {
         let Workload { suite, name, .. } = problem.workload();
-        let (op, dtype, shape) = (problem.op(), problem.dtype, &problem.shape);
+        let (op, dtype, shape) = (problem.op(), problem.dtype(), &problem.shape);
         format!("{op} {suite}/{name} {dtype} {shape:?}")
     });
 }

@@ -2,17 +2,11 @@
 //! on the CPU with the CPU contenders. Quantisation is bit by bit right, faults in its input
 //! included.
 
-#[path = "../cpu_contender.rs"]
-mod cpu_contender;
-mod examine_all;
-#[path = "../training_ops/mod.rs"]
-mod training_ops;
-
-use contender::{DeviceKind, Kind, Problem, Support};
+use contender::{Kind, Problem, Support, Tensors};
 use device::Device;
-use examine_all::{gpu, Rules};
+use examine::{cpu, gpu, Rules};
 use gate::BufferSet;
-use numeric::{bits, index_below, DType};
+use numeric::DType;
 use workloads::{
     RopeShape, RowShape, Scaling, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite,
 };
@@ -34,14 +28,14 @@ const CPU: usize = 1 << 15;
 
 #[test]
 fn cpu_contenders_pass() {
-    let device = device::open(DeviceKind::Cpu).expect("the CPU is always there");
+    let device = cpu();
     pass(&*device, random_problems(CPU));
     pass(&*device, suite_problems(&[TrainingSuite::Smoke]));
 }
 
 #[test]
 fn cpu_quantisation_of_faults_is_exact() {
-    let device = device::open(DeviceKind::Cpu).expect("the CPU is always there");
+    let device = cpu();
     faults_are_exact(&*device);
 }
 
@@ -104,9 +98,7 @@ fn random_problems(elements: usize) -> Vec<TrainingProblem> {
     let ops: Vec<TrainingOp> = TrainingOp::all().collect();
     (0..RANDOM_SHAPES)
         .map(|case| {
-            let draw = |stream: u32, below: usize| {
-                index_below(bits(SEED, stream, case), below as u32) as usize
-            };
+            let draw = examine::draw(SEED, case);
             let op = ops[case as usize % ops.len()];
             let shape = match op {
                 TrainingOp::Rope(..) => TrainingShape::Rope(rope_shape(draw, elements)),
@@ -170,8 +162,8 @@ fn suite_problems(suites: &[TrainingSuite]) -> Vec<TrainingProblem> {
 }
 
 fn pass(device: &dyn Device, problems: Vec<TrainingProblem>) {
-    let contenders = training_ops::contenders(device.info().kind);
-    examine_all::pass(device, &contenders, &problems, &RULES, |problem| {
+    let contenders = training_contenders::contenders(device.info().kind);
+    examine::pass(device, &contenders, &problems, &RULES, |problem| {
         format!("{} {} {}", problem.op, problem.shape, problem.dtype())
     });
 }
@@ -221,24 +213,29 @@ fn faults_are_exact(device: &dyn Device) {
             };
             let problem = problem(op, TrainingShape::Rows(shape), dtype);
             let (codes, scales) = expected(&x, shape, scaling);
-            for contender in training_ops::contenders(device.info().kind) {
+            for contender in training_contenders::contenders(device.info().kind) {
                 let name = format!("{} {op} {dtype}", contender.identity().name);
                 if contender.supports(&problem, device.info()) != Support::Yes {
                     continue;
                 }
                 let set = BufferSet::new(device, problem.tensors(), SEED).unwrap();
                 let buffers = set.buffers();
-                device.write(buffers[0].address, &bytes).unwrap();
+                let tensors = Tensors::new(&problem, buffers).unwrap();
+                device.write(tensors.address("x").unwrap(), &bytes).unwrap();
                 let mut bound = contender.bind(&problem, buffers, device.info()).unwrap();
                 bound.enqueue(device.stream()).unwrap();
                 device.synchronize().unwrap();
-                let read = |tensor: usize| {
-                    let mut bytes = vec![0; buffers[tensor].bytes];
-                    device.read(buffers[tensor].address, &mut bytes).unwrap();
-                    problem.tensors()[tensor].dtype.decode(&bytes)
-                };
-                assert_same(&read(1), &codes, &format!("{name} quantized"));
-                assert_same(&read(2), &scales, &format!("{name} scales"));
+                for (tensor, expected) in [("quantized", &codes), ("scales", &scales)] {
+                    let spec = problem.statement().tensor(tensor);
+                    let mut bytes = vec![0; spec.bytes()];
+                    let address = tensors.address(tensor).unwrap();
+                    device.read(address, &mut bytes).unwrap();
+                    assert_same(
+                        &spec.dtype.decode(&bytes),
+                        expected,
+                        &format!("{name} {tensor}"),
+                    );
+                }
             }
         }
     }

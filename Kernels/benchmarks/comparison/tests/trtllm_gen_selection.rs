@@ -2,18 +2,6 @@
 //! made on the CPU, without a driver: its kernel must be in the library's list, and its machine code
 //! in the pinned archive with the sha256 of that list. Shapes without a kernel say why.
 
-#![expect(
-    clippy::duplicate_mod,
-    reason = "each family of contenders includes what FlashInfer's share"
-)]
-
-#[path = "../decode/mod.rs"]
-mod decode;
-#[path = "../mla_decode/mod.rs"]
-mod mla_decode;
-#[path = "../prefill/mod.rs"]
-mod prefill;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -87,7 +75,7 @@ fn check(choices: &[TrtllmGenChoice], list: &BTreeMap<String, String>, archive: 
 #[test]
 fn every_prefill_shape_has_a_kernel_or_a_reason() {
     let (list, archive, device) = (metadata(), cubins::folder().unwrap(), b200());
-    let contender = contender(prefill::contenders(DeviceKind::Cuda));
+    let contender = contender(prefill_contenders::contenders(DeviceKind::Cuda));
     let (mut served, mut kernels) = (0, BTreeSet::new());
     for suite in PrefillSuite::all() {
         for (shape, workload) in suite.workloads() {
@@ -97,7 +85,8 @@ fn every_prefill_shape_has_a_kernel_or_a_reason() {
                     .unwrap();
             match contender.supports(&problem, &device) {
                 Support::Yes => {
-                    let choices = prefill::trtllm_gen::choices(&problem, &device).unwrap();
+                    let choices =
+                        prefill_contenders::trtllm_gen::choices(&problem, &device).unwrap();
                     check(&choices, &list, &archive);
                     kernels.extend(choices.into_iter().map(|choice| choice.kernel));
                     served += 1;
@@ -118,7 +107,7 @@ fn every_prefill_shape_has_a_kernel_or_a_reason() {
 #[test]
 fn every_decode_shape_has_a_kernel_or_a_reason() {
     let (list, archive, device) = (metadata(), cubins::folder().unwrap(), b200());
-    let contender = contender(decode::contenders(DeviceKind::Cuda));
+    let contender = contender(decode_contenders::contenders(DeviceKind::Cuda));
     let mut page_sizes = BTreeSet::new();
     for suite in DecodeSuite::all() {
         for (shape, workload) in suite.workloads() {
@@ -126,7 +115,8 @@ fn every_decode_shape_has_a_kernel_or_a_reason() {
             let problem = DecodeProblem::new(shape.clone(), DType::Bf16, workload);
             match contender.supports(&problem, &device) {
                 Support::Yes => {
-                    let choices = decode::trtllm_gen::choices(&problem, &device).unwrap();
+                    let choices =
+                        decode_contenders::trtllm_gen::choices(&problem, &device).unwrap();
                     check(&choices, &list, &archive);
                     page_sizes.insert((shape.head_dim, shape.page_size));
                 }
@@ -157,7 +147,7 @@ fn every_decode_shape_has_a_kernel_or_a_reason() {
 #[test]
 fn every_latent_shape_has_a_kernel_or_a_reason() {
     let (list, archive, device) = (metadata(), cubins::folder().unwrap(), b200());
-    let contender = contender(mla_decode::contenders(DeviceKind::Cuda));
+    let contender = contender(mla_contenders::contenders(DeviceKind::Cuda));
     let mut served = BTreeSet::new();
     for suite in MlaSuite::all() {
         for (shape, workload) in suite.workloads() {
@@ -165,7 +155,7 @@ fn every_latent_shape_has_a_kernel_or_a_reason() {
             let problem = MlaDecodeProblem::new(shape.clone(), DType::Bf16, workload);
             match contender.supports(&problem, &device) {
                 Support::Yes => {
-                    let choices = mla_decode::trtllm_gen::choices(&problem, &device).unwrap();
+                    let choices = mla_contenders::trtllm_gen::choices(&problem, &device).unwrap();
                     check(&choices, &list, &archive);
                     served.insert((shape.heads, shape.page_size));
                 }
@@ -182,7 +172,7 @@ fn every_latent_shape_has_a_kernel_or_a_reason() {
 
 #[test]
 fn other_devices_types_and_results_are_refused_with_a_reason() {
-    let prefill = contender(prefill::contenders(DeviceKind::Cuda));
+    let prefill = contender(prefill_contenders::contenders(DeviceKind::Cuda));
     let (shape, workload) = PrefillSuite::Llama8b.workloads().remove(0);
     let reason = |op, dtype, device: &DeviceInfo| {
         let problem = PrefillProblem::new(op, shape.clone(), dtype, workload.clone()).unwrap();
@@ -207,7 +197,7 @@ fn other_devices_types_and_results_are_refused_with_a_reason() {
 fn a_corrupted_cubin_is_refused() {
     let (shape, workload) = PrefillSuite::Llama8b.workloads().remove(0);
     let problem = PrefillProblem::new(PrefillOp::Prefill, shape, DType::Bf16, workload).unwrap();
-    let choice = prefill::trtllm_gen::choices(&problem, &b200())
+    let choice = prefill_contenders::trtllm_gen::choices(&problem, &b200())
         .unwrap()
         .remove(0);
     let cubin = &choice.cubins[0];

@@ -48,6 +48,30 @@ impl Choices {
         let suites = self.suites.iter().map(|name| name.parse());
         suites.collect::<Result<_, _>>().map_err(UsageError::new)
     }
+
+    /// Those of the chosen suites, then those of the shapes given by hand.
+    pub fn workloads<S: FromStr<Err: Display>, W>(
+        &self,
+        of_suite: impl Fn(S) -> Vec<W>,
+        of_sizes: impl Fn(&[usize]) -> Result<W, UsageError>,
+    ) -> Result<Vec<W>, UsageError> {
+        let suites = self.suites_of()?.into_iter().flat_map(of_suite).map(Ok);
+        let configs = self.configs.iter().map(|sizes| of_sizes(sizes));
+        suites.chain(configs).collect()
+    }
+
+    /// A problem of each workload in each chosen type.
+    pub fn problems<W, P, E: Display>(
+        &self,
+        workloads: Vec<W>,
+        problem: impl Fn(&W, DType) -> Result<P, E>,
+    ) -> Result<Vec<P>, UsageError> {
+        let each = workloads.iter().flat_map(|workload| {
+            let types = self.dtypes.iter();
+            types.map(|&dtype| problem(workload, dtype).map_err(UsageError::new))
+        });
+        each.collect()
+    }
 }
 
 /// The weight type, relative to the activation type.
@@ -96,6 +120,15 @@ pub enum Passes {
 }
 
 impl Passes {
+    /// Whether an operation of one of the passes is measured.
+    pub fn include(self, backward: bool) -> bool {
+        if backward {
+            self.backward()
+        } else {
+            self.forward()
+        }
+    }
+
     pub fn forward(self) -> bool {
         self != Passes::Bwd
     }

@@ -59,16 +59,26 @@ impl Identity {
         }
     }
 
-    /// The version of the library loaded at run time.
-    pub fn version_of(libraries: &[Library]) -> String {
-        let first = libraries.first();
-        first.map_or("absent".to_owned(), |library| library.version.clone())
+    /// For somebody else's code that is compiled or linked in.
+    pub fn baseline(name: &str, version: &str, sha256: Option<String>, timed_region: &str) -> Self {
+        Self {
+            version: version.to_owned(),
+            artifact_sha256: sha256,
+            ..Self::in_tree(name, Kind::Baseline, timed_region)
+        }
     }
 
-    /// The artifact of the library loaded at run time, if its bytes match the lock.
-    pub fn artifact_of(libraries: &[Library]) -> Option<String> {
-        let artifact = libraries.first()?.artifact.as_ref()?;
-        Some(artifact.sha256.clone())
+    /// For libraries loaded at run time: the first one determines the version, and the artifact if its
+    /// bytes match the lock.
+    pub fn loaded(name: &str, libraries: Vec<Library>, timed_region: &str) -> Self {
+        let first = libraries.first();
+        let version = first.map_or("absent", |library| &library.version);
+        let artifact = first.and_then(|library| library.artifact.as_ref());
+        let sha256 = artifact.map(|artifact| artifact.sha256.clone());
+        Self {
+            libraries: libraries.clone(),
+            ..Self::baseline(name, version, sha256, timed_region)
+        }
     }
 }
 
@@ -129,6 +139,9 @@ pub trait Contender<P: Problem + ?Sized> {
         device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError>;
 }
+
+/// Everybody who competes.
+pub type Contenders<P> = Vec<Box<dyn Contender<P>>>;
 
 /// What a contender chose for a problem, for the row: tile, kernel, planning time.
 pub type Facts = BTreeMap<String, serde_json::Value>;

@@ -55,3 +55,14 @@ pub struct DeviceInfo {
     /// Maximum opt-in shared memory per block; 0 on the CPU.
     pub shared_bytes_per_block: u32,
 }
+
+impl DeviceInfo {
+    /// Why what runs on one kind of device does not run here, if it does not.
+    pub fn obstacle_to(&self, kind: DeviceKind) -> Option<String> {
+        let only = match kind {
+            DeviceKind::Cpu => "runs on the CPU only",
+            DeviceKind::Cuda => "runs on CUDA only",
+        };
+        (self.kind != kind).then(|| only.to_owned())
+    }
+}

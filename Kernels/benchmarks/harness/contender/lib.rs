@@ -5,10 +5,14 @@
 
 mod contender;
 mod device_info;
+mod functions;
 mod problem;
+mod tensors;
 
 pub use contender::{
-    Bound, Buffer, Contender, ContenderError, Facts, Identity, Kind, Stream, Support,
+    Bound, Buffer, Contender, ContenderError, Contenders, Facts, Identity, Kind, Stream, Support,
 };
 pub use device_info::{DeviceInfo, DeviceKind, UnknownDevice};
-pub use problem::{Cost, Math, Problem, Slice, Suite, Workload};
+pub use functions::{bound, contender, Binding};
+pub use problem::{Cost, Math, Problem, Slice, Statement, Suite, Workload};
+pub use tensors::Tensors;

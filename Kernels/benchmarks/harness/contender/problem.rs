@@ -67,13 +67,50 @@ pub struct Slice {
     pub values: Vec<f64>,
 }
 
+/// What every problem says of itself.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    pub op: &'static str,
+    /// The type that names the problem, usually that of its activations.
+    pub dtype: DType,
+    pub workload: Workload,
+    /// In the order of the buffers.
+    pub tensors: Vec<TensorSpec>,
+}
+
+impl Statement {
+    /// # Panics
+    /// If no tensor has the name.
+    pub fn tensor(&self, name: &str) -> &TensorSpec {
+        &self.tensors[tensor::place(&self.tensors, name)]
+    }
+
+    /// Adds a number to those that define the workload.
+    pub fn axis(&mut self, name: &str, value: impl Into<serde_json::Value>) {
+        self.workload.axes.insert(name.to_owned(), value.into());
+    }
+}
+
 /// One operation on one workload.
 pub trait Problem: Any + Send + Sync {
-    fn op(&self) -> &str;
-    fn workload(&self) -> &Workload;
-    /// The type that names the problem, usually the activation type.
-    fn dtype(&self) -> DType;
-    fn tensors(&self) -> &[TensorSpec];
+    fn statement(&self) -> &Statement;
+
+    fn op(&self) -> &str {
+        self.statement().op
+    }
+
+    fn workload(&self) -> &Workload {
+        &self.statement().workload
+    }
+
+    fn dtype(&self) -> DType {
+        self.statement().dtype
+    }
+
+    fn tensors(&self) -> &[TensorSpec] {
+        &self.statement().tensors
+    }
+
     fn cost(&self) -> Cost;
 
     /// How many units of the output can be checked separately: rows, column groups. The gate samples

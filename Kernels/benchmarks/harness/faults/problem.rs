@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use contender::{Cost, Math, Problem, Slice, Workload};
+use contender::{Cost, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
 use tensor::{Inputs, TensorSpec};
 
 pub struct Scaled {
     pub rows: usize,
     pub columns: usize,
-    workload: Workload,
-    tensors: Vec<TensorSpec>,
+    statement: Statement,
 }
 
 impl Scaled {
@@ -34,17 +33,21 @@ impl Scaled {
         Self {
             rows,
             columns,
-            workload,
-            tensors,
+            statement: Statement {
+                op: "scaled",
+                dtype: DType::F32,
+                workload,
+                tensors,
+            },
         }
     }
 
     /// The same with the last row as padding, which need not be written and is not checked.
     pub fn with_padding(mut self) -> Self {
         let used = (self.rows - 1) * self.columns;
-        let y = self.tensors.remove(Self::Y);
-        self.tensors
-            .push(y.written_only(std::iter::once(0..used).collect()));
+        let tensors = &mut self.statement.tensors;
+        let y = tensors.remove(Self::Y);
+        tensors.push(y.written_only(std::iter::once(0..used).collect()));
         self
     }
 
@@ -62,24 +65,12 @@ impl Scaled {
 }
 
 impl Problem for Scaled {
-    fn op(&self) -> &str {
-        "scaled"
-    }
-
-    fn workload(&self) -> &Workload {
-        &self.workload
-    }
-
-    fn dtype(&self) -> DType {
-        DType::F32
-    }
-
-    fn tensors(&self) -> &[TensorSpec] {
-        &self.tensors
+    fn statement(&self) -> &Statement {
+        &self.statement
     }
 
     fn cost(&self) -> Cost {
-        let bytes = |tensor: usize| self.tensors[tensor].bytes() as f64;
+        let bytes = |tensor: usize| self.statement.tensors[tensor].bytes() as f64;
         Cost {
             flops: (self.rows * self.columns) as f64,
             read_bytes: bytes(Self::X) + bytes(Self::W),
@@ -89,7 +80,7 @@ impl Problem for Scaled {
     }
 
     fn units(&self) -> usize {
-        let padding = usize::from(self.tensors[Self::Y].written.is_some());
+        let padding = usize::from(self.statement.tensors[Self::Y].written.is_some());
         self.rows - padding
     }
 

@@ -2,7 +2,7 @@
 
 use numeric::{bits, index_below, stream_bits, stream_key, uniform, DType};
 
-use crate::{Fill, TensorSpec};
+use crate::{place, Fill, TensorSpec};
 
 /// The inputs of one problem for one seed, computed element by element without storage.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,19 @@ impl<'a> Inputs<'a> {
 
     pub fn seed(&self) -> u64 {
         self.seed
+    }
+
+    /// Place of a tensor in the list. Panics if none has the name.
+    pub fn place(&self, name: &str) -> usize {
+        place(self.specs, name)
+    }
+
+    /// One tensor, its name resolved. Panics if none has it.
+    pub fn tensor(&self, name: &str) -> Input<'a> {
+        Input {
+            inputs: *self,
+            place: self.place(name),
+        }
     }
 
     /// One element, rounded to its type.
@@ -77,6 +90,27 @@ impl<'a> Inputs<'a> {
                 }
             }
         }
+    }
+}
+
+/// One of [`Inputs`].
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    inputs: Inputs<'a>,
+    place: usize,
+}
+
+impl Input<'_> {
+    pub fn get(&self, index: usize) -> f64 {
+        self.inputs.get(self.place, index)
+    }
+
+    pub fn range(&self, start: usize, len: usize) -> Vec<f64> {
+        self.inputs.range(self.place, start, len)
+    }
+
+    pub fn range_into(&self, start: usize, out: &mut [f64]) {
+        self.inputs.range_into(self.place, start, out);
     }
 }
 
@@ -203,6 +237,19 @@ mod tests {
                 assert_eq!(round(dtype, value), expected, "{dtype} {value}");
             }
         }
+    }
+
+    #[test]
+    fn a_name_stands_for_its_place() {
+        let specs = specs();
+        let inputs = Inputs::new(&specs, 9);
+        assert_eq!(inputs.tensor("offsets").range(0, 3), inputs.range(2, 0, 3));
+    }
+
+    #[test]
+    #[should_panic(expected = "no tensor 'z' among x, labels, offsets, y")]
+    fn an_unknown_name_is_refused() {
+        Inputs::new(&specs(), 1).tensor("z");
     }
 
     #[test]

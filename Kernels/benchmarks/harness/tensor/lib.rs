@@ -6,5 +6,5 @@
 mod inputs;
 mod spec;
 
-pub use inputs::{fill_into, Inputs};
-pub use spec::{Fill, Role, TensorSpec};
+pub use inputs::{fill_into, Input, Inputs};
+pub use spec::{place, Fill, Role, TensorSpec};

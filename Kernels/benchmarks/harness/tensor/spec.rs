@@ -83,6 +83,15 @@ impl TensorSpec {
         }
     }
 
+    /// An input of these numbers, whatever the seed is: offsets, page tables.
+    pub fn indices(name: &'static str, shape: &[usize], values: &[i32]) -> Self {
+        let bytes: Arc<[u8]> = values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect();
+        Self::input(name, DType::I32, shape).filled(Fill::Bytes(bytes))
+    }
+
     pub fn filled(mut self, fill: Fill) -> Self {
         if let Fill::Bytes(bytes) = &fill {
             assert_eq!(
@@ -130,6 +139,18 @@ impl TensorSpec {
     pub fn bytes(&self) -> usize {
         self.elements() * self.dtype.size_bytes()
     }
+}
+
+/// Place of a tensor in a problem's list.
+///
+/// # Panics
+/// If none has the name.
+pub fn place(specs: &[TensorSpec], name: &str) -> usize {
+    let place = specs.iter().position(|spec| spec.name == name);
+    place.unwrap_or_else(|| {
+        let names: Vec<&str> = specs.iter().map(|spec| spec.name).collect();
+        panic!("no tensor '{name}' among {}", names.join(", "))
+    })
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! Attention of a few queries over a paged cache.
 
+mod answers;
 mod problem;
+#[cfg(test)]
+mod problem_test;
 mod shape;
 mod suites;
 
-pub use problem::{decode_tensor, DecodeProblem};
+pub use problem::DecodeProblem;
 pub use shape::{DecodeShape, KvLayout, KvType};
 pub use suites::DecodeSuite;

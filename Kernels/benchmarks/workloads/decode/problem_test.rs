@@ -1,6 +1,9 @@
-use super::*;
-use crate::decode::DecodeSuite;
-use crate::testing::assert_units_cover_outputs_once;
+use contender::Problem;
+use numeric::DType;
+use tensor::Inputs;
+
+use super::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
+use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
 
 fn problem(lengths: &[usize], q_len: usize, layout: KvLayout) -> DecodeProblem {
     problem_over(KvType::Same, lengths, q_len, layout)
@@ -40,24 +43,25 @@ fn the_oracle_agrees_with_the_definition_in_both_layouts() {
     ] {
         let problem = problem_over(kv_type, &[3, 10], 2, layout);
         let (k_scale, v_scale) = (f64::from(problem.k_scale), f64::from(problem.v_scale));
-        let inputs = Inputs::new(problem.tensors(), 5);
+        let (shape, inputs) = (&problem.shape, Inputs::new(problem.tensors(), 5));
+        let [q, keys, values] = ["q", "k_pages", "v_pages"].map(|name| inputs.tensor(name));
         let (sequence, query, head, dim) = (1, 0, 4, 7);
         let (mut top, mut total) = (0.0, 0.0);
         // Of ten positions the first of two queries sees nine.
         for token in 0..9 {
-            let row = problem.cache_row(sequence, token, head / 3);
+            let row = shape.cache_row(&problem.table, sequence, token, head / 3);
             let score: f64 = (0..16)
                 .map(|d| {
-                    let q = problem.query_row(sequence, query, head) + d;
-                    inputs.get(at::Q, q) * (inputs.get(at::K_PAGES, row + d) * k_scale)
+                    let place = shape.query_row(sequence, query, head) + d;
+                    q.get(place) * (keys.get(row + d) * k_scale)
                 })
                 .sum();
             let weight = (score * f64::from(problem.scale)).exp();
-            top += weight * inputs.get(at::V_PAGES, row + dim) * v_scale;
+            top += weight * values.get(row + dim) * v_scale;
             total += weight;
         }
         let slices = problem.oracle(&inputs, sequence * 2 + head / 3);
-        let index = problem.query_row(sequence, query, head) + dim;
+        let index = shape.query_row(sequence, query, head) + dim;
         let found = slices[query].values[index - slices[query].start];
         assert!((found - top / total).abs() < 1e-14);
     }
@@ -66,14 +70,8 @@ fn the_oracle_agrees_with_the_definition_in_both_layouts() {
 #[test]
 fn honest_values_are_near_and_representable() {
     let problem = problem(&[200, 1], 1, KvLayout::Nhd);
-    let inputs = Inputs::new(problem.tensors(), 5);
-    for unit in 0..problem.units() {
-        let (oracle, honest) = (problem.oracle(&inputs, unit), problem.honest(&inputs, unit));
-        for (o, h) in oracle[0].values.iter().zip(&honest[0].values) {
-            assert_eq!(problem.dtype.round(*h), *h);
-            assert!((o - h).abs() <= 0.01, "{o} and {h}");
-        }
-    }
+    let units: Vec<usize> = (0..problem.units()).collect();
+    assert_honest_is_near(&problem, &units, 4.0);
 }
 
 #[test]
@@ -102,7 +100,7 @@ fn an_fp8_cache_has_half_the_bytes_and_values_of_the_same_size() {
     let queries = 3.0 * 6.0 * 16.0 * 2.0;
     assert_eq!(problem.cost().read_bytes, 10.0 * 2.0 * 2.0 * 16.0 + queries);
     let inputs = Inputs::new(problem.tensors(), 3);
-    let codes = inputs.range(at::V_PAGES, 0, 100);
+    let codes = inputs.tensor("v_pages").range(0, 100);
     assert!(codes.iter().all(|&code| DType::F8E4M3.round(code) == code));
     let largest = codes.iter().fold(0.0, |top: f64, code| top.max(code.abs()));
     let scaled = largest * f64::from(problem.v_scale);
@@ -114,5 +112,5 @@ fn the_first_unit_is_of_the_shortest_sequence_with_tokens() {
     let problem = problem(&[9, 0, 1, 5], 1, KvLayout::Nhd);
     let inputs = Inputs::new(problem.tensors(), 1);
     let first = problem.oracle(&inputs, 0);
-    assert_eq!(first[0].start, problem.query_row(2, 0, 0));
+    assert_eq!(first[0].start, problem.shape.query_row(2, 0, 0));
 }

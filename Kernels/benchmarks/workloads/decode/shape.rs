@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::paged::PageTable;
+
 /// Order of the axes of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KvLayout {
@@ -29,6 +31,17 @@ pub enum KvType {
     Fp8,
 }
 
+impl KvType {
+    /// What keys and values are multiplied with: for FP8, scales that bring its codes to about 1, and
+    /// are no powers of two.
+    pub fn scales(self) -> (f32, f32) {
+        match self {
+            KvType::Same => (1.0, 1.0),
+            KvType::Fp8 => (0.004, 0.005),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeShape {
     /// Cached tokens of each sequence, the new ones included.
@@ -51,5 +64,30 @@ impl DecodeShape {
     /// Heads of the queries that share a head of the cache.
     pub fn group(&self) -> usize {
         self.heads / self.kv_heads
+    }
+    /// 1 / sqrt(head_dim).
+    pub fn scale(&self) -> f32 {
+        1.0 / (self.head_dim as f32).sqrt()
+    }
+
+    /// First element of a token's row of one head in the pools of keys and of values.
+    pub fn cache_row(
+        &self,
+        table: &PageTable,
+        sequence: usize,
+        token: usize,
+        head: usize,
+    ) -> usize {
+        let (page, place) = table.place(sequence, token);
+        let row = match self.layout {
+            KvLayout::Nhd => (page * self.page_size + place) * self.kv_heads + head,
+            KvLayout::Hnd => (page * self.kv_heads + head) * self.page_size + place,
+        };
+        row * self.head_dim
+    }
+
+    /// First element of a row of queries or of the output.
+    pub fn query_row(&self, sequence: usize, query: usize, head: usize) -> usize {
+        ((sequence * self.q_len + query) * self.heads + head) * self.head_dim
     }
 }

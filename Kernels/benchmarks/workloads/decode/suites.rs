@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::shape::{DecodeShape, KvLayout, KvType};
 use crate::paged::lengths::long_tail;
-use crate::suite::{axes, suites};
+use crate::suite::{axes, suites, workload};
 
 suites! {
     pub enum DecodeSuite {
@@ -307,33 +307,25 @@ impl Entry {
         if shape.kv_type == KvType::Fp8 {
             axes.insert("kv_dtype".to_owned(), Value::from("fp8_e4m3"));
         }
-        let workload = Workload {
-            name: self.name,
-            suite: suite.to_owned(),
-            provenance: self.provenance,
-            axes,
-        };
-        (shape, workload)
+        (shape, workload(suite, self.name, &self.provenance, axes))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
+    use crate::testing::assert_named_once;
 
     #[test]
     fn names_are_unique_and_axes_say_the_shape() {
         for suite in DecodeSuite::all() {
-            let mut names = BTreeSet::new();
-            for (shape, workload) in suite.workloads() {
-                assert!(names.insert(workload.name.clone()), "{}", workload.name);
+            let workloads = suite.workloads();
+            assert_named_once(suite, workloads.iter().map(|(_, workload)| workload));
+            for (shape, workload) in &workloads {
                 assert_eq!(workload.axes["batch"], shape.batch());
                 assert_eq!(workload.axes["layout"], shape.layout.to_string());
                 let has_kv_dtype = workload.axes.contains_key("kv_dtype");
                 assert_eq!(has_kv_dtype, shape.kv_type == KvType::Fp8);
-                assert!(!workload.provenance.is_empty());
                 assert!(shape.heads.is_multiple_of(shape.kv_heads));
             }
         }

@@ -1,14 +1,22 @@
 //! Right answers of matrix products: a piece of one row at a time.
 
-use contender::{Problem, Slice};
+use contender::Slice;
 use numeric::DType;
 use tensor::Inputs;
 
-use super::problem::{GemmProblem, SCALE_BLOCK};
+use super::shape::{GemmShape, RowLayout, SCALE_BLOCK};
+
+/// Columns of one unit of the gate: a piece of one row.
+const UNIT_COLUMNS: usize = 16;
+
+/// Pieces of rows.
+pub fn units(shape: GemmShape, layout: &RowLayout) -> usize {
+    layout.used_rows() * shape.n.div_ceil(UNIT_COLUMNS)
+}
 
 /// Sums of exact products in f64, of the operands as dequantised.
-pub fn oracle(problem: &GemmProblem, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-    answer(problem, inputs, unit, |blocks| {
+pub fn oracle(shape: GemmShape, layout: &RowLayout, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+    answer(shape, layout, inputs, unit, |blocks| {
         blocks
             .iter()
             .map(|block| block.scale * block.products.iter().sum::<f64>())
@@ -17,10 +25,10 @@ pub fn oracle(problem: &GemmProblem, inputs: &Inputs, unit: usize) -> Vec<Slice>
 }
 
 /// Tensor-core arithmetic, then one rounding to the output's type.
-pub fn honest(problem: &GemmProblem, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-    let out = problem.tensors()[GemmProblem::OUT].dtype;
-    let narrow = problem.dtype == DType::F8E4M3;
-    answer(problem, inputs, unit, |blocks| {
+pub fn honest(shape: GemmShape, layout: &RowLayout, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+    let dtype = |name| inputs.specs()[inputs.place(name)].dtype;
+    let (out, narrow) = (dtype("out"), dtype("a") == DType::F8E4M3);
+    answer(shape, layout, inputs, unit, |blocks| {
         let mut total = 0f32;
         for block in blocks {
             let sum = if narrow {
@@ -70,28 +78,28 @@ struct Block {
 
 /// The values of a unit; `sum` makes one of them.
 fn answer(
-    problem: &GemmProblem,
+    GemmShape { n, k }: GemmShape,
+    layout: &RowLayout,
     inputs: &Inputs,
     unit: usize,
     sum: impl Fn(&[Block]) -> f64,
 ) -> Vec<Slice> {
-    let (n, k) = (problem.shape.n, problem.shape.k);
-    let (row, group, columns) = problem.unit(unit);
-    let deep = k.div_ceil(SCALE_BLOCK);
-    let a = inputs.range(GemmProblem::A, row * k, k);
-    let start = row * n + columns.start;
+    let units_per_row = n.div_ceil(UNIT_COLUMNS);
+    let (group, row) = layout.used_row(unit / units_per_row);
+    let first = unit % units_per_row * UNIT_COLUMNS;
+    let (deep, wide) = (k.div_ceil(SCALE_BLOCK), n.div_ceil(SCALE_BLOCK));
+    let scaled = inputs.specs().iter().any(|spec| spec.name == "a_scales");
+    let scales = scaled.then(|| (inputs.tensor("a_scales"), inputs.tensor("b_scales")));
+    let (a, whole_b) = (inputs.tensor("a").range(row * k, k), inputs.tensor("b"));
     let mut b = vec![0.0; k];
-    let mut values = Vec::with_capacity(columns.len());
-    for column in columns {
-        inputs.range_into(GemmProblem::B, (group * n + column) * k, &mut b);
+    let mut values = Vec::new();
+    for column in first..n.min(first + UNIT_COLUMNS) {
+        whole_b.range_into((group * n + column) * k, &mut b);
         let scale = |block: usize| {
-            if !problem.is_scaled() {
-                return 1.0;
-            }
-            let wide = n.div_ceil(SCALE_BLOCK);
-            let of_a = problem.a_scale_index(block, group, row);
-            let of_b = (group * wide + column / SCALE_BLOCK) * deep + block;
-            inputs.get(GemmProblem::A_SCALES, of_a) * inputs.get(GemmProblem::B_SCALES, of_b)
+            scales.map_or(1.0, |(of_a, of_b)| {
+                let place = (group * wide + column / SCALE_BLOCK) * deep + block;
+                of_a.get(layout.a_scale_index(deep, block, group, row)) * of_b.get(place)
+            })
         };
         let blocks: Vec<Block> = a
             .chunks(SCALE_BLOCK)
@@ -105,8 +113,8 @@ fn answer(
         values.push(sum(&blocks));
     }
     vec![Slice {
-        tensor: GemmProblem::OUT,
-        start,
+        tensor: inputs.place("out"),
+        start: row * n + first,
         values,
     }]
 }

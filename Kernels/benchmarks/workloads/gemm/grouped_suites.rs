@@ -4,9 +4,8 @@ use contender::Workload;
 use numeric::{bits, index_below, uniform};
 use serde_json::Value;
 
-use super::layout::{GroupKind, RowLayout};
-use super::problem::GemmShape;
-use crate::suite::{axes, suites};
+use super::shape::{GemmShape, GroupKind, RowLayout};
+use crate::suite::{self, axes, suites};
 
 suites! {
     pub enum GroupedGemmSuite {
@@ -212,12 +211,7 @@ fn workload(
         ("rows", Value::from(layout.rows)),
         ("tokens", Value::from(layout.tokens.clone())),
     ]);
-    let workload = Workload {
-        name,
-        suite: suite.to_string(),
-        provenance: provenance.to_owned(),
-        axes,
-    };
+    let workload = suite::workload(suite, name, provenance, axes);
     (GemmShape { n, k }, layout, workload)
 }
 
@@ -226,17 +220,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::testing::assert_named_once;
 
     #[test]
     fn names_are_unique_and_axes_say_the_shape() {
         for suite in GroupedGemmSuite::all() {
-            let mut names = BTreeSet::new();
-            for (shape, layout, workload) in suite.workloads() {
-                assert!(
-                    names.insert(workload.name.clone()),
-                    "{} twice",
-                    workload.name
-                );
+            let workloads = suite.workloads();
+            assert_named_once(suite, workloads.iter().map(|(_, _, workload)| workload));
+            for (shape, layout, workload) in &workloads {
                 assert_eq!(workload.axes["n"], shape.n);
                 assert_eq!(workload.axes["groups"], layout.groups());
                 assert_eq!(

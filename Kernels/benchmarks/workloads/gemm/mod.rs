@@ -2,11 +2,11 @@
 
 mod answers;
 mod grouped_suites;
-mod layout;
 mod problem;
+mod shape;
 mod suites;
 
 pub use grouped_suites::{GroupedGemmSuite, GroupedWorkload};
-pub use layout::{GroupKind, RowLayout, GROUP_ALIGNMENT};
-pub use problem::{BadGemm, GemmProblem, GemmShape, SCALE_BLOCK};
+pub use problem::{BadGemm, GemmProblem};
+pub use shape::{GemmShape, GroupKind, RowLayout, GROUP_ALIGNMENT, SCALE_BLOCK};
 pub use suites::{DenseWorkload, GemmSuite};

@@ -6,38 +6,28 @@
 
 use std::sync::Arc;
 
-use contender::{Cost, Math, Problem, Slice, Workload};
+use contender::{Cost, Math, Problem, Slice, Statement, Workload};
 use numeric::{bits, index_below, DType};
-use serde_json::Value;
 use tensor::{Fill, Inputs, TensorSpec};
 
 use super::answers;
-use super::layout::{GroupKind, RowLayout};
+use super::shape::{GemmShape, GroupKind, RowLayout, SCALE_BLOCK};
 
-/// Elements along k, and columns of `b`, that share one scale.
-pub const SCALE_BLOCK: usize = 128;
-/// Columns of one unit of the gate: a piece of one row.
-pub(crate) const UNIT_COLUMNS: usize = 16;
 /// Stream of the scales' random bits, apart from all tensors'.
 const SCALE_STREAM: u32 = 0x5CA1E;
 
-/// Columns of the result, and length of the sums.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct GemmShape {
-    pub n: usize,
-    pub k: usize,
-}
-
-/// One product; see the file's comment. Tensors: a, b, out, then with FP8 a_scales and b_scales,
-/// then with groups their index.
+/// One product; see the file's comment. Besides a, b and out there are, with FP8,
+///
+/// - a_scales: f32 [k / 128, rows rounded up to 4], masked [groups, k / 128, the same of one group]. Rows
+///   are contiguous, so that the scales of a tile's rows are one piece, and lines are of whole 16 bytes.
+/// - b_scales: f32 [groups, ceil(n / 128), k / 128].
+///
+/// and with groups the index that [`RowLayout::index_name`] names.
 #[derive(Clone, Debug)]
 pub struct GemmProblem {
     pub shape: GemmShape,
     pub layout: RowLayout,
-    /// Of the operands; FP8 has a bf16 result, the others one of their own type.
-    pub dtype: DType,
-    workload: Workload,
-    tensors: Vec<TensorSpec>,
+    statement: Statement,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,21 +39,12 @@ pub enum BadGemm {
 }
 
 impl GemmProblem {
-    pub const A: usize = 0;
-    pub const B: usize = 1;
-    pub const OUT: usize = 2;
-    /// f32 [k / 128, rows rounded up to 4], masked [groups, k / 128, the same of one group]: rows
-    /// are contiguous, so that the scales of a tile's rows are one piece, and lines are of whole 16
-    /// bytes.
-    pub const A_SCALES: usize = 3;
-    /// f32 [groups, ceil(n / 128), k / 128].
-    pub const B_SCALES: usize = 4;
-
+    /// Operands are of `dtype`; FP8 has a bf16 result, the others one of their own type.
     pub fn new(
         shape: GemmShape,
         layout: RowLayout,
         dtype: DType,
-        mut workload: Workload,
+        workload: Workload,
     ) -> Result<Self, BadGemm> {
         let out_dtype = match dtype {
             DType::Bf16 | DType::F16 => dtype,
@@ -86,76 +67,38 @@ impl GemmProblem {
         ];
         if dtype == DType::F8E4M3 {
             let (deep, wide) = (k / SCALE_BLOCK, n.div_ceil(SCALE_BLOCK));
-            let (rooms, line) = scale_lines(&layout);
+            let (rooms, line) = layout.scale_lines();
             tensors.push(scales("a_scales", &[rooms, deep, line], 0));
             tensors.push(scales("b_scales", &[groups, wide, deep], 1));
         }
-        let exact = |name, values: Vec<i32>| {
-            let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-            TensorSpec::input(name, DType::I32, &[values.len()]).filled(Fill::Bytes(bytes.into()))
+        let indices = match layout.kind {
+            GroupKind::Masked => layout.tokens.iter().map(|&rows| rows as i32).collect(),
+            _ => layout.group_of_rows(),
         };
-        match layout.kind {
-            GroupKind::Dense => {}
-            GroupKind::Contiguous => tensors.push(exact("group_of_row", layout.group_of_rows())),
-            GroupKind::Masked => {
-                let counts = layout.tokens.iter().map(|&rows| rows as i32).collect();
-                tensors.push(exact("rows_of_group", counts));
-            }
+        if let Some(name) = layout.index_name() {
+            tensors.push(TensorSpec::indices(name, &[indices.len()], &indices));
         }
-        let axes = &mut workload.axes;
-        axes.insert("out_dtype".to_owned(), Value::from(out_dtype.to_string()));
-        Ok(Self {
-            shape,
-            layout,
+        let mut statement = Statement {
+            op: match layout.kind {
+                GroupKind::Dense => "gemm",
+                GroupKind::Contiguous => "grouped_gemm",
+                GroupKind::Masked => "masked_grouped_gemm",
+            },
             dtype,
             workload,
             tensors,
+        };
+        statement.axis("out_dtype", out_dtype.to_string());
+        Ok(Self {
+            shape,
+            layout,
+            statement,
         })
     }
 
-    /// Place of the groups' index in the list of tensors.
-    pub fn index_tensor(&self) -> Option<usize> {
-        (self.layout.kind != GroupKind::Dense).then_some(self.tensors.len() - 1)
-    }
-
     pub fn is_scaled(&self) -> bool {
-        self.dtype == DType::F8E4M3
+        self.dtype() == DType::F8E4M3
     }
-
-    /// Place of a scale of `a`: of 128 of k, of a row of a group.
-    pub fn a_scale_index(&self, block: usize, group: usize, row: usize) -> usize {
-        let (_, line) = scale_lines(&self.layout);
-        let deep = self.shape.k / SCALE_BLOCK;
-        match self.layout.kind {
-            GroupKind::Masked => (group * deep + block) * line + row - self.layout.starts[group],
-            _ => block * line + row,
-        }
-    }
-
-    /// Elements from the scales of 128 of k to those of the next.
-    pub fn a_scale_line(&self) -> usize {
-        scale_lines(&self.layout).1
-    }
-
-    fn units_per_row(&self) -> usize {
-        self.shape.n.div_ceil(UNIT_COLUMNS)
-    }
-
-    /// Row, group and columns of a unit.
-    pub(crate) fn unit(&self, unit: usize) -> (usize, usize, std::ops::Range<usize>) {
-        let (group, row) = self.layout.used_row(unit / self.units_per_row());
-        let first = unit % self.units_per_row() * UNIT_COLUMNS;
-        (row, group, first..self.shape.n.min(first + UNIT_COLUMNS))
-    }
-}
-
-/// How many tensors of scales of `a` there are, and the length of their lines.
-fn scale_lines(layout: &RowLayout) -> (usize, usize) {
-    let rooms = match layout.kind {
-        GroupKind::Masked => layout.groups(),
-        _ => 1,
-    };
-    (rooms, (layout.rows / rooms).next_multiple_of(4))
 }
 
 /// Elements of the result that are no padding; groups without padding between them are one range.
@@ -185,24 +128,8 @@ fn scales(name: &'static str, shape: &[usize], tensor: u32) -> TensorSpec {
 }
 
 impl Problem for GemmProblem {
-    fn op(&self) -> &str {
-        match self.layout.kind {
-            GroupKind::Dense => "gemm",
-            GroupKind::Contiguous => "grouped_gemm",
-            GroupKind::Masked => "masked_grouped_gemm",
-        }
-    }
-
-    fn workload(&self) -> &Workload {
-        &self.workload
-    }
-
-    fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    fn tensors(&self) -> &[TensorSpec] {
-        &self.tensors
+    fn statement(&self) -> &Statement {
+        &self.statement
     }
 
     /// Used rows and the matrices of groups that have some, each once: padding and the matrices of
@@ -210,33 +137,32 @@ impl Problem for GemmProblem {
     fn cost(&self) -> Cost {
         let GemmShape { n, k } = self.shape;
         let (rows, groups) = (self.layout.used_rows(), self.layout.used_groups());
-        let operand = self.dtype.size_bytes();
+        let operand = self.dtype().size_bytes();
         let mut read = (rows + groups * n) * k * operand;
         if self.is_scaled() {
             read += (rows + groups * n.div_ceil(SCALE_BLOCK)) * (k / SCALE_BLOCK) * 4;
         }
-        if let Some(index) = self.index_tensor() {
-            read += self.tensors[index].bytes();
+        if let Some(index) = self.layout.index_name() {
+            read += self.statement.tensor(index).bytes();
         }
         Cost {
             flops: 2.0 * rows as f64 * n as f64 * k as f64,
             read_bytes: read as f64,
-            written_bytes: (rows * n * self.tensors[Self::OUT].dtype.size_bytes()) as f64,
-            math: Math::TensorCore(self.dtype),
+            written_bytes: (rows * n * self.statement.tensor("out").dtype.size_bytes()) as f64,
+            math: Math::TensorCore(self.dtype()),
         }
     }
 
-    /// Pieces of rows.
     fn units(&self) -> usize {
-        self.layout.used_rows() * self.units_per_row()
+        answers::units(self.shape, &self.layout)
     }
 
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        answers::oracle(self, inputs, unit)
+        answers::oracle(self.shape, &self.layout, inputs, unit)
     }
 
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        answers::honest(self, inputs, unit)
+        answers::honest(self.shape, &self.layout, inputs, unit)
     }
 }
 
@@ -244,7 +170,7 @@ impl Problem for GemmProblem {
 mod tests {
     use super::*;
     use crate::gemm::GemmSuite;
-    use crate::testing::assert_units_cover_outputs_once;
+    use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
 
     fn problem(layout: RowLayout, n: usize, k: usize, dtype: DType) -> GemmProblem {
         let workload = GemmSuite::custom(layout.rows, n, k).2;
@@ -283,22 +209,7 @@ mod tests {
         for layout in layouts() {
             for dtype in [DType::Bf16, DType::F16, DType::F8E4M3] {
                 let problem = problem(layout.clone(), 24, 1024, dtype);
-                let inputs = Inputs::new(problem.tensors(), 3);
-                let out = problem.tensors()[GemmProblem::OUT].dtype;
-                for unit in [0, problem.units() - 1] {
-                    let oracle = problem.oracle(&inputs, unit).remove(0);
-                    let honest = problem.honest(&inputs, unit).remove(0);
-                    assert_eq!(
-                        (oracle.start, oracle.values.len()),
-                        (honest.start, honest.values.len())
-                    );
-                    let scale = oracle.values.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
-                    for (right, rounded) in oracle.values.iter().zip(&honest.values) {
-                        assert_eq!(out.round(*rounded), *rounded);
-                        let limit = 2.0 * out.unit_roundoff() * scale;
-                        assert!((right - rounded).abs() <= limit, "{right} and {rounded}");
-                    }
-                }
+                assert_honest_is_near(&problem, &[0, problem.units() - 1], 2.0);
             }
         }
     }
@@ -307,16 +218,16 @@ mod tests {
     fn scales_are_powers_of_two_and_applied() {
         let problem = problem(RowLayout::dense(2), 130, 256, DType::F8E4M3);
         let inputs = Inputs::new(problem.tensors(), 1);
-        let b_scales = inputs.range(GemmProblem::B_SCALES, 0, 4);
+        let b_scales = inputs.tensor("b_scales").range(0, 4);
         assert!(b_scales
             .iter()
             .all(|scale| [0.25, 0.5, 1.0, 2.0].contains(scale)));
         // Column 129 lies in the second block of columns.
         let (row, column) = (1, 129);
-        let a = inputs.range(GemmProblem::A, row * 256, 256);
-        let b = inputs.range(GemmProblem::B, column * 256, 256);
+        let a = inputs.tensor("a").range(row * 256, 256);
+        let b = inputs.tensor("b").range(column * 256, 256);
         // Lines of two rows are four scales long.
-        let a_scales = [1, 5].map(|index| inputs.get(GemmProblem::A_SCALES, index));
+        let a_scales = [1, 5].map(|index| inputs.tensor("a_scales").get(index));
         let expected: f64 = (0..256)
             .map(|i| a[i] * b[i] * a_scales[i / 128] * b_scales[2 + i / 128])
             .sum();

@@ -2,9 +2,8 @@
 
 use contender::Workload;
 
-use super::layout::RowLayout;
-use super::problem::GemmShape;
-use crate::suite::{axes, suites};
+use super::shape::{GemmShape, RowLayout};
+use crate::suite::{axes, suites, workload};
 
 suites! {
     pub enum GemmSuite {
@@ -88,35 +87,25 @@ impl GemmSuite {
 }
 
 fn dense(suite: &str, m: usize, n: usize, k: usize, provenance: &str) -> DenseWorkload {
-    let workload = Workload {
-        name: format!("{m}x{n}x{k}"),
-        suite: suite.to_owned(),
-        provenance: provenance.to_owned(),
-        axes: axes([("m", m), ("n", n), ("k", k)]),
-    };
+    let axes = axes([("m", m), ("n", n), ("k", k)]);
+    let workload = workload(suite, format!("{m}x{n}x{k}"), provenance, axes);
     (GemmShape { n, k }, RowLayout::dense(m), workload)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
+    use crate::testing::assert_named_once;
 
     #[test]
     fn names_are_unique_and_axes_say_the_shape() {
         for suite in GemmSuite::all() {
-            let mut names = BTreeSet::new();
-            for (shape, layout, workload) in suite.workloads() {
-                assert!(
-                    names.insert(workload.name.clone()),
-                    "{} twice",
-                    workload.name
-                );
-                assert_eq!(workload.axes["m"], layout.rows);
-                assert_eq!(workload.axes["n"], shape.n);
-                assert_eq!(workload.axes["k"], shape.k);
-                assert_eq!(shape.k % 128, 0);
+            let workloads = suite.workloads();
+            assert_named_once(suite, workloads.iter().map(|(_, _, workload)| workload));
+            for (shape, layout, workload) in &workloads {
+                let (m, n, k) = (layout.rows, shape.n, shape.k);
+                assert_eq!(workload.axes, axes([("m", m), ("n", n), ("k", k)]));
+                assert_eq!(k % 128, 0);
             }
         }
         assert_eq!(GemmSuite::Dsv3.workloads().len(), 18);

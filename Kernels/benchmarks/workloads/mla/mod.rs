@@ -1,7 +1,10 @@
 //! Latent attention over a paged cache.
 
+mod answers;
 mod problem;
+mod shape;
 mod suites;
 
-pub use problem::{mla_tensor, MlaDecodeProblem, MLA_LATENT, MLA_ROPE, MLA_WIDTH};
-pub use suites::{MlaShape, MlaSuite};
+pub use problem::MlaDecodeProblem;
+pub use shape::{MlaShape, MLA_LATENT, MLA_ROPE, MLA_WIDTH};
+pub use suites::MlaSuite;

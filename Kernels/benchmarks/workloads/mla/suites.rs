@@ -2,24 +2,9 @@
 
 use contender::Workload;
 
+use super::shape::{MlaShape, MLA_LATENT, MLA_ROPE};
 use crate::paged::lengths::long_tail;
-use crate::suite::{axes, suites};
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MlaShape {
-    /// Cached tokens of each sequence, the new ones included.
-    pub lengths: Vec<usize>,
-    /// New tokens of each sequence.
-    pub q_len: usize,
-    pub heads: usize,
-    pub page_size: usize,
-}
-
-impl MlaShape {
-    pub fn batch(&self) -> usize {
-        self.lengths.len()
-    }
-}
+use crate::suite::{axes, suites, workload};
 
 suites! {
     pub enum MlaSuite {
@@ -56,7 +41,7 @@ const KIMI: [Step; 5] = [
 impl MlaSuite {
     pub fn workloads(self) -> Vec<(MlaShape, Workload)> {
         let even = |steps: &[Step], page_size, provenance: &str| {
-            let workload = |&(heads, batch, context, q_len): &Step| {
+            let step = |&(heads, batch, context, q_len): &Step| {
                 let shape = MlaShape {
                     lengths: vec![context; batch],
                     q_len,
@@ -65,7 +50,7 @@ impl MlaSuite {
                 };
                 named(&self.to_string(), format!("s{context}"), shape, provenance)
             };
-            steps.iter().map(workload).collect::<Vec<_>>()
+            steps.iter().map(step).collect::<Vec<_>>()
         };
         match self {
             MlaSuite::Dsv3 => even(
@@ -132,38 +117,31 @@ fn named(suite: &str, what: String, shape: MlaShape, provenance: &str) -> (MlaSh
         ("q_len", q_len),
         ("heads", heads),
         ("page_size", page_size),
-        ("latent_dim", crate::MLA_LATENT),
-        ("rope_dim", crate::MLA_ROPE),
+        ("latent_dim", MLA_LATENT),
+        ("rope_dim", MLA_ROPE),
         ("kv_tokens", shape.lengths.iter().sum()),
         (
             "kv_longest",
             shape.lengths.iter().max().copied().unwrap_or(0),
         ),
     ]);
-    let workload = Workload {
-        name: format!("h{heads}_b{}{what}_p{page_size}_q{q_len}", shape.batch()),
-        suite: suite.to_owned(),
-        provenance: provenance.to_owned(),
-        axes,
-    };
-    (shape, workload)
+    let name = format!("h{heads}_b{}{what}_p{page_size}_q{q_len}", shape.batch());
+    (shape, workload(suite, name, provenance, axes))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
+    use crate::testing::assert_named_once;
 
     #[test]
     fn names_are_unique_and_axes_say_the_shape() {
         for suite in MlaSuite::all() {
-            let mut names = BTreeSet::new();
-            for (shape, workload) in suite.workloads() {
-                assert!(names.insert(workload.name.clone()), "{}", workload.name);
+            let workloads = suite.workloads();
+            assert_named_once(suite, workloads.iter().map(|(_, workload)| workload));
+            for (shape, workload) in &workloads {
                 assert_eq!(workload.axes["batch"], shape.batch());
                 assert_eq!(workload.axes["heads"], shape.heads);
-                assert_eq!(workload.suite, suite.to_string());
             }
         }
     }

@@ -1,152 +1,124 @@
 //! Right answers of the row operations, unit by unit, from the references.
 
 use contender::Slice;
-use numeric::DType;
 use rayon::prelude::*;
 use reference::layernorm::Statistics;
 use reference::{cross_entropy, layernorm, rmsnorm, softmax, Real};
-use tensor::Inputs;
+use tensor::{Input, Inputs};
 
 use super::op::NormOp;
-use super::problem::{NormProblem, COLUMN_GROUP};
+use crate::arithmetic::{read, slice, Store};
+use crate::rows::RowShape;
 
-/// Reads inputs as `R`.
-struct Reader<'a> {
-    inputs: &'a Inputs<'a>,
-    columns: usize,
-}
+/// Columns of one unit of a weight gradient: few, because each takes a sum over all rows.
+const COLUMN_GROUP: usize = 8;
 
-impl Reader<'_> {
-    fn row<R: Real>(&self, tensor: usize, row: usize) -> Vec<R> {
-        self.range(tensor, row * self.columns, self.columns)
-    }
-
-    /// A tensor with one element per column.
-    fn shared<R: Real>(&self, tensor: usize) -> Vec<R> {
-        self.range(tensor, 0, self.columns)
-    }
-
-    fn range<R: Real>(&self, tensor: usize, start: usize, length: usize) -> Vec<R> {
-        self.inputs
-            .range(tensor, start, length)
-            .into_iter()
-            .map(R::of)
-            .collect()
-    }
-
-    fn one<R: Real>(&self, tensor: usize, index: usize) -> R {
-        R::of(self.inputs.get(tensor, index))
-    }
-
-    fn index(&self, tensor: usize, index: usize) -> usize {
-        self.inputs.get(tensor, index) as usize
-    }
+/// Rows; after them, groups of columns of the weight's gradient.
+pub fn units(op: NormOp, shape: RowShape) -> usize {
+    let sums = matches!(op, NormOp::RmsNormBackward | NormOp::LayerNormBackward);
+    let groups = if sums {
+        shape.columns.div_ceil(COLUMN_GROUP)
+    } else {
+        0
+    };
+    shape.rows + groups
 }
 
 /// The arithmetic of an answer besides `R` itself.
+#[derive(Clone, Copy)]
 pub struct Arithmetic<R> {
-    /// Rounds a value to the type that it is stored in.
-    pub store: fn(DType, f64) -> f64,
+    pub store: Store,
     /// Adds up the terms of a sum over rows.
     pub sum: fn(&[R]) -> R,
 }
 
+/// An output's name, first element and values.
+type Output<R> = (&'static str, usize, Vec<R>);
+
 /// The output values of a unit.
 pub fn unit<R: Real + Send + Sync>(
-    problem: &NormProblem,
+    op: NormOp,
+    shape: RowShape,
     inputs: &Inputs,
     unit: usize,
     arithmetic: Arithmetic<R>,
 ) -> Vec<Slice> {
-    let Arithmetic { store, sum } = arithmetic;
-    let reader = Reader {
-        inputs,
-        columns: problem.shape.columns,
-    };
-    let outputs: Vec<(usize, usize, Vec<R>)> = if unit < problem.shape.rows {
-        row(problem, &reader, unit, store)
+    let outputs = if unit < shape.rows {
+        row(op, shape, inputs, unit, arithmetic.store)
     } else {
-        column_group(problem, &reader, unit - problem.shape.rows, sum)
+        column_group(op, shape, inputs, unit - shape.rows, arithmetic.sum)
     };
+    let outputs = outputs.into_iter();
     outputs
-        .into_iter()
-        .map(|(tensor, start, values)| {
-            let dtype = inputs.specs()[tensor].dtype;
-            let values = values
-                .into_iter()
-                .map(|value| store(dtype, value.to_f64()))
-                .collect();
-            Slice {
-                tensor,
-                start,
-                values,
-            }
-        })
+        .map(|(name, start, values)| slice(inputs, name, start, values, arithmetic.store))
         .collect()
 }
 
-/// Tensor, first element and values of everything that depends on one row alone. Tensor numbers are
-/// places in the problem's list.
+/// Everything that depends on one row alone.
 fn row<R: Real>(
-    problem: &NormProblem,
-    reader: &Reader,
+    op: NormOp,
+    shape: RowShape,
+    inputs: &Inputs,
     row: usize,
-    store: fn(DType, f64) -> f64,
-) -> Vec<(usize, usize, Vec<R>)> {
-    let epsilon = R::of(f64::from(problem.epsilon));
-    let start = row * problem.shape.columns;
-    let x = reader.row::<R>(0, row);
-    match problem.op {
+    store: Store,
+) -> Vec<Output<R>> {
+    let epsilon = R::of(f64::from(op.epsilon().unwrap_or(0.0)));
+    let start = row * shape.columns;
+    let of_row = |name| read::<R>(inputs.tensor(name), start, shape.columns);
+    let shared = |name| read::<R>(inputs.tensor(name), 0, shape.columns);
+    let one = |name| R::of(inputs.tensor(name).get(row));
+    let target = || inputs.tensor("target").get(row) as usize;
+    match op {
         NormOp::RmsNormForward => {
-            vec![(2, start, rmsnorm::forward(&x, &reader.shared(1), epsilon))]
+            let out = rmsnorm::forward(&of_row("x"), &shared("weight"), epsilon);
+            vec![("out", start, out)]
         }
         NormOp::RmsNormBackward => {
-            let gradient = reader.row(2, row);
-            let dx = rmsnorm::backward(&x, &reader.shared(1), &gradient, reader.one(3, row));
-            vec![(4, start, dx)]
+            let (x, gradient) = (of_row("x"), of_row("out_gradient"));
+            let dx = rmsnorm::backward(&x, &shared("weight"), &gradient, one("rstd"));
+            vec![("x_gradient", start, dx)]
         }
         NormOp::FusedAddRmsNorm => {
-            let dtype = problem.types.activation;
+            let dtype = inputs.specs()[inputs.place("residual")].dtype;
             let stored = |value: R| R::of(store(dtype, value.to_f64()));
-            let residual = reader.row(1, row);
+            let (x, residual) = (of_row("x"), of_row("residual"));
             let (out, residual) =
-                rmsnorm::fused_add(&x, &residual, &reader.shared(2), epsilon, stored);
-            vec![(0, start, out), (1, start, residual)]
+                rmsnorm::fused_add(&x, &residual, &shared("weight"), epsilon, stored);
+            vec![("x", start, out), ("residual", start, residual)]
         }
         NormOp::LayerNormForward => {
-            let out = layernorm::forward(&x, &reader.shared(1), &reader.shared(2), epsilon);
-            vec![(3, start, out)]
+            let (weight, bias) = (shared("weight"), shared("bias"));
+            let out = layernorm::forward(&of_row("x"), &weight, &bias, epsilon);
+            vec![("out", start, out)]
         }
         NormOp::LayerNormBackward => {
             let saved = Statistics {
-                mean: reader.one(3, row),
-                rstd: reader.one(4, row),
+                mean: one("mean"),
+                rstd: one("rstd"),
             };
-            let gradient = reader.row(2, row);
-            vec![(
-                5,
-                start,
-                layernorm::backward(&x, &reader.shared(1), &gradient, saved),
-            )]
+            let (x, gradient) = (of_row("x"), of_row("out_gradient"));
+            let dx = layernorm::backward(&x, &shared("weight"), &gradient, saved);
+            vec![("x_gradient", start, dx)]
         }
-        NormOp::SoftmaxForward => vec![(1, start, softmax::forward(&x))],
+        NormOp::SoftmaxForward => vec![("out", start, softmax::forward(&of_row("x")))],
         NormOp::SoftmaxBackward => {
-            vec![(2, start, softmax::backward(&x, &reader.row(1, row)))]
+            let dx = softmax::backward(&of_row("out"), &of_row("out_gradient"));
+            vec![("x_gradient", start, dx)]
         }
         NormOp::CrossEntropyForward => {
-            let (loss, lse) = cross_entropy::forward(&x, reader.index(1, row));
-            vec![(2, row, vec![loss]), (3, row, vec![lse])]
+            let (loss, lse) = cross_entropy::forward(&of_row("logits"), target());
+            vec![("loss", row, vec![loss]), ("lse", row, vec![lse])]
         }
         NormOp::CrossEntropyBackward => {
-            let (lse, gradient) = (reader.one(2, row), reader.one(3, row));
-            let target = reader.index(1, row);
-            vec![(4, start, cross_entropy::backward(&x, target, lse, gradient))]
+            let (lse, gradient) = (one("lse"), one("loss_gradient"));
+            let out = cross_entropy::backward(&of_row("logits"), target(), lse, gradient);
+            vec![("logits_gradient", start, out)]
         }
         NormOp::CrossEntropyForwardBackward => {
-            let target = reader.index(1, row);
-            let (loss, lse) = cross_entropy::forward(&x, target);
-            let gradient = cross_entropy::backward(&x, target, lse, R::of(1.0));
-            vec![(0, start, gradient), (2, row, vec![loss])]
+            let (logits, target) = (of_row("logits"), target());
+            let (loss, lse) = cross_entropy::forward(&logits, target);
+            let gradient = cross_entropy::backward(&logits, target, lse, R::of(1.0));
+            vec![("logits", start, gradient), ("loss", row, vec![loss])]
         }
     }
 }
@@ -154,53 +126,53 @@ fn row<R: Real>(
 /// Sums over all rows, of which there may be millions: terms are made in parallel, what all columns
 /// share is made once, and one column's terms are held at a time.
 fn column_group<R: Real + Send + Sync>(
-    problem: &NormProblem,
-    reader: &Reader,
+    op: NormOp,
+    shape: RowShape,
+    inputs: &Inputs,
     group: usize,
     sum: fn(&[R]) -> R,
-) -> Vec<(usize, usize, Vec<R>)> {
-    let rows = problem.shape.rows;
+) -> Vec<Output<R>> {
     let start = group * COLUMN_GROUP;
-    let columns = start..problem.shape.columns.min(start + COLUMN_GROUP);
-    let element =
-        |tensor, row, column| reader.one::<R>(tensor, row * problem.shape.columns + column);
-    let per_row = |tensor| -> Vec<R> {
-        (0..rows)
-            .into_par_iter()
-            .map(|row| reader.one(tensor, row))
-            .collect()
+    let columns = start..shape.columns.min(start + COLUMN_GROUP);
+    let element = |tensor: Input, row, column| R::of(tensor.get(row * shape.columns + column));
+    let per_row = |name| -> Vec<R> {
+        let tensor = inputs.tensor(name);
+        let rows = (0..shape.rows).into_par_iter();
+        rows.map(|row| R::of(tensor.get(row))).collect()
     };
     // One value per column: the sum of a term over all rows.
     let sums = |term: &(dyn Fn(usize, usize) -> R + Sync)| -> Vec<R> {
         let terms = |column| -> Vec<R> {
-            (0..rows)
-                .into_par_iter()
-                .map(|row| term(row, column))
-                .collect()
+            let rows = (0..shape.rows).into_par_iter();
+            rows.map(|row| term(row, column)).collect()
         };
         columns.clone().map(|column| sum(&terms(column))).collect()
     };
-    match problem.op {
+    let (x, gradient) = (inputs.tensor("x"), inputs.tensor("out_gradient"));
+    let rstd = per_row("rstd");
+    match op {
         NormOp::RmsNormBackward => {
-            let rstd = per_row(3);
             let weights = sums(&|row, column| {
-                let (x, gradient) = (element(0, row, column), element(2, row, column));
+                let (x, gradient) = (element(x, row, column), element(gradient, row, column));
                 rmsnorm::weight_gradient_term(x, gradient, rstd[row])
             });
-            vec![(5, start, weights)]
+            vec![("weight_gradient", start, weights)]
         }
         NormOp::LayerNormBackward => {
-            let (mean, rstd) = (per_row(3), per_row(4));
+            let mean = per_row("mean");
             let weights = sums(&|row, column| {
                 let saved = Statistics {
                     mean: mean[row],
                     rstd: rstd[row],
                 };
-                let (x, gradient) = (element(0, row, column), element(2, row, column));
+                let (x, gradient) = (element(x, row, column), element(gradient, row, column));
                 layernorm::weight_gradient_term(x, gradient, saved)
             });
-            let biases = sums(&|row, column| element(2, row, column));
-            vec![(6, start, weights), (7, start, biases)]
+            let biases = sums(&|row, column| element(gradient, row, column));
+            vec![
+                ("weight_gradient", start, weights),
+                ("bias_gradient", start, biases),
+            ]
         }
         op => unreachable!("{op} has no units beyond its rows"),
     }

@@ -4,13 +4,13 @@
 //! inputs of their own, drawn around the values that a forward pass over the same inputs would
 //! give. The gradients are then well defined, and every contender gets the same bytes.
 
-use contender::{Cost, Math, Problem, Slice, Workload};
+use contender::{Cost, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
-use serde_json::Value;
 use tensor::{Fill, Inputs, TensorSpec};
 
 use super::answers::{self, Arithmetic};
 use super::op::NormOp;
+use crate::arithmetic::{exact, rounded};
 use crate::rows::RowShape;
 
 /// Types of the tensors of a row operation.
@@ -30,35 +30,30 @@ pub struct NormProblem {
     pub types: NormTypes,
     /// 0 where the operation has none.
     pub epsilon: f32,
-    workload: Workload,
-    tensors: Vec<TensorSpec>,
+    statement: Statement,
 }
-
-/// Columns of one unit of a weight gradient: few, because each takes a sum over all rows.
-pub(crate) const COLUMN_GROUP: usize = 8;
 
 impl NormProblem {
     pub fn new(op: NormOp, shape: RowShape, types: NormTypes, workload: Workload) -> Self {
-        let mut workload = workload;
-        let mut axis = |name: &str, value: Value| workload.axes.insert(name.to_owned(), value);
+        let mut statement = Statement {
+            op: op.name(),
+            dtype: types.activation,
+            workload,
+            tensors: tensors(op, shape, types),
+        };
         if op.has_weight() {
-            axis("weight_dtype", Value::from(types.weight.to_string()));
+            statement.axis("weight_dtype", types.weight.to_string());
         }
         if let Some(epsilon) = op.epsilon() {
-            axis("epsilon", Value::from(epsilon.to_string()));
+            statement.axis("epsilon", epsilon.to_string());
         }
         Self {
             op,
             shape,
             types,
             epsilon: op.epsilon().unwrap_or(0.0),
-            workload,
-            tensors: tensors(op, shape, types),
+            statement,
         }
-    }
-
-    pub(crate) fn writes_parameter_gradients(&self) -> bool {
-        matches!(self.op, NormOp::RmsNormBackward | NormOp::LayerNormBackward)
     }
 }
 
@@ -164,51 +159,33 @@ fn flops_per_element(op: NormOp) -> f64 {
 }
 
 impl Problem for NormProblem {
-    fn op(&self) -> &str {
-        self.op.name()
-    }
-
-    fn workload(&self) -> &Workload {
-        &self.workload
-    }
-
-    fn dtype(&self) -> DType {
-        self.types.activation
-    }
-
-    fn tensors(&self) -> &[TensorSpec] {
-        &self.tensors
+    fn statement(&self) -> &Statement {
+        &self.statement
     }
 
     fn cost(&self) -> Cost {
         let flops = flops_per_element(self.op) * self.shape.rows as f64 * self.shape.columns as f64;
-        Cost::of_whole_tensors(&self.tensors, flops, Math::Fp32)
+        Cost::of_whole_tensors(self.tensors(), flops, Math::Fp32)
     }
 
-    /// Rows; after them, groups of columns of the weight's gradient.
     fn units(&self) -> usize {
-        let groups = if self.writes_parameter_gradients() {
-            self.shape.columns.div_ceil(COLUMN_GROUP)
-        } else {
-            0
-        };
-        self.shape.rows + groups
+        answers::units(self.op, self.shape)
     }
 
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
         let exact = Arithmetic::<f64> {
-            store: |_, value| value,
+            store: exact,
             sum: |terms| terms.iter().sum(),
         };
-        answers::unit(self, inputs, unit, exact)
+        answers::unit(self.op, self.shape, inputs, unit, exact)
     }
 
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
         let rounded = Arithmetic::<f32> {
-            store: |dtype, value| dtype.round(value),
+            store: rounded,
             sum: reference::farthest_sum,
         };
-        answers::unit(self, inputs, unit, rounded)
+        answers::unit(self.op, self.shape, inputs, unit, rounded)
     }
 
     /// Gradients of parameters are sums over rows of either sign, of terms about as large as a uniform
@@ -216,7 +193,7 @@ impl Problem for NormProblem {
     /// gradient is then nothing too: a share of 1, less 1.
     fn magnitude(&self, tensor: usize) -> f64 {
         let one_column = self.shape.columns == 1;
-        match (self.op, self.tensors[tensor].name) {
+        match (self.op, self.tensors()[tensor].name) {
             (_, "weight_gradient" | "bias_gradient") => (self.shape.rows as f64 / 3.0).sqrt(),
             (NormOp::CrossEntropyForward | NormOp::CrossEntropyForwardBackward, "loss") => 1.0,
             (NormOp::CrossEntropyForwardBackward, "logits") if one_column => 1.0,
@@ -229,7 +206,7 @@ impl Problem for NormProblem {
 mod tests {
     use super::*;
     use crate::norms::NormSuite;
-    use crate::testing::assert_units_cover_outputs_once;
+    use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
 
     fn problem(op: NormOp, rows: usize, columns: usize, activation: DType) -> NormProblem {
         let (shape, workload) = NormSuite::custom(RowShape { rows, columns });
@@ -262,20 +239,7 @@ mod tests {
         for op in NormOp::all() {
             for dtype in [DType::Bf16, DType::F16, DType::F32] {
                 let problem = problem(op, 5, 130, dtype);
-                let inputs = Inputs::new(problem.tensors(), 3);
-                for unit in [0, 4, problem.units() - 1] {
-                    let (oracle, honest) =
-                        (problem.oracle(&inputs, unit), problem.honest(&inputs, unit));
-                    for (right, rounded) in oracle.iter().zip(&honest) {
-                        let spec = &problem.tensors()[right.tensor];
-                        let scale = right.values.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
-                        for (r, h) in right.values.iter().zip(&rounded.values) {
-                            assert_eq!(spec.dtype.round(*h), *h);
-                            let limit = 16.0 * problem.dtype().unit_roundoff() * scale;
-                            assert!((r - h).abs() <= limit, "{op} {dtype}: {r} and {h}");
-                        }
-                    }
-                }
+                assert_honest_is_near(&problem, &[0, 4, problem.units() - 1], 16.0);
             }
         }
     }

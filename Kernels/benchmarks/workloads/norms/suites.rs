@@ -4,7 +4,7 @@ use contender::Workload;
 
 use super::op::NormOp;
 use crate::rows::RowShape;
-use crate::suite::{axes, suites};
+use crate::suite::{axes, suites, workload};
 
 suites! {
     pub enum NormSuite {
@@ -72,12 +72,8 @@ impl NormSuite {
 }
 
 fn plain(suite: String, shape: RowShape, provenance: &str) -> (RowShape, Workload) {
-    let workload = Workload {
-        name: shape.to_string(),
-        suite,
-        provenance: provenance.to_owned(),
-        axes: axes([("rows", shape.rows), ("columns", shape.columns)]),
-    };
+    let axes = axes([("rows", shape.rows), ("columns", shape.columns)]);
+    let workload = workload(suite, shape.to_string(), provenance, axes);
     (shape, workload)
 }
 
@@ -99,22 +95,17 @@ fn grid(
 
 fn quack() -> Vec<(RowShape, Workload)> {
     let workload = |batch: usize, sequence: usize| {
-        let shape = RowShape {
-            rows: batch * sequence,
-            columns: QUACK_HIDDEN,
-        };
-        let workload = Workload {
-            name: format!("b{batch}s{sequence}"),
-            suite: NormSuite::Quack.to_string(),
-            provenance: "Quack suite of KernelAgent-Oink: batch x sequence, hidden 4096".to_owned(),
-            axes: axes([
-                ("batch", batch),
-                ("sequence", sequence),
-                ("rows", shape.rows),
-                ("columns", shape.columns),
-            ]),
-        };
-        (shape, workload)
+        let (rows, columns) = (batch * sequence, QUACK_HIDDEN);
+        let axes = axes([
+            ("batch", batch),
+            ("sequence", sequence),
+            ("rows", rows),
+            ("columns", columns),
+        ]);
+        let name = format!("b{batch}s{sequence}");
+        let provenance = "Quack suite of KernelAgent-Oink: batch x sequence, hidden 4096";
+        let workload = workload(NormSuite::Quack, name, provenance, axes);
+        (RowShape { rows, columns }, workload)
     };
     QUACK_BATCHES
         .iter()
@@ -128,9 +119,8 @@ fn quack() -> Vec<(RowShape, Workload)> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
+    use crate::testing::assert_named_once;
 
     #[test]
     fn sizes_and_ends_of_the_suites() {
@@ -154,16 +144,11 @@ mod tests {
     #[test]
     fn names_are_unique_and_axes_say_the_shape() {
         for suite in NormSuite::all() {
-            let mut names = BTreeSet::new();
-            for (shape, workload) in suite.workloads(NormOp::RmsNormForward) {
-                assert!(
-                    names.insert(workload.name.clone()),
-                    "{} twice",
-                    workload.name
-                );
+            let workloads = suite.workloads(NormOp::RmsNormForward);
+            assert_named_once(suite, workloads.iter().map(|(_, workload)| workload));
+            for (shape, workload) in &workloads {
                 assert_eq!(workload.axes["rows"], shape.rows);
                 assert_eq!(workload.axes["columns"], shape.columns);
-                assert!(!workload.provenance.is_empty());
             }
         }
     }

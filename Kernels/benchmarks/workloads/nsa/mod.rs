@@ -3,10 +3,12 @@
 mod answers;
 mod op;
 mod problem;
+#[cfg(test)]
+mod problem_test;
 mod shape;
 mod suites;
 
 pub use op::NsaOp;
-pub use problem::{nsa_gated_tensor, nsa_tensor, NsaProblem};
+pub use problem::NsaProblem;
 pub use shape::{BadNsa, NsaShape, Selection};
 pub use suites::NsaSuite;

@@ -14,6 +14,13 @@ pub enum NsaOp {
     Gated,
 }
 
+/// The tensors that the gated sum adds up, and those of their gates.
+pub const GATED: [(&str, &str); 3] = [
+    ("compressed", "gate_compressed"),
+    ("selected", "gate_selected"),
+    ("sliding", "gate_sliding"),
+];
+
 impl NsaOp {
     pub const ALL: [NsaOp; 4] = [
         NsaOp::Selected,

@@ -1,46 +1,25 @@
 //! Native sparse attention as problems: tensors, cost, and what can be checked.
 
-use contender::{Cost, Math, Problem, Slice, Workload};
+use contender::{Cost, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
-use serde_json::Value;
 use tensor::{Fill, Inputs, TensorSpec};
 
-use super::answers;
-use super::op::NsaOp;
+use super::answers::Case;
+use super::op::{NsaOp, GATED};
 use super::shape::{NsaShape, Selection};
-
-/// Places in the list of tensors of a branch.
-pub mod nsa_tensor {
-    pub const QUERIES: usize = 0;
-    pub const KEYS: usize = 1;
-    pub const VALUES: usize = 2;
-    pub const OUT: usize = 3;
-    pub const LSE: usize = 4;
-    /// Of the selected branch only.
-    pub const BLOCKS: usize = 5;
-}
-
-/// Places in the list of tensors of the gated sum: the branches' outputs and their gates, in the
-/// order compressed, selected, sliding.
-pub mod nsa_gated_tensor {
-    pub const OUTPUTS: [usize; 3] = [0, 1, 2];
-    pub const GATES: [usize; 3] = [3, 4, 5];
-    pub const OUT: usize = 6;
-}
+use crate::arithmetic::{exact, rounded};
 
 #[derive(Clone, Debug)]
 pub struct NsaProblem {
     pub op: NsaOp,
     pub shape: NsaShape,
-    pub dtype: DType,
     /// 1 / sqrt(dim).
     pub scale: f32,
     /// Of the selected branch.
-    pub(crate) selection: Option<Selection>,
+    selection: Option<Selection>,
     /// Pairs of a query head and a key that it sees.
     pairs: f64,
-    workload: Workload,
-    tensors: Vec<TensorSpec>,
+    statement: Statement,
 }
 
 impl NsaProblem {
@@ -77,30 +56,39 @@ impl NsaProblem {
         keys_read: f64,
         shape: NsaShape,
         dtype: DType,
-        mut workload: Workload,
+        workload: Workload,
     ) -> Self {
-        let scale = (shape.dim as f32).sqrt().recip();
-        let mut axis = |name: &str, value| workload.axes.insert(name.to_owned(), value);
+        let mut statement = Statement {
+            op: op.name(),
+            dtype,
+            workload,
+            tensors: match op {
+                NsaOp::Gated => gated_tensors(shape, dtype),
+                _ => branch_tensors(op, selection.as_ref(), shape, dtype),
+            },
+        };
         if op != NsaOp::Gated {
-            axis("scale", Value::from(scale.to_string()));
-            axis("causal", Value::from(true));
+            statement.axis("scale", shape.scale().to_string());
+            statement.axis("causal", true);
         }
         if op == NsaOp::Sliding {
-            axis("window", Value::from(shape.window));
+            statement.axis("window", shape.window);
         }
-        let tensors = match op {
-            NsaOp::Gated => gated_tensors(shape, dtype),
-            _ => branch_tensors(op, selection.as_ref(), shape, dtype),
-        };
         Self {
             op,
             shape,
-            dtype,
-            scale,
+            scale: shape.scale(),
             selection,
             pairs: keys_read * shape.heads_per_group() as f64,
-            workload,
-            tensors,
+            statement,
+        }
+    }
+
+    fn case(&self) -> Case<'_> {
+        Case {
+            op: self.op,
+            shape: self.shape,
+            selection: self.selection.as_ref(),
         }
     }
 }
@@ -122,11 +110,8 @@ fn branch_tensors(
         TensorSpec::output("lse", DType::F32, &queries[..2]),
     ];
     if let Some(selection) = selection {
-        let indices = selection.indices().iter();
-        let bytes: Vec<u8> = indices.flat_map(|index| index.to_le_bytes()).collect();
         let blocks = [shape.tokens(), shape.groups, shape.selected];
-        let blocks = TensorSpec::input("blocks", DType::I32, &blocks);
-        tensors.push(blocks.filled(Fill::Bytes(bytes.into())));
+        tensors.push(TensorSpec::indices("blocks", &blocks, selection.indices()));
     }
     tensors
 }
@@ -141,32 +126,17 @@ fn gated_tensors(shape: NsaShape, dtype: DType) -> Vec<TensorSpec> {
         };
         TensorSpec::input(name, dtype, &heads[..2]).filled(unit)
     };
-    vec![
-        TensorSpec::input("compressed", dtype, &heads),
-        TensorSpec::input("selected", dtype, &heads),
-        TensorSpec::input("sliding", dtype, &heads),
-        gate("gate_compressed"),
-        gate("gate_selected"),
-        gate("gate_sliding"),
-        TensorSpec::output("out", dtype, &heads),
-    ]
+    let branches = GATED.map(|(branch, _)| TensorSpec::input(branch, dtype, &heads));
+    let gates = GATED.map(|(_, name)| gate(name));
+    let inputs = branches.into_iter().chain(gates);
+    inputs
+        .chain([TensorSpec::output("out", dtype, &heads)])
+        .collect()
 }
 
 impl Problem for NsaProblem {
-    fn op(&self) -> &str {
-        self.op.name()
-    }
-
-    fn workload(&self) -> &Workload {
-        &self.workload
-    }
-
-    fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    fn tensors(&self) -> &[TensorSpec] {
-        &self.tensors
+    fn statement(&self) -> &Statement {
+        &self.statement
     }
 
     /// Two products over the keys that are seen, counted exactly, or three products and two sums
@@ -174,35 +144,26 @@ impl Problem for NsaProblem {
     fn cost(&self) -> Cost {
         let (flops, math) = match self.op {
             NsaOp::Gated => {
-                let elements = self.tensors[nsa_gated_tensor::OUT].elements();
+                let elements = self.statement.tensor("out").elements();
                 (5.0 * elements as f64, Math::Fp32)
             }
             _ => {
                 let flops = 4.0 * self.pairs * self.shape.dim as f64;
-                (flops, Math::TensorCore(self.dtype))
+                (flops, Math::TensorCore(self.dtype()))
             }
         };
-        Cost::of_whole_tensors(&self.tensors, flops, math)
+        Cost::of_whole_tensors(self.tensors(), flops, math)
     }
 
-    /// Groups of a token; in the gated sum its heads.
     fn units(&self) -> usize {
-        let per_token = match self.op {
-            NsaOp::Gated => self.shape.heads,
-            _ => self.shape.groups,
-        };
-        self.shape.tokens() * per_token
+        self.case().units()
     }
 
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        answers::exact(self, inputs, unit)
+        self.case().unit::<f64>(inputs, unit, exact)
     }
 
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        answers::rounded(self, inputs, unit)
+        self.case().unit::<f32>(inputs, unit, rounded)
     }
 }
-
-#[cfg(test)]
-#[path = "problem_test.rs"]
-mod tests;

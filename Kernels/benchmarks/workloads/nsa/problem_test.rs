@@ -1,7 +1,9 @@
+use contender::Problem;
+use numeric::DType;
 use reference::attention;
+use tensor::Inputs;
 
-use super::*;
-use crate::nsa::NsaSuite;
+use super::{NsaOp, NsaProblem, NsaShape, NsaSuite};
 use crate::testing::assert_units_cover_outputs_once;
 
 fn problem(op: NsaOp, sizes: &[usize]) -> NsaProblem {
@@ -18,13 +20,14 @@ fn all_blocks_and_a_whole_window_are_dense_causal_attention() {
         let inputs = Inputs::new(problem.tensors(), 5);
         let (token, group, head) = (9 + 6, 1, 3);
         let answers = problem.oracle(&inputs, token * 2 + group);
-        let rows = |tensor| -> Vec<f32> {
+        let rows = |name| -> Vec<f32> {
+            let tensor = inputs.tensor(name);
             let places = (9..=token).map(|key| (key * 2 + group) * 16);
-            let rows = places.flat_map(|place| inputs.range(tensor, place, 16));
+            let rows = places.flat_map(|place| tensor.range(place, 16));
             rows.map(|value| value as f32).collect()
         };
-        let query = inputs.range(nsa_tensor::QUERIES, (token * 4 + head) * 16, 16);
-        let (keys, values) = (rows(nsa_tensor::KEYS), rows(nsa_tensor::VALUES));
+        let query = inputs.tensor("queries").range((token * 4 + head) * 16, 16);
+        let (keys, values) = (rows("keys"), rows("values"));
         let right = attention::row(&query, &keys, &values, 0.25, |weight| weight);
         let out = &answers[0].values[(head - 2) * 16..][..16];
         let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-12;
@@ -36,12 +39,12 @@ fn all_blocks_and_a_whole_window_are_dense_causal_attention() {
 #[test]
 fn a_query_before_the_first_whole_block_gets_nothing() {
     let problem = problem(NsaOp::Compressed, &SIZES);
-    assert_eq!(problem.tensors()[nsa_tensor::KEYS].shape, [6, 2, 16]);
+    assert_eq!(problem.statement().tensor("keys").shape, [6, 2, 16]);
     let inputs = Inputs::new(problem.tensors(), 5);
     let values = |token: usize| problem.oracle(&inputs, token * 2).remove(0).values;
     assert!(values(2).iter().all(|value| *value == 0.0));
     // Position 3 ends the first block and sees it alone, in the second sequence its own.
-    let first = inputs.range(nsa_tensor::VALUES, 3 * 2 * 16, 16);
+    let first = inputs.tensor("values").range(3 * 2 * 16, 16);
     assert_eq!(values(9 + 3)[..16], first);
 }
 
@@ -50,7 +53,10 @@ fn gates_weigh_the_branches() {
     let problem = problem(NsaOp::Gated, &SIZES);
     let inputs = Inputs::new(problem.tensors(), 3);
     let element = 5 * 16 + 7;
-    let terms = [0, 1, 2].map(|branch| inputs.get(branch + 3, 5) * inputs.get(branch, element));
+    let terms = ["compressed", "selected", "sliding"].map(|branch| {
+        let gate = inputs.tensor(&format!("gate_{branch}")).get(5);
+        gate * inputs.tensor(branch).get(element)
+    });
     let sum: f64 = terms.iter().sum();
     assert!((problem.oracle(&inputs, 5)[0].values[7] - sum).abs() < 1e-15);
 }

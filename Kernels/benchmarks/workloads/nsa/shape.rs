@@ -95,6 +95,11 @@ impl NsaShape {
         self.batch * self.sequence
     }
 
+    /// 1 / sqrt(dim).
+    pub fn scale(self) -> f32 {
+        (self.dim as f32).sqrt().recip()
+    }
+
     pub fn heads_per_group(self) -> usize {
         self.heads / self.groups
     }

@@ -3,7 +3,7 @@
 use contender::Workload;
 
 use super::shape::NsaShape;
-use crate::suite::{axes, suites};
+use crate::suite::{self, axes, suites};
 
 suites! {
     pub enum NsaSuite {
@@ -75,27 +75,20 @@ fn workload(suite: &str, shape: NsaShape, provenance: &str) -> (NsaShape, Worklo
         ("block", shape.block),
         ("selected", shape.selected),
     ]);
-    let workload = Workload {
-        name: shape.to_string(),
-        suite: suite.to_owned(),
-        provenance: provenance.to_owned(),
-        axes,
-    };
+    let workload = suite::workload(suite, shape.to_string(), provenance, axes);
     (shape, workload)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
+    use crate::testing::assert_named_once;
 
     #[test]
     fn names_are_unique_in_each_suite() {
         for suite in NsaSuite::all() {
             let workloads = suite.workloads();
-            let names: BTreeSet<_> = workloads.iter().map(|(_, w)| w.name.clone()).collect();
-            assert_eq!(names.len(), workloads.len());
+            assert_named_once(suite, workloads.iter().map(|(_, workload)| workload));
         }
     }
 }

@@ -1,5 +1,6 @@
-//! What decode and latent attention share: page tables and lengths of sequences.
+//! What decode and latent attention share: page tables, lengths of sequences, right answers.
 
+pub(crate) mod answers;
 pub(crate) mod lengths;
 mod table;
 

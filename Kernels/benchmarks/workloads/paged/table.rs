@@ -1,9 +1,8 @@
 //! Paged caches: which page of the pool holds which tokens of which sequence.
 
-use std::sync::Arc;
-
-use numeric::{bits, index_below, DType};
-use tensor::{Fill, TensorSpec};
+use contender::Workload;
+use numeric::{bits, index_below};
+use tensor::TensorSpec;
 
 /// Stream and seed of the permutation: the same table for every seed of the inputs.
 const SEED: u64 = 7;
@@ -112,6 +111,12 @@ impl PageTable {
         (page, token % self.page_size)
     }
 
+    /// A token's row where a page is rows of tokens.
+    pub fn row(&self, sequence: usize, token: usize) -> usize {
+        let (page, place) = self.place(sequence, token);
+        page * self.page_size + place
+    }
+
     /// Whoever reads through the table calls this first.
     pub fn validate(&self) -> Result<(), BadPageTable> {
         let bad = |text: String| Err(BadPageTable(text));
@@ -158,16 +163,19 @@ impl PageTable {
         Ok(())
     }
 
+    /// Of a problem's shape.
+    ///
+    /// # Panics
+    /// If there is no sequence, or the pages do not fit in 31 bits.
+    pub(crate) fn of(lengths: &[usize], page_size: usize, workload: &Workload) -> Self {
+        assert!(!lengths.is_empty(), "a batch has at least one sequence");
+        let table = Self::scattered(lengths, page_size);
+        table.unwrap_or_else(|error| panic!("{}: {error}", workload.name))
+    }
+
     /// The device's copies: offsets, entries, last page lengths, lengths.
     pub(crate) fn tensors(&self) -> [TensorSpec; 4] {
-        let spec = |name, values: &[i32]| {
-            let bytes: Vec<u8> = values
-                .iter()
-                .flat_map(|value| value.to_le_bytes())
-                .collect();
-            let bytes: Arc<[u8]> = bytes.into();
-            TensorSpec::input(name, DType::I32, &[values.len()]).filled(Fill::Bytes(bytes))
-        };
+        let spec = |name, values: &[i32]| TensorSpec::indices(name, &[values.len()], values);
         // A tensor has at least one element; nobody reads that of a table without entries.
         let entries: &[i32] = if self.indices.is_empty() {
             &[0]

@@ -7,60 +7,50 @@ use numeric::DType;
 use reference::{attention, Real};
 use tensor::Inputs;
 
-use super::problem::{PrefillProblem, KEYS, LSE, OUT, QUERIES, VALUES};
-
-/// The arithmetic of an answer besides `R` itself: what rounds a value to the type it is stored in.
-pub type Store = fn(DType, f64) -> f64;
+use super::shape::{cumulative, PrefillShape};
+use crate::arithmetic::{read, slice, Store};
 
 pub fn unit<R: Real>(
-    problem: &PrefillProblem,
+    shape: &PrefillShape,
     inputs: &Inputs,
     unit: usize,
     store: Store,
 ) -> Vec<Slice> {
-    let shape = &problem.shape;
     // Heads outermost: the sampled units come in order, so neighbours share keys and values.
     let (head, row) = (unit / shape.total_q(), unit % shape.total_q());
-    let sequence = problem.starts_q.partition_point(|&start| start <= row) - 1;
-    let visible = shape.visible(sequence, row - problem.starts_q[sequence]);
+    let starts = cumulative(&shape.q_lens);
+    let sequence = starts.partition_point(|&start| start <= row) - 1;
+    let visible = shape.visible(sequence, row - starts[sequence]);
     let place = row * shape.heads + head;
-    let query: Vec<R> = inputs
-        .range(QUERIES, place * shape.head_dim, shape.head_dim)
-        .into_iter()
-        .map(R::of)
-        .collect();
+    let query: Vec<R> = read(inputs.tensor("q"), place * shape.head_dim, shape.head_dim);
+    let dtype = inputs.specs()[inputs.place("out")].dtype;
     let source = Source {
         seed: inputs.seed(),
-        dtype: problem.dtype,
-        first_row: problem.starts_kv[sequence],
+        dtype,
+        first_row: shape.kv_lens[..sequence].iter().sum(),
         head: head / (shape.heads / shape.kv_heads),
         heads: shape.kv_heads,
         width: shape.head_dim,
     };
     let attended = with_keys_and_values(source, inputs, visible, |keys, values| {
-        let stored = |weight: R| R::of(store(problem.dtype, weight.to_f64()));
+        let stored = |weight: R| R::of(store(dtype, weight.to_f64()));
         attention::row(
             &query,
             keys,
             values,
-            R::of(f64::from(problem.scale)),
+            R::of(f64::from(shape.scale())),
             stored,
         )
     });
-    let out = attended.out.into_iter();
-    let mut slices = vec![Slice {
-        tensor: OUT,
-        start: place * shape.head_dim,
-        values: out
-            .map(|value| store(problem.dtype, value.to_f64()))
-            .collect(),
-    }];
-    if problem.op.has_lse() {
-        slices.push(Slice {
-            tensor: LSE,
-            start: place,
-            values: vec![store(DType::F32, attended.lse.to_f64())],
-        });
+    let mut slices = vec![slice(
+        inputs,
+        "out",
+        place * shape.head_dim,
+        attended.out,
+        store,
+    )];
+    if inputs.specs().iter().any(|spec| spec.name == "lse") {
+        slices.push(slice(inputs, "lse", place, [attended.lse], store));
     }
     slices
 }
@@ -104,11 +94,12 @@ fn with_keys_and_values<T>(
             keys: Vec::new(),
             values: Vec::new(),
         });
-        for (tensor, elements) in [(KEYS, &mut slab.keys), (VALUES, &mut slab.values)] {
+        for (name, elements) in [("k", &mut slab.keys), ("v", &mut slab.values)] {
+            let tensor = inputs.tensor(name);
             let mut row = vec![0.0; source.width];
             for index in elements.len() / source.width..rows {
                 let place = (source.first_row + index) * source.heads + source.head;
-                inputs.range_into(tensor, place * source.width, &mut row);
+                tensor.range_into(place * source.width, &mut row);
                 elements.extend(row.iter().map(|&value| value as f32));
             }
         }

@@ -2,9 +2,11 @@
 
 mod answers;
 mod problem;
+#[cfg(test)]
+mod problem_test;
 mod shape;
 mod suites;
 
-pub use problem::{PrefillOp, PrefillProblem};
-pub use shape::{BadPrefill, PrefillShape};
+pub use problem::PrefillProblem;
+pub use shape::{BadPrefill, PrefillOp, PrefillShape};
 pub use suites::PrefillSuite;

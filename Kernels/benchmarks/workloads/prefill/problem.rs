@@ -1,39 +1,12 @@
 //! Variable-length attention over whole prompts as a problem: tensors, cost, and what is checked.
 
-use contender::{Cost, Math, Problem, Slice, Workload};
+use contender::{Cost, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
-use serde_json::Value;
 use tensor::{Fill, Inputs, TensorSpec};
 
 use super::answers;
-use super::shape::{cumulative, BadPrefill, PrefillShape};
-
-/// Places of the tensors in the list that contenders get.
-pub(crate) const QUERIES: usize = 0;
-pub(crate) const KEYS: usize = 1;
-pub(crate) const VALUES: usize = 2;
-pub(crate) const OUT: usize = 5;
-pub(crate) const LSE: usize = 6;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PrefillOp {
-    Prefill,
-    /// Also writes the natural logarithm of each row's sum of exponentials.
-    PrefillLse,
-}
-
-impl PrefillOp {
-    pub fn name(self) -> &'static str {
-        match self {
-            PrefillOp::Prefill => "prefill",
-            PrefillOp::PrefillLse => "prefill_lse",
-        }
-    }
-
-    pub fn has_lse(self) -> bool {
-        self == PrefillOp::PrefillLse
-    }
-}
+use super::shape::{cumulative, BadPrefill, PrefillOp, PrefillShape};
+use crate::arithmetic::{exact, rounded};
 
 /// One batch. The tensors, in the order in which contenders get their buffers:
 ///
@@ -52,11 +25,7 @@ pub struct PrefillProblem {
     pub shape: PrefillShape,
     /// Factor of the scores before the softmax.
     pub scale: f32,
-    pub dtype: DType,
-    pub(crate) starts_q: Vec<usize>,
-    pub(crate) starts_kv: Vec<usize>,
-    workload: Workload,
-    tensors: Vec<TensorSpec>,
+    statement: Statement,
 }
 
 impl PrefillProblem {
@@ -68,26 +37,31 @@ impl PrefillProblem {
         workload: Workload,
     ) -> Result<Self, BadPrefill> {
         shape.validate()?;
-        let scale = 1.0 / (shape.head_dim as f32).sqrt();
-        let mut workload = workload;
-        let mut axis = |name: &str, value: Value| workload.axes.insert(name.to_owned(), value);
-        axis("heads", Value::from(shape.heads));
-        axis("kv_heads", Value::from(shape.kv_heads));
-        axis("head_dim", Value::from(shape.head_dim));
-        axis("causal", Value::from(shape.causal));
-        axis("scale", Value::from(scale.to_string()));
-        axis("q_lens", Value::from(shape.q_lens.clone()));
-        axis("kv_lens", Value::from(shape.kv_lens.clone()));
+        let mut statement = Statement {
+            op: op.name(),
+            dtype,
+            workload,
+            tensors: tensors(op, &shape, dtype),
+        };
+        statement.axis("heads", shape.heads);
+        statement.axis("kv_heads", shape.kv_heads);
+        statement.axis("head_dim", shape.head_dim);
+        statement.axis("causal", shape.causal);
+        statement.axis("scale", shape.scale().to_string());
+        statement.axis("q_lens", shape.q_lens.clone());
+        statement.axis("kv_lens", shape.kv_lens.clone());
         Ok(Self {
             op,
-            scale,
-            dtype,
-            starts_q: cumulative(&shape.q_lens),
-            starts_kv: cumulative(&shape.kv_lens),
-            tensors: tensors(op, &shape, dtype),
+            scale: shape.scale(),
             shape,
-            workload,
+            statement,
         })
+    }
+
+    /// The same as an operation of another name.
+    pub fn named(mut self, op: &'static str) -> Self {
+        self.statement.op = op;
+        self
     }
 }
 
@@ -101,9 +75,8 @@ fn tensors(op: PrefillOp, shape: &PrefillShape, dtype: DType) -> Vec<TensorSpec>
         high: 3.0,
     };
     let starts = |name, lengths: &[usize]| {
-        let starts: Vec<f64> = cumulative(lengths).iter().map(|&s| s as f64).collect();
-        let bytes = DType::I32.encode(&starts);
-        TensorSpec::input(name, DType::I32, &[starts.len()]).filled(Fill::Bytes(bytes.into()))
+        let starts: Vec<i32> = cumulative(lengths).iter().map(|&s| s as i32).collect();
+        TensorSpec::indices(name, &[starts.len()], &starts)
     };
     let mut tensors = vec![
         TensorSpec::input("q", dtype, &queries).filled(wide),
@@ -120,20 +93,8 @@ fn tensors(op: PrefillOp, shape: &PrefillShape, dtype: DType) -> Vec<TensorSpec>
 }
 
 impl Problem for PrefillProblem {
-    fn op(&self) -> &str {
-        self.op.name()
-    }
-
-    fn workload(&self) -> &Workload {
-        &self.workload
-    }
-
-    fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    fn tensors(&self) -> &[TensorSpec] {
-        &self.tensors
+    fn statement(&self) -> &Statement {
+        &self.statement
     }
 
     /// Two products of head_dim multiplications and additions for every visible pair, and every
@@ -141,11 +102,11 @@ impl Problem for PrefillProblem {
     fn cost(&self) -> Cost {
         let shape = &self.shape;
         let flops = 4.0 * (shape.head_dim * shape.heads) as f64 * shape.visible_pairs();
-        let math = match self.dtype {
+        let math = match self.dtype() {
             DType::F32 => Math::Fp32,
             dtype => Math::TensorCore(dtype),
         };
-        Cost::of_whole_tensors(&self.tensors, flops, math)
+        Cost::of_whole_tensors(self.tensors(), flops, math)
     }
 
     /// Pairs of a query and a head.
@@ -154,14 +115,10 @@ impl Problem for PrefillProblem {
     }
 
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        answers::unit::<f64>(self, inputs, unit, |_, value| value)
+        answers::unit::<f64>(&self.shape, inputs, unit, exact)
     }
 
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        answers::unit::<f32>(self, inputs, unit, |dtype, value| dtype.round(value))
+        answers::unit::<f32>(&self.shape, inputs, unit, rounded)
     }
 }
-
-#[cfg(test)]
-#[path = "problem_test.rs"]
-mod tests;

@@ -1,6 +1,9 @@
-use super::*;
-use crate::prefill::PrefillSuite;
-use crate::testing::assert_units_cover_outputs_once;
+use contender::{Math, Problem};
+use numeric::DType;
+use tensor::{Input, Inputs};
+
+use super::{PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
+use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
 
 fn problem(op: PrefillOp, q_lens: &[usize], kv_lens: &[usize], causal: bool) -> PrefillProblem {
     let shape = PrefillShape {
@@ -51,9 +54,10 @@ fn by_definition(problem: &PrefillProblem, inputs: &Inputs, row: usize, head: us
         sequence += 1;
     }
     let kv_head = head * shape.kv_heads / shape.heads;
-    let element = |tensor, key, column| {
+    let [q, k, v] = ["q", "k", "v"].map(|name| inputs.tensor(name));
+    let element = |tensor: Input, key, column| {
         let place = (first_key + key) * shape.kv_heads + kv_head;
-        inputs.get(tensor, place * width + column)
+        tensor.get(place * width + column)
     };
     let is_seen = |key: usize| {
         !shape.causal || key + shape.q_lens[sequence] <= query + shape.kv_lens[sequence]
@@ -63,13 +67,13 @@ fn by_definition(problem: &PrefillProblem, inputs: &Inputs, row: usize, head: us
         let score: f64 = (0..width)
             .map(|column| {
                 let place = row * shape.heads + head;
-                inputs.get(0, place * width + column) * element(1, key, column)
+                q.get(place * width + column) * element(k, key, column)
             })
             .sum();
         let weight = (score * f64::from(problem.scale)).exp();
         total += weight;
         for (column, out) in out.iter_mut().enumerate() {
-            *out += weight * element(2, key, column);
+            *out += weight * element(v, key, column);
         }
     }
     out.iter().map(|out| out / total).collect()
@@ -88,7 +92,10 @@ fn answers_follow_the_definition() {
             for (got, right) in slices[0].values.iter().zip(&right) {
                 assert!((got - right).abs() < 1e-12, "{got} and {right}");
             }
-            assert_eq!((slices[1].tensor, slices[1].start), (LSE, place));
+            assert_eq!(
+                (slices[1].tensor, slices[1].start),
+                (inputs.place("lse"), place)
+            );
         }
     }
 }
@@ -96,17 +103,7 @@ fn answers_follow_the_definition() {
 #[test]
 fn honest_values_are_near_the_oracle_and_representable() {
     let problem = problem(PrefillOp::PrefillLse, &[40], &[90], true);
-    let inputs = Inputs::new(problem.tensors(), 3);
-    for unit in [0, 17, problem.units() - 1] {
-        let (oracle, honest) = (problem.oracle(&inputs, unit), problem.honest(&inputs, unit));
-        for (right, near) in oracle.iter().zip(&honest) {
-            let dtype = problem.tensors()[right.tensor].dtype;
-            for (right, near) in right.values.iter().zip(&near.values) {
-                assert_eq!(dtype.round(*near), *near);
-                assert!((right - near).abs() < 0.02, "{right} and {near}");
-            }
-        }
-    }
+    assert_honest_is_near(&problem, &[0, 17, problem.units() - 1], 4.0);
 }
 
 #[test]

@@ -1,5 +1,25 @@
 //! Shapes of variable-length attention.
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PrefillOp {
+    Prefill,
+    /// Also writes the natural logarithm of each row's sum of exponentials.
+    PrefillLse,
+}
+
+impl PrefillOp {
+    pub fn name(self) -> &'static str {
+        match self {
+            PrefillOp::Prefill => "prefill",
+            PrefillOp::PrefillLse => "prefill_lse",
+        }
+    }
+
+    pub fn has_lse(self) -> bool {
+        self == PrefillOp::PrefillLse
+    }
+}
+
 /// A batch of sequences. Sequence `b` has `q_lens[b]` queries and `kv_lens[b]` keys; its queries are
 /// its last positions, the keys before them a cached prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +96,11 @@ impl PrefillShape {
 
     pub fn batch(&self) -> usize {
         self.q_lens.len()
+    }
+
+    /// Factor of the scores before the softmax: 1 / sqrt(head_dim).
+    pub fn scale(&self) -> f32 {
+        1.0 / (self.head_dim as f32).sqrt()
     }
 
     pub fn total_q(&self) -> usize {

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use contender::Workload;
 use numeric::{bits, uniform};
 
-use super::problem::PrefillOp;
-use super::shape::{BadPrefill, PrefillShape};
+use super::shape::{BadPrefill, PrefillOp, PrefillShape};
 use crate::suite::{axes, suites};
 
 suites! {
@@ -314,22 +313,16 @@ fn smoke() -> Vec<(PrefillShape, Workload)> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
+    use crate::testing::assert_named_once;
 
     #[test]
     fn every_shape_is_valid_and_named_once() {
         for suite in PrefillSuite::all() {
-            let mut names = BTreeSet::new();
-            for (shape, workload) in suite.workloads() {
+            let workloads = suite.workloads();
+            assert_named_once(suite, workloads.iter().map(|(_, workload)| workload));
+            for (shape, workload) in &workloads {
                 assert_eq!(shape.validate(), Ok(()), "{suite}/{}", workload.name);
-                assert!(
-                    names.insert(workload.name.clone()),
-                    "{} twice",
-                    workload.name
-                );
-                assert_eq!(workload.suite, suite.to_string());
                 assert_eq!(workload.axes["batch"], shape.batch());
             }
         }

@@ -1,22 +1,23 @@
 //! Right answers of the training primitives, unit by unit, from the references.
 
-use contender::{Problem, Slice};
+use contender::Slice;
 use numeric::DType;
 use reference::activation::{gated, gated_backward};
 use reference::{quantize, rope, Real};
 use tensor::Inputs;
 
 use super::op::{Activation, Pass, Scaling, TrainingOp};
-use super::problem::TrainingProblem;
 use super::shape::{RopeShape, TrainingShape};
+use crate::arithmetic::{read, slice, Store};
 use crate::rows::RowShape;
 
 /// Elements of a unit where every element stands on its own: a gate that samples whole rows of wide
 /// matrices would spend more time on the sample than the contenders on the matrix.
 const PIECE: usize = 1024;
 
-pub fn units_of(problem: &TrainingProblem) -> usize {
-    match (problem.op, problem.shape) {
+/// Parts of rows, tokens, or groups that share a scale.
+pub fn units(op: TrainingOp, shape: TrainingShape) -> usize {
+    match (op, shape) {
         (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => {
             let tiles = Tiles::new(scaling, shape);
             tiles.down() * tiles.across()
@@ -49,69 +50,52 @@ impl Piece {
     }
 }
 
-/// In f64, not rounded; except quantisation, whose definition rounds.
-pub fn exact(problem: &TrainingProblem, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-    answers::<f64>(problem, inputs, unit, |_, value| value)
-}
+/// An output's name, first element and values.
+type Output<R> = (&'static str, usize, Vec<R>);
 
-/// In f32, rounded to the outputs' types.
-pub fn rounded(problem: &TrainingProblem, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-    answers::<f32>(problem, inputs, unit, |dtype, value| dtype.round(value))
-}
-
-fn answers<R: Real>(
-    problem: &TrainingProblem,
+/// The output values of a unit. Quantisation rounds whatever `store` does: its definition says so.
+pub fn unit<R: Real>(
+    op: TrainingOp,
+    shape: TrainingShape,
     inputs: &Inputs,
-    unit_index: usize,
-    store: fn(DType, f64) -> f64,
+    unit: usize,
+    store: Store,
 ) -> Vec<Slice> {
-    let outputs: Vec<(usize, usize, Vec<R>)> = match (problem.op, problem.shape) {
+    let outputs: Vec<Output<R>> = match (op, shape) {
         (TrainingOp::Activation(activation, pass), TrainingShape::Rows(shape)) => {
-            activated(activation, pass, Piece::new(shape, unit_index), inputs)
+            activated(activation, pass, Piece::new(shape, unit), inputs)
         }
-        (TrainingOp::Packed(unit), TrainingShape::Rows(shape)) => {
-            let piece = Piece::new(shape, unit_index);
+        (TrainingOp::Packed(gate), TrainingShape::Rows(shape)) => {
+            let piece = Piece::new(shape, unit);
             let first = 2 * piece.row * shape.columns + piece.column;
-            let gates = read::<R>(inputs, 0, first, piece.length);
-            let ups = read::<R>(inputs, 0, first + shape.columns, piece.length);
+            let packed = inputs.tensor("gate_and_up");
+            let gates = read::<R>(packed, first, piece.length);
+            let ups = read::<R>(packed, first + shape.columns, piece.length);
             let pairs = gates.into_iter().zip(ups);
-            let out = pairs.map(|(gate, up)| gated(unit, gate, up)).collect();
-            vec![(1, piece.start, out)]
+            let out = pairs.map(|(value, up)| gated(gate, value, up)).collect();
+            vec![("out", piece.start, out)]
         }
         (TrainingOp::Rope(pairs, pass), TrainingShape::Rope(shape)) => {
-            token(pairs, pass, shape, inputs, unit_index)
+            token(pairs, pass, shape, inputs, unit)
         }
         (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => {
-            return Tiles::new(scaling, shape).quantized(inputs, unit_index);
+            return Tiles::new(scaling, shape).quantized(inputs, unit);
         }
         (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => {
-            let piece = Piece::new(shape, unit_index);
-            let values = read::<R>(inputs, 0, piece.start, piece.length);
-            let tiles = Tiles::new(scaling, shape);
+            let piece = Piece::new(shape, unit);
+            let values = read::<R>(inputs.tensor("quantized"), piece.start, piece.length);
+            let (tiles, scales) = (Tiles::new(scaling, shape), inputs.tensor("scales"));
             let scaled = (piece.column..).zip(values).map(|(column, value)| {
-                value * R::of(inputs.get(1, tiles.scale_of(piece.row, column)))
+                value * R::of(scales.get(tiles.scale_of(piece.row, column)))
             });
-            vec![(2, piece.start, scaled.collect())]
+            vec![("out", piece.start, scaled.collect())]
         }
         (op, shape) => unreachable!("{op} on {shape} cannot be made"),
     };
-    let specs = problem.tensors();
+    let outputs = outputs.into_iter();
     outputs
-        .into_iter()
-        .map(|(tensor, start, values)| Slice {
-            tensor,
-            start,
-            values: values
-                .into_iter()
-                .map(|value| store(specs[tensor].dtype, value.to_f64()))
-                .collect(),
-        })
+        .map(|(name, start, values)| slice(inputs, name, start, values, store))
         .collect()
-}
-
-fn read<R: Real>(inputs: &Inputs, tensor: usize, start: usize, length: usize) -> Vec<R> {
-    let values = inputs.range(tensor, start, length);
-    values.into_iter().map(R::of).collect()
 }
 
 fn activated<R: Real>(
@@ -119,31 +103,30 @@ fn activated<R: Real>(
     pass: Pass,
     Piece { start, length, .. }: Piece,
     inputs: &Inputs,
-) -> Vec<(usize, usize, Vec<R>)> {
-    let of = |tensor| read::<R>(inputs, tensor, start, length);
+) -> Vec<Output<R>> {
+    let of = |name| read::<R>(inputs.tensor(name), start, length).into_iter();
     let unit = activation.unit();
-    let (first, second) = (of(0), activation.is_gated() || pass == Pass::Backward);
-    let second = if second { of(1) } else { Vec::new() };
-    let pairs = || first.iter().copied().zip(second.iter().copied());
     match (activation.is_gated(), pass) {
         (false, Pass::Forward) => {
-            let out = first.iter().map(|&x| unit.value(x)).collect();
-            vec![(1, start, out)]
+            let out = of("x").map(|x| unit.value(x)).collect();
+            vec![("out", start, out)]
         }
         (false, Pass::Backward) => {
-            let gradients = pairs().map(|(x, gradient)| gradient * unit.derivative(x));
-            vec![(2, start, gradients.collect())]
+            let pairs = of("x").zip(of("out_gradient"));
+            let gradients = pairs.map(|(x, gradient)| gradient * unit.derivative(x));
+            vec![("x_gradient", start, gradients.collect())]
         }
         (true, Pass::Forward) => {
-            let out = pairs().map(|(gate, up)| gated(unit, gate, up)).collect();
-            vec![(2, start, out)]
+            let pairs = of("gate").zip(of("up"));
+            let out = pairs.map(|(gate, up)| gated(unit, gate, up)).collect();
+            vec![("out", start, out)]
         }
         (true, Pass::Backward) => {
-            let (gates, ups) = pairs()
-                .zip(of(2))
+            let triples = of("gate").zip(of("up")).zip(of("out_gradient"));
+            let (gates, ups) = triples
                 .map(|((gate, up), gradient)| gated_backward(unit, gate, up, gradient))
                 .unzip();
-            vec![(0, start, gates), (1, start, ups)]
+            vec![("gate", start, gates), ("up", start, ups)]
         }
     }
 }
@@ -155,21 +138,24 @@ fn token<R: Real>(
     shape: RopeShape,
     inputs: &Inputs,
     token: usize,
-) -> Vec<(usize, usize, Vec<R>)> {
+) -> Vec<Output<R>> {
     let half = shape.dim / 2;
-    let table = |tensor| read::<R>(inputs, tensor, token % shape.sequence * half, half);
-    let (cos, mut sin) = (table(2), table(3));
+    let table = |name| read::<R>(inputs.tensor(name), token % shape.sequence * half, half);
+    let (cos, mut sin) = (table("cos"), table("sin"));
     if pass == Pass::Backward {
         sin.iter_mut().for_each(|sin| *sin = -*sin);
     }
-    let turned = |tensor, heads: usize| {
+    let turned = |name, heads: usize| {
         let start = token * heads * shape.dim;
-        let values = read::<R>(inputs, tensor, start, heads * shape.dim);
+        let values = read::<R>(inputs.tensor(name), start, heads * shape.dim);
         let heads = values.chunks(shape.dim);
         let turned = heads.flat_map(|head| rope::rotate(pairs, head, &cos, &sin));
-        (tensor, start, turned.collect())
+        (name, start, turned.collect())
     };
-    vec![turned(0, shape.query_heads), turned(1, shape.key_heads)]
+    vec![
+        turned("queries", shape.query_heads),
+        turned("keys", shape.key_heads),
+    ]
 }
 
 /// How a matrix is cut into tiles that share a scale.
@@ -211,15 +197,16 @@ impl Tiles {
         let rows = down * self.rows..self.shape.rows.min((down + 1) * self.rows);
         let first = across * self.columns;
         let length = self.columns.min(self.shape.columns - first);
+        let x = inputs.tensor("x");
         let values: Vec<Vec<f32>> = rows
             .clone()
-            .map(|row| read(inputs, 0, row * self.shape.columns + first, length))
+            .map(|row| read(x, row * self.shape.columns + first, length))
             .collect();
         let scale = quantize::scale(self.scaling.format(), values.iter().flatten().copied());
         let mut slices: Vec<Slice> = rows
             .zip(&values)
             .map(|(row, values)| Slice {
-                tensor: 1,
+                tensor: inputs.place("quantized"),
                 start: row * self.shape.columns + first,
                 values: values
                     .iter()
@@ -228,7 +215,7 @@ impl Tiles {
             })
             .collect();
         slices.push(Slice {
-            tensor: 2,
+            tensor: inputs.place("scales"),
             start: tile,
             values: vec![f64::from(scale)],
         });

@@ -3,6 +3,8 @@
 mod answers;
 mod op;
 mod problem;
+#[cfg(test)]
+mod problem_test;
 mod shape;
 mod suites;
 

@@ -5,17 +5,17 @@
 
 use std::sync::Arc;
 
-use contender::{Cost, Math, Problem, Slice, Workload};
+use contender::{Cost, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
 use reference::activation::Unit;
 use reference::quantize::ScaleFormat;
 use reference::rope;
-use serde_json::Value;
 use tensor::{Fill, Inputs, TensorSpec};
 
-use super::answers::{exact, rounded, units_of};
+use super::answers;
 use super::op::{Activation, Pass, Scaling, TrainingOp};
 use super::shape::{RopeShape, TrainingShape};
+use crate::arithmetic::{exact, rounded};
 use crate::rows::RowShape;
 
 /// One training primitive on one shape.
@@ -23,10 +23,7 @@ use crate::rows::RowShape;
 pub struct TrainingProblem {
     pub op: TrainingOp,
     pub shape: TrainingShape,
-    /// Of activations, their gradients, heads, and what is quantised.
-    pub dtype: DType,
-    workload: Workload,
-    tensors: Vec<TensorSpec>,
+    statement: Statement,
 }
 
 /// Where the activation bends; beyond, it is a line.
@@ -34,56 +31,61 @@ const ACTIVATION_RANGE: Fill = Fill::Uniform {
     low: -4.0,
     high: 4.0,
 };
+/// Of what is dequantised: all that e4m3 has, and scales that bring it near 1.
+const CODES: Fill = Fill::Uniform {
+    low: -448.0,
+    high: 448.0,
+};
+const SCALES: Fill = Fill::Uniform {
+    low: 0.001,
+    high: 0.01,
+};
 /// As in Llama 3.
 const ROPE_BASE: f64 = 500_000.0;
 
 impl TrainingProblem {
+    /// `dtype` is that of activations, their gradients, heads, and what is quantised.
+    ///
     /// # Panics
-    /// If the shape is not of the op's kind; [`crate::TrainingSuite`] and the benches pair them.
+    /// If the shape is not of the op's kind; suites and benches pair them.
     pub fn new(op: TrainingOp, shape: TrainingShape, dtype: DType, workload: Workload) -> Self {
-        let mut workload = workload;
-        let tensors =
-            match (op, shape) {
-                (TrainingOp::Activation(activation, pass), TrainingShape::Rows(shape)) => {
-                    activation_tensors(activation, pass, shape, dtype)
-                }
-                (TrainingOp::Packed(_), TrainingShape::Rows(shape)) => vec![
-                    TensorSpec::input("gate_and_up", dtype, &[shape.rows, 2 * shape.columns])
-                        .filled(ACTIVATION_RANGE),
-                    TensorSpec::output("out", dtype, &[shape.rows, shape.columns]),
-                ],
-                (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => vec![
-                    TensorSpec::input("x", dtype, &[shape.rows, shape.columns]),
-                    TensorSpec::output("quantized", DType::F8E4M3, &[shape.rows, shape.columns]),
-                    TensorSpec::output("scales", scale_dtype(scaling), &scales(scaling, shape)),
-                ],
-                (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => vec![
-                    TensorSpec::input("quantized", DType::F8E4M3, &[shape.rows, shape.columns])
-                        .filled(Fill::Uniform {
-                            low: -448.0,
-                            high: 448.0,
-                        }),
-                    TensorSpec::input("scales", scale_dtype(scaling), &scales(scaling, shape))
-                        .filled(Fill::Uniform {
-                            low: 0.001,
-                            high: 0.01,
-                        }),
-                    TensorSpec::output("out", dtype, &[shape.rows, shape.columns]),
-                ],
-                (TrainingOp::Rope(..), TrainingShape::Rope(shape)) => {
-                    workload
-                        .axes
-                        .insert("base".to_owned(), Value::from(ROPE_BASE));
-                    rope_tensors(shape, dtype)
-                }
-                (op, shape) => panic!("{shape} is no shape of {op}"),
-            };
-        Self {
-            op,
-            shape,
+        let matrix = |rows: RowShape| [rows.rows, rows.columns];
+        let tensors = match (op, shape) {
+            (TrainingOp::Activation(activation, pass), TrainingShape::Rows(shape)) => {
+                activation_tensors(activation, pass, shape, dtype)
+            }
+            (TrainingOp::Packed(_), TrainingShape::Rows(shape)) => vec![
+                TensorSpec::input("gate_and_up", dtype, &[shape.rows, 2 * shape.columns])
+                    .filled(ACTIVATION_RANGE),
+                TensorSpec::output("out", dtype, &matrix(shape)),
+            ],
+            (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => vec![
+                TensorSpec::input("x", dtype, &matrix(shape)),
+                TensorSpec::output("quantized", DType::F8E4M3, &matrix(shape)),
+                TensorSpec::output("scales", scale_dtype(scaling), &scales(scaling, shape)),
+            ],
+            (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => vec![
+                TensorSpec::input("quantized", DType::F8E4M3, &matrix(shape)).filled(CODES),
+                TensorSpec::input("scales", scale_dtype(scaling), &scales(scaling, shape))
+                    .filled(SCALES),
+                TensorSpec::output("out", dtype, &matrix(shape)),
+            ],
+            (TrainingOp::Rope(..), TrainingShape::Rope(shape)) => rope_tensors(shape, dtype),
+            (op, shape) => panic!("{shape} is no shape of {op}"),
+        };
+        let mut statement = Statement {
+            op: op.name(),
             dtype,
             workload,
             tensors,
+        };
+        if op.is_rope() {
+            statement.axis("base", ROPE_BASE);
+        }
+        Self {
+            op,
+            shape,
+            statement,
         }
     }
 }
@@ -176,20 +178,8 @@ fn flops_per_element(op: TrainingOp) -> f64 {
 }
 
 impl Problem for TrainingProblem {
-    fn op(&self) -> &str {
-        self.op.name()
-    }
-
-    fn workload(&self) -> &Workload {
-        &self.workload
-    }
-
-    fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    fn tensors(&self) -> &[TensorSpec] {
-        &self.tensors
+    fn statement(&self) -> &Statement {
+        &self.statement
     }
 
     fn cost(&self) -> Cost {
@@ -200,20 +190,19 @@ impl Problem for TrainingProblem {
             }
         };
         let flops = flops_per_element(self.op) * elements as f64;
-        Cost::of_whole_tensors(&self.tensors, flops, Math::Fp32)
+        Cost::of_whole_tensors(self.tensors(), flops, Math::Fp32)
     }
 
-    /// Parts of rows, tokens, or groups that share a scale.
     fn units(&self) -> usize {
-        units_of(self)
+        answers::units(self.op, self.shape)
     }
 
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        exact(self, inputs, unit)
+        answers::unit::<f64>(self.op, self.shape, inputs, unit, exact)
     }
 
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        rounded(self, inputs, unit)
+        answers::unit::<f32>(self.op, self.shape, inputs, unit, rounded)
     }
 
     /// Quantisation is defined bit by bit.
@@ -221,7 +210,3 @@ impl Problem for TrainingProblem {
         matches!(self.op, TrainingOp::Quantize(_))
     }
 }
-
-#[cfg(test)]
-#[path = "problem_test.rs"]
-mod tests;

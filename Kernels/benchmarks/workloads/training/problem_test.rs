@@ -1,6 +1,9 @@
-use super::*;
-use crate::testing::assert_units_cover_outputs_once;
-use crate::training::TrainingSuite;
+use contender::Problem;
+use numeric::DType;
+use tensor::Inputs;
+
+use super::{TrainingOp, TrainingProblem, TrainingSuite};
+use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
 
 fn problems(dtype: DType) -> impl Iterator<Item = TrainingProblem> {
     TrainingOp::all().flat_map(move |op| {
@@ -45,25 +48,7 @@ fn units_cover_every_output_element_once() {
 fn honest_values_are_near_the_oracle_and_representable() {
     for dtype in [DType::Bf16, DType::F16, DType::F32] {
         for problem in problems(dtype) {
-            let inputs = Inputs::new(problem.tensors(), 3);
-            for unit in [0, problem.units() - 1] {
-                let (oracle, honest) =
-                    (problem.oracle(&inputs, unit), problem.honest(&inputs, unit));
-                for (right, rounded) in oracle.iter().zip(&honest) {
-                    let spec = &problem.tensors()[right.tensor];
-                    let scale = right.values.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
-                    for (r, h) in right.values.iter().zip(&rounded.values) {
-                        assert_eq!(spec.dtype.round(*h), *h);
-                        let limit = if problem.is_exact(right.tensor) {
-                            0.0
-                        } else {
-                            8.0 * spec.dtype.unit_roundoff() * scale
-                        };
-                        let op = problem.op;
-                        assert!((r - h).abs() <= limit, "{op} {dtype}: {r} and {h}");
-                    }
-                }
-            }
+            assert_honest_is_near(&problem, &[0, problem.units() - 1], 8.0);
         }
     }
 }
@@ -72,7 +57,7 @@ fn honest_values_are_near_the_oracle_and_representable() {
 fn power_of_two_scales_are_stored_as_such() {
     let is_it = |problem: &TrainingProblem| problem.op() == "quantize_1x128_ue8m0";
     let problem = problems(DType::Bf16).find(is_it).unwrap();
-    assert_eq!(problem.tensors()[2].dtype, DType::F8E8M0);
+    assert_eq!(problem.statement().tensor("scales").dtype, DType::F8E8M0);
     let inputs = Inputs::new(problem.tensors(), 1);
     let slices = problem.oracle(&inputs, 5);
     let scale = slices.last().unwrap().values[0];

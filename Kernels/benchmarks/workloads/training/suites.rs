@@ -5,7 +5,7 @@ use contender::Workload;
 use super::op::TrainingOp;
 use super::shape::{RopeShape, TrainingShape};
 use crate::rows::RowShape;
-use crate::suite::{axes, suites};
+use crate::suite::{self, axes, suites};
 
 suites! {
     pub enum TrainingSuite {
@@ -172,32 +172,23 @@ fn workload(suite: &str, shape: TrainingShape, provenance: &str) -> (TrainingSha
             ("dim", rope.dim),
         ],
     };
-    let workload = Workload {
-        name: shape.to_string(),
-        suite: suite.to_owned(),
-        provenance: provenance.to_owned(),
-        axes: axes(sizes),
-    };
+    let workload = suite::workload(suite, shape.to_string(), provenance, axes(sizes));
     (shape, workload)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
+    use crate::testing::assert_named_once;
 
     #[test]
     fn names_are_unique_and_shapes_belong_to_their_op() {
         for suite in TrainingSuite::all() {
             for op in TrainingOp::all() {
-                let mut names = BTreeSet::new();
-                for (shape, workload) in suite.workloads(op) {
-                    assert!(names.insert(workload.name.clone()), "{op} {suite}");
-                    assert_eq!(matches!(shape, TrainingShape::Rope(_)), op.is_rope());
-                    assert!(!workload.provenance.is_empty());
-                }
-                assert!(!names.is_empty(), "{op} {suite}");
+                let workloads = suite.workloads(op);
+                assert_named_once(suite, workloads.iter().map(|(_, workload)| workload));
+                let is_rope = |(shape, _): &(_, _)| matches!(shape, TrainingShape::Rope(_));
+                assert!(workloads.iter().all(|w| is_rope(w) == op.is_rope()));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use contender::{
     Bound, Buffer, Contender, ContenderError, Cost, DeviceInfo, Identity, Kind, Math, Problem,
-    Slice, Stream, Support, Workload,
+    Slice, Statement, Stream, Support, Workload,
 };
 use device::DeviceKind;
 use gate::{Gate, GateOptions};
@@ -14,10 +14,7 @@ use tensor::{Inputs, TensorSpec};
 use timing::{race, CacheState, Course, Lane, Plan, Rotation};
 
 /// `total[i] += step[i]`, with a count of the elements as a second output.
-struct Accumulate {
-    workload: Workload,
-    tensors: Vec<TensorSpec>,
-}
+struct Accumulate(Statement);
 
 const ELEMENTS: usize = 500;
 
@@ -34,25 +31,18 @@ impl Accumulate {
             TensorSpec::input("step", DType::F32, &[ELEMENTS]),
             TensorSpec::output("count", DType::I32, &[1]),
         ];
-        Self { workload, tensors }
+        Self(Statement {
+            op: "accumulate",
+            dtype: DType::F32,
+            workload,
+            tensors,
+        })
     }
 }
 
 impl Problem for Accumulate {
-    fn op(&self) -> &str {
-        "accumulate"
-    }
-
-    fn workload(&self) -> &Workload {
-        &self.workload
-    }
-
-    fn dtype(&self) -> DType {
-        DType::F32
-    }
-
-    fn tensors(&self) -> &[TensorSpec] {
-        &self.tensors
+    fn statement(&self) -> &Statement {
+        &self.0
     }
 
     fn cost(&self) -> Cost {

@@ -1,0 +1,135 @@
+//! cuBLASLt: dense products with the fastest algorithm of its heuristic's list and with the first of
+//! it, groups one by one.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use contender::{
+    bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
+    Problem, Tensors,
+};
+use cublaslt::{Chosen, Library, Matmul, Operands, Product, Scales, Session, Type};
+use numeric::DType;
+use workloads::{GemmProblem, GroupKind, SCALE_BLOCK};
+
+/// Choosing takes many runs: once per product, not once per set of buffers.
+type Choices = RefCell<HashMap<Product, Chosen>>;
+
+/// Dense products with the fastest of what the heuristic proposes, and with its first, which frameworks
+/// run: `torch.matmul`, for one.
+pub fn contenders() -> Contenders<GemmProblem> {
+    let contender = |name, chooses| {
+        let libraries = Library::get().map_or(Vec::new(), |library| library.records().to_vec());
+        let region = "the product's kernels, one call a group; choice of the algorithm and FP8 \
+                      operands and scales come before";
+        let choices = Choices::default();
+        contender(
+            Identity::loaded(name, libraries, region),
+            DeviceKind::Cuda,
+            move |problem, device| unsupported(problem, chooses, device),
+            move |problem, tensors, device| bind(problem, chooses, &choices, tensors, device),
+        )
+    };
+    vec![
+        contender("cublaslt", true),
+        contender("cublaslt_first", false),
+    ]
+}
+
+fn dtype(problem: &GemmProblem) -> Type {
+    match problem.dtype() {
+        DType::F16 => Type::F16,
+        DType::F8E4M3 => Type::Fp8,
+        _ => Type::Bf16,
+    }
+}
+
+fn unsupported(problem: &GemmProblem, chooses: bool, device: &DeviceInfo) -> Option<String> {
+    let grouped = problem.layout.kind != GroupKind::Dense;
+    if let Err(error) = Library::get() {
+        return Some(error.to_string());
+    }
+    if !chooses && grouped {
+        return Some("groups run the heuristic's first as cublaslt already".to_owned());
+    }
+    if !problem.is_scaled() {
+        return None;
+    }
+    let hopper = matches!(device.compute_capability, Some((9, _)));
+    let (blocks, rows) = (problem.shape.k / SCALE_BLOCK, problem.layout.rows);
+    if grouped {
+        Some("a group's scales lie apart; it wants them in one piece".to_owned())
+    } else if !hopper {
+        Some("block scales in fp32 exist on Hopper only".to_owned())
+    } else if !blocks.is_multiple_of(4) || !rows.is_multiple_of(4) {
+        Some(format!(
+            "lines of {blocks} and {rows} scales; multiples of 4 only"
+        ))
+    } else {
+        None
+    }
+}
+
+fn bind(
+    problem: &GemmProblem,
+    chooses: bool,
+    choices: &Choices,
+    tensors: &Tensors,
+    device: &DeviceInfo,
+) -> Binding {
+    let (n, k) = (problem.shape.n, problem.shape.k);
+    let operand = problem.dtype().size_bytes();
+    let out_size = problem.statement().tensor("out").dtype.size_bytes();
+    let [a, b, out] = tensors.addresses(["a", "b", "out"])?;
+    let scales = match problem.is_scaled() {
+        true => Some(tensors.addresses(["a_scales", "b_scales"])?),
+        false => None,
+    };
+    let dense = problem.layout.kind == GroupKind::Dense;
+    let session = Session::new().map_err(ContenderError::new)?;
+    let mut calls = Vec::new();
+    for (group, rows) in problem.layout.used_ranges() {
+        let product = Product {
+            m: rows.len(),
+            n,
+            k,
+            dtype: dtype(problem),
+        };
+        let operands = Operands {
+            a: a + rows.start * k * operand,
+            b: b + group * n * k * operand,
+            out: out + rows.start * n * out_size,
+            scales: scales.map(|[a, b]| Scales { a, b }),
+        };
+        let matmul = Matmul::new(&session, product, operands).map_err(ContenderError::new)?;
+        let known = choices.borrow().get(&product).copied();
+        let chosen = match known {
+            Some(chosen) => chosen,
+            None if dense && chooses => matmul
+                .choose(device.l2_bytes as usize)
+                .map_err(ContenderError::new)?,
+            None => matmul.first().map_err(ContenderError::new)?,
+        };
+        choices.borrow_mut().insert(product, chosen);
+        calls.push((matmul, chosen));
+    }
+    libraries::only_recorded().map_err(ContenderError::new)?;
+    let mut facts = Facts::from([("calls".to_owned(), calls.len().into())]);
+    if let Some((_, chosen)) = calls.first().filter(|_| dense) {
+        facts.extend([
+            ("algorithm".to_owned(), chosen.id.into()),
+            ("tile_id".to_owned(), chosen.tile.into()),
+            ("stages_id".to_owned(), chosen.stages.into()),
+            ("split_k".to_owned(), chosen.split_k.into()),
+            ("rank".to_owned(), chosen.rank.into()),
+            ("proposals".to_owned(), chosen.proposals.into()),
+            ("choosing_us".to_owned(), chosen.us.into()),
+            ("choosing_first_us".to_owned(), chosen.first_us.into()),
+            ("workspace_bytes".to_owned(), chosen.workspace_bytes.into()),
+        ]);
+    }
+    Ok(bound(facts, move |stream| {
+        let mut calls = calls.iter();
+        calls.try_for_each(|(matmul, chosen)| matmul.enqueue(chosen, stream))
+    }))
+}

@@ -1,0 +1,49 @@
+//! FlashInfer's CUTLASS kernel for decode with latent attention, on sm_100a.
+
+use contender::{ContenderError, Contenders, DeviceInfo, Problem, Tensors};
+use flashinfer_contender::pages::pages;
+use flashinfer_contender::{contender, identity, Plan};
+use numeric::DType;
+use workloads::MlaDecodeProblem;
+
+use crate::flashinfer::call;
+
+const HEADS: usize = 128;
+
+pub fn contenders() -> Contenders<MlaDecodeProblem> {
+    let identity = identity(
+        "flashinfer_mla_cutlass",
+        "the attention kernel, and the merge where it splits; arguments made in bind",
+    );
+    vec![contender(identity, unsupported, plan)]
+}
+
+fn unsupported(problem: &MlaDecodeProblem, device: &DeviceInfo) -> Option<String> {
+    let shape = &problem.shape;
+    if device.arch != "sm_100a" {
+        return Some(format!("for sm_100a; this is {}", device.arch));
+    }
+    if problem.dtype() != DType::Bf16 || !flashinfer::has_mla_cutlass() {
+        return Some(format!("no {} kernel in this build", problem.dtype()));
+    }
+    if shape.heads != HEADS || shape.q_len != 1 {
+        return Some(format!(
+            "{} new tokens of {} heads; its kernel takes one of {HEADS}",
+            shape.q_len, shape.heads
+        ));
+    }
+    if !shape.page_size.is_power_of_two() || shape.page_size > 128 {
+        let page_size = shape.page_size;
+        return Some(format!("pages of {page_size}; powers of two up to 128"));
+    }
+    if shape.lengths.contains(&0) {
+        return Some("an empty sequence, which its kernel is not written for".to_owned());
+    }
+    None
+}
+
+fn plan(problem: &MlaDecodeProblem, tensors: &Tensors) -> Plan {
+    let call = call(problem, tensors)?;
+    let pages = pages(&problem.table, tensors)?;
+    flashinfer::plan_mla_cutlass(&call, &pages).map_err(ContenderError::new)
+}

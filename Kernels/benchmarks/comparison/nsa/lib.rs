@@ -1,0 +1,38 @@
+//! Contenders for native sparse attention, and for dense attention on the same shapes.
+
+mod cpu;
+mod dense;
+#[cfg(feature = "cuda")]
+mod fla;
+#[cfg(feature = "cuda")]
+mod ours;
+mod problem;
+
+use contender::{Contenders, DeviceKind};
+use workloads::NsaProblem;
+
+pub use problem::SparseOrDense;
+
+/// Everybody who competes on a kind of device, ours first.
+pub fn contenders(device: DeviceKind) -> Contenders<SparseOrDense> {
+    problem::join(sparse(device), dense::contenders(device))
+}
+
+fn sparse(device: DeviceKind) -> Contenders<NsaProblem> {
+    match device {
+        DeviceKind::Cpu => cpu::contenders(),
+        DeviceKind::Cuda => on_cuda().into_iter().flatten().collect(),
+    }
+}
+
+/// The first baseline here is the default to compare with.
+fn on_cuda() -> Vec<Contenders<NsaProblem>> {
+    vec![
+        #[cfg(feature = "cuda")]
+        ours::contenders(),
+        #[cfg(feature = "cuda")]
+        fla::contenders(),
+        #[cfg(feature = "cuda")]
+        ours::reference(),
+    ]
+}

@@ -1,0 +1,131 @@
+//! What gate tests do with their problems, whatever these are.
+
+use std::collections::BTreeMap;
+
+use contender::{Contender, DeviceKind, Identity, Kind, Problem, Support};
+use device::{Device, DeviceError};
+use gate::{BufferSet, Gate, GateOptions};
+use numeric::{bits, index_below};
+
+pub mod paged;
+
+/// On the CPU, writes after the return are waited for 20 ms: for one problem in so many. Where operations take
+/// turns, each has its share: their counts are no multiples of it.
+const CPU_WATCHED_EVERY: usize = 7;
+
+/// How the problems of a test are examined.
+pub struct Rules {
+    /// Of the inputs, and of the units that are sampled.
+    pub seed: u64,
+    /// Units that the gate samples, in its two runs.
+    pub units: usize,
+    pub units_second: usize,
+    /// Whether every element is compared with the reference's too.
+    pub adopts_reference: bool,
+    /// Who may say that a problem is not supported.
+    pub may_decline: fn(&Identity) -> bool,
+}
+
+/// Random numbers of a case: below the second argument, from the stream of the first.
+pub fn draw(seed: u64, case: u64) -> impl Fn(u32, usize) -> usize + Copy {
+    move |stream, below| index_below(bits(seed, stream, case), below as u32) as usize
+}
+
+pub fn cpu() -> Box<dyn Device> {
+    device::open(DeviceKind::Cpu).expect("the CPU is always there")
+}
+
+pub fn gpu() -> Option<Box<dyn Device>> {
+    match device::open(DeviceKind::Cuda) {
+        Ok(device) => Some(device),
+        Err(error @ (DeviceError::NotBuilt | DeviceError::Unavailable { .. })) => {
+            println!("SKIPPED: {error}");
+            None
+        }
+        Err(error) => panic!("the GPU cannot be opened: {error}"),
+    }
+}
+
+/// Panics with all failures, so that one run shows the pattern.
+pub fn pass<P: Problem>(
+    device: &dyn Device,
+    contenders: &[Box<dyn Contender<P>>],
+    problems: &[P],
+    rules: &Rules,
+    describe: impl Fn(&P) -> String,
+) {
+    assert!(!contenders.is_empty() && !problems.is_empty());
+    let (mut failures, mut passed) = (Vec::new(), BTreeMap::new());
+    for (number, problem) in problems.iter().enumerate() {
+        let whole =
+            device.info().kind == DeviceKind::Cuda || number.is_multiple_of(CPU_WATCHED_EVERY);
+        if let Err(failure) = examine(device, contenders, problem, rules, whole, &mut passed) {
+            failures.push(format!("{}: {failure}", describe(problem)));
+        }
+    }
+    println!("of {} problems passed: {passed:?}", problems.len());
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+/// The reference goes first, so that the others can be compared with it.
+fn examine<P: Problem>(
+    device: &dyn Device,
+    contenders: &[Box<dyn Contender<P>>],
+    problem: &P,
+    rules: &Rules,
+    whole: bool,
+    passed: &mut BTreeMap<String, usize>,
+) -> Result<(), String> {
+    let options = GateOptions {
+        units: rules.units,
+        units_second: rules.units_second,
+        ..GateOptions::new(rules.seed)
+    };
+    let mut gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
+    let mut set =
+        BufferSet::new(device, problem.tensors(), rules.seed).map_err(|error| error.to_string())?;
+    let mut order: Vec<_> = contenders.iter().collect();
+    order.sort_by_key(|contender| contender.identity().kind != Kind::Reference);
+    for contender in order {
+        let identity = contender.identity();
+        let name = &identity.name;
+        match contender.supports(problem, device.info()) {
+            Support::Yes => {}
+            Support::No(_) if (rules.may_decline)(identity) => continue,
+            Support::No(reason) => return Err(format!("{name} does not support it: {reason}")),
+        }
+        bind_and_examine(&gate, &mut set, &**contender, problem, whole)?;
+        if rules.adopts_reference && identity.kind == Kind::Reference {
+            gate.adopt_reference(&set)
+                .map_err(|failure| format!("{name} {failure}"))?;
+        }
+        *passed.entry(name.clone()).or_default() += 1;
+    }
+    Ok(())
+}
+
+/// One contender on one set of buffers; watched for stray and late writes too where it is `whole`.
+pub fn bind_and_examine<P: Problem>(
+    gate: &Gate,
+    set: &mut BufferSet,
+    contender: &dyn Contender<P>,
+    problem: &P,
+    whole: bool,
+) -> Result<(), String> {
+    let name = &contender.identity().name;
+    let mut bound = contender
+        .bind(problem, set.buffers(), set.device().info())
+        .map_err(|error| format!("{name}: {error}"))?;
+    let examined = if whole {
+        gate.examine(set, &mut *bound)
+    } else {
+        gate.examine_values(set, &mut *bound)
+    };
+    let passed = examined.map(|_errors| ());
+    passed.map_err(|failure| format!("{name} {failure}"))
+}

@@ -1,0 +1,93 @@
+//! A problem's tensors in host memory, as slices.
+
+use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
+
+use contender::{ContenderError, Tensors};
+use host::Plain;
+
+/// Hands out each tensor once, so that nothing that it hands out overlaps.
+pub struct Memory<'a> {
+    tensors: &'a Tensors<'a>,
+    /// A bit for each tensor.
+    taken: Cell<u64>,
+}
+
+/// A tensor that is read.
+pub struct In<T> {
+    first: *const T,
+    length: usize,
+}
+
+/// A tensor that is written, and perhaps read.
+pub struct Out<T> {
+    first: *mut T,
+    length: usize,
+}
+
+impl<'a> Memory<'a> {
+    /// # Safety
+    /// The buffers are host memory, aligned for every element type, and live as long as what is taken
+    /// from here. While a slice of one is in use, nobody else touches it.
+    pub unsafe fn new(tensors: &'a Tensors<'a>) -> Self {
+        let taken = Cell::new(0);
+        Self { tensors, taken }
+    }
+
+    pub fn read<T: Plain>(&self, name: &str) -> Result<In<T>, ContenderError> {
+        let (address, length) = self.take::<T>(name, false)?;
+        let first = address as *const T;
+        Ok(In { first, length })
+    }
+
+    pub fn write<T: Plain>(&self, name: &str) -> Result<Out<T>, ContenderError> {
+        let (address, length) = self.take::<T>(name, true)?;
+        let first = address as *mut T;
+        Ok(Out { first, length })
+    }
+
+    /// Address and elements of a tensor of `T`.
+    fn take<T>(&self, name: &str, written: bool) -> Result<(usize, usize), ContenderError> {
+        let place = self.tensors.place(name)?;
+        let spec = &self.tensors.specs()[place];
+        let refuse = |why| Err(ContenderError::new(format!("tensor '{name}' {why}")));
+        if spec.role.is_written() != written {
+            return refuse("is written or only read, and asked for as the other");
+        }
+        if spec.dtype.size_bytes() != size_of::<T>() {
+            return refuse("has elements of another size");
+        }
+        let bit = 1 << place;
+        if self.taken.get() & bit != 0 {
+            return refuse("is taken already");
+        }
+        self.taken.set(self.taken.get() | bit);
+        Ok((self.tensors.address(name)?, spec.elements()))
+    }
+}
+
+impl<T: Plain> Deref for In<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: `Memory::new` was promised that the buffer lives and is aligned; `take` has seen that
+        // it has so many elements, and lends it once; any bits are a value of a plain type.
+        unsafe { std::slice::from_raw_parts(self.first, self.length) }
+    }
+}
+
+impl<T: Plain> Deref for Out<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: as for `In`.
+        unsafe { std::slice::from_raw_parts(self.first, self.length) }
+    }
+}
+
+impl<T: Plain> DerefMut for Out<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as for `In`; this is the tensor's only owner.
+        unsafe { std::slice::from_raw_parts_mut(self.first, self.length) }
+    }
+}

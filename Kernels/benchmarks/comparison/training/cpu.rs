@@ -1,0 +1,150 @@
+//! CPU contenders of the training primitives.
+
+use activations_cpu::Unit;
+use contender::{ContenderError, Contenders};
+use host::Element;
+use quantize_cpu::{Scale, Tiling, Ue8m0};
+use rope_cpu::Angles;
+use shared::cpu::{self, Style, Work};
+use shared::element_types;
+use shared::memory::Memory;
+use workloads::{
+    Activation, Pass, RopeShape, RowShape, Scaling, TrainingOp, TrainingProblem, TrainingShape,
+};
+
+pub fn contenders() -> Contenders<TrainingProblem> {
+    cpu::contenders(|_| None, element_types!(bind))
+}
+
+fn bind<T: Element>(problem: &TrainingProblem, memory: &Memory, style: Style) -> Work {
+    let call = Call { memory, style };
+    match (problem.op, problem.shape) {
+        (TrainingOp::Activation(activation, pass), _) => call.activation::<T>(activation, pass),
+        (TrainingOp::Packed(unit), TrainingShape::Rows(shape)) => {
+            call.packed::<T>(unit, shape.columns)
+        }
+        (TrainingOp::Rope(pairs, pass), TrainingShape::Rope(shape)) => {
+            call.rope::<T>(pairs, pass, shape)
+        }
+        (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => match scaling {
+            Scaling::GroupUe8m0 => call.quantize::<T, Ue8m0>(tiling(scaling, shape)),
+            _ => call.quantize::<T, f32>(tiling(scaling, shape)),
+        },
+        (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => match scaling {
+            Scaling::GroupUe8m0 => call.dequantize::<T, Ue8m0>(tiling(scaling, shape)),
+            _ => call.dequantize::<T, f32>(tiling(scaling, shape)),
+        },
+        (op, shape) => Err(ContenderError::new(format!("{shape} is no shape of {op}"))),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    memory: &'a Memory<'a>,
+    style: Style,
+}
+
+/// The function of that name in a crate or in its plain module.
+macro_rules! of_style {
+    ($style:expr, $crate_name:ident::$name:ident::<$($type:ty),+>) => {
+        match $style {
+            Style::Threaded => $crate_name::$name::<$($type),+>,
+            Style::Plain => $crate_name::plain::$name::<$($type),+>,
+        }
+    };
+}
+
+impl Call<'_> {
+    fn activation<T: Element>(self, activation: Activation, pass: Pass) -> Work {
+        let memory = self.memory;
+        let unit = match activation {
+            Activation::Gelu => Unit::Gelu,
+            Activation::GeluTanh | Activation::GeGlu => Unit::GeluTanh,
+            Activation::SwiGlu => Unit::Silu,
+        };
+        Ok(match (activation.is_gated(), pass) {
+            (false, Pass::Forward) => {
+                let run = of_style!(self.style, activations_cpu::forward::<T>);
+                let (x, mut out) = (memory.read("x")?, memory.write("out")?);
+                Box::new(move || run(unit, &x, &mut out))
+            }
+            (false, Pass::Backward) => {
+                let run = of_style!(self.style, activations_cpu::backward::<T>);
+                let (x, gradient) = (memory.read("x")?, memory.read("out_gradient")?);
+                let mut x_gradient = memory.write("x_gradient")?;
+                Box::new(move || run(unit, &x, &gradient, &mut x_gradient))
+            }
+            (true, Pass::Forward) => {
+                let run = of_style!(self.style, activations_cpu::gated_forward::<T>);
+                let (gate, up) = (memory.read("gate")?, memory.read("up")?);
+                let mut out = memory.write("out")?;
+                Box::new(move || run(unit, &gate, &up, &mut out))
+            }
+            (true, Pass::Backward) => {
+                let run = of_style!(self.style, activations_cpu::gated_backward::<T>);
+                let (mut gate, mut up) = (memory.write("gate")?, memory.write("up")?);
+                let gradient = memory.read("out_gradient")?;
+                Box::new(move || run(unit, &mut gate, &mut up, &gradient))
+            }
+        })
+    }
+
+    fn packed<T: Element>(self, unit: reference::activation::Unit, columns: usize) -> Work {
+        let unit = match unit {
+            reference::activation::Unit::Gelu => Unit::Gelu,
+            reference::activation::Unit::GeluTanh => Unit::GeluTanh,
+            reference::activation::Unit::Silu => Unit::Silu,
+        };
+        let run = of_style!(self.style, activations_cpu::packed_forward::<T>);
+        let input = self.memory.read("gate_and_up")?;
+        let mut out = self.memory.write("out")?;
+        Ok(Box::new(move || run(unit, &input, columns, &mut out)))
+    }
+
+    fn rope<T: Element>(self, pairs: reference::rope::Pairs, pass: Pass, shape: RopeShape) -> Work {
+        let pairs = match pairs {
+            reference::rope::Pairs::HalfSplit => rope_cpu::Pairs::HalfSplit,
+            reference::rope::Pairs::Interleaved => rope_cpu::Pairs::Interleaved,
+        };
+        let run = of_style!(self.style, rope_cpu::rotate::<T>);
+        let (cos, sin) = (self.memory.read("cos")?, self.memory.read("sin")?);
+        let mut queries = self.memory.write("queries")?;
+        let mut keys = self.memory.write("keys")?;
+        Ok(Box::new(move || {
+            let angles = Angles {
+                cos: &cos,
+                sin: &sin,
+                dim: shape.dim,
+                backward: pass == Pass::Backward,
+            };
+            run(pairs, &mut queries, shape.query_heads, angles);
+            run(pairs, &mut keys, shape.key_heads, angles);
+        }))
+    }
+
+    fn quantize<T: Element, S: Scale>(self, tiling: Tiling) -> Work {
+        let run = of_style!(self.style, quantize_cpu::quantize::<T, S>);
+        let x = self.memory.read("x")?;
+        let mut quantized = self.memory.write("quantized")?;
+        let mut scales = self.memory.write("scales")?;
+        Ok(Box::new(move || {
+            run(&x, &mut quantized, &mut scales, tiling)
+        }))
+    }
+
+    fn dequantize<T: Element, S: Scale>(self, tiling: Tiling) -> Work {
+        let run = of_style!(self.style, quantize_cpu::dequantize::<T, S>);
+        let (quantized, scales) = (self.memory.read("quantized")?, self.memory.read("scales")?);
+        let mut out = self.memory.write("out")?;
+        Ok(Box::new(move || run(&quantized, &scales, &mut out, tiling)))
+    }
+}
+
+fn tiling(scaling: Scaling, shape: RowShape) -> Tiling {
+    let (tile_rows, tile_columns) = scaling.tile(shape.columns);
+    Tiling {
+        columns: shape.columns,
+        tile_rows,
+        tile_columns,
+    }
+}

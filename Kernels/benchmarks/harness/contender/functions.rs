@@ -1,0 +1,83 @@
+//! A contender made of functions: what it cannot do, and how it is bound.
+
+use std::fmt::Display;
+
+use crate::{
+    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Problem,
+    Stream, Support, Tensors,
+};
+
+/// What binding gives.
+pub type Binding = Result<Box<dyn Bound>, ContenderError>;
+
+struct Functions<O, B> {
+    identity: Identity,
+    device: DeviceKind,
+    obstacle: O,
+    bind: B,
+}
+
+/// A contender on one kind of device. `obstacle` says why it does not take a problem, if it does not;
+/// `bind` chooses the kernel and resolves the tensors' names.
+pub fn contender<P, O, B>(
+    identity: Identity,
+    device: DeviceKind,
+    obstacle: O,
+    bind: B,
+) -> Box<dyn Contender<P>>
+where
+    P: Problem,
+    O: Fn(&P, &DeviceInfo) -> Option<String> + 'static,
+    B: Fn(&P, &Tensors, &DeviceInfo) -> Binding + 'static,
+{
+    Box::new(Functions {
+        identity,
+        device,
+        obstacle,
+        bind,
+    })
+}
+
+impl<P, O, B> Contender<P> for Functions<O, B>
+where
+    P: Problem,
+    O: Fn(&P, &DeviceInfo) -> Option<String>,
+    B: Fn(&P, &Tensors, &DeviceInfo) -> Binding,
+{
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn supports(&self, problem: &P, device: &DeviceInfo) -> Support {
+        let obstacle = device.obstacle_to(self.device);
+        let obstacle = obstacle.or_else(|| (self.obstacle)(problem, device));
+        obstacle.map_or(Support::Yes, Support::No)
+    }
+
+    fn bind(&self, problem: &P, buffers: &[Buffer], device: &DeviceInfo) -> Binding {
+        (self.bind)(problem, &Tensors::new(problem, buffers)?, device)
+    }
+}
+
+/// Work that is ready to be enqueued on a `CUstream`, or run on the CPU.
+pub fn bound<E: Display>(
+    facts: Facts,
+    enqueue: impl FnMut(usize) -> Result<(), E> + 'static,
+) -> Box<dyn Bound> {
+    Box::new(Ready { facts, enqueue })
+}
+
+struct Ready<F> {
+    facts: Facts,
+    enqueue: F,
+}
+
+impl<E: Display, F: FnMut(usize) -> Result<(), E>> Bound for Ready<F> {
+    fn enqueue(&mut self, Stream(stream): Stream) -> Result<(), ContenderError> {
+        (self.enqueue)(stream).map_err(ContenderError::new)
+    }
+
+    fn facts(&self) -> Facts {
+        self.facts.clone()
+    }
+}

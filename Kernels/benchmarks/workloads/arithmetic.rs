@@ -1,0 +1,41 @@
+//! How right answers and honest ones differ: in what a value becomes when it is stored.
+
+use contender::Slice;
+use numeric::DType;
+use reference::Real;
+use tensor::{Input, Inputs};
+
+/// Rounds a value to the type that it is stored in, or leaves it as it is.
+pub type Store = fn(DType, f64) -> f64;
+
+pub fn exact(_dtype: DType, value: f64) -> f64 {
+    value
+}
+
+pub fn rounded(dtype: DType, value: f64) -> f64 {
+    dtype.round(value)
+}
+
+/// Elements of an input as `R`.
+pub fn read<R: Real>(input: Input, start: usize, length: usize) -> Vec<R> {
+    let values = input.range(start, length).into_iter();
+    values.map(R::of).collect()
+}
+
+/// Values of a tensor from `start` on, as they are stored in it.
+pub fn slice<R: Real>(
+    inputs: &Inputs,
+    name: &str,
+    start: usize,
+    values: impl IntoIterator<Item = R>,
+    store: Store,
+) -> Slice {
+    let tensor = inputs.place(name);
+    let dtype = inputs.specs()[tensor].dtype;
+    let values = values.into_iter();
+    Slice {
+        tensor,
+        start,
+        values: values.map(|value| store(dtype, value.to_f64())).collect(),
+    }
+}

@@ -1,0 +1,75 @@
+//! Right answers of attention over a paged cache.
+
+use reference::attention_decode::{attend, Query};
+use reference::Real;
+use tensor::{Input, Inputs};
+
+use crate::arithmetic::{read, Store};
+
+/// Rows of a cache, one a token.
+pub struct Rows<'a> {
+    pub tensor: Input<'a>,
+    /// What stored elements are multiplied with.
+    pub scale: f32,
+    pub width: usize,
+}
+
+impl Rows<'_> {
+    fn fill<R: Real>(
+        &self,
+        first: impl Fn(usize) -> usize,
+        tokens: std::ops::Range<usize>,
+        out: &mut [R],
+    ) {
+        let mut row = vec![0.0; self.width];
+        for (token, out) in tokens.zip(out.chunks_exact_mut(self.width)) {
+            self.tensor.range_into(first(token), &mut row);
+            for (out, value) in out.iter_mut().zip(&row) {
+                *out = R::of(*value * f64::from(self.scale));
+            }
+        }
+    }
+}
+
+/// A cache as the queries of one sequence see it.
+pub struct Cache<'a, F> {
+    pub keys: Rows<'a>,
+    pub values: Rows<'a>,
+    /// First element of a token's row of keys, and of values.
+    pub first: F,
+}
+
+/// The output of each query, given as the first element of its row and the positions that it sees.
+/// Weights are rounded as the output is before they meet the values.
+pub fn attended<R: Real + Send + Sync>(
+    inputs: &Inputs,
+    queries: &[(usize, usize)],
+    cache: &Cache<impl Fn(usize) -> usize + Sync>,
+    scale: f32,
+    store: Store,
+) -> Vec<Vec<R>> {
+    let q = inputs.tensor("q");
+    let dtype = inputs.specs()[inputs.place("out")].dtype;
+    let queries: Vec<Query<R>> = queries
+        .iter()
+        .map(|&(start, visible)| Query {
+            values: read(q, start, cache.keys.width),
+            visible,
+        })
+        .collect();
+    attend(
+        &queries,
+        R::of(f64::from(scale)),
+        cache.values.width,
+        |tokens, out| cache.keys.fill(&cache.first, tokens, out),
+        |tokens, out| cache.values.fill(&cache.first, tokens, out),
+        |weight: R| R::of(store(dtype, weight.to_f64())),
+    )
+}
+
+/// How many units the gate samples where one takes passes over a whole sequence, in f64 and in f32:
+/// as many as `tokens` allow, within `range`.
+pub fn sampled_units(lengths: &[usize], tokens: usize, range: (usize, usize)) -> usize {
+    let longest = lengths.iter().max().unwrap_or(&0);
+    (tokens / longest.max(&1)).clamp(range.0, range.1)
+}
