@@ -34,10 +34,6 @@ auto dispatch(Dtype dtype, Function&& function) {
     }
 }
 
-inline void require_activation(Dtype dtype) {
-    require(dtype != Dtype::E4m3, "no fp8_e4m3; f32, f16 and bf16 only");
-}
-
 // The types that activations may have.
 template <class Function>
 auto dispatch_activations(Dtype dtype, Function&& function) {

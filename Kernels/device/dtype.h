@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+
+#include "Kernels/device/require.h"
 
 namespace device {
 
@@ -24,6 +27,11 @@ constexpr const char* name_of(Dtype dtype) {
             return "fp8_e4m3";
     }
     return "unknown";
+}
+
+// What activations may have.
+inline void require_activation(Dtype dtype) {
+    require(dtype != Dtype::E4m3, std::string("no ") + name_of(dtype) + "; f32, f16 and bf16 only");
 }
 
 }  // namespace device

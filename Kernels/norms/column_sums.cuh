@@ -5,61 +5,46 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "Kernels/device/convert.cuh"
+#include "Kernels/device/dispatch.h"
+#include "Kernels/device/memory.h"
 #include "Kernels/device/ptx/grid_dependency.cuh"
-#include "Kernels/norms/element_type.h"
+#include "Kernels/norms/norms.h"
 
 namespace norms {
-
-struct ColumnPartialsArguments {
-    const void* x;
-    const void* out_gradient;
-    const float* mean;
-    const float* rstd;
-    float* partials;
-    std::int64_t rows;
-    int columns;
-    std::int64_t rows_per_partial;
-};
 
 constexpr int kColumnThreads = 128;
 
 // Block (i, j) adds up rows [j * rows_per_partial, ...) of columns [i * kColumnThreads, ...).
 template <class T, bool kCentred>
 __global__ void __launch_bounds__(kColumnThreads)
-    column_partials_kernel(const __grid_constant__ ColumnPartialsArguments arguments) {
+    column_partials_kernel(const __grid_constant__ NormBackward params,
+                           std::int64_t rows_per_partial) {
     const int column = static_cast<int>(blockIdx.x * kColumnThreads + threadIdx.x);
-    if (column >= arguments.columns) return;
-    const std::int64_t first = blockIdx.y * arguments.rows_per_partial;
-    const std::int64_t last = min(first + arguments.rows_per_partial, arguments.rows);
-    const T* x = static_cast<const T*>(arguments.x);
-    const T* out_gradient = static_cast<const T*>(arguments.out_gradient);
+    if (column >= params.columns) return;
+    const std::int64_t first = blockIdx.y * rows_per_partial;
+    const std::int64_t last = min(first + rows_per_partial, params.rows);
+    const T* x = static_cast<const T*>(params.x);
+    const T* out_gradient = static_cast<const T*>(params.out_gradient);
     float weight_sum = 0.0f;
     float bias_sum = 0.0f;
 #pragma unroll 4
     for (std::int64_t row = first; row < last; ++row) {
-        const std::int64_t index = row * arguments.columns + column;
+        const std::int64_t index = row * params.columns + column;
         const float gradient = device::to_float(out_gradient[index]);
         float value = device::to_float(x[index]);
-        if constexpr (kCentred) value -= arguments.mean[row];
-        weight_sum = fmaf(gradient, value * arguments.rstd[row], weight_sum);
+        if constexpr (kCentred) value -= params.mean[row];
+        weight_sum = fmaf(gradient, value * params.rstd[row], weight_sum);
         if constexpr (kCentred) bias_sum += gradient;
     }
-    float* partial = arguments.partials + static_cast<std::int64_t>(blockIdx.y) * arguments.columns;
+    float* partial = params.partials + static_cast<std::int64_t>(blockIdx.y) * params.columns;
     partial[column] = weight_sum;
     if constexpr (kCentred) {
-        partial[static_cast<std::int64_t>(gridDim.y) * arguments.columns + column] = bias_sum;
+        partial[static_cast<std::int64_t>(gridDim.y) * params.columns + column] = bias_sum;
     }
 }
-
-struct ColumnSumsArguments {
-    const float* partials;
-    void* sums[2];
-    std::int64_t partial_rows;
-    int columns;
-    bool wide;
-};
 
 constexpr int kSumColumns = 32;
 constexpr int kSumLanes = 32;
@@ -68,18 +53,17 @@ constexpr int kSumLanes = 32;
 // of a column adds every kSumLanes-th partial sum, then the lanes are added as a tree.
 template <class T>
 __global__ void __launch_bounds__(kSumColumns* kSumLanes)
-    column_sums_kernel(const __grid_constant__ ColumnSumsArguments arguments) {
+    column_sums_kernel(const __grid_constant__ NormBackward params, std::int64_t partial_rows) {
     __shared__ float lanes[kSumLanes][kSumColumns + 1];
     // The partial sums are the previous grid's.
     device::ptx::wait_for_previous_grid();
     const int column = static_cast<int>(blockIdx.x * kSumColumns + threadIdx.x);
-    const float* partials =
-        arguments.partials + blockIdx.y * arguments.partial_rows * arguments.columns;
+    const float* partials = params.partials + blockIdx.y * partial_rows * params.columns;
     float sum = 0.0f;
-    if (column < arguments.columns) {
+    if (column < params.columns) {
 #pragma unroll 4
-        for (std::int64_t row = threadIdx.y; row < arguments.partial_rows; row += kSumLanes) {
-            sum += partials[row * arguments.columns + column];
+        for (std::int64_t row = threadIdx.y; row < partial_rows; row += kSumLanes) {
+            sum += partials[row * params.columns + column];
         }
     }
     lanes[threadIdx.y][threadIdx.x] = sum;
@@ -92,13 +76,48 @@ __global__ void __launch_bounds__(kSumColumns* kSumLanes)
         sum += __shfl_xor_sync(0xffffffffu, sum, distance);
     }
     const int final_column = static_cast<int>(blockIdx.x * kSumColumns + threadIdx.y);
-    if (threadIdx.x != 0 || final_column >= arguments.columns) return;
-    void* out = arguments.sums[blockIdx.y];
-    if (arguments.wide) {
+    if (threadIdx.x != 0 || final_column >= params.columns) return;
+    void* out = params.column_gradients[blockIdx.y];
+    if (params.wide_weight) {
         static_cast<float*>(out)[final_column] = sum;
     } else {
         static_cast<T*>(out)[final_column] = device::from_float<T>(sum);
     }
+}
+
+inline int sums_of(const NormBackward& params) { return params.norm == Norm::kLayer ? 2 : 1; }
+
+// fp32 [1 or 2][rows][columns] for partial sums, freed with the last copy.
+inline std::shared_ptr<device::Memory> memory_for_partials(const NormBackward& params,
+                                                           std::int64_t rows) {
+    return std::make_shared<device::Memory>(
+        sizeof(float) * static_cast<std::size_t>(sums_of(params)) * static_cast<std::size_t>(rows) *
+        static_cast<std::size_t>(params.columns));
+}
+
+// Partial sums of `rows_each` rows.
+inline device::Enqueue prepare_column_partials(const NormBackward& params, std::int64_t rows_each) {
+    device::Launch shape = device::cover(params.columns, kColumnThreads);
+    shape.grid.y = static_cast<unsigned>(device::divide_up(params.rows, rows_each));
+    return device::dispatch_activations(params.dtype, [&](auto element) {
+        using T = decltype(element);
+        return device::prepare("column_partials",
+                               params.norm == Norm::kLayer ? column_partials_kernel<T, true>
+                                                           : column_partials_kernel<T, false>,
+                               shape, params, rows_each);
+    });
+}
+
+// Adds up `rows` partial sums a column; starts while the grid that makes them drains.
+inline device::Enqueue prepare_column_sums(const NormBackward& params, std::int64_t rows) {
+    device::Launch shape = device::cover(params.columns, kSumColumns);
+    shape.grid.y = static_cast<unsigned>(sums_of(params));
+    shape.block.y = kSumLanes;
+    shape.overlaps_previous = true;
+    return device::dispatch_activations(params.dtype, [&](auto element) {
+        return device::prepare("column_sums", column_sums_kernel<decltype(element)>, shape, params,
+                               rows);
+    });
 }
 
 }  // namespace norms

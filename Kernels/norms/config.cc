@@ -1,9 +1,9 @@
 #include "Kernels/norms/config.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "Kernels/device/integers.h"
+#include "Kernels/device/require.h"
 
 namespace norms {
 namespace {
@@ -45,17 +45,21 @@ constexpr int kMostAlone = 4;
 // Vectors of a thread whose sums over rows fit in registers too.
 constexpr int kMostAccumulated = 4;
 constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 30;
+// Rows a multiprocessor up to which more blocks on it, with fewer registers a thread, are worth 2
+// to 3 % of RMSNorm's time on an H200 also with four packets a thread; with many rows they cost up
+// to 1 %.
+constexpr int kFewRows = 16;
 
 using device::divide_up;
 using device::power_of_two_from;
 
-bool is_aligned(const Shape& shape) {
-    return std::int64_t{shape.columns} * shape.element_bytes % kPacketBytes == 0;
+bool is_aligned(const Matrix& shape) {
+    return std::int64_t{shape.columns} * bytes_of(shape.dtype) % kPacketBytes == 0;
 }
 
 // Packets that a row touches; cut at boundaries of memory, it may touch one more than it fills.
-std::int64_t packets_of(const Shape& shape) {
-    const std::int64_t bytes = std::int64_t{shape.columns} * shape.element_bytes;
+std::int64_t packets_of(const Matrix& shape) {
+    const std::int64_t bytes = std::int64_t{shape.columns} * bytes_of(shape.dtype);
     return divide_up(bytes, kPacketBytes) + (is_aligned(shape) ? 0 : 1);
 }
 
@@ -97,7 +101,7 @@ void cut_over_blocks(Config& config, std::int64_t packets, int vectors, int most
 
 // Blocks that stay, fed through shared memory: where each has many rows, and a few fit there. What
 // is best was measured on an H200 in bf16, 3072 to 12288 columns.
-void stage(Config& config, const Shape& shape, const Machine& machine, RowUse use) {
+void stage(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
     if (!may_stage(use) || !config.aligned || config.rows_per_block > 1 ||
         config.cluster_blocks > 1) {
         return;
@@ -123,7 +127,7 @@ void stage(Config& config, const Shape& shape, const Machine& machine, RowUse us
 }
 
 // Packets a thread that are best for rows of several warps on an H200 in bf16 (README.md).
-int best_vectors(const Shape& shape, std::int64_t packets, const Machine& machine, RowUse use) {
+int best_vectors(const Matrix& shape, std::int64_t packets, const Machine& machine, RowUse use) {
     constexpr int kUsual = 4;
     if (accumulates(use)) return vectors_for(shape.rows, packets, machine, kUsual);
     // Without a block for each row there are no kernels with less.
@@ -164,14 +168,16 @@ int existing_vectors(const Config& config, RowUse use) {
 
 }  // namespace
 
-Config choose(const Shape& shape, const Machine& machine, RowUse use) {
-    if (shape.rows < 1) {
-        throw std::invalid_argument("rows is " + std::to_string(shape.rows) + "; give at least 1");
-    }
-    if (shape.columns < 1 || shape.columns > kMaxColumns) {
-        throw std::invalid_argument("columns is " + std::to_string(shape.columns) + "; 1 to " +
-                                    std::to_string(kMaxColumns) + " are supported");
-    }
+void check(const Matrix& shape) {
+    device::require_activation(shape.dtype);
+    device::require(shape.rows >= 1, "rows is " + std::to_string(shape.rows) + "; give at least 1");
+    device::require(shape.columns >= 1 && shape.columns <= kMaxColumns,
+                    "columns is " + std::to_string(shape.columns) + "; 1 to " +
+                        std::to_string(kMaxColumns) + " are supported");
+}
+
+Config choose(const Matrix& shape, const Machine& machine, RowUse use) {
+    check(shape);
     const std::int64_t packets = packets_of(shape);
     const int most = accumulates(use) ? kMostAccumulated : kMostVectors;
     Config config;
@@ -194,6 +200,9 @@ Config choose(const Shape& shape, const Machine& machine, RowUse use) {
                    config.cluster_blocks == 1 && config.vectors <= kMostAlone &&
                    shape.rows <= kMaxBlocks;
     config.vectors = existing_vectors(config, use);
+    const Lean when = lean(use, config.vectors);
+    const bool few = shape.rows <= std::int64_t{kFewRows} * machine.multiprocessors;
+    config.lean = config.alone && (when == Lean::kAlways || (when == Lean::kFewRows && few));
     const std::int64_t blocks = divide_up(shape.rows, config.rows_per_block);
     const std::int64_t most_blocks = kMaxBlocks / config.cluster_blocks;
     config.blocks = std::min(blocks, most_blocks) * config.cluster_blocks;
@@ -211,9 +220,9 @@ Config choose(const Shape& shape, const Machine& machine, RowUse use) {
     return config;
 }
 
-void validate(const Config& config, const Shape& shape, RowUse use) {
+void validate(const Config& config, const Matrix& shape, RowUse use) {
     const auto require = [](bool holds, const std::string& what) {
-        if (!holds) throw std::invalid_argument("config: " + what);
+        device::require(holds, "config: " + what);
     };
     const int vectors = config.vectors;
     const int threads = config.threads_per_row;
@@ -227,6 +236,9 @@ void validate(const Config& config, const Shape& shape, RowUse use) {
                  config.cluster_blocks == 1 && config.chunks == 1 && config.blocks == shape.rows &&
                  vectors >= 2 && vectors <= kMostAlone && threads >= kWarp && !accumulates(use)),
             "alone, but blocks share rows or have several");
+    const Lean when = config.alone ? lean(use, vectors) : Lean::kNever;
+    require(when == Lean::kFewRows || config.lean == (when == Lean::kAlways),
+            config.lean ? "no lean kernel" : "only a lean kernel");
     require(threads >= 1 && (threads % kWarp == 0 ||
                              (threads < kWarp && power_of_two_from(threads) == threads)),
             "threads_per_row is " + std::to_string(threads));
@@ -260,7 +272,8 @@ void validate(const Config& config, const Shape& shape, RowUse use) {
 }
 
 std::string describe(const Config& config) {
-    return (config.alone     ? "a"
+    return (config.lean      ? "l"
+            : config.alone   ? "a"
             : config.aligned ? "v"
                              : "u") +
            std::to_string(config.vectors) + " t" + std::to_string(config.threads_per_row) + " r" +

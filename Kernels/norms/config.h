@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "Kernels/device/dtype.h"
+
 namespace norms {
 
 constexpr int kMaxColumns = 262144;
@@ -15,10 +17,10 @@ constexpr int kMostStages = 8;
 // some for itself.
 constexpr int kMostStagedBytes = 224 * 1024;
 
-struct Shape {
+struct Matrix {
     std::int64_t rows;
     int columns;
-    int element_bytes;
+    device::Dtype dtype;
 };
 
 struct Machine {
@@ -51,13 +53,15 @@ enum class RowUse {
 
 struct Config {
     // Packets of 16 bytes that a thread holds at once: 1, 2, 4 or 8, as far as a kernel exists
-    // (kernel.cuh, dispatch_vectors).
+    // (rows.cuh, dispatch_vectors).
     int vectors = 1;
     // Rows start at 16-byte boundaries and are whole packets; a kernel that does not rely on it
     // serves any row.
     bool aligned = true;
     // Every block has one row, all of it, and no other: the leanest kernel.
     bool alone = false;
+    // With registers for more blocks on a multiprocessor, where the op has such a kernel.
+    bool lean = false;
     // Threads of one block that share a row: a power of two up to 32, or whole warps.
     int threads_per_row = 32;
     // Above 1 only where a row needs no more than one warp.
@@ -89,10 +93,12 @@ constexpr bool may_stage(RowUse use) { return accumulates(use); }
 constexpr int kStagedVectors = 2;
 
 // Bytes of the rows of all tensors that one step of a staged kernel reads.
-constexpr int staged_bytes(const Shape& shape) { return 2 * shape.columns * shape.element_bytes; }
+constexpr int staged_bytes(const Matrix& shape) {
+    return 2 * shape.columns * bytes_of(shape.dtype);
+}
 
 // Bytes of the weight that it keeps beside them, which is fp32 or narrower.
-constexpr int kept_bytes(const Shape& shape, RowUse use) {
+constexpr int kept_bytes(const Matrix& shape, RowUse use) {
     return accumulates(use) ? shape.columns * static_cast<int>(sizeof(float)) : 0;
 }
 
@@ -100,8 +106,17 @@ constexpr int kept_bytes(const Shape& shape, RowUse use) {
 // a weight and a bias to be read too, registers would leave room for too few blocks.
 constexpr bool may_park(RowUse use) { return use == RowUse::kCentredRow; }
 
+// When blocks that are alone with a row use a kernel with fewer registers.
+enum class Lean { kNever, kFewRows, kAlways };
+
+constexpr Lean lean(RowUse use, int vectors) {
+    if (use == RowUse::kOneRow) return vectors == 2 ? Lean::kAlways : Lean::kFewRows;
+    // 2 % for many rows of 4096 on an H200.
+    return use == RowUse::kInPlace && vectors == 4 ? Lean::kAlways : Lean::kNever;
+}
+
 // Dynamic shared memory of a block.
-constexpr int shared_bytes(const Config& config, const Shape& shape, RowUse use) {
+constexpr int shared_bytes(const Config& config, const Matrix& shape, RowUse use) {
     if (may_park(use) && config.alone && config.vectors == 4) {
         return config.vectors * config.threads_per_row * kPacketBytes;
     }
@@ -123,11 +138,14 @@ constexpr int min_blocks(int vectors, RowUse use = RowUse::kOneRow) {
     return vectors >= kMostVectors ? 1 : 1024 / max_threads(vectors);
 }
 
-// Throws std::invalid_argument for a shape that no config serves.
-Config choose(const Shape& shape, const Machine& machine, RowUse use);
+// Throws std::invalid_argument for a shape or type that no kernel serves.
+void check(const Matrix& shape);
+
+// Throws as check() does.
+Config choose(const Matrix& shape, const Machine& machine, RowUse use);
 
 // Throws std::invalid_argument, naming the field, where `config` cannot serve `shape`.
-void validate(const Config& config, const Shape& shape, RowUse use);
+void validate(const Config& config, const Matrix& shape, RowUse use);
 
 // `v4 t128 r1 c1 k1 s2 b4096`, for tables of a tuning run.
 std::string describe(const Config& config);

@@ -8,10 +8,11 @@
 
 namespace {
 
+using device::Dtype;
 using norms::choose;
 using norms::Config;
+using norms::Matrix;
 using norms::RowUse;
-using norms::Shape;
 
 constexpr norms::Machine kMachine = {132};
 constexpr RowUse kUses[] = {RowUse::kOneRow,       RowUse::kCentredRow, RowUse::kRowAlone,
@@ -32,13 +33,13 @@ void every_shape_is_covered() {
                            32769, 65536, 131072, 131073, 200000, 262143, 262144};
     const std::int64_t rows[] = {1, 2, 16, 127, 2048, 65536, 4194304, std::int64_t{1} << 33};
     for (const RowUse use : kUses) {
-        for (const int bytes : {2, 4}) {
+        for (const Dtype dtype : {Dtype::Bf16, Dtype::F32}) {
             for (const int column : columns) {
                 for (const std::int64_t row : rows) {
-                    const Shape shape = {row, column, bytes};
+                    const Matrix shape = {row, column, dtype};
                     const Config config = choose(shape, kMachine, use);
                     validate(config, shape, use);
-                    const bool whole = std::int64_t{column} * bytes % 16 == 0;
+                    const bool whole = std::int64_t{column} * bytes_of(dtype) % 16 == 0;
                     expect(config.aligned == whole || (whole && accumulates(use)),
                            "aligned: " + describe(config));
                     expect(config.teams() <= row + config.rows_per_block - 1,
@@ -51,13 +52,13 @@ void every_shape_is_covered() {
 
 void long_rows_are_read_once() {
     for (const RowUse use : {RowUse::kOneRow, RowUse::kTwoRows}) {
-        const Config bf16 = choose({4096, 262144, 2}, kMachine, use);
+        const Config bf16 = choose({4096, 262144, Dtype::Bf16}, kMachine, use);
         expect(bf16.chunks == 1 && bf16.cluster_blocks == 8, describe(bf16));
     }
 }
 
 // What the row's cut is, of one block a row and one row a block.
-void expect_cut(const Shape& shape, RowUse use, int vectors, int threads) {
+void expect_cut(const Matrix& shape, RowUse use, int vectors, int threads) {
     const Config config = choose(shape, kMachine, use);
     expect(
         config.vectors == vectors && config.threads_per_row == threads &&
@@ -69,72 +70,96 @@ void expect_cut(const Shape& shape, RowUse use, int vectors, int threads) {
 void few_rows_get_many_threads() {
     for (const RowUse use : {RowUse::kOneRow, RowUse::kExponentials, RowUse::kReadOnce,
                              RowUse::kCentredRow, RowUse::kInPlace, RowUse::kTwoRows}) {
-        expect_cut({1, 4096, 2}, use, 2, 256);
+        expect_cut({1, 4096, Dtype::Bf16}, use, 2, 256);
     }
     for (const RowUse use : {RowUse::kCentredRow, RowUse::kInPlace, RowUse::kReadOnce}) {
-        expect_cut({128, 7168, 2}, use, 2, 448);
-        expect_cut({16, 8192, 2}, use, 2, 512);
-        expect_cut({2048, 4096, 2}, use, 2, 256);
+        expect_cut({128, 7168, Dtype::Bf16}, use, 2, 448);
+        expect_cut({16, 8192, Dtype::Bf16}, use, 2, 512);
+        expect_cut({2048, 4096, Dtype::Bf16}, use, 2, 256);
     }
-    expect_cut({128, 8192, 2}, RowUse::kOneRow, 2, 512);
-    expect_cut({2048, 8192, 2}, RowUse::kOneRow, 4, 256);
-    expect_cut({2048, 4096, 2}, RowUse::kOneRow, 2, 256);
-    expect_cut({2048, 4096, 2}, RowUse::kExponentials, 4, 128);
+    expect_cut({128, 8192, Dtype::Bf16}, RowUse::kOneRow, 2, 512);
+    expect_cut({2048, 8192, Dtype::Bf16}, RowUse::kOneRow, 4, 256);
+    expect_cut({2048, 4096, Dtype::Bf16}, RowUse::kOneRow, 2, 256);
+    expect_cut({2048, 4096, Dtype::Bf16}, RowUse::kExponentials, 4, 128);
 }
 
 void many_rows_get_many_loads() {
     for (const RowUse use : {RowUse::kCentredRow, RowUse::kReadOnce}) {
-        expect_cut({65536, 4096, 2}, use, 4, 128);
-        expect_cut({65536, 6144, 2}, use, 4, 192);
-        expect_cut({65536, 7168, 2}, use, 4, 224);
-        expect_cut({65536, 8192, 2}, use, 4, 256);
-        expect_cut({65536, 12288, 2}, use, 4, 384);
+        expect_cut({65536, 4096, Dtype::Bf16}, use, 4, 128);
+        expect_cut({65536, 6144, Dtype::Bf16}, use, 4, 192);
+        expect_cut({65536, 7168, Dtype::Bf16}, use, 4, 224);
+        expect_cut({65536, 8192, Dtype::Bf16}, use, 4, 256);
+        expect_cut({65536, 12288, Dtype::Bf16}, use, 4, 384);
     }
     for (const RowUse use : {RowUse::kTwoRows, RowUse::kRowAlone}) {
-        expect_cut({65536, 4096, 2}, use, 2, 256);
-        expect_cut({65536, 8192, 2}, use, 2, 512);
+        expect_cut({65536, 4096, Dtype::Bf16}, use, 2, 256);
+        expect_cut({65536, 8192, Dtype::Bf16}, use, 2, 512);
     }
-    expect_cut({65536, 12288, 2}, RowUse::kTwoRows, 4, 384);
-    expect_cut({65536, 12288, 2}, RowUse::kRowAlone, 2, 768);
+    expect_cut({65536, 12288, Dtype::Bf16}, RowUse::kTwoRows, 4, 384);
+    expect_cut({65536, 12288, Dtype::Bf16}, RowUse::kRowAlone, 2, 768);
     // Two packets a thread where such blocks fill a multiprocessor exactly, and rows are many.
-    expect_cut({65536, 4096, 2}, RowUse::kOneRow, 2, 256);
-    expect_cut({16384, 6144, 2}, RowUse::kOneRow, 2, 384);
-    expect_cut({65536, 8192, 2}, RowUse::kOneRow, 2, 512);
-    expect_cut({65536, 7168, 2}, RowUse::kOneRow, 4, 224);
-    expect_cut({65536, 12288, 2}, RowUse::kOneRow, 4, 384);
-    expect_cut({4096, 8192, 2}, RowUse::kOneRow, 4, 256);
-    expect_cut({65536, 6144, 2}, RowUse::kExponentials, 4, 192);
-    expect_cut({65536, 8192, 2}, RowUse::kExponentials, 2, 512);
-    expect_cut({65536, 4096, 2}, RowUse::kInPlace, 4, 128);
-    expect_cut({65536, 7168, 2}, RowUse::kInPlace, 4, 224);
-    expect_cut({4096, 6144, 2}, RowUse::kInPlace, 2, 384);
-    expect_cut({65536, 8192, 2}, RowUse::kInPlace, 2, 512);
+    expect_cut({65536, 4096, Dtype::Bf16}, RowUse::kOneRow, 2, 256);
+    expect_cut({16384, 6144, Dtype::Bf16}, RowUse::kOneRow, 2, 384);
+    expect_cut({65536, 8192, Dtype::Bf16}, RowUse::kOneRow, 2, 512);
+    expect_cut({65536, 7168, Dtype::Bf16}, RowUse::kOneRow, 4, 224);
+    expect_cut({65536, 12288, Dtype::Bf16}, RowUse::kOneRow, 4, 384);
+    expect_cut({4096, 8192, Dtype::Bf16}, RowUse::kOneRow, 4, 256);
+    expect_cut({65536, 6144, Dtype::Bf16}, RowUse::kExponentials, 4, 192);
+    expect_cut({65536, 8192, Dtype::Bf16}, RowUse::kExponentials, 2, 512);
+    expect_cut({65536, 4096, Dtype::Bf16}, RowUse::kInPlace, 4, 128);
+    expect_cut({65536, 7168, Dtype::Bf16}, RowUse::kInPlace, 4, 224);
+    expect_cut({4096, 6144, Dtype::Bf16}, RowUse::kInPlace, 2, 384);
+    expect_cut({65536, 8192, Dtype::Bf16}, RowUse::kInPlace, 2, 512);
+}
+
+// Two packets a thread of RMSNorm always leave registers for more blocks, four where rows are few;
+// of fused add it is those with four.
+void lean_kernels_where_they_are_faster() {
+    const auto expect_lean = [](const Matrix& shape, RowUse use, int vectors, bool lean) {
+        const Config config = choose(shape, kMachine, use);
+        expect(config.vectors == vectors && config.lean == lean, describe(config));
+    };
+    expect_lean({65536, 8192, Dtype::Bf16}, RowUse::kOneRow, 2, true);
+    expect_lean({2048, 8192, Dtype::Bf16}, RowUse::kOneRow, 4, true);
+    expect_lean({16 * 132, 8192, Dtype::Bf16}, RowUse::kOneRow, 4, true);
+    expect_lean({16 * 132 + 1, 8192, Dtype::Bf16}, RowUse::kOneRow, 4, false);
+    expect_lean({65536, 7168, Dtype::Bf16}, RowUse::kOneRow, 4, false);
+    expect_lean({65536, 4096, Dtype::Bf16}, RowUse::kInPlace, 4, true);
+    expect_lean({65536, 8192, Dtype::Bf16}, RowUse::kInPlace, 2, false);
+    // Teams of a warp, and of a cluster.
+    expect_lean({64, 256, Dtype::Bf16}, RowUse::kOneRow, 4, false);
+    expect_lean({64, 262144, Dtype::Bf16}, RowUse::kOneRow, 8, false);
+    for (const RowUse use : kUses) {
+        if (use == RowUse::kOneRow || use == RowUse::kInPlace) continue;
+        expect(!choose({64, 8192, Dtype::Bf16}, kMachine, use).lean, "lean without such a kernel");
+    }
 }
 
 void sums_over_rows_leave_few_partials() {
-    const Config config = choose({4194304, 4096, 2}, kMachine, RowUse::kAccumulate);
+    const Config config = choose({4194304, 4096, Dtype::Bf16}, kMachine, RowUse::kAccumulate);
     expect(config.aligned && config.chunks == 1 && config.teams() <= 132 * 8, describe(config));
-    const Config longest = choose({4096, 131072, 2}, kMachine, RowUse::kAccumulate);
+    const Config longest = choose({4096, 131072, Dtype::Bf16}, kMachine, RowUse::kAccumulate);
     expect(longest.aligned && longest.cluster_blocks == 8, describe(longest));
-    const Config too_long = choose({4096, 262144, 2}, kMachine, RowUse::kAccumulate);
+    const Config too_long = choose({4096, 262144, Dtype::Bf16}, kMachine, RowUse::kAccumulate);
     expect(!too_long.aligned && too_long.chunks == 1, describe(too_long));
 }
 
 void many_rows_are_staged_for_sums() {
-    const Config sums = choose({65536, 4096, 2}, kMachine, RowUse::kAccumulate);
+    const Config sums = choose({65536, 4096, Dtype::Bf16}, kMachine, RowUse::kAccumulate);
     expect(sums.stages == 2 && sums.threads_per_row == 256 && sums.blocks == 132 * 2,
            describe(sums));
-    const Config wide = choose({65536, 6144, 2}, kMachine, RowUse::kAccumulate);
-    const Config both = choose({65536, 6144, 2}, kMachine, RowUse::kAccumulateBoth);
+    const Config wide = choose({65536, 6144, Dtype::Bf16}, kMachine, RowUse::kAccumulate);
+    const Config both = choose({65536, 6144, Dtype::Bf16}, kMachine, RowUse::kAccumulateBoth);
     expect(wide.blocks == 132 * 2 && both.blocks == 132 && both.stages == 3, describe(both));
     for (const RowUse use : kUses) {
         // Too few rows to fetch ahead, and rows that do not start at 16-byte boundaries.
-        expect(choose({64, 4096, 2}, kMachine, use).stages == 0, "few rows staged");
-        expect(choose({65536, 4095, 2}, kMachine, use).stages == 0, "unaligned rows staged");
+        expect(choose({64, 4096, Dtype::Bf16}, kMachine, use).stages == 0, "few rows staged");
+        expect(choose({65536, 4095, Dtype::Bf16}, kMachine, use).stages == 0,
+               "unaligned rows staged");
     }
 }
 
-void refuses(const Shape& shape) {
+void refuses(const Matrix& shape) {
     try {
         choose(shape, kMachine, RowUse::kOneRow);
     } catch (const std::invalid_argument&) {
@@ -144,15 +169,16 @@ void refuses(const Shape& shape) {
 }
 
 void refuses_configs_that_do_not_fit() {
-    const Shape shape = {64, 4096, 2};
+    const Matrix shape = {64, 4096, Dtype::Bf16};
     const Config good = choose(shape, kMachine, RowUse::kOneRow);
-    Config bad[6] = {good, good, good, good, good, good};
+    Config bad[7] = {good, good, good, good, good, good, good};
     bad[0].vectors = 3;
     bad[1].threads_per_row = 33;
     bad[2].threads_per_row = 32;
     bad[3].rows_per_block = 2;
     bad[4].cluster_blocks = 16;
     bad[5].blocks = 0;
+    bad[6].lean = !good.lean;
     for (const Config& config : bad) {
         bool refused = false;
         try {
@@ -171,11 +197,12 @@ int main() {
     long_rows_are_read_once();
     few_rows_get_many_threads();
     many_rows_get_many_loads();
+    lean_kernels_where_they_are_faster();
     sums_over_rows_leave_few_partials();
     many_rows_are_staged_for_sums();
-    refuses({0, 8, 2});
-    refuses({8, 0, 2});
-    refuses({8, norms::kMaxColumns + 1, 2});
+    refuses({0, 8, Dtype::Bf16});
+    refuses({8, 0, Dtype::Bf16});
+    refuses({8, norms::kMaxColumns + 1, Dtype::Bf16});
     refuses_configs_that_do_not_fit();
     std::puts("config: all checks passed");
     return 0;

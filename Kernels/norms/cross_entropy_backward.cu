@@ -1,13 +1,50 @@
-#include "Kernels/norms/cross_entropy_backward.cuh"
-#include "Kernels/norms/cross_entropy_backward.h"
+// Cross-entropy backward kernel: elementwise, with three scalars per row.
+#include "Kernels/device/exponential.cuh"
 #include "Kernels/norms/plain.cuh"
 
 namespace norms {
 namespace {
 
-void check(const CrossEntropyBackward& params) {
-    require_aligned("logits", params.logits);
-    require_aligned("logits_gradient", params.logits_gradient);
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+    cross_entropy_backward_kernel(const __grid_constant__ CrossEntropyBackward params,
+                                  const __grid_constant__ Geometry geometry) {
+    using T = typename V::T;
+    using Slice = typename V::Slice;
+    constexpr int kVectors = V::kVectors;
+    constexpr int kPer = V::kPer;
+
+    __shared__ TeamStorage storage;
+    const typename V::Team team(storage, geometry.cluster_blocks);
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
+
+    uint4 packets[kVectors];
+    for (RowWalk<V> walk(geometry); walk.more() && walk.active(); walk.next()) {
+        const std::int64_t offset = walk.row * geometry.columns;
+        const T* logits = static_cast<const T*>(params.logits) + offset;
+        T* logits_gradient = static_cast<T*>(params.logits_gradient) + offset;
+        const Slice slice(team, logits, geometry.columns, true);
+
+        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+            slice.load(logits, chunk, packets);
+            const float lse = params.lse[walk.row];
+            const float gradient = params.loss_gradient[walk.row];
+            const std::int64_t target = params.targets[walk.row];
+#pragma unroll
+            for (int vector = 0; vector < kVectors; ++vector) {
+                const int first = slice.first(chunk, vector);
+                float values[kPer];
+                device::unpack<T>(packets[vector], values);
+#pragma unroll
+                for (int element = 0; element < kPer; ++element) {
+                    const float share = device::exp_fast(values[element] - lse);
+                    const float wanted = first + element == target ? 1.0f : 0.0f;
+                    values[element] = (share - wanted) * gradient;
+                }
+                slice.store(logits_gradient, chunk, vector, values);
+            }
+        }
+    }
 }
 
 template <class T>
@@ -25,29 +62,24 @@ __global__ void cross_entropy_backward_plain_kernel(
     }
 }
 
+void check_all(const CrossEntropyBackward& params) {
+    check(params);
+    require_aligned("logits", params.logits);
+    require_aligned("logits_gradient", params.logits_gradient);
+}
+
 }  // namespace
 
-Config config_of(const CrossEntropyBackward& params) {
-    return choose(shape_of(params), machine(), RowUse::kRowAlone);
+device::Enqueue prepare(const CrossEntropyBackward& params) {
+    check_all(params);
+    return prepare_rows<RowUse::kRowAlone>("cross_entropy_backward", params, [](auto variant) {
+        return cross_entropy_backward_kernel<decltype(variant)>;
+    });
 }
 
-void launch(const CrossEntropyBackward& params, const Config& config, cudaStream_t stream) {
-    check(params);
-    const CrossEntropyBackwardArguments arguments = {
-        params.logits,        params.targets,         params.lse,
-        params.loss_gradient, params.logits_gradient, geometry_of(params, config)};
-    launch_rows<RowUse::kRowAlone>(
-        "cross_entropy_backward", params, config, stream, arguments,
-        [](auto variant) { return cross_entropy_backward_kernel<decltype(variant)>; });
-}
-
-void launch(const CrossEntropyBackward& params, cudaStream_t stream) {
-    launch(params, config_of(params), stream);
-}
-
-void launch_plain(const CrossEntropyBackward& params, cudaStream_t stream) {
-    check(params);
-    launch_plain_rows("cross_entropy_backward_plain", params, stream, [](auto element) {
+device::Enqueue prepare_plain(const CrossEntropyBackward& params) {
+    check_all(params);
+    return prepare_plain_rows("cross_entropy_backward_plain", params, [](auto element) {
         return cross_entropy_backward_plain_kernel<decltype(element)>;
     });
 }

@@ -1,9 +1,54 @@
-#include "Kernels/norms/cross_entropy_forward.cuh"
-#include "Kernels/norms/cross_entropy_forward.h"
+// Cross-entropy forward kernel: softmax's reduction without its output. The target's logit is read
+// by the team's leader; which one it is, a row ahead.
+#include "Kernels/norms/log_sum.cuh"
 #include "Kernels/norms/plain.cuh"
 
 namespace norms {
 namespace {
+
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors),
+                                  min_blocks(V::kVectors, RowUse::kReadOnce))
+    cross_entropy_forward_kernel(const __grid_constant__ CrossEntropyForward params,
+                                 const __grid_constant__ Geometry geometry) {
+    __shared__ TeamStorage storage;
+    typename V::Team team(storage, geometry.cluster_blocks);
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
+
+    RowWalk<V> walk(geometry);
+    RowSource<V, 1> source(geometry, {params.logits}, walk);
+    const auto target_of = [&](std::int64_t row) -> std::int64_t {
+        return team.leads() && row < walk.rows ? params.targets[row] : 0;
+    };
+    std::int64_t next_target = target_of(walk.row);
+    uint4 packets[V::kVectors];
+    NoPowers none;
+    for (; walk.more(); walk.next()) {
+        const typename V::Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
+        const bool writes = team.leads() && walk.active();
+
+        device::LogSum total = device::LogSum::neutral();
+        float target_logit = NAN;
+        source.wait();
+        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+            source.load(0, walk, slice, chunk, packets, -INFINITY);
+            // After the loads, because the target is waited for here.
+            if (chunk == 0 && writes && next_target >= 0 && next_target < geometry.columns) {
+                target_logit = source.element(0, walk, static_cast<int>(next_target));
+            }
+            if (chunk == 0) next_target = target_of(walk.row + walk.step);
+            const device::LogSum part = log_sum_of<V>(packets, none);
+            total = V::kChunked ? total + part : part;
+        }
+        total = team.reduce_for_leader(total);
+        source.next();
+        if (writes) {
+            const float lse = (total.largest + log2f(total.sum)) * device::kLn2;
+            params.lse[walk.row] = lse;
+            params.loss[walk.row] = lse - target_logit;
+        }
+    }
+}
 
 template <class T>
 __device__ float target_logit(const T* logits, std::int64_t target, int columns) {
@@ -17,44 +62,31 @@ __global__ void cross_entropy_forward_plain_kernel(
     const int columns = params.columns;
     for (std::int64_t row = blockIdx.x; row < params.rows; row += gridDim.x) {
         const T* logits = static_cast<const T*>(params.logits) + row * columns;
-        float largest = -INFINITY;
-        for (int column = threadIdx.x; column < columns; column += blockDim.x) {
-            largest = fmaxf(largest, device::to_float(logits[column]));
-        }
-        largest = plain_max(largest);
-        float sum = 0.0f;
-        for (int column = threadIdx.x; column < columns; column += blockDim.x) {
-            sum += expf(device::to_float(logits[column]) - largest);
-        }
-        sum = plain_sum(sum);
+        const device::LogSum whole = plain_log_sum(logits, columns);
         if (threadIdx.x == 0) {
-            params.lse[row] = largest + logf(sum);
+            params.lse[row] = whole.largest + logf(whole.sum);
             params.loss[row] = params.lse[row] - target_logit(logits, params.targets[row], columns);
         }
     }
 }
 
+void check_all(const CrossEntropyForward& params) {
+    check(params);
+    require_aligned("logits", params.logits);
+}
+
 }  // namespace
 
-Config config_of(const CrossEntropyForward& params) {
-    return choose(shape_of(params), machine(), RowUse::kReadOnce);
+device::Enqueue prepare(const CrossEntropyForward& params) {
+    check_all(params);
+    return prepare_rows<RowUse::kReadOnce>("cross_entropy_forward", params, [](auto variant) {
+        return cross_entropy_forward_kernel<decltype(variant)>;
+    });
 }
 
-void launch(const CrossEntropyForward& params, const Config& config, cudaStream_t stream) {
-    require_aligned("logits", params.logits);
-    const CrossEntropyForwardArguments arguments = {params.logits, params.targets, params.loss,
-                                                    params.lse, geometry_of(params, config)};
-    launch_rows<RowUse::kReadOnce>(
-        "cross_entropy_forward", params, config, stream, arguments,
-        [](auto variant) { return cross_entropy_forward_kernel<decltype(variant)>; });
-}
-
-void launch(const CrossEntropyForward& params, cudaStream_t stream) {
-    launch(params, config_of(params), stream);
-}
-
-void launch_plain(const CrossEntropyForward& params, cudaStream_t stream) {
-    launch_plain_rows("cross_entropy_forward_plain", params, stream, [](auto element) {
+device::Enqueue prepare_plain(const CrossEntropyForward& params) {
+    check_all(params);
+    return prepare_plain_rows("cross_entropy_forward_plain", params, [](auto element) {
         return cross_entropy_forward_plain_kernel<decltype(element)>;
     });
 }

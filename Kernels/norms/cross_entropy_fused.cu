@@ -1,25 +1,96 @@
-#include "Kernels/norms/cross_entropy_fused.cuh"
-#include "Kernels/norms/cross_entropy_fused.h"
+// Cross-entropy forward and backward in one kernel: softmax's, with the loss, over its own input.
+// The team's leader reads the target's logit before the row is overwritten.
+#include "Kernels/norms/log_sum.cuh"
 #include "Kernels/norms/plain.cuh"
 
 namespace norms {
 namespace {
+
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+    cross_entropy_fused_kernel(const __grid_constant__ CrossEntropyFused params,
+                               const __grid_constant__ Geometry geometry) {
+    using T = typename V::T;
+    using Slice = typename V::Slice;
+    constexpr int kVectors = V::kVectors;
+    constexpr int kPer = V::kPer;
+    // Before the first element of any packet.
+    constexpr int kNoTarget = -2 * kPer;
+
+    __shared__ TeamStorage storage;
+    typename V::Team team(storage, geometry.cluster_blocks);
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
+
+    RowWalk<V> walk(geometry);
+    RowSource<V, 1> source(geometry, {params.logits}, walk);
+    uint4 packets[kVectors];
+    std::conditional_t<V::kAlone, Powers<V>, NoPowers> powers;
+    for (; walk.more(); walk.next()) {
+        const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
+        const std::int64_t given = walk.active() ? params.targets[walk.row] : kNoTarget;
+        const bool writes = team.leads() && walk.active();
+
+        device::LogSum total = device::LogSum::neutral();
+        float base = 0.0f;
+        float target_logit = NAN;
+        int target = kNoTarget;
+        source.wait();
+        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+            source.load(0, walk, slice, chunk, packets, -INFINITY);
+            // After the loads, because the target is waited for here.
+            if (chunk == 0 && given >= 0 && given < geometry.columns) {
+                target = static_cast<int>(given);
+                if (writes) target_logit = source.element(0, walk, target);
+            }
+            const device::LogSum part = log_sum_of<V>(packets, powers);
+            base = part.largest;
+            total = V::kChunked ? total + part : part;
+        }
+        if (!V::kAlone) device::stay_packed(packets);
+        total = team.reduce(total);
+        source.next();
+        // Where a row has no more than a warp, nothing else orders the leader's load before the
+        // stores of others.
+        __syncwarp();
+        const float scale = 1.0f / total.sum;
+        const float kept_scale = scale * device::ptx::exp2_fast(base - total.largest);
+        if (writes) {
+            const float lse = (total.largest + log2f(total.sum)) * device::kLn2;
+            params.loss[walk.row] = lse - target_logit;
+        }
+
+        T* logits = static_cast<T*>(params.logits) + walk.row * geometry.columns;
+        for (int chunk = last_chunk; chunk >= 0; --chunk) {
+            // The last chunk is still in registers; the others are as they were.
+            if (chunk != last_chunk) source.load(0, walk, slice, chunk, packets, -INFINITY);
+#pragma unroll
+            for (int vector = 0; vector < kVectors; ++vector) {
+                float values[kPer];
+                if constexpr (!V::kAlone) device::unpack<T>(packets[vector], values);
+                const int place = target - slice.first(chunk, vector);
+#pragma unroll
+                for (int element = 0; element < kPer; ++element) {
+                    float& value = values[element];
+                    if constexpr (V::kAlone) {
+                        value = powers.kept[vector][element] * kept_scale;
+                    } else {
+                        value = relative_exp(value, total.largest) * scale;
+                    }
+                    if (element == place) value -= 1.0f;
+                }
+                slice.store(logits, chunk, vector, values);
+            }
+        }
+    }
+}
 
 template <class T>
 __global__ void cross_entropy_fused_plain_kernel(const __grid_constant__ CrossEntropyFused params) {
     const int columns = params.columns;
     for (std::int64_t row = blockIdx.x; row < params.rows; row += gridDim.x) {
         T* logits = static_cast<T*>(params.logits) + row * columns;
-        float largest = -INFINITY;
-        for (int column = threadIdx.x; column < columns; column += blockDim.x) {
-            largest = fmaxf(largest, device::to_float(logits[column]));
-        }
-        largest = plain_max(largest);
-        float sum = 0.0f;
-        for (int column = threadIdx.x; column < columns; column += blockDim.x) {
-            sum += expf(device::to_float(logits[column]) - largest);
-        }
-        const float lse = largest + logf(plain_sum(sum));
+        const device::LogSum whole = plain_log_sum(logits, columns);
+        const float lse = whole.largest + logf(whole.sum);
         const std::int64_t target = params.targets[row];
         if (threadIdx.x == 0 && (target < 0 || target >= columns)) params.loss[row] = NAN;
         for (int column = threadIdx.x; column < columns; column += blockDim.x) {
@@ -31,28 +102,23 @@ __global__ void cross_entropy_fused_plain_kernel(const __grid_constant__ CrossEn
     }
 }
 
+void check_all(const CrossEntropyFused& params) {
+    check(params);
+    require_aligned("logits", params.logits);
+}
+
 }  // namespace
 
-Config config_of(const CrossEntropyFused& params) {
-    return choose(shape_of(params), machine(), RowUse::kExponentials);
+device::Enqueue prepare(const CrossEntropyFused& params) {
+    check_all(params);
+    return prepare_rows<RowUse::kExponentials>("cross_entropy_fused", params, [](auto variant) {
+        return cross_entropy_fused_kernel<decltype(variant)>;
+    });
 }
 
-void launch(const CrossEntropyFused& params, const Config& config, cudaStream_t stream) {
-    require_aligned("logits", params.logits);
-    const CrossEntropyFusedArguments arguments = {params.logits, params.targets, params.loss,
-                                                  geometry_of(params, config)};
-    launch_rows<RowUse::kExponentials>(
-        "cross_entropy_fused", params, config, stream, arguments,
-        [](auto variant) { return cross_entropy_fused_kernel<decltype(variant)>; });
-}
-
-void launch(const CrossEntropyFused& params, cudaStream_t stream) {
-    launch(params, config_of(params), stream);
-}
-
-void launch_plain(const CrossEntropyFused& params, cudaStream_t stream) {
-    require_aligned("logits", params.logits);
-    launch_plain_rows("cross_entropy_fused_plain", params, stream, [](auto element) {
+device::Enqueue prepare_plain(const CrossEntropyFused& params) {
+    check_all(params);
+    return prepare_plain_rows("cross_entropy_fused_plain", params, [](auto element) {
         return cross_entropy_fused_plain_kernel<decltype(element)>;
     });
 }

@@ -1,15 +1,94 @@
-#include "Kernels/norms/fused_add_rmsnorm.cuh"
-#include "Kernels/norms/fused_add_rmsnorm.h"
+// Fused residual addition and RMSNorm kernel.
+//
+// As rmsnorm_forward, with the sum of two rows in registers. The new residual is stored before the
+// reduction, so that its traffic overlaps the wait.
 #include "Kernels/norms/plain.cuh"
 
 namespace norms {
 namespace {
 
-void check(const FusedAddRmsNorm& params) {
-    require_aligned("x", params.x);
-    require_aligned("residual", params.residual);
-    require_aligned("weight", params.weight);
-    require_weight_type(params.type, params.weight_type);
+template <class V>
+__device__ __forceinline__ void fused_add_rmsnorm_rows(const FusedAddRmsNorm& params,
+                                                       const Geometry& geometry) {
+    using T = typename V::T;
+    using Slice = typename V::Slice;
+    constexpr int kVectors = V::kVectors;
+    constexpr int kPer = V::kPer;
+
+    __shared__ TeamStorage storage;
+    typename V::Team team(storage, geometry.cluster_blocks);
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
+
+    RowWalk<V> walk(geometry);
+    RowSource<V, 2> source(geometry, {params.x, params.residual}, walk);
+    uint4 added[kVectors];
+    uint4 packets[kVectors];
+    // With more vectors the registers are needed for the second row.
+    Columns<V, V::kAligned && kVectors <= 2> weight(params.weight, params.wide_weight);
+    for (; walk.more(); walk.next()) {
+        const std::int64_t offset = walk.row * geometry.columns;
+        T* x = static_cast<T*>(params.x) + offset;
+        T* residual = static_cast<T*>(params.residual) + offset;
+        const Slice slice(team, x, geometry.columns, walk.active());
+
+        float squares[kChains] = {};
+        source.wait();
+        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+            source.load(0, walk, slice, chunk, added);
+            source.load(1, walk, slice, chunk, packets);
+            weight.fetch(slice);
+#pragma unroll
+            for (int vector = 0; vector < kVectors; ++vector) {
+                float values[kPer];
+                float others[kPer];
+                device::unpack<T>(packets[vector], values);
+                device::unpack<T>(added[vector], others);
+#pragma unroll
+                for (int element = 0; element < kPer; ++element) values[element] += others[element];
+                // The norm is taken of what is stored, so rounding comes first.
+                packets[vector] = device::pack<T>(values);
+                slice.store_packet(residual, chunk, vector, packets[vector]);
+                device::unpack<T>(packets[vector], values);
+                add_squares(values, squares);
+            }
+        }
+        device::stay_packed(packets);
+        const float mean = team.reduce(sum_of(squares)).value * geometry.per_column;
+        source.next();
+        const float rstd = rsqrtf(mean + params.epsilon);
+
+        for (int chunk = last_chunk; chunk >= 0; --chunk) {
+            // The last chunk is still in registers; the others come back from the new residual.
+            if (chunk != last_chunk) slice.load(residual, chunk, packets);
+#pragma unroll
+            for (int vector = 0; vector < kVectors; ++vector) {
+                float values[kPer];
+                float scales[kPer];
+                device::unpack<T>(packets[vector], values);
+                weight.values(slice, chunk, vector, scales);
+#pragma unroll
+                for (int element = 0; element < kPer; ++element) {
+                    values[element] = values[element] * rstd * scales[element];
+                }
+                slice.store(x, chunk, vector, values);
+            }
+        }
+    }
+}
+
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+    fused_add_rmsnorm_kernel(const __grid_constant__ FusedAddRmsNorm params,
+                             const __grid_constant__ Geometry geometry) {
+    fused_add_rmsnorm_rows<V>(params, geometry);
+}
+
+// The same with room for more blocks on a multiprocessor.
+template <class V>
+__global__ void __maxnreg__(48)
+    fused_add_rmsnorm_lean_kernel(const __grid_constant__ FusedAddRmsNorm params,
+                                  const __grid_constant__ Geometry geometry) {
+    fused_add_rmsnorm_rows<V>(params, geometry);
 }
 
 template <class T>
@@ -27,45 +106,36 @@ __global__ void fused_add_rmsnorm_plain_kernel(const __grid_constant__ FusedAddR
         }
         const float rstd = 1.0f / sqrtf(plain_sum(squares) / columns + params.epsilon);
         for (int column = threadIdx.x; column < columns; column += blockDim.x) {
-            const float weight = plain_column<T>(params.weight, params.weight_type, column);
+            const float weight = plain_column<T>(params.weight, params.wide_weight, column);
             x[column] = device::from_float<T>(device::to_float(residual[column]) * rstd * weight);
         }
     }
 }
 
+void check_all(const FusedAddRmsNorm& params) {
+    check(params);
+    require_aligned("x", params.x);
+    require_aligned("residual", params.residual);
+    require_aligned("weight", params.weight);
+}
+
 }  // namespace
 
-Config config_of(const FusedAddRmsNorm& params) {
-    return choose(shape_of(params), machine(), RowUse::kInPlace);
+device::Enqueue prepare(const FusedAddRmsNorm& params) {
+    check_all(params);
+    return prepare_rows<RowUse::kInPlace>("fused_add_rmsnorm", params, [](auto variant) {
+        using V = decltype(variant);
+        if constexpr (V::kLean) {
+            return fused_add_rmsnorm_lean_kernel<V>;
+        } else {
+            return fused_add_rmsnorm_kernel<V>;
+        }
+    });
 }
 
-void launch(const FusedAddRmsNorm& params, const Config& config, cudaStream_t stream) {
-    check(params);
-    const FusedAddRmsNormArguments arguments = {params.x,
-                                                params.residual,
-                                                params.weight,
-                                                geometry_of(params, config),
-                                                params.weight_type == ElementType::kF32,
-                                                params.epsilon};
-    launch_rows<RowUse::kInPlace>("fused_add_rmsnorm", params, config, stream, arguments,
-                                  [](auto variant) {
-                                      using V = decltype(variant);
-                                      // 2 % for many rows of 4096 on an H200.
-                                      if constexpr (V::kAlone && V::kVectors == 4) {
-                                          return fused_add_rmsnorm_lean_kernel<V>;
-                                      } else {
-                                          return fused_add_rmsnorm_kernel<V>;
-                                      }
-                                  });
-}
-
-void launch(const FusedAddRmsNorm& params, cudaStream_t stream) {
-    launch(params, config_of(params), stream);
-}
-
-void launch_plain(const FusedAddRmsNorm& params, cudaStream_t stream) {
-    check(params);
-    launch_plain_rows("fused_add_rmsnorm_plain", params, stream, [](auto element) {
+device::Enqueue prepare_plain(const FusedAddRmsNorm& params) {
+    check_all(params);
+    return prepare_plain_rows("fused_add_rmsnorm_plain", params, [](auto element) {
         return fused_add_rmsnorm_plain_kernel<decltype(element)>;
     });
 }

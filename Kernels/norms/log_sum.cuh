@@ -3,7 +3,7 @@
 #pragma once
 
 #include "Kernels/device/exponential.cuh"
-#include "Kernels/norms/kernel.cuh"
+#include "Kernels/norms/rows.cuh"
 
 namespace norms {
 

@@ -1,40 +1,18 @@
-// What both backward passes share: checks, workspace, and the plain kernels.
-#include "Kernels/norms/norm_backward.h"
-#include "Kernels/norms/norm_backward_launch.cuh"
+// What both backward passes share: their plans, the sums over rows, and the plain kernel.
+#include "Kernels/norms/column_sums.cuh"
 #include "Kernels/norms/plain.cuh"
 
 namespace norms {
 
-void launch_rmsnorm_backward(const NormBackward& params, const Config& config, cudaStream_t stream);
-void launch_layernorm_backward(const NormBackward& params, const Config& config,
-                               cudaStream_t stream);
+template <bool kCentred>
+device::Enqueue prepare_backward_rows(const NormBackward& params, const Config& config);
 
 namespace {
 
+// Partial sums of the pass over columns: enough blocks to fill the GPU, few enough to add up.
+constexpr int kColumnPartials = 256;
 // Rows of one partial sum of the plain kernels.
 constexpr std::int64_t kPlainRows = 1024;
-
-void check(const NormBackward& params, std::size_t needed_bytes) {
-    require_aligned("x", params.x);
-    require_aligned("weight", params.weight);
-    require_aligned("out_gradient", params.out_gradient);
-    require_aligned("x_gradient", params.x_gradient);
-    require_aligned("workspace", params.workspace);
-    require_weight_type(params.type, params.weight_type);
-    if (params.norm == Norm::kLayer &&
-        (params.mean == nullptr || params.bias_gradient == nullptr)) {
-        throw std::invalid_argument("LayerNorm backward needs mean and bias_gradient");
-    }
-    if (params.workspace_bytes < needed_bytes) {
-        throw std::invalid_argument("workspace has " + std::to_string(params.workspace_bytes) +
-                                    " bytes; " + std::to_string(needed_bytes) + " are needed");
-    }
-}
-
-std::size_t bytes_of_partials(const NormBackward& params, std::int64_t rows) {
-    return sizeof(float) * static_cast<std::size_t>(sums_of(params)) *
-           static_cast<std::size_t>(rows) * static_cast<std::size_t>(params.columns);
-}
 
 template <class T>
 __global__ void norm_backward_plain_kernel(const __grid_constant__ NormBackward params) {
@@ -51,7 +29,7 @@ __global__ void norm_backward_plain_kernel(const __grid_constant__ NormBackward 
         for (int column = threadIdx.x; column < columns; column += blockDim.x) {
             const float normal = (device::to_float(x[column]) - mean) * rstd;
             const float scaled = device::to_float(gradient[column]) *
-                                 plain_column<T>(params.weight, params.weight_type, column);
+                                 plain_column<T>(params.weight, params.wide_weight, column);
             products += normal * scaled;
             sum += scaled;
         }
@@ -60,57 +38,63 @@ __global__ void norm_backward_plain_kernel(const __grid_constant__ NormBackward 
         for (int column = threadIdx.x; column < columns; column += blockDim.x) {
             const float normal = (device::to_float(x[column]) - mean) * rstd;
             const float scaled = device::to_float(gradient[column]) *
-                                 plain_column<T>(params.weight, params.weight_type, column);
+                                 plain_column<T>(params.weight, params.wide_weight, column);
             x_gradient[column] = device::from_float<T>(rstd * (scaled - sum - normal * products));
         }
     }
 }
 
+void check_all(const NormBackward& params) {
+    check(params);
+    require_aligned("x", params.x);
+    require_aligned("weight", params.weight);
+    require_aligned("out_gradient", params.out_gradient);
+    require_aligned("x_gradient", params.x_gradient);
+    device::require(params.norm == Norm::kRms ||
+                        (params.mean != nullptr && params.column_gradients[1] != nullptr),
+                    "LayerNorm backward needs mean and the gradient of the bias");
+}
+
 }  // namespace
 
-Config config_of(const NormBackward& params) {
-    return choose(shape_of(params), machine(), use_of(params));
+device::Enqueue prepare(const NormBackward& given) {
+    check_all(given);
+    const bool centred = given.norm == Norm::kLayer;
+    const Config config = choose(given, centred ? RowUse::kAccumulateBoth : RowUse::kAccumulate);
+    const std::int64_t rows_each = device::divide_up(given.rows, kColumnPartials);
+    const std::int64_t partial_rows =
+        config.aligned ? config.teams() : device::divide_up(given.rows, rows_each);
+    const auto memory = memory_for_partials(given, partial_rows);
+    NormBackward params = given;
+    params.partials = static_cast<float*>(memory->start());
+    device::Enqueue partials;
+    if (!config.aligned) partials = prepare_column_partials(params, rows_each);
+    return [memory, partials,
+            rows = centred ? prepare_backward_rows<true>(params, config)
+                           : prepare_backward_rows<false>(params, config),
+            sums = prepare_column_sums(params, partial_rows)](cudaStream_t stream) {
+        // First, because x_gradient may overwrite out_gradient.
+        if (partials) partials(stream);
+        rows(stream);
+        sums(stream);
+    };
 }
 
-std::size_t workspace_bytes(const NormBackward& params, const Config& config) {
-    return bytes_of_partials(params, partial_rows(params, config));
-}
-
-std::size_t workspace_bytes(const NormBackward& params) {
-    return workspace_bytes(params, config_of(params));
-}
-
-void launch(const NormBackward& params, const Config& config, cudaStream_t stream) {
-    check(params, workspace_bytes(params, config));
-    validate(config, shape_of(params), use_of(params));
-    if (params.norm == Norm::kLayer) {
-        launch_layernorm_backward(params, config, stream);
-    } else {
-        launch_rmsnorm_backward(params, config, stream);
-    }
-}
-
-void launch(const NormBackward& params, cudaStream_t stream) {
-    launch(params, config_of(params), stream);
-}
-
-std::size_t plain_workspace_bytes(const NormBackward& params) {
-    return bytes_of_partials(params, (params.rows + kPlainRows - 1) / kPlainRows);
-}
-
-void launch_plain(const NormBackward& params, cudaStream_t stream) {
-    check(params, plain_workspace_bytes(params));
-    dispatch_type(params.type, [&](auto element) {
-        using T = decltype(element);
-        if (params.norm == Norm::kLayer) {
-            launch_column_partials<T, true>(params, kPlainRows, stream);
-        } else {
-            launch_column_partials<T, false>(params, kPlainRows, stream);
-        }
-        launch_column_sums<T>(params, (params.rows + kPlainRows - 1) / kPlainRows, stream);
-        device::launch("norm_backward_plain", norm_backward_plain_kernel<T>,
-                       plain_shape(params.rows), stream, params);
-    });
+device::Enqueue prepare_plain(const NormBackward& given) {
+    check_all(given);
+    const std::int64_t partial_rows = device::divide_up(given.rows, kPlainRows);
+    const auto memory = memory_for_partials(given, partial_rows);
+    NormBackward params = given;
+    params.partials = static_cast<float*>(memory->start());
+    return [memory, partials = prepare_column_partials(params, kPlainRows),
+            sums = prepare_column_sums(params, partial_rows),
+            rows = prepare_plain_rows("norm_backward_plain", params, [](auto element) {
+                return norm_backward_plain_kernel<decltype(element)>;
+            })](cudaStream_t stream) {
+        partials(stream);
+        sums(stream);
+        rows(stream);
+    };
 }
 
 }  // namespace norms

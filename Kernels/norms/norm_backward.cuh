@@ -11,21 +11,10 @@
 
 namespace norms {
 
-struct NormBackwardArguments {
-    const void* x;
-    const void* weight;
-    const void* out_gradient;
-    const float* mean;
-    const float* rstd;
-    void* x_gradient;
-    float* partials;  // [1 or 2][teams][columns]
-    Geometry geometry;
-    bool wide_weight;
-};
-
 template <class V, bool kCentred>
 __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
-    norm_backward_kernel(const __grid_constant__ NormBackwardArguments arguments) {
+    norm_backward_kernel(const __grid_constant__ NormBackward params,
+                         const __grid_constant__ Geometry geometry) {
     using T = typename V::T;
     using Slice = typename V::Slice;
     constexpr int kVectors = V::kVectors;
@@ -33,7 +22,6 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     constexpr int kSums = kCentred ? 2 : 1;
 
     __shared__ TeamStorage storage;
-    const Geometry& geometry = arguments.geometry;
     typename V::Team team(storage, geometry.cluster_blocks);
     const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
     const float per_column = geometry.per_column;
@@ -44,15 +32,15 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     uint4 gradient_packets[kVectors];
 
     RowWalk<V> walk(geometry);
-    const bool wide = arguments.wide_weight;
-    const void* weights = columns_for<V, 2>(arguments.weight, wide, geometry);
-    RowSource<V, 2> source(geometry, {arguments.x, arguments.out_gradient}, walk);
+    const bool wide = params.wide_weight;
+    const void* weights = columns_for<V, 2>(params.weight, wide, geometry);
+    RowSource<V, 2> source(geometry, {params.x, params.out_gradient}, walk);
     // A row ahead, so that no row waits for them.
     const auto statistic_of = [&](const float* statistic, std::int64_t row) {
         return row < walk.rows ? statistic[row] : 0.0f;
     };
-    float next_rstd = statistic_of(arguments.rstd, walk.row);
-    float next_mean = kCentred ? statistic_of(arguments.mean, walk.row) : 0.0f;
+    float next_rstd = statistic_of(params.rstd, walk.row);
+    float next_mean = kCentred ? statistic_of(params.mean, walk.row) : 0.0f;
     for (; walk.more(); walk.next()) {
         const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
         const float rstd = next_rstd;
@@ -66,8 +54,8 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
             source.load(0, walk, slice, chunk, x_packets);
             source.load(1, walk, slice, chunk, gradient_packets);
             if (chunk == 0) {
-                next_rstd = statistic_of(arguments.rstd, walk.row + walk.step);
-                if (kCentred) next_mean = statistic_of(arguments.mean, walk.row + walk.step);
+                next_rstd = statistic_of(params.rstd, walk.row + walk.step);
+                if (kCentred) next_mean = statistic_of(params.mean, walk.row + walk.step);
             }
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
@@ -105,7 +93,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
 
         source.next();
 
-        T* x_gradient = static_cast<T*>(arguments.x_gradient) + walk.row * geometry.columns;
+        T* x_gradient = static_cast<T*>(params.x_gradient) + walk.row * geometry.columns;
         for (int chunk = last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
             if (chunk != last_chunk) {
@@ -137,7 +125,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
         const Slice columns(team, nullptr, geometry.columns, true);
 #pragma unroll
         for (int which = 0; which < kSums; ++which) {
-            float* partials = arguments.partials + (which * teams + number) * geometry.columns;
+            float* partials = params.partials + (which * teams + number) * geometry.columns;
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 const int first = columns.first(0, vector);
@@ -153,6 +141,14 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     }
     // The final sum may be scheduled while the last blocks drain; it waits for their stores itself.
     device::ptx::allow_next_grid();
+}
+
+// Instantiated for each norm in a file of its own, so that they compile side by side.
+template <bool kCentred>
+device::Enqueue prepare_backward_rows(const NormBackward& params, const Config& config) {
+    return prepare_rows<kCentred ? RowUse::kAccumulateBoth : RowUse::kAccumulate>(
+        "norm_backward", params, config,
+        [](auto variant) { return norm_backward_kernel<decltype(variant), kCentred>; });
 }
 
 }  // namespace norms

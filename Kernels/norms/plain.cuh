@@ -5,18 +5,11 @@
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"
-#include "Kernels/norms/kernel.cuh"
+#include "Kernels/norms/rows.cuh"
 
 namespace norms {
 
 constexpr int kPlainThreads = 256;
-
-inline device::Launch plain_shape(std::int64_t rows) {
-    device::Launch shape;
-    shape.grid = dim3(static_cast<unsigned>(std::min<std::int64_t>(rows, 1 << 30)));
-    shape.block = dim3(kPlainThreads);
-    return shape;
-}
 
 template <class Combine>
 __device__ float plain_reduce(float value, Combine combine) {
@@ -44,20 +37,36 @@ __device__ inline float plain_max(float value) {
     return plain_reduce(value, [](float a, float b) { return fmaxf(a, b); });
 }
 
-// `kernel_of(element)` is the plain kernel for that element type.
-template <class Params, class KernelOf>
-void launch_plain_rows(const char* name, const Params& params, cudaStream_t stream,
-                       KernelOf&& kernel_of) {
-    dispatch_type(params.type, [&](auto element) {
-        device::launch(name, kernel_of(element), plain_shape(params.rows), stream, params);
-    });
+// The largest element of a row, and the sum of the exponentials relative to it.
+template <class T>
+__device__ device::LogSum plain_log_sum(const T* row, int columns) {
+    float largest = -INFINITY;
+    for (int column = threadIdx.x; column < columns; column += blockDim.x) {
+        largest = fmaxf(largest, device::to_float(row[column]));
+    }
+    largest = plain_max(largest);
+    float sum = 0.0f;
+    for (int column = threadIdx.x; column < columns; column += blockDim.x) {
+        sum += expf(device::to_float(row[column]) - largest);
+    }
+    return {largest, plain_sum(sum)};
 }
 
-// One element of a vector of columns that is fp32 or T.
+// One element of a vector of columns that is fp32 where it is `wide`, else T.
 template <class T>
-__device__ float plain_column(const void* vector, ElementType type, int column) {
-    return type == ElementType::kF32 ? static_cast<const float*>(vector)[column]
-                                     : device::to_float(static_cast<const T*>(vector)[column]);
+__device__ float plain_column(const void* vector, bool wide, int column) {
+    return wide ? static_cast<const float*>(vector)[column]
+                : device::to_float(static_cast<const T*>(vector)[column]);
+}
+
+// `kernel_of(element)` is the plain kernel for that element type.
+template <class Params, class KernelOf>
+device::Enqueue prepare_plain_rows(const char* name, const Params& params, KernelOf&& kernel_of) {
+    const std::int64_t blocks = std::min<std::int64_t>(params.rows, 1 << 30);
+    return device::dispatch_activations(params.dtype, [&](auto element) {
+        return device::prepare(name, kernel_of(element), device::blocks_of(blocks, kPlainThreads),
+                               params);
+    });
 }
 
 }  // namespace norms

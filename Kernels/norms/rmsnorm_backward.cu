@@ -1,10 +1,4 @@
-#include "Kernels/norms/norm_backward_launch.cuh"
+#include "Kernels/norms/norm_backward.cuh"
 
-namespace norms {
-
-void launch_rmsnorm_backward(const NormBackward& params, const Config& config,
-                             cudaStream_t stream) {
-    launch_norm_backward<false>(params, config, stream);
-}
-
-}  // namespace norms
+template device::Enqueue norms::prepare_backward_rows<false>(const NormBackward& params,
+                                                             const Config& config);

@@ -1,19 +1,85 @@
+// RMSNorm forward kernel.
+//
+// A team of threads (part of a warp, a block, or a cluster) holds a row in registers: it is read
+// from memory once, reduced, scaled and written. All packets of a thread are loaded before the
+// first is used, and those of the weight are asked for before the reduction where registers allow.
 #include "Kernels/norms/plain.cuh"
-#include "Kernels/norms/rmsnorm_forward.cuh"
-#include "Kernels/norms/rmsnorm_forward.h"
 
 namespace norms {
 namespace {
 
-// Rows a multiprocessor up to which more blocks on it, with fewer registers a thread, are worth 2
-// to 3 % on an H200 also with four packets a thread; with many rows they cost up to 1 %.
-constexpr int kFewRows = 16;
+template <class V>
+__device__ __forceinline__ void rmsnorm_forward_rows(const RmsNormForward& params,
+                                                     const Geometry& geometry) {
+    using T = typename V::T;
+    using Slice = typename V::Slice;
+    constexpr int kVectors = V::kVectors;
+    constexpr int kPer = V::kPer;
 
-void check(const RmsNormForward& params) {
-    require_aligned("x", params.x);
-    require_aligned("weight", params.weight);
-    require_aligned("out", params.out);
-    require_weight_type(params.type, params.weight_type);
+    __shared__ TeamStorage storage;
+    typename V::Team team(storage, geometry.cluster_blocks);
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
+
+    RowWalk<V> walk(geometry);
+    RowSource<V, 1> source(geometry, {params.x}, walk);
+    Columns<V, V::kAligned && !V::kChunked> weight(params.weight, params.wide_weight);
+    uint4 packets[kVectors];
+    for (; walk.more(); walk.next()) {
+        const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
+
+        float squares[kChains] = {};
+        source.wait();
+        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+            source.load(0, walk, slice, chunk, packets);
+            weight.fetch(slice);
+#pragma unroll
+            for (int vector = 0; vector < kVectors; ++vector) {
+                float values[kPer];
+                device::unpack<T>(packets[vector], values);
+                add_squares(values, squares);
+            }
+        }
+        device::stay_packed(packets);
+        const float mean = team.reduce(sum_of(squares)).value * geometry.per_column;
+        source.next();
+        const float rstd = rsqrtf(mean + params.epsilon);
+        if (params.rstd != nullptr && team.leads() && walk.active()) {
+            params.rstd[walk.row] = rstd;
+        }
+
+        T* out = static_cast<T*>(params.out) + walk.row * geometry.columns;
+        for (int chunk = last_chunk; chunk >= 0; --chunk) {
+            // The last chunk is still in registers.
+            if (chunk != last_chunk) source.load(0, walk, slice, chunk, packets);
+#pragma unroll
+            for (int vector = 0; vector < kVectors; ++vector) {
+                float values[kPer];
+                float scales[kPer];
+                device::unpack<T>(packets[vector], values);
+                weight.values(slice, chunk, vector, scales);
+#pragma unroll
+                for (int element = 0; element < kPer; ++element) {
+                    values[element] = values[element] * rstd * scales[element];
+                }
+                slice.store(out, chunk, vector, values);
+            }
+        }
+    }
+}
+
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+    rmsnorm_forward_kernel(const __grid_constant__ RmsNormForward params,
+                           const __grid_constant__ Geometry geometry) {
+    rmsnorm_forward_rows<V>(params, geometry);
+}
+
+// The same with room for more blocks on a multiprocessor.
+template <class V>
+__global__ void __maxnreg__(48)
+    rmsnorm_forward_lean_kernel(const __grid_constant__ RmsNormForward params,
+                                const __grid_constant__ Geometry geometry) {
+    rmsnorm_forward_rows<V>(params, geometry);
 }
 
 // Obvious on purpose: the reference that whole tensors are compared with.
@@ -30,51 +96,39 @@ __global__ void rmsnorm_forward_plain_kernel(const __grid_constant__ RmsNormForw
         }
         const float rstd = 1.0f / sqrtf(plain_sum(squares) / columns + params.epsilon);
         for (int column = threadIdx.x; column < columns; column += blockDim.x) {
-            const float weight = plain_column<T>(params.weight, params.weight_type, column);
+            const float weight = plain_column<T>(params.weight, params.wide_weight, column);
             out[column] = device::from_float<T>(device::to_float(x[column]) * rstd * weight);
         }
         if (params.rstd != nullptr && threadIdx.x == 0) params.rstd[row] = rstd;
     }
 }
 
+void check_all(const RmsNormForward& params) {
+    check(params);
+    require_aligned("x", params.x);
+    require_aligned("weight", params.weight);
+    require_aligned("out", params.out);
+}
+
 }  // namespace
 
-Config config_of(const RmsNormForward& params) {
-    return choose(shape_of(params), machine(), RowUse::kOneRow);
+device::Enqueue prepare(const RmsNormForward& params) {
+    check_all(params);
+    return prepare_rows<RowUse::kOneRow>("rmsnorm_forward", params, [](auto variant) {
+        using V = decltype(variant);
+        if constexpr (V::kLean) {
+            return rmsnorm_forward_lean_kernel<V>;
+        } else {
+            return rmsnorm_forward_kernel<V>;
+        }
+    });
 }
 
-void launch(const RmsNormForward& params, const Config& config, cudaStream_t stream) {
-    check(params);
-    const RmsNormForwardArguments arguments = {params.x,
-                                               params.weight,
-                                               params.out,
-                                               params.rstd,
-                                               geometry_of(params, config),
-                                               params.weight_type == ElementType::kF32,
-                                               params.epsilon};
-    launch_rows<RowUse::kOneRow>(
-        "rmsnorm_forward", params, config, stream, arguments, [&](auto variant) {
-            using V = decltype(variant);
-            if constexpr (V::kAlone && V::kVectors == 2) {
-                return rmsnorm_forward_lean_kernel<V>;
-            } else {
-                if constexpr (V::kAlone) {
-                    const bool few = params.rows <= kFewRows * machine().multiprocessors;
-                    if (few) return rmsnorm_forward_lean_kernel<V>;
-                }
-                return rmsnorm_forward_kernel<V>;
-            }
-        });
-}
-
-void launch(const RmsNormForward& params, cudaStream_t stream) {
-    launch(params, config_of(params), stream);
-}
-
-void launch_plain(const RmsNormForward& params, cudaStream_t stream) {
-    check(params);
-    launch_plain_rows("rmsnorm_forward_plain", params, stream,
-                      [](auto element) { return rmsnorm_forward_plain_kernel<decltype(element)>; });
+device::Enqueue prepare_plain(const RmsNormForward& params) {
+    check_all(params);
+    return prepare_plain_rows("rmsnorm_forward_plain", params, [](auto element) {
+        return rmsnorm_forward_plain_kernel<decltype(element)>;
+    });
 }
 
 }  // namespace norms

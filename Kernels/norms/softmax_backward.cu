@@ -1,14 +1,73 @@
+// Softmax backward kernel: a team of threads holds both rows in registers, reduces, writes.
 #include "Kernels/norms/plain.cuh"
-#include "Kernels/norms/softmax_backward.cuh"
-#include "Kernels/norms/softmax_backward.h"
 
 namespace norms {
 namespace {
 
-void check(const SoftmaxBackward& params) {
-    require_aligned("out", params.out);
-    require_aligned("out_gradient", params.out_gradient);
-    require_aligned("x_gradient", params.x_gradient);
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+    softmax_backward_kernel(const __grid_constant__ SoftmaxBackward params,
+                            const __grid_constant__ Geometry geometry) {
+    using T = typename V::T;
+    using Slice = typename V::Slice;
+    constexpr int kVectors = V::kVectors;
+    constexpr int kPer = V::kPer;
+
+    __shared__ TeamStorage storage;
+    typename V::Team team(storage, geometry.cluster_blocks);
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
+
+    RowWalk<V> walk(geometry);
+    RowSource<V, 2> source(geometry, {params.out, params.out_gradient}, walk);
+    uint4 shares[kVectors];
+    uint4 gradients[kVectors];
+    for (; walk.more(); walk.next()) {
+        const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
+
+        float products[kChains] = {};
+        source.wait();
+        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+            source.load(0, walk, slice, chunk, shares);
+            source.load(1, walk, slice, chunk, gradients);
+#pragma unroll
+            for (int vector = 0; vector < kVectors; ++vector) {
+                float share[kPer];
+                float gradient[kPer];
+                device::unpack<T>(shares[vector], share);
+                device::unpack<T>(gradients[vector], gradient);
+#pragma unroll
+                for (int element = 0; element < kPer; ++element) {
+                    float& sum = products[element % kChains];
+                    sum = fmaf(share[element], gradient[element], sum);
+                }
+            }
+        }
+        device::stay_packed(shares);
+        device::stay_packed(gradients);
+        const float projection = team.reduce(sum_of(products)).value;
+        source.next();
+
+        T* x_gradient = static_cast<T*>(params.x_gradient) + walk.row * geometry.columns;
+        for (int chunk = last_chunk; chunk >= 0; --chunk) {
+            // The last chunk is still in registers.
+            if (chunk != last_chunk) {
+                source.load(0, walk, slice, chunk, shares);
+                source.load(1, walk, slice, chunk, gradients);
+            }
+#pragma unroll
+            for (int vector = 0; vector < kVectors; ++vector) {
+                float share[kPer];
+                float gradient[kPer];
+                device::unpack<T>(shares[vector], share);
+                device::unpack<T>(gradients[vector], gradient);
+#pragma unroll
+                for (int element = 0; element < kPer; ++element) {
+                    share[element] *= gradient[element] - projection;
+                }
+                slice.store(x_gradient, chunk, vector, share);
+            }
+        }
+    }
 }
 
 template <class T>
@@ -30,28 +89,25 @@ __global__ void softmax_backward_plain_kernel(const __grid_constant__ SoftmaxBac
     }
 }
 
+void check_all(const SoftmaxBackward& params) {
+    check(params);
+    require_aligned("out", params.out);
+    require_aligned("out_gradient", params.out_gradient);
+    require_aligned("x_gradient", params.x_gradient);
+}
+
 }  // namespace
 
-Config config_of(const SoftmaxBackward& params) {
-    return choose(shape_of(params), machine(), RowUse::kTwoRows);
+device::Enqueue prepare(const SoftmaxBackward& params) {
+    check_all(params);
+    return prepare_rows<RowUse::kTwoRows>("softmax_backward", params, [](auto variant) {
+        return softmax_backward_kernel<decltype(variant)>;
+    });
 }
 
-void launch(const SoftmaxBackward& params, const Config& config, cudaStream_t stream) {
-    check(params);
-    const SoftmaxBackwardArguments arguments = {params.out, params.out_gradient, params.x_gradient,
-                                                geometry_of(params, config)};
-    launch_rows<RowUse::kTwoRows>(
-        "softmax_backward", params, config, stream, arguments,
-        [](auto variant) { return softmax_backward_kernel<decltype(variant)>; });
-}
-
-void launch(const SoftmaxBackward& params, cudaStream_t stream) {
-    launch(params, config_of(params), stream);
-}
-
-void launch_plain(const SoftmaxBackward& params, cudaStream_t stream) {
-    check(params);
-    launch_plain_rows("softmax_backward_plain", params, stream, [](auto element) {
+device::Enqueue prepare_plain(const SoftmaxBackward& params) {
+    check_all(params);
+    return prepare_plain_rows("softmax_backward_plain", params, [](auto element) {
         return softmax_backward_plain_kernel<decltype(element)>;
     });
 }

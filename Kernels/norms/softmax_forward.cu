@@ -1,13 +1,72 @@
+// Softmax forward kernel.
+//
+// A team of threads holds a row in registers. Each warp finds its own largest element and the sum
+// of exponentials relative to it; the team merges these pairs in one reduction. A block with a row
+// of its own keeps the exponentials; otherwise they are computed again for the output.
+#include "Kernels/norms/log_sum.cuh"
 #include "Kernels/norms/plain.cuh"
-#include "Kernels/norms/softmax_forward.cuh"
-#include "Kernels/norms/softmax_forward.h"
 
 namespace norms {
 namespace {
 
-void check(const SoftmaxForward& params) {
-    require_aligned("x", params.x);
-    require_aligned("out", params.out);
+template <class V>
+__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+    softmax_forward_kernel(const __grid_constant__ SoftmaxForward params,
+                           const __grid_constant__ Geometry geometry) {
+    using T = typename V::T;
+    using Slice = typename V::Slice;
+    constexpr int kVectors = V::kVectors;
+    constexpr int kPer = V::kPer;
+
+    __shared__ TeamStorage storage;
+    typename V::Team team(storage, geometry.cluster_blocks);
+    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
+
+    RowWalk<V> walk(geometry);
+    RowSource<V, 1> source(geometry, {params.x}, walk);
+    uint4 packets[kVectors];
+    std::conditional_t<V::kAlone, Powers<V>, NoPowers> powers;
+    for (; walk.more(); walk.next()) {
+        const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
+
+        device::LogSum total = device::LogSum::neutral();
+        float base = 0.0f;
+        source.wait();
+        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+            source.load(0, walk, slice, chunk, packets, -INFINITY);
+            const device::LogSum part = log_sum_of<V>(packets, powers);
+            base = part.largest;
+            total = V::kChunked ? total + part : part;
+        }
+        if (!V::kAlone) device::stay_packed(packets);
+        total = team.reduce(total);
+        source.next();
+        const float scale = 1.0f / total.sum;
+        const float kept_scale = scale * device::ptx::exp2_fast(base - total.largest);
+
+        T* out = static_cast<T*>(params.out) + walk.row * geometry.columns;
+        for (int chunk = last_chunk; chunk >= 0; --chunk) {
+            // The last chunk is still in registers.
+            if (chunk != last_chunk) source.load(0, walk, slice, chunk, packets, -INFINITY);
+#pragma unroll
+            for (int vector = 0; vector < kVectors; ++vector) {
+                float values[kPer];
+                if constexpr (V::kAlone) {
+#pragma unroll
+                    for (int element = 0; element < kPer; ++element) {
+                        values[element] = powers.kept[vector][element] * kept_scale;
+                    }
+                } else {
+                    device::unpack<T>(packets[vector], values);
+#pragma unroll
+                    for (float& value : values) {
+                        value = relative_exp(value, total.largest) * scale;
+                    }
+                }
+                slice.store(out, chunk, vector, values);
+            }
+        }
+    }
 }
 
 template <class T>
@@ -16,45 +75,34 @@ __global__ void softmax_forward_plain_kernel(const __grid_constant__ SoftmaxForw
     for (std::int64_t row = blockIdx.x; row < params.rows; row += gridDim.x) {
         const T* x = static_cast<const T*>(params.x) + row * columns;
         T* out = static_cast<T*>(params.out) + row * columns;
-        float largest = -INFINITY;
+        const device::LogSum whole = plain_log_sum(x, columns);
         for (int column = threadIdx.x; column < columns; column += blockDim.x) {
-            largest = fmaxf(largest, device::to_float(x[column]));
-        }
-        largest = plain_max(largest);
-        float sum = 0.0f;
-        for (int column = threadIdx.x; column < columns; column += blockDim.x) {
-            sum += expf(device::to_float(x[column]) - largest);
-        }
-        sum = plain_sum(sum);
-        for (int column = threadIdx.x; column < columns; column += blockDim.x) {
-            const float value = expf(device::to_float(x[column]) - largest) / sum;
+            const float value = expf(device::to_float(x[column]) - whole.largest) / whole.sum;
             out[column] = device::from_float<T>(value);
         }
     }
 }
 
+void check_all(const SoftmaxForward& params) {
+    check(params);
+    require_aligned("x", params.x);
+    require_aligned("out", params.out);
+}
+
 }  // namespace
 
-Config config_of(const SoftmaxForward& params) {
-    return choose(shape_of(params), machine(), RowUse::kExponentials);
+device::Enqueue prepare(const SoftmaxForward& params) {
+    check_all(params);
+    return prepare_rows<RowUse::kExponentials>("softmax_forward", params, [](auto variant) {
+        return softmax_forward_kernel<decltype(variant)>;
+    });
 }
 
-void launch(const SoftmaxForward& params, const Config& config, cudaStream_t stream) {
-    check(params);
-    const SoftmaxForwardArguments arguments = {params.x, params.out, geometry_of(params, config)};
-    launch_rows<RowUse::kExponentials>(
-        "softmax_forward", params, config, stream, arguments,
-        [](auto variant) { return softmax_forward_kernel<decltype(variant)>; });
-}
-
-void launch(const SoftmaxForward& params, cudaStream_t stream) {
-    launch(params, config_of(params), stream);
-}
-
-void launch_plain(const SoftmaxForward& params, cudaStream_t stream) {
-    check(params);
-    launch_plain_rows("softmax_forward_plain", params, stream,
-                      [](auto element) { return softmax_forward_plain_kernel<decltype(element)>; });
+device::Enqueue prepare_plain(const SoftmaxForward& params) {
+    check_all(params);
+    return prepare_plain_rows("softmax_forward_plain", params, [](auto element) {
+        return softmax_forward_plain_kernel<decltype(element)>;
+    });
 }
 
 }  // namespace norms

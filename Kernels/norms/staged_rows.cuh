@@ -2,7 +2,7 @@
 #pragma once
 
 #include "Kernels/device/row_ring.cuh"
-#include "Kernels/norms/kernel.cuh"
+#include "Kernels/norms/rows.cuh"
 
 namespace norms {
 

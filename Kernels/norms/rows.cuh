@@ -3,16 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 
 #include "Kernels/device/dispatch.h"
-#include "Kernels/device/launch.h"
 #include "Kernels/device/row_slice.cuh"
 #include "Kernels/norms/block_team.cuh"
-#include "Kernels/norms/config.h"
-#include "Kernels/norms/element_type.h"
+#include "Kernels/norms/norms.h"
 
 namespace norms {
 
@@ -44,10 +41,11 @@ enum class Rows {
 };
 
 // One instantiation of a row kernel.
-template <class Element, int kVectorCount, Rows kRows>
+template <class Element, int kVectorCount, Rows kRows, bool kIsLean = false>
 struct Variant {
     using T = Element;
     static constexpr int kVectors = kVectorCount;
+    static constexpr bool kLean = kIsLean;
     static constexpr bool kAligned = kRows != Rows::kAny;
     static constexpr bool kParked = kRows == Rows::kParked;
     static constexpr bool kAlone = kRows == Rows::kAlone || kParked;
@@ -197,8 +195,9 @@ class RowSource {
     const int columns_;
 };
 
+// The instantiation that a config names.
 template <RowUse kUse, class T, class Function>
-void dispatch_vectors(const Config& config, Function&& function) {
+auto dispatch_vectors(const Config& config, Function&& function) {
     const int vectors = config.vectors;
     if (config.stages > 0) {
         if constexpr (may_stage(kUse)) {
@@ -212,66 +211,48 @@ void dispatch_vectors(const Config& config, Function&& function) {
         if (vectors == 2) return function(Variant<T, 2, Rows::kAligned>{});
         if (vectors == 4) return function(Variant<T, 4, Rows::kAligned>{});
     } else if (config.alone) {
-        if (vectors == 2) return function(Variant<T, 2, Rows::kAlone>{});
         constexpr Rows kMost = may_park(kUse) ? Rows::kParked : Rows::kAlone;
-        if (vectors == 4) return function(Variant<T, 4, kMost>{});
+        if (vectors == 2) {
+            return function(Variant<T, 2, Rows::kAlone, lean(kUse, 2) == Lean::kAlways>{});
+        }
+        if constexpr (lean(kUse, 4) != Lean::kNever) {
+            if (config.lean) return function(Variant<T, 4, kMost, true>{});
+        }
+        if constexpr (lean(kUse, 4) != Lean::kAlways) {
+            if (vectors == 4) return function(Variant<T, 4, kMost>{});
+        }
     } else {
         if (vectors == 4) return function(Variant<T, 4, Rows::kAligned>{});
         if (vectors == 8) return function(Variant<T, 8, Rows::kAligned>{});
     }
-    throw std::invalid_argument("no kernel for " + describe(config));
+    device::refuse("no kernel for " + describe(config));
 }
 
-template <class Function>
-void dispatch_type(ElementType type, Function&& function) {
-    device::dispatch_activations(static_cast<device::Dtype>(type), function);
+inline Config choose(const Matrix& matrix, RowUse use) {
+    return choose(matrix, Machine{device::multiprocessors()}, use);
 }
 
-template <RowUse kUse, class Function>
-void dispatch(ElementType type, const Config& config, Function&& function) {
-    dispatch_type(
-        type, [&](auto element) { dispatch_vectors<kUse, decltype(element)>(config, function); });
-}
-
-template <class Params>
-Shape shape_of(const Params& params) {
-    return {params.rows, params.columns, element_bytes(params.type)};
-}
-
-template <class Params>
-Geometry geometry_of(const Params& params, const Config& config) {
-    return {params.rows,   params.columns, config.cluster_blocks,
-            config.chunks, config.stages,  1.0f / static_cast<float>(params.columns)};
-}
-
-inline Machine machine() { return {device::multiprocessors()}; }
-
-inline device::Launch launch_shape(const Config& config, const Shape& rows, RowUse use) {
-    device::Launch shape;
-    shape.shared_bytes = static_cast<std::size_t>(shared_bytes(config, rows, use));
-    shape.grid = dim3(static_cast<unsigned>(config.blocks));
-    shape.block = dim3(static_cast<unsigned>(config.threads_per_row),
-                       static_cast<unsigned>(config.rows_per_block));
+// `kernel_of(variant)` is the kernel's instantiation for a Variant.
+template <RowUse kUse, class Params, class KernelOf>
+device::Enqueue prepare_rows(const char* name, const Params& params, const Config& config,
+                             KernelOf&& kernel_of) {
+    const Geometry geometry = {params.rows,           params.columns,
+                               config.cluster_blocks, config.chunks,
+                               config.stages,         1.0f / static_cast<float>(params.columns)};
+    device::Launch shape =
+        device::blocks_of(config.blocks, dim3(config.threads_per_row, config.rows_per_block));
+    shape.shared_bytes = static_cast<std::size_t>(shared_bytes(config, params, kUse));
     shape.cluster_blocks = config.cluster_blocks;
-    return shape;
-}
-
-// Validates and launches; `kernel_of(variant)` is the kernel's instantiation for a Variant.
-template <RowUse kUse, class Params, class Arguments, class KernelOf>
-void launch_rows(const char* name, const Params& params, const Config& config, cudaStream_t stream,
-                 const Arguments& arguments, KernelOf&& kernel_of) {
-    const Shape shape = shape_of(params);
-    validate(config, shape, kUse);
-    dispatch<kUse>(params.type, config, [&](auto variant) {
-        device::launch(name, kernel_of(variant), launch_shape(config, shape, kUse), stream,
-                       arguments);
+    return device::dispatch_activations(params.dtype, [&](auto element) {
+        return dispatch_vectors<kUse, decltype(element)>(config, [&](auto variant) {
+            return device::prepare(name, kernel_of(variant), shape, params, geometry);
+        });
     });
 }
 
-inline void require_weight_type(ElementType type, ElementType weight_type) {
-    if (weight_type != ElementType::kF32 && weight_type != type) {
-        throw std::invalid_argument("a weight must be fp32 or of the activations' type");
-    }
+template <RowUse kUse, class Params, class KernelOf>
+device::Enqueue prepare_rows(const char* name, const Params& params, KernelOf&& kernel_of) {
+    return prepare_rows<kUse>(name, params, choose(params, kUse), kernel_of);
 }
 
 }  // namespace norms
