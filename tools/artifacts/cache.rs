@@ -1,9 +1,9 @@
-//! Verified files under their sha256, in the user's cache folder, shared by concurrent runs.
+//! Verified files, stored by sha256 in the user's cache folder and shared by concurrent runs.
 //!
 //! ```text
 //! blobs/<sha256>      complete and verified, read-only
 //! partial/<sha256>    a download to be resumed; never trusted
-//! locks/<sha256>      held while that blob is being made
+//! locks/<sha256>      held while that blob is being created
 //! work/<pid>-<n>/     private folders of running commands
 //! in-use              held shared by every command, exclusively by gc
 //! ```
@@ -22,7 +22,7 @@ pub struct Cache {
     _in_use: File,
 }
 
-/// Who else may use the cache meanwhile.
+/// Who else may use the cache at the same time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     Shared,
@@ -61,12 +61,12 @@ impl Cache {
         self.root.join("partial").join(digest.to_string())
     }
 
-    /// A blob was verified when it came in, so its size is enough here; `verify` reads it again.
+    /// A blob was verified when it was added, so checking its size is enough; `verify` rehashes it.
     pub fn has(&self, artifact: &Artifact) -> bool {
         fs::metadata(self.blob(artifact.sha256)).is_ok_and(|file| file.len() == artifact.size)
     }
 
-    /// Waits until no other run is making this blob.
+    /// Waits until no other run is creating this blob.
     pub fn guard(&self, name: &str) -> Result<File> {
         let path = self.root.join("locks").join(name);
         let file = open_lock(&path)?;
@@ -74,7 +74,7 @@ impl Cache {
         Ok(file)
     }
 
-    /// Takes in a file of ours, if it is what the lock says; otherwise removes it.
+    /// Adds a local file if it matches the lock; otherwise removes it.
     pub fn admit(&self, file: &Path, artifact: &Artifact, cancel: &Cancel) -> Result<()> {
         let (digest, size) = Digest::of_file(file, cancel)?;
         let checked = artifact.must_be(digest, size);
@@ -85,8 +85,8 @@ impl Cache {
         self.keep(file, digest)
     }
 
-    /// Takes in a file of ours that was hashed while it was written. It is not flushed to disk:
-    /// after a crash it is missing or short, and is fetched again; `verify` reads everything.
+    /// Adds a local file that was hashed while it was written. It is not flushed to disk: after a
+    /// crash it is missing or short, and is fetched again; `verify` reads everything.
     pub fn keep(&self, file: &Path, digest: Digest) -> Result<()> {
         let mut permissions = fs::metadata(file).at("read", file)?.permissions();
         permissions.set_readonly(true);
@@ -95,7 +95,7 @@ impl Cache {
         fs::rename(file, &blob).at("store", &blob)
     }
 
-    /// A folder of this command's own, removed when dropped.
+    /// A private folder of this command, removed on drop.
     pub fn scratch(&self) -> Result<Scratch> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -103,7 +103,7 @@ impl Cache {
             .root
             .join("work")
             .join(format!("{}-{number}", std::process::id()));
-        // A folder of a dead process that had our id.
+        // Left over from a dead process that had our id.
         if path.exists() {
             fs::remove_dir_all(&path).at("remove", &path)?;
         }
@@ -136,7 +136,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed now, gc removes later.
+        // Whatever cannot be removed now, gc removes later.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

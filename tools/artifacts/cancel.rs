@@ -1,4 +1,4 @@
-//! Ctrl-C: a flag that every loop looks at, and a signal thread that ends a run that does not.
+//! Ctrl-C: a flag that every loop checks, and a signal thread that ends a run that does not react.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Watches SIGINT, SIGTERM and SIGHUP. Loops get a moment to end in order; then the process
-    /// exits, which is safe because every file appears by rename.
+    /// Watches SIGINT, SIGTERM and SIGHUP. Loops get a moment to stop cleanly; then the process
+    /// exits, which is safe because every file is created by rename.
     pub fn on_signals() -> std::io::Result<Self> {
         let cancel = Self::default();
         let seen = cancel.clone();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Fetch, build, pin, verify and upload the artifacts of third_party/artifacts.lock.json.
+/// Fetch, build, pin, verify and upload the artifacts in third_party/artifacts.lock.json.
 #[derive(Parser)]
 #[command(name = "artifacts", after_help = EXAMPLES)]
 pub struct Cli {
@@ -16,70 +16,70 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  artifacts list                                    what there is, and what is cached
-  artifacts fetch --all                             everything, into the cache
+  artifacts list                                    what is in the lock and in the cache
+  artifacts fetch --all                             everything, to the cache
   artifacts fetch quack-kernels --unpack out        one wheel, unpacked into out/quack-kernels
   artifacts fetch --all --out mirror                a folder for machines without a network
-  artifacts --mirror mirror fetch --all             ... and its use there
+  artifacts --mirror mirror fetch --all             ... and how to use it there
   artifacts build quack --arch sm_90a --unpack out  objects, headers and kernels.json
   artifacts build quack --source ../quack --out out ... from a local checkout
-  artifacts pin quack-kernels@0.6.6                 another version, recorded in the lock
+  artifacts pin quack-kernels@0.6.6                 record another version in the lock
   artifacts pin zizmor-aarch64                      the same version for another CPU
-  artifacts verify --deep                           read all again, build all recipes again
+  artifacts verify --deep                           rehash everything, rebuild all recipes
   artifacts upload quack-sm_90a --to s3://bucket/prefix --accept-licence
   artifacts sbom --out sbom.json                    CycloneDX
-  artifacts gc                                      drop what the lock does not name
+  artifacts gc                                      remove what the lock no longer names
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
+Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted.";
 
 #[derive(Args)]
 pub struct Common {
-    /// The lock [default: third_party/artifacts.lock.json of this checkout]
+    /// The lock file [default: third_party/artifacts.lock.json of this checkout]
     #[arg(long, global = true, value_name = "FILE")]
     pub lock: Option<PathBuf>,
     /// Cache folder [default: $HEAD_TO_HEAD_CACHE/artifacts, ~/.cache/head-to-head/artifacts]
     #[arg(long, global = true, value_name = "DIR")]
     pub cache: Option<PathBuf>,
-    /// Folder or URL that holds the files by name; asked first [also: $HEAD_TO_HEAD_MIRROR]
+    /// Folder or URL with the files by name; tried first [also: $HEAD_TO_HEAD_MIRROR]
     #[arg(long, global = true, value_name = "DIR|URL")]
     pub mirror: Vec<String>,
     /// Python for pip and recipes, 3.11 to 3.13 [also: $HEAD_TO_HEAD_PYTHON; default: search PATH]
     #[arg(long, global = true, value_name = "PROGRAM")]
     pub python: Option<PathBuf>,
-    /// Folder of the recipes [default: tools/artifacts/recipes of this checkout]
+    /// Folder with the recipes [default: tools/artifacts/recipes of this checkout]
     #[arg(long, global = true, value_name = "DIR")]
     pub recipes: Option<PathBuf>,
-    /// One JSON document on stdout, for CI
+    /// Print one JSON document to stdout, for CI
     #[arg(long, global = true)]
     pub json: bool,
-    /// No progress
+    /// Hide progress
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// Attempts per address
+    /// Attempts per URL
     #[arg(long, global = true, default_value_t = 5, value_name = "N")]
     pub attempts: u32,
-    /// Seconds without 16 KiB of progress after which a transfer is dropped and tried again
+    /// Retry a transfer after this many seconds without 16 KiB of progress
     #[arg(long, global = true, default_value_t = 30, value_name = "SECONDS")]
     pub stall: u64,
 }
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Show the artifacts of the lock
+    /// List the artifacts in the lock
     List,
-    /// Bring artifacts into the cache
+    /// Fetch artifacts to the cache
     Fetch(Fetch),
     /// Record a package version, or a recipe's result, in the lock
     Pin(Pin),
-    /// Run recipes, and check their results against the lock
+    /// Run recipes and check their results against the lock
     Build(Build),
-    /// Hash what is cached again
+    /// Rehash everything in the cache
     Verify(Verify),
-    /// Put artifacts into a store and their addresses into the lock
+    /// Upload artifacts to a store and record their URLs in the lock
     Upload(Upload),
     /// Write a CycloneDX bill of materials
     Sbom(Sbom),
-    /// Remove from the cache what the lock does not name
+    /// Remove files from the cache that the lock does not name
     Gc(Gc),
 }
 
@@ -90,41 +90,41 @@ pub struct Fetch {
     pub all: bool,
     #[command(flatten)]
     pub outputs: Outputs,
-    /// Downloads at a time
+    /// Parallel downloads
     #[arg(long, short, default_value_t = 4, value_name = "N")]
     pub jobs: usize,
 }
 
 #[derive(Args)]
 pub struct Outputs {
-    /// Also copy each file into this folder
+    /// Also copy each file to this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Also unpack each archive into DIR/<name>
+    /// Also unpack each archive to DIR/<name>
     #[arg(long, value_name = "DIR")]
     pub unpack: Option<PathBuf>,
 }
 
 #[derive(Args)]
 pub struct Pin {
-    /// NAME or NAME@VERSION; without a version, the newest
+    /// NAME or NAME@VERSION; without a version, the newest one
     pub name: String,
-    /// Package in the registry, where it is not called NAME
+    /// Package name in the registry, if it is not NAME
     #[arg(long)]
     pub package: Option<String>,
     /// SPDX expression or LicenseRef-... [default: as before, or the package's metadata]
     #[arg(long)]
     pub licence: Option<String>,
-    /// Home of the project [default: as before, or the package's metadata]
+    /// Project home page [default: as before, or the package's metadata]
     #[arg(long)]
     pub upstream: Option<String>,
-    /// Whether anybody may pass it on [default: as before, or false]
+    /// Whether anybody may redistribute it [default: as before, or false]
     #[arg(long)]
     pub redistributable: Option<bool>,
-    /// The source package, not a wheel
+    /// Pin the source package, not a wheel
     #[arg(long)]
     pub sdist: bool,
-    /// A member of the wheel whose digest the lock records; may be repeated [default: as before]
+    /// Record the digest of this member of the wheel; repeatable [default: as before]
     #[arg(long, value_name = "MEMBER")]
     pub file: Vec<String>,
 }
@@ -142,10 +142,10 @@ pub struct Build {
     /// Recipes (quack) or artifacts (quack-sm_90a)
     #[arg(required = true)]
     pub names: Vec<String>,
-    /// Only for this arch; may be repeated
+    /// Build only for this arch; repeatable
     #[arg(long)]
     pub arch: Vec<Arch>,
-    /// Local checkout to build from; the result goes to --out and is not checked
+    /// Build from this local checkout; the result goes to --out and is not checked
     #[arg(long, value_name = "DIR", requires = "out")]
     pub source: Option<PathBuf>,
     #[command(flatten)]
@@ -156,7 +156,7 @@ pub struct Build {
 pub struct Verify {
     /// [default: all]
     pub names: Vec<String>,
-    /// Also build each recipe again and compare
+    /// Also rebuild each recipe and compare
     #[arg(long)]
     pub deep: bool,
 }
@@ -168,7 +168,7 @@ pub struct Upload {
     /// s3://bucket/prefix, file:///path or https://...
     #[arg(long, value_name = "URL")]
     pub to: String,
-    /// I may pass on what is not marked redistributable
+    /// Confirm that you may redistribute what is not marked redistributable
     #[arg(long)]
     pub accept_licence: bool,
 }
@@ -182,7 +182,7 @@ pub struct Sbom {
 
 #[derive(Args)]
 pub struct Gc {
-    /// Only say what would go
+    /// Only print what would be removed
     #[arg(long)]
     pub dry_run: bool,
 }

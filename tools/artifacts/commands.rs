@@ -1,4 +1,4 @@
-//! The commands: each takes what the user said, does it through the library, and reports rows.
+//! The commands: each calls the library for the user's arguments and reports rows.
 
 use clap::ValueEnum;
 use serde_json::json;
@@ -20,7 +20,7 @@ fn chosen<'a>(lock: &'a Lock, names: &[String], all: bool) -> Result<Vec<&'a Art
     }
     if names.is_empty() {
         return Err(Error::Refused(
-            "name artifacts (see `artifacts list`) or say --all".into(),
+            "name artifacts (see `artifacts list`) or use --all".into(),
         ));
     }
     names.iter().map(|name| lock.get(name)).collect()
@@ -109,7 +109,7 @@ pub fn build(context: &Context, args: &cli::Build, report: &mut Report) -> Resul
             recipe::build(context, artifact)?;
             write_outputs(context, artifact, &args.outputs)?;
             let row = json!({ "name": name, "status": "ok", "sha256": artifact.sha256 });
-            report.row(row, &format!("{name}: built, as the lock says"));
+            report.row(row, &format!("{name}: built, matches the lock"));
             continue;
         };
         let built = recipe::run(context, artifact, Some(checkout))?;
@@ -149,7 +149,7 @@ fn recipes_named<'a>(lock: &'a Lock, args: &cli::Build) -> Result<Vec<&'a Artifa
                 }),
         );
         if found.len() == before {
-            let message = format!("no recipe in the lock makes `{name}` for that arch");
+            let message = format!("no recipe in the lock builds `{name}` for that arch");
             return Err(Error::Refused(message));
         }
     }
@@ -164,13 +164,13 @@ pub fn verify(context: &Context, args: &cli::Verify, report: &mut Report) -> Res
         row["name"] = name.clone().into();
         let line = match &finding {
             Finding::Good => format!("{name}: good"),
-            Finding::Rebuilt => format!("{name}: good, and built again with the same bytes"),
+            Finding::Rebuilt => format!("{name}: good, and rebuilt with the same bytes"),
             Finding::Missing => format!("{name}: MISSING; run `artifacts fetch {name}`"),
             Finding::Damaged { .. } => {
                 format!("{name}: DAMAGED and removed; run `artifacts fetch {name}`")
             }
             Finding::Different { sha256 } => {
-                format!("{name}: DIFFERENT; its recipe gives {sha256}")
+                format!("{name}: DIFFERENT; its recipe produces {sha256}")
             }
         };
         report.ok &= finding.is_good();

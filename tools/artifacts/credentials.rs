@@ -44,7 +44,7 @@ impl Settings {
         Self::from(&variable, &secrets, &file("AWS_CONFIG_FILE", "config"))
     }
 
-    /// Variables win over the profile's entries in the two files.
+    /// Variables take precedence over the profile's entries in the two files.
     fn from(variable: Lookup, secrets: &str, config: &str) -> Result<Self> {
         let profile = variable("AWS_PROFILE").unwrap_or_else(|| "default".into());
         let secrets = section(secrets, &profile);
@@ -58,7 +58,7 @@ impl Settings {
             let upper = name.to_ascii_uppercase();
             variable(&upper).or_else(|| entry(name))
         };
-        // A key and its secret come from the same place.
+        // A key and its secret must come from the same source.
         let from_variables = variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY"));
         let (key_id, secret, session) = match from_variables {
             Some((key_id, secret)) => (key_id, secret, variable("AWS_SESSION_TOKEN")),
@@ -91,7 +91,7 @@ impl Settings {
 fn missing(profile: &str) -> Error {
     Error::Refused(format!(
         "no S3 credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or put them under \
-         [{profile}] in ~/.aws/credentials (AWS_PROFILE chooses another profile)"
+        [{profile}] in ~/.aws/credentials (AWS_PROFILE selects another profile)"
     ))
 }
 

@@ -1,4 +1,4 @@
-//! A sha256, and hashing that streams.
+//! A sha256, and streaming hashes.
 
 use std::fmt;
 use std::fs::File;
@@ -25,7 +25,7 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Hashes a file; returns its length too.
+    /// Hashes a file; also returns its length.
     pub fn of_file(path: &Path, cancel: &Cancel) -> Result<(Self, u64)> {
         let mut file = File::open(path).at("open", path)?;
         let mut hasher = Hasher::default();
@@ -67,7 +67,8 @@ impl FromStr for Digest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a sha256: 64 lower-case hexadecimal digits");
+        let wrong =
+            || format!("`{text}` is not a sha256: expected 64 lower-case hexadecimal digits");
         let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if text.len() != 64 || !text.bytes().all(is_hex) {
             return Err(wrong());
@@ -95,7 +96,7 @@ impl From<Digest> for String {
     }
 }
 
-/// A sha256 in the making, with the count of bytes it has seen.
+/// A sha256 in progress, with the number of bytes so far.
 #[derive(Clone, Default)]
 pub struct Hasher {
     state: Sha256,
@@ -128,14 +129,14 @@ impl Write for Hasher {
     }
 }
 
-/// Hashes on another thread, so that a download waits for the network alone.
+/// Hashes on another thread, so that a download waits only for the network.
 pub struct BackgroundHasher {
     full: SyncSender<(Vec<u8>, usize)>,
     empty: Receiver<Vec<u8>>,
     thread: JoinHandle<Digest>,
 }
 
-/// Buffers on their way at once; more would only use memory.
+/// Buffers in flight; more would only use memory.
 const QUEUE: usize = 16;
 
 impl BackgroundHasher {

@@ -14,8 +14,8 @@ use crate::digest::{BackgroundHasher, Digest};
 use crate::error::{At, Error, Result};
 use crate::http::{send, shown, Http};
 
-/// One file to bring. Afterwards `partial` is complete and right, or it holds a clean beginning
-/// that a later download goes on from, or it is gone.
+/// One file to download. Afterwards `partial` is complete and verified, or holds a clean beginning
+/// that a later download resumes, or is gone.
 pub struct Download<'a> {
     pub url: &'a str,
     pub partial: &'a Path,
@@ -82,7 +82,7 @@ impl Download<'_> {
             Ok(()) => Ok(Attempt::Done),
             Err(error) => {
                 self.discard()?;
-                // The beginning may be of another file: worth one try from the start.
+                // The beginning may belong to another file: try once from the start.
                 if start > 0 {
                     return Ok(Attempt::Again(error, None));
                 }
@@ -91,7 +91,7 @@ impl Download<'_> {
         }
     }
 
-    /// Hashes what an earlier download left; returns how much that is.
+    /// Hashes what an earlier download left and returns its length.
     fn resume(&self, http: &Http) -> Result<(BackgroundHasher, u64)> {
         let hasher = BackgroundHasher::start();
         let mut file = match File::open(self.partial) {
@@ -99,7 +99,7 @@ impl Download<'_> {
             file => file.at("open", self.partial)?,
         };
         let data = file.metadata().at("read", self.partial)?;
-        // A full file failed its check or was never checked: bytes are cheaper than doubt.
+        // A full file failed its check or was never checked: download it again.
         if data.len() >= self.size {
             self.discard()?;
         }
@@ -132,7 +132,7 @@ impl Download<'_> {
         let mut file = options.open(self.partial).at("open", self.partial)?;
         let mut bytes = start;
         let (mut window, mut window_bytes) = (Instant::now(), 0);
-        // One read past the end tells whether the body ends there.
+        // One read past the end shows whether the body ends there.
         loop {
             http.cancel.check()?;
             let mut buffer = hasher.buffer();

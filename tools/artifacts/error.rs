@@ -1,4 +1,4 @@
-//! What can go wrong, worded so that the reader knows the value and the remedy.
+//! Errors, worded to name the value and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ pub enum Error {
     Program { program: String, message: String },
     #[error("{name}: no source worked{}", listed(attempts))]
     Sources { name: String, attempts: Vec<String> },
-    #[error("interrupted; what was complete is kept, run the same command to go on")]
+    #[error("interrupted; completed files are kept, run the same command to continue")]
     Interrupted,
     #[error("{0}")]
     Refused(String),
@@ -71,10 +71,10 @@ impl<T> At<T> for io::Result<T> {
 fn remedy(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; free some space (`artifacts gc`) or set HEAD_TO_HEAD_CACHE to another disk"
+            "; free some space (`artifacts gc`) or point HEAD_TO_HEAD_CACHE at another disk"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "; make it writable or set HEAD_TO_HEAD_CACHE to a folder that is"
+            "; make it writable or point HEAD_TO_HEAD_CACHE at a folder that is"
         }
         _ => "",
     }
@@ -82,8 +82,8 @@ fn remedy(source: &io::Error) -> &'static str {
 
 fn status_remedy(status: u16) -> &'static str {
     match status {
-        401 | 403 => " (not allowed: check the credentials or the link)",
-        404 | 410 => " (not there: check the link or use another mirror)",
+        401 | 403 => " (forbidden: check the credentials or the link)",
+        404 | 410 => " (not found: check the link or use another mirror)",
         _ => "",
     }
 }

@@ -1,4 +1,4 @@
-//! Brings artifacts into the cache: from mirrors, stores, the registry, or by building them.
+//! Fetches artifacts to the cache: from mirrors, stores, the registry, or by building them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,22 +24,22 @@ use crate::recipe;
 use crate::s3;
 use crate::unpack;
 
-/// What a run works with.
+/// The settings of a run.
 pub struct Context {
     pub lock_path: PathBuf,
     pub lock: Lock,
     pub cache: Cache,
     pub http: Http,
-    /// Asked first, in this order.
+    /// Tried first, in this order.
     pub mirrors: Vec<Place>,
-    /// For stores that let only some read.
+    /// For private stores.
     pub s3: Option<Settings>,
-    /// The interpreter to use; None: the first one that fits.
+    /// The interpreter to use, or the first suitable one if None.
     pub python: Option<PathBuf>,
     pub recipes: PathBuf,
     pub progress: Progress,
     pub cancel: Cancel,
-    /// Recipes are large programs: one at a time.
+    /// Recipes are heavy: one at a time.
     pub building: Mutex<()>,
 }
 
@@ -89,7 +89,7 @@ impl Context {
             return Ok(Origin::Cache);
         }
         let _guard = self.cache.guard(&artifact.sha256.to_string())?;
-        // Another run may have made it while this one waited.
+        // Another run may have created it while this one waited.
         if self.cache.has(artifact) {
             return Ok(Origin::Cache);
         }
@@ -97,7 +97,7 @@ impl Context {
         for (origin, place) in self.places(artifact) {
             match self.bring(artifact, &place) {
                 Ok(()) => return Ok(origin),
-                // Another place cannot help with these.
+                // Another source would not help with these.
                 Err(error @ (Error::Interrupted | Error::Io { .. })) => return Err(error),
                 Err(error) => failures.push(error),
             }
@@ -173,7 +173,7 @@ impl Context {
             Place::Path(path) => {
                 let found = fs::metadata(path).is_ok_and(|file| file.len() == artifact.size);
                 if !found {
-                    let message = "not there, or not of the lock's size".to_owned();
+                    let message = "missing, or not the size in the lock".to_owned();
                     return Err(Error::Transfer {
                         url: path.display().to_string(),
                         message,
@@ -236,7 +236,7 @@ impl Context {
         Ok(path)
     }
 
-    /// Unpacks a cached archive into `folder/<name>`, which appears whole or not at all.
+    /// Unpacks a cached archive into `folder/<name>`, atomically.
     pub fn unpack_out(&self, artifact: &Artifact, folder: &Path) -> Result<PathBuf> {
         let target = folder.join(&artifact.name);
         let partial = folder.join(format!(".{}.partial-{}", artifact.name, std::process::id()));

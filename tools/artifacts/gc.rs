@@ -1,4 +1,4 @@
-//! Removes from the cache what the lock does not name.
+//! Removes files from the cache that the lock does not name.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,8 +13,8 @@ pub struct Garbage {
     pub bytes: u64,
 }
 
-/// Lists blobs of no artifact, partial downloads, and folders of dead commands. The cache must be
-/// open exclusively: then no command is at work and nothing listed is in use.
+/// Lists blobs that belong to no artifact, partial downloads, and folders of dead commands. The cache
+/// must be open exclusively, so that no command is running and nothing listed is in use.
 pub fn find(cache: &Cache, lock: &Lock) -> Result<Vec<Garbage>> {
     let wanted: HashSet<_> = lock
         .artifacts

@@ -1,4 +1,4 @@
-//! The HTTP client: its patience, and errors that name the address without its secrets.
+//! The HTTP client: retries, time-outs, and errors that name the URL without its secrets.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub struct Policy {
     /// Wait before the second attempt; doubled for each later one.
     pub backoff: Duration,
     pub longest_backoff: Duration,
-    /// Longest time in which fewer than `stall_bytes` may arrive.
+    /// How long a transfer may stay below `stall_bytes`.
     pub stall: Duration,
     pub stall_bytes: u64,
     pub redirects: usize,
@@ -61,7 +61,7 @@ pub fn send(request: RequestBuilder, url: &str) -> Result<Response> {
     request.send().map_err(|error| transfer(url, &error))
 }
 
-/// A URL without its query: a signed one carries a credential there.
+/// A URL without its query, where a signed one carries a credential.
 pub fn shown(url: &str) -> String {
     url.split(['?', '#']).next().unwrap_or(url).to_owned()
 }

@@ -1,9 +1,9 @@
 //! Baseline artifacts: pinned in one lock, fetched, built, verified and uploaded by one tool.
 //!
-//! `lock` says what an artifact is; `cache` keeps verified bytes under their sha256; `fetch`
-//! brings missing ones from a mirror, a store, the package registry or a `recipe`; `upload` puts
-//! them into a `store`. Nothing is trusted before its size and sha256 match the lock, and
-//! every file appears by rename, so an interrupted run leaves no half-truth behind.
+//! `lock` defines the artifacts; `cache` stores verified bytes by sha256; `fetch` gets missing ones
+//! from a mirror, a store, the package registry or a `recipe`; `upload` puts them into a `store`.
+//! Nothing is trusted before its size and sha256 match the lock, and every file is created by
+//! rename, so an interrupted run leaves nothing half-done behind.
 
 pub mod cache;
 pub mod cancel;

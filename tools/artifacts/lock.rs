@@ -1,4 +1,4 @@
-//! The lock file: which artifacts there are, exactly.
+//! The lock file: the exact list of artifacts.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -29,12 +29,12 @@ pub struct Artifact {
     /// SPDX expression, or a `LicenseRef-` name.
     pub licence: String,
     pub redistributable: bool,
-    /// Home of the project that made it.
+    /// Project home page.
     pub upstream: String,
     /// Copies in stores, written by `upload`; tried before `source`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
-    /// Digests of members that programs load one by one, which check them before they do.
+    /// Digests of members that programs load one by one and verify first.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Digest>,
 }
@@ -42,12 +42,12 @@ pub struct Artifact {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Source {
-    /// A file of a package registry, fetched by that registry's client.
+    /// A file from a package registry, fetched by that registry's client.
     Registry {
         registry: String,
         package: String,
         file: String,
-        /// The one file of the package that is meant: digest and size are of it.
+        /// A single file of the package, to which digest and size refer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
     },
@@ -58,7 +58,7 @@ pub enum Source {
     Recipe {
         recipe: String,
         arch: String,
-        /// Whose host code the objects hold, where it is not x86-64's.
+        /// The CPU of the objects' host code, if not x86-64.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cpu: Option<String>,
         inputs: Vec<String>,
@@ -113,7 +113,7 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Writes by rename: a reader sees the old lock or the new one.
+    /// Writes atomically: a reader sees the old lock or the new one.
     pub fn write(&self, path: &Path) -> Result<()> {
         let partial = path.with_extension(format!("partial.{}", std::process::id()));
         fs::write(&partial, self.text()).at("write", &partial)?;
@@ -147,14 +147,18 @@ impl Lock {
 
     fn check(&self) -> Result<(), Fault> {
         if self.schema != SCHEMA {
-            let message = format!("this tool reads {SCHEMA}; use the tool of the same checkout");
+            let message =
+                format!("this tool reads schema {SCHEMA}; use the tool from the same checkout");
             return Err(fault("schema", &self.schema.to_string(), message));
         }
         let names: HashSet<_> = self.artifacts.iter().map(|a| a.name.as_str()).collect();
         let mut files = HashSet::new();
         for pair in self.artifacts.windows(2) {
             if pair[0].name >= pair[1].name {
-                let message = format!("comes after `{}`; sort by name, once each", pair[0].name);
+                let message = format!(
+                    "comes after `{}`; sort by name, without duplicates",
+                    pair[0].name
+                );
                 return Err(fault("name", &pair[1].name, message));
             }
         }
@@ -164,7 +168,7 @@ impl Lock {
                 return Err(fault(
                     "name",
                     &artifact.name,
-                    "has the file name of another".into(),
+                    "has the same file name as another".into(),
                 ));
             }
         }
@@ -194,14 +198,14 @@ impl Artifact {
         }
         match &self.source {
             Source::Registry { registry, .. } if !["npm", "pypi"].contains(&&registry[..]) => {
-                wrong("registry", "is not known; `npm` and `pypi` are")
+                wrong("registry", "is unknown; use `npm` or `pypi`")
             }
             Source::Registry {
                 registry,
                 member: Some(member),
                 ..
             } if registry != "npm" || !is_below(member) => {
-                wrong("member", "is no path inside of an npm package")
+                wrong("member", "is not a path inside an npm package")
             }
             Source::Recipe { inputs, .. } if inputs.iter().any(|i| !names.contains(&i[..])) => {
                 wrong("inputs", "names an artifact that is not in the lock")
@@ -211,7 +215,7 @@ impl Artifact {
     }
 }
 
-/// Whether a path stays in the folder that it is relative to.
+/// Whether a path stays inside the folder it is relative to.
 fn is_below(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     !path.is_empty() && parts.all(|part| matches!(part, std::path::Component::Normal(_)))
@@ -231,7 +235,7 @@ fn fault(field: &'static str, artifact: &str, message: String) -> Fault {
     }
 }
 
-/// The field on a line of the lock, which is written one field a line, and whose it is.
+/// The field on a line of the lock, which has one field per line, and its artifact.
 fn named(text: &str, line: usize) -> String {
     let lines: Vec<_> = text.lines().take(line).collect();
     let name = lines.iter().rev().find(|line| key(line) == Some("name"));
@@ -266,7 +270,7 @@ fn last_segment(url: &str) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-/// The lock of this checkout: under `bazel run`, else in or above the current folder.
+/// The lock of this checkout: from `bazel run`, else in or above the current folder.
 pub fn find() -> Result<PathBuf> {
     const PLACE: &str = "third_party/artifacts.lock.json";
     if let Some(root) = std::env::var_os("BUILD_WORKSPACE_DIRECTORY") {
@@ -277,5 +281,9 @@ pub fn find() -> Result<PathBuf> {
         .ancestors()
         .map(|folder| folder.join(PLACE))
         .find(|path| path.is_file());
-    found.ok_or_else(|| Error::Refused(format!("no {PLACE} here or above; give --lock FILE")))
+    found.ok_or_else(|| {
+        Error::Refused(format!(
+            "no {PLACE} in this folder or above; use --lock FILE"
+        ))
+    })
 }

@@ -1,4 +1,4 @@
-//! The program `artifacts`: reads the command line, runs one command, prints what came of it.
+//! The program `artifacts`: parses the command line, runs one command, prints the outcome.
 
 mod cli;
 mod commands;
@@ -66,7 +66,7 @@ struct Report {
 }
 
 impl Report {
-    /// Adds a row; as text, `line` says the same to a person.
+    /// Adds a row; `line` is the same as text.
     fn row(&mut self, row: Value, line: &str) {
         if !self.json {
             println!("{line}");
@@ -148,7 +148,7 @@ fn open(common: &cli::Common, access: Access) -> Result<Context> {
     })
 }
 
-/// The recipes of the checkout that the lock belongs to.
+/// The recipes in the checkout of the lock.
 fn recipes_of(lock: &Path) -> PathBuf {
     let root = lock
         .parent()

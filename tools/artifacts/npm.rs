@@ -1,4 +1,4 @@
-//! Files of the npm registry, through the machine's own npm.
+//! Files from the npm registry, through the machine's own npm.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -25,18 +25,18 @@ pub fn download(package: &str, version: &str, folder: &Path, cancel: &Cancel) ->
     only_file(&files, "npm pack")
 }
 
-/// Takes one file out of a package, beside it; the caller verifies it.
+/// Extracts one file of a package next to it; the caller verifies it.
 pub fn member(package: &Path, member: &str) -> Result<PathBuf> {
     let path = package.with_extension("member");
     let file = File::create(&path).at("create", &path)?;
-    // To standard output: nothing of the archive chooses where anything is written.
+    // To standard output, so that the archive has no say in where anything is written.
     let mut command = Command::new("tar");
     command.args(["--extract", "--gzip", "--to-stdout", "--file"]);
     command.arg(package).args(["--", member]).stdout(file);
     let status = command.status().at("start", Path::new("tar"))?;
     if !status.success() {
         return Err(Error::Refused(format!(
-            "{}: tar finds no `{member}` in it",
+            "{}: tar cannot find `{member}` in it",
             package.display()
         )));
     }

@@ -1,4 +1,4 @@
-//! Records an artifact in the lock: a version of a package, a file behind a URL, a recipe's result.
+//! Records an artifact in the lock: a package version, a file at a URL, or a recipe's result.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,21 +14,21 @@ use crate::python::Python;
 use crate::recipe;
 use crate::upload::change_lock;
 
-/// What the names of artifacts for another CPU end in.
+/// Name suffix of artifacts for another CPU.
 const CPUS: [&str; 1] = ["aarch64"];
 
-/// What the user said, beside the name.
+/// The user's options besides the name.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     pub version: Option<String>,
-    /// Registry package, where it is not called like the artifact.
+    /// Registry package, if it is not named like the artifact.
     pub package: Option<String>,
     pub licence: Option<String>,
     pub upstream: Option<String>,
     pub redistributable: Option<bool>,
     /// A source package, not a wheel.
     pub sdist: bool,
-    /// Members of the wheel to record digests of, in place of those recorded before.
+    /// Members of the wheel whose digests to record, replacing the recorded ones.
     pub files: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub fn pin(context: &Context, name: &str, facts: &Facts) -> Result<Artifact> {
         let mut all = context.lock.artifacts.iter();
         all.find(|artifact| artifact.name == name)
     };
-    // The same for x86-64 lends its facts, and its version: the two are of one release.
+    // Facts and version come from the x86-64 artifact: both belong to one release.
     let other = other_cpu(name).and_then(|(twin, cpu)| Some((find(twin)?, cpu)));
     let known = find(name).or(other.map(|(twin, _)| twin));
     let cpu = other.map(|(_, cpu)| cpu);
@@ -52,8 +52,8 @@ pub fn pin(context: &Context, name: &str, facts: &Facts) -> Result<Artifact> {
         Some((known, Source::Recipe { .. })) => pin_recipe(context, name, known, cpu, facts)?,
         Some((_, Source::Http { .. })) => {
             return Err(Error::Refused(format!(
-                "{name} is behind a URL: change its url, sha256 and size in the lock, then run \
-                 `artifacts fetch {name}`, which checks them"
+                "{name} is a plain URL: change its url, sha256 and size in the lock, then run \
+                `artifacts fetch {name}`, which checks them"
             )));
         }
         Some((_, Source::Registry { .. })) | None => {
@@ -67,7 +67,7 @@ pub fn pin(context: &Context, name: &str, facts: &Facts) -> Result<Artifact> {
     Ok(pinned)
 }
 
-/// The name for x86-64 and the CPU, of an artifact for another one.
+/// The x86-64 name and the CPU of an artifact for another CPU.
 fn other_cpu(name: &str) -> Option<(&str, &'static str)> {
     CPUS.into_iter()
         .find_map(|cpu| Some((name.strip_suffix(cpu)?.strip_suffix('-')?, cpu)))
@@ -111,7 +111,7 @@ fn pin_package(
         _ if facts.sdist => (name.to_owned(), pip::Kind::Sdist),
         _ => (name.to_owned(), pip::Kind::any_wheel(pip::ANY_PYTHON, cpu)),
     };
-    // A new version may be built for other platforms than the old one.
+    // A new version may be built for different platforms.
     let kind = match kind {
         pip::Kind::Wheel { python, .. } => pip::Kind::any_wheel(&python, cpu),
         kind => kind,
@@ -139,7 +139,7 @@ fn pin_package(
     let (sha256, size) = Digest::of_file(&path, &context.cancel)?;
     let metadata = metadata(&path);
     let missing =
-        |what: &str| Error::Refused(format!("{name}: its metadata has no {what}; give --{what}"));
+        |what: &str| Error::Refused(format!("{name}: its metadata has no {what}; use --{what}"));
     let stated = |given: &Option<String>, old: Option<&String>, field: &str| {
         given
             .clone()
@@ -172,7 +172,7 @@ fn pin_package(
         sha256,
         size,
         licence: licence.ok_or_else(|| missing("licence"))?,
-        // Unless somebody says so, it is not.
+        // Not unless somebody says so.
         redistributable: redistributable.unwrap_or(false),
         upstream: upstream.ok_or_else(|| missing("upstream"))?,
         urls: Vec::new(),
@@ -209,7 +209,7 @@ fn metadata(wheel: &Path) -> String {
     read().unwrap_or_default()
 }
 
-/// Digests of the wheel's members of these names.
+/// Digests of these members of the wheel.
 fn digests(wheel: &Path, members: &[String]) -> Result<BTreeMap<String, Digest>> {
     if members.is_empty() {
         return Ok(BTreeMap::new());

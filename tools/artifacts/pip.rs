@@ -1,4 +1,4 @@
-//! Files of the Python package registry, through the machine's own pip, so that its index, proxy
+//! Files from the Python package registry, through the machine's own pip, so that its index, proxy
 //! and certificate settings apply and no host is named here.
 
 use std::fs;
@@ -16,12 +16,12 @@ use crate::python::Python;
 /// Which file of a package.
 pub struct Wanted<'a> {
     pub package: &'a str,
-    /// None: the newest.
+    /// The newest if None.
     pub version: Option<&'a str>,
     pub kind: Kind,
     /// Checked by pip too, before it looks into the file.
     pub digest: Option<Digest>,
-    /// No larger file is let in.
+    /// Larger files are rejected.
     pub size: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a file name says.
+    /// What the file name tells.
     pub fn of(file: &str) -> Self {
         let Some(stem) = file.strip_suffix(".whl") else {
             return Self::Sdist;
@@ -53,12 +53,12 @@ impl Kind {
         }
     }
 
-    /// A wheel for Linux on this CPU, whatever glibc it was built for.
+    /// A wheel for Linux on this CPU, for any glibc.
     pub fn any_wheel(python: &str, cpu: &str) -> Self {
         let old = ["manylinux1", "manylinux2010", "manylinux2014"];
         let old = old.iter().map(|policy| format!("{policy}_{cpu}"));
         let new = (5..=39).map(|minor| format!("manylinux_2_{minor}_{cpu}"));
-        // What is for every CPU is pinned once, under its plain name.
+        // Anything for all CPUs is pinned once, under its plain name.
         let any = (cpu == DEFAULT_CPU).then(|| "any".to_owned());
         Self::Wheel {
             python: python.to_owned(),
@@ -67,10 +67,10 @@ impl Kind {
     }
 }
 
-/// The CPU of artifacts whose names end in none.
+/// The CPU of artifacts without a CPU suffix.
 pub const DEFAULT_CPU: &str = "x86_64";
 
-/// For wheels that do not care; pip checks it against Requires-Python.
+/// For wheels that do not depend on it; pip checks it against Requires-Python.
 pub const ANY_PYTHON: &str = "311";
 
 /// Downloads into `folder`, which must be empty, and returns the file.
@@ -105,7 +105,7 @@ pub fn download(
         .arg(&requirements)
         .arg("--dest")
         .arg(&files);
-    // pip downloads to its temporary folder: where progress and size can be watched.
+    // pip downloads to its temporary folder, where progress and size can be watched.
     command.env("TMPDIR", &temporary);
     match &wanted.kind {
         Kind::Wheel { python, platforms } => {
@@ -154,15 +154,16 @@ impl Wanted<'_> {
     }
 }
 
-/// pip asks an sdist's build backend for metadata even when it only downloads. This backend
-/// answers from the lock, so that no code of the sdist runs and none of its needs are installed.
+/// pip queries an sdist's build backend for metadata even when it only downloads. This backend
+/// answers from the lock, so that no code of the sdist runs and none of its dependencies are
+/// installed.
 fn write_backend(folder: &Path, wanted: &Wanted) -> Result<()> {
     let package = folder.join("setuptools");
     fs::create_dir(&package).at("create", &package)?;
     let name = wanted.package;
     let version = wanted.version.ok_or_else(|| {
         Error::Refused(format!(
-            "{name}: give the version of a source package: {name}@VERSION"
+            "{name}: a source package needs a version: {name}@VERSION"
         ))
     })?;
     let source = format!(
@@ -201,7 +202,7 @@ fn largest_file(folder: &Path) -> u64 {
     sizes.max().unwrap_or(0)
 }
 
-/// The one file that a registry's client was asked for.
+/// The single file requested from a registry's client.
 pub fn only_file(folder: &Path, program: &str) -> Result<PathBuf> {
     let entries = fs::read_dir(folder).at("read", folder)?;
     let files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();

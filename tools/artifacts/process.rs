@@ -1,4 +1,4 @@
-//! Child processes that end with us, and whose last words become the error.
+//! Child processes that end with us, and whose last output becomes the error.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::error::{At, Error, Result};
 const POLL: Duration = Duration::from_millis(50);
 const LAST_LINES: usize = 15;
 
-/// Runs to the end, with output in `log`. `watch` sees the run and may stop it with an error.
+/// Runs to completion, with output in `log`. `watch` monitors the run and may stop it with an error.
 pub fn run(
     command: &mut Command,
     log: &Path,
@@ -28,13 +28,13 @@ pub fn run(
     };
     let mut child = command
         .spawn()
-        .map_err(|error| failed(format!("does not start: {error}")))?;
+        .map_err(|error| failed(format!("cannot start: {error}")))?;
     let status = loop {
         if let Some(status) = child.try_wait().at("wait for", Path::new(&program))? {
             break status;
         }
         if let Err(error) = cancel.sleep(POLL).and_then(|()| watch()) {
-            // Gone already is as good as killed.
+            // Already gone is as good as killed.
             let _ = child.kill();
             let _ = child.wait();
             return Err(error);
@@ -44,7 +44,10 @@ pub fn run(
     if status.success() {
         return Ok(());
     }
-    Err(failed(format!("{status}; it said:\n{}", last_lines(log))))
+    Err(failed(format!(
+        "{status}; its last output:\n{}",
+        last_lines(log)
+    )))
 }
 
 pub fn last_lines(log: &Path) -> String {

@@ -17,7 +17,7 @@ const TAG: &str = "import sys; cpython = sys.implementation.name == 'cpython'; \
                    print(('cp' if cpython else 'py') + '%d%d' % sys.version_info[:2])";
 
 impl Python {
-    /// The first interpreter that `fits`. A `wanted` one is the only candidate.
+    /// The first interpreter that `fits`; `wanted`, if given, is the only candidate.
     pub fn find(wanted: Option<&Path>, fits: impl Fn(&Python) -> bool) -> Result<Self> {
         let candidates: Vec<PathBuf> = match wanted {
             Some(path) => vec![path.to_path_buf()],
@@ -30,8 +30,8 @@ impl Python {
         let seen: Vec<_> = found.iter().map(|python| python.tag.clone()).collect();
         found.into_iter().find(fits).ok_or_else(|| {
             Error::Refused(format!(
-                "no fitting Python among {candidates:?} (found: {seen:?}); install one of CPython \
-                 3.11 to 3.13, or name it with --python or HEAD_TO_HEAD_PYTHON"
+                "no suitable Python among {candidates:?} (found: {seen:?}); install CPython 3.11, 3.12 \
+                or 3.13, or select it with --python or HEAD_TO_HEAD_PYTHON"
             ))
         })
     }
@@ -48,7 +48,7 @@ impl Python {
         })
     }
 
-    /// Whether a wheel of this file name can be imported.
+    /// Whether a wheel with this file name can be imported.
     pub fn imports(&self, file: &str) -> bool {
         let Some(stem) = file.strip_suffix(".whl") else {
             return false;

@@ -1,4 +1,4 @@
-//! Recipes: Python programs that turn pinned wheels into objects, the same bytes everywhere.
+//! Recipes: Python programs that turn pinned wheels into objects, reproducibly.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::process;
 use crate::python::Python;
 use crate::unpack;
 
-/// Builds what the lock pins, and takes it into the cache. The caller holds the blob's guard.
+/// Builds a pinned artifact and adds it to the cache. The caller holds the blob's guard.
 pub fn build(context: &Context, artifact: &Artifact) -> Result<()> {
     let built = run(context, artifact, None)?;
     context
@@ -23,15 +23,15 @@ pub fn build(context: &Context, artifact: &Artifact) -> Result<()> {
             Error::Digest {
                 expected, actual, ..
             } => Error::Refused(format!(
-            "{name}: its recipe gave sha256 {actual}, the lock says {expected}; if the recipe or \
-             its inputs changed on purpose, record it with `artifacts pin {name}`",
+            "{name}: its recipe produced sha256 {actual}, the lock says {expected}; if the recipe or \
+            its inputs changed on purpose, record it with `artifacts pin {name}`",
             name = artifact.name
         )),
             error => error,
         })
 }
 
-/// A fresh archive, in a folder that goes away with this value.
+/// A new archive, in a folder that is removed with this value.
 pub struct Built {
     pub archive: PathBuf,
     pub digest: Digest,
@@ -39,7 +39,7 @@ pub struct Built {
     _folder: Scratch,
 }
 
-/// Runs the recipe in a new folder. A local checkout, if given, stands before the wheels.
+/// Runs the recipe in a new folder. A local checkout, if given, takes precedence over the wheels.
 pub fn run(context: &Context, artifact: &Artifact, checkout: Option<&Path>) -> Result<Built> {
     let Source::Recipe {
         recipe,
@@ -82,7 +82,7 @@ pub fn run(context: &Context, artifact: &Artifact, checkout: Option<&Path>) -> R
     fs::create_dir(&temporary).at("create", &temporary)?;
 
     let mut command = Command::new(&python.program);
-    // Isolated: no site-packages, no PYTHON* settings, no user folder, no byte code left behind.
+    // Isolated: no site-packages, PYTHON* settings or user folder, and no bytecode left behind.
     command.args(["-I", "-S", "-B"]).arg(script);
     command
         .args(["--arch", arch])

@@ -27,9 +27,9 @@ impl Bucket {
         let path = to.strip_prefix("s3://").unwrap_or(to);
         let (name, prefix) = path.split_once('/').unwrap_or((path, ""));
         if name.is_empty() {
-            return Err(wrong("give s3://bucket/prefix".into()));
+            return Err(wrong("expected s3://bucket/prefix".into()));
         }
-        // Other servers than AWS seldom have a host name per bucket.
+        // Servers other than AWS rarely have a host name per bucket.
         let style = match settings.endpoint {
             Some(_) => UrlStyle::Path,
             None => UrlStyle::VirtualHost,
@@ -86,7 +86,7 @@ impl Bucket {
     }
 }
 
-/// The signed form of an address in a bucket that the settings speak of; None for other addresses.
+/// The signed form of a URL in a configured bucket; None for other URLs.
 pub fn signed_address(url: &str, settings: &Settings) -> Option<String> {
     let (bucket, key) = match &settings.endpoint {
         Some(endpoint) => {

@@ -4,7 +4,7 @@ use serde_json::{json, Value};
 
 use crate::lock::{Artifact, Lock, Source};
 
-/// The same lock gives the same bytes: no serial number and no date, which are optional.
+/// Reproducible: no serial number and no date, which are optional.
 pub fn document(lock: &Lock) -> Value {
     json!({
         "bomFormat": "CycloneDX",
@@ -45,7 +45,7 @@ fn component(artifact: &Artifact) -> Value {
     component
 }
 
-/// One SPDX id, an expression of several, or a name that SPDX does not list.
+/// An SPDX id, an expression of several, or a name unknown to SPDX.
 fn licence(text: &str) -> Value {
     if text.contains(' ') {
         return json!({ "expression": text });

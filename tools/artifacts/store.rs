@@ -1,4 +1,4 @@
-//! Places that artifacts are uploaded to. A key that has other content is never overwritten.
+//! Places to upload artifacts to. A key with other content is never overwritten.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -15,7 +15,7 @@ use crate::s3::Bucket;
 
 pub enum Store {
     Folder(PathBuf),
-    /// Plain PUT, as WebDAV and artifact servers take it.
+    /// Plain PUT, as accepted by WebDAV and artifact servers.
     Web {
         base: String,
         authorization: Option<String>,
@@ -23,7 +23,7 @@ pub enum Store {
     S3(Bucket),
 }
 
-/// Whole uploads may be slow; this much time per 64 KiB is a dead line.
+/// Uploads may be slow, but this long per 64 KiB means a dead connection.
 const SECONDS_PER_BLOCK: u64 = 2;
 const BLOCK_BYTES: u64 = 64 << 10;
 
@@ -44,7 +44,7 @@ impl Store {
             });
         }
         Err(Error::Refused(format!(
-            "`{to}`: give s3://bucket/prefix, file:///path or https://..."
+            "`{to}` is not a store: expected s3://bucket/prefix, file:///path or https://..."
         )))
     }
 
@@ -60,7 +60,7 @@ impl Store {
         }
     }
 
-    /// The digest of what is under the key now, read back in full.
+    /// The digest of the key's current content, read back in full.
     pub fn digest(&self, http: &Http, key: &str) -> Result<Option<Digest>> {
         let mut hasher = Hasher::default();
         match self {
@@ -90,7 +90,7 @@ impl Store {
         Ok(Some(hasher.finish()))
     }
 
-    /// Writes a key that was not there; fails if it is there by now.
+    /// Writes a new key; fails if it exists by now.
     pub fn put(&self, http: &Http, key: &str, file: &Path) -> Result<()> {
         let Self::Folder(folder) = self else {
             return self.send_file(http, key, file);
@@ -99,7 +99,7 @@ impl Store {
         let partial = folder.join(format!(".{key}.partial-{}", std::process::id()));
         fs::copy(file, &partial).at("copy to", &partial)?;
         let path = folder.join(key);
-        // A link, unlike a rename, does not replace what is there.
+        // Unlike a rename, a link does not replace an existing file.
         let linked = fs::hard_link(&partial, &path).at("create", &path);
         fs::remove_file(&partial).at("remove", &partial)?;
         linked
@@ -155,8 +155,8 @@ pub enum Action {
 
 pub fn conflict(place: &str) -> Error {
     Error::Refused(format!(
-        "{place} is there already with other content and was left alone; upload under another \
-         prefix, or give the artifact a new version"
+        "{place} already exists with other content and was left alone; upload under another \
+        prefix, or give the artifact a new version"
     ))
 }
 

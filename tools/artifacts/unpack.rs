@@ -1,4 +1,4 @@
-//! Zip archives (wheels among them) unpacked so that no entry can leave its folder or fill a disk.
+//! Unpacks zip archives (including wheels) so that no entry can escape its folder or fill a disk.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use crate::error::{At, Error, Result};
 pub struct Bounds {
     pub bytes: u64,
     pub entries: usize,
-    /// Of unpacked to packed bytes.
+    /// Maximum ratio of unpacked to packed bytes.
     pub ratio: u64,
 }
 
@@ -53,7 +53,7 @@ pub fn unpack(archive: &Path, folder: &Path, bounds: Bounds, cancel: &Cancel) ->
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
                 bad(archive, &name, format!("is damaged: {error}"))
             }
-            io::ErrorKind::AlreadyExists => bad(archive, &name, "is there already".into()),
+            io::ErrorKind::AlreadyExists => bad(archive, &name, "already exists".into()),
             _ => Error::Io {
                 action: "unpack",
                 path: path.clone(),
@@ -66,7 +66,11 @@ pub fn unpack(archive: &Path, folder: &Path, bounds: Bounds, cancel: &Cancel) ->
 
 fn check(zip: &mut ZipArchive<File>, archive: &Path, packed: u64, bounds: Bounds) -> Result<()> {
     if zip.len() > bounds.entries {
-        let message = format!("is one of {}; at most {} may be", zip.len(), bounds.entries);
+        let message = format!(
+            "is one of {}; at most {} are allowed",
+            zip.len(),
+            bounds.entries
+        );
         return Err(bad(archive, "", message));
     }
     let most = bounds.bytes.min(packed.saturating_mul(bounds.ratio));
@@ -77,7 +81,7 @@ fn check(zip: &mut ZipArchive<File>, archive: &Path, packed: u64, bounds: Bounds
             .map_err(|error| bad(archive, "", error.to_string()))?;
         let name = entry.name().to_owned();
         inside(archive, &name)?;
-        // Wheels have no symbolic links, so ours have none either.
+        // Wheels have no symbolic links, so neither do our archives.
         if entry.is_symlink() {
             return Err(bad(archive, &name, "is a symbolic link".into()));
         }
@@ -97,7 +101,7 @@ fn inside(archive: &Path, name: &str) -> Result<PathBuf> {
         .components()
         .all(|part| matches!(part, Component::Normal(_)));
     if name.is_empty() || !stays || name.contains(['\\', '\0']) {
-        return Err(bad(archive, name, "leads out of its folder".into()));
+        return Err(bad(archive, name, "escapes its folder".into()));
     }
     Ok(path.to_path_buf())
 }

@@ -1,4 +1,4 @@
-//! Puts an artifact into a store, reads it back, and writes its address to the lock.
+//! Uploads an artifact to a store, reads it back, and records its URL in the lock.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use crate::store::{conflict, Store};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Licence {
-    /// Upload only what its licence lets anybody pass on.
+    /// Upload only what anybody may redistribute.
     Respected,
-    /// The user has read the licence and takes the decision.
+    /// The user has read the licence and decides.
     Accepted,
 }
 
@@ -25,8 +25,8 @@ pub fn upload(
 ) -> Result<String> {
     if !artifact.redistributable && licence == Licence::Respected {
         return Err(Error::Refused(format!(
-            "{} is under {} and the lock does not mark it redistributable; if you may pass it on, \
-             say --accept-licence",
+            "{} is under {} and the lock does not mark it redistributable; if you may redistribute it, \
+            use --accept-licence",
             artifact.name, artifact.licence
         )));
     }
@@ -38,7 +38,7 @@ pub fn upload(
         None => {
             let blob = context.cache.blob(artifact.sha256);
             let put = store.put(http, &key, &blob);
-            // Somebody may have been faster, with the same bytes.
+            // Somebody may have uploaded the same bytes first.
             if put.is_err() && store.digest(http, &key)? != Some(artifact.sha256) {
                 put?;
             }
@@ -48,7 +48,7 @@ pub fn upload(
         Some(digest) => digest.must_be(artifact.sha256, &format!("{key}, read back"))?,
         None => {
             return Err(Error::Refused(format!(
-                "{key}: was uploaded, but is not there"
+                "{key}: was uploaded but cannot be found"
             )))
         }
     }
@@ -76,7 +76,7 @@ pub fn change_lock(
     let before = lock.clone();
     change(&mut lock)?;
     if lock != before {
-        // What is written can be read: a mistake here must not cost the lock.
+        // Check that the new text parses: a mistake here must not cost the lock.
         Lock::parse(&lock.text(), path)?;
         lock.write(path)?;
     }

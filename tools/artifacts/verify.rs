@@ -1,4 +1,4 @@
-//! Reads every cached artifact again; with `deep`, also builds the recipes again.
+//! Rehashes every cached artifact; with `deep`, also rebuilds the recipes.
 
 use std::fs;
 
@@ -14,14 +14,14 @@ use crate::recipe;
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum Finding {
     Good,
-    /// Built again in another folder: the same bytes.
+    /// Rebuilt in another folder with the same bytes.
     Rebuilt,
     Missing,
-    /// Was removed from the cache, so that the next fetch replaces it.
+    /// Removed from the cache, so that the next fetch replaces it.
     Damaged {
         sha256: Digest,
     },
-    /// The recipe does not give what the lock says.
+    /// The recipe's result differs from the lock.
     Different {
         sha256: Digest,
     },

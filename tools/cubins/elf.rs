@@ -1,37 +1,37 @@
-//! The kernels of a cubin, which is an ELF file: machine code and what a launch of it takes.
+//! The kernels of a cubin, which is an ELF file: machine code and resource usage.
 
 use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
-/// What a kernel is, apart from its name.
+/// A kernel's fingerprint, without its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kernel {
     pub name: String,
-    /// Of the bytes of its `.text` section.
+    /// Hash of its `.text` section.
     pub hash: String,
-    /// The number of its `sm_`; a cubin's header does not have the letter.
+    /// The number after `sm_`; a cubin's header does not have the letter.
     pub arch: u32,
     pub registers: u32,
     pub barriers: u32,
     /// Static shared memory.
     pub shared_bytes: u64,
-    /// Of a thread, spills included.
+    /// Per thread, including spills.
     pub stack_bytes: u32,
 }
 
-/// ELF's number for NVIDIA's machines.
+/// ELF machine number of NVIDIA GPUs.
 const MACHINE_CUDA: u16 = 190;
-/// The section has a size and no bytes in the file.
+/// The section has a size but no bytes in the file.
 const NO_BITS: u32 = 8;
-/// From this version of the ABI on, the header's flags have the architecture in their second byte.
+/// From this ABI version on, the architecture is in the second byte of the header's flags.
 const ABI_OF_SHIFTED_ARCH: u8 = 8;
 
-/// Attributes of `.nv.info`, a value per symbol, and of `.nv.info.<kernel>`, a value in place of a size.
+/// Attributes of `.nv.info`, one value per symbol, and of `.nv.info.<kernel>`, a value instead of a size.
 const REGISTERS: u8 = 0x2f;
 const STACK: u8 = 0x12;
 const BARRIERS: u8 = 0x4c;
-/// The format of attributes that have as many bytes as their size says.
+/// The format of attributes with an explicit size.
 const SIZED: u8 = 4;
 const SYMBOL_BYTES: usize = 24;
 
@@ -46,7 +46,7 @@ pub fn is_cubin(file: &[u8]) -> bool {
     file.starts_with(b"\x7fELF\x02\x01") && number(file, 18, 2) == Some(u64::from(MACHINE_CUDA))
 }
 
-/// Every kernel of a cubin. `None` where the file breaks off or contradicts itself.
+/// Every kernel of a cubin. `None` if the file is truncated or inconsistent.
 pub fn kernels(cubin: &[u8]) -> Option<Vec<Kernel>> {
     let sections = sections(cubin)?;
     let flags = number(cubin, 48, 4)?;
@@ -62,7 +62,7 @@ pub fn kernels(cubin: &[u8]) -> Option<Vec<Kernel>> {
     let mut of_symbols = HashMap::new();
     for (attribute, _, value) in attributes(bytes(".nv.info"))? {
         if value.len() == 8 {
-            // A symbol of the table starts with the place of its name.
+            // A symbol starts with the offset of its name.
             let symbol = number(value, 0, 4)? as usize * SYMBOL_BYTES;
             let name = string(names, number(symbols, symbol, 4)?)?;
             of_symbols.insert((attribute, name), number(value, 4, 4)? as u32);
@@ -123,7 +123,7 @@ fn sections(file: &[u8]) -> Option<Vec<Section<'_>>> {
         .collect()
 }
 
-/// The attributes of a section of infos: number, then a value, or a size and as many bytes.
+/// The attributes of an info section: a number, then either a value or a size and that many bytes.
 fn attributes(mut info: &[u8]) -> Option<Vec<(u8, u16, &[u8])>> {
     let mut found = Vec::new();
     while let [format, attribute, low, high, rest @ ..] = info {
@@ -139,7 +139,7 @@ fn attributes(mut info: &[u8]) -> Option<Vec<(u8, u16, &[u8])>> {
     info.is_empty().then_some(found)
 }
 
-/// A number of so many bytes, the lowest first.
+/// A little-endian number of this many bytes.
 fn number(bytes: &[u8], at: usize, count: usize) -> Option<u64> {
     let bytes = bytes.get(at..at.checked_add(count)?)?;
     Some(

@@ -1,13 +1,13 @@
-//! Kernels as lines of text, and the comparison of two such lists as multisets that ignore names.
+//! Kernels as lines of text, and the comparison of two lists as multisets, ignoring names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::elf::Kernel;
 
-/// What kernels are, and the names of those that are that.
+/// Fingerprints, each with the names of its kernels.
 pub type Listing = BTreeMap<String, Vec<String>>;
 
-/// Every line starts with it, so that a list is told from other text.
+/// Every line starts with it, to distinguish a list from other text.
 const FIRST_WORD: &str = "text=";
 
 pub fn add(listing: &mut Listing, kernel: Kernel) {
@@ -23,14 +23,14 @@ pub fn add(listing: &mut Listing, kernel: Kernel) {
     listing.entry(identity).or_default().push(kernel.name);
 }
 
-/// One line per kernel: what it is, then its name.
+/// One line per kernel: its fingerprint, then its name.
 pub fn lines(listing: &Listing) -> impl Iterator<Item = String> + '_ {
     listing
         .iter()
         .flat_map(|(identity, names)| names.iter().map(move |name| format!("{identity} {name}")))
 }
 
-/// The inverse of `lines`; an error is the line that is none of these.
+/// The inverse of `lines`; the error is the offending line.
 pub fn parse(text: &str) -> Result<Listing, String> {
     let mut listing = Listing::new();
     for line in text.lines() {
@@ -46,7 +46,7 @@ pub fn parse(text: &str) -> Result<Listing, String> {
     Ok(listing)
 }
 
-/// How many kernels two lists share, and those that have no counterpart: "-" in the old, "+" in the new.
+/// How many kernels two lists share, and those without a counterpart: "-" in the old, "+" in the new.
 pub fn compare(old: &Listing, new: &Listing) -> (usize, Vec<String>) {
     let identities: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let (mut shared, mut differences) = (0, Vec::new());
@@ -55,7 +55,7 @@ pub fn compare(old: &Listing, new: &Listing) -> (usize, Vec<String>) {
         let (old, new) = (names(old), names(new));
         shared += old.len().min(new.len());
         for (sign, mine, others) in [('-', &old, &new), ('+', &new, &old)] {
-            // Of kernels that are the same, those whose name the other side lacks are the likely ones.
+            // Of equal kernels, those whose name the other side lacks are the likely candidates.
             let mut likely: Vec<&String> = mine.iter().collect();
             likely.sort_by_key(|name| others.contains(name));
             let surplus = mine.len().saturating_sub(others.len());

@@ -1,4 +1,4 @@
-//! Hashes machine code: lists the kernels of binaries, or compares those of two, whatever they are called.
+//! Fingerprints machine code: lists the kernels of binaries, or compares those of two, ignoring names.
 
 mod elf;
 mod listing;
@@ -13,8 +13,8 @@ use listing::Listing;
 
 /// Lists and compares the kernels of binaries: machine code, registers, barriers, shared memory and stack.
 ///
-/// A binary is a cubin, an object file, an archive or an executable; a list that `cubins list` has printed serves in
-/// its place. Names are no part of what is compared, so code that was moved or renamed is equal.
+/// A binary is a cubin, an object file, an archive or an executable; the output of `cubins list` works in its place.
+/// Names are not compared, so code that was moved or renamed compares equal.
 #[derive(Parser)]
 #[command(name = "cubins")]
 struct Cli {
@@ -24,12 +24,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Prints a line per kernel.
+    /// Prints one line per kernel.
     List {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Prints the kernels that only one of two binaries or lists has; fails where there are any.
+    /// Prints the kernels that only one of two binaries or lists has; fails if there are any.
     Compare { old: PathBuf, new: PathBuf },
 }
 
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> io::Result<ExitCode> {
-    // Among the runfiles, which are left next.
+    // In the runfiles, which are left next.
     let cuobjdump = env::var_os("CUOBJDUMP").map(fs::canonicalize).transpose()?;
     workspace::enter_user_folder()?;
     let read = |file: &Path, listing: &mut Listing| read(file, cuobjdump.as_deref(), listing);
@@ -77,7 +77,7 @@ fn run(cli: Cli) -> io::Result<ExitCode> {
     }
 }
 
-/// Adds the kernels of a file. One without any is an error: nothing would be compared.
+/// Adds the kernels of a file. A file without any is an error: nothing would be compared.
 fn read(file: &Path, cuobjdump: Option<&Path>, listing: &mut Listing) -> io::Result<()> {
     let failed = |why: String| io::Error::other(format!("{}: {why}", file.display()));
     let bytes = fs::read(file).map_err(|error| failed(error.to_string()))?;
@@ -87,7 +87,7 @@ fn read(file: &Path, cuobjdump: Option<&Path>, listing: &mut Listing) -> io::Res
     } else if bytes.starts_with(b"\x7fELF") || bytes.starts_with(b"!<arch>\n") {
         let cuobjdump = cuobjdump.ok_or_else(|| {
             failed(
-                "only cuobjdump unpacks it: build cubins with --config=sm90a, or set CUOBJDUMP"
+                "unpacking it needs cuobjdump: build cubins with --config=sm90a, or set CUOBJDUMP"
                     .into(),
             )
         })?;
@@ -99,7 +99,7 @@ fn read(file: &Path, cuobjdump: Option<&Path>, listing: &mut Listing) -> io::Res
             .map_err(|line| failed(format!("neither a binary nor a list of kernels: '{line}'")))?;
     }
     if found.is_empty() {
-        return Err(failed("holds no kernel".into()));
+        return Err(failed("has no kernels".into()));
     }
     for (identity, names) in found {
         listing.entry(identity).or_default().extend(names);
@@ -108,15 +108,13 @@ fn read(file: &Path, cuobjdump: Option<&Path>, listing: &mut Listing) -> io::Res
 }
 
 fn add_cubin(bytes: &[u8], listing: &mut Listing) -> Result<(), String> {
-    for kernel in
-        elf::kernels(bytes).ok_or("a cubin that is incomplete, or of a form that is not known")?
-    {
+    for kernel in elf::kernels(bytes).ok_or("a truncated cubin, or an unknown format")? {
         listing::add(listing, kernel);
     }
     Ok(())
 }
 
-/// The cubins that an object file, an archive or an executable holds.
+/// The cubins in an object file, an archive or an executable.
 fn add_packed(file: &Path, cuobjdump: &Path, listing: &mut Listing) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
     let output = Command::new(cuobjdump)
@@ -127,7 +125,7 @@ fn add_packed(file: &Path, cuobjdump: &Path, listing: &mut Listing) -> io::Resul
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
         return Err(io::Error::other(format!(
-            "cuobjdump fails: {}",
+            "cuobjdump failed: {}",
             words.trim()
         )));
     }

@@ -1,4 +1,4 @@
-//! Formats every source file of the repository, or with `--check` names those that are not formatted.
+//! Formats every source file of the repository, or with `--check` lists those that are not formatted.
 //!
 //! The formatters come from the build at pinned versions: rustfmt with the Rust toolchain, buildifier
 //! and clang-format from the artifact lock.
@@ -13,7 +13,7 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "format")]
 struct Options {
-    /// Changes nothing; exits 1 if a file is not formatted.
+    /// Changes nothing; exits with 1 if a file is not formatted.
     #[arg(long)]
     check: bool,
 }
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     match run(&Options::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
-            eprintln!("format: run './bazelw run //tools/format' to mend these");
+            eprintln!("format: run './bazelw run //tools/format' to fix these");
             ExitCode::FAILURE
         }
         Err(error) => {
@@ -97,7 +97,7 @@ fn formatters() -> io::Result<[Formatter; 3]> {
     ])
 }
 
-/// A program among the runfiles; the BUILD file says which under the variable's name.
+/// A program in the runfiles; the BUILD file names it in this variable.
 fn program(variable: &str) -> io::Result<PathBuf> {
     let path = env::var_os(variable).ok_or_else(|| {
         io::Error::other(format!("{variable} is not set: run this through ./bazelw"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Says whether this machine's GPU is fit to be measured on: the right card, nobody else on it, cool, not held
-# back, clocks locked. usage: check_gpu.sh NAME   (part of the card's name, such as H200)
+# Checks that this machine's GPU is fit for measuring: right card, idle, cool, not throttled, clocks locked.
+# usage: check_gpu.sh NAME   (part of the card's name, such as H200)
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: check_gpu.sh NAME, such as check_gpu.sh H200" >&2; exit 2; }
 wanted=$1
@@ -15,21 +15,21 @@ query() { nvidia-smi --id=0 --query-gpu="$1" --format=csv,noheader,nounits; }
 name=$(query name)
 case $name in
   *"$wanted"*) ;;
-  *) problem "the card is '$name', not a $wanted; choose the runner by its label" ;;
+  *) problem "the card is '$name', not a $wanted; check the runner's label" ;;
 esac
 
 others=$(nvidia-smi --id=0 --query-compute-apps=pid,process_name --format=csv,noheader)
-[ -z "$others" ] || problem "others are on the card: $others"
+[ -z "$others" ] || problem "other processes use the card: $others"
 
 temperature=$(query temperature.gpu)
 [ "$temperature" -le "$idle_limit_c" ] ||
-  problem "the card is at $temperature C although idle; at most $idle_limit_c C is cool"
+  problem "the idle card is at $temperature C; the limit is $idle_limit_c C"
 
 for reason in hw_slowdown hw_thermal_slowdown sw_thermal_slowdown; do
-  [ "$(query "clocks_event_reasons.$reason")" != "Active" ] || problem "clocks are held back: $reason"
+  [ "$(query "clocks_event_reasons.$reason")" != "Active" ] || problem "clocks are throttled: $reason"
 done
 
-# A locked clock is the same at every look, and not the idle clock.
+# A locked clock reads the same every time, and is not the idle clock.
 clocks=$(for _ in 1 2 3; do query clocks.sm; sleep "${CHECK_GPU_PAUSE_S:-1}"; done | sort -un)
 maximum=$(query clocks.max.sm)
 if [ "$(wc -l <<< "$clocks")" -ne 1 ] || [ "$clocks" -lt $((maximum / 2)) ]; then

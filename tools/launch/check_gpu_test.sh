@@ -26,14 +26,14 @@ refuses() {
   local name=$1 message=$2
   shift 2
   if env "$@" bash "$check" "$name" > "$scratch/said" 2>&1; then
-    echo "check_gpu.sh passed where it must say: $message"
+    echo "check_gpu.sh passed but should say: $message"
     exit 1
   fi
   grep -q "$message" "$scratch/said" || { cat "$scratch/said"; exit 1; }
 }
 refuses B200 "not a B200" A=
-refuses H200 "others are on the card: 17, python" "FAKE_APPS=17, python"
-refuses H200 "at 80 C although idle" FAKE_TEMPERATURE=80
-refuses H200 "held back: hw_thermal_slowdown" FAKE_THERMAL=Active
+refuses H200 "other processes use the card: 17, python" "FAKE_APPS=17, python"
+refuses H200 "the idle card is at 80 C" FAKE_TEMPERATURE=80
+refuses H200 "throttled: hw_thermal_slowdown" FAKE_THERMAL=Active
 refuses H200 "not locked (seen: 345 MHz)" FAKE_CLOCK=345
 echo "check_gpu.sh: all as it should be"

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# The branch `measurements` of a repository: for each card base.json, which later runs are compared with, and
-# history.jsonl, one line per run. A branch is kept until somebody deletes it; caches and artifacts expire.
+# The branch `measurements` of a repository: for each card, base.json, with which later runs are compared, and
+# history.jsonl, one line per run. A branch stays until somebody deletes it; caches and artifacts expire.
 #   measurements.sh base REMOTE CARD FILE             copies the base into FILE; exit 3 if the card has none yet
 #   measurements.sh keep REMOTE CARD LINE [BASE]      appends the file LINE to the history; BASE becomes the base
-# GITHUB_TOKEN, where set, is the password for REMOTE.
+# GITHUB_TOKEN, if set, is the password for REMOTE.
 set -euo pipefail
 branch=measurements
 
 die() { echo "measurements: $1" >&2; exit 1; }
-[ $# -ge 4 ] || die "wrong usage; see the head of this file"
+[ $# -ge 4 ] || die "wrong usage; see the top of this file"
 action=$1 remote=$2 card=$3
 [[ $card =~ ^[A-Za-z0-9_-]+$ ]] || die "'$card' is not the name of a card, such as H200"
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 authenticated=()
-# The token reaches git through the environment: command lines are for all to see.
+# Pass the token through the environment: command lines are visible to everybody.
 [ -z "${GITHUB_TOKEN:-}" ] ||
   authenticated=(-c 'credential.helper=!f() { echo username=x-access-token; echo "password=$GITHUB_TOKEN"; }; f')
 run_git() {
@@ -24,7 +24,7 @@ run_git() {
 }
 git init --quiet "$scratch/tree"
 
-# 0: the branch is here; 2: the repository has none. Whatever else went wrong is an error.
+# 0: the branch has been fetched; 2: the repository has none. Anything else is an error.
 fetch() {
   local code=0
   run_git ls-remote --quiet --exit-code "$remote" "refs/heads/$branch" > /dev/null || code=$?
@@ -38,7 +38,7 @@ fetch() {
 base() {
   local file=$1
   if ! fetch || ! run_git cat-file -e "FETCH_HEAD:$card/base.json" 2> /dev/null; then
-    echo "measurements: $card has no base yet; start gpu.yml by hand with new_base to make this run the base" >&2
+    echo "measurements: $card has no base yet; run gpu.yml manually with new_base to create it" >&2
     exit 3
   fi
   run_git show "FETCH_HEAD:$card/base.json" > "$file"

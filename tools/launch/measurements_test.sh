@@ -23,7 +23,7 @@ history() { git -C "$remote" show "measurements:$1/history.jsonl"; }
 
 echo '{"run": 1}' > line
 echo 'first base' > results.json
-ends 3 "H200 has no base yet; start gpu.yml by hand with new_base" base "$remote" H200 base.json
+ends 3 "H200 has no base yet; run gpu.yml manually with new_base" base "$remote" H200 base.json
 ends 0 "H200: a run" keep "$remote" H200 line
 # A run is not the base because there is none.
 ends 3 "H200 has no base yet" base "$remote" H200 base.json

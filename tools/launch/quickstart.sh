@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# README's commands in a fresh container: only README's packages, an ordinary user, a folder with a blank in its
-# name; then once more after a restart of Bazel without a network. Needs docker.
+# The README's commands in a fresh container: only the README's packages, an ordinary user, a folder with a blank in
+# its name; then once more after restarting Bazel without a network. Needs docker.
 #   usage: quickstart.sh IMAGE HOW     e.g. quickstart.sh debian:13 packaged
 # HOW  official   ./bazelw with the official Bazel and the central registry
-#      packaged   ./bazelw with Debian's packages, as on a network that has package registries only
-#      bazelisk   this machine's bazelisk in place of ./bazelw
+#      packaged   ./bazelw with Debian packages, as on a network that only reaches package registries
+#      bazelisk   this machine's bazelisk instead of ./bazelw
 set -euo pipefail
 
 die() { echo "quickstart: $1" >&2; exit 1; }
@@ -13,7 +13,7 @@ image=$1 how=$2
 tree=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
 command -v docker > /dev/null || die "no docker on PATH"
 
-# What README names for a build, and git for the clone.
+# The packages named in the README, and git for the clone.
 case $image in
   debian:* | ubuntu:*)
     install="apt-get update && apt-get install --yes --no-install-recommends"
@@ -25,13 +25,13 @@ environment=() bazel=./bazelw after_install=true
 case $how in
   official) environment=(--env BAZELW_ROAD=official) ;;
   packaged)
-    [[ $image != fedora:* ]] || die "Debian's packages are for Debian and its like, not for $image"
+    [[ $image != fedora:* ]] || die "the packaged road needs a Debian-like system, not $image"
     environment=(--env BAZELW_ROAD=packaged)
-    # On this road Rust is the machine's, 1.89 or newer; distributions have older ones, but they have rustup.
+    # This road uses the machine's Rust, 1.89 or newer; distributions have older ones, but they have rustup.
     packages="$packages npm rustup"
     after_install="rustup toolchain install 1.95.0 --profile minimal --component clippy,rustfmt" ;;
   bazelisk) bazel=bazelisk ;;
-  *) die "'$how' is none of official, packaged, bazelisk" ;;
+  *) die "'$how' is not one of official, packaged, bazelisk" ;;
 esac
 
 scratch=$(mktemp -d)
@@ -64,7 +64,7 @@ as_user "git clone --quiet /tmp/tree.bundle ~/'a clone'"
 in_clone "$bazel run //Kernels/benchmarks/comparison:bench_norms"
 in_clone "$bazel test --config=ci //..."
 
-# A machine whose network goes away keeps working.
+# A machine that loses its network keeps working.
 docker network disconnect bridge "$container"
 in_clone "$bazel shutdown"
 in_clone "$bazel run //Kernels/benchmarks/comparison:bench_norms"

@@ -67,6 +67,6 @@ done
 FAKE_FAIL=--doctor refuses "ubuntu:22.04, official: failed: cd ~/'a clone' && ./bazelw --doctor" ubuntu:22.04 official
 unset FAKE_FAIL
 refuses "no list of packages for arch:latest" arch:latest official
-refuses "not for fedora:latest" fedora:latest packaged
-refuses "'other' is none of" debian:12 other
+refuses "needs a Debian-like system, not fedora:latest" fedora:latest packaged
+refuses "'other' is not one of" debian:12 other
 echo "quickstart.sh: all as it should be"

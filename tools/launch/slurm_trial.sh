@@ -3,7 +3,7 @@
 # shards, one shard requeued while it runs, the results merged; then shards that fail. usage: slurm_trial.sh
 #
 # Needs Slurm and munge (Debian: apt-get install --no-install-recommends slurm-wlm munge), no running service and
-# no root: all daemons are this user's, with keys, ports and folders of their own, and end with the script.
+# no root: all daemons run as this user, with private keys, ports and folders, and stop with the script.
 set -euo pipefail
 
 here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
@@ -20,7 +20,7 @@ for program in munged slurmctld slurmd sbatch scontrol; do
 done
 (cd "$tree" && ./bazelw build --config=cpu //Kernels/benchmarks/comparison:suite //Kernels/benchmarks/report)
 
-# Sockets have short names, so the scratch folder has one too; the results' has a blank.
+# Socket paths must be short, so the scratch folder's is; that of the results has a blank.
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/slurm-trial.XXXXXX")
 out="$scratch/the results"
 daemons=()
@@ -53,7 +53,7 @@ wait_for() {
 }
 
 mkdir -p "$scratch"/{state,spool-a,spool-b}
-# munge wants a socket that everybody can reach; the key beside it is nobody else's.
+# munge needs a socket that everybody can reach; the key beside it is private.
 chmod 711 "$scratch"
 head -c 1024 /dev/urandom > "$scratch/key"
 chmod 600 "$scratch/key"
@@ -116,7 +116,7 @@ nodes=$(for shard in 1 2; do field "${array}_$shard" NodeList; done | paste -sd'
 say "shards 1 and 2 run at once, on nodes $nodes"
 [ "$nodes" != "a a" ] && [ "$nodes" != "b b" ] || die "both shards are on one node"
 
-# What a cluster does to a task whose node it wants back.
+# What a cluster does to reclaim a node.
 wait_for 60 "a first row of shard 2" test -s "$out/shard-2/bench_norms.json"
 scontrol requeue "${array}_2"
 requeued() { [ "$(field "${array}_2" Restarts)" = 1 ]; }
@@ -130,7 +130,7 @@ done
 cat "$out/logs/merge.log"
 is "$merge" COMPLETED || die "the merge failed"
 grep '^shard 2 of 2' "$out/logs/shard-2.log"
-grep "workloads are there already" "$out/logs/shard-2.log" || die "shard 2 began again from nothing"
+grep "workloads are already measured" "$out/logs/shard-2.log" || die "shard 2 started from scratch"
 rows() { grep -o '"contender":' "$1" | wc -l; }
 total=$(($(rows "$out/shard-1/results.json") + $(rows "$out/shard-2/results.json")))
 [ "$total" -gt 0 ] && [ "$(rows "$out/results.json")" -eq "$total" ] ||
@@ -138,7 +138,7 @@ total=$(($(rows "$out/shard-1/results.json") + $(rows "$out/shard-2/results.json
 for file in summary.md report.html; do [ -s "$out/$file" ] || die "no $file"; done
 say "merged $total rows of two nodes into results.json, summary.md, report.html and plots"
 
-# A shard that fails: Slurm runs the merge all the same, and the merge's job fails with it.
+# A failing shard: Slurm runs the merge anyway, and the merge job fails with it.
 mkdir "$scratch/failing"
 ln -s "$tree/bazel-bin/Kernels/benchmarks/report/report" "$scratch/failing/report"
 printf '#!/bin/sh\necho "planted failure" >&2\nexit 7\n' > "$scratch/failing/suite"
@@ -146,5 +146,5 @@ chmod +x "$scratch/failing/suite"
 submit --out "$scratch/failed" --programs "$scratch/failing"
 wait_for 60 "the end of the second merge" ended "$merge"
 is "$merge" FAILED || die "the merge passed although the shards failed"
-grep -q "shard 2 ended with exit code 7" "$scratch/failed/logs/merge.log" || die "the merge does not name the shard"
+grep -q "shard 2 exited with code 7" "$scratch/failed/logs/merge.log" || die "the merge does not name the shard"
 say "shards that fail make the merge fail: $(head -n 1 "$scratch/failed/logs/merge.log")"

@@ -1,4 +1,4 @@
-//! Checks the source tree for what formatters and compilers let pass; `rules` says what that is.
+//! Checks the source tree for what formatters and compilers miss; see `rules`.
 
 mod modules;
 mod rules;
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(0) => ExitCode::SUCCESS,
         Ok(count) => {
-            eprintln!("tidy: {count} to mend");
+            eprintln!("tidy: {count} to fix");
             ExitCode::FAILURE
         }
         Err(error) => {
@@ -32,7 +32,7 @@ fn run() -> io::Result<usize> {
     }
     let mut count = 0;
     for file in &files {
-        // What is not text (a picture in a report) has no lines to check.
+        // Files that are not text have no lines to check.
         let Ok(text) = fs::read_to_string(root.join(file)) else {
             continue;
         };

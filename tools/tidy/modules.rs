@@ -1,23 +1,23 @@
-//! MODULE.bazel, MODULE.bazel.lock and what the central registry has published must agree, without asking it.
+//! MODULE.bazel, MODULE.bazel.lock and the central registry must agree, checked without network access.
 //!
-//! `bazel/registry/published.json` says, kept by hand, which versions were published and what each depends on. From it
-//! this resolves the modules as Bazel does, so that a version nobody published, or a lock that was left behind, is
-//! found by whoever makes the change and not by the next person with internet.
+//! `bazel/registry/published.json`, maintained by hand, lists the published versions and their dependencies. From it
+//! this resolves the modules as Bazel does, so that an unpublished version or a stale lock is found by whoever makes
+//! the change and not by the next person with internet.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// Module -> version -> module -> version that it asks for.
+/// Module -> version -> module -> required version.
 type Published = BTreeMap<String, BTreeMap<String, BTreeMap<String, String>>>;
 type Module = (String, String);
 
 const REGISTRY: &str = "https://bcr.bazel.build/modules";
-/// Brings dependencies of its own, and comes with Bazel instead of from a registry.
+/// Has dependencies of its own, and comes with Bazel rather than from a registry.
 const BUILT_IN: &str = "bazel_tools";
 
-/// What does not agree, one sentence each. `bazel` is Bazel's version.
+/// The disagreements, one sentence each. `bazel` is Bazel's version.
 pub fn check(
     module: &str,
     bazel: &str,
@@ -36,7 +36,7 @@ pub fn check(
         .map(|(name, version)| {
             format!(
                 "{name} {version} is not in bazel/registry/published.json: look it up in the central \
-                 registry and add it with what it depends on"
+                registry and add it with its dependencies"
             )
         })
         .collect();
@@ -56,7 +56,7 @@ pub fn check(
         if lock["registryFileHashes"].get(&address).is_none() {
             complaints.push(format!(
                 "MODULE.bazel.lock does not pin {file} of {name} {version}: run 'bazel mod deps' \
-                 on a machine with internet, and commit what it writes"
+                on a machine with internet, and commit the result"
             ));
         }
     }
@@ -75,7 +75,7 @@ fn direct(module: &str) -> Vec<Module> {
         .collect()
 }
 
-/// Every module that the roots lead to, each in the version that is asked for or, where given, the chosen one.
+/// Every module reachable from the roots, each at its required version or, if given, the chosen one.
 fn reachable(
     roots: &[Module],
     published: &Published,
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn the_newest_version_that_anybody_asks_for_is_selected() {
         let module = "bazel_dep(name = \"a\", version = \"2.0\")\n";
-        // c is asked for by b 1.9 alone, which loses against 1.10: read, but not used.
+        // Only b 1.9 requires c, and it loses against 1.10: read, but not used.
         let mut pinned = LOCKED.to_vec();
         pinned.push("c/3/MODULE.bazel");
         assert_eq!(complaints(module, &pinned), "");

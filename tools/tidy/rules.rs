@@ -1,19 +1,19 @@
-//! What the formatters and compilers do not check, one rule a function: text in, findings out.
+//! What formatters and compilers do not check, one rule per function: text in, findings out.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-/// The widest line of source and prose, in characters; links and pins may be longer.
+/// Maximum line width of source and prose, in characters; links and pins may be longer.
 const WIDTH: usize = 120;
 
-/// Words that say a thing is unfinished; in pieces, so that this file does not hold them.
+/// Markers of unfinished work; split up, so that this file does not contain them.
 const MARKERS: &[&str] = &[
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
     concat!("dbg", "!("),
 ];
 
-/// Hosts of package registries: a machine's own clients know theirs. In pieces for the same reason.
+/// Hosts of package registries: a machine's own clients know theirs. Split up for the same reason.
 const HOSTS: &[&str] = &[
     concat!("pypi", ".org"),
     concat!("files.python", "hosted.org"),
@@ -23,7 +23,7 @@ const HOSTS: &[&str] = &[
     concat!("deb.debian", ".org"),
 ];
 
-/// Folders that exist on somebody's machine only.
+/// Folders that exist only on somebody's machine.
 const MACHINE_FOLDERS: &[&str] = &[
     concat!("/ro", "ot/"),
     concat!("/ho", "me/"),
@@ -31,10 +31,10 @@ const MACHINE_FOLDERS: &[&str] = &[
     concat!("/Us", "ers/"),
 ];
 
-/// Where inline assembly may stand: our shelf, and what libraries' own interfaces need.
+/// Where inline assembly is allowed: our shelf, and what libraries' own interfaces need.
 const ASSEMBLY_FOLDERS: &[&str] = &["Kernels/device/ptx", "Kernels/baselines"];
 
-/// One thing to mend.
+/// One thing to fix.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
     pub line: usize,
@@ -56,18 +56,21 @@ pub fn check_lines(path: &Path, text: &str) -> Vec<Finding> {
         let width = line.chars().count();
         let breakable = !line.contains("://") && !line.contains("sha256") && !line.starts_with('|');
         if width > WIDTH && breakable && !is_lock && !is_data(path) {
-            findings.push(finding(number, format!("{width} columns; {WIDTH} fit")));
+            findings.push(finding(
+                number,
+                format!("{width} columns; the limit is {WIDTH}"),
+            ));
         }
         if line.ends_with([' ', '\t']) && !is_data(path) {
-            findings.push(finding(number, "blanks at the end of the line"));
+            findings.push(finding(number, "trailing whitespace"));
         }
         for marker in MARKERS.iter().filter(|marker| line.contains(**marker)) {
-            findings.push(finding(number, format!("'{marker}' is left over")));
+            findings.push(finding(number, format!("leftover '{marker}'")));
         }
         for host in HOSTS.iter().filter(|host| line.contains(**host)) {
             findings.push(finding(
                 number,
-                format!("names the registry host {host}; go through its client"),
+                format!("names the registry host {host}; use its client instead"),
             ));
         }
         for folder in MACHINE_FOLDERS
@@ -76,7 +79,7 @@ pub fn check_lines(path: &Path, text: &str) -> Vec<Finding> {
         {
             findings.push(finding(
                 number,
-                format!("names {folder}, a folder of one machine"),
+                format!("names {folder}, which is specific to one machine"),
             ));
         }
     }
@@ -89,7 +92,7 @@ pub fn check_lines(path: &Path, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Inline assembly stands on one shelf, where every instruction has a name and a contract.
+/// Inline assembly lives on one shelf, where every instruction has a name and a contract.
 pub fn check_assembly(path: &Path, text: &str) -> Vec<Finding> {
     let is_cuda = path.extension().is_some_and(|extension| {
         ["cu", "cuh", "h", "cc"]
@@ -116,28 +119,28 @@ pub fn check_assembly(path: &Path, text: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// True where the keyword stands in the code of a line, rather than in its comment or in a longer word.
+/// Whether the keyword is in the code of a line, rather than in its comment or in a longer word.
 fn has_assembly(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .any(|word| matches!(word, "asm" | "__asm" | "__asm__"))
 }
 
-/// Measured results, locks and pictures: their lines are not written by hand.
+/// Measured results, locks and pictures: not written by hand.
 fn is_data(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "json" || extension == "csv" || extension == "svg")
         || path.starts_with("results")
 }
 
-/// True where `folder` starts a path, rather than standing inside a longer one.
+/// Whether `folder` starts a path, rather than being inside a longer one.
 fn names_folder(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         !line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || "_.-}~$".contains(c))
     })
 }
 
-/// Relative links and images of a Markdown file that lead nowhere.
+/// Dead relative links and images in a Markdown file.
 pub fn check_links(path: &Path, text: &str, files: &BTreeSet<PathBuf>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut in_code = false;
@@ -157,10 +160,7 @@ pub fn check_links(path: &Path, text: &str, files: &BTreeSet<PathBuf>) -> Vec<Fi
             let exists =
                 files.contains(&resolved) || files.iter().any(|f| f.starts_with(&resolved));
             if !exists {
-                findings.push(finding(
-                    number,
-                    format!("the link to '{target}' leads nowhere"),
-                ));
+                findings.push(finding(number, format!("dead link to '{target}'")));
             }
         }
     }
@@ -192,7 +192,7 @@ fn resolve(folder: &Path, link: &str) -> PathBuf {
     resolved
 }
 
-/// Every pinned artifact says under which licence it may be used, and is pinned in full.
+/// Every pinned artifact states its licence and is fully pinned.
 pub fn check_artifact_lock(text: &str) -> Vec<Finding> {
     let lock: serde_json::Value = match serde_json::from_str(text) {
         Ok(lock) => lock,
@@ -288,7 +288,7 @@ mod tests {
         let text =
             "[a](A.md#part) [up](../README.md) [folder](../docs) [gone](B.md)\n```\n[x](y)\n```\n";
         let found = messages(check_links(Path::new("docs/C.md"), text, &files));
-        assert_eq!(found, "1: the link to 'B.md' leads nowhere\n");
+        assert_eq!(found, "1: dead link to 'B.md'\n");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lints .github/workflows with the zizmor of the lock: syntax, unpinned actions, injection, credentials that
-# linger, broad permissions. First it must find what is wrong with a planted workflow.
+# Lints .github/workflows with the pinned zizmor: syntax, unpinned actions, injection, lingering credentials,
+# broad permissions. First it must find the faults in a planted workflow.
 # usage: lint.sh ZIZMOR
 set -euo pipefail
 zizmor=$(readlink -f "$1")
@@ -27,7 +27,7 @@ grep -q template-injection "$scratch/found" || { cat "$scratch/found"; exit 1; }
 
 printf 'on: push\njobs:\n  broken:\n    steps: 7\n' > "$scratch/.github/workflows/planted.yml"
 if lint "$scratch/.github/workflows" > "$scratch/found" 2>&1; then
-  echo "the linter took a broken workflow"
+  echo "the linter accepted a broken workflow"
   exit 1
 fi
 

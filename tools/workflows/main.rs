@@ -1,5 +1,5 @@
-//! Checks .github/workflows for what a linter of actions does not know: how this project measures, and what it
-//! keeps secret. `rules` says what that is.
+//! Checks .github/workflows for what a generic linter does not know: how this project measures, and what it
+//! keeps secret; see `rules`.
 
 mod rules;
 
@@ -11,7 +11,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(0) => ExitCode::SUCCESS,
         Ok(count) => {
-            eprintln!("workflows: {count} to mend");
+            eprintln!("workflows: {count} to fix");
             ExitCode::FAILURE
         }
         Err(error) => {

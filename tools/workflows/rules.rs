@@ -1,4 +1,4 @@
-//! What a workflow must be, one rule per function: YAML in, findings out.
+//! Rules for workflows, one per function: YAML in, findings out.
 
 use yaml_rust2::{Yaml, YamlLoader};
 
@@ -13,7 +13,7 @@ impl Job<'_> {
         self.yaml["steps"].as_vec().into_iter().flatten()
     }
 
-    /// Runs on a machine of ours, of which there is one per card.
+    /// Runs on one of our own machines, of which there is one per card.
     fn is_self_hosted(&self) -> bool {
         strings(&self.yaml["runs-on"]).contains("self-hosted")
     }
@@ -48,7 +48,7 @@ pub fn check(text: &str) -> Vec<String> {
     findings
 }
 
-/// All text below a node, keys left out.
+/// All text below a node, without keys.
 fn strings(yaml: &Yaml) -> String {
     match yaml {
         Yaml::String(text) => format!("{text}\n"),
@@ -65,7 +65,7 @@ fn name_of(step: &Yaml) -> &str {
         .unwrap_or("a step")
 }
 
-/// Builds, fetches or runs what was written elsewhere.
+/// Builds, fetches or runs third-party code.
 fn builds(step: &Yaml) -> bool {
     let run = step["run"].as_str().unwrap_or_default();
     let tools = ["bazel", "cargo", "pip", "npm", "python"];
@@ -77,7 +77,7 @@ fn builds(step: &Yaml) -> bool {
 fn top_permissions(workflow: &Yaml) -> Vec<String> {
     let permissions = &workflow["permissions"];
     if permissions.is_badvalue() || strings(permissions).contains("write") {
-        vec!["permissions of all jobs must be given, and only for reading".to_owned()]
+        vec!["permissions must be set for all jobs, and read-only".to_owned()]
     } else {
         Vec::new()
     }
@@ -90,7 +90,7 @@ fn queues(owner: &Yaml, name: &str) -> Vec<String> {
         return Vec::new();
     }
     vec![format!(
-        "{name}: a third run cancels the second that waits; put github.sha into the concurrency group, or have none"
+        "{name}: a third run cancels a waiting second one; put github.sha in the concurrency group, or have none"
     )]
 }
 
@@ -102,12 +102,12 @@ fn time_limit(job: &Job) -> Vec<String> {
     }
 }
 
-/// Cards must not share a job's fate.
+/// Cards must not depend on each other.
 fn cards(job: &Job) -> Vec<String> {
     match job.is_self_hosted() && !job.yaml["strategy"].is_badvalue() {
         false => Vec::new(),
         true => vec![format!(
-            "{}: a matrix over our own runners; one that is missing holds the others up, so call a workflow per card",
+            "{}: a matrix over our own runners; a missing one holds up the others, so call a workflow per card",
             job.name
         )],
     }
@@ -120,7 +120,7 @@ fn secrets_of_all(workflow: &Yaml) -> Vec<String> {
     }
 }
 
-/// Secrets are for a job that builds nothing, and there for the steps that need them.
+/// Only a job that builds nothing gets secrets, and there only the steps that need them.
 fn secrets(job: &Job) -> Vec<String> {
     let mut findings = Vec::new();
     if strings(&job.yaml["env"]).contains("secrets.") {
@@ -131,7 +131,7 @@ fn secrets(job: &Job) -> Vec<String> {
         let has_token = strings(step).contains("github.token");
         if builds(step) && (has_secrets || has_token) {
             findings.push(format!(
-                "{}: '{}' builds where there are secrets; build in another job and run the finished program here",
+                "{}: '{}' builds in a job with secrets; build in another job and run the finished program here",
                 job.name,
                 name_of(step)
             ));
@@ -145,19 +145,19 @@ fn right_to_write(job: &Job) -> Vec<String> {
     match writes && (job.is_self_hosted() || job.steps().any(builds)) {
         false => Vec::new(),
         true => vec![format!(
-            "{}: may write to the repository, and builds or runs on our own machine",
+            "{}: may write to the repository, yet builds or runs on our own machine",
             job.name
         )],
     }
 }
 
-/// Caches are evicted; the next run would then be its own base.
+/// Caches get evicted; the next run would then be its own base.
 fn stored_base(job: &Job) -> Vec<String> {
     job.steps()
         .filter(|step| strings(&step["uses"]).contains("actions/cache"))
         .map(|step| {
             format!(
-                "{}: '{}' keeps what GitHub may evict",
+                "{}: '{}' relies on a cache that GitHub may evict",
                 job.name,
                 name_of(step)
             )
@@ -165,14 +165,14 @@ fn stored_base(job: &Job) -> Vec<String> {
         .collect()
 }
 
-/// A job that measures on a card: everything is measured, and everything is compared whatever else went wrong.
+/// A job that measures on a card measures everything, and compares everything whatever else went wrong.
 fn measurement(job: &Job) -> Vec<String> {
     let all = strings(job.yaml);
     if !job.is_self_hosted() || !all.contains("comparison:suite") {
         return Vec::new();
     }
     let mut findings: Vec<String> = [
-        ("fp8_e4m3", "no FP8 products"),
+        ("fp8_e4m3", "no FP8 GEMMs"),
         (
             "--require cudnn,cublaslt",
             "rows without cuDNN or cuBLASLt pass",
@@ -188,7 +188,7 @@ fn measurement(job: &Job) -> Vec<String> {
     ]
     .iter()
     .filter(|(part, _)| !all.contains(part))
-    .map(|(part, problem)| format!("{}: {problem}: '{part}' is nowhere", job.name))
+    .map(|(part, problem)| format!("{}: {problem}: '{part}' is missing", job.name))
     .collect();
     let mut measured = false;
     for step in job.steps() {
@@ -198,7 +198,7 @@ fn measurement(job: &Job) -> Vec<String> {
             .any(|part| strings(&step["if"]).contains(part));
         if measured && !goes_on {
             findings.push(format!(
-                "{}: '{}' is skipped after a bad row; give it an if with !cancelled()",
+                "{}: '{}' is skipped after a bad row; add an if with !cancelled()",
                 job.name,
                 name_of(step)
             ));
@@ -208,7 +208,7 @@ fn measurement(job: &Job) -> Vec<String> {
             if !run.contains("one_at_a_time.sh") {
                 let step = name_of(step);
                 findings.push(format!(
-                    "{}: '{step}' may meet another run on the card",
+                    "{}: '{step}' may run next to another run on the card",
                     job.name
                 ));
             }
@@ -265,11 +265,11 @@ mod tests {
         );
         let queue =
             |group: &str| format!("concurrency:\n  group: {group}\njobs:\n  a:\n    uses: b\n");
-        finds(&queue("gpu"), "a third run cancels the second");
+        finds(&queue("gpu"), "a third run cancels");
         assert_eq!(found(&queue("gpu-${{ github.sha }}")), Vec::<String>::new());
         finds(
             &format!("jobs:\n  a:\n    runs-on: x\n    concurrency: gpu\n{STEPS}      - run: a\n"),
-            "a third run cancels the second",
+            "a third run cancels",
         );
         finds(
             &format!(
@@ -287,11 +287,11 @@ mod tests {
         assert_eq!(found(&job(uses)), Vec::<String>::new());
         finds(
             &job(&format!("      - run: ./bazelw build //x\n{uses}")),
-            "builds where there are secrets",
+            "builds in a job with secrets",
         );
         let token =
             "      - run: ./bazelw build //x\n        env:\n          T: ${{ github.token }}\n";
-        finds(&job(token), "builds where there are secrets");
+        finds(&job(token), "builds in a job with secrets");
         finds(
             &format!(
                 "env:\n  K: ${{{{ secrets.K }}}}\n{}",
@@ -321,7 +321,7 @@ mod tests {
             &job("    strategy:\n      matrix: {}\n", suite),
             "a matrix over our own runners",
         );
-        finds(&job("", &suite.replace(" fp8_e4m3", "")), "no FP8 products");
+        finds(&job("", &suite.replace(" fp8_e4m3", "")), "no FP8 GEMMs");
         finds(&job("", suite), "rows without cuDNN");
         finds(
             &job("", &format!("{suite}{}", rest.replace(",missing", ""))),
@@ -336,7 +336,7 @@ mod tests {
         );
         finds(
             &job("", &suite.replace("one_at_a_time", "other")),
-            "may meet another run",
+            "may run next to another",
         );
         finds(
             &job("", "      - uses: actions/cache/save@0\n"),

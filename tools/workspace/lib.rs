@@ -1,12 +1,12 @@
-//! Where a program works: the source tree and its files, and the folder in which its user stands.
+//! Where a program works: the source tree and its files, and the user's working directory.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// Folders that hold no source of ours, by name.
+/// Names of folders without sources of ours.
 const SKIPPED: &[&str] = &[".git", "target", "out", "node_modules"];
 
-/// The repository's root: given by `bazel run`, or found behind the runfiles' links in a test.
+/// The repository's root: from `bazel run`, or in a test by following the runfiles' links.
 pub fn root() -> io::Result<PathBuf> {
     if let Some(root) = env::var_os("BUILD_WORKSPACE_DIRECTORY") {
         return Ok(root.into());
@@ -19,13 +19,13 @@ pub fn root() -> io::Result<PathBuf> {
     Ok(module.parent().expect("a file has a folder").to_path_buf())
 }
 
-/// Where the user stood, best first: bazelw sets the first where that was outside of the workspace.
+/// The user's working directory, best first: bazelw sets the first if it was outside the workspace.
 const USER_FOLDERS: [&str; 2] = ["HEAD_TO_HEAD_WORKING_DIRECTORY", "BUILD_WORKING_DIRECTORY"];
 
-/// Moves this process to the folder in which its user typed the command. `bazel run` starts programs among their
-/// runfiles, where relative paths mean nothing to anybody and files written there are lost.
+/// Changes to the folder in which the user typed the command. `bazel run` starts programs in their runfiles, where
+/// relative paths are meaningless and files get lost.
 ///
-/// To be called first in `main`. Programs that this one starts inherit the folder and shall stay there.
+/// Call this first in `main`. Child processes inherit the folder and must stay there.
 pub fn enter_user_folder() -> io::Result<()> {
     let Some(folder) = USER_FOLDERS.iter().find_map(env::var_os) else {
         return Ok(());
@@ -39,8 +39,8 @@ pub fn enter_user_folder() -> io::Result<()> {
     })
 }
 
-/// Every source file below `root`, relative to it, in order. Links and what git ignores at the root
-/// (Bazel's output links, results in the making) are left out.
+/// Every source file below `root`, relative to it, sorted. Links and what git ignores at the root
+/// (Bazel's output links, new results) are left out.
 pub fn files(root: &Path) -> io::Result<Vec<PathBuf>> {
     let ignored = ignored_at_root(root)?;
     let mut found = Vec::new();
@@ -68,7 +68,7 @@ pub fn files(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The rules of .gitignore that name entries of the root: "/name", "/name/", "/prefix*" or "/*suffix".
+/// The .gitignore rules for entries of the root: "/name", "/name/", "/prefix*" or "/*suffix".
 fn ignored_at_root(root: &Path) -> io::Result<Vec<String>> {
     let text = fs::read_to_string(root.join(".gitignore"))?;
     Ok(text

@@ -86,7 +86,7 @@ impl Fixture {
         }
     }
 
-    /// What a failed command must leave as it was: the cached files and the lock.
+    /// What a failed command must leave unchanged: the cached files and the lock.
     pub fn state(&self) -> (Vec<String>, String) {
         let blobs = fs::read_dir(self.cache_path().join("blobs"));
         let names = blobs.into_iter().flatten().flatten();
@@ -100,7 +100,7 @@ impl Fixture {
         )
     }
 
-    /// Fetches, expects a failure that leaves everything as it was, and returns its message.
+    /// Fetches, expects a failure that changes nothing, and returns its message.
     pub fn refusal(&self) -> String {
         let context = self.context();
         let before = self.state();

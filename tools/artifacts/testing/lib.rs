@@ -1,5 +1,4 @@
-//! For tests: an HTTP server on loopback that misbehaves as told, a lock with a cache of its own,
-//! and a wheel.
+//! For tests: a misbehaving HTTP server on loopback, a lock with a private cache, and a wheel.
 
 mod fixture;
 mod server;

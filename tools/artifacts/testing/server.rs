@@ -1,4 +1,4 @@
-//! A real HTTP/1.1 server on loopback, one thread a connection, each answer scripted by the test.
+//! A real HTTP/1.1 server on loopback, one thread per connection, each answer scripted by the test.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -37,7 +37,7 @@ pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// Announced length, where it is not the body's; `Some(None)`: no length at all.
+    /// Announced length, if different from the body's; `Some(None)`: no length at all.
     pub announced: Option<Option<usize>>,
     /// Wait after each byte.
     pub byte_delay: Option<Duration>,
@@ -61,7 +61,7 @@ impl Response {
         }
     }
 
-    /// The whole body or the rest of it, as the request asks.
+    /// The whole body or the rest of it, as requested.
     pub fn ranged(request: &Request, body: &[u8]) -> Self {
         match request.range_start().filter(|start| *start < body.len()) {
             None => Self::ok(body),
@@ -106,14 +106,14 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
-                // A client that hangs up early is part of many tests.
+                // Many tests have a client that hangs up early.
                 thread::spawn(move || drop(serve(stream, &seen, &*answer)));
             }
         });
         Self { address, requests }
     }
 
-    /// Keeps what is PUT, and serves it. `If-None-Match: *` is obeyed.
+    /// Stores what is PUT and serves it. Honours `If-None-Match: *`.
     pub fn store() -> Self {
         let files: Mutex<HashMap<String, Vec<u8>>> = Mutex::default();
         Self::start(move |request, _| {

@@ -1,4 +1,4 @@
-//! Hostile zip archives: refused by name, before anything is written.
+//! Hostile zip archives: rejected by name, before anything is written.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -76,7 +76,7 @@ fn names_that_lead_out() {
     for name in ["../evil", "a/../../evil", "/evil", "a\\..\\evil", "./evil"] {
         let case = Case::new();
         case.write(|zip| add(zip, name, b"x"));
-        case.refused(Bounds::default(), &["leads out of its folder"]);
+        case.refused(Bounds::default(), &["escapes its folder"]);
     }
 }
 
@@ -153,6 +153,6 @@ fn nothing_is_replaced() {
     assert!(case
         .unpack(Bounds::default())
         .unwrap_err()
-        .contains("there already"));
+        .contains("already exists"));
     assert_eq!(fs::read(old).unwrap(), b"old");
 }

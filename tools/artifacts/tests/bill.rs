@@ -39,7 +39,7 @@ fn every_artifact_is_listed() {
 
 #[test]
 fn valid_by_the_schema() {
-    // Of the PyPI wheel cyclonedx-python-lib; the schemas it refers to lie beside it.
+    // From the PyPI wheel cyclonedx-python-lib; the schemas it refers to are beside it.
     let schema = std::env::var_os("CYCLONEDX_SCHEMA")
         .map(PathBuf::from)
         .expect("CYCLONEDX_SCHEMA names bom-1.6.SNAPSHOT.schema.json");

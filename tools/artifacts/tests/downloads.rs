@@ -1,5 +1,5 @@
-//! Downloads against a server that does everything wrong: each failure says why, and leaves the
-//! cache and the lock as they were.
+//! Downloads from a server that does everything wrong: each failure says why, and leaves the cache
+//! and the lock unchanged.
 
 use std::os::unix::fs::symlink;
 use std::thread;

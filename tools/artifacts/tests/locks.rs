@@ -1,4 +1,4 @@
-//! The lock: this repository's own is in canonical form, and malformed ones name line and field.
+//! The lock: this repository's is in canonical form, and errors in others name line and field.
 
 use std::path::Path;
 
@@ -62,7 +62,7 @@ fn this_repository_has_a_canonical_lock() {
     let lock = Lock::parse(&text, Path::new(&path)).unwrap();
     assert!(
         lock.text() == text,
-        "write it as `artifacts pin` does: two spaces, sorted by name"
+        "format it as `artifacts pin` does: two spaces, sorted by name"
     );
 }
 
@@ -146,7 +146,7 @@ const MALFORMED: [(&str, &str, usize, &[&str]); 14] = [
         "\"schema\": 1",
         "\"schema\": 2",
         1,
-        &["schema `2`", "reads 1"],
+        &["schema `2`", "reads schema 1"],
     ),
     ("    }\n  ]", "    }\n", 37, &["lock.json"]),
 ];

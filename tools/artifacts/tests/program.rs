@@ -1,4 +1,4 @@
-//! The program itself: exit codes, JSON, signals, and runs that meet in one cache.
+//! The program itself: exit codes, JSON, signals, and concurrent runs on one cache.
 
 use std::fs;
 use std::path::Path;
@@ -101,7 +101,7 @@ fn fetch_verify_list_gc() {
     assert!(!stray.exists());
 }
 
-/// Changes a byte and not the size.
+/// Changes a byte but not the size.
 fn damage(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
     bytes[1000] ^= 1;

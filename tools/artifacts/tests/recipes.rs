@@ -1,4 +1,4 @@
-//! Recipes: the same bytes in two folders, or a complaint.
+//! Recipes: the same bytes in two folders, or an error.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ const UNSTEADY: &str = "import sys, time\nout = sys.argv[sys.argv.index('--out')
 const BROKEN: &str = "raise SystemExit('no such kernel')";
 const RESULT: &[u8] = b"sm_90a and a wheel....";
 
-/// A recipe `thing` over one wheel, and a lock that expects RESULT of it. None: no Python.
+/// A recipe `thing` over one wheel, and a lock that expects RESULT; None without Python.
 fn fixture(recipe: &str) -> Option<(Fixture, Context)> {
     if Python::find(None, |python| python.imports("x-1-py3-none-any.whl")).is_err() {
         println!("SKIPPED: no python3");

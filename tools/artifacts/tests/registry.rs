@@ -1,4 +1,4 @@
-//! Packages through the machine's own pip, from a folder in place of an index.
+//! Packages through the machine's own pip, from a folder instead of an index.
 
 use std::fs;
 use std::path::Path;

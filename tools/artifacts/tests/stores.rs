@@ -48,7 +48,7 @@ fn urls(fixture: &Fixture) -> Vec<String> {
         .clone()
 }
 
-/// Uploads twice, fetches back into an empty cache, then finds the key taken by other content.
+/// Uploads twice, fetches into an empty cache, then finds the key taken by other content.
 fn round_trip(store: &Store, overwrite: impl FnOnce(&str)) {
     let fixture = fixture();
     let context = fixture.context();
@@ -108,7 +108,7 @@ fn web() {
 
 #[test]
 fn a_race_that_was_lost_is_a_conflict() {
-    // Nothing is there when asked, and something else is when written.
+    // Reported missing when queried, but taken when written.
     let server = Server::start(|request, before| match (&request.method[..], before) {
         ("GET", 0) => Response::status(404),
         ("GET", _) => Response::ok(b"other"),
@@ -202,7 +202,7 @@ impl S3Server {
             endpoint: format!("http://127.0.0.1:{port}"),
             _folder: folder,
         };
-        // It answers 503 until its parts have found each other.
+        // It answers 503 until its services have found each other.
         let ready = || reqwest::blocking::get(&server.endpoint).is_ok_and(|a| a.status() != 503);
         for _ in 0..300 {
             if ready() {
@@ -233,7 +233,7 @@ impl S3Server {
     }
 }
 
-/// Each service takes a second port, 10000 above its own.
+/// Each service uses a second port, 10000 above its own.
 fn free_port() -> u16 {
     loop {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
