@@ -1,4 +1,4 @@
-"""What the packaged road's files share: the lock, the words to the user, the log, and processes."""
+"""Shared by the packaged road's files: the lock, messages to the user, the log, and processes."""
 
 import json
 import os
@@ -15,7 +15,7 @@ MACHINE = "Linux x86_64"
 # The python3 that bazelw found, not the interpreter behind it: a virtual environment has its own pip.
 PYTHON = shutil.which("python3") or sys.executable
 
-# Causes that a log shows, however deep in it, and what to do about them.
+# Causes found in a log, however deep, and what to do about them.
 CAUSES = [
     (
         r"No space left on device|Disk quota exceeded|File too large",
@@ -24,7 +24,7 @@ CAUSES = [
     (r"linker `?cc`? not found|error: linker", "the linker failed: install gcc and g++"),
     (
         r"HASHES|hashes? (?:do|does) not match",
-        "a file arrived with a wrong sha256: start again, or use another mirror",
+        "a file arrived with a wrong sha256: try again, or use another mirror",
     ),
     (
         r"No matching distribution|Could not find a version",
@@ -40,7 +40,7 @@ CAUSES = [
 
 
 class Stop(Exception):
-    """An end with one sentence for the user."""
+    """Stops with one sentence for the user."""
 
 
 def say(text):
@@ -64,7 +64,7 @@ def file_name(entry):
 
 
 class Log:
-    """Everything that was run and what it said, in one file that outlives a failure."""
+    """Every command and its output, in one file that survives a failure."""
 
     def __init__(self, path):
         self.path = path
@@ -82,7 +82,7 @@ class Log:
 
 
 class Processes:
-    """Children in groups of their own, so that whatever ends this program ends theirs too."""
+    """Children in their own process groups, so that whatever ends this program ends theirs too."""
 
     def __init__(self, log):
         self.log = log
@@ -91,7 +91,7 @@ class Processes:
         self._lock = threading.Lock()
 
     def run(self, command, what, **options):
-        """Runs a command to its end and returns its output; raises Stop with the cause."""
+        """Runs a command to completion and returns its output; raises Stop with the cause."""
         code, output = self.attempt(command, **options)
         if code:
             raise Stop(f"{what}: {cause(output, code)}")
@@ -146,4 +146,4 @@ def cause(output, code):
         for line in output.splitlines()
         if re.match(r"\s*(E:|ERROR|error|fatal|dpkg-deb: error)", line)
     ]
-    return said[0] if said else f"it ended with code {code}"
+    return said[0] if said else f"it exited with code {code}"

@@ -1,17 +1,17 @@
-# bazelw --doctor: what this machine has and lacks for README's commands; sourced by bazelw.
-# Ends with 0 exactly where nothing is missing. Probes run side by side, each with its own limit.
+# bazelw --doctor: what this machine has and lacks for the README's commands; sourced by bazelw.
+# Exits with 0 exactly if nothing is missing. Probes run in parallel, each with its own time limit.
 
-# Where plain Bazel finds modules, and the Rust toolchain that the build pins.
+# Where plain Bazel finds modules, and the pinned Rust toolchain.
 registry_url=https://bcr.bazel.build/bazel_registry.json
 rust_url=https://static.rust-lang.org/dist/channel-rust-1.95.0.toml.sha256
 probe_s=8
-before="what was fetched before must do"
+before="using what was fetched before"
 output_mib=6000 # CPU and one CUDA architecture, tests and all
 
 bad=0
 report() { printf '%-8s %-9s %s\n' "$1" "$2" "$3"; [ "$1" != missing ] || bad=1; }
 
-# reaches URL: its first bytes arrive, through whatever proxy the machine has.
+# reaches URL: its first bytes arrive, through the machine's proxy if any.
 reaches() {
   if type -P curl >/dev/null; then
     curl -fsSL -r 0-0 --connect-timeout 5 --max-time $probe_s -o /dev/null "$1"
@@ -36,7 +36,7 @@ choose_road() {
 
 check_bazel() {
   if [ -n "${BAZEL:-}" ] && ! is_wanted "$BAZEL"; then
-    report missing bazel "$doctor_bazel is not a Bazel $version: unset it or correct it"
+    report missing bazel "$doctor_bazel is not Bazel $version: fix or unset it"
   elif [ "$(made)" = official ] && [ "$doctor_bazel" = "$official (official release)" ] &&
     ! genuine "$official.stamp" <<< "$(official_sum | cut -c1-64)  $official"; then
     report missing bazel "$official is not the release: remove it"
@@ -53,10 +53,10 @@ check_space() {
   fi
   free=$(df -Pm "$folder" | tail -n 1 | tr -s ' ' | cut -d' ' -f4)
   if [ "$free" -ge "$3" ]; then report ok "$1" "$folder, $((free / 1024)) GiB free"
-  else report missing "$1" "$folder has $free MiB free and $3 are needed: free some, or $4"; fi
+  else report missing "$1" "$folder has $free MiB free, but $3 are needed: free some, or $4"; fi
 }
 
-# A real compilation: a compiler without the library's headers, or without the linker, is common.
+# A real compilation: compilers without the library's headers or a linker are common.
 check_compiler() {
   local scratch said
   type -P g++ >/dev/null || { report missing g++ "install gcc and g++"; return; }
@@ -75,7 +75,7 @@ check_python() {
   else report missing pip "install python3-pip (wheels come through it)"; fi
 }
 
-# What was fetched before serves a restart without network, so that is no fault then.
+# Without a network, what was fetched before is enough for a restart, so nothing is missing then.
 check_reached() {
   if wait "$2"; then report ok "$1" "$3"
   elif [ -e "$here/bazel-out" ]; then report absent "$1" "$3 is out of reach; $before"

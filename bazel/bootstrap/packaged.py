@@ -1,13 +1,13 @@
-"""A Bazel from Debian's packages and two wheels, every file locked in packages.lock.json.
+"""Bazel from Debian packages and two wheels, every file locked in packages.lock.json.
 
-  packaged.py --make PREFIX    makes the tree; bazelw calls this under its lock
-  packaged.py --check KIND...  says whether debs, wheels, crates can be fetched (bazelw --doctor)
-  packaged.py --update         locks what Debian has today
-  packaged.py --publish OUT    writes the unpacked tree as one archive into OUT and locks it
+  packaged.py --make PREFIX    builds the tree; bazelw calls this under its lock
+  packaged.py --check KIND...  checks whether debs, wheels, crates can be fetched (bazelw --doctor)
+  packaged.py --update         locks Debian's current packages
+  packaged.py --publish OUT    writes the unpacked tree to OUT as one archive and locks it
 
-The tree is made at PREFIX.<random> (its absolute path is baked into the programs) and PREFIX becomes
-a symbolic link to it as the very last step, so a PREFIX that exists is whole. What an interrupted run
-left is removed at the next start. The log of a failure stays at PREFIX.log.
+The tree is built at PREFIX.<random> (its absolute path is patched into the programs), and PREFIX becomes
+a symbolic link to it as the very last step, so an existing PREFIX is complete. Leftovers of an interrupted
+run are removed by the next. After a failure the log stays at PREFIX.log.
 """
 
 import concurrent.futures
@@ -38,13 +38,13 @@ def bazel_version():
 
 
 def preflight(folder):
-    """Yields a sentence for everything that is missing on this machine."""
+    """Yields a sentence for each thing missing on this machine."""
     machine = (
         subprocess.run(["uname", "-sm"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
     )
     if machine != MACHINE:
         yield (
-            f"Debian's Bazel is locked for {MACHINE}, and this is {machine}: "
+            f"Debian's Bazel is locked for {MACHINE}, but this is {machine}: "
             f"use the official Bazel, or set BAZEL to a Bazel {bazel_version()}"
         )
         return
@@ -64,13 +64,13 @@ def preflight(folder):
     free_mib = shutil.disk_usage(folder).free >> 20
     if free_mib < NEEDED_MIB:
         yield (
-            f"{folder} has {free_mib} MiB free and {NEEDED_MIB} are needed: "
+            f"{folder} has {free_mib} MiB free, but {NEEDED_MIB} are needed: "
             "free some, or set HEAD_TO_HEAD_CACHE"
         )
 
 
 def assemble(lock, sources, processes, folder, scratch):
-    """Fills folder with the tree as it can be published."""
+    """Fills folder with the tree, ready to publish."""
     wanted = lock["wheels"] + lock["debs"]
     megabytes = sum(entry["size"] for entry in wanted) / 1e6
     say(f"downloading {len(wanted)} packages ({megabytes:.0f} MB)")
@@ -107,7 +107,7 @@ def assemble(lock, sources, processes, folder, scratch):
 
 
 def from_published(lock, sources, processes, folder, scratch):
-    """The finished tree from the mirror or the store; False where neither has it."""
+    """Gets the finished tree from the mirror or the store; False if neither has it."""
     entry = lock.get("tree")
     if not entry or not (sources.mirror or lock["store"]):
         return False
@@ -117,7 +117,7 @@ def from_published(lock, sources, processes, folder, scratch):
         processes.log.write(str(stop))
         say(
             f"{file_name(entry)} is neither on the mirror nor in the store; "
-            "going by single packages"
+            "fetching single packages"
         )
         return False
     say("unpacking the published tree")
@@ -145,7 +145,7 @@ def make(prefix):
     try:
         os.chmod(folder, 0o755)
         os.mkdir(scratch)
-        say(f"first use: making Bazel from Debian's packages in {cache}")
+        say(f"first use: building Bazel from Debian packages in {cache}")
         lock = read_lock()
         sources = Sources(lock, processes)
         if not from_published(lock, sources, processes, folder, scratch):
@@ -172,7 +172,7 @@ def make(prefix):
 
 
 def ask_for_a_crate(processes, folder):
-    """Has cargo look a crate up as bazel/crates will, in a home that has the user's settings alone."""
+    """Has cargo look up a crate as bazel/crates will, in a home with only the user's settings."""
     home, crate = os.path.join(folder, "cargo-home"), os.path.join(folder, "crate")
     theirs = os.environ.get("CARGO_HOME") or os.path.join(os.path.expanduser("~"), ".cargo")
     os.mkdir(home)
@@ -196,7 +196,7 @@ def ask_for_a_crate(processes, folder):
 
 
 def check(kinds):
-    """Prints a line per missing thing; one small file of each kind shows a dead network."""
+    """Prints a line per missing thing; fetching one small file of each kind reveals a dead network."""
     folder = tempfile.mkdtemp()
     processes = Processes(Log(os.path.join(folder, "log")))
     missing = list(preflight(folder)) if "debs" in kinds else []
@@ -250,7 +250,7 @@ def main(arguments):
         say(str(stop))
         return 1
     except KeyboardInterrupt:
-        say("interrupted; nothing was kept, and the next start begins anew")
+        say("interrupted; nothing was kept, and the next run starts over")
         return 130
     return 0
 
@@ -258,5 +258,5 @@ def main(arguments):
 if __name__ == "__main__":
     status = main(sys.argv[1:])
     sys.stdout.flush()
-    # Not sys.exit, which would wait for downloads that nobody wants any more.
+    # Not sys.exit, which would wait for downloads that are no longer wanted.
     os._exit(status)

@@ -48,7 +48,7 @@ def publish(out):
 
 
 def pack(tree, archive):
-    """The same bytes for the same tree: sorted, without owners or times."""
+    """Reproducible: sorted, without owners or times."""
 
     def plain(member):
         member.uid = member.gid = member.mtime = 0

@@ -1,8 +1,7 @@
 """Where a locked file comes from. In order: $HEAD_TO_HEAD_MIRROR, the lock's own store, Debian's pool
-as this machine's apt is set up to reach it, Debian's snapshot service; wheels come through pip after
-the first two.
+through this machine's apt, Debian's snapshot service; wheels come through pip after the first two.
 
-Whoever serves a file, its size and sha256 are checked here; no setting of apt or pip can weaken that.
+Size and sha256 are checked here, whoever serves the file; no apt or pip setting can weaken that.
 """
 
 import hashlib
@@ -15,10 +14,10 @@ import urllib.parse
 from common import PYTHON, Stop, file_name
 from download import Failed, download
 
-# BAZELW_TEST_*: for the tests alone, here and in the other files.
+# BAZELW_TEST_*: for tests only, here and in the other files.
 SNAPSHOT = os.environ.get("BAZELW_TEST_SNAPSHOT", "https://snapshot.debian.org/archive/debian")
 STALL_S = 20
-# One file through apt, whatever its size; the largest has 35 MB.
+# Time limit for one file through apt, whatever its size; the largest is 35 MB.
 APT_LIMIT_S = 600
 
 
@@ -32,7 +31,7 @@ class Sources:
         self._bases_lock = threading.Lock()
 
     def fetch(self, entry, folder, own_only=False):
-        """Brings an entry of the lock into folder; raises Stop that names every source."""
+        """Fetches an entry of the lock to folder; raises Stop, naming every source."""
         name = file_name(entry)
         path = os.path.join(folder, name)
         refused = []
@@ -52,15 +51,15 @@ class Sources:
                 if os.path.exists(partial):
                     os.remove(partial)
         raise Stop(
-            f"{name} cannot be had ({'; '.join(refused) or 'no source is set up'}): "
+            f"cannot get {name} ({'; '.join(refused) or 'no source is configured'}): "
             f"{self.remedy(entry)}"
         )
 
     def remedy(self, entry):
         if "requirement" in entry:
-            return "set pip up to reach an index, or HEAD_TO_HEAD_MIRROR to a folder that has it"
+            return "configure pip to reach an index, or point HEAD_TO_HEAD_MIRROR at a folder that has it"
         return (
-            "set HEAD_TO_HEAD_MIRROR to a folder or URL that has it; if it has left Debian's pool, "
+            "point HEAD_TO_HEAD_MIRROR at a folder or URL that has it; if it has left Debian's pool, "
             "bazel/bootstrap/packaged.py --update locks what the pool has now"
         )
 
@@ -85,7 +84,7 @@ class Sources:
         yield "snapshot", lambda partial: download(url, partial)
 
     def bases(self):
-        """Every repository that apt knows; the one that last had a file stands first."""
+        """Every repository that apt knows, the one that last had a file first."""
         with self._bases_lock:
             if self._bases is None:
                 listed = []
@@ -93,7 +92,7 @@ class Sources:
                     ["apt-get", "indextargets", "--format", "$(REPO_URI)"],
                     ["apt-get", "update", "--print-uris"],
                 ):
-                    # The second knows sources whose lists were never fetched: a fresh container.
+                    # The second knows sources whose lists were never fetched, as in a fresh container.
                     if shutil.which("apt-get"):
                         output = self.processes.attempt(command, timeout=20)[1]
                         listed += re.findall(
@@ -101,7 +100,7 @@ class Sources:
                             output,
                             re.M,
                         )
-                # Security archives have a pool of their own, without Bazel.
+                # Security archives have their own pool, without Bazel.
                 self._bases = [base for base in dict.fromkeys(listed) if "security" not in base]
             return list(self._bases)
 
@@ -122,7 +121,7 @@ class Sources:
                 (
                     re.sub(r"\s*\[IP:.*", "", said[0])
                     if said
-                    else f"apt-helper ended with code {code}"
+                    else f"apt-helper exited with code {code}"
                 ),
             )
         with self._bases_lock:
@@ -135,7 +134,7 @@ class Sources:
             requirements = os.path.join(folder, "requirements.txt")
             with open(requirements, "w", encoding="utf-8") as file:
                 file.write(f"{entry['requirement']} --hash=sha256:{entry['sha256']}\n")
-            # Isolated: a pip.py where the user stands is not pip.
+            # Isolated: a pip.py in the user's working directory is not pip.
             code, output = self.processes.attempt(
                 [
                     PYTHON,
@@ -165,10 +164,10 @@ class Sources:
                 if re.search("No space left|Disk quota|File too large", output):
                     raise Failed(23, "the disk is full")
                 said = re.findall(r"^ERROR: (.*)$", output, re.M)
-                raise Failed(22, said[-1] if said else f"ended with code {code}")
+                raise Failed(22, said[-1] if said else f"exited with code {code}")
             os.replace(os.path.join(folder, file_name(entry)), partial)
         except FileNotFoundError as error:
-            raise Failed(22, f"it downloaded another file than {file_name(entry)}") from error
+            raise Failed(22, f"it downloaded a file other than {file_name(entry)}") from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -195,7 +194,7 @@ def check(entry, path):
     if digest.hexdigest() == entry["sha256"] and os.path.getsize(path) == entry["size"]:
         return
     if b"<html" in start.lower() or b"<!doctype" in start.lower():
-        raise Failed(22, "a page instead of the file, as proxies send")
+        raise Failed(22, "got a web page instead of the file, as from a proxy")
     raise Failed(
         22, f"wrong contents ({os.path.getsize(path)} of {entry['size']} bytes, sha256 differs)"
     )

@@ -1,4 +1,4 @@
-"""Locks what Debian packages today: the one place where a suite and a keyring matter.
+"""Locks Debian's current packages: the only place where a suite and a keyring matter.
 
 A private apt (its own lists, status and cache; the machine's own mirror and proxies) resolves Bazel,
 the files are fetched and held against apt's hashes, and packages that the server's class path does
@@ -53,7 +53,7 @@ def update():
         debs, snapshot = resolve(processes, sources, os.path.join(folder, "apt"))
         say(f"fetching {len(debs)} packages to see which are needed")
         lock["debs"] = sorted(needed(processes, sources, debs, folder), key=file_name)
-        # Its contents would no longer be those of the packages.
+        # Its contents would no longer match the packages.
         lock["snapshot"], lock["tree"] = snapshot, None
         write_lock(lock)
         size = sum(entry["size"] for entry in lock["debs"]) / 1e6
@@ -66,7 +66,7 @@ def update():
 
 
 def resolve(processes, sources, apt):
-    """What apt would install for ROOTS from SUITE, as entries of the lock, and the suite's date."""
+    """What apt would install for ROOTS from SUITE, as lock entries, and the suite's date."""
     if not os.access(KEYRING, os.R_OK):
         raise Stop(f"no {KEYRING}: install debian-archive-keyring")
     for name in ("state/lists/partial", "cache/archives/partial", "none"):
@@ -106,13 +106,13 @@ def resolve(processes, sources, apt):
     release = next(name for name in os.listdir(lists) if name.endswith("InRelease"))
     with open(os.path.join(lists, release), encoding="utf-8") as file:
         date = re.search(r"^Date: (.*) UTC$", file.read(), re.M).group(1)
-    # The snapshot at or before the suite's own date has every file of it.
+    # The snapshot at or before the suite's own date has all of its files.
     moment = datetime.datetime.strptime(date, "%a, %d %b %Y %H:%M:%S")
     return entries, moment.strftime("%Y%m%dT%H%M%SZ")
 
 
 def needed(processes, sources, debs, folder):
-    """The packages that hold a jar of the class path, a library, or a part of Bazel."""
+    """The packages that contain a jar of the class path, a library, or part of Bazel."""
     jars = None
     # Bazel's own data first: it lists the class path.
     for entry in sorted(debs, key=lambda entry: "bazel-bootstrap-data" not in entry["path"]):

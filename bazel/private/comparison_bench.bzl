@@ -7,8 +7,8 @@ load(":visibility.bzl", "layer_visibility")
 def comparison_bench(name, srcs, deps = [], testonly = False):
     """Declares the program.
 
-    Besides `name` there are `<name>_clippy`, which must build, and with CUDA `<name>_cubins_test`, which
-    looks at the machine code in the program.
+    Also declares `<name>_clippy`, which must build, and with CUDA `<name>_cubins_test`, which inspects the
+    machine code in the program.
 
     Args:
       name: the program.

@@ -14,7 +14,7 @@ def cuda_kernels(
         local_defines = [],
         shelf = None,
         visibility = None):
-    """Declares a CUDA library; wildcard builds skip it where its architecture is not built.
+    """Declares a CUDA library; wildcard builds skip it if its architecture is not built.
 
     Args:
       name: the library.

@@ -41,7 +41,7 @@ def cxx_bridge(
         name = name + "_cc",
         srcs = [src + ".cc"] + cc_srcs,
         hdrs = [src + ".h"] + cc_hdrs,
-        # The generated glue holds functions that a given bridge may not call.
+        # The generated glue has functions that a given bridge may not use.
         copts = ["-Wno-unused-function"],
         linkstatic = True,
         target_compatible_with = compatible,

@@ -1,4 +1,4 @@
-"""gpu_test: a Rust test that wants a GPU, and says why it skips where there is none."""
+"""gpu_test: a Rust test that needs a GPU, and is skipped with a reason without one."""
 
 load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_test")
 load(":arch.bzl", "per_arch")

@@ -1,4 +1,4 @@
-"""host_library and host_test: plain C++ that needs no CUDA, such as the choice of a tile for a shape."""
+"""host_library and host_test: plain C++ without CUDA, such as the heuristic that picks a tile."""
 
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
 load(":visibility.bzl", "layer_visibility")
@@ -24,7 +24,7 @@ def host_library(name, srcs = [], hdrs = [], deps = [], visibility = None):
     )
 
 def host_test(name, srcs, deps = []):
-    """Declares a C++ test: a program that exits non-zero when a check fails.
+    """Declares a C++ test: a program that exits with nonzero if a check fails.
 
     Args:
       name: the test.

@@ -1,9 +1,9 @@
-"""lock_library: the files of a locked library that programs load, beside each other in one folder."""
+"""lock_library: the files of a locked library that programs load, together in one folder."""
 
 load("@build_facts//:facts.bzl", "LOCKED_LIBRARIES")
 load(":visibility.bzl", "layer_visibility")
 
-# Programs look for it among their runfiles: Kernels/libraries/find.rs.
+# Programs look for it in their runfiles: Kernels/libraries/find.rs.
 _FOLDER = "lib"
 
 def _impl(ctx):
@@ -31,7 +31,7 @@ _lock_library = rule(
 )
 
 def lock_library(name, artifact, files):
-    """Declares the files as data for the crate that loads them; none where no GPU will run them.
+    """Declares the files as data for the crate that loads them; none if no GPU will run them.
 
     Args:
       name: the target.

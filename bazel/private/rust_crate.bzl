@@ -19,7 +19,7 @@ def rust_crate(
         visibility = None):
     """Declares `name` from the folder's .rs files, its tests, and `<name>_clippy`, which must build.
 
-    The tests are `<name>_test` for those inside the crate and one for each file in tests/.
+    The tests are `<name>_test` for those inside the crate, and one per file in tests/.
 
     Args:
       name: the crate, named like its folder.

@@ -3,8 +3,8 @@
 def source_tree_test(name, program, args = [], data = [], env = {}):
     """Declares a test that runs a program on the repository itself and passes if it exits 0.
 
-    The tree is no declared input (no target can name every file), so the test runs every time and
-    outside the sandbox.
+    The tree is not a declared input (no target can list every file), so the test always runs, outside
+    the sandbox.
 
     Args:
       name: the test.

@@ -5,7 +5,7 @@ Kernels know nothing of benchmarks, baselines nothing of kernels; only compariso
 
 _COMPARISON = "//Kernels/benchmarks/comparison:__subpackages__"
 
-# The longest matching folder decides.
+# The longest matching folder wins.
 _MAY_SEE = {
     "Kernels": [_COMPARISON],
     "Kernels/benchmarks": ["//Kernels/benchmarks:__subpackages__"],

@@ -1,4 +1,4 @@
-"""bazelw --doctor: 0 exactly where README's commands will work, else a remedy for what is missing."""
+"""bazelw --doctor: 0 exactly if the README's commands will work, else a fix for each missing thing."""
 
 import os
 import time
@@ -110,7 +110,7 @@ class Doctor(Machine):
 
     def test_wrong_variable(self):
         self.online()
-        self.misses("bazel", "unset it or correct it", BAZEL="/nowhere/bazel")
+        self.misses("bazel", "fix or unset it", BAZEL="/nowhere/bazel")
 
     def test_tampered_bazel(self):
         self.online()

@@ -43,7 +43,7 @@ class Official(Machine):
     def test_not_found(self):
         name = self.release()
         del self.serve[name]
-        self.refuses("the server refused it or has it no more: unset BAZELW_ROAD, or set BAZEL")
+        self.refuses("the server denied it or no longer has it: unset BAZELW_ROAD, or set BAZEL")
 
     def test_not_found_by_python(self):
         self.without("curl")
@@ -51,7 +51,7 @@ class Official(Machine):
 
     def test_nothing_answers(self):
         self.release()
-        self.refuses("nothing answers there", BAZELW_TEST_RELEASES="http://127.0.0.1:9")
+        self.refuses("the connection was refused", BAZELW_TEST_RELEASES="http://127.0.0.1:9")
 
     def test_nothing_answers_python(self):
         self.without("curl")
@@ -60,7 +60,7 @@ class Official(Machine):
     def test_proxy_page(self):
         name = self.release()
         self.serve[name] = Answer(PAGE)
-        self.refuses("a proxy answered with a page of its own")
+        self.refuses("a proxy returned a web page instead")
         self.assertFalse(os.path.exists(self.official))
 
     def test_wrong_hash(self):
@@ -71,7 +71,7 @@ class Official(Machine):
 
     def test_stall(self):
         self.release(stall_s=30)
-        self.refuses("the transfer stalled or broke off")
+        self.refuses("the transfer stalled or was cut off")
         self.assertEqual([file for file in os.listdir(self.cache) if "official" in file], [])
 
     def test_stall_of_python(self):
@@ -90,7 +90,7 @@ class Official(Machine):
     def test_read_only_home(self):
         self.release()
         del self.environment["HEAD_TO_HEAD_CACHE"]
-        # Nobody, not even root, makes a folder there.
+        # Not even root can create a folder there.
         self.refuses(
             "cannot write /proc/.cache/head-to-head: set HEAD_TO_HEAD_CACHE to a folder you own",
             HOME="/proc",
@@ -116,7 +116,7 @@ class Official(Machine):
         complaints = [self.finish(child).complained for child in children]
         self.assertEqual([child.returncode for child in children], [0, 0], complaints)
         self.assertEqual(
-            sum("waiting for another first start" in text for text in complaints), 1, complaints
+            sum("waiting for another first run" in text for text in complaints), 1, complaints
         )
         self.assertEqual(len(self.asked), 1)
 
@@ -139,7 +139,7 @@ class Official(Machine):
         del self.serve[name]
         child = self.runs(BAZELW_ROAD="")
         self.assertIn(
-            "has it no more; taking Debian's packages instead",
+            "no longer has it; using Debian packages instead",
             child.complained,
         )
 
@@ -163,7 +163,7 @@ class Official(Machine):
         os.symlink(os.path.join(self.clone, "bazelw"), os.path.join(self.bin, "bazel"))
         start = time.monotonic()
         self.assertIn("ran in", self.runs(BAZELW_ROAD="").said)
-        # Finding itself, it would ask itself for its version until a limit of 20 s ends that.
+        # If it found itself, it would query its own version until the 20 s limit.
         self.assertLess(time.monotonic() - start, 15)
 
     def test_variable_names_no_program(self):

@@ -1,4 +1,4 @@
-"""Debian's packages: every way a source, a tool, the disk or the user can stop a tree's making."""
+"""Debian packages: every way a source, a tool, the disk or the user can stop the build of a tree."""
 
 import json
 import os
@@ -79,7 +79,7 @@ class Packaged(Machine):
 
     def test_file_gone_from_the_pool(self):
         del self.serve[POOL + DEB]
-        child = self.refuses(f"{DEB} cannot be had")
+        child = self.refuses(f"cannot get {DEB}")
         self.assertIn("404", child.complained)
         self.assertIn("HEAD_TO_HEAD_MIRROR", child.complained)
         self.assertIn("packaged.py --update", child.complained)
@@ -96,16 +96,16 @@ class Packaged(Machine):
 
     def test_proxy_page(self):
         self.serve[POOL + DEB] = Answer(b"<html>blocked</html>")
-        self.refuses("a page instead of the file, as proxies send")
+        self.refuses("a web page instead of the file, as from a proxy")
 
     def test_stall(self):
         self.serve[POOL + DEB].stall_s = 30
-        self.refuses(f"{DEB} cannot be had")
+        self.refuses(f"cannot get {DEB}")
         self.nothing_is_trusted()
 
     def test_no_sources_at_all(self):
         self.without("apt-get")
-        self.refuses(".deb cannot be had (snapshot: 404")
+        self.refuses(".deb (snapshot: 404")
 
     def test_mirror_folder_alone(self):
         self.fill_mirror()
@@ -184,7 +184,7 @@ class Packaged(Machine):
         )
         with open(os.path.join(self.cache, link, "bazelrc"), "a", encoding="utf-8") as file:
             file.write("common --config=owned\n")
-        self.refuses("was changed after it was made: remove it and start again")
+        self.refuses("was modified after it was built: remove it and try again")
 
     def test_another_version_in_the_packages(self):
         self.packages(version="6.0.0")
@@ -206,13 +206,13 @@ class Packaged(Machine):
         for folder in (self.clone, self.top):
             with open(os.path.join(folder, "pip.py"), "w", encoding="utf-8") as file:
                 file.write(f"open({self.notes + '.owned'!r}, 'w')\n")
-        # The real pip finds no such wheel; what counts is that nothing else ran in its place.
-        self.refuses("-0-py3-none-any.whl cannot be had (pip: ", PIP_NO_INDEX="1")
+        # The real pip finds no such wheel; what matters is that nothing else ran in its place.
+        self.refuses("-0-py3-none-any.whl (pip: ", PIP_NO_INDEX="1")
         self.assertFalse(os.path.exists(self.notes + ".owned"))
 
     def test_no_python(self):
         self.without("python3")
-        self.refuses("no python3 to unpack Debian's packages with: install python3 and python3-pip")
+        self.refuses("no python3 to unpack Debian packages with: install python3 and python3-pip")
 
     def test_no_dpkg(self):
         self.without("dpkg-deb")
@@ -256,7 +256,7 @@ class Packaged(Machine):
         self.packaged_py("--publish", self.mirror)
         child = self.runs(HEAD_TO_HEAD_MIRROR=self.top)
         self.assertIn(
-            "is neither on the mirror nor in the store; going by single packages", child.complained
+            "is neither on the mirror nor in the store; fetching single packages", child.complained
         )
 
     def test_published_tree_is_damaged(self):
@@ -264,7 +264,7 @@ class Packaged(Machine):
         with open(os.path.join(self.mirror, self.lock()["tree"]["path"]), "ab") as file:
             file.write(b"more")
         self.assertIn(
-            "going by single packages", self.runs(HEAD_TO_HEAD_MIRROR=self.mirror).complained
+            "fetching single packages", self.runs(HEAD_TO_HEAD_MIRROR=self.mirror).complained
         )
 
 
