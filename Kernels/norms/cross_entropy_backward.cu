@@ -7,8 +7,8 @@ namespace {
 
 template <class V>
 __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
-    cross_entropy_backward_kernel(const __grid_constant__ CrossEntropyBackward params,
-                                  const __grid_constant__ Geometry geometry) {
+    cross_entropy_backward_kernel(const __grid_constant__ Cut<CrossEntropyBackward> params) {
+    const Geometry& geometry = params.geometry;
     using T = typename V::T;
     using Slice = typename V::Slice;
     constexpr int kVectors = V::kVectors;

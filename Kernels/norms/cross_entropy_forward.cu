@@ -9,8 +9,8 @@ namespace {
 template <class V>
 __global__ void __launch_bounds__(max_threads(V::kVectors),
                                   min_blocks(V::kVectors, RowUse::kReadOnce))
-    cross_entropy_forward_kernel(const __grid_constant__ CrossEntropyForward params,
-                                 const __grid_constant__ Geometry geometry) {
+    cross_entropy_forward_kernel(const __grid_constant__ Cut<CrossEntropyForward> params) {
+    const Geometry& geometry = params.geometry;
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
     const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;

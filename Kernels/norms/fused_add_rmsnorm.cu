@@ -8,8 +8,8 @@ namespace norms {
 namespace {
 
 template <class V>
-__device__ __forceinline__ void fused_add_rmsnorm_rows(const FusedAddRmsNorm& params,
-                                                       const Geometry& geometry) {
+__device__ __forceinline__ void fused_add_rmsnorm_rows(const Cut<FusedAddRmsNorm>& params) {
+    const Geometry& geometry = params.geometry;
     using T = typename V::T;
     using Slice = typename V::Slice;
     constexpr int kVectors = V::kVectors;
@@ -78,17 +78,15 @@ __device__ __forceinline__ void fused_add_rmsnorm_rows(const FusedAddRmsNorm& pa
 
 template <class V>
 __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
-    fused_add_rmsnorm_kernel(const __grid_constant__ FusedAddRmsNorm params,
-                             const __grid_constant__ Geometry geometry) {
-    fused_add_rmsnorm_rows<V>(params, geometry);
+    fused_add_rmsnorm_kernel(const __grid_constant__ Cut<FusedAddRmsNorm> params) {
+    fused_add_rmsnorm_rows<V>(params);
 }
 
 // The same with room for more blocks on a multiprocessor.
 template <class V>
 __global__ void __maxnreg__(48)
-    fused_add_rmsnorm_lean_kernel(const __grid_constant__ FusedAddRmsNorm params,
-                                  const __grid_constant__ Geometry geometry) {
-    fused_add_rmsnorm_rows<V>(params, geometry);
+    fused_add_rmsnorm_lean_kernel(const __grid_constant__ Cut<FusedAddRmsNorm> params) {
+    fused_add_rmsnorm_rows<V>(params);
 }
 
 template <class T>

@@ -55,8 +55,8 @@ __device__ device::TwoSums distances_of(const typename V::Slice& slice,
 
 template <class V>
 __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
-    layernorm_forward_kernel(const __grid_constant__ LayerNormForward params,
-                             const __grid_constant__ Geometry geometry) {
+    layernorm_forward_kernel(const __grid_constant__ Cut<LayerNormForward> params) {
+    const Geometry& geometry = params.geometry;
     using T = typename V::T;
     using Slice = typename V::Slice;
     constexpr int kVectors = V::kVectors;

@@ -13,8 +13,8 @@ namespace norms {
 
 template <class V, bool kCentred>
 __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
-    norm_backward_kernel(const __grid_constant__ NormBackward params,
-                         const __grid_constant__ Geometry geometry) {
+    norm_backward_kernel(const __grid_constant__ Cut<NormBackward> params) {
+    const Geometry& geometry = params.geometry;
     using T = typename V::T;
     using Slice = typename V::Slice;
     constexpr int kVectors = V::kVectors;

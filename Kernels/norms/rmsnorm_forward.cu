@@ -9,8 +9,8 @@ namespace norms {
 namespace {
 
 template <class V>
-__device__ __forceinline__ void rmsnorm_forward_rows(const RmsNormForward& params,
-                                                     const Geometry& geometry) {
+__device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& params) {
+    const Geometry& geometry = params.geometry;
     using T = typename V::T;
     using Slice = typename V::Slice;
     constexpr int kVectors = V::kVectors;
@@ -69,17 +69,15 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const RmsNormForward& param
 
 template <class V>
 __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
-    rmsnorm_forward_kernel(const __grid_constant__ RmsNormForward params,
-                           const __grid_constant__ Geometry geometry) {
-    rmsnorm_forward_rows<V>(params, geometry);
+    rmsnorm_forward_kernel(const __grid_constant__ Cut<RmsNormForward> params) {
+    rmsnorm_forward_rows<V>(params);
 }
 
 // The same with room for more blocks on a multiprocessor.
 template <class V>
 __global__ void __maxnreg__(48)
-    rmsnorm_forward_lean_kernel(const __grid_constant__ RmsNormForward params,
-                                const __grid_constant__ Geometry geometry) {
-    rmsnorm_forward_rows<V>(params, geometry);
+    rmsnorm_forward_lean_kernel(const __grid_constant__ Cut<RmsNormForward> params) {
+    rmsnorm_forward_rows<V>(params);
 }
 
 // Obvious on purpose: the reference that whole tensors are compared with.

@@ -31,6 +31,13 @@ struct Geometry {
     }
 };
 
+// What a kernel takes: an op's parameters, and how its rows are cut. As two arguments they compile
+// to other schedules.
+template <class Params>
+struct Cut : Params {
+    Geometry geometry;
+};
+
 // Who has a row, and how it comes into registers.
 enum class Rows {
     kAny,      // any team, from memory, at any address
@@ -245,7 +252,7 @@ device::Enqueue prepare_rows(const char* name, const Params& params, const Confi
     shape.cluster_blocks = config.cluster_blocks;
     return device::dispatch_activations(params.dtype, [&](auto element) {
         return dispatch_vectors<kUse, decltype(element)>(config, [&](auto variant) {
-            return device::prepare(name, kernel_of(variant), shape, params, geometry);
+            return device::prepare(name, kernel_of(variant), shape, Cut<Params>{params, geometry});
         });
     });
 }

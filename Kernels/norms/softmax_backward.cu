@@ -6,8 +6,8 @@ namespace {
 
 template <class V>
 __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
-    softmax_backward_kernel(const __grid_constant__ SoftmaxBackward params,
-                            const __grid_constant__ Geometry geometry) {
+    softmax_backward_kernel(const __grid_constant__ Cut<SoftmaxBackward> params) {
+    const Geometry& geometry = params.geometry;
     using T = typename V::T;
     using Slice = typename V::Slice;
     constexpr int kVectors = V::kVectors;

@@ -11,8 +11,8 @@ namespace {
 
 template <class V>
 __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
-    softmax_forward_kernel(const __grid_constant__ SoftmaxForward params,
-                           const __grid_constant__ Geometry geometry) {
+    softmax_forward_kernel(const __grid_constant__ Cut<SoftmaxForward> params) {
+    const Geometry& geometry = params.geometry;
     using T = typename V::T;
     using Slice = typename V::Slice;
     constexpr int kVectors = V::kVectors;
