@@ -1,5 +1,6 @@
 //! The options that every benchmark shares.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -72,14 +73,19 @@ pub struct WhatOptions {
     #[arg(long = "workload", value_name = "NAME", value_delimiter = ',')]
     pub workloads: Vec<String>,
     /// Measure only these contenders; a reference is timed only if listed here
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = contender_name)]
     pub contenders: Vec<String>,
     /// Contender to compare the others with [default: the first baseline with a time]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = contender_name)]
     pub baseline: Option<String>,
     /// Measure one shard of the workloads: 1/4 is the first of four
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
+}
+
+/// Old names keep working.
+fn contender_name(name: &str) -> Result<String, Infallible> {
+    Ok(record::current_name(name).to_owned())
 }
 
 #[derive(Clone, Debug, Args)]

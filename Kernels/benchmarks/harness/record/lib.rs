@@ -3,6 +3,7 @@
 //! The types are the format; `result.schema.json` says the same for other languages, and
 //! docs/FILE_FORMAT.md for people. Pure except for `file`, which reads and replaces files.
 
+mod aliases;
 mod check;
 mod csv;
 mod error;
@@ -22,6 +23,7 @@ mod table;
 #[cfg(test)]
 mod test_samples;
 
+pub use aliases::current_name;
 pub use check::{check, sound};
 pub use csv::to_csv;
 pub use error::RecordError;

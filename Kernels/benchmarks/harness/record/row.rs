@@ -137,6 +137,7 @@ impl fmt::Display for ContenderKind {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contender {
+    #[serde(deserialize_with = "crate::aliases::deserialize_name")]
     pub name: String,
     pub kind: ContenderKind,
     pub version: String,
@@ -277,6 +278,7 @@ impl Metrics {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Speedup {
     /// Name of the baseline contender, another row of the same workload.
+    #[serde(deserialize_with = "crate::aliases::deserialize_name")]
     pub baseline: String,
     pub ratio: f64,
     /// Ends of the 95 % interval.
