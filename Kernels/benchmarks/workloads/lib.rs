@@ -1,4 +1,4 @@
-//! What is raced: suites of shapes as data, with their provenance, and the problems made of them.
+//! What is raced: suites of shapes as data, with their provenance, and the problems built from them.
 
 mod arithmetic;
 mod decode;

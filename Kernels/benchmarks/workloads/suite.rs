@@ -1,11 +1,11 @@
-//! What all families of suites have in common: names, and how a name that is none is refused.
+//! Shared by all families of suites: names, and the error for an unknown one.
 
 use std::collections::BTreeMap;
 
 use contender::{Suite, Workload};
 use serde_json::Value;
 
-/// A name that no suite of a family has.
+/// A name that is not a suite of the family.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown suite '{name}'; use one of {}", names(known))]
 pub struct UnknownSuite {
@@ -44,7 +44,7 @@ pub fn workload(
 }
 
 /// Declares a family of suites: an enum whose values have a name, for command lines and results, and
-/// a line about their shapes.
+/// a one-line description.
 macro_rules! suites {
     ($(#[$attribute:meta])* pub enum $Family:ident { $($Suite:ident($name:literal, $about:literal),)+ }) => {
         $(#[$attribute])*
@@ -54,7 +54,7 @@ macro_rules! suites {
         }
 
         impl $Family {
-            /// Names and contents, in the order of the values.
+            /// Names and descriptions, in the order of the values.
             pub const SUITES: &'static [contender::Suite] =
                 &[$(contender::Suite { name: $name, about: $about },)+];
 

@@ -1,11 +1,11 @@
-//! What the tests of all problems ask.
+//! Checks shared by the tests of all problems.
 
 use std::collections::BTreeSet;
 
 use contender::{Problem, Workload};
 use tensor::Inputs;
 
-/// Every element that must be written is in one unit's slices, and nothing else is.
+/// Every element that must be written is in exactly one unit's slices, and nothing else is.
 pub fn assert_units_cover_outputs_once(problem: &impl Problem) {
     let (specs, inputs) = (problem.tensors(), Inputs::new(problem.tensors(), 7));
     let mut seen: Vec<Vec<u32>> = specs.iter().map(|spec| vec![0; spec.elements()]).collect();

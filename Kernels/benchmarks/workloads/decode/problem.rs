@@ -1,10 +1,10 @@
-//! Decode attention over a paged cache as a problem: tensors, cost, and what can be checked.
+//! Decode attention over a paged cache as a problem: tensors, cost, and checkable units.
 //!
-//! Query `i` of the `q_len` new tokens of a sequence sees the cache up to and with its own token:
-//! the first `length - q_len + 1 + i` positions. A query that sees nothing, as in an empty
+//! Query `i` of the `q_len` new tokens of a sequence sees the cache up to and including its own
+//! token: the first `length - q_len + 1 + i` positions. A query that sees nothing, as in an empty
 //! sequence, has the output 0.
 //!
-//! A cache of FP8 holds codes; a key is its code times `k_scale`, a value its code times `v_scale`.
+//! An FP8 cache holds codes; a key is its code times `k_scale`, a value its code times `v_scale`.
 
 use contender::{Cost, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
@@ -16,7 +16,7 @@ use crate::arithmetic::{exact, rounded};
 use crate::paged::answers::sampled_units;
 use crate::paged::PageTable;
 
-/// Codes of an FP8 cache: most of the type's range, as calibrated scales leave it.
+/// Codes of an FP8 cache: most of the type's range, as with calibrated scales.
 const CODES: Fill = Fill::Uniform {
     low: -240.0,
     high: 240.0,
@@ -30,7 +30,7 @@ pub struct DecodeProblem {
     pub table: PageTable,
     /// 1 / sqrt(head_dim).
     pub scale: f32,
-    /// What keys and values of the cache are multiplied with: 1 but for FP8.
+    /// Factors for keys and values of the cache: 1 except for FP8.
     pub k_scale: f32,
     pub v_scale: f32,
     statement: Statement,
@@ -42,7 +42,7 @@ impl DecodeProblem {
     pub fn new(shape: DecodeShape, dtype: DType, workload: Workload) -> Self {
         assert!(
             shape.kv_heads > 0 && shape.heads.is_multiple_of(shape.kv_heads),
-            "{} heads do not share {} of the cache",
+            "{} query heads cannot share {} KV heads",
             shape.heads,
             shape.kv_heads
         );
@@ -89,8 +89,8 @@ impl Problem for DecodeProblem {
         &self.statement
     }
 
-    /// The queries, every cached token of every head once, and the output. Pages that no sequence
-    /// owns, and the rest of a last page, are not counted; nor is the page table.
+    /// The queries, every cached token of every head once, and the output. Unowned pages, the unused
+    /// part of a last page, and the page table are not counted.
     fn cost(&self) -> Cost {
         let shape = &self.shape;
         let seen = self.table.visible_in_all(shape.q_len);
@@ -98,7 +98,7 @@ impl Problem for DecodeProblem {
         let queries = self.statement.tensor("q").bytes() as f64;
         let element = self.statement.tensor("k_pages").dtype.size_bytes();
         Cost {
-            // Two products of two operations an element.
+            // Two products with two operations per element.
             flops: 4.0 * seen as f64 * shape.heads as f64 * shape.head_dim as f64,
             read_bytes: (cached * element) as f64 + queries,
             written_bytes: queries,
@@ -118,7 +118,7 @@ impl Problem for DecodeProblem {
         answers::unit::<f64>(&self.shape, &self.table, inputs, unit, exact)
     }
 
-    /// As tensor cores do it: f32 sums, weights rounded to the type before they meet the values.
+    /// As on tensor cores: f32 sums, weights rounded to the type before they meet the values.
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
         answers::unit::<f32>(&self.shape, &self.table, inputs, unit, rounded)
     }

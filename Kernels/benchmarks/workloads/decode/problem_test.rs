@@ -47,7 +47,7 @@ fn the_oracle_agrees_with_the_definition_in_both_layouts() {
         let [q, keys, values] = ["q", "k_pages", "v_pages"].map(|name| inputs.tensor(name));
         let (sequence, query, head, dim) = (1, 0, 4, 7);
         let (mut top, mut total) = (0.0, 0.0);
-        // Of ten positions the first of two queries sees nine.
+        // The first of two queries sees nine of ten positions.
         for token in 0..9 {
             let row = shape.cache_row(&problem.table, sequence, token, head / 3);
             let score: f64 = (0..16)
@@ -89,7 +89,7 @@ fn cost_counts_what_is_in_use() {
     assert_eq!(cost.read_bytes, 10.0 * 2.0 * 2.0 * 16.0 * 2.0 + queries);
     assert_eq!(cost.written_bytes, queries);
     assert_eq!(cost.flops, 4.0 * 10.0 * 6.0 * 16.0);
-    // Two queries of 9 positions see 8 and 9; a sequence of one position shows it to the second.
+    // Two queries over 9 positions see 8 and 9; over one position, only the second sees it.
     let cost = problem(&[9, 0, 1], 2, KvLayout::Nhd).cost();
     assert_eq!(cost.flops, 4.0 * (8.0 + 9.0 + 1.0) * 6.0 * 16.0);
 }

@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::paged::PageTable;
 
-/// Order of the axes of a page.
+/// Axis order within a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KvLayout {
-    /// [page_size, kv_heads, head_dim]: the heads of a token lie together.
+    /// [page_size, kv_heads, head_dim]: the heads of a token are contiguous.
     Nhd,
-    /// [kv_heads, page_size, head_dim]: the tokens of a head lie together.
+    /// [kv_heads, page_size, head_dim]: the tokens of a head are contiguous.
     Hnd,
 }
 
@@ -22,10 +22,10 @@ impl fmt::Display for KvLayout {
     }
 }
 
-/// Type of the elements of a cache.
+/// Element type of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KvType {
-    /// That of the queries.
+    /// The type of the queries.
     Same,
     /// FP8 e4m3, with one scale for all keys and one for all values.
     Fp8,
@@ -44,9 +44,9 @@ impl KvType {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeShape {
-    /// Cached tokens of each sequence, the new ones included.
+    /// Cached tokens of each sequence, including the new ones.
     pub lengths: Vec<usize>,
-    /// New tokens of each sequence: 1, or more when tokens are speculated.
+    /// New tokens per sequence: 1, or more with speculative decoding.
     pub q_len: usize,
     pub heads: usize,
     pub kv_heads: usize,
@@ -61,7 +61,7 @@ impl DecodeShape {
         self.lengths.len()
     }
 
-    /// Heads of the queries that share a head of the cache.
+    /// Query heads per KV head.
     pub fn group(&self) -> usize {
         self.heads / self.kv_heads
     }

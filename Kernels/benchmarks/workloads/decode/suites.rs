@@ -13,14 +13,14 @@ suites! {
         Llama("llama", "Llama models, batch 1 to 256, 1k to 128k tokens, pages of 16"),
         Qwen("qwen", "Qwen models, batch 1 to 256, 4k to 128k tokens, pages of 64"),
         LongTail("long_tail", "batches of many short and a few long sequences"),
-        Speculative("speculative", "2 to 8 new tokens a sequence"),
+        Speculative("speculative", "2 to 8 new tokens per sequence"),
         Pages("pages", "pages of 1 to 128 tokens in both layouts, heads of 64"),
-        Fp8("fp8", "caches of FP8 with a scale, batch 1 to 256, 2k to 128k tokens"),
+        Fp8("fp8", "FP8 caches with a scale, batch 1 to 256, 2k to 128k tokens"),
         Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
 }
 
-/// Attention of a model: heads, heads of the cache, size of a head.
+/// Attention of a model: query heads, KV heads, head dim.
 struct Model {
     name: &'static str,
     provenance: &'static str,
@@ -90,7 +90,7 @@ const QWEN_STEPS: [(usize, usize); 5] = [
     (128, 4096),
     (256, 8192),
 ];
-/// Of a cache of FP8, which is twice as long for the same bytes.
+/// For an FP8 cache, which is twice as long for the same bytes.
 const FP8_STEPS: [(usize, usize); 6] = [
     (1, 8192),
     (1, 131_072),
@@ -155,7 +155,7 @@ impl DecodeSuite {
             .collect()
     }
 
-    /// The workload of a shape given by hand.
+    /// The workload of a custom shape.
     pub fn custom(shape: &DecodeShape) -> Workload {
         Entry {
             name: format!(
@@ -225,7 +225,7 @@ fn smoke() -> Vec<Entry> {
     ]
 }
 
-/// A workload in the making.
+/// A workload under construction.
 struct Entry {
     name: String,
     provenance: String,
@@ -303,7 +303,7 @@ impl Entry {
             ),
         ]);
         axes.insert("layout".to_owned(), Value::from(shape.layout.to_string()));
-        // Where there is none, the cache has the type of the row.
+        // Without one, the cache has the row's type.
         if shape.kv_type == KvType::Fp8 {
             axes.insert("kv_dtype".to_owned(), Value::from("fp8_e4m3"));
         }

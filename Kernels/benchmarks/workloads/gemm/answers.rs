@@ -1,4 +1,4 @@
-//! Right answers of matrix products: a piece of one row at a time.
+//! Correct answers of GEMMs: a piece of one row at a time.
 
 use contender::Slice;
 use numeric::DType;
@@ -14,7 +14,7 @@ pub fn units(shape: GemmShape, layout: &RowLayout) -> usize {
     layout.used_rows() * shape.n.div_ceil(UNIT_COLUMNS)
 }
 
-/// Sums of exact products in f64, of the operands as dequantised.
+/// Sums of exact products in f64, of the dequantised operands.
 pub fn oracle(shape: GemmShape, layout: &RowLayout, inputs: &Inputs, unit: usize) -> Vec<Slice> {
     answer(shape, layout, inputs, unit, |blocks| {
         blocks
@@ -48,8 +48,8 @@ pub fn honest(shape: GemmShape, layout: &RowLayout, inputs: &Inputs, unit: usize
 /// Products that one tensor-core instruction adds at once.
 const INSTRUCTION_DEPTH: usize = 32;
 
-/// The sum that Hopper's FP8 tensor cores keep between two promotions to fp32: 14 significant bits,
-/// cut off and not rounded, after each instruction.
+/// The sum that Hopper's FP8 tensor cores keep between promotions to fp32: 14 significant bits,
+/// truncated rather than rounded after each instruction.
 fn narrow_sum(products: &[f64]) -> f32 {
     const KEPT_BITS: u32 = 14;
     let mut sum = 0f64;
@@ -58,7 +58,7 @@ fn narrow_sum(products: &[f64]) -> f32 {
         let largest = chunk
             .iter()
             .fold(sum.abs(), |most, product| most.max(product.abs()));
-        // Everything is aligned to the largest term before it is added.
+        // All terms are aligned to the largest before they are added.
         let exponent = largest.max(exact.abs()).log2().floor();
         let unit = (exponent - f64::from(KEPT_BITS - 1)).exp2();
         sum = if largest == 0.0 {
@@ -76,7 +76,7 @@ struct Block {
     scale: f64,
 }
 
-/// The values of a unit; `sum` makes one of them.
+/// The values of a unit; `sum` computes one of them.
 fn answer(
     GemmShape { n, k }: GemmShape,
     layout: &RowLayout,

@@ -1,4 +1,4 @@
-//! Suites of shapes for grouped matrix products: the experts of mixture-of-experts models.
+//! Suites of shapes for grouped GEMMs: the experts of mixture-of-experts models.
 
 use contender::Workload;
 use numeric::{bits, index_below, uniform};
@@ -9,15 +9,15 @@ use crate::suite::{self, axes, suites};
 
 suites! {
     pub enum GroupedGemmSuite {
-        Prefill("prefill", "1024 to 8192 tokens an expert, even and uneven"),
-        Decode("decode", "16 or 32 tokens an expert, 1 to 256 experts"),
-        Masked("masked", "the same room for every expert, partly used"),
+        Prefill("prefill", "1024 to 8192 tokens per expert, even and uneven"),
+        Decode("decode", "16 or 32 tokens per expert, 1 to 256 experts"),
+        Masked("masked", "equal space per expert, partly used"),
         Zipf("zipf", "few busy experts, some without tokens"),
         Smoke("smoke", "edge cases; fits a CPU"),
     }
 }
 
-/// How the tokens of a layer are shared out among its experts.
+/// How the tokens of a layer are distributed among its experts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spread {
     Even,
@@ -74,10 +74,10 @@ fn zipf(groups: usize, total: usize) -> Vec<usize> {
     tokens
 }
 
-/// One line of a suite: groups, mean tokens of one, n x k.
+/// One line of a suite: groups, mean tokens per group, n x k.
 type Line = (usize, usize, (usize, usize), Spread);
 
-/// n x k of DeepSeek-V3's and Kimi K2's experts: gate and up together, and down.
+/// n x k of DeepSeek-V3's and Kimi K2's experts: fused gate-up, and down.
 const UP: (usize, usize) = (4096, 7168);
 const DOWN: (usize, usize) = (7168, 2048);
 
@@ -101,7 +101,7 @@ const DECODE: [Line; 8] = [
     (256, 16, UP, Spread::Even),
     (256, 16, DOWN, Spread::Uneven),
 ];
-/// Masked layouts have room for this many rows a group.
+/// Masked layouts have room for this many rows per group.
 const MASKED_ROOM: usize = 1024;
 const MASKED: [Line; 4] = [
     (8, 32, UP, Spread::Uneven),
@@ -156,7 +156,7 @@ impl GroupedGemmSuite {
         workload(self, name, (n, k), layout, provenance)
     }
 
-    /// Even groups given by hand.
+    /// Custom even groups.
     pub fn custom(groups: usize, each: usize, n: usize, k: usize) -> GroupedWorkload {
         let layout = RowLayout::contiguous(vec![each; groups]);
         let name = format!("g{groups}m{each}even_{n}x{k}");
@@ -172,7 +172,7 @@ impl GroupedGemmSuite {
     }
 }
 
-/// Every edge at once: an empty group, one row, whole tiles, one row more; in both layouts.
+/// All edge cases at once: an empty group, one row, whole tiles, one row more; in both layouts.
 fn smoke() -> Vec<GroupedWorkload> {
     let tokens = vec![1, 0, 128, 129, 0, 37];
     let provenance = "edge cases of this project";

@@ -1,4 +1,4 @@
-//! Dense and grouped matrix products.
+//! Dense and grouped GEMMs.
 
 mod answers;
 mod grouped_suites;

@@ -1,8 +1,8 @@
-//! Matrix products: dense, and of groups of rows with a matrix for each group.
+//! GEMMs: dense, and grouped with one matrix per group of rows.
 //!
-//! out[r, c] = sum over i of a[r, i] * b[group of r, c, i]; both operands have k contiguous. With
-//! FP8 operands every 128 of k of a row of `a`, and every 128 x 128 block of `b`, has a scale. The
-//! operands are given quantised: making them is another operation with rows of its own.
+//! out[r, c] = sum over i of a[r, i] * b[group of r, c, i]; k is contiguous in both operands. With
+//! FP8 operands there is one scale per 128 elements of k in a row of `a`, and one per 128 x 128 block
+//! of `b`. The operands come quantised: quantising is a separate operation with its own rows.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tensor::{Fill, Inputs, TensorSpec};
 use super::answers;
 use super::shape::{GemmShape, GroupKind, RowLayout, SCALE_BLOCK};
 
-/// Stream of the scales' random bits, apart from all tensors'.
+/// Random stream of the scales, separate from those of tensors.
 const SCALE_STREAM: u32 = 0x5CA1E;
 
 /// One product; see the file's comment. Besides a, b and out there are, with FP8,
@@ -32,9 +32,9 @@ pub struct GemmProblem {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadGemm {
-    #[error("no {0} operands; use bf16, f16 or fp8_e4m3")]
+    #[error("{0} operands are not supported; use bf16, f16 or fp8_e4m3")]
     DType(DType),
-    #[error("k is {0}; with FP8 operands it must be a multiple of 128, because scales are")]
+    #[error("k is {0}; with FP8 operands it must be a multiple of 128, the block of a scale")]
     Depth(usize),
 }
 
@@ -101,7 +101,7 @@ impl GemmProblem {
     }
 }
 
-/// Elements of the result that are no padding; groups without padding between them are one range.
+/// Elements of the result that are not padding; adjacent groups without padding form one range.
 fn written_ranges(layout: &RowLayout, n: usize) -> Vec<std::ops::Range<usize>> {
     let mut ranges: Vec<std::ops::Range<usize>> = Vec::new();
     for (_, rows) in layout.used_ranges() {
@@ -114,8 +114,8 @@ fn written_ranges(layout: &RowLayout, n: usize) -> Vec<std::ops::Range<usize>> {
     ranges
 }
 
-/// Powers of two from 1/4 to 2, the same for every seed: a type for scales that holds only powers
-/// of two (UE8M0) and f32 then hold the same values, and multiplying by them is exact.
+/// Powers of two from 1/4 to 2, the same for every seed: UE8M0, which holds only powers of two, and
+/// f32 then hold the same values, and multiplying by them is exact.
 fn scales(name: &'static str, shape: &[usize], tensor: u32) -> TensorSpec {
     let count: usize = shape.iter().product();
     let bytes: Arc<[u8]> = (0..count as u64)
@@ -132,8 +132,8 @@ impl Problem for GemmProblem {
         &self.statement
     }
 
-    /// Used rows and the matrices of groups that have some, each once: padding and the matrices of
-    /// empty groups are nobody's work.
+    /// Used rows, and the matrices of non-empty groups once each: padding and the matrices of empty
+    /// groups are not work.
     fn cost(&self) -> Cost {
         let GemmShape { n, k } = self.shape;
         let (rows, groups) = (self.layout.used_rows(), self.layout.used_groups());
@@ -222,7 +222,7 @@ mod tests {
         assert!(b_scales
             .iter()
             .all(|scale| [0.25, 0.5, 1.0, 2.0].contains(scale)));
-        // Column 129 lies in the second block of columns.
+        // Column 129 is in the second block of columns.
         let (row, column) = (1, 129);
         let a = inputs.tensor("a").range(row * 256, 256);
         let b = inputs.tensor("b").range(column * 256, 256);

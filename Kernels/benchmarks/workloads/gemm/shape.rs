@@ -20,10 +20,10 @@ pub const GROUP_ALIGNMENT: usize = 128;
 pub enum GroupKind {
     /// No groups: one product.
     Dense,
-    /// One group after the other, each padded to [`GROUP_ALIGNMENT`] rows; an index per row says
-    /// whose it is, -1 for padding.
+    /// One group after another, each padded to [`GROUP_ALIGNMENT`] rows; an index per row names its
+    /// group, -1 for padding.
     Contiguous,
-    /// The same room for every group; a count per group says how many of its rows are used.
+    /// Equal space for every group; a count per group says how many rows are used.
     Masked,
 }
 
@@ -35,7 +35,7 @@ pub struct RowLayout {
     pub tokens: Vec<usize>,
     /// First row of each group.
     pub starts: Vec<usize>,
-    /// All rows, padding included.
+    /// All rows, including padding.
     pub rows: usize,
 }
 
@@ -69,7 +69,7 @@ impl RowLayout {
         }
     }
 
-    /// Room for `most` rows in every group.
+    /// Space for `most` rows in every group.
     pub fn masked(tokens: Vec<usize>, most: usize) -> Self {
         assert!(tokens.iter().any(|&rows| rows > 0), "all groups are empty");
         assert!(
@@ -89,7 +89,7 @@ impl RowLayout {
         self.tokens.len()
     }
 
-    /// Rows that are no padding.
+    /// Rows that are not padding.
     pub fn used_rows(&self) -> usize {
         self.tokens.iter().sum()
     }
@@ -108,7 +108,7 @@ impl RowLayout {
             .filter(|(_, range)| !range.is_empty())
     }
 
-    /// The `index`-th row that is no padding, with its group.
+    /// The `index`-th row that is not padding, with its group.
     pub fn used_row(&self, index: usize) -> (usize, usize) {
         let mut left = index;
         for (group, range) in self.used_ranges() {

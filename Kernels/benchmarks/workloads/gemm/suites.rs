@@ -1,4 +1,4 @@
-//! Suites of shapes for dense matrix products.
+//! Suites of shapes for dense GEMMs.
 
 use contender::Workload;
 
@@ -15,9 +15,9 @@ suites! {
 }
 
 const SQUARES: [usize; 6] = [512, 1024, 2048, 4096, 8192, 16384];
-/// Rows of the two kinds of work: tokens of a decode step, and of a prefill chunk.
+/// Rows: tokens of a decode step, and of a prefill chunk.
 const DSV3_ROWS: [usize; 3] = [64, 128, 4096];
-/// n x k of DeepSeek-V3's projections, as DeepGEMM's tests have them.
+/// n x k of DeepSeek-V3's projections, as in DeepGEMM's tests.
 const DSV3: [(usize, usize); 6] = [
     (2112, 7168),
     (24576, 1536),
@@ -27,7 +27,7 @@ const DSV3: [(usize, usize); 6] = [
     (7168, 2048),
 ];
 const LLAMA_ROWS: [usize; 3] = [16, 512, 8192];
-/// n x k of Llama 3 8B (qkv, o, gate and up, down) and 70B (qkv, gate and up, down).
+/// n x k of Llama 3 8B (qkv, o, gate-up, down) and 70B (qkv, gate-up, down).
 const LLAMA: [(usize, usize); 7] = [
     (6144, 4096),
     (4096, 4096),
@@ -37,9 +37,9 @@ const LLAMA: [(usize, usize); 7] = [
     (57344, 8192),
     (8192, 28672),
 ];
-/// Small, with sizes that are no multiple of a tile; k is one of 128, because FP8's scales are. The
-/// last two are few tiles with a long k, and tall tiles, more than there are blocks: sanitizers see
-/// those kernels too.
+/// Small, with sizes that are not multiples of a tile; k is a multiple of 128, as FP8 requires. The
+/// last two have few tiles with a long k, and more tall tiles than there are blocks, so that
+/// sanitizers see those kernels too.
 const SMOKE: [(usize, usize, usize); 5] = [
     (1, 128, 128),
     (65, 272, 384),
@@ -80,7 +80,7 @@ impl GemmSuite {
         }
     }
 
-    /// A shape given by hand.
+    /// A custom shape.
     pub fn custom(m: usize, n: usize, k: usize) -> DenseWorkload {
         dense("custom", m, n, k, "given on the command line")
     }

@@ -1,5 +1,4 @@
-//! Decode with multi-head latent attention over a paged cache: tensors, cost, and what can be
-//! checked.
+//! Decode with multi-head latent attention over a paged cache: tensors, cost, and checkable units.
 //!
 //! All heads read one cache: a row of 576 a token, 512 of them latent and 64 rotary, as servers
 //! keep it. A head's score is the product of its query with the row; its value is the latent part.
@@ -69,7 +68,7 @@ impl Problem for MlaDecodeProblem {
         let cached = self.table.tokens() * MLA_WIDTH * self.dtype().size_bytes();
         let queries = self.statement.tensor("q").bytes();
         Cost {
-            // Two operations an element: of the scores' product, and of the values'.
+            // Two operations per element: for the scores, and for the values.
             flops: 2.0 * seen as f64 * shape.heads as f64 * (MLA_WIDTH + MLA_LATENT) as f64,
             read_bytes: (cached + queries) as f64,
             written_bytes: self.statement.tensor("out").bytes() as f64,
@@ -89,7 +88,7 @@ impl Problem for MlaDecodeProblem {
         answers::unit::<f64>(&self.shape, &self.table, inputs, unit, exact)
     }
 
-    /// As tensor cores do it: f32 sums, weights rounded to the type before they meet the values.
+    /// As on tensor cores: f32 sums, weights rounded to the type before they meet the values.
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
         answers::unit::<f32>(&self.shape, &self.table, inputs, unit, rounded)
     }
@@ -134,7 +133,7 @@ mod tests {
             top += weight * cache.get(cached * 576 + dim);
             total += weight;
         }
-        // Two units of heads a token: 0 to 3, and 4.
+        // Two units of heads per token: 0 to 3, and 4.
         let slice = &problem.oracle(&inputs, 2 * 2 + 1)[0];
         assert_eq!(slice.start, row * 512);
         assert!((slice.values[dim] - top / total).abs() < 1e-13);

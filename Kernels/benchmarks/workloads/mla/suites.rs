@@ -18,7 +18,7 @@ suites! {
 /// Heads, batch, context, new tokens.
 type Step = (usize, usize, usize, usize);
 
-/// All heads on one GPU, and shares of tensor parallelism over 8.
+/// All heads on one GPU, and the share of one GPU with tensor parallelism over 8.
 const DSV3: [Step; 9] = [
     (128, 1, 32_768, 1),
     (128, 16, 8192, 1),
@@ -92,7 +92,7 @@ impl MlaSuite {
         }
     }
 
-    /// The workload of a shape given by hand.
+    /// The workload of a custom shape.
     pub fn custom(shape: &MlaShape) -> Workload {
         let longest = shape.lengths.iter().max().unwrap_or(&0);
         named(

@@ -1,4 +1,4 @@
-//! Right answers of the row operations, unit by unit, from the references.
+//! Correct answers of the row operations, unit by unit, from the references.
 
 use contender::Slice;
 use rayon::prelude::*;
@@ -123,8 +123,8 @@ fn row<R: Real>(
     }
 }
 
-/// Sums over all rows, of which there may be millions: terms are made in parallel, what all columns
-/// share is made once, and one column's terms are held at a time.
+/// Sums over all rows, of which there may be millions: terms are computed in parallel, whatever all
+/// columns share is computed once, and only one column's terms are held at a time.
 fn column_group<R: Real + Send + Sync>(
     op: NormOp,
     shape: RowShape,

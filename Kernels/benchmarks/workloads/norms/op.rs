@@ -14,7 +14,7 @@ pub enum NormOp {
     SoftmaxBackward,
     CrossEntropyForward,
     CrossEntropyBackward,
-    /// Both in one: the losses, and the gradient of their sum in place of the logits.
+    /// Both in one kernel: the losses, and the gradient of their sum, which overwrites the logits.
     CrossEntropyForwardBackward,
 }
 
@@ -65,7 +65,7 @@ impl NormOp {
             && !matches!(self, NormOp::SoftmaxForward | NormOp::SoftmaxBackward)
     }
 
-    /// What the operation computes with when nothing else is said: the usual values of models.
+    /// The default parameters: the usual values of models.
     pub fn epsilon(self) -> Option<f32> {
         match self {
             NormOp::RmsNormForward | NormOp::FusedAddRmsNorm => Some(1e-6),

@@ -1,8 +1,8 @@
-//! Row operations as problems: tensors, cost, and what can be checked.
+//! Row operations as problems: tensors, cost, and checkable units.
 //!
 //! Backward operations take what a forward pass saves (rstd, mean, lse, the softmax output) as
-//! inputs of their own, drawn around the values that a forward pass over the same inputs would
-//! give. The gradients are then well defined, and every contender gets the same bytes.
+//! separate inputs, drawn around the values that a forward pass over the same inputs would give.
+//! The gradients are then well defined, and every contender gets the same bytes.
 
 use contender::{Cost, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
@@ -28,7 +28,7 @@ pub struct NormProblem {
     pub op: NormOp,
     pub shape: RowShape,
     pub types: NormTypes,
-    /// 0 where the operation has none.
+    /// 0 if the operation has none.
     pub epsilon: f32,
     statement: Statement,
 }
@@ -57,7 +57,7 @@ impl NormProblem {
     }
 }
 
-/// The tensors of an operation, in the order in which contenders get their buffers.
+/// The tensors of an operation, in the order of the contenders' buffers.
 fn tensors(op: NormOp, shape: RowShape, types: NormTypes) -> Vec<TensorSpec> {
     let RowShape { rows, columns } = shape;
     let matrix = [rows, columns];
@@ -143,7 +143,7 @@ fn around(middle: f32, distance: f32) -> Fill {
     }
 }
 
-/// Operations per element that any implementation does in fp32; exp counts as one.
+/// Operations per element that every implementation does in fp32; exp counts as one.
 fn flops_per_element(op: NormOp) -> f64 {
     match op {
         NormOp::RmsNormForward => 4.0,
@@ -188,9 +188,9 @@ impl Problem for NormProblem {
         answers::unit(self.op, self.shape, inputs, unit, rounded)
     }
 
-    /// Gradients of parameters are sums over rows of either sign, of terms about as large as a uniform
-    /// value; a loss is what is left of a logit and an lse, nothing where there is one column. The
-    /// gradient is then nothing too: a share of 1, less 1.
+    /// Gradients of parameters are sums over rows of terms of either sign, each about as large as a
+    /// uniform value. A loss is the difference of an lse and a logit, which is 0 with one column; so is
+    /// the gradient then: a share of 1, minus 1.
     fn magnitude(&self, tensor: usize) -> f64 {
         let one_column = self.shape.columns == 1;
         match (self.op, self.tensors()[tensor].name) {

@@ -10,7 +10,7 @@ suites! {
     pub enum NormSuite {
         Quack("quack", "batch x sequence of Quack's suite, hidden 4096"),
         Dsv3("dsv3", "prefill rows at hidden sizes around DeepSeek-V3's"),
-        Decode("decode", "1 to 2048 rows at hidden sizes of models"),
+        Decode("decode", "1 to 2048 rows at the hidden sizes of models"),
         Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
 }
@@ -24,12 +24,11 @@ const DSV3_VOCABULARY: [usize; 4] = [3072, 6144, 8192, 12288];
 const DECODE_ROWS: [usize; 4] = [1, 16, 128, 2048];
 const DECODE_HIDDEN: [usize; 3] = [4096, 7168, 8192];
 
-/// Seconds in all, so that a first look is quick: rows that do not start at 16-byte boundaries, and
-/// rows that do.
+/// Takes seconds in all, for a quick first look: rows that are not 16-byte aligned, and rows that are.
 const SMOKE: [(usize, usize); 2] = [(3, 1001), (512, 768)];
 
 impl NormSuite {
-    /// The suite's shapes for an operation. Cross-entropy has vocabularies for columns.
+    /// The suite's shapes for an operation. For cross-entropy, columns are vocabularies.
     pub fn workloads(self, op: NormOp) -> Vec<(RowShape, Workload)> {
         match self {
             NormSuite::Quack => quack(),
@@ -65,7 +64,7 @@ impl NormSuite {
         }
     }
 
-    /// A shape given by hand.
+    /// A custom shape.
     pub fn custom(shape: RowShape) -> (RowShape, Workload) {
         plain("custom".to_owned(), shape, "given on the command line")
     }

@@ -1,4 +1,4 @@
-//! Right answers of native sparse attention, unit by unit. A unit costs what it sees and no more.
+//! Correct answers of native sparse attention, unit by unit. A unit costs only what it sees.
 
 use std::ops::Range;
 
@@ -59,7 +59,7 @@ impl Case<'_> {
         let (mut out, mut lse) = (Vec::new(), Vec::new());
         for head in first_head..first_head + per_group {
             if keys.is_empty() {
-                // Nothing to attend to: as flash-linear-attention has it.
+                // Nothing to attend to: as in flash-linear-attention.
                 out.resize(out.len() + dim, R::of(0.0));
                 lse.push(R::of(0.0));
                 continue;
@@ -76,7 +76,7 @@ impl Case<'_> {
         ]
     }
 
-    /// Which rows of the keys a token's group sees.
+    /// Which key rows a token's group sees.
     fn rows(self, token: usize, group: usize) -> Vec<Range<usize>> {
         let shape = self.shape;
         let (position, sequence) = (token % shape.sequence, token / shape.sequence);

@@ -4,13 +4,13 @@ use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NsaOp {
-    /// Attention over the blocks of keys that were selected for each query.
+    /// Attention over the key blocks selected for each query.
     Selected,
-    /// Attention over one key and value for each whole block that ends at the query or before.
+    /// Attention over one key and value per complete block that ends at or before the query.
     Compressed,
     /// Attention over the last keys up to the query.
     Sliding,
-    /// The three outputs, each times a gate for each token and head.
+    /// The three outputs, each times a gate per token and head.
     Gated,
 }
 

@@ -1,4 +1,4 @@
-//! Native sparse attention as problems: tensors, cost, and what can be checked.
+//! Native sparse attention as problems: tensors, cost, and checkable units.
 
 use contender::{Cost, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
@@ -15,9 +15,9 @@ pub struct NsaProblem {
     pub shape: NsaShape,
     /// 1 / sqrt(dim).
     pub scale: f32,
-    /// Of the selected branch.
+    /// For the selected branch.
     selection: Option<Selection>,
-    /// Pairs of a query head and a key that it sees.
+    /// Pairs of a query head and a visible key.
     pairs: f64,
     statement: Statement,
 }
@@ -36,7 +36,7 @@ impl NsaProblem {
         )
     }
 
-    /// Any operation, with blocks as [`Selection::drawn`] has them where it reads some.
+    /// Any operation, with blocks from [`Selection::drawn`] if it reads any.
     pub fn new(op: NsaOp, shape: NsaShape, dtype: DType, workload: Workload) -> Self {
         let pairs = match op {
             NsaOp::Selected => return Self::selected(Selection::drawn(shape), dtype, workload),
@@ -139,8 +139,8 @@ impl Problem for NsaProblem {
         &self.statement
     }
 
-    /// Two products over the keys that are seen, counted exactly, or three products and two sums
-    /// for each element; every tensor moved once.
+    /// Two products over the visible keys, counted exactly, or three products and two sums per
+    /// element; every tensor is moved once.
     fn cost(&self) -> Cost {
         let (flops, math) = match self.op {
             NsaOp::Gated => {

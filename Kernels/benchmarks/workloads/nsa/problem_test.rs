@@ -43,7 +43,7 @@ fn a_query_before_the_first_whole_block_gets_nothing() {
     let inputs = Inputs::new(problem.tensors(), 5);
     let values = |token: usize| problem.oracle(&inputs, token * 2).remove(0).values;
     assert!(values(2).iter().all(|value| *value == 0.0));
-    // Position 3 ends the first block and sees it alone, in the second sequence its own.
+    // Position 3 ends the first block and sees only that one; in the second sequence, that sequence's.
     let first = inputs.tensor("values").range(3 * 2 * 16, 16);
     assert_eq!(values(9 + 3)[..16], first);
 }

@@ -1,4 +1,4 @@
-//! Shapes of native sparse attention, and which blocks of keys each query reads.
+//! Shapes of native sparse attention, and which key blocks each query reads.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,30 +17,30 @@ pub struct NsaShape {
     pub heads: usize,
     pub groups: usize,
     pub dim: usize,
-    /// Keys of a block.
+    /// Keys per block.
     pub block: usize,
-    /// Blocks that a query reads at most.
+    /// Maximum blocks per query.
     pub selected: usize,
-    /// Keys that the sliding branch sees at most, the query's own among them.
+    /// Maximum keys that the sliding branch sees, including the query's own.
     pub window: usize,
 }
 
-/// The NSA paper's window, where none is given.
+/// The default window, from the NSA paper.
 pub const DEFAULT_WINDOW: usize = 512;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadNsa {
     #[error("'{0}' has a size of 0; every size must be at least 1")]
     Empty(String),
-    #[error("{heads} heads are no whole number for each of {groups} groups")]
+    #[error("{heads} heads cannot be divided evenly among {groups} groups")]
     Groups { heads: usize, groups: usize },
     #[error(
-        "'{0}' is no shape of sparse attention; write \
-         BATCHxSEQUENCExHEADSxGROUPSxDIMxBLOCKxSELECTED, like 2x512x16x1x64x32x8, and an eighth \
-         number for a window other than 512"
+        "'{0}' is not a shape of sparse attention: expected \
+        BATCHxSEQUENCExHEADSxGROUPSxDIMxBLOCKxSELECTED, such as 2x512x16x1x64x32x8, and an eighth \
+        number for a window other than 512"
     )]
     Form(String),
-    #[error("query {query} selects block {block}; there are {blocks}")]
+    #[error("query {query} selects block {block}; there are only {blocks}")]
     OutOfRange {
         query: usize,
         block: i32,
@@ -48,7 +48,7 @@ pub enum BadNsa {
     },
     #[error("query {query} selects block {block} twice")]
     Duplicate { query: usize, block: i32 },
-    #[error("query {query} at position {position} selects block {block}, which lies after it")]
+    #[error("query {query} at position {position} selects block {block}, which comes after it")]
     NotCausal {
         query: usize,
         position: usize,
@@ -56,7 +56,7 @@ pub enum BadNsa {
     },
     #[error("query {query} selects no block")]
     Nothing { query: usize },
-    #[error("{given} indices given, the shape has {wanted}")]
+    #[error("{given} indices given, but the shape needs {wanted}")]
     Length { given: usize, wanted: usize },
 }
 
@@ -108,7 +108,7 @@ impl NsaShape {
         self.sequence.div_ceil(self.block)
     }
 
-    /// Rows of keys of a sequence: one a token, or one a block.
+    /// Key rows of a sequence: one per token, or one per block.
     pub fn rows(self, op: NsaOp) -> usize {
         match op {
             NsaOp::Compressed => self.blocks(),
@@ -116,7 +116,7 @@ impl NsaShape {
         }
     }
 
-    /// The rows that a position sees in the branches where that is one range.
+    /// The rows that a position sees, in the branches where they form one range.
     ///
     /// # Panics
     /// For the others.
@@ -151,8 +151,8 @@ impl fmt::Display for NsaShape {
     }
 }
 
-/// Block indices `[batch, sequence, groups, selected]` that are sound: in range, causal, none twice.
-/// A query early in its sequence has fewer blocks before it than it may select; -1 fills the rest.
+/// Valid block indices `[batch, sequence, groups, selected]`: in range, causal, without duplicates. A
+/// query early in its sequence has fewer blocks than it may select; -1 fills the rest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
     shape: NsaShape,
@@ -176,8 +176,8 @@ impl Selection {
         })
     }
 
-    /// What a selection by score looks like: the first block, the query's own and the one before
-    /// it always, and as many others, drawn at random, as there are before it.
+    /// Resembles a selection by score: always the first block, the query's own and the one before it,
+    /// plus random others from those before it.
     pub fn drawn(shape: NsaShape) -> Self {
         const SEED: u64 = 7;
         let mut indices = Vec::with_capacity(shape.tokens() * shape.groups * shape.selected);
@@ -224,7 +224,7 @@ impl Selection {
         row.iter().filter(|&&block| block >= 0).map(|&b| b as usize)
     }
 
-    /// Keys that queries read in all, each counted once for every query and group that sees it.
+    /// Total keys read, each counted once per query and group that sees it.
     pub fn keys_read(&self) -> f64 {
         let shape = self.shape;
         let queries = self.indices.chunks(shape.selected).enumerate();

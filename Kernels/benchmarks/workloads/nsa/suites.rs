@@ -32,7 +32,7 @@ const LONG: [Sizes; 4] = [
     [1, 32768, 64, 4, 128, 64, 16],
     [1, 65536, 64, 4, 128, 64, 16],
 ];
-/// Seconds in all: a last block that is not full, and a shape that the exported baseline has.
+/// Takes seconds in all: a partial last block, and a shape that the exported baseline supports.
 const SMOKE: [&[usize]; 2] = [&[1, 77, 4, 2, 64, 32, 2, 20], &[2, 128, 16, 1, 64, 32, 8]];
 
 impl NsaSuite {
@@ -52,14 +52,14 @@ impl NsaSuite {
                 "small shapes and edge cases of this project",
             ),
         };
-        let shape = |sizes| NsaShape::from_sizes(sizes).expect("the tables hold shapes");
+        let shape = |sizes| NsaShape::from_sizes(sizes).expect("the tables hold valid shapes");
         sizes
             .iter()
             .map(|sizes| workload(&self.to_string(), shape(sizes), provenance))
             .collect()
     }
 
-    /// A shape given by hand.
+    /// A custom shape.
     pub fn custom(shape: NsaShape) -> (NsaShape, Workload) {
         workload("custom", shape, "given on the command line")
     }

@@ -1,4 +1,4 @@
-//! Lengths of the sequences of a batch, drawn so that every run sees the same.
+//! Sequence lengths of a batch, the same in every run.
 
 use numeric::{bits, uniform};
 

@@ -4,34 +4,34 @@ use contender::Workload;
 use numeric::{bits, index_below};
 use tensor::TensorSpec;
 
-/// Stream and seed of the permutation: the same table for every seed of the inputs.
+/// Stream and seed of the permutation: the table does not depend on the seed of the inputs.
 const SEED: u64 = 7;
 
 /// The host's copy of a page table. Page `p` of sequence `s` is `indices[indptr[s] + p]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageTable {
-    /// Tokens of a page.
+    /// Tokens per page.
     pub page_size: usize,
-    /// Pages of the pool; some belong to no sequence.
+    /// Pages in the pool; some belong to no sequence.
     pub pool_pages: usize,
-    /// Tokens of each sequence; 0 is an empty one, which owns no page.
+    /// Tokens of each sequence; an empty one has 0 and owns no page.
     pub lengths: Vec<i32>,
     /// First entry of each sequence in `indices`, and the end of the last one.
     pub indptr: Vec<i32>,
-    /// Pages of all sequences, one after the other.
+    /// Pages of all sequences, one after another.
     pub indices: Vec<i32>,
-    /// Tokens in the last page of each sequence: 1 to `page_size`; 0 where there is none.
+    /// Tokens in the last page of each sequence: 1 to `page_size`, or 0 if there is none.
     pub last_page_lengths: Vec<i32>,
 }
 
-/// A page table that must not be read through. The message names the entry.
+/// An invalid page table. The message names the entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("bad page table: {0}")]
 pub struct BadPageTable(pub String);
 
 impl PageTable {
-    /// A table for sequences of these lengths, with pages scattered over a pool that has an eighth
-    /// more than they need.
+    /// A table for sequences of these lengths, with pages scattered over a pool an eighth larger than
+    /// needed.
     pub fn scattered(lengths: &[usize], page_size: usize) -> Result<Self, BadPageTable> {
         if page_size == 0 {
             return Err(BadPageTable("page size 0; it must be at least 1".into()));
@@ -42,7 +42,7 @@ impl PageTable {
         let tokens = pool_pages.saturating_mul(page_size);
         if i32::try_from(tokens).is_err() {
             return Err(BadPageTable(format!(
-                "{tokens} tokens in the pool; at most {}",
+                "{tokens} tokens in the pool; the limit is {}",
                 i32::MAX
             )));
         }
@@ -93,17 +93,16 @@ impl PageTable {
             .sum()
     }
 
-    /// Why kernels that take the new tokens for the last of each sequence do not take the table, if
-    /// they do not.
+    /// Why kernels that treat the new tokens as the last of each sequence cannot use the table, if so.
     pub fn shorter_than(&self, q_len: usize) -> Option<String> {
         let sequence = self.lengths.iter().position(|&n| (n as usize) < q_len)?;
         let length = self.lengths[sequence];
         Some(format!(
-            "sequence {sequence} has {length} tokens, which is shorter than its {q_len} new ones"
+            "sequence {sequence} has {length} tokens, fewer than its {q_len} new ones"
         ))
     }
 
-    /// Where a token lies: its page, and its place in the page.
+    /// The location of a token: its page, and its position in the page.
     pub fn place(&self, sequence: usize, token: usize) -> (usize, usize) {
         assert!(token < self.lengths[sequence] as usize, "token {token}");
         let first = self.indptr[sequence] as usize;
@@ -117,7 +116,7 @@ impl PageTable {
         page * self.page_size + place
     }
 
-    /// Whoever reads through the table calls this first.
+    /// Call this before reading through the table.
     pub fn validate(&self) -> Result<(), BadPageTable> {
         let bad = |text: String| Err(BadPageTable(text));
         let sequences = self.lengths.len();
@@ -176,7 +175,7 @@ impl PageTable {
     /// The device's copies: offsets, entries, last page lengths, lengths.
     pub(crate) fn tensors(&self) -> [TensorSpec; 4] {
         let spec = |name, values: &[i32]| TensorSpec::indices(name, &[values.len()], values);
-        // A tensor has at least one element; nobody reads that of a table without entries.
+        // A tensor has at least one element; that of a table without entries is never read.
         let entries: &[i32] = if self.indices.is_empty() {
             &[0]
         } else {

@@ -1,4 +1,4 @@
-//! Right answers of prefill attention: one query of one head.
+//! Correct answers of prefill attention: one query of one head.
 
 use std::cell::RefCell;
 
@@ -55,7 +55,7 @@ pub fn unit<R: Real>(
     slices
 }
 
-/// Which keys and values: everything that decides their contents.
+/// Which keys and values: everything that determines their contents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Source {
     seed: u64,
@@ -74,8 +74,8 @@ struct Slab {
 }
 
 thread_local! {
-    /// What the last unit on this thread attended to. Making an element again costs more than using
-    /// it, and most units share their keys with the one before.
+    /// What the last unit on this thread attended to. Recomputing an element costs more than using it,
+    /// and most units share their keys with the previous one.
     static SLAB: RefCell<Option<Slab>> = const { RefCell::new(None) };
 }
 

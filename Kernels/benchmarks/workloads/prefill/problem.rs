@@ -1,4 +1,4 @@
-//! Variable-length attention over whole prompts as a problem: tensors, cost, and what is checked.
+//! Variable-length attention over whole prompts as a problem: tensors, cost, and checkable units.
 
 use contender::{Cost, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
@@ -8,7 +8,7 @@ use super::answers;
 use super::shape::{cumulative, BadPrefill, PrefillOp, PrefillShape};
 use crate::arithmetic::{exact, rounded};
 
-/// One batch. The tensors, in the order in which contenders get their buffers:
+/// One batch. The tensors, in the order of the contenders' buffers:
 ///
 /// | tensor | type | shape |
 /// |---|---|---|
@@ -68,8 +68,8 @@ impl PrefillProblem {
 fn tensors(op: PrefillOp, shape: &PrefillShape, dtype: DType) -> Vec<TensorSpec> {
     let queries = [shape.total_q(), shape.heads, shape.head_dim];
     let keys = [shape.total_kv(), shape.kv_heads, shape.head_dim];
-    // The variance of scaled scores is then 1, as it is for queries and keys of a standard normal
-    // distribution: the softmax is neither flat nor one key's.
+    // Scaled scores then have a variance of 1, as with normally distributed queries and keys: the
+    // softmax is neither flat nor dominated by one key.
     let wide = Fill::Uniform {
         low: -3.0,
         high: 3.0,
@@ -97,8 +97,7 @@ impl Problem for PrefillProblem {
         &self.statement
     }
 
-    /// Two products of head_dim multiplications and additions for every visible pair, and every
-    /// tensor once.
+    /// Two products of head_dim multiply-adds per visible pair, and every tensor once.
     fn cost(&self) -> Cost {
         let shape = &self.shape;
         let flops = 4.0 * (shape.head_dim * shape.heads) as f64 * shape.visible_pairs();

@@ -21,12 +21,12 @@ impl PrefillOp {
 }
 
 /// A batch of sequences. Sequence `b` has `q_lens[b]` queries and `kv_lens[b]` keys; its queries are
-/// its last positions, the keys before them a cached prefix.
+/// the last positions, and the keys before them a cached prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrefillShape {
     pub q_lens: Vec<usize>,
     pub kv_lens: Vec<usize>,
-    /// Of the queries; a multiple of `kv_heads`, whose heads serve runs of them.
+    /// Query heads; a multiple of `kv_heads`, each of which serves consecutive query heads.
     pub heads: usize,
     pub kv_heads: usize,
     pub head_dim: usize,
@@ -36,9 +36,9 @@ pub struct PrefillShape {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPrefill {
-    #[error("{q} lengths of queries and {kv} of keys; both must be the batch")]
+    #[error("{q} query lengths but {kv} key lengths; there must be as many of each")]
     Lengths { q: usize, kv: usize },
-    #[error("no sequence has a query; at least one must")]
+    #[error("no sequence has a query")]
     NoQueries,
     #[error(
         "sequence {sequence} has {q_len} queries and {kv_len} keys; causal attention needs at \
@@ -51,7 +51,7 @@ pub enum BadPrefill {
     },
     #[error("sequence {sequence} has {q_len} queries and no keys to attend to")]
     NoKeys { sequence: usize, q_len: usize },
-    #[error("{heads} heads and {kv_heads} kv heads; the first must be a multiple of the second")]
+    #[error("{heads} heads and {kv_heads} kv heads; heads must be a multiple of kv heads")]
     Heads { heads: usize, kv_heads: usize },
     #[error("head dim 0; it must be at least 1")]
     NoHeadDim,
@@ -121,7 +121,7 @@ impl PrefillShape {
         }
     }
 
-    /// Pairs of a query and a key that it sees, of one head.
+    /// Visible pairs of a query and a key, per head.
     pub fn visible_pairs(&self) -> f64 {
         let pairs = |(&q, &kv): (&usize, &usize)| {
             let (q, kv) = (q as f64, kv as f64);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     proptest! {
-        /// The triangle's formula is the sum over queries, and the mask moves by one key a query.
+        /// The triangle formula equals the sum over queries, and the mask moves by one key per query.
         #[test]
         fn pairs_are_those_that_are_visible(
             lengths in prop::collection::vec((0usize..40, 1usize..60), 1..6), causal in any::<bool>()
@@ -201,7 +201,7 @@ mod tests {
         assert!(refused(shape(&[2], &[0], false)).contains("no keys"));
         assert_eq!(shape(&[0, 1], &[0, 1], true).validate(), Ok(()));
         assert!(refused(shape(&[0], &[4], true)).contains("no sequence has a query"));
-        assert!(refused(shape(&[1, 1], &[1], true)).contains("2 lengths"));
+        assert!(refused(shape(&[1, 1], &[1], true)).contains("2 query lengths but 1"));
         let heads = PrefillShape {
             heads: 3,
             ..shape(&[1], &[1], true)

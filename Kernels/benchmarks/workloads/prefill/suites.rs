@@ -21,7 +21,7 @@ suites! {
     }
 }
 
-/// Heads of the queries, heads of keys and values, elements of a head.
+/// Query heads, KV heads, head dim.
 #[derive(Clone, Copy)]
 struct Layout(usize, usize, usize);
 
@@ -29,7 +29,7 @@ const MODULAR: Layout = Layout(32, 4, 128);
 const LLAMA_8B: Layout = Layout(32, 8, 128);
 const LLAMA_70B: Layout = Layout(64, 8, 128);
 const LLAMA_405B: Layout = Layout(128, 8, 128);
-/// Groups of seven heads, which no tile divides.
+/// Groups of seven heads, which do not divide any tile.
 const QWEN_7B: Layout = Layout(28, 4, 128);
 
 const MODULAR_BATCH: usize = 2;
@@ -46,13 +46,13 @@ struct Mix {
     median: f64,
     /// Standard deviation of the logarithm of a length.
     sigma: f64,
-    /// Median of the cached prefixes, spread like the prompts; 0 for none.
+    /// Median of the cached prefixes, with the same spread as the prompts; 0 for none.
     cache_median: f64,
     causal: bool,
 }
 
 /// Prompts of a chat service, long documents, follow-ups with a cached prefix, and an encoder's
-/// batch. Spreads are those of public serving traces: a few times the median in both directions.
+/// batch. Spreads follow public serving traces: a few times the median in both directions.
 const MIXES: [Mix; 4] = [
     Mix {
         name: "chat64",
@@ -93,7 +93,7 @@ const LONGEST: usize = 32768;
 /// Lengths of queries, lengths of keys, heads, kv heads, head dim, causal.
 type Batch = (&'static [usize], &'static [usize], Layout, bool);
 
-/// Seconds in all, so that a first look is quick: lengths 0 and 1, a cached prefix, grouped and
+/// Takes seconds in all, for a quick first look: lengths 0 and 1, a cached prefix, grouped and
 /// shared keys, both head dims, with and without the causal mask.
 const SMOKE: [Batch; 5] = [
     (&[1, 0, 37, 130], &[1, 5, 37, 130], Layout(4, 2, 64), true),
@@ -124,7 +124,7 @@ impl PrefillSuite {
         }
     }
 
-    /// A workload given by hand.
+    /// A custom workload.
     pub fn custom(name: String) -> Workload {
         Workload {
             name,
@@ -134,8 +134,8 @@ impl PrefillSuite {
         }
     }
 
-    /// A causal batch of equal sequences from six sizes: batch, queries and keys of a sequence,
-    /// heads, kv heads, head dim.
+    /// A causal batch of equal sequences from six sizes: batch, queries and keys per sequence, heads,
+    /// kv heads, head dim.
     pub fn from_sizes(sizes: [usize; 6]) -> Result<(PrefillShape, Workload), BadPrefill> {
         let [batch, q_len, kv_len, heads, kv_heads, head_dim] = sizes;
         let layout = Layout(heads, kv_heads, head_dim);
@@ -265,8 +265,8 @@ fn ragged((index, mix): (usize, &Mix)) -> (PrefillShape, Workload) {
     (shape, workload)
 }
 
-/// `median * exp(sigma * z)`, z near a standard normal: the sum of twelve uniform numbers, whose
-/// arithmetic is exact, so that every machine gets the same lengths up to the last rounding.
+/// `median * exp(sigma * z)`, with z close to a standard normal: the sum of twelve uniform numbers is
+/// exact, so that every machine gets the same lengths up to the last rounding.
 fn log_normal(stream: u32, sequence: usize, median: f64, sigma: f64) -> usize {
     let z: f64 = (0..12)
         .map(|term| bits(RAGGED_SEED, stream, sequence as u64 * 12 + term))

@@ -1,4 +1,4 @@
-//! Right answers of the training primitives, unit by unit, from the references.
+//! Correct answers of the training primitives, unit by unit, from the references.
 
 use contender::Slice;
 use numeric::DType;
@@ -11,8 +11,8 @@ use super::shape::{RopeShape, TrainingShape};
 use crate::arithmetic::{read, slice, Store};
 use crate::rows::RowShape;
 
-/// Elements of a unit where every element stands on its own: a gate that samples whole rows of wide
-/// matrices would spend more time on the sample than the contenders on the matrix.
+/// Elements per unit if elements are independent: a gate that sampled whole rows of wide matrices
+/// would spend more time on the sample than the contenders on the matrix.
 const PIECE: usize = 1024;
 
 /// Parts of rows, tokens, or groups that share a scale.
@@ -33,7 +33,7 @@ struct Piece {
     row: usize,
     column: usize,
     length: usize,
-    /// Place of its first element.
+    /// Index of its first element.
     start: usize,
 }
 
@@ -90,7 +90,7 @@ pub fn unit<R: Real>(
             });
             vec![("out", piece.start, scaled.collect())]
         }
-        (op, shape) => unreachable!("{op} on {shape} cannot be made"),
+        (op, shape) => unreachable!("{op} on {shape} cannot be constructed"),
     };
     let outputs = outputs.into_iter();
     outputs
@@ -185,13 +185,13 @@ impl Tiles {
         self.shape.columns.div_ceil(self.columns)
     }
 
-    /// Place of an element's scale.
+    /// Index of an element's scale.
     fn scale_of(&self, row: usize, column: usize) -> usize {
         row / self.rows * self.across() + column / self.columns
     }
 
-    /// The rows of a tile and its scale. The definition is in f32 and rounds to e4m3: there is one
-    /// right answer.
+    /// The rows of a tile and its scale. The definition is in f32 and rounds to e4m3: there is exactly
+    /// one correct answer.
     fn quantized(&self, inputs: &Inputs, tile: usize) -> Vec<Slice> {
         let (down, across) = (tile / self.across(), tile % self.across());
         let rows = down * self.rows..self.shape.rows.min((down + 1) * self.rows);

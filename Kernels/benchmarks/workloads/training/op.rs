@@ -1,4 +1,4 @@
-//! The training primitives between the matrix products: activations, RoPE, FP8 quantisation.
+//! The training primitives between the GEMMs: activations, RoPE, FP8 quantisation.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub enum Activation {
     Gelu,
     GeluTanh,
     SwiGlu,
-    /// With GELU by tanh.
+    /// With the tanh approximation of GELU.
     GeGlu,
 }
 
@@ -30,7 +30,7 @@ impl Activation {
         }
     }
 
-    /// Whether a second tensor is multiplied with the activation.
+    /// Whether the activation is multiplied by a second tensor.
     pub fn is_gated(self) -> bool {
         matches!(self, Activation::SwiGlu | Activation::GeGlu)
     }
@@ -59,7 +59,7 @@ impl Scaling {
         }
     }
 
-    /// Rows and columns that share a scale, in a tensor of so many columns.
+    /// Rows and columns that share a scale, in a tensor with this many columns.
     pub fn tile(self, columns: usize) -> (usize, usize) {
         match self {
             Scaling::Row => (1, columns),
@@ -72,8 +72,8 @@ impl Scaling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrainingOp {
     Activation(Activation, Pass),
-    /// `unit(gate) * up` where a row is a gate and, behind it, an up of the same length, as one matrix
-    /// product writes them.
+    /// `unit(gate) * up`, where a row is a gate followed by an up of the same length, as a fused gate-up
+    /// GEMM writes them.
     Packed(Unit),
     Rope(Pairs, Pass),
     Quantize(Scaling),
@@ -147,7 +147,7 @@ impl TrainingOp {
         matches!(self, TrainingOp::Rope(..))
     }
 
-    /// What has no pass in its name counts as forward.
+    /// Names without a pass count as forward.
     pub fn is_backward(self) -> bool {
         match self {
             TrainingOp::Activation(_, pass) | TrainingOp::Rope(_, pass) => pass == Pass::Backward,

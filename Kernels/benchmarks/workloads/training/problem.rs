@@ -1,7 +1,7 @@
-//! Training primitives as problems: tensors, cost, and what can be checked.
+//! Training primitives as problems: tensors, cost, and checkable units.
 //!
-//! RoPE and the backward passes of gated activations work in place, as they do where memory is what
-//! training lacks: gradients take the place of gate and up, turned heads that of the heads.
+//! RoPE and the backward passes of gated activations work in place, as in training, where memory is scarce:
+//! gradients overwrite gate and up, rotated heads overwrite the heads.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct TrainingProblem {
     statement: Statement,
 }
 
-/// Where the activation bends; beyond, it is a line.
+/// Where the activation bends; beyond this it is a straight line.
 const ACTIVATION_RANGE: Fill = Fill::Uniform {
     low: -4.0,
     high: 4.0,
@@ -131,7 +131,7 @@ fn scales(scaling: Scaling, shape: RowShape) -> [usize; 2] {
     [shape.rows.div_ceil(rows), shape.columns.div_ceil(columns)]
 }
 
-/// Heads in place; cos and sin as a cache of one row a position, one value a pair.
+/// Heads in place; cos and sin as a cache with one row per position, one value per pair.
 fn rope_tensors(shape: RopeShape, dtype: DType) -> Vec<TensorSpec> {
     let pairs = shape.dim / 2;
     let table = |name, value: fn(f64) -> f64| {
@@ -152,7 +152,7 @@ fn rope_tensors(shape: RopeShape, dtype: DType) -> Vec<TensorSpec> {
     ]
 }
 
-/// Operations per element that any implementation does in fp32; exp, erf and a division count as
+/// Operations per element that every implementation does in fp32; exp, erf and division count as
 /// one each.
 fn flops_per_element(op: TrainingOp) -> f64 {
     match op {
@@ -205,7 +205,7 @@ impl Problem for TrainingProblem {
         answers::unit::<f32>(self.op, self.shape, inputs, unit, rounded)
     }
 
-    /// Quantisation is defined bit by bit.
+    /// Quantisation is defined bit for bit.
     fn is_exact(&self, _tensor: usize) -> bool {
         matches!(self.op, TrainingOp::Quantize(_))
     }

@@ -43,13 +43,13 @@ pub enum TrainingShape {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTrainingShape {
-    #[error("a head of {0} elements has no pairs; give an even number from 2")]
+    #[error("a head of {0} elements cannot be split into pairs; use an even number from 2")]
     OddDim(usize),
     #[error("'{0}' has a size of 0; every size must be at least 1")]
     Empty(String),
     #[error(
-        "'{0}' is no shape of a training op; write ROWSxCOLUMNS, like 16384x4096, or for RoPE \
-         BATCHxSEQUENCExQUERY_HEADSxKEY_HEADSxDIM, like 4x4096x32x8x128"
+        "'{0}' is not a shape of a training op: expected ROWSxCOLUMNS, such as 16384x4096, or for RoPE \
+        BATCHxSEQUENCExQUERY_HEADSxKEY_HEADSxDIM, such as 4x4096x32x8x128"
     )]
     Form(String),
 }

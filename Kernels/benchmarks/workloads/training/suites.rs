@@ -16,15 +16,15 @@ suites! {
     }
 }
 
-/// Rows, columns, and where they come from.
+/// Rows, columns, and their source.
 type Rows = (usize, usize, &'static str);
-/// Batch, sequence, query heads, key heads, dim, and where they come from.
+/// Batch, sequence, query heads, key heads, dim, and their source.
 type Heads = (usize, usize, usize, usize, usize, &'static str);
 
 struct Shapes {
     /// The widths of feed-forward layers: activations.
     activation: &'static [Rows],
-    /// The widths that FP8 matrix products read: quantisation.
+    /// The widths that FP8 GEMMs read: quantisation.
     quantize: &'static [Rows],
     rope: &'static [Heads],
 }
@@ -101,7 +101,7 @@ const TRAINSCALE: Shapes = Shapes {
     )],
 };
 
-/// Seconds in all: no whole vectors, a last group that is not full, and shapes that are both.
+/// Takes seconds in all: partial vectors, a partial last group, and regular shapes.
 const SMOKE: Shapes = Shapes {
     activation: &[
         (3, 1001, "edge case of this project"),
@@ -153,7 +153,7 @@ impl TrainingSuite {
         }
     }
 
-    /// A shape given by hand.
+    /// A custom shape.
     pub fn custom(shape: TrainingShape) -> (TrainingShape, Workload) {
         workload("custom", shape, "given on the command line")
     }
