@@ -2,7 +2,7 @@
 
 use crate::{Element, Plain};
 
-/// One code, as an element without a scale.
+/// One code, an element without a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct E4m3(pub u8);
@@ -31,7 +31,7 @@ impl Element for E4m3 {
 
 const MAX: f32 = 448.0;
 const NAN: u32 = 0x7f;
-/// Difference of the exponents' biases, at the place of an e4m3 exponent.
+/// Difference of the exponent biases, shifted to the position of an e4m3 exponent.
 const BIAS: u32 = (127 - 7) << 3;
 const LEAST_NORMAL: f32 = 1.0 / 64.0;
 
@@ -43,7 +43,7 @@ pub fn encode(value: f32) -> u8 {
     let bounded_bits = bounded.to_bits();
     let odd = bounded_bits >> 20 & 1;
     let normal = (bounded_bits.wrapping_add(0x7_ffff + odd) >> 20).wrapping_sub(BIAS);
-    // In units of 2^-9, the place of the last bit; adding 1.5 * 2^23 rounds to an integer.
+    // In units of 2^-9, the last bit; adding 1.5 * 2^23 rounds to an integer.
     let subnormal = (bounded * 512.0 + 12_582_912.0).to_bits() & 0xff;
     let finite = if bounded < LEAST_NORMAL {
         subnormal

@@ -49,7 +49,7 @@ impl Element for f16 {
     fn narrow(value: f32) -> Self {
         f16::from_f32(value)
     }
-    // These use the processor's conversion instructions where it has them.
+    // These use the CPU's conversion instructions if it has them.
     fn widen_all(from: &[Self], to: &mut [f32]) {
         from.convert_to_f32_slice(to);
     }

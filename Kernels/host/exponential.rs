@@ -1,6 +1,6 @@
 //! e^x in a form that vectorises: no branches, no table.
 
-/// Within 2 units in the last place for x <= 88; 0 below -87.3, so that no result is subnormal.
+/// Within 2 ulp for x <= 88; 0 below -87.3, so that no result is subnormal.
 pub fn exp(x: f32) -> f32 {
     const LOG2_E: f32 = std::f32::consts::LOG2_E;
     // ln 2 in two parts: products of the first with small integers are exact.
@@ -25,7 +25,7 @@ pub fn exp(x: f32) -> f32 {
         sum = sum * rest + coefficient;
     }
     let fraction = sum * rest * rest + rest + 1.0;
-    // The integer sits in the low bits of `power`; shifted, it is an exponent.
+    // The integer is in the low bits of `power`; shifted, it becomes the exponent.
     let scale = f32::from_bits((power.to_bits() << 23).wrapping_add(1.0f32.to_bits()));
     if x < SMALLEST {
         0.0

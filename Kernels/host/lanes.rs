@@ -1,9 +1,9 @@
 //! Sums and maxima over a slice with independent lanes, which the compiler turns into vectors.
 
-/// Independent partial results; a fixed number, so that results are the same on every machine.
+/// Independent partial results; a fixed number, so that results do not depend on the machine.
 const LANES: usize = 16;
 
-/// Elements whose sum is taken before it joins the total: bounds the error of long sums.
+/// Elements summed before they are added to the total, which bounds the error of long sums.
 const BLOCK: usize = 2048;
 
 /// The sum of `term` over pairs of elements of two slices of the same length.
@@ -32,7 +32,7 @@ pub fn sum(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     sum2(values, values, |value, _| term(value))
 }
 
-/// The largest value; a NaN is ignored, as the maximum of IEEE 754 does.
+/// The largest value; NaNs are ignored, as in IEEE 754's maximum.
 pub fn largest(values: &[f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LANES];
     let chunks = values.chunks_exact(LANES);

@@ -1,7 +1,7 @@
-//! What CPU kernels share: element types, functions that vectorise, and rows shared out among
+//! Shared by the CPU kernels: element types, functions that vectorise, and rows distributed over
 //! threads.
 //!
-//! All arithmetic is in f32, whatever the elements are.
+//! All arithmetic is in f32, whatever the element type.
 
 pub mod e4m3;
 mod element;

@@ -1,8 +1,8 @@
-//! How rows are shared out among threads.
+//! Distributes rows over threads.
 
 use rayon::prelude::*;
 
-/// Elements of one task: enough to make its start negligible, few enough to balance.
+/// Elements per task: enough to make its overhead negligible, few enough to balance.
 const TASK_ELEMENTS: usize = 1 << 15;
 
 fn rows_per_task(columns: usize) -> usize {
@@ -29,7 +29,7 @@ pub fn each_row<T: Send>(
         );
 }
 
-/// The same with two outputs, each with its elements a row, and a buffer of `buffer` elements.
+/// The same with two outputs, each with its own elements per row, and a buffer of `buffer` elements.
 pub fn each_row2<T: Send, U: Send>(
     (out, columns): (&mut [T], usize),
     (second, second_columns): (&mut [U], usize),
@@ -53,8 +53,8 @@ pub fn each_row2<T: Send, U: Send>(
         );
 }
 
-/// Rows whose contributions to sums over rows are added one after the other: short runs, because
-/// the error of a running sum grows with its length.
+/// Rows whose contributions to sums over rows are added sequentially: few, because the error of a
+/// running sum grows with its length.
 const SUM_ROWS: usize = 64;
 
 /// Calls `work` for every row with its number, its output, the sums over rows of its block (`SUMS`
@@ -67,8 +67,8 @@ pub fn accumulate_rows<T: Send, const SUMS: usize>(
 ) -> [Vec<f32>; SUMS] {
     let zeros = || -> [Vec<f32>; SUMS] { std::array::from_fn(|_| vec![0.0; columns]) };
     let block_rows = SUM_ROWS.max(rows_per_task(columns));
-    // Blocks finish in any order; a bounded group of them is held and then added in order, so that
-    // the sums do not depend on the number of threads.
+    // Blocks finish in any order; bounded groups of them are collected and then added in order, so
+    // that the sums do not depend on the number of threads.
     let group = 4 * rayon::current_num_threads().max(16);
     let mut totals = zeros();
     for (index, group_out) in out.chunks_mut(group * block_rows * columns).enumerate() {

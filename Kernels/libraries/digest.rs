@@ -1,4 +1,4 @@
-//! The sha256 of large files: computed once, then remembered with what would show a change.
+//! The sha256 of large files: computed once, then cached with whatever would reveal a change.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,12 +11,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 const BUFFER_BYTES: usize = 1 << 20;
-/// A file may change again within the resolution of its times; one as young as this is not
-/// remembered.
+/// A file may change again within the resolution of its timestamps; files this young are not
+/// cached.
 const SETTLED_NS: i64 = 2_000_000_000;
 
-/// What the file system says of a file. Its change time moves with every write, and no program can
-/// set it back.
+/// File metadata. The change time moves with every write, and no program can set it back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     device: u64,
@@ -40,7 +39,7 @@ pub(crate) struct Digests {
 }
 
 impl Digests {
-    /// Those of the user's cache folder; none where there is no such folder.
+    /// Those in the user's cache folder; none if there is no such folder.
     pub fn of_user() -> Self {
         let folder = std::env::var_os("XDG_CACHE_HOME")
             .map(PathBuf::from)
@@ -48,12 +47,12 @@ impl Digests {
         Self::at(folder.map(|folder| folder.join("head-to-head/library-digests.json")))
     }
 
-    /// Those of a file; without one, nothing is remembered.
+    /// Those in a file; without one, nothing is cached.
     pub fn at(place: Option<PathBuf>) -> Self {
         let text = place
             .as_deref()
             .and_then(|place| fs::read_to_string(place).ok());
-        // A file that cannot be read is as good as none: everything is hashed again.
+        // An unreadable file counts as missing: everything is hashed again.
         let known = text.and_then(|text| serde_json::from_str(&text).ok());
         Self {
             place,
@@ -61,7 +60,7 @@ impl Digests {
         }
     }
 
-    /// The sha256 of each file, in order. Files that are new are hashed at the same time.
+    /// The sha256 of each file, in order. New files are hashed in parallel.
     pub fn of(&mut self, files: &[PathBuf]) -> Vec<io::Result<String>> {
         let digests: Vec<_> = std::thread::scope(|scope| {
             let known = &self.known;
@@ -84,7 +83,7 @@ impl Digests {
             }
         }
         if learnt {
-            // Costs the next start a second at most.
+            // Costs the next start at most a second.
             let _ = self.store();
         }
         digests
@@ -93,7 +92,7 @@ impl Digests {
             .collect()
     }
 
-    /// By rename: another process reads the old file or the new one.
+    /// Atomic: another process reads the old file or the new one.
     fn store(&self) -> io::Result<()> {
         let Some(place) = &self.place else {
             return Ok(());
@@ -169,7 +168,7 @@ mod tests {
         let one =
             |digests: &mut Digests| digests.of(std::slice::from_ref(&file)).remove(0).unwrap();
         assert_eq!(one(&mut digests), HELLO);
-        assert!(!place.exists(), "too young to be remembered");
+        assert!(!place.exists(), "too young to be cached");
         let planted = Known {
             stamp: stamp(&File::open(&file).unwrap()).unwrap(),
             sha256: "remembered".to_owned(),

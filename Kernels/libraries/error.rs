@@ -3,9 +3,9 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error(
-        "{name} is not among the program's runfiles (no {file}): build on a machine with a GPU or \
-         with --//bazel/cuda:libraries=lock, set HEAD_TO_HEAD_LIBRARIES to a folder with the lock's \
-         files, or {variable} to a library of your own"
+        "{name} is not in the program's runfiles (no {file}): build on a machine with a GPU or \
+        with --//bazel/cuda:libraries=lock, set HEAD_TO_HEAD_LIBRARIES to a folder with the lock's \
+        files, or {variable} to a library of your own"
     )]
     Absent {
         name: &'static str,
@@ -19,8 +19,8 @@ pub enum Error {
         artifact: &'static str,
     },
     #[error(
-        "{file} has sha256 {actual}, the artifact lock says {expected}; it was not loaded. Build \
-         anew, or name it in {variable} to run it as a library of your own"
+        "{file} has sha256 {actual}, the artifact lock says {expected}; it was not loaded. Rebuild, \
+        or set {variable} to it to use it as a library of your own"
     )]
     Changed {
         file: String,

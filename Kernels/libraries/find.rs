@@ -3,20 +3,20 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Names the folder, or several with colons between them, where there are no runfiles.
+/// Names the folder, or several separated by colons, if there are no runfiles.
 const VARIABLE: &str = "HEAD_TO_HEAD_LIBRARIES";
-/// Where the build puts them among runfiles.
+/// Where the build puts them in the runfiles.
 const FOLDER: &str = "_main/Kernels/libraries/lib";
 
-/// What a process knows of its own place.
+/// What a process knows about its own location.
 pub(crate) struct Surroundings {
     pub variable: Option<OsString>,
-    /// The program as it was called, and as the kernel sees it, behind links.
+    /// The program as it was called, and as the OS sees it, with links resolved.
     pub programs: Vec<PathBuf>,
     pub working: PathBuf,
 }
 
-/// The trees of runfiles that this process may be part of; those that do not exist among them.
+/// The runfiles trees that this process may be part of, whether or not they exist.
 pub fn runfiles() -> Vec<PathBuf> {
     Surroundings::of_process().runfiles().collect()
 }
@@ -31,7 +31,7 @@ impl Surroundings {
         }
     }
 
-    /// The folder with this file in it: one of the variable's where it is set; else in the program's
+    /// The folder with this file: one of those in the variable if it is set; else in the program's
     /// runfiles, in those that the program is part of, or in those around the working directory, as
     /// under `bazel run` and `bazel test`.
     pub fn folder_with(&self, file: &str) -> Option<PathBuf> {

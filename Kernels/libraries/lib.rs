@@ -1,11 +1,11 @@
-//! Libraries of NVIDIA's that are loaded when a bench runs: found, held against the artifact lock,
-//! opened, and named for the result file.
+//! NVIDIA libraries loaded at run time: found, checked against the artifact lock, opened, and
+//! recorded for the result file.
 //!
-//! They come from the lock: as runfiles of the program, or in the folders that
-//! `HEAD_TO_HEAD_LIBRARIES` names. Every file must have the lock's sha256, or nothing is loaded. A
-//! variable for each library names one of the user's own instead, which is recorded as such. All
-//! files are opened by absolute path, those that others need first, so that neither the loader's
-//! search path nor `LD_LIBRARY_PATH` decides what runs.
+//! They come from the lock: as runfiles of the program, or in the folders listed in
+//! `HEAD_TO_HEAD_LIBRARIES`. Every file must have the lock's sha256, or nothing is loaded. A
+//! variable per library selects the user's own instead, which is recorded as such. All files are
+//! opened by absolute path, dependencies first, so that neither the loader's search path nor
+//! `LD_LIBRARY_PATH` decides what runs.
 
 mod digest;
 mod error;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::Artifact;
 
-/// An artifact and the files of it that are loaded, by name.
+/// An artifact and those of its files that are loaded, by name.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Entry {
     #[serde(flatten)]
@@ -17,7 +17,7 @@ pub(crate) struct Entry {
 
 static LOCK: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     serde_json::from_str(env!("HEAD_TO_HEAD_LOCKED_LIBRARIES"))
-        .expect("the build made it from the lock")
+        .expect("the build generated it from the lock")
 });
 
 /// The artifact that `name` is pinned as.
@@ -26,7 +26,7 @@ pub(crate) fn entry(name: &str) -> Option<&'static Entry> {
 }
 
 impl Entry {
-    /// Whether all of these are its bytes.
+    /// Whether these files all match it.
     pub fn has(&self, files: &BTreeMap<String, String>) -> bool {
         let same = |(file, sha256): (&String, &String)| self.files.get(file) == Some(sha256);
         files.iter().all(same)

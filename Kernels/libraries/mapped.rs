@@ -1,4 +1,4 @@
-//! What the process has loaded by now, as the kernel lists it.
+//! What the process has loaded so far, as listed by the OS.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,14 +7,14 @@ use std::sync::Mutex;
 
 use crate::Error;
 
-/// Beginnings of files that are recorded or not there at all, and the variable that names them.
+/// Prefixes of files that must be recorded or absent, and the variable that selects them.
 const WATCHED: [(&str, &str); 3] = [
     ("libcublas", "CUBLASLT_LIBRARY"),
     ("libcudnn", "CUDNN_LIBRARY"),
     ("libnvrtc", "NVRTC_LIBRARY"),
 ];
 
-/// Files that were opened here, behind links.
+/// Files that were opened here, with links resolved.
 static RECORDED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 pub(crate) fn remember(files: &[PathBuf]) {
@@ -25,8 +25,8 @@ pub(crate) fn remember(files: &[PathBuf]) {
     recorded.extend(real);
 }
 
-/// That all parts of these libraries in the process are those that their records name: they open
-/// each other by name, which can lead to another copy. Ask once they have done their planning.
+/// Checks that all parts of these libraries in the process are the recorded ones: they open each
+/// other by name, which can pick up another copy. Call this after they have planned.
 pub fn only_recorded() -> Result<(), Error> {
     let recorded = RECORDED
         .lock()

@@ -13,18 +13,18 @@ use crate::{mapped, Error, Library, Source};
 
 /// A library to be loaded.
 pub struct Wanted {
-    /// As result files call it.
+    /// Its name in result files.
     pub name: &'static str,
-    /// The artifact of the lock that it comes from.
+    /// The lock artifact it comes from.
     pub artifact: &'static str,
-    /// Names a file, or the folder of one, to be loaded in place of the lock's.
+    /// The variable that names a file, or its folder, to load instead of the lock's.
     pub variable: &'static str,
-    /// Its files, those that others need first. The last one has the functions.
+    /// Its files, dependencies first. The last one has the functions.
     pub files: &'static [&'static str],
-    /// Libraries that it opens by name; they are opened before it. One that is absent may never be
-    /// asked for, and is seen by [`crate::only_recorded`] if it is.
+    /// Libraries that it opens by name; they are opened before it. A missing one may never be needed;
+    /// if it is, [`crate::only_recorded`] notices.
     pub needs: &'static [&'static Wanted],
-    /// What it says of itself.
+    /// The version it reports.
     pub version: fn(&Symbols) -> Result<String, Error>,
 }
 
@@ -35,7 +35,7 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// The function of this name, which ends with a zero.
+    /// The function with this nul-terminated name.
     ///
     /// # Safety
     /// `T` is the function's type.
@@ -53,7 +53,7 @@ impl Symbols {
 /// A library that stays loaded for as long as this exists.
 pub struct Opened {
     pub symbols: Symbols,
-    /// It and what it needs, itself first.
+    /// Itself first, then its dependencies.
     pub records: Vec<Library>,
     _others: Vec<Symbols>,
 }
@@ -65,7 +65,7 @@ impl Opened {
     }
 }
 
-/// Opens a library and what it needs.
+/// Opens a library and its dependencies.
 pub fn open(wanted: &'static Wanted) -> Result<Opened, Error> {
     let surroundings = Surroundings::of_process();
     let mut digests = Digests::of_user();
@@ -126,7 +126,7 @@ impl Checked {
     }
 }
 
-/// Where the library is, and that its bytes are the lock's unless the user named others.
+/// Finds the library, and checks that its bytes match the lock unless the user named others.
 fn check(
     wanted: &'static Wanted,
     variable: Option<OsString>,
@@ -185,7 +185,7 @@ fn check(
     })
 }
 
-/// The user's file, after those parts that are beside it: another version may have fewer, and other
+/// The user's file, after those parts found beside it: another version may have fewer, with other
 /// numbers in their names.
 fn overriding(wanted: &Wanted, place: &Path, main: &str) -> Result<Vec<PathBuf>, Error> {
     let file = match place.is_dir() {
@@ -196,7 +196,7 @@ fn overriding(wanted: &Wanted, place: &Path, main: &str) -> Result<Vec<PathBuf>,
         return Err(Error::Override {
             variable: wanted.variable,
             place: place.display().to_string(),
-            problem: format!("there is no {main}; name the file or its folder"),
+            problem: format!("there is no {main}; give the file or its folder"),
         });
     }
     let parts = &wanted.files[..wanted.files.len() - 1];
@@ -238,7 +238,7 @@ fn hash(files: &[PathBuf], digests: &mut Digests) -> Result<BTreeMap<String, Str
         .collect()
 }
 
-/// Opens all of them, so that each finds the others in the process, by name, before it searches.
+/// Opens all of them, so that each finds the others already loaded, by name, before it searches.
 fn load(files: &[PathBuf]) -> Result<Vec<Symbols>, Error> {
     mapped::remember(files);
     files

@@ -3,7 +3,7 @@ use std::fs;
 use super::*;
 use crate::{Artifact, CUBLASLT, CUDNN, CUPTI, NVRTC};
 
-/// Stands for a library: a copy of the mathematical one of the machine, which keeps no state.
+/// Stands in for a library: a copy of the machine's libm, which has no state.
 static FAKE: Wanted = Wanted {
     name: "fake",
     artifact: "fake-wheel",
@@ -25,7 +25,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A folder with the library's files, and a lock that has their digests.
+    /// A folder with the library's files, and a lock with their digests.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         // SAFETY: its initialisers have no requirements.
@@ -128,7 +128,7 @@ fn an_override_is_recorded_with_the_digests_of_its_files() {
     let own = tempfile::tempdir().unwrap();
     let file = own.path().join("libfake.so.1");
     let mut bytes = fs::read(scene.main()).unwrap();
-    // Past the end of what is loaded.
+    // Past the end of the loaded part.
     bytes.push(0);
     fs::write(&file, bytes).unwrap();
     for place in [own.path(), &file] {

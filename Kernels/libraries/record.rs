@@ -1,21 +1,21 @@
-//! What a result file says of a library that was loaded.
+//! What a result file records about a loaded library.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A library, by its bytes.
+/// A library, identified by its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Library {
     pub name: String,
-    /// What the library says of itself.
+    /// The version it reports.
     pub version: String,
     pub source: Source,
-    /// The artifact of the lock whose bytes these are, wherever they were found.
+    /// The lock artifact with these bytes, wherever they were found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<Artifact>,
-    /// The sha256 of every file that was opened.
+    /// The sha256 of every file opened.
     pub files: BTreeMap<String, String>,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// One line: an artifact stands for its files.
+/// One line: an artifact is named instead of its files.
 impl fmt::Display for Library {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} from {}", self.name, self.version, self.source)?;

@@ -1,9 +1,9 @@
-//! The libraries that there are.
+//! The known libraries.
 
 use crate::Wanted;
 
-/// The parts behind the graphs of its backend API. Legacy parts (ops, cnn, adv, ext) have no function
-/// that is called.
+/// The parts behind the graphs of its backend API. No function of the legacy parts (ops, cnn, adv,
+/// ext) is called.
 pub static CUDNN: Wanted = Wanted {
     name: "cudnn",
     artifact: "nvidia-cudnn-cu13",

@@ -1,4 +1,4 @@
-//! GELU (exact and by tanh), SwiGLU and GEGLU, element by element, with their gradients.
+//! GELU (exact and tanh), SwiGLU and GEGLU, element by element, with their gradients.
 
 use crate::Real;
 

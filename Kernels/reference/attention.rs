@@ -1,4 +1,4 @@
-//! Attention of one query over the keys that it sees.
+//! Attention of one query over its visible keys.
 
 use crate::softmax::largest;
 use crate::{sum, Real};
@@ -11,9 +11,9 @@ pub struct Attended<R> {
 
 /// `softmax(scale * query . keys) . values`, keys and values of `query.len()` elements each.
 ///
-/// Keys and values come as f32, which holds every input type exactly in half of f64's memory.
-/// `stored` rounds a weight to what the second product takes it as: a tensor core reads both of its
-/// factors in the type of the values.
+/// Keys and values come as f32, which holds every input type exactly in half the memory of f64.
+/// `stored` rounds a weight to its type in the second product: a tensor core reads both factors in
+/// the type of the values.
 ///
 /// # Panics
 /// Without keys: there is nothing to attend to.
@@ -27,7 +27,7 @@ pub fn row<R: Real>(
     let width = query.len();
     assert!(
         !keys.is_empty() && keys.len() == values.len() && keys.len().is_multiple_of(width),
-        "{} and {} elements are no keys and values of {width} each",
+        "{} and {} elements are not keys and values of {width} each",
         keys.len(),
         values.len()
     );
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "no keys and values of 2")]
+    #[should_panic(expected = "not keys and values of 2")]
     fn refuses_no_keys() {
         row(&[1.0f64, 1.0], &[], &[], 1.0, |p| p);
     }

@@ -1,6 +1,6 @@
 //! Attention of a few queries over one long sequence: softmax(scale * q k^T) v.
 //!
-//! Keys and values are asked for in runs, so that a sequence of any length needs little memory.
+//! Keys and values are requested in runs, so that a sequence of any length needs little memory.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::Real;
 
-/// Positions that are read at a time.
+/// Positions read at a time.
 const RUN: usize = 128;
 /// Runs whose sums are held at a time.
 const RUNS_AT_ONCE: usize = 64;
@@ -20,11 +20,11 @@ pub struct Query<R> {
     pub visible: usize,
 }
 
-/// The attention of each query. `keys` and `values` fill a buffer with rows of the positions asked
-/// for; rows of values are `value_width` wide. A query that sees nothing gives zeros.
+/// The attention of each query. `keys` and `values` fill a buffer with the rows of the requested
+/// positions; value rows are `value_width` wide. A query that sees nothing gives zeros.
 ///
-/// `store` rounds the weights to the type in which they meet the values. Runs of positions are done
-/// in parallel; their sums are joined in order, so that repeats agree to the last bit.
+/// `store` rounds the weights to the type in which they meet the values. Runs of positions are
+/// processed in parallel; their sums are combined in order, so that results are reproducible.
 pub fn attend<R: Real + Send + Sync>(
     queries: &[Query<R>],
     scale: R,
@@ -59,7 +59,7 @@ pub fn attend<R: Real + Send + Sync>(
         .collect();
     let mut sums = vec![vec![zero; value_width]; queries.len()];
     for some in runs.chunks(RUNS_AT_ONCE) {
-        // A run's sum joins the total whole: the error of a running sum grows with its length.
+        // A run's sum is added to the total at once: the error of a running sum grows with its length.
         let partials: Vec<Vec<Vec<R>>> = some
             .par_iter()
             .map(|run| {
@@ -116,7 +116,7 @@ fn exponentiate<R: Real>(scores: &mut [R]) -> R {
     crate::sum(scores.iter().copied())
 }
 
-/// Eight sums side by side, which the compiler turns into vectors.
+/// Eight independent sums, which the compiler vectorises.
 fn dot<R: Real>(a: &[R], b: &[R]) -> R {
     const LANES: usize = 8;
     let mut lanes = [R::of(0.0); LANES];

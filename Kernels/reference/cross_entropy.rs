@@ -15,7 +15,7 @@ pub fn forward<R: Real>(logits: &[R], target: usize) -> (R, R) {
     (lse - logits[target], lse)
 }
 
-/// The gradient of the logits, from the lse that the forward pass saved and the loss's gradient.
+/// The gradient of the logits, from the saved lse and the loss's gradient.
 pub fn backward<R: Real>(logits: &[R], target: usize, lse: R, gradient: R) -> Vec<R> {
     logits
         .iter()

@@ -1,14 +1,13 @@
 //! The error function, which std does not have.
 
-/// Within a few units in the last place: a series whose terms are all positive, so that none
-/// cancel.
+/// Within a few ulp: all terms of the series are positive, so none cancel.
 pub fn erf(x: f64) -> f64 {
     const BEYOND: f64 = 6.0;
     if x.is_nan() {
         return x;
     }
     if x.abs() >= BEYOND {
-        // 1 - erf(6) is below half a unit.
+        // 1 - erf(6) is below half an ulp.
         return x.signum();
     }
     // erf(x) = 2 / sqrt(pi) * exp(-x^2) * sum of 2^n x^(2n+1) / (1 * 3 * ... * (2n+1))

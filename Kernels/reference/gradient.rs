@@ -1,4 +1,4 @@
-//! Numeric gradients, to check the analytic ones against.
+//! Numeric gradients, to check the analytic ones.
 
 /// Values in [-1, 1) that look random.
 pub fn values(seed: u64, count: u64) -> Vec<f64> {

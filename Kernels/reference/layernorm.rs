@@ -27,7 +27,7 @@ pub fn forward<R: Real>(x: &[R], weight: &[R], bias: &[R], epsilon: R) -> Vec<R>
         .collect()
 }
 
-/// The gradient of x, from the gradient of the output and what the forward pass saved.
+/// The gradient of x, from the gradient of the output and the saved statistics.
 pub fn backward<R: Real>(x: &[R], weight: &[R], gradient: &[R], saved: Statistics<R>) -> Vec<R> {
     let columns = || {
         x.iter()
@@ -42,8 +42,8 @@ pub fn backward<R: Real>(x: &[R], weight: &[R], gradient: &[R], saved: Statistic
         .collect()
 }
 
-/// What one row adds to the gradient of one column's weight. To that of its bias it adds the
-/// gradient itself.
+/// One row's contribution to the weight gradient of a column. To the bias gradient it contributes
+/// the output gradient itself.
 pub fn weight_gradient_term<R: Real>(x: R, gradient: R, saved: Statistics<R>) -> R {
     gradient * ((x - saved.mean) * saved.rstd)
 }

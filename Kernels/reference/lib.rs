@@ -1,7 +1,7 @@
-//! Slow, obvious implementations of the operations, one row at a time: the right answers.
+//! Slow, obvious implementations of the operations, one row at a time: the correct answers.
 //!
-//! Every function is generic over [`Real`]. With `f64` it is the oracle; with `f32` it is what an
-//! honest implementation of that precision computes, whose error sets the tolerance.
+//! Every function is generic over [`Real`]. With `f64` it is the oracle; with `f32` it is an honest
+//! implementation in that precision, whose error sets the tolerance.
 
 pub mod activation;
 pub mod attention;

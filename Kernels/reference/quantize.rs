@@ -1,7 +1,7 @@
 //! FP8 (e4m3) quantisation of a group of values that share a scale.
 //!
-//! The definition is in f32 arithmetic, each step rounded to nearest, so that there is one right
-//! answer, bit by bit:
+//! The definition is in f32 arithmetic, each step rounded to nearest, so that there is one correct
+//! answer, bit for bit:
 //!
 //! ```text
 //! scale     = max(largest |x| / 448, 2^-126)         rounded up to a power of two for UE8M0
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A group of zeros, or of values so small that their scale would be subnormal, has the scale
-//! 2^-126. A group that holds a NaN or an infinity has no scale: its scale and all its elements
-//! become NaN, so that the fault shows wherever the group is used.
+//! 2^-126. A group with a NaN or an infinity has no scale: its scale and all its elements become
+//! NaN, so that the fault shows wherever the group is used.
 
 /// Largest finite e4m3 value.
 pub const E4M3_MAX: f32 = 448.0;
@@ -39,7 +39,7 @@ pub fn scale(format: ScaleFormat, group: impl Iterator<Item = f32>) -> f32 {
     }
 }
 
-/// What is rounded to e4m3.
+/// The value that is rounded to e4m3.
 pub fn scaled(value: f32, scale: f32) -> f32 {
     value * (1.0 / scale)
 }

@@ -41,7 +41,7 @@ macro_rules! real {
             fn tanh(self) -> Self {
                 self.tanh()
             }
-            // Rounded once: what a good function of this precision returns.
+            // Rounded once, like a good implementation in this precision.
             fn erf(self) -> Self {
                 crate::erf::erf(f64::from(self)) as $type
             }
@@ -52,11 +52,11 @@ macro_rules! real {
 real!(f32);
 real!(f64);
 
-/// Terms that are added one after the other before their sum joins the others.
+/// Terms added sequentially before their sum is added to the others.
 const BLOCK: usize = 128;
 
-/// A blocked sum, as any parallel implementation does: its error grows with the number of blocks,
-/// not of terms.
+/// A blocked sum, as in any parallel implementation: its error grows with the number of blocks, not
+/// of terms.
 pub fn sum<R: Real>(terms: impl Iterator<Item = R>) -> R {
     let (mut total, mut block, mut count) = (R::of(0.0), R::of(0.0), 0);
     for term in terms {
@@ -75,11 +75,11 @@ pub fn mean<R: Real>(terms: impl ExactSizeIterator<Item = R>) -> R {
     sum(terms) / count
 }
 
-/// The sum of f32 terms that is farthest from the true one among the orders that honest
-/// implementations use: running, in blocks, and in interleaved partial sums as parallel workers do.
+/// The f32 sum that is farthest from the true one among the orders that honest implementations use:
+/// running, in blocks, and in interleaved partial sums as with parallel workers.
 ///
 /// A sum that nearly cancels has no typical error, only lucky and unlucky orders; taking the
-/// unluckiest keeps a tolerance made of few sums from depending on luck.
+/// unluckiest keeps a tolerance based on few sums from depending on luck.
 pub fn farthest_sum(terms: &[f32]) -> f32 {
     const WORKERS: usize = 128;
     let mut partials = [0.0f32; WORKERS];
@@ -119,7 +119,7 @@ mod tests {
     fn the_farthest_sum_is_a_sum() {
         assert_eq!(farthest_sum(&[]), 0.0);
         assert_eq!(farthest_sum(&[1.0, 2.0, 4.0]), 7.0);
-        // A running sum loses every 1 after the 2^24; one from the other end loses none.
+        // A running sum loses every 1 after the 2^24; from the other end it loses none.
         let mut terms = vec![1.0f32; 256];
         terms[0] = 16_777_216.0;
         assert_eq!(farthest_sum(&terms), 16_777_216.0);

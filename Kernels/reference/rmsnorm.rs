@@ -16,8 +16,8 @@ pub fn forward<R: Real>(x: &[R], weight: &[R], epsilon: R) -> Vec<R> {
         .collect()
 }
 
-/// The new residual `x + residual`, then its norm. `store` rounds a residual to its type: the norm
-/// is taken of what is stored.
+/// The new residual `x + residual`, then its norm. `store` rounds a residual to its type: the norm is
+/// that of the stored value.
 pub fn fused_add<R: Real>(
     x: &[R],
     residual: &[R],
@@ -33,7 +33,7 @@ pub fn fused_add<R: Real>(
     (forward(&residual, weight, epsilon), residual)
 }
 
-/// The gradient of x, from the gradient of the output and the `rstd` that the forward pass saved.
+/// The gradient of x, from the gradient of the output and the saved `rstd`.
 pub fn backward<R: Real>(x: &[R], weight: &[R], gradient: &[R], rstd: R) -> Vec<R> {
     let columns = || {
         x.iter()
@@ -47,7 +47,7 @@ pub fn backward<R: Real>(x: &[R], weight: &[R], gradient: &[R], rstd: R) -> Vec<
         .collect()
 }
 
-/// What one row adds to the gradient of one column's weight.
+/// One row's contribution to the weight gradient of a column.
 pub fn weight_gradient_term<R: Real>(x: R, gradient: R, rstd: R) -> R {
     gradient * (x * rstd)
 }

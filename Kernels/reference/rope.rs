@@ -1,8 +1,8 @@
-//! Rotary position embedding of one head: pairs of elements are turned by an angle of their own.
+//! Rotary position embedding of one head: each pair of elements is rotated by its own angle.
 
 use crate::Real;
 
-/// Which elements of a head make a pair.
+/// Which elements of a head form a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairs {
     /// `i` and `i + dim / 2`: GPT-NeoX, Llama in the Hugging Face layout.
@@ -12,7 +12,7 @@ pub enum Pairs {
 }
 
 impl Pairs {
-    /// Places of the two elements of pair `pair` in a head of `dim` elements.
+    /// Indices of the two elements of pair `pair` in a head of `dim` elements.
     pub fn places(self, pair: usize, dim: usize) -> (usize, usize) {
         match self {
             Pairs::HalfSplit => (pair, pair + dim / 2),
@@ -21,8 +21,8 @@ impl Pairs {
     }
 }
 
-/// Turns every pair of a head; `cos` and `sin` have one value a pair. The gradient is the same with
-/// `-sin`.
+/// Rotates every pair of a head; `cos` and `sin` have one value per pair. The gradient is the same
+/// with `-sin`.
 pub fn rotate<R: Real>(pairs: Pairs, head: &[R], cos: &[R], sin: &[R]) -> Vec<R> {
     let mut out = head.to_vec();
     for (pair, (&cos, &sin)) in cos.iter().zip(sin).enumerate() {

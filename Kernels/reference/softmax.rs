@@ -19,7 +19,7 @@ pub fn forward<R: Real>(x: &[R]) -> Vec<R> {
         .collect()
 }
 
-/// The gradient of x, from the forward pass's output and its gradient.
+/// The gradient of x, from the output of the forward pass and its gradient.
 pub fn backward<R: Real>(out: &[R], gradient: &[R]) -> Vec<R> {
     let projection = sum(out
         .iter()

@@ -1,8 +1,8 @@
-// Column sums of a short and wide fp32 matrix that has just been written and so lies in L2.
+// Column sums of a short, wide fp32 matrix that has just been written and is therefore in L2.
 //
-// A block owns 32 columns: 8 lanes side by side take 4 columns each with one 16-byte load, 64 such
-// groups take rows in turn, and shared memory adds the groups up. 128 blocks of 512 threads for
-// 4096 columns fill the device once; torch's own sum over these partials does the same work.
+// A block owns 32 columns: 8 adjacent lanes load 4 columns each with one 16-byte load, 64 such
+// groups take turns over the rows, and shared memory reduces the groups. 128 blocks of 512 threads
+// for 4096 columns fill the device once; torch's own sum over these partials does the same work.
 #include <cuda_bf16.h>
 
 #include <stdexcept>
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kLanes* kRowGroups) column_sums_kernel(const C
         }
     }
     groups[group][lane] = total;
-    // Each halving reads what the one before wrote.
+    // Each halving reads what the previous one wrote.
     for (int half = kRowGroups / 2; half > 0; half /= 2) {
         __syncthreads();
         if (group < half) {
@@ -64,9 +64,10 @@ __global__ void __launch_bounds__(kLanes* kRowGroups) column_sums_kernel(const C
 
 void launch(const ColumnSums& params, cudaStream_t stream) {
     if (params.columns % kVector != 0 || params.sum_count < 1 || params.sum_count > 2) {
-        throw std::invalid_argument("column sums: " + std::to_string(params.columns) +
-                                    " columns of " + std::to_string(params.sum_count) +
-                                    " matrices; a multiple of 4 of 1 or 2");
+        throw std::invalid_argument(
+            "column sums: " + std::to_string(params.columns) + " columns of " +
+            std::to_string(params.sum_count) +
+            " matrices; expected a multiple of 4 columns of 1 or 2 matrices");
     }
     device::Launch shape;
     shape.grid = dim3((params.columns + kBlockColumns - 1) / kBlockColumns, params.sum_count);

@@ -1,5 +1,5 @@
-// The last step of a norm's backward pass in libraries whose kernels leave partial weight gradients
-// to torch's sum.
+// The last step of a norm's backward pass for libraries whose kernels leave partial weight
+// gradients to torch's sum.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +14,7 @@ struct ColumnSum {
     void* out;
 };
 
-// One sum, or two side by side in one launch. Columns are a multiple of 4, pointers 16-byte
+// One sum, or two in one launch. Columns are a multiple of 4, pointers 16-byte
 // aligned.
 struct ColumnSums {
     ColumnSum sums[2];

@@ -1,5 +1,5 @@
 //! What Quack and Liger leave to torch: sums of partial weight gradients after their backward kernels, and
-//! memory for what their kernels write beside the results.
+//! memory for side outputs of their kernels.
 
 #[cxx::bridge(namespace = "column_sums::bridge")]
 mod ffi {
@@ -19,7 +19,7 @@ mod ffi {
     unsafe extern "C++" {
         include!("Kernels/baselines/column_sums/bridge.h");
 
-        /// Device memory; freed on drop.
+        /// Device memory, freed on drop.
         type Workspace;
 
         fn allocate_workspace(bytes: usize) -> Result<UniquePtr<Workspace>>;

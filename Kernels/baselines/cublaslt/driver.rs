@@ -1,4 +1,4 @@
-//! The few driver calls that choosing an algorithm needs: memory, a stream, events.
+//! The few driver calls needed to choose an algorithm: memory, a stream, events.
 
 use std::ffi::c_void;
 
@@ -16,7 +16,7 @@ fn check(call: &'static str, status: sys::CUresult) -> Result<(), Error> {
     }
 }
 
-/// Device memory that frees itself.
+/// Device memory, freed on drop.
 pub struct Memory {
     address: sys::CUdeviceptr,
     bytes: usize,
@@ -44,7 +44,7 @@ impl Drop for Memory {
     }
 }
 
-/// A stream with two events, to time work on it that finds nothing of its own in the caches.
+/// A stream with two events, to time work on it with cold caches.
 pub struct Stopwatch {
     flushed: Memory,
     stream: sys::CUstream,
@@ -75,8 +75,8 @@ impl Stopwatch {
         Ok(watch)
     }
 
-    /// Flushes the caches, runs `work` on the stream and waits; the time it took in us. The flush
-    /// takes longer than enqueuing the work does, so that the host's share is not in the time.
+    /// Flushes the caches, runs `work` on the stream and waits; returns its time in us. The flush takes
+    /// longer than enqueuing the work, so that host latency is not included.
     pub fn time(&self, work: impl FnOnce(usize) -> Result<(), Error>) -> Result<f64, Error> {
         let [start, end] = self.events;
         let mut milliseconds = 0.0;
@@ -102,7 +102,7 @@ impl Stopwatch {
 
 impl Drop for Stopwatch {
     fn drop(&mut self) {
-        // SAFETY: made above, destroyed once; null where making failed.
+        // SAFETY: created above, destroyed once; null if creation failed.
         unsafe {
             for event in self.events.iter().filter(|event| !event.is_null()) {
                 let _ = sys::cuEventDestroy_v2(*event);

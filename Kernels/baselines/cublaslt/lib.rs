@@ -1,8 +1,8 @@
-//! cuBLASLt, loaded at run time: one matrix product, with the fastest of the algorithms that its
-//! heuristic proposes.
+//! cuBLASLt, loaded at run time: one GEMM, with the fastest of the algorithms proposed by its
+//! heuristic.
 //!
-//! The library is the artifact lock's, or the one that CUBLASLT_LIBRARY names. Where there is none,
-//! everything says so; nothing else runs in its place.
+//! The library comes from the artifact lock or from CUBLASLT_LIBRARY. Without it, everything returns
+//! an error that says so; there is no fallback.
 
 mod driver;
 mod library;
@@ -19,6 +19,6 @@ pub enum Error {
     Status { call: &'static str, status: i32 },
     #[error("{call}: CUDA driver status {status}")]
     Driver { call: &'static str, status: i32 },
-    #[error("its heuristic has no algorithm for this product")]
+    #[error("its heuristic has no algorithm for this GEMM")]
     NoAlgorithm,
 }

@@ -1,4 +1,4 @@
-//! The functions of the library that are used, by the names and values of its header.
+//! The library functions used here, with the names and values of its header.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -30,7 +30,7 @@ pub struct Proposal {
 
 macro_rules! functions {
     ($($field:ident = $symbol:literal: fn($($argument:ty),*);)*) => {
-        /// The loaded library. Its functions take what its header says.
+        /// The loaded library, with functions as in its header.
         pub struct Library {
             $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> Status,)*
             /// Keeps the functions' code mapped.

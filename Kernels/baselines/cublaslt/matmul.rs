@@ -1,7 +1,7 @@
-//! One product out[m, n] = a[m, k] * b[n, k]^T of row-major tensors.
+//! One GEMM out[m, n] = a[m, k] * b[n, k]^T of row-major tensors.
 //!
 //! The library's matrices are column-major: it computes the n x m matrix out^T from b as its A
-//! (transposed) and a as its B, the arrangement that its FP8 kernels ask for.
+//! (transposed) and a as its B, the arrangement that its FP8 kernels require.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -10,13 +10,13 @@ use crate::driver::{Memory, Stopwatch};
 use crate::library::{Algorithm, Handle, Library, Proposal, Status};
 use crate::Error;
 
-/// What NVIDIA advises for Hopper.
+/// NVIDIA's recommendation for Hopper.
 const WORKSPACE_BYTES: usize = 32 << 20;
-/// Algorithms of the heuristic that are tried.
+/// Number of the heuristic's algorithms to try.
 const PROPOSALS: usize = 8;
-/// Runs of each, of which the median counts; one run before them.
+/// Timed runs of each, after one warm-up; the median counts.
 const RUNS: usize = 7;
-/// What a later one of the list must gain over the best before it: less is noise.
+/// Minimum gain of a later candidate over the best before it: less is noise.
 const LEAST_GAIN: f64 = 0.02;
 
 // Values of cublasLt.h and library_types.h.
@@ -68,7 +68,7 @@ pub struct Product {
     pub dtype: Type,
 }
 
-/// Addresses of FP8's scales: of `a` [k / 128, m], of `b` [n / 128, k / 128].
+/// Addresses of the FP8 scales: of `a` [k / 128, m], of `b` [n / 128, k / 128].
 #[derive(Clone, Copy, Debug)]
 pub struct Scales {
     pub a: usize,
@@ -84,14 +84,14 @@ pub struct Operands {
     pub scales: Option<Scales>,
 }
 
-/// An algorithm and how it came to be chosen.
+/// An algorithm and how it was chosen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chosen {
     algorithm: Algorithm,
-    /// Place in the heuristic's list, and its length.
+    /// Rank in the heuristic's list, and its length.
     pub rank: usize,
     pub proposals: usize,
-    /// What choosing measured: of this one, and of the heuristic's first.
+    /// Tuning times of this one and of the heuristic's first.
     pub us: f64,
     pub first_us: f64,
     pub id: i32,
@@ -101,7 +101,7 @@ pub struct Chosen {
     pub workspace_bytes: usize,
 }
 
-/// A library object that destroys itself.
+/// A library object, destroyed on drop.
 struct Object {
     handle: Handle,
     destroy: unsafe extern "C" fn(Handle) -> Status,
@@ -133,7 +133,7 @@ fn check(call: &'static str, status: Status) -> Result<(), Error> {
     }
 }
 
-/// What products that run one after the other share: a handle of the library and a workspace.
+/// Shared by GEMMs that run one after another: a library handle and a workspace.
 pub struct Session {
     library: &'static Library,
     context: Object,
@@ -155,7 +155,7 @@ impl Session {
     }
 }
 
-/// A product with its descriptions, ready to run.
+/// A GEMM with its descriptors, ready to run.
 pub struct Matmul {
     session: Rc<Session>,
     description: Object,
@@ -170,7 +170,7 @@ impl Matmul {
         let library = session.library;
         let Product { m, n, k, dtype } = product;
         let layout = |columns: usize, rows: usize, dtype: i32| {
-            // Column-major: lines of `columns` elements, one line a row of the row-major tensor.
+            // Column-major: lines of `columns` elements, one per row of the row-major tensor.
             Object::new("cublasLtMatrixLayoutCreate", library.layout_destroy, |to| {
                 // SAFETY: `to` is valid for the call; the sizes describe the caller's tensor.
                 unsafe {
@@ -194,7 +194,7 @@ impl Matmul {
         const TRANSPOSED: i32 = 1;
         matmul.describe(TRANSPOSE_A, TRANSPOSED)?;
         if let Some(scales) = operands.scales {
-            // Its A is our b: one scale a block of 128 x 128; its B our a: one for 128 of k.
+            // Its A is our b: one scale per 128 x 128 block; its B is our a: one per 128 of k.
             matmul.describe(A_SCALE_MODE, SCALE_BLOCK_128)?;
             matmul.describe(B_SCALE_MODE, SCALE_VECTOR_128)?;
             matmul.describe(A_SCALE_POINTER, scales.b)?;
@@ -257,8 +257,8 @@ impl Matmul {
         Ok(usable.copied().collect())
     }
 
-    /// Times what the heuristic proposes, on these operands, and takes the fastest: with caches
-    /// flushed before each run, as the race's are. `cache_bytes` is the device's last-level cache.
+    /// Times the heuristic's proposals on these operands, with caches flushed before each run as in
+    /// the race, and picks the fastest. `cache_bytes` is the device's last-level cache.
     pub fn choose(&self, cache_bytes: usize) -> Result<Chosen, Error> {
         let proposals = self.proposals()?;
         let watch = Stopwatch::new(cache_bytes)?;
@@ -267,7 +267,7 @@ impl Matmul {
         for (rank, proposal) in proposals.iter().enumerate() {
             let candidate = self.facts(proposal, rank, proposals.len());
             let run = |stream| self.enqueue(&candidate, stream);
-            // What the heuristic proposes may still refuse to run.
+            // An algorithm that the heuristic proposes may still fail to run.
             if watch.time(run).is_err() {
                 continue;
             }

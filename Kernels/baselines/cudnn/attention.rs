@@ -1,11 +1,11 @@
-//! Scaled dot-product attention over packed sequences, as the graph that cuDNN's own frontend makes:
-//! product, scale, masks, softmax, product. cuDNN recognises it and runs one fused kernel.
+//! Scaled dot-product attention over packed sequences, as the graph that cuDNN's own frontend builds:
+//! matmul, scale, masks, softmax, matmul. cuDNN recognises it and runs one fused kernel.
 
 use crate::enums::{Pointwise, Reduce};
 use crate::graph::{Graph, Layout, Lengths, Tensor};
 use crate::{DataType, Error};
 
-/// Addresses of a launch: q, k, v, out, and lse where it is asked for.
+/// Addresses of a launch: q, k, v, out, and lse if requested.
 ///
 /// | tensor | shape |
 /// |---|---|
@@ -32,9 +32,9 @@ const COLUMNS: Option<i64> = Some(3);
 /// The graph under construction, with what most steps need.
 pub(crate) struct Builder {
     pub(crate) graph: Graph,
-    /// Of the scores.
+    /// Shape of the scores.
     pub(crate) layout: Layout,
-    /// Real lengths of queries and keys, where sequences differ.
+    /// Real lengths of queries and keys, if sequences differ.
     pub(crate) lengths: Option<(Tensor, Tensor)>,
     pub(crate) masked: f32,
 }
@@ -115,7 +115,7 @@ impl Attention {
 }
 
 impl Builder {
-    /// Starts of packed sequences, in elements; none where all are equally long.
+    /// Starts of packed sequences, in elements; none if all have the same length.
     fn starts(&mut self, lengths: &[usize], elements: usize) -> Result<Option<Tensor>, Error> {
         if self.lengths.is_none() {
             return Ok(None);
@@ -129,7 +129,7 @@ impl Builder {
         Ok(Some(self.graph.numbers(&numbers(&starts)?)?))
     }
 
-    /// One pointwise operation with an output of its own.
+    /// One pointwise operation with a new output.
     fn pointwise(
         &mut self,
         mode: Pointwise,
@@ -184,7 +184,7 @@ impl Builder {
         )
     }
 
-    /// Scores beyond the real lengths.
+    /// Masks scores beyond the real lengths.
     pub(crate) fn mask_padding(&mut self, scores: Tensor) -> Result<Tensor, Error> {
         let Some((length_q, length_kv)) = self.lengths else {
             return Ok(scores);
@@ -197,7 +197,7 @@ impl Builder {
         self.select(scores, real)
     }
 
-    /// Scores of keys after the query; `shifted` where a sequence's queries are not all its keys.
+    /// Masks keys after the query; `shifted` if a sequence has more keys than queries.
     pub(crate) fn mask_future(&mut self, scores: Tensor, shifted: bool) -> Result<Tensor, Error> {
         let mut row = self.positions(scores, ROWS, DataType::F32)?;
         let column = self.positions(scores, COLUMNS, DataType::F32)?;
@@ -218,7 +218,7 @@ impl Builder {
         self.select(scores, kept)
     }
 
-    /// Shares of type `out`, and the logarithm of every row's sum into `lse`.
+    /// Softmax weights of type `out`, and the log-sum-exp of every row into `lse`.
     pub(crate) fn softmax(
         &mut self,
         scores: Tensor,

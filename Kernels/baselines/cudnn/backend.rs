@@ -80,7 +80,7 @@ impl Descriptor {
     }
 
     fn set_raw<V>(&self, attribute: Attribute, kind: Type, values: &[V]) -> Result<(), Error> {
-        // SAFETY: as many values as said, of the type that `kind` names.
+        // SAFETY: the given number of values, of the type that `kind` names.
         let status = unsafe {
             (self.library.functions.set_attribute)(
                 self.raw,
@@ -113,7 +113,7 @@ impl Descriptor {
     pub(crate) fn get_text(&self, attribute: Attribute) -> Result<Vec<u8>, Error> {
         let mut count = 0;
         let mut text = Vec::new();
-        // First how long it is, then the text.
+        // First the length, then the text.
         for _ in 0..2 {
             text.resize(usize::try_from(count).unwrap_or(0), 0u8);
             // SAFETY: writes at most as many bytes as there is room for, and their number.
@@ -136,7 +136,7 @@ impl Descriptor {
         Ok(text)
     }
 
-    /// Descriptors that an attribute holds, best first; at most `most`.
+    /// Descriptors in an attribute, best first; at most `most`.
     pub(crate) fn get_descriptors(
         &self,
         attribute: Attribute,

@@ -1,6 +1,6 @@
-//! Plans that a contender is asked for: the last one, which serves several times in a row, and those
-//! that another process has written down. cuDNN compiles kernels for most plans, which takes up to two
-//! seconds; a written plan has them, and is ready in milliseconds.
+//! Cached plans: the last one, which is used several times in a row, and those serialised by another
+//! process. cuDNN compiles kernels for most plans, which takes up to two seconds; a serialised plan
+//! contains them and is ready in milliseconds.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use crate::{Error, Graph, Plan};
 /// A plan, or why there is none.
 type Made = Result<Rc<Plan>, Error>;
 
-/// What `K` describes, and its plan.
+/// A key and its plan.
 pub struct Plans<K> {
     last: RefCell<Option<(K, Made)>>,
     written: RefCell<Vec<(K, String)>>,
@@ -27,14 +27,14 @@ impl<K> Default for Plans<K> {
 }
 
 impl<K: Clone + PartialEq> Plans<K> {
-    /// The plan of `key`, made anew if the last was of another.
+    /// The plan of `key`, built again if the last one was for another.
     pub fn of(&self, key: &K, graph: impl Fn(&K) -> Result<Graph, Error>) -> Made {
         if let Some((last, plan)) = &*self.last.borrow() {
             if last == key {
                 return plan.clone();
             }
         }
-        // The old plan goes first: both might not fit in memory.
+        // Drop the old plan first: both might not fit in memory.
         self.last.replace(None);
         let written = self.read(key, &graph);
         let plan = written.unwrap_or_else(|| graph(key)?.plan()).map(Rc::new);
@@ -42,20 +42,20 @@ impl<K: Clone + PartialEq> Plans<K> {
         plan
     }
 
-    /// Makes a plan and writes it down, with the time that it took; none if there is no plan, or it
-    /// cannot be written.
+    /// Makes and serialises a plan, with the time it took; none if there is no plan or it cannot be
+    /// serialised.
     pub fn write(&self, graph: Result<Graph, Error>) -> Option<String> {
         let plan = graph.and_then(Graph::plan).ok()?;
         let text = String::from_utf8(plan.text().ok()?).ok()?;
         Some(format!("{} {text}", plan.build_time().as_micros()))
     }
 
-    /// Keeps what `write` returned elsewhere.
+    /// Stores what `write` returned in another process.
     pub fn take(&self, key: K, written: &str) {
         self.written.borrow_mut().push((key, written.to_owned()));
     }
 
-    /// None where nothing was written, or cuDNN does not take it: it then has to be made here.
+    /// None if nothing was serialised or cuDNN rejects it: the plan is then made here.
     fn read(
         &self,
         key: &K,

@@ -1,4 +1,4 @@
-//! The enumerators of cuDNN 9's backend API that are used here. Their values are its ABI.
+//! The enumerators of cuDNN 9's backend API used here. Their values are its ABI.
 
 /// `cudnnDataType_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,7 +47,7 @@ pub(crate) enum Pointwise {
     And = 400,
     /// The position along an axis.
     Index = 501,
-    /// The first where the mask holds, else the second.
+    /// The first operand where the mask is set, else the second.
     Select = 601,
 }
 

@@ -1,4 +1,4 @@
-//! A graph of operations, and the plan that cuDNN makes of it.
+//! A graph of operations, and the plan that cuDNN builds from it.
 
 use std::cell::OnceCell;
 use std::ffi::c_void;
@@ -12,9 +12,9 @@ use crate::library::{library, Handle, Library};
 use crate::memory::Memory;
 use crate::{DataType, Error};
 
-/// Of addresses that are not scalars: what cuDNN's own frontend promises.
+/// Alignment of tensor addresses, as promised by cuDNN's own frontend.
 const ALIGNMENT: i64 = 16;
-/// Engine configurations that are tried; the heuristics give the best first.
+/// Engine configurations to try; the heuristics list the best first.
 const MOST_CONFIGS: usize = 16;
 
 struct HandleGuard {
@@ -52,15 +52,15 @@ impl Layout {
 
 /// Where a tensor's contents are when the plan runs.
 enum Place {
-    /// At this place of the addresses that a launch gets.
+    /// At this index of a launch's addresses.
     Argument(usize),
-    /// Device memory of the plan.
+    /// Device memory owned by the plan.
     Own(Memory),
     /// A scalar in host memory, which cuDNN reads at launch.
     Host(Box<[u8; 4]>),
 }
 
-/// Sequence lengths that take the place of a product's extents.
+/// Sequence lengths that replace a matmul's extents.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Lengths {
     pub(crate) m: Option<Tensor>,
@@ -102,7 +102,7 @@ impl Graph {
         self.guard.library
     }
 
-    /// A tensor in device memory that each launch names; `ragged` gives the starts of its parts.
+    /// A tensor in device memory, passed to each launch; `ragged` gives the starts of its parts.
     pub(crate) fn argument(
         &mut self,
         place: usize,
@@ -115,7 +115,7 @@ impl Graph {
         Ok(tensor)
     }
 
-    /// Whole numbers along the first dimension that stay with the plan.
+    /// Integers along the first dimension, owned by the plan.
     pub(crate) fn numbers(&mut self, values: &[i32]) -> Result<Tensor, Error> {
         self.numbers_shaped(values, &Layout::dense([values.len() as i64, 1, 1, 1]))
     }
@@ -215,7 +215,7 @@ impl Graph {
         )
     }
 
-    /// out = a * b; `padding` is what lies beyond the lengths.
+    /// out = a * b; `padding` is the value beyond the lengths.
     pub(crate) fn matmul(
         &mut self,
         a: Tensor,
@@ -269,7 +269,7 @@ impl Graph {
         )
     }
 
-    /// Keys or values, as if they lay together, from pages that a table names.
+    /// Keys or values as if contiguous, from the pages in a table.
     pub(crate) fn load_pages(
         &mut self,
         pages: Tensor,
@@ -290,7 +290,7 @@ impl Graph {
         )
     }
 
-    /// Any operation: what it refers to, its tensors, and further attributes.
+    /// Any operation: its descriptors, tensors, and other attributes.
     pub(crate) fn operation(
         &mut self,
         kind: Kind,
@@ -321,7 +321,7 @@ impl Graph {
         let operations: Vec<&Descriptor> = self.operations.iter().collect();
         graph.set_descriptors(Attribute::GraphOperations, &operations)?;
         graph.finalize("the graph")?;
-        let mut last = String::from("the heuristics know none");
+        let mut last = String::from("the heuristics have none");
         for mode in [Heuristics::A, Heuristics::Fallback] {
             let configs = match configs(library, &graph, mode) {
                 Ok(configs) => configs,
@@ -365,14 +365,14 @@ impl Graph {
 }
 
 impl Graph {
-    /// The plan that [`Plan::text`] wrote of the same graph, on the same kind of GPU, after building
-    /// it for so long.
+    /// The plan that [`Plan::text`] serialised from the same graph on the same kind of GPU, which took
+    /// this long to build.
     pub fn plan_of(self, text: &[u8], build_time: Duration) -> Result<Plan, Error> {
         let (library, handle) = (self.guard.library, self.guard.handle);
         let plan = Descriptor::new(library, Kind::ExecutionPlan)?;
         plan.set_handle(Attribute::PlanHandle, handle)?;
         plan.set(Attribute::PlanText, text)?;
-        plan.finalize("the plan that was written down")?;
+        plan.finalize("the serialised plan")?;
         let bytes = plan.get_i64(Attribute::PlanWorkspaceSize)?;
         Ok(Plan {
             workspace: OnceCell::new(),
@@ -414,16 +414,16 @@ type Kept = (
     Vec<Descriptor>,
 );
 
-/// A graph that is ready to run, on any addresses.
+/// A graph ready to run on any addresses.
 pub struct Plan {
     plan: Descriptor,
     places: Vec<(i64, Place)>,
-    /// Allocated by the first launch: a plan that is written down needs none.
+    /// Allocated by the first launch: a plan made only to be serialised needs none.
     workspace: OnceCell<Memory>,
     workspace_bytes: usize,
     build_time: Duration,
     was_written: bool,
-    /// What the plan was made of; dropped before the handle.
+    /// What the plan was built from; dropped before the handle.
     _kept: Kept,
     guard: HandleGuard,
 }
@@ -456,7 +456,7 @@ impl Plan {
         Ok(self.workspace.get_or_init(|| memory))
     }
 
-    /// The plan with the addresses of its arguments, in the order that its maker states.
+    /// The plan with the addresses of its arguments, in the documented order.
     pub fn launch(self: &Rc<Self>, addresses: &[usize]) -> Result<Launch, Error> {
         let pointer = |place: &Place| match place {
             Place::Argument(place) => addresses[*place] as *mut c_void,

@@ -1,4 +1,4 @@
-//! cuDNN 9, loaded when first asked for.
+//! cuDNN 9, loaded on first use.
 //!
 //! Operations are graphs of the backend API: descriptors of tensors and operations become an
 //! operation graph, cuDNN's own heuristics choose an engine for it, and the resulting [`Plan`] runs

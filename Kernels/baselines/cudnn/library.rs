@@ -1,11 +1,11 @@
-//! cuDNN's library: opened and asked for its functions once.
+//! The cuDNN library, opened once.
 
 use std::ffi::{c_char, c_void, CStr};
 use std::sync::OnceLock;
 
 use libraries::{Opened, Symbols, CUDNN};
 
-/// Descriptors and engines are used as they are since then.
+/// The oldest version with these descriptors and engines.
 const LEAST_VERSION: usize = 90_500;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,7 +16,7 @@ pub enum Error {
         status: String,
         detail: String,
     },
-    #[error("no engine of cuDNN {version} runs this graph: {last}")]
+    #[error("cuDNN {version} has no engine for this graph: {last}")]
     NoEngine { version: String, last: String },
     #[error("{value} does not fit in cuDNN's 32-bit lengths and offsets")]
     TooLarge { value: i64 },
@@ -69,7 +69,7 @@ pub struct Library {
     opened: Opened,
 }
 
-/// The library, or why it is not there.
+/// The library, or why it is missing.
 pub fn library() -> Result<&'static Library, &'static str> {
     static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
     LIBRARY.get_or_init(open).as_ref().map_err(String::as_str)
@@ -88,7 +88,9 @@ fn open() -> Result<Library, String> {
     };
     if version < LEAST_VERSION {
         let found = library.version();
-        return Err(format!("cuDNN {found} is too old; 9.5.0 or newer"));
+        return Err(format!(
+            "cuDNN {found} is too old; 9.5.0 or newer is needed"
+        ));
     }
     Ok(library)
 }
@@ -104,7 +106,7 @@ impl Library {
         &self.opened.records
     }
 
-    /// What masks scores out: versions before 9.10 want a finite value.
+    /// The value of masked scores: versions before 9.10 need a finite one.
     pub(crate) fn masked(&self) -> f32 {
         const INFINITE_SINCE: usize = 91_000;
         if self.version < INFINITE_SINCE {

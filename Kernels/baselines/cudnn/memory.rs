@@ -11,7 +11,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Of the current context; at least one byte, so that there is an address.
+    /// In the current context; at least one byte, so that there is an address.
     pub(crate) fn new(bytes: usize) -> Result<Self, Error> {
         // SAFETY: only allocates.
         let address = unsafe { result::malloc_sync(bytes.max(1)) }.map_err(cuda("cuMemAlloc"))?;

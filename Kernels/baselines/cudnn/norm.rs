@@ -1,4 +1,4 @@
-//! Norms over the rows of a matrix: one operation of cuDNN each.
+//! Norms over the rows of a matrix: one cuDNN operation each.
 
 use crate::backend::Descriptor;
 use crate::enums::{Attribute, Kind, NormMode, NormPhase};

@@ -1,5 +1,5 @@
-//! Attention of a few new tokens a sequence over a paged cache: the graph of packed attention with
-//! loads of pages before its products.
+//! Attention of a few new tokens per sequence over a paged cache: the graph of packed attention with
+//! paged loads before its matmuls.
 
 use crate::attention::{numbers, Builder};
 use crate::graph::{Graph, Layout, Lengths};
@@ -116,8 +116,7 @@ impl PagedAttention {
         }
     }
 
-    /// A row for each sequence, as long as that of the longest; the rest names page 0 and is not
-    /// read.
+    /// One row per sequence, as long as the longest; the rest is page 0 and is not read.
     fn table(&self) -> (Vec<i32>, Layout) {
         let most = self.kv_lens.iter().copied().max().unwrap_or(0);
         let width = most.div_ceil(self.page_size);

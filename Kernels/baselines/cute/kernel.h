@@ -1,7 +1,7 @@
-// Kernels that CuTe DSL compiled ahead of time: found by name, loaded once a device, launched.
+// Kernels compiled ahead of time by CuTe DSL: found by name, loaded once per device, launched.
 //
-// The calling convention is that of docs/ARTIFACTS.md. Loading is done here and not by the
-// generated headers, whose loader reads an uninitialised device count where there is no driver.
+// For the calling convention see docs/ARTIFACTS.md. Loading is done here and not by the generated
+// headers, whose loader reads an uninitialised device count if there is no driver.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,11 +24,11 @@ struct Kernel {
     void (*init)(void**);
     void (*load)(void**);
     void (*entry)(void**, std::int32_t);
-    // With the status, which comes last.
+    // Including the status, which comes last.
     std::int32_t argument_count;
 };
 
-// An archive that is linked in: what it is of, and what is in it.
+// A linked archive: its source and its kernels.
 struct Archive {
     const char* version = nullptr;
     const char* sha256 = nullptr;
@@ -52,7 +52,7 @@ inline void check(cudaError_t status, const char* kernel, const char* what) {
     throw std::runtime_error(std::string(kernel) + ": " + what + ": " + describe(status));
 }
 
-// Loads a kernel's code on the current device; after the first time it does nothing.
+// Loads a kernel's code on the current device, once.
 inline void load(const Kernel& kernel) {
     struct Loaded {
         cudaLibrary_t library = nullptr;
@@ -63,7 +63,7 @@ inline void load(const Kernel& kernel) {
 
     std::int32_t device = 0;
     check(cudaGetDevice(&device), kernel.name, "cudaGetDevice");
-    // The runtime opens its context with the first call that needs one.
+    // The runtime creates its context on the first call that needs one.
     check(cudaFree(nullptr), kernel.name, "open the device");
     const std::lock_guard<std::mutex> lock(mutex);
     Loaded& loaded = all[&kernel];

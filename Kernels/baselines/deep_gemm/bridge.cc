@@ -37,7 +37,7 @@ Problem problem_of(const Gemm& gemm) {
     return problem;
 }
 
-// The present device, where kernels are compiled for it.
+// The current device, if kernels are compiled for it.
 Target target() {
     int device = 0, major = 0;
     device::check(cudaGetDevice(&device), "cudaGetDevice");
@@ -46,21 +46,21 @@ Target target() {
     return target_of(major, device::multiprocessors());
 }
 
-// Everything that decides whether a kernel runs, before any is launched.
+// Checks everything that decides whether a kernel can run, before any launch.
 Launch require_kernel(const Problem& problem, const Config& config, const Target& target) {
     if (problem.n % 8 != 0 || problem.k % (problem.fp8 ? 128 : 64) != 0) {
         throw std::invalid_argument("n must be a multiple of 8, k of 64 (128 with FP8)");
     }
     if (problem.kind == Kind::kMasked && problem.m % config.block_m != 0) {
-        // Its stores are whole tiles, and would reach into the next group's rows.
+        // Its stores are whole tiles and would overwrite the next group's rows.
         throw std::invalid_argument("a group's room of " + std::to_string(problem.m) +
-                                    " rows is no multiple of its tile's " +
+                                    " rows is not a multiple of its tile's " +
                                     std::to_string(config.block_m));
     }
     const Launch launch = find_kernel(problem, config, target);
     if (launch == nullptr) {
         throw std::invalid_argument("its choice for this shape, " + to_string(config) +
-                                    ", is not among the kernels compiled ahead");
+                                    ", is not one of the kernels compiled ahead of time");
     }
     return launch;
 }

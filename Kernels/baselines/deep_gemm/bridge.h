@@ -15,10 +15,10 @@ enum class Layout : std::uint8_t;
 struct Gemm;
 struct Choice;
 
-// The library's choice for a shape; throws why it cannot run here.
+// The library's choice for a shape; throws if it cannot run here.
 Choice choice(const Gemm& gemm);
 
-// A product with its kernel; on sm_100a it keeps the packed scales.
+// A GEMM with its kernel; on sm_100a it holds the packed scales.
 class Plan {
   public:
     explicit Plan(const Gemm& gemm);

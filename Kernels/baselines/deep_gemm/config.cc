@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kSharedCapacity = 232448;
 constexpr int kMaxStages = 16;
-// Rows that the contiguous layout aligns groups to.
+// Row alignment of groups in the contiguous layout.
 constexpr int kContiguousRows = 128;
 constexpr int kOutBytes = 2;
 constexpr int kSwizzleBytes = 128;
@@ -36,7 +36,7 @@ std::vector<int> rows_tried(const Problem& problem) {
     return rows;
 }
 
-// The largest swizzle that a line of the result's tile is a multiple of.
+// The largest swizzle that divides a line of the result's tile.
 int swizzle_bytes(int block_n) {
     for (const int bytes : {128, 64, 32}) {
         if (block_n * kOutBytes % bytes == 0) return bytes;
@@ -47,7 +47,7 @@ int swizzle_bytes(int block_n) {
 // Fills in stages and shared memory: as many stages as fit.
 void set_stages(const Problem& problem, Config& config) {
     const int blocks_of_k = divide_up(problem.k, config.block_k);
-    // A tile that is no divisor of a block of scales of b may touch two of them.
+    // A tile that does not divide a scale block of b may touch two of them.
     const int scale_rows = config.block_k % config.block_n == 0 ? 1 : 2;
     const int b_scales = problem.fp8 ? align(blocks_of_k * 4 * scale_rows, 8) : 0;
     const int a_scales = problem.fp8 ? align(config.block_m * 4, 128) : 0;
@@ -72,7 +72,7 @@ bool is_allowed(const Problem& problem, const Config& config) {
     return config.stages >= (small ? 4 : 3);
 }
 
-// The library's estimate, in its mixture of integer and float arithmetic.
+// The library's estimate, with its mix of integer and float arithmetic.
 std::int64_t cycles(const Problem& problem, const Config& config, int multiprocessors) {
     const bool masked = problem.kind == Kind::kMasked;
     const int rows = masked ? problem.expected_m : problem.m;

@@ -1,8 +1,8 @@
-// The choice of a tile is the library's. It was asked itself (0.2.5 beside PyTorch 2.14.1, with
-// DG_PRINT_CONFIGS=1 and a stand-in for the device) for all grouped products and the FP8 dense
-// ones, for 132 multiprocessors of sm_90a and 148 of sm_100a; it would not say for dense bf16
-// without a device, so that part of the table comes from another program that follows its published
-// host code.
+// The tiles are the library's own choices. It was queried (0.2.5 with PyTorch 2.14.1,
+// DG_PRINT_CONFIGS=1 and a stand-in for the device) for all grouped GEMMs and the FP8 dense ones,
+// for 132 multiprocessors of sm_90a and 148 of sm_100a. For dense bf16 it does not answer without a
+// device, so that part of the table comes from another program that follows its published host
+// code.
 #include "Kernels/baselines/deep_gemm/config.h"
 
 #include <cstdio>
@@ -116,7 +116,7 @@ bool holds(const Fact& fact, const Target& target) {
     return same;
 }
 
-// A device is one that kernels are compiled for, or is refused with a reason that has `word`.
+// Kernels are compiled for a device, or it is rejected with a reason that contains `word`.
 bool resolves(const Target& device, const char* word) {
     try {
         const Target found = target_of(device.major, device.multiprocessors);

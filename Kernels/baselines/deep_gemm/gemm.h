@@ -1,9 +1,9 @@
-// DeepGEMM's kernels behind plain functions. Tensors as the library wants them: a [m, k] and b
+// DeepGEMM's kernels behind plain functions. Tensors as the library expects them: a [m, k] and b
 // [groups, n, k] with k contiguous, out [m, n] bf16. FP8 scales for sm_90a are fp32, of a [k / 128,
 // m up to a multiple of 4], of b [groups, ceil(n / 128), k / 128]; for sm_100a they are UE8M0 (the
-// exponent's byte), four along k in an int32, of a [ceil(k / 512), m up to a multiple of 4], of b
-// [groups, ceil(k / 512), n up to a multiple of 4]. Masked: a, out and the scales of a have one
-// more dimension of groups in front.
+// exponent byte), four along k in an int32, of a [ceil(k / 512), m up to a multiple of 4], of b
+// [groups, ceil(k / 512), n up to a multiple of 4]. Masked: a, out and the scales of a have an
+// extra leading dimension of groups.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -28,10 +28,10 @@ struct Gemm {
 // Launches a config on a stream.
 using Launch = void (*)(const Gemm& gemm, const Config& config, cudaStream_t stream);
 
-// The compiled kernel of a config, or null where there is none.
+// The compiled kernel of a config, or null if there is none.
 Launch find_kernel(const Problem& problem, const Config& config, const Target& target);
 
-// Its parts. They exist where their architecture is built.
+// Its parts, if their architecture is built.
 Launch find_fp8_dense_few_rows(const Problem& problem, const Config& config);
 Launch find_fp8_dense_many_rows(const Problem& problem, const Config& config);
 Launch find_fp8_grouped(const Problem& problem, const Config& config);

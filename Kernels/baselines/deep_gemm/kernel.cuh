@@ -1,5 +1,4 @@
-// What the kernels have in common on the host: descriptors, launches, and tables of what was
-// compiled.
+// Shared host code of the kernels: descriptors, launches, and tables of compiled kernels.
 #pragma once
 
 #include <deep_gemm/common/types.cuh>
@@ -18,7 +17,7 @@ struct Matrix {
     cuuint64_t rows;
 };
 
-// A map of boxes; with a swizzle a box is as wide as it, and the kernel asks for several.
+// A map of boxes; with a swizzle a box is as wide as the swizzle, and the kernel loads several.
 inline CUtensorMap tensor_map(const Matrix& matrix, int box_columns, int box_rows, int swizzle) {
     const int columns = swizzle != 0 ? swizzle / matrix.element_bytes : box_columns;
     const CUtensorMapSwizzle mode = swizzle == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
@@ -56,12 +55,12 @@ inline device::Launch launch_shape(const Config& config, int multiprocessors) {
     return launch;
 }
 
-// A compiled kernel: what its template has as constants.
+// A compiled kernel: the constants of its template.
 struct Compiled {
     Kind kind;
-    int n;  // 0 where it serves all, like k
+    int n;  // 0 if it is a run-time value, like k
     int k;
-    int groups;  // of the masked layout; the others do not use it
+    int groups;  // for the masked layout only
     int block_m;
     int block_n;
     int stages;

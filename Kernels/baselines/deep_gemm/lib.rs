@@ -1,7 +1,7 @@
 //! DeepGEMM's kernels, for Rust. See the README for what runs when.
 //!
-//! Addresses are of device memory; Rust never looks behind them. `enqueue` returns at once; what
-//! the launch reports becomes an error.
+//! Addresses are device addresses, which Rust never dereferences. `enqueue` returns immediately;
+//! launch failures become errors.
 
 #[cxx::bridge(namespace = "deep_gemm_baseline::bridge")]
 mod ffi {
@@ -12,8 +12,7 @@ mod ffi {
         Masked,
     }
 
-    /// A product; see `gemm.h` for the tensors' shapes. Addresses are 0 where there is no such
-    /// tensor.
+    /// A GEMM; see `gemm.h` for the tensor shapes. Addresses of absent tensors are 0.
     #[derive(Clone, Copy, Debug)]
     struct Gemm {
         a: usize,
@@ -22,7 +21,7 @@ mod ffi {
         a_scales: usize,
         b_scales: usize,
         index: usize,
-        /// Of one group where the layout is masked, else of all.
+        /// Per group if the layout is masked, else in total.
         m: usize,
         n: usize,
         k: usize,
@@ -34,7 +33,7 @@ mod ffi {
         layout: Layout,
     }
 
-    /// What the library chooses for a product.
+    /// The library's choice for a GEMM.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Choice {
         tile: String,
@@ -50,14 +49,14 @@ mod ffi {
         fn choice(gemm: &Gemm) -> Result<Choice>;
 
         type Plan;
-        /// Chooses the kernel, and where the scales are not as it wants them lays them out: they
-        /// must have their values by now.
+        /// Chooses the kernel, and converts the scales if it needs another layout: they must already
+        /// have their values.
         fn plan(gemm: &Gemm) -> Result<UniquePtr<Plan>>;
         fn enqueue(self: &Plan, stream: usize) -> Result<()>;
     }
 }
 
-/// The wheel that the kernels come from, as the artifact lock has it.
+/// The wheel that the kernels come from, as in the artifact lock.
 pub const VERSION: &str = "0.2.5";
 pub const WHEEL_SHA256: &str = "e13778e53f682b806dd2c799b5ad81701114d9346044643a8df7589a845f34e6";
 

@@ -13,7 +13,7 @@
 namespace flash_attention::bridge {
 namespace {
 
-// Tensor arguments as the generated headers have them: run-time extents, then run-time strides.
+// Tensor arguments as in the generated headers: run-time extents, then run-time strides.
 template <int kExtents, int kStrides>
 struct Tensor {
     void* data;
@@ -48,7 +48,7 @@ void Kernel::launch_varlen(const Attention& attention, std::size_t stream) const
     float scale = attention.scale;
     std::int32_t longest_q = attention.longest_q;
     std::vector<void*> arguments = {&q, &k, &v, &out, &lse, &scale, &starts_q, &starts_kv};
-    // Kernels for sm_100a have one argument more: their scheduler wants a bound on the lengths.
+    // Kernels for sm_100a have one more argument: their scheduler needs a bound on the lengths.
     constexpr std::int32_t kArgumentsWithBound = 11;
     if (kernel_->argument_count == kArgumentsWithBound) arguments.push_back(&longest_q);
     cute_kernels::launch(*kernel_, std::move(arguments), reinterpret_cast<cudaStream_t>(stream));

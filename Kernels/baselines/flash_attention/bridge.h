@@ -14,7 +14,7 @@ namespace flash_attention::bridge {
 struct Artifact;
 struct Attention;
 
-// A FlashAttention-4 kernel that is loaded on the device that was current.
+// A FlashAttention-4 kernel, loaded on the device that was current.
 class Kernel {
   public:
     explicit Kernel(const cute_kernels::Kernel& kernel) : kernel_(&kernel) {

@@ -1,6 +1,6 @@
-// Launches FlashAttention-2's kernel templates as its run_flash_fwd and mha_varlen_fwd do, less
-// what the suites do not use (dropout, windows, ALiBi, softcap, returned probabilities): each is a
-// template argument of the kernel there, and all of them together take minutes to compile.
+// Launches FlashAttention-2's kernel templates as its run_flash_fwd and mha_varlen_fwd do, without
+// features that the suites do not use (dropout, windows, ALiBi, softcap, returned probabilities):
+// each is a template argument of the kernel, and together they take minutes to compile.
 #pragma once
 
 #include <flash_fwd_launch_template.h>
@@ -58,7 +58,7 @@ inline FLASH_NAMESPACE::Flash_fwd_params library_params(const FlashAttention2& f
     return params;
 }
 
-// kEven: all lengths are the same and fill their tiles.
+// kEven: all lengths are equal and fill their tiles.
 template <class Traits, bool kCausal, bool kEven>
 void run(FLASH_NAMESPACE::Flash_fwd_params& params, cudaStream_t stream) {
     const auto kernel = &FLASH_NAMESPACE::flash_fwd_kernel<Traits, /*Is_dropout=*/false, kCausal,

@@ -6,14 +6,14 @@
 namespace flash_attention {
 
 // Contiguous tensors: q and out [total_q, heads, head_dim], k and v [total_kv, kv_heads, head_dim],
-// lse fp32 [heads, total_q], or [batch, heads, longest_q] where all lengths are the same.
+// lse fp32 [heads, total_q], or [batch, heads, longest_q] if all lengths are equal.
 struct FlashAttention2 {
     const void* q;
     const void* k;
     const void* v;
     void* out;
     float* lse;
-    // [batch + 1]; both null where every sequence has longest_q queries and longest_kv keys.
+    // [batch + 1]; both null if every sequence has longest_q queries and longest_kv keys.
     const int* starts_q;
     const int* starts_kv;
     int batch;
@@ -29,7 +29,7 @@ struct FlashAttention2 {
 
 void launch(const FlashAttention2& params, cudaStream_t stream);
 
-// Instantiated one a translation unit, so that they compile side by side.
+// Instantiated one per translation unit, so that they compile in parallel.
 void launch_causal_128(const FlashAttention2& params, cudaStream_t stream);
 void launch_full_128(const FlashAttention2& params, cudaStream_t stream);
 void launch_64(const FlashAttention2& params, cudaStream_t stream);

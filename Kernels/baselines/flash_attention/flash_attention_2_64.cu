@@ -2,7 +2,7 @@
 
 namespace flash_attention {
 
-// The suites have this head dimension in small shapes alone: the kernels for even lengths are left
+// The suites use this head dimension only in small shapes: the kernels for even lengths are left
 // out.
 void launch_64(const FlashAttention2& from, cudaStream_t stream) {
     FLASH_NAMESPACE::Flash_fwd_params params = library_params(from);

@@ -1,11 +1,11 @@
-//! FlashAttention's forward kernels for Rust: those of version 4, compiled ahead of time, and of 2.
+//! FlashAttention's forward kernels for Rust: version 4, compiled ahead of time, and version 2.
 //!
-//! A kernel of version 4 is named like its object in the archive (`fwd_varlen_causal_bf16_d128_g4`). Launches enqueue
-//! and return at once; what they report becomes an error.
+//! A version 4 kernel is named like its object in the archive (`fwd_varlen_causal_bf16_d128_g4`). Launches enqueue
+//! and return immediately; failures become errors.
 
 #[cxx::bridge(namespace = "flash_attention::bridge")]
 mod ffi {
-    /// An archive of kernels that is linked in.
+    /// A linked archive of kernels.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Artifact {
         /// Compute capability of the devices it is for.
@@ -14,9 +14,9 @@ mod ffi {
         sha256: String,
     }
 
-    /// Addresses are of device memory: q and out [total_q, heads, head_dim], k and v [total_kv, kv_heads,
-    /// head_dim], lse f32 [heads, total_q] for variable lengths and [batch, heads, length] for dense ones
-    /// (natural logarithm), starts i32 [batch + 1].
+    /// Device addresses: q and out [total_q, heads, head_dim], k and v [total_kv, kv_heads, head_dim],
+    /// lse f32 [heads, total_q] for variable lengths and [batch, heads, length] for dense ones (natural
+    /// logarithm), starts i32 [batch + 1].
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Attention {
         q: usize,
@@ -34,7 +34,7 @@ mod ffi {
         heads: i32,
         kv_heads: i32,
         head_dim: i32,
-        /// FlashAttention-2 alone: the other's kernels are one or the other.
+        /// For FlashAttention-2 only: version 4 has separate kernels.
         causal: bool,
         scale: f32,
     }
@@ -42,7 +42,7 @@ mod ffi {
     unsafe extern "C++" {
         include!("Kernels/baselines/flash_attention/bridge.h");
 
-        /// One for each architecture of the build.
+        /// One per architecture of the build.
         fn artifacts() -> Vec<Artifact>;
 
         fn has_kernel(major: i32, name: &str) -> bool;

@@ -56,13 +56,13 @@ fi::MlaKernel mla_kernel(MlaKernel kernel) {
     throw std::invalid_argument("unknown MLA kernel");
 }
 
-// The kernels multiply row and width in 32 bits.
+// The kernels compute row times width in 32 bits.
 template <class Params>
 void set_shape(Params& params, const Matrix& matrix) {
     if (matrix.columns == 0 || matrix.rows > (std::size_t{1} << 32) / matrix.columns) {
         throw std::invalid_argument(std::to_string(matrix.rows) + " x " +
                                     std::to_string(matrix.columns) +
-                                    " elements; FlashInfer's offsets are 32 bits wide");
+                                    " elements; FlashInfer's offsets are 32-bit");
     }
     params.rows = static_cast<std::uint32_t>(matrix.rows);
     params.columns = static_cast<std::uint32_t>(matrix.columns);
@@ -94,7 +94,7 @@ void fused_add_rmsnorm(const FusedAddRmsNorm& tensors, const Matrix& matrix, std
 
 void layernorm(const LayerNorm& tensors, const Matrix& matrix, std::size_t stream) {
     if (matrix.dtype != Dtype::Bf16) {
-        throw std::invalid_argument("FlashInfer's LayerNorm takes bf16 activations only");
+        throw std::invalid_argument("FlashInfer's LayerNorm supports only bf16 activations");
     }
     fi::LayerNorm params = {};
     set_shape(params, matrix);

@@ -68,7 +68,7 @@ std::unique_ptr<Planned> plan_trtllm_gen_mla(const MlaDecode& call, const PageTa
 bool has_mla_cutlass();
 std::unique_ptr<Planned> plan_mla_cutlass(const MlaDecode& call, const PageTable& pages);
 
-// What the library takes for a call; pages are left out of the latter.
+// The library's choice for a call; pages are left out of the latter.
 RaggedPrefill ragged_prefill(const Prefill& call, rust::Slice<const std::int32_t> q_starts,
                              rust::Slice<const std::int32_t> kv_starts);
 PagedDecode paged_decode(const Decode& call);

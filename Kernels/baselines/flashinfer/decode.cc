@@ -8,7 +8,7 @@ namespace fi {
 using Plan = std::unique_ptr<Planned>(const PagedDecode&);
 using PlanMla = std::unique_ptr<Planned>(const MlaDecode&);
 
-// One for each translation unit.
+// One per translation unit.
 Plan plan_decode_cuda_cores_bf16_d64, plan_decode_cuda_cores_bf16_d128;
 Plan plan_decode_tensor_cores_bf16_d64, plan_decode_tensor_cores_bf16_d128;
 Plan plan_decode_tensor_cores_f16_d128, plan_decode_tensor_cores_bf16_fp8_d128;
@@ -81,9 +81,10 @@ bool has_mla_decode(MlaKernel kernel) { return find(kernel) != nullptr; }
 std::unique_ptr<Planned> plan_mla_decode(MlaKernel kernel, const MlaDecode& call) {
     const std::size_t batch = call.lengths_on_host.size();
     if (batch == 0 || call.page_indptr_on_host.size() != batch + 1) {
-        throw std::invalid_argument(std::to_string(batch) + " lengths and " +
-                                    std::to_string(call.page_indptr_on_host.size()) +
-                                    " offsets of pages; one more than lengths, and not none");
+        throw std::invalid_argument(
+            std::to_string(batch) + " lengths and " +
+            std::to_string(call.page_indptr_on_host.size()) +
+            " page offsets; expected one more than lengths, and at least one length");
     }
     PlanMla* plan = find(kernel);
     if (plan == nullptr) throw std::invalid_argument("this build has no such kernel");

@@ -1,4 +1,4 @@
-// Decode over a paged cache by FlashInfer's kernels.
+// Decode over a paged cache with FlashInfer's kernels.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace fi {
 
 // Queries and outputs are dense [batch, q_len, heads, head_dim]. Query i of q_len sees all but the
 // last q_len - 1 - i tokens of its sequence. The pages of sequence s are
-// page_indices[page_indptr[s]] and on.
+// page_indices[page_indptr[s]] and following.
 struct PagedDecode {
     const void* q;
     const void* k_pages;
@@ -29,22 +29,22 @@ struct PagedDecode {
     std::uint32_t page_size;
     bool heads_first;  // pages are [kv_heads, page_size, head_dim], else [page_size, kv_heads, ...]
     Type type;
-    bool fp8_cache;  // keys and values are e4m3, not of `type`
-    float scale;     // of scores, with the scale of FP8 keys
+    bool fp8_cache;  // keys and values are e4m3 instead of `type`
+    float scale;     // of scores, including the scale of FP8 keys
     float v_scale;   // of FP8 values
 };
 
 enum class DecodeKernel : std::uint8_t { kCudaCores, kTensorCores };
 
-// Whether this build has the kernel for this type, head size and cache. On tensor cores queries
-// times heads that share a head of the cache are at most 64; over FP8 16, of one query.
+// Whether this build has the kernel for this type, head size and cache. On tensor cores, at most 64
+// query rows (queries times heads) share a KV head; over FP8 16, from one query.
 bool has_decode(DecodeKernel kernel, Type type, std::uint32_t head_dim, bool fp8_cache);
 
-// Throws where the library refuses, or this build has no such kernel.
+// Throws if the library refuses or this build has no such kernel.
 std::unique_ptr<Planned> plan_decode(DecodeKernel kernel, const PagedDecode& call);
 
-// All heads share one cache of a latent row of 512 and a rotary row of 64 a token; bf16. Queries
-// and outputs are [batch, q_len, heads, ...]; which tokens a query sees is as above.
+// All heads share one cache with a latent row of 512 and a rotary row of 64 per token; bf16.
+// Queries and outputs are [batch, q_len, heads, ...]; queries see the same tokens as above.
 struct MlaDecode {
     const void* q_nope;
     const void* q_pe;

@@ -1,4 +1,4 @@
-// FlashInfer's decode kernel on CUDA cores, for one type and head size; one query a sequence.
+// FlashInfer's decode kernel on CUDA cores, for one type and head size; one query per sequence.
 #pragma once
 
 #include <flashinfer/attention/decode.cuh>
@@ -38,7 +38,7 @@ class DecodeOnCudaCores : public Planned {
 
 template <class T, std::uint32_t kHeadDim>
 DecodeOnCudaCores<T, kHeadDim>::DecodeOnCudaCores(const PagedDecode& call) {
-    if (call.q_len != 1) throw std::invalid_argument("one query a sequence only");
+    if (call.q_len != 1) throw std::invalid_argument("only one query per sequence is supported");
     memory_.run(*this, [&] { return plan(call); });
     place(call);
     kernel = "BatchDecodeWithPagedKVCacheKernel";

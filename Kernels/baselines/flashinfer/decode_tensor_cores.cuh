@@ -1,5 +1,5 @@
-// FlashInfer's decode on tensor cores, for one type, head size and type of the cache: its FA2
-// prefill kernel over pages, which packs the heads that share a head of the cache into one tile.
+// FlashInfer's decode on tensor cores, for one type, head size and cache type: its FA2 prefill
+// kernel over pages, which packs the query heads that share a KV head into one tile.
 #pragma once
 
 #include <stdexcept>
@@ -11,11 +11,11 @@
 
 namespace fi {
 
-// Rows of the tiles of queries that are built: the library also has 128, for more rows than any
-// suite has. FP8 caches have the smaller one.
+// Rows of the compiled query tiles: the library also has 128, for more rows than any suite has. FP8
+// caches use the smaller one.
 constexpr std::uint32_t kSmallTile = 16, kLargeTile = 64;
 
-// What the library's kernels scale outputs with, where their parameters have it.
+// The library's kernels scale outputs by this if their parameters have it.
 template <class Params>
 struct WithValueScale : Params {
     float v_scale;
@@ -60,7 +60,7 @@ DecodeOnTensorCores<T, kHeadDim, Cache>::DecodeOnTensorCores(const PagedDecode& 
         {q_starts, call.page_indptr_on_host, call.heads, call.kv_heads, kHeadDim, call.page_size});
     if (plan_.info.cta_tile_q > (kFp8 ? kSmallTile : kLargeTile) || (kFp8 && causal_)) {
         throw std::invalid_argument(
-            "this build has tiles of at most 64 rows of queries; over FP8 16, of one query");
+            "this build has tiles of at most 64 query rows; over FP8 16, from one query");
     }
     place(call);
 }

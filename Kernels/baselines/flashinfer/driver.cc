@@ -20,7 +20,7 @@ bool pretended() {
     return rehearsal != nullptr && rehearsal->modules == Rehearsal::Modules::kPretended;
 }
 
-// Names of functions, by what stands for them: the driver does not tell them.
+// Names of functions by handle: the driver does not report them.
 class Names {
   public:
     void add(CUfunction function, const char* name) {
@@ -34,7 +34,7 @@ class Names {
         return found == names_.end() ? "a function that was not loaded here" : found->second;
     }
 
-    // Something that stands for a function nobody loaded; one for each name.
+    // A stand-in for a function that was not loaded; one per name.
     CUfunction stand_in(const char* name) {
         const std::lock_guard<std::mutex> lock(mutex_);
         const std::string& kept = *stand_ins_.insert(name).first;
@@ -92,7 +92,7 @@ Rehearsal* Rehearsal::current() { return rehearsal; }
 
 }  // namespace fi
 
-// Calls the driver's function of this name. A macro, because the name is needed as text as well.
+// Calls the driver's function of this name. A macro, because the name is also needed as text.
 #define FI_DRIVER(name, ...)                                               \
     fi::check(                                                             \
         [] {                                                               \
@@ -129,7 +129,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
 CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction function,
                                       const CUlaunchConfig* config) {
     if (fi::pretended()) {
-        // A large number that can still be multiplied with the size of a cluster.
+        // A large number that can still be multiplied by the cluster size.
         *clusters = fi::rehearsal->clusters_fit ? 1 << 20 : 0;
         return CUDA_SUCCESS;
     }
@@ -142,7 +142,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
     if (fi::pretended()) {
-        // What the driver would refuse, so that a test without a device sees it.
+        // Rejects what the driver would reject, so that a test without a device sees it.
         constexpr cuuint64_t kStrideBytes = 16;
         constexpr cuuint64_t kMostStrideBytes = cuuint64_t{1} << 40;
         constexpr cuuint32_t kMostBox = 256;
@@ -174,7 +174,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
     return FI_DRIVER(cuLaunchKernelEx, config, function, params, extra);
 }
 
-// The headers ask these for the text of an error, after the call that failed; here that has thrown.
+// The headers call these for the text of an error after a failed call; here that call has thrown.
 CUresult cuGetErrorName(CUresult, const char** text) {
     *text = "an error of the driver";
     return CUDA_SUCCESS;

@@ -1,8 +1,8 @@
 // The CUDA driver as TRT-LLM-gen's headers call it, and how to run them without a device.
 //
-// driver.cc defines the driver's functions that those headers name, and finds the real ones when
-// they are first called, so that a program starts where there is no driver. An error that the
-// driver reports is thrown: the headers would only print it.
+// driver.cc defines the driver functions that those headers use, and finds the real ones on their
+// first call, so that a program starts without a driver. Driver errors are thrown: the headers
+// would only print them.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace fi {
 
-// A file of machine code, and what its bytes must hash to.
+// A cubin file and its expected hash.
 struct Cubin {
     std::string path;
     std::string sha256;
 };
 
-// While one lives, launches on its thread are noted and not made.
+// While one exists, launches on its thread are recorded instead of made.
 class Rehearsal {
   public:
     enum class Modules {
         // Nothing reaches the driver: no device is needed.
         kPretended,
-        // Machine code is loaded; only launches are left out.
+        // Cubins are loaded; only launches are left out.
         kLoaded,
     };
 
@@ -35,13 +35,13 @@ class Rehearsal {
     static Rehearsal* current();
 
     const Modules modules;
-    // What to answer, where modules are pretended, when asked whether all clusters of a launch are
-    // resident at once. The library changes its choice where they are not.
+    // With mock modules: whether all clusters of a launch are resident at once. The library makes
+    // another choice if they are not.
     bool clusters_fit = true;
 
-    // What was asked for, in order.
+    // What was requested, in order.
     std::vector<Cubin> cubins;
-    // What was launched: the kernel, and the one that merges partial results where it follows.
+    // What was launched: the kernel, and the one that merges partial results, if any.
     std::vector<std::string> launches;
 
   private:

@@ -1,5 +1,5 @@
-// What FlashInfer's FA2 kernels share over ragged tensors and over pages: the library's plan, and
-// where it lies on the device.
+// Shared by FlashInfer's FA2 kernels over ragged tensors and over pages: the library's plan, and
+// its location on the device.
 #pragma once
 
 #include "Kernels/baselines/flashinfer/fa2_tiles.cuh"
@@ -27,23 +27,23 @@ struct Fa2Batch {
     std::uint32_t heads;
     std::uint32_t kv_heads;
     std::uint32_t head_dim;
-    // Tokens of a page: 1 for ragged tensors.
+    // Tokens per page: 1 for ragged tensors.
     std::uint32_t page_size;
 };
 
-// T is the outputs' type.
+// T is the output type.
 template <class T>
 struct Fa2Plan {
-    // Notes time and kernel in `planned`.
+    // Records time and kernel in `planned`.
     void make(Planned& planned, const char* kernel, const Fa2Batch& batch);
 
-    // Tells the kernel's parameters where the plan lies.
+    // Points the kernel's parameters at the plan.
     template <class Params>
     void place(Params& params);
 
     PlanMemory memory;
     flashinfer::PrefillPlanInfo info;
-    // Null where KV is not split.
+    // Null if KV is not split.
     T* partial_out = nullptr;
     float* partial_lse = nullptr;
 };

@@ -1,9 +1,9 @@
-// Include before flashinfer/attention/prefill.cuh: compiles each kernel for the one KV tile that
+// Include before flashinfer/attention/prefill.cuh: compiles each kernel only for the KV tile that
 // the library chooses on the devices we build for, not for all four.
 //
 // The library computes the tile from the shared memory of a multiprocessor, which is 228 KiB on
-// Hopper and on Blackwell alike. The choice is made again at run time by the library's own code,
-// and a device where it is another is an error.
+// both Hopper and Blackwell. The library's own code makes the choice again at run time, and a
+// different result is an error.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ constexpr std::uint32_t largest_tile(std::uint32_t most) {
     return most >= 8 ? 8 : most >= 4 ? 4 : most >= 2 ? 2 : 1;
 }
 
-// Two blocks share a multiprocessor; 16 rows of K and of V a tile and warp, two bytes an element.
+// Two blocks share a multiprocessor; 16 rows of K and V per tile and warp, two bytes per element.
 constexpr std::uint32_t kv_tile(std::uint32_t q_rows, std::uint32_t head_dim, std::uint32_t q_tiles,
                                 std::uint32_t kv_warps) {
     const std::uint32_t block_bytes = 233472 / 2;

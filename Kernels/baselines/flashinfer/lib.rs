@@ -1,7 +1,7 @@
 //! FlashInfer's kernels, for Rust.
 //!
-//! Addresses are of device memory; Rust never looks behind them. Functions enqueue on `stream` and
-//! return at once; what the library throws or the launch reports becomes an error.
+//! Addresses are device addresses, which Rust never dereferences. Functions enqueue on `stream` and
+//! return immediately; exceptions of the library and launch failures become errors.
 
 #[cxx::bridge(namespace = "fi::bridge")]
 mod ffi {
@@ -11,7 +11,7 @@ mod ffi {
         Bf16,
     }
 
-    /// The shape of a row operation; the type is that of activations and weights.
+    /// The shape of a row operation; activations and weights have the same type.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Matrix {
         rows: usize,
@@ -75,7 +75,7 @@ mod ffi {
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum DecodeKernel {
-        /// One query a sequence.
+        /// One query per sequence.
         CudaCores,
         /// The FA2 prefill kernel over pages.
         TensorCores,
@@ -99,11 +99,11 @@ mod ffi {
         /// Pages are [kv_heads, page_size, head_dim], else [page_size, kv_heads, head_dim].
         heads_first: bool,
         dtype: Dtype,
-        /// Keys and values are FP8 e4m3, not of the type of the queries.
+        /// Keys and values are FP8 e4m3 instead of the type of the queries.
         fp8_cache: bool,
-        /// Of scores, with the scale of FP8 keys.
+        /// Scale of scores, including that of FP8 keys.
         scale: f32,
-        /// Of FP8 values; else 1.
+        /// Scale of FP8 values; else 1.
         v_scale: f32,
     }
 
@@ -129,14 +129,14 @@ mod ffi {
         scale: f32,
     }
 
-    /// A file of machine code, below the folder of cubins.
+    /// A cubin file, relative to the folder of cubins.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Cubin {
         path: String,
         sha256: String,
     }
 
-    /// What TRT-LLM-gen would launch, and what it would load on the way to that choice.
+    /// What TRT-LLM-gen would launch, and what it would load to make that choice.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct TrtllmGenChoice {
         kernel: String,
@@ -164,19 +164,19 @@ mod ffi {
     }
 
     extern "Rust" {
-        /// The bytes of a cubin, checked; TRT-LLM-gen calls it while a plan is made.
+        /// The verified bytes of a cubin; TRT-LLM-gen calls this while a plan is made.
         fn read_cubin(path: &str, sha256: &str) -> Result<Vec<u8>>;
     }
 
     unsafe extern "C++" {
         include!("Kernels/baselines/flashinfer/bridge.h");
 
-        /// Whether TRT-LLM-gen is in this build, which it is for sm_100a; where it is not, the
-        /// functions below return an error.
+        /// Whether TRT-LLM-gen is in this build, as it is for sm_100a; if not, the functions below
+        /// return an error.
         fn has_trtllm_gen() -> bool;
 
-        /// Sha256 of the archive that the cubins and their list come from; empty where they are not
-        /// in this build.
+        /// Sha256 of the archive that the cubins and their list come from; empty if they are not in
+        /// this build.
         fn trtllm_gen_archive_sha256() -> String;
 
         /// Needs no device. An error is the library's reason for having no kernel.
@@ -193,7 +193,7 @@ mod ffi {
             kv_starts: &[i32],
         ) -> Result<UniquePtr<Planned>>;
 
-        /// What `call` says of pages is not read.
+        /// The page fields of `call` are not read.
         fn choose_trtllm_gen_decode(
             call: &Decode,
             pages: &PageTable,
@@ -210,11 +210,11 @@ mod ffi {
 
         fn plan_trtllm_gen_mla(call: &MlaDecode, pages: &PageTable) -> Result<UniquePtr<Planned>>;
 
-        /// Whether FlashInfer's CUTLASS kernel for latent attention is in this build, which it is
-        /// for sm_100a.
+        /// Whether FlashInfer's CUTLASS kernel for latent attention is in this build, as it is for
+        /// sm_100a.
         fn has_mla_cutlass() -> bool;
 
-        /// One query a sequence, 128 heads.
+        /// One query per sequence, 128 heads.
         fn plan_mla_cutlass(call: &MlaDecode, pages: &PageTable) -> Result<UniquePtr<Planned>>;
 
         /// An attention call with its schedule on the device. Plans share scratch memory: enqueue
@@ -224,7 +224,7 @@ mod ffi {
 
         fn enqueue(planned: Pin<&mut Planned>, stream: usize) -> Result<()>;
 
-        /// What the library's planner took on the host.
+        /// Host time of the library's planner.
         fn plan_microseconds(planned: &Planned) -> f64;
 
         /// Which kernel and tile the planner chose.
@@ -279,6 +279,6 @@ fn read_cubin(path: &str, sha256: &str) -> Result<Vec<u8>, CubinError> {
     cubins::read(&cubins::folder()?, path, sha256)
 }
 
-/// Of the wheel that the kernels are compiled from.
+/// Version of the wheel that the kernels are compiled from.
 pub const VERSION: &str = "0.6.13";
 pub const WHEEL_SHA256: &str = "239e6ddc3cbbaf0bee251861a8c7c69438b1171830d69ddfa133ddea4494850d";

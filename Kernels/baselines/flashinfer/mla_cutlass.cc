@@ -17,9 +17,9 @@ bool has_mla_cutlass() {
 
 std::unique_ptr<Planned> plan_mla_cutlass(const JoinedMla& step) {
     if (step.q_len != 1 || step.heads != 128) {
-        throw std::invalid_argument(std::to_string(step.q_len) + " queries of " +
-                                    std::to_string(step.heads) +
-                                    " heads; FlashInfer's CUTLASS kernel takes one of 128");
+        throw std::invalid_argument(
+            std::to_string(step.q_len) + " queries of " + std::to_string(step.heads) +
+            " heads; FlashInfer's CUTLASS kernel supports one query of 128 heads");
     }
 #ifdef FLASHINFER_SM100A
     return plan_mla_cutlass_sm100(step);

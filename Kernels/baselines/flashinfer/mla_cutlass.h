@@ -1,4 +1,4 @@
-// Latent attention by FlashInfer's CUTLASS kernel.
+// Latent attention with FlashInfer's CUTLASS kernel.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace fi {
 // Whether this build has code for sm_100a.
 bool has_mla_cutlass();
 
-// One query a sequence and 128 heads; throws for others.
+// One query per sequence and 128 heads; throws for anything else.
 std::unique_ptr<Planned> plan_mla_cutlass(const JoinedMla& step);
 
 }  // namespace fi

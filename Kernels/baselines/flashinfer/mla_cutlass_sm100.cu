@@ -1,5 +1,5 @@
 // FlashInfer's CUTLASS kernel for latent attention (cp.async, tcgen05, clusters of two): one query
-// a sequence, 128 heads; sm_100a only.
+// per sequence, 128 heads; sm_100a only.
 #include <flashinfer/attention/cutlass_mla.cuh>
 // After it, because the library's own headers need their order.
 #include <chrono>
@@ -19,7 +19,7 @@ void check(cutlass::Status status, const char* what) {
     throw std::runtime_error(std::string(what) + ": " + cutlassGetStatusString(status));
 }
 
-// Rows of pages cover whole tiles of 128 tokens; the library asks for that.
+// Rows of pages cover whole tiles of 128 tokens, as the library requires.
 std::size_t row_pages(const PageTable& pages) {
     constexpr std::size_t kTile = 128;
     const std::size_t tile_pages = std::max<std::size_t>(1, kTile / pages.page_size);
@@ -40,7 +40,7 @@ class MlaCutlass : public Planned {
             rows_->address(), static_cast<int>(step.pages.lengths_on_host.size()),
             static_cast<int>(row_pages(step.pages)), static_cast<int>(step.pages.pool_pages),
             static_cast<int>(step.pages.page_size), device);
-        // The library fixes it at that of a head of 192.
+        // The library hard-codes that of a head of 192.
         arguments.mainloop.softmax_scale = step.scale;
         check(Mla::Fmha::can_implement(arguments), "the shape");
         workspace_ = std::make_unique<DeviceMemory>(

@@ -6,7 +6,7 @@
 namespace fi {
 namespace {
 
-// The library asks for it on every device that has it, which is all that we build for.
+// The library uses it on every device that supports it, which is all we build for.
 constexpr bool kOverlapsPrevious = true;
 
 template <class T>
@@ -48,7 +48,7 @@ void launch(const LayerNorm& params, cudaStream_t stream) {
                                               elements<float>(params.bias), elements<T>(params.out),
                                               params.rows, params.columns, params.epsilon, stream),
                   "flashinfer LayerNorm");
-    // The library does not look at this launch itself.
+    // The library does not check this launch itself.
     device::check(cudaGetLastError(), "launch of flashinfer LayerNorm");
 }
 

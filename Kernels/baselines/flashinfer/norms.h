@@ -9,7 +9,7 @@
 
 namespace fi {
 
-// Weights have the type of the activations. Offsets are 32 bits wide in these kernels: the caller
+// Weights have the type of the activations. Offsets are 32-bit in these kernels: the caller
 // keeps rows * columns below 2^32.
 struct RmsNorm {
     const void* x;
@@ -33,7 +33,7 @@ struct FusedAddRmsNorm {
     float epsilon;
 };
 
-// bf16 with f32 weights, as the library's own entry point has it. A row must fit in shared memory.
+// bf16 with f32 weights, as in the library's own entry point. A row must fit in shared memory.
 struct LayerNorm {
     const void* x;
     const float* weight;

@@ -1,5 +1,5 @@
-// Page tables as the kernels of sm_100a take them, one row of pages a sequence, and latent
-// attention over such tables.
+// Page tables for the sm_100a kernels, with one row of pages per sequence, and latent attention
+// over such tables.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ struct PageTable {
     std::uint32_t pool_pages;
 };
 
-// A token of the cache is one row of 576, the latent part of 512 before the rotary part of 64, and
-// so is a query of [batch, q_len, heads, 576]; bf16.
+// A cached token is one row of 576, the latent part of 512 before the rotary part of 64, and so is
+// a query of [batch, q_len, heads, 576]; bf16.
 struct JoinedMla {
     const void* q;
     const void* cache;
@@ -43,8 +43,7 @@ inline int longest(const std::vector<std::int32_t>& starts) {
     return most;
 }
 
-// Rows of `width` pages. What is beyond a sequence's end names page 0, which is there and is not
-// read.
+// Rows of `width` pages. Entries beyond a sequence's end are page 0, which exists and is not read.
 inline std::vector<std::int32_t> page_rows(const PageTable& pages, std::size_t width) {
     const std::vector<std::int32_t>& starts = pages.indptr_on_host;
     std::vector<std::int32_t> rows((starts.size() - 1) * width);

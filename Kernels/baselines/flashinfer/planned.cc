@@ -8,7 +8,7 @@ namespace fi {
 namespace {
 
 // Four times what the library's documentation recommends, because short batches with many heads and
-// several queries a sequence take more than that; and the library's own limit for the schedule.
+// several queries per sequence need more; and the library's own limit for the schedule.
 constexpr std::size_t kPartialBytes = std::size_t{512} << 20;
 constexpr std::size_t kScheduleBytes = std::size_t{8} << 20;
 

@@ -1,5 +1,5 @@
-// An attention call that has been planned: everything decided and staged, ready to be enqueued any
-// number of times.
+// A planned attention call: everything is decided and staged, ready to be enqueued any number of
+// times.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,16 +17,16 @@ class Planned {
     Planned(const Planned&) = delete;
     Planned& operator=(const Planned&) = delete;
 
-    // Allocates nothing, waits for nothing.
+    // Does not allocate or synchronise.
     virtual void enqueue(cudaStream_t stream) = 0;
 
-    // What the library's planner took on the host; the copy of its result is enqueued by then.
+    // Host time of the library's planner, up to enqueuing the copy of its result.
     double microseconds = 0;
     // Which kernel and tile the planner chose.
     std::string kernel;
 };
 
-// Device memory that frees itself.
+// Device memory, freed on destruction.
 class DeviceMemory {
   public:
     explicit DeviceMemory(std::size_t bytes);
@@ -42,9 +42,9 @@ class DeviceMemory {
     std::size_t bytes_;
 };
 
-// What plans share while any of them lives: device scratch for partial results, which only lasts
-// for one call; page-locked memory that a planner writes into; and a stream to copy from it. Calls
-// that share it must be on one stream.
+// Shared by all live plans: device scratch for partial results, which lasts for one call only;
+// page-locked memory that a planner writes to; and a stream to copy from it. Calls that share it
+// must be on one stream.
 class Scratch {
   public:
     static std::shared_ptr<Scratch> shared();
@@ -57,12 +57,12 @@ class Scratch {
     cudaStream_t stream = nullptr;
 };
 
-// The workspaces that a planner of the library takes.
+// The workspaces that the library's planners take.
 class PlanMemory {
   public:
     PlanMemory();
 
-    // Runs `plan`, notes its time, and waits for the copy of its result to the device.
+    // Runs `plan`, records its time, and waits for the copy of its result to the device.
     template <class Plan>
     void run(Planned& planned, Plan plan);
 

@@ -7,7 +7,7 @@ namespace fi {
 
 using Plan = std::unique_ptr<Planned>(const RaggedPrefill&);
 
-// One for each translation unit.
+// One per translation unit.
 Plan plan_prefill_fa2_bf16_d64, plan_prefill_fa2_bf16_d128;
 Plan plan_prefill_fa2_f16_d64, plan_prefill_fa2_f16_d128;
 #ifdef FLASHINFER_SM90A
@@ -60,9 +60,10 @@ bool has_prefill(PrefillKernel kernel, Type type, std::uint32_t head_dim) {
 std::unique_ptr<Planned> plan_prefill(PrefillKernel kernel, const RaggedPrefill& call) {
     const auto& q_starts = call.q_starts_on_host;
     if (q_starts.size() < 2 || q_starts.size() != call.kv_starts_on_host.size()) {
-        throw std::invalid_argument(std::to_string(q_starts.size()) + " and " +
-                                    std::to_string(call.kv_starts_on_host.size()) +
-                                    " starts of requests; one more than requests of both");
+        throw std::invalid_argument(
+            std::to_string(q_starts.size()) + " and " +
+            std::to_string(call.kv_starts_on_host.size()) +
+            " starts of requests; expected one more than requests for both");
     }
     Plan* plan = find(kernel, call.type, call.head_dim);
     if (plan == nullptr) {

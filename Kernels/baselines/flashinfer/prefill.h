@@ -1,4 +1,4 @@
-// Ragged prefill by FlashInfer's kernels.
+// Ragged prefill with FlashInfer's kernels.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ enum class PrefillKernel : std::uint8_t { kFa2, kFa3, kCutlass };
 // Whether this build has the kernel for this type and head size.
 bool has_prefill(PrefillKernel kernel, Type type, std::uint32_t head_dim);
 
-// Throws where the library refuses, or this build has no such kernel.
+// Throws if the library refuses or this build has no such kernel.
 std::unique_ptr<Planned> plan_prefill(PrefillKernel kernel, const RaggedPrefill& call);
 
 }  // namespace fi

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kHeadDim = 128;
 constexpr int kTile = 256;
-// What the library's Python side allocates for lists of tiles.
+// What the library's Python code allocates for tile lists.
 constexpr std::size_t kMaxTiles = 131072;
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
@@ -27,7 +27,7 @@ int longest(const std::vector<std::int32_t>& starts) {
     return most;
 }
 
-// Lists of tiles per multiprocessor, which a kernel of the library makes on the device.
+// Tile lists per multiprocessor, which a library kernel builds on the device.
 class PrefillCutlass : public Planned {
   public:
     explicit PrefillCutlass(const RaggedPrefill& call)

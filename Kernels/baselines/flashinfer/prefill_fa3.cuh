@@ -1,7 +1,7 @@
 // FlashInfer's FA3 template (TMA, wgmma) on ragged tensors, for one type and head size; sm_90a
 // only.
 //
-// Its parameter structs have the names of those of FA2: never both in one translation unit.
+// Its parameter structs have the same names as FA2's: never include both in one translation unit.
 #pragma once
 
 #include <flashinfer/attention/hopper/default_params.cuh>
@@ -52,9 +52,9 @@ PrefillFa3<T, kHeadDim>::PrefillFa3(const RaggedPrefill& call) {
             /*page_size=*/1, call.causal, /*enable_cuda_graph=*/false, sizeof(T), scratch.stream);
     });
     if (info_.same_schedule_for_all_heads) {
-        // Half the time to compile, for batches that no suite has.
+        // It would double the compile time, for batches that no suite has.
         throw std::invalid_argument(
-            "the planner wants one schedule for all heads, as it does above 4096 tiles of queries; "
+            "the planner chose one schedule for all heads, as it does above 4096 query tiles; "
             "that kernel is not in this build");
     }
     place(call);
@@ -99,7 +99,7 @@ void PrefillFa3<T, kHeadDim>::place(const RaggedPrefill& call) {
 template <class T, std::uint32_t kHeadDim>
 template <flashinfer::MaskMode kMask>
 cudaError_t PrefillFa3<T, kHeadDim>::run(cudaStream_t stream) {
-    // The library does not look at enable_pdl here.
+    // The library ignores enable_pdl here.
     return flashinfer::BatchPrefillWithRaggedKVCacheDispatched<
         kHeadDim, kHeadDim, kMask, /*LEFT_SLIDING_WINDOW=*/false,
         /*SAME_SCHEDULE_FOR_ALL_HEADS=*/false, Variant>(params_, /*enable_pdl=*/true, stream);

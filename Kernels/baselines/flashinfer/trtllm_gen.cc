@@ -33,11 +33,11 @@ namespace {
 void check(const RaggedPrefill& call) {
     const std::size_t starts = call.q_starts_on_host.size();
     if (starts < 2 || starts != call.kv_starts_on_host.size()) {
-        throw std::invalid_argument(std::to_string(starts) + " and " +
-                                    std::to_string(call.kv_starts_on_host.size()) +
-                                    " starts of requests; one more than requests of both");
+        throw std::invalid_argument(
+            std::to_string(starts) + " and " + std::to_string(call.kv_starts_on_host.size()) +
+            " starts of requests; expected one more than requests for both");
     }
-    if (call.type != Type::kBf16) throw std::invalid_argument("TRT-LLM-gen is here for bf16 only");
+    if (call.type != Type::kBf16) throw std::invalid_argument("TRT-LLM-gen is built for bf16 only");
 }
 
 void check(const PageTable& pages) {
@@ -54,7 +54,7 @@ void check(const PageTable& pages) {
 void check(const TrtllmGenDecode& step) {
     check(step.pages);
     if (step.call.type != Type::kBf16) {
-        throw std::invalid_argument("TRT-LLM-gen is here for bf16 only");
+        throw std::invalid_argument("TRT-LLM-gen is built for bf16 only");
     }
 }
 

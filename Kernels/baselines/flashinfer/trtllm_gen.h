@@ -1,5 +1,5 @@
-// TRT-LLM-gen's attention, through FlashInfer's runner: kernels that come as machine code for
-// sm_100a, one file each, chosen by shape when they are launched.
+// TRT-LLM-gen's attention, through FlashInfer's runner: kernels shipped as machine code for
+// sm_100a, one file each, chosen by shape at launch.
 #pragma once
 
 #include <memory>
@@ -13,37 +13,37 @@
 
 namespace fi {
 
-// A step over a paged cache. What `call` says of pages is not read.
+// A step over a paged cache. The page fields of `call` are not read.
 struct TrtllmGenDecode {
     PagedDecode call;
     PageTable pages;
 };
 
-// What a call would launch, and the files that it would load on the way to that choice.
+// What a call would launch, and the files it would load to make that choice.
 struct TrtllmGenChoice {
     std::string kernel;
     std::vector<Cubin> cubins;
 };
 
-// Whether this build has code for sm_100a; the functions below throw where it has not.
+// Whether this build has code for sm_100a; otherwise the functions below throw.
 bool has_trtllm_gen();
 
-// Of the archive that the machine code and its list come from; empty where they are not here.
+// Sha256 of the archive of cubins and their list; empty if they are not in this build.
 std::string trtllm_gen_archive_sha256();
 
-// The library's own choice for a device with so many multiprocessors, found without a device.
-// `clusters_fit` is what such a device would say about the residence of clusters. Throws, with the
-// library's reason, where it has no kernel.
+// The library's own choice for a device with this many multiprocessors, found without a device.
+// `clusters_fit` is whether all clusters are resident on such a device. Throws, with the library's
+// reason, if it has no kernel.
 TrtllmGenChoice choose_trtllm_gen(const RaggedPrefill& call, int multiprocessors,
                                   bool clusters_fit);
 TrtllmGenChoice choose_trtllm_gen(const TrtllmGenDecode& step, int multiprocessors,
                                   bool clusters_fit);
 TrtllmGenChoice choose_trtllm_gen(const JoinedMla& step, int multiprocessors, bool clusters_fit);
 
-// Reads a file of machine code; must throw where its bytes do not have its sha256.
+// Reads a cubin; must throw if its bytes do not have its sha256.
 using ReadCubin = std::string (*)(const Cubin& cubin);
 
-// bf16 only. What a plan needs is read, checked and loaded before this returns.
+// bf16 only. Everything a plan needs is read, checked and loaded before this returns.
 std::unique_ptr<Planned> plan_trtllm_gen(const RaggedPrefill& call, ReadCubin read);
 std::unique_ptr<Planned> plan_trtllm_gen(const TrtllmGenDecode& step, ReadCubin read);
 std::unique_ptr<Planned> plan_trtllm_gen(const JoinedMla& step, ReadCubin read);

@@ -1,8 +1,8 @@
-// Calls of FlashInfer's TllmGenFmhaRunner: its parameters for each kind of attention, its
-// workspace, and the files of machine code that it asks for.
+// Calls FlashInfer's TllmGenFmhaRunner: its parameters for each kind of attention, its workspace,
+// and the cubins that it loads.
 #include "Kernels/baselines/flashinfer/trtllm_gen.h"
-// What the runner's headers put before the name of a kernel to get that of its file, and a name for
-// their list of kernels, which nobody reads.
+// The prefix that the runner's headers add to a kernel's name to get its file name, and the name of
+// their list of kernels, which is never read.
 #define TLLM_GEN_FMHA_CUBIN_PATH "cubins"
 #define TLLM_GEN_FMHA_METAINFO_HASH ""
 // The library's own headers need this order.
@@ -28,7 +28,7 @@ using Params = TllmGenFmhaRunnerParams;
 constexpr std::size_t kCounterBytes = std::size_t{8} << 20;
 constexpr std::size_t kScratchBytes = std::size_t{128} << 20;
 
-// What reads machine code while a plan is made; null at other times, when nothing may be loaded.
+// Reads cubins while a plan is made; null otherwise, when nothing may be loaded.
 thread_local ReadCubin reader = nullptr;
 
 class Reading {
@@ -39,7 +39,7 @@ class Reading {
     Reading& operator=(const Reading&) = delete;
 };
 
-// Counters that the kernels expect to be zero and leave at zero, and room for partial results.
+// Counters that the kernels expect to be zero and leave at zero, and space for partial results.
 // Shared by all calls, as with the library: they must be on one stream.
 class Workspace {
   public:
@@ -70,7 +70,7 @@ class Workspace {
 int to_int(std::size_t number, const char* what) {
     if (number > INT_MAX) {
         throw std::invalid_argument(std::to_string(number) + " " + what +
-                                    "; TRT-LLM-gen counts in 31 bits");
+                                    "; TRT-LLM-gen is limited to 31 bits");
     }
     return static_cast<int>(number);
 }
@@ -82,7 +82,7 @@ struct Heads {
     std::uint32_t v_dim;
 };
 
-// What all calls share; as the library's launchers set it.
+// Shared by all calls, set as in the library's launchers.
 Params attention(const Heads& heads, float scale, int multiprocessors) {
     Params params;
     params.mNumHeadsQ = static_cast<int>(heads.q);
@@ -97,7 +97,7 @@ Params attention(const Heads& heads, float scale, int multiprocessors) {
     params.scaleSoftmaxLog2 = static_cast<float>(scale * M_LOG2E);
     params.mScaleSfKv = 1;
     params.mScaleSfO = 1;
-    // Neither a window nor chunks.
+    // No window, no chunks.
     params.mChunkedAttentionSize = INT_MAX;
     params.mAttentionWindowSize = INT_MAX;
     params.mSparseMlaType = TrtllmGenSparseMlaType::None;
@@ -138,7 +138,7 @@ Params with(const RaggedPrefill& call, int multiprocessors) {
     return params;
 }
 
-// The part that both kinds of decode share.
+// Shared by both kinds of decode.
 void place_pages(Params& params, const PageTable& pages, std::uint32_t q_len) {
     const std::size_t batch = pages.lengths_on_host.size();
     params.seqLensKvPtr = pages.lengths;
@@ -185,12 +185,12 @@ Params with(const JoinedMla& step, int multiprocessors) {
     params.oPtr = step.out;
     const std::size_t page = std::size_t{step.pages.page_size} * kRow;
     place_strides(params, kRow, page, page);
-    // The library's choice for latent attention: a query's length does the masking.
+    // The library's choice for latent attention: masking by the query's length.
     params.mMaskType = TrtllmGenAttentionMaskType::Dense;
     return params;
 }
 
-// The reason without the place in the library's source.
+// The reason without the location in the library's source.
 std::string reason(const flashinfer::Error& error) {
     const std::string text = error.what();
     const std::size_t missing = text.find("Trtllm-gen kernels not found");
@@ -199,7 +199,7 @@ std::string reason(const flashinfer::Error& error) {
 
 TrtllmGenChoice choose(const Params& params, bool clusters_fit) {
     using tensorrt_llm::kernels::sTllmGenFmhaKernelMetaInfos;
-    // Of its own, because it remembers what it has loaded.
+    // A separate one, because it caches what it has loaded.
     TllmGenFmhaKernel kernels(sTllmGenFmhaKernelMetaInfos, std::size(sTllmGenFmhaKernelMetaInfos),
                               DATA_TYPE_BF16, DATA_TYPE_BF16, DATA_TYPE_BF16, DATA_TYPE_BF16,
                               kSM_100);
@@ -302,14 +302,14 @@ template std::unique_ptr<Planned> plan_trtllm_gen_sm100(const JoinedMla&, ReadCu
 
 namespace flashinfer::trtllm_cubin_loader {
 
-// What the headers call for machine code.
+// Called by the headers to load machine code.
 std::string getCubin(const std::string& path, const std::string& sha256) {
     fi::Rehearsal* rehearsal = fi::Rehearsal::current();
     if (rehearsal != nullptr) rehearsal->cubins.push_back({path, sha256});
     if (rehearsal != nullptr && rehearsal->modules == fi::Rehearsal::Modules::kPretended) {
         return "not empty, which would mean that there is none";
     }
-    if (fi::reader == nullptr) throw std::logic_error(path + " is wanted after its plan was made");
+    if (fi::reader == nullptr) throw std::logic_error(path + " is needed after its plan was made");
     return fi::reader({path, sha256});
 }
 
@@ -321,8 +321,8 @@ namespace tensorrt_llm::kernels {
 void launch_fmha_reduction(const TllmGenFmhaKernelMetaInfo& kernel, const KernelParams& params,
                            std::int32_t multiprocessors, bool enable_pdl, cudaStream_t stream);
 
-// What the headers call after every launch; it merges partial results where the kernel leaves that
-// to a second one.
+// Called by the headers after every launch; merges partial results if the kernel leaves that to a
+// second one.
 void runFmhaReduction(const TllmGenFmhaKernelMetaInfo& kernel, const KernelParams& params,
                       std::int32_t multiprocessors, bool enable_pdl, cudaStream_t stream) {
     if (!isGmemReductionWithSeparateKernel(static_cast<MultiCtasKvMode>(kernel.mMultiCtasKvMode))) {

@@ -1,12 +1,11 @@
-// The archives of Quack's kernels that this build links, one for each architecture it is for.
+// The archives of Quack's kernels linked into this build, one per architecture.
 #pragma once
 
 #include "Kernels/baselines/cute/kernel.h"
 
 namespace quack {
 
-// The archive for devices of this compute capability, or one without kernels where the build has
-// none.
+// The archive for devices of this compute capability, or an empty one if the build has none.
 const cute_kernels::Archive& archive(int major);
 
 }  // namespace quack

@@ -18,7 +18,7 @@ cudaStream_t stream_of(std::size_t stream) { return reinterpret_cast<cudaStream_
 
 }  // namespace
 
-// A kernel's tensor argument: it reads as many of these members as its shape has run-time values.
+// A kernel's tensor argument: it reads one member per run-time value of its shape.
 static_assert(sizeof(Tensor) == 24,
               "void*, int32_t, padding, int64_t, as in the generated headers");
 

@@ -13,7 +13,7 @@ namespace quack::bridge {
 struct Artifact;
 struct Tensor;
 
-// A kernel that is loaded on the device that was current.
+// A kernel, loaded on the device that was current.
 class Kernel {
   public:
     explicit Kernel(const cute_kernels::Kernel& kernel) : kernel_(&kernel) {

@@ -1,11 +1,11 @@
 //! Quack's kernels, compiled ahead of time, for Rust.
 //!
 //! A kernel is named like its object in the archive (`rmsnorm_fwd_bf16_wf32_n4096`) and takes tensors
-//! and scalars in the order of the archive's `kernels.json`. Launches enqueue and return at once.
+//! and scalars in the order of the archive's `kernels.json`. Launches enqueue and return immediately.
 
 #[cxx::bridge(namespace = "quack::bridge")]
 mod ffi {
-    /// An archive of kernels that is linked in.
+    /// A linked archive of kernels.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Artifact {
         /// Compute capability of the devices it is for.
@@ -14,7 +14,7 @@ mod ffi {
         sha256: String,
     }
 
-    /// A tensor as a kernel takes it. Kernels for which an extent is fixed do not look at it.
+    /// A tensor argument. Kernels with a fixed extent ignore it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Tensor {
         address: usize,
@@ -26,7 +26,7 @@ mod ffi {
     unsafe extern "C++" {
         include!("Kernels/baselines/quack/bridge.h");
 
-        /// One for each architecture of the build.
+        /// One per architecture of the build.
         fn artifacts() -> Vec<Artifact>;
 
         fn has_kernel(major: i32, name: &str) -> bool;
@@ -44,8 +44,8 @@ mod ffi {
 pub use cxx::UniquePtr;
 pub use ffi::{artifacts, has_kernel, load_kernel, Artifact, Kernel, Tensor};
 
-/// Rows of fp32 weight gradient partials that Quack's backward kernels write: its `get_sm_count` for the
-/// widths that are exported (up to 8192). This is also the number of blocks that they start.
+/// Rows of fp32 weight-gradient partials that Quack's backward kernels write: its `get_sm_count` for the
+/// exported widths (up to 8192). This is also their number of blocks.
 pub fn partial_rows(major: i32, multiprocessors: u32, columns: usize) -> usize {
     let per_multiprocessor = if major >= 10 || columns <= 4096 { 2 } else { 1 };
     multiprocessors as usize * per_multiprocessor

@@ -1,10 +1,10 @@
-//! Kernels of an archive: what they are and where their machine code is.
+//! The kernels of an archive, and where their machine code is.
 
 use serde::Deserialize;
 
 use crate::TritonError;
 
-/// What a recipe says of one kernel.
+/// A recipe's description of one kernel.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Kernel {
     pub name: String,
@@ -12,7 +12,7 @@ pub struct Kernel {
     pub threads: u32,
     pub shared_bytes: u32,
     pub parameters: Vec<Parameter>,
-    /// Blocks that share a row; 1 where a kernel has none of that.
+    /// Blocks that share a row; 1 if a kernel does not split rows.
     #[serde(default = "one")]
     pub tiles: u32,
     offset: usize,
@@ -29,7 +29,7 @@ pub struct Parameter {
     /// Triton's word: `*bf16`, `i32`, `fp32`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The code was compiled on the promise that the value is one.
+    /// The code was compiled assuming that the value is one.
     pub multiple_of_16: bool,
 }
 
@@ -51,7 +51,7 @@ impl Archive {
             .map_err(|error| TritonError::Archive(error.to_string()))?;
         let fits = |kernel: &Kernel| kernel.offset + kernel.bytes <= cubins.len();
         if let Some(kernel) = archive.kernels.iter().find(|kernel| !fits(kernel)) {
-            let what = format!("the cubin of {} lies beyond its end", kernel.name);
+            let what = format!("the cubin of {} is beyond its end", kernel.name);
             return Err(TritonError::Archive(what));
         }
         Ok(Self { cubins, ..archive })
@@ -81,13 +81,15 @@ pub enum Argument {
 }
 
 impl Kernel {
-    /// The arguments as the driver takes them: each in the low bytes of a word, and behind them
-    /// two null pointers, the scratch memory that Triton's kernels end with and these do not use.
+    /// The arguments for the driver: each in the low bytes of a word, followed by two null pointers,
+    /// the scratch memory at the end of every Triton kernel's parameters, which these do not use.
     pub fn words(&self, arguments: &[Argument]) -> Result<Vec<u64>, TritonError> {
         let refused = |what: String| TritonError::Argument(format!("{}: {what}", self.name));
         if arguments.len() != self.parameters.len() {
             let (given, wanted) = (arguments.len(), self.parameters.len());
-            return Err(refused(format!("{given} arguments given, it has {wanted}")));
+            return Err(refused(format!(
+                "{given} arguments given, it takes {wanted}"
+            )));
         }
         let mut words = Vec::with_capacity(arguments.len() + 2);
         for (argument, parameter) in arguments.iter().zip(&self.parameters) {

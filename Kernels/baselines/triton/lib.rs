@@ -1,8 +1,7 @@
 //! Triton kernels, compiled ahead of time and launched through the driver: no Python, no JIT.
 //!
-//! [`archive`] has those of each library for the architectures that this build is for. A
-//! [`Loaded`] kernel is launched on a stream, with grid and arguments as the library's own Python
-//! launcher gives them.
+//! [`archive`] has those of each library for the architectures of this build. A [`Loaded`] kernel is
+//! launched on a stream, with grid and arguments as in the library's own Python launcher.
 
 mod kernel;
 #[cfg(feature = "cuda")]

@@ -37,7 +37,7 @@ impl Loaded {
             function: ptr::null_mut(),
         };
         let cubin = archive.cubin(kernel).as_ptr().cast::<c_void>();
-        // SAFETY: the cubin is whole and lives as long as the program; the symbol ends with a nul;
+        // SAFETY: the cubin is complete and lives as long as the program; the symbol ends with a nul;
         // results go to fields that outlive the calls.
         unsafe {
             check(
@@ -97,8 +97,8 @@ impl Loaded {
     }
 }
 
-/// The fastest of some launches, which do the same on `stream`, and its time in us: each runs once
-/// unmeasured, then three times between events, of which the shortest counts. Waits for the stream.
+/// The fastest of several equivalent launches on `stream`, and its time in us: each runs once as a
+/// warm-up, then three times between events, of which the shortest counts. Waits for the stream.
 pub fn fastest(
     candidates: Vec<Loaded>,
     grid: [u32; 3],

@@ -1,2 +1,2 @@
-// FlashInfer's headers name this one and use nothing of it; the toolkit here does not have it.
+// FlashInfer's headers include this one but use nothing of it; the toolkit here lacks it.
 #pragma once

@@ -1,5 +1,5 @@
-//! Files of machine code that TRT-LLM-gen's runner loads: where they are, and that their bytes are
-//! those that the library lists.
+//! Cubins that TRT-LLM-gen's runner loads: finds them, and checks their bytes against the library's
+//! list.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-/// Names the folder where it is not among the program's runfiles.
+/// Names the folder if it is not in the program's runfiles.
 pub const VARIABLE: &str = "FLASHINFER_CUBINS";
-/// The end of the folder's name among runfiles.
+/// The suffix of the folder's name in the runfiles.
 const REPOSITORY: &str = "flashinfer_cubin_sm_100a";
 const REMEDY: &str = "unpack them with `./bazelw run //tools/artifacts -- build flashinfer_cubin \
                       --arch sm_100a --unpack FOLDER` and set FLASHINFER_CUBINS to \
@@ -19,7 +19,7 @@ const REMEDY: &str = "unpack them with `./bazelw run //tools/artifacts -- build 
 
 #[derive(Debug, Error)]
 pub enum CubinError {
-    #[error("the cubins of TRT-LLM-gen are neither in {VARIABLE} nor among runfiles; {REMEDY}")]
+    #[error("the cubins of TRT-LLM-gen are neither in {VARIABLE} nor in the runfiles; {REMEDY}")]
     NoFolder,
     #[error("{VARIABLE} is {folder}, which has no folder 'cubins'; {REMEDY}")]
     WrongFolder { folder: PathBuf },
@@ -27,7 +27,7 @@ pub enum CubinError {
     Unreadable { file: PathBuf, source: io::Error },
     #[error(
         "the cubin {file} has sha256 {actual}, its library says {expected}; it was not loaded. \
-         Unpack the archive again"
+        Unpack the archive again"
     )]
     Changed {
         file: PathBuf,
@@ -41,7 +41,7 @@ pub fn folder() -> Result<PathBuf, CubinError> {
     find(std::env::var_os(VARIABLE), &libraries::runfiles())
 }
 
-/// In what the variable names; else in a tree of runfiles.
+/// In the variable's folder, else in a runfiles tree.
 fn find(variable: Option<OsString>, runfiles: &[PathBuf]) -> Result<PathBuf, CubinError> {
     if let Some(folder) = variable {
         let folder = PathBuf::from(folder);
@@ -55,7 +55,7 @@ fn find(variable: Option<OsString>, runfiles: &[PathBuf]) -> Result<PathBuf, Cub
     trees.find_map(repository).ok_or(CubinError::NoFolder)
 }
 
-/// The repository of the cubins in a tree of runfiles; its name has a prefix that is Bazel's.
+/// The cubins' repository in a runfiles tree; Bazel adds a prefix to its name.
 fn repository(runfiles: &Path) -> Option<PathBuf> {
     let ours = |folder: &PathBuf| {
         let name = folder.file_name().and_then(OsStr::to_str);
@@ -90,7 +90,7 @@ mod tests {
 
     const HELLO: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
 
-    /// A folder of this test's own.
+    /// A private folder of this test.
     fn scratch(name: &str) -> PathBuf {
         let root = std::env::var_os("TEST_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
         let folder = root.join(format!("cubins-{}-{name}", std::process::id()));

@@ -8,7 +8,7 @@
 namespace fi {
 namespace {
 
-// The library's Python package writes these three into the source that it compiles at run time; the
+// The library's Python package generates these three in the source it compiles at run time; the
 // arithmetic here is the same.
 __device__ __forceinline__ float silu(const float& x) { return x / (1.0f + __expf(-x)); }
 __device__ __forceinline__ float gelu(const float& x) {
@@ -27,7 +27,7 @@ void launch_unit(const ActAndMul& params, cudaStream_t stream) {
     device::Launch shape;
     shape.grid = dim3(static_cast<unsigned>(params.rows));
     shape.block = dim3(static_cast<unsigned>(std::min(params.columns / kPer, 1024)));
-    // As the library does on devices that have it.
+    // As the library does on devices that support it.
     shape.overlaps_previous = true;
     device::launch("flashinfer act_and_mul", flashinfer::activation::act_and_mul_kernel<T, kUnit>,
                    shape, stream, static_cast<T*>(params.out), static_cast<const T*>(params.input),

@@ -32,7 +32,7 @@ void act_and_mul(const ActAndMul& given, std::size_t stream) {
         given.rows > kMost) {
         throw std::invalid_argument(std::to_string(given.rows) + " x " +
                                     std::to_string(given.columns) +
-                                    " elements; FlashInfer takes columns in multiples of 8");
+                                    " elements; FlashInfer needs columns in multiples of 8");
     }
     fi::ActAndMul params = {};
     params.gate = gate_of(given.gate);

@@ -33,8 +33,8 @@ struct Rope {
     bool interleaved;
 };
 
-// The cache as the library wants it: a row a position, cosines before sines; and the position of
-// each token.
+// The cache as the library expects it: one row per position, cosines before sines; and the position
+// of each token.
 class RopeTables {
   public:
     // From tables [sequence, dim / 2] in device memory; waits for the device.

@@ -1,7 +1,7 @@
 //! FlashInfer's gated activations and rotary embedding, for Rust; bf16.
 //!
-//! Addresses are of device memory; Rust never looks behind them. Functions enqueue on `stream` and
-//! return at once; what the launch reports becomes an error.
+//! Addresses are device addresses, which Rust never dereferences. Functions enqueue on `stream` and
+//! return immediately; launch failures become errors.
 
 #[cxx::bridge(namespace = "fi::elementwise")]
 mod ffi {
@@ -59,10 +59,10 @@ mod ffi {
 pub use cxx::UniquePtr;
 pub use ffi::*;
 
-/// Head sizes that are built.
+/// Compiled head sizes.
 pub const ROPE_DIMS: [usize; 2] = [64, 128];
-/// What columns of the activations are multiples of.
+/// Columns of the activations are multiples of this.
 pub const COLUMN_MULTIPLE: usize = 8;
-/// Of the wheel that the kernels are compiled from.
+/// Version of the wheel that the kernels are compiled from.
 pub const VERSION: &str = "0.6.13";
 pub const WHEEL_SHA256: &str = "239e6ddc3cbbaf0bee251861a8c7c69438b1171830d69ddfa133ddea4494850d";

@@ -15,7 +15,7 @@ using T = nv_bfloat16;
 constexpr std::size_t kOverreadBytes = 256;
 
 // The choice and launch of `BatchQKApplyRotaryPosIdsCosSinCache`, for the head sizes of the suites:
-// a call of it would also compile its other sizes and its quantising kernels.
+// calling it would also compile its other sizes and its quantising kernels.
 template <bool kInterleaved, std::uint32_t kDim>
 void launch_dim(Rope p, const RopeTables& tables, cudaStream_t stream) {
     constexpr std::uint32_t kPer = 16 / sizeof(T);
@@ -80,7 +80,8 @@ void launch(const Rope& params, const RopeTables& tables, cudaStream_t stream) {
         return params.interleaved ? launch_dim<true, 128>(params, tables, stream)
                                   : launch_dim<false, 128>(params, tables, stream);
     }
-    throw std::invalid_argument("dim is " + std::to_string(params.dim) + "; 64 and 128 are built");
+    throw std::invalid_argument("dim is " + std::to_string(params.dim) +
+                                "; 64 and 128 are supported");
 }
 
 }  // namespace fi

@@ -1,4 +1,4 @@
-// Stands in for torch's header: failures become exceptions, which the bridge carries to Rust.
+// Stands in for torch's header: failures become exceptions, which the bridge passes to Rust.
 #pragma once
 
 #include <cuda_runtime.h>
