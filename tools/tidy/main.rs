@@ -62,6 +62,7 @@ fn check_modules(root: &Path) -> io::Result<Vec<String>> {
 fn check(file: &Path, text: &str, files: &BTreeSet<PathBuf>) -> Vec<Finding> {
     let mut findings = rules::check_lines(file, text);
     findings.extend(rules::check_assembly(file, text));
+    findings.extend(rules::check_arch_words(file, text));
     if file.extension().is_some_and(|extension| extension == "md") {
         findings.extend(rules::check_links(file, text, files));
     }

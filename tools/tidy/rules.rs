@@ -34,6 +34,26 @@ const MACHINE_FOLDERS: &[&str] = &[
 /// Where inline assembly is allowed: our shelf, and what libraries' own interfaces need.
 const ASSEMBLY_FOLDERS: &[&str] = &["Kernels/device/ptx", "Kernels/baselines"];
 
+/// Where an architecture has one word, that of its shelf: portable, hopper, blackwell.
+const SHELVED_FOLDERS: &[&str] = &["Kernels", "bazel/private", "bazel/cuda"];
+
+/// Exceptions: libraries and results have names of their own.
+const OTHER_NAMES: &[&str] = &[
+    "Kernels/baselines",
+    "Kernels/benchmarks",
+    "Kernels/libraries",
+];
+
+/// The list of SMs, who maps a GPU to its shelf, and the words of the compiler.
+const SM_FILES: &[&str] = &[
+    "bazel/private/archs.bzl",
+    "Kernels/device/machine.cu",
+    "Kernels/device/ptx",
+];
+
+/// Former words for a shelf; split up as above.
+const FORMER_WORDS: &[&str] = &[concat!("see", "saw"), concat!("mma_", "sync")];
+
 /// One thing to fix.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -117,6 +137,50 @@ pub fn check_assembly(path: &Path, text: &str) -> Vec<Finding> {
             )
         })
         .collect()
+}
+
+/// Kernels and build macros call an architecture by its shelf, never by an SM or an instruction.
+pub fn check_arch_words(path: &Path, text: &str) -> Vec<Finding> {
+    let within = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
+    let is_prose = path.extension().is_some_and(|extension| extension == "md");
+    if !within(SHELVED_FOLDERS) || within(OTHER_NAMES) || within(SM_FILES) || is_prose {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    let name = path.to_string_lossy();
+    if let Some(word) = words(&name).find(|word| is_sm(word) || FORMER_WORDS.contains(word)) {
+        let message = format!("'{word}' in a path; use portable, hopper or blackwell");
+        findings.push(finding(0, message));
+    }
+    for (number, line) in text.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or_default();
+        let code = code.split("# ").next().unwrap_or_default();
+        let word = words(code).find(|word| is_sm(word) || FORMER_WORDS.contains(word));
+        if let Some(word) = word {
+            findings.push(finding(
+                number,
+                format!(
+                    "'{word}' names an architecture; use its shelf: portable, hopper, blackwell"
+                ),
+            ));
+        }
+    }
+    findings
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+}
+
+/// `sm_90a`, `launch_sm90`, `kSm100`, ...
+fn is_sm(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    word.match_indices("sm").any(|(at, sm)| {
+        let rest = word[at + sm.len()..].trim_start_matches('_');
+        let digits = rest.chars().take_while(char::is_ascii_digit).count();
+        let starts = ["", "k"].contains(&&word[..at]) || word[..at].ends_with('_');
+        starts && digits >= 2
+    })
 }
 
 /// Whether the keyword is in the code of a line, rather than in its comment or in a longer word.
@@ -279,6 +343,27 @@ mod tests {
                 [],
                 "{elsewhere}"
             );
+        }
+    }
+
+    #[test]
+    fn architectures_have_one_word() {
+        let in_gemm = |text| messages(check_arch_words(Path::new("Kernels/gemm/a.cuh"), text));
+        for text in ["if (sm_90a) {}\n", "kSm100\n", "launch_sm90();\n"] {
+            assert!(in_gemm(text).contains("names an architecture"), "{text}");
+        }
+        assert_eq!(in_gemm("// sm_90a has wgmma\nint smem = small;\n"), "");
+        let path = Path::new("Kernels/mla/sm90/a.cuh");
+        assert!(messages(check_arch_words(path, "")).starts_with("1: 'sm90' in a path"));
+        let word = format!("int {};\n", FORMER_WORDS[0]);
+        assert!(in_gemm(&word).starts_with("1: "));
+        for elsewhere in [
+            "Kernels/baselines/x/a.cu",
+            "bazel/private/archs.bzl",
+            "a.rs",
+        ] {
+            let found = check_arch_words(Path::new(elsewhere), "sm_90a\n");
+            assert_eq!(found, [], "{elsewhere}");
         }
     }
 
