@@ -1,14 +1,8 @@
 //! Our kernels.
 
 use contender::{ContenderError, Contenders, Problem as _, Tensors};
-use cxx::Exception;
-use our_contender::{dtype, Ours, Plan, UniquePtr, Variant};
-use workloads::{DecodeProblem, KvLayout, KvType, PageTable};
-
-struct Op {
-    step: decode::Step,
-    table: PageTable,
-}
+use our_contender::{dtype, paged, Ours};
+use workloads::{DecodeProblem, KvLayout, KvType};
 
 pub fn contenders() -> Contenders<DecodeProblem> {
     let family = Ours {
@@ -16,30 +10,16 @@ pub fn contenders() -> Contenders<DecodeProblem> {
                 which the host makes from the lengths",
         obstacle: |_, _| None,
         op,
-        check: |op, variant| choice(op, variant).map(drop),
-        plan,
+        check: paged::check,
+        plan: paged::plan,
     };
     vec![family.ours(), family.plain()]
 }
 
-fn choice(op: &Op, variant: Variant) -> Result<String, Exception> {
-    decode::choice(&op.step, variant)
-}
-
-/// # Safety
-/// As [`decode::plan`].
-unsafe fn plan(op: &Op, variant: Variant) -> Result<UniquePtr<Plan>, Exception> {
-    let table = &op.table;
-    decode::plan(
-        &op.step,
-        variant,
-        &table.indptr,
-        &table.indices,
-        &table.lengths,
-    )
-}
-
-fn op(problem: &DecodeProblem, tensors: &Tensors) -> Result<Op, ContenderError> {
+fn op(
+    problem: &DecodeProblem,
+    tensors: &Tensors,
+) -> Result<paged::Op<decode::Step>, ContenderError> {
     let shape = &problem.shape;
     let step = decode::Step {
         q: tensors.address("q")?,
@@ -62,6 +42,10 @@ fn op(problem: &DecodeProblem, tensors: &Tensors) -> Result<Op, ContenderError> 
         scale: problem.scale * problem.k_scale,
         value_scale: problem.v_scale,
     };
-    let table = problem.table.clone();
-    Ok(Op { step, table })
+    Ok(paged::Op {
+        step,
+        table: problem.table.clone(),
+        choice: decode::choice,
+        plan: decode::plan,
+    })
 }

@@ -1,14 +1,8 @@
 //! Our kernels.
 
 use contender::{ContenderError, Contenders, Problem as _, Tensors};
-use cxx::Exception;
-use our_contender::{dtype, Ours, Plan, UniquePtr, Variant};
-use workloads::{MlaDecodeProblem, PageTable};
-
-struct Op {
-    step: mla::Step,
-    table: PageTable,
-}
+use our_contender::{dtype, paged, Ours};
+use workloads::MlaDecodeProblem;
 
 pub fn contenders() -> Contenders<MlaDecodeProblem> {
     let family = Ours {
@@ -16,30 +10,20 @@ pub fn contenders() -> Contenders<MlaDecodeProblem> {
                 which the host makes from the lengths",
         obstacle: |_, _| None,
         op,
-        check: |op, variant| choice(op, variant).map(drop),
-        plan,
+        check: paged::check,
+        plan: paged::plan,
     };
-    vec![family.ours(), family.plain(), family.portable(choice)]
+    vec![
+        family.ours(),
+        family.plain(),
+        family.portable(paged::choice),
+    ]
 }
 
-fn choice(op: &Op, variant: Variant) -> Result<String, Exception> {
-    mla::choice(&op.step, variant)
-}
-
-/// # Safety
-/// As [`mla::plan`].
-unsafe fn plan(op: &Op, variant: Variant) -> Result<UniquePtr<Plan>, Exception> {
-    let table = &op.table;
-    mla::plan(
-        &op.step,
-        variant,
-        &table.indptr,
-        &table.indices,
-        &table.lengths,
-    )
-}
-
-fn op(problem: &MlaDecodeProblem, tensors: &Tensors) -> Result<Op, ContenderError> {
+fn op(
+    problem: &MlaDecodeProblem,
+    tensors: &Tensors,
+) -> Result<paged::Op<mla::Step>, ContenderError> {
     let shape = &problem.shape;
     let step = mla::Step {
         q: tensors.address("q")?,
@@ -56,6 +40,10 @@ fn op(problem: &MlaDecodeProblem, tensors: &Tensors) -> Result<Op, ContenderErro
         dtype: dtype(problem.dtype())?,
         scale: problem.scale,
     };
-    let table = problem.table.clone();
-    Ok(Op { step, table })
+    Ok(paged::Op {
+        step,
+        table: problem.table.clone(),
+        choice: mla::choice,
+        plan: mla::plan,
+    })
 }

@@ -2,6 +2,8 @@
 //! kernel that is the gate's full reference. A plan is made when tensors are bound; enqueueing it is
 //! all that is timed.
 
+pub mod paged;
+
 use std::fmt::Display;
 use std::time::Instant;
 
