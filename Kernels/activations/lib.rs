@@ -50,15 +50,15 @@ mod ffi {
         out: usize,
     }
 
+    #[namespace = "device"]
+    unsafe extern "C++" {
+        type Dtype = bridge::Dtype;
+        type Plan = bridge::Plan;
+        type Variant = bridge::Variant;
+    }
+
     unsafe extern "C++" {
         include!("Kernels/activations/bridge.h");
-
-        #[namespace = "device"]
-        type Dtype = bridge::Dtype;
-        #[namespace = "device"]
-        type Plan = bridge::Plan;
-        #[namespace = "device"]
-        type Variant = bridge::Variant;
         #[namespace = "activations"]
         type Function;
         #[namespace = "activations"]

@@ -90,6 +90,9 @@ inline int sums_of(const NormBackward& params) { return params.norm == Norm::kLa
 // fp32 [1 or 2][rows][columns] for partial sums, freed with the last copy.
 inline std::shared_ptr<device::Memory> memory_for_partials(const NormBackward& params,
                                                            std::int64_t rows) {
+    device::require(params.norm == Norm::kRms ||
+                        (params.mean != nullptr && params.column_gradients[1] != nullptr),
+                    "LayerNorm backward needs mean and the gradient of the bias");
     return std::make_shared<device::Memory>(
         sizeof(float) * static_cast<std::size_t>(sums_of(params)) * static_cast<std::size_t>(rows) *
         static_cast<std::size_t>(params.columns));

@@ -16,7 +16,6 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 
     __shared__ TeamStorage storage;
     const typename V::Team team(storage, geometry.cluster_blocks);
-    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
     uint4 packets[kVectors];
     for (RowWalk<V> walk(geometry); walk.more() && walk.active(); walk.next()) {
@@ -25,7 +24,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         T* logits_gradient = static_cast<T*>(params.logits_gradient) + offset;
         const Slice slice(team, logits, geometry.columns, true);
 
-        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+        for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             slice.load(logits, chunk, packets);
             const float lse = params.lse[walk.row];
             const float gradient = params.loss_gradient[walk.row];
@@ -62,23 +61,16 @@ __global__ void cross_entropy_backward_plain_kernel(
     }
 }
 
-void check_all(const CrossEntropyBackward& params) {
-    check(params);
-    require_aligned("logits", params.logits);
-    require_aligned("logits_gradient", params.logits_gradient);
-}
-
 }  // namespace
 
 device::Enqueue prepare(const CrossEntropyBackward& params) {
-    check_all(params);
-    return prepare_rows<RowUse::kRowAlone>("cross_entropy_backward", params, [](auto variant) {
-        return cross_entropy_backward_kernel<decltype(variant)>;
-    });
+    return prepare_rows<RowUse::kRowAlone>(
+        "cross_entropy_backward", params,
+        {{"logits", params.logits}, {"logits_gradient", params.logits_gradient}},
+        [](auto variant) { return cross_entropy_backward_kernel<decltype(variant)>; });
 }
 
 device::Enqueue prepare_plain(const CrossEntropyBackward& params) {
-    check_all(params);
     return prepare_plain_rows("cross_entropy_backward_plain", params, [](auto element) {
         return cross_entropy_backward_plain_kernel<decltype(element)>;
     });

@@ -13,7 +13,6 @@ __global__ void __launch_bounds__(max_threads(V::kVectors),
     const Geometry& geometry = params.geometry;
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
-    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
     RowWalk<V> walk(geometry);
     RowSource<V, 1> source(geometry, {params.logits}, walk);
@@ -30,7 +29,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors),
         device::LogSum total = device::LogSum::neutral();
         float target_logit = NAN;
         source.wait();
-        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+        for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, packets, -INFINITY);
             // After the loads, because the target is waited for here.
             if (chunk == 0 && writes && next_target >= 0 && next_target < geometry.columns) {
@@ -70,22 +69,15 @@ __global__ void cross_entropy_forward_plain_kernel(
     }
 }
 
-void check_all(const CrossEntropyForward& params) {
-    check(params);
-    require_aligned("logits", params.logits);
-}
-
 }  // namespace
 
 device::Enqueue prepare(const CrossEntropyForward& params) {
-    check_all(params);
-    return prepare_rows<RowUse::kReadOnce>("cross_entropy_forward", params, [](auto variant) {
-        return cross_entropy_forward_kernel<decltype(variant)>;
-    });
+    return prepare_rows<RowUse::kReadOnce>(
+        "cross_entropy_forward", params, {{"logits", params.logits}},
+        [](auto variant) { return cross_entropy_forward_kernel<decltype(variant)>; });
 }
 
 device::Enqueue prepare_plain(const CrossEntropyForward& params) {
-    check_all(params);
     return prepare_plain_rows("cross_entropy_forward_plain", params, [](auto element) {
         return cross_entropy_forward_plain_kernel<decltype(element)>;
     });

@@ -19,7 +19,6 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
-    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
     RowWalk<V> walk(geometry);
     RowSource<V, 1> source(geometry, {params.logits}, walk);
@@ -35,7 +34,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         float target_logit = NAN;
         int target = kNoTarget;
         source.wait();
-        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+        for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, packets, -INFINITY);
             // After the loads, because the target is waited for here.
             if (chunk == 0 && given >= 0 && given < geometry.columns) {
@@ -60,9 +59,9 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         }
 
         T* logits = static_cast<T*>(params.logits) + walk.row * geometry.columns;
-        for (int chunk = last_chunk; chunk >= 0; --chunk) {
+        for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers; the others are as they were.
-            if (chunk != last_chunk) source.load(0, walk, slice, chunk, packets, -INFINITY);
+            if (chunk != walk.last_chunk) source.load(0, walk, slice, chunk, packets, -INFINITY);
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];
@@ -102,22 +101,15 @@ __global__ void cross_entropy_fused_plain_kernel(const __grid_constant__ CrossEn
     }
 }
 
-void check_all(const CrossEntropyFused& params) {
-    check(params);
-    require_aligned("logits", params.logits);
-}
-
 }  // namespace
 
 device::Enqueue prepare(const CrossEntropyFused& params) {
-    check_all(params);
-    return prepare_rows<RowUse::kExponentials>("cross_entropy_fused", params, [](auto variant) {
-        return cross_entropy_fused_kernel<decltype(variant)>;
-    });
+    return prepare_rows<RowUse::kExponentials>(
+        "cross_entropy_fused", params, {{"logits", params.logits}},
+        [](auto variant) { return cross_entropy_fused_kernel<decltype(variant)>; });
 }
 
 device::Enqueue prepare_plain(const CrossEntropyFused& params) {
-    check_all(params);
     return prepare_plain_rows("cross_entropy_fused_plain", params, [](auto element) {
         return cross_entropy_fused_plain_kernel<decltype(element)>;
     });

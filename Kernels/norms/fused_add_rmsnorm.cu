@@ -17,7 +17,6 @@ __device__ __forceinline__ void fused_add_rmsnorm_rows(const Cut<FusedAddRmsNorm
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
-    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
     RowWalk<V> walk(geometry);
     RowSource<V, 2> source(geometry, {params.x, params.residual}, walk);
@@ -33,7 +32,7 @@ __device__ __forceinline__ void fused_add_rmsnorm_rows(const Cut<FusedAddRmsNorm
 
         float squares[kChains] = {};
         source.wait();
-        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+        for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, added);
             source.load(1, walk, slice, chunk, packets);
             weight.fetch(slice);
@@ -57,20 +56,12 @@ __device__ __forceinline__ void fused_add_rmsnorm_rows(const Cut<FusedAddRmsNorm
         source.next();
         const float rstd = rsqrtf(mean + params.epsilon);
 
-        for (int chunk = last_chunk; chunk >= 0; --chunk) {
+        for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers; the others come back from the new residual.
-            if (chunk != last_chunk) slice.load(residual, chunk, packets);
+            if (chunk != walk.last_chunk) slice.load(residual, chunk, packets);
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
-                float values[kPer];
-                float scales[kPer];
-                device::unpack<T>(packets[vector], values);
-                weight.values(slice, chunk, vector, scales);
-#pragma unroll
-                for (int element = 0; element < kPer; ++element) {
-                    values[element] = values[element] * rstd * scales[element];
-                }
-                slice.store(x, chunk, vector, values);
+                weight.store_scaled(slice, chunk, vector, packets[vector], rstd, x);
             }
         }
     }
@@ -110,29 +101,23 @@ __global__ void fused_add_rmsnorm_plain_kernel(const __grid_constant__ FusedAddR
     }
 }
 
-void check_all(const FusedAddRmsNorm& params) {
-    check(params);
-    require_aligned("x", params.x);
-    require_aligned("residual", params.residual);
-    require_aligned("weight", params.weight);
-}
-
 }  // namespace
 
 device::Enqueue prepare(const FusedAddRmsNorm& params) {
-    check_all(params);
-    return prepare_rows<RowUse::kInPlace>("fused_add_rmsnorm", params, [](auto variant) {
-        using V = decltype(variant);
-        if constexpr (V::kLean) {
-            return fused_add_rmsnorm_lean_kernel<V>;
-        } else {
-            return fused_add_rmsnorm_kernel<V>;
-        }
-    });
+    return prepare_rows<RowUse::kInPlace>(
+        "fused_add_rmsnorm", params,
+        {{"x", params.x}, {"residual", params.residual}, {"weight", params.weight}},
+        [](auto variant) {
+            using V = decltype(variant);
+            if constexpr (V::kLean) {
+                return fused_add_rmsnorm_lean_kernel<V>;
+            } else {
+                return fused_add_rmsnorm_kernel<V>;
+            }
+        });
 }
 
 device::Enqueue prepare_plain(const FusedAddRmsNorm& params) {
-    check_all(params);
     return prepare_plain_rows("fused_add_rmsnorm_plain", params, [](auto element) {
         return fused_add_rmsnorm_plain_kernel<decltype(element)>;
     });

@@ -66,7 +66,6 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
-    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
     // The share of the squares that must be left of them: a relative error of 10 roundings at most.
     constexpr float kLeft = 0.1f;
@@ -81,7 +80,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 
         source.wait();
         device::TwoSums sums = device::TwoSums::neutral();
-        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+        for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, packets);
             weight.fetch(slice);
             bias.fetch(slice);
@@ -96,8 +95,8 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         const bool far = variance < kLeft * sums.second * per_column;
         if (V::kAlone ? far : __any_sync(0xffffffffu, far)) {
             device::TwoSums again = device::TwoSums::neutral();
-            for (int chunk = 0; chunk <= last_chunk; ++chunk) {
-                if (last_chunk > 0) source.load(0, walk, slice, chunk, packets);
+            for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
+                if (walk.last_chunk > 0) source.load(0, walk, slice, chunk, packets);
                 source.take(slice, packets);
                 again = again + distances_of<V>(slice, packets, chunk, mean);
             }
@@ -116,9 +115,9 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 
         const float shift = -mean * rstd;
         T* out = static_cast<T*>(params.out) + walk.row * geometry.columns;
-        for (int chunk = last_chunk; chunk >= 0; --chunk) {
+        for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
-            if (chunk != last_chunk) source.load(0, walk, slice, chunk, packets);
+            if (chunk != walk.last_chunk) source.load(0, walk, slice, chunk, packets);
             source.take(slice, packets);
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
@@ -173,25 +172,16 @@ __global__ void layernorm_forward_plain_kernel(const __grid_constant__ LayerNorm
     }
 }
 
-void check_all(const LayerNormForward& params) {
-    check(params);
-    require_aligned("x", params.x);
-    require_aligned("weight", params.weight);
-    require_aligned("bias", params.bias);
-    require_aligned("out", params.out);
-}
-
 }  // namespace
 
 device::Enqueue prepare(const LayerNormForward& params) {
-    check_all(params);
-    return prepare_rows<RowUse::kCentredRow>("layernorm_forward", params, [](auto variant) {
-        return layernorm_forward_kernel<decltype(variant)>;
-    });
+    return prepare_rows<RowUse::kCentredRow>(
+        "layernorm_forward", params,
+        {{"x", params.x}, {"weight", params.weight}, {"bias", params.bias}, {"out", params.out}},
+        [](auto variant) { return layernorm_forward_kernel<decltype(variant)>; });
 }
 
 device::Enqueue prepare_plain(const LayerNormForward& params) {
-    check_all(params);
     return prepare_plain_rows("layernorm_forward_plain", params, [](auto element) {
         return layernorm_forward_plain_kernel<decltype(element)>;
     });

@@ -45,15 +45,15 @@ mod ffi {
         logits_gradient: usize,
     }
 
+    #[namespace = "device"]
+    unsafe extern "C++" {
+        type Dtype = bridge::Dtype;
+        type Plan = bridge::Plan;
+        type Variant = bridge::Variant;
+    }
+
     unsafe extern "C++" {
         include!("Kernels/norms/bridge.h");
-
-        #[namespace = "device"]
-        type Dtype = bridge::Dtype;
-        #[namespace = "device"]
-        type Plan = bridge::Plan;
-        #[namespace = "device"]
-        type Variant = bridge::Variant;
 
         /// What is not supported is an error; addresses do not matter.
         fn check(given: &Norm, variant: Variant) -> Result<()>;

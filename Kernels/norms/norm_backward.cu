@@ -44,21 +44,13 @@ __global__ void norm_backward_plain_kernel(const __grid_constant__ NormBackward 
     }
 }
 
-void check_all(const NormBackward& params) {
-    check(params);
-    require_aligned("x", params.x);
-    require_aligned("weight", params.weight);
-    require_aligned("out_gradient", params.out_gradient);
-    require_aligned("x_gradient", params.x_gradient);
-    device::require(params.norm == Norm::kRms ||
-                        (params.mean != nullptr && params.column_gradients[1] != nullptr),
-                    "LayerNorm backward needs mean and the gradient of the bias");
-}
-
 }  // namespace
 
 device::Enqueue prepare(const NormBackward& given) {
-    check_all(given);
+    check(given, {{"x", given.x},
+                  {"weight", given.weight},
+                  {"out_gradient", given.out_gradient},
+                  {"x_gradient", given.x_gradient}});
     const bool centred = given.norm == Norm::kLayer;
     const Config config = choose(given, centred ? RowUse::kAccumulateBoth : RowUse::kAccumulate);
     const std::int64_t rows_each = device::divide_up(given.rows, kColumnPartials);
@@ -81,7 +73,7 @@ device::Enqueue prepare(const NormBackward& given) {
 }
 
 device::Enqueue prepare_plain(const NormBackward& given) {
-    check_all(given);
+    check(given);
     const std::int64_t partial_rows = device::divide_up(given.rows, kPlainRows);
     const auto memory = memory_for_partials(given, partial_rows);
     NormBackward params = given;

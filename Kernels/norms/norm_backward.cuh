@@ -23,7 +23,6 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
-    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
     const float per_column = geometry.per_column;
 
     // Sums over this thread's rows, for its columns: of the weight, then of the bias.
@@ -50,7 +49,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
         // and so is all that is added here.
         device::TwoSums row_sums = device::TwoSums::neutral();
         source.wait();
-        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+        for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, x_packets);
             source.load(1, walk, slice, chunk, gradient_packets);
             if (chunk == 0) {
@@ -94,9 +93,9 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
         source.next();
 
         T* x_gradient = static_cast<T*>(params.x_gradient) + walk.row * geometry.columns;
-        for (int chunk = last_chunk; chunk >= 0; --chunk) {
+        for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
-            if (chunk != last_chunk) {
+            if (chunk != walk.last_chunk) {
                 source.load(0, walk, slice, chunk, x_packets);
                 source.load(1, walk, slice, chunk, gradient_packets);
             }

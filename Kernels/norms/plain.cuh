@@ -62,6 +62,7 @@ __device__ float plain_column(const void* vector, bool wide, int column) {
 // `kernel_of(element)` is the plain kernel for that element type.
 template <class Params, class KernelOf>
 device::Enqueue prepare_plain_rows(const char* name, const Params& params, KernelOf&& kernel_of) {
+    check(params);
     const std::int64_t blocks = std::min<std::int64_t>(params.rows, 1 << 30);
     return device::dispatch_activations(params.dtype, [&](auto element) {
         return device::prepare(name, kernel_of(element), device::blocks_of(blocks, kPlainThreads),

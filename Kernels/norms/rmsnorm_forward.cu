@@ -18,7 +18,6 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& 
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
-    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
     RowWalk<V> walk(geometry);
     RowSource<V, 1> source(geometry, {params.x}, walk);
@@ -29,7 +28,7 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& 
 
         float squares[kChains] = {};
         source.wait();
-        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+        for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, packets);
             weight.fetch(slice);
 #pragma unroll
@@ -48,20 +47,12 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& 
         }
 
         T* out = static_cast<T*>(params.out) + walk.row * geometry.columns;
-        for (int chunk = last_chunk; chunk >= 0; --chunk) {
+        for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
-            if (chunk != last_chunk) source.load(0, walk, slice, chunk, packets);
+            if (chunk != walk.last_chunk) source.load(0, walk, slice, chunk, packets);
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
-                float values[kPer];
-                float scales[kPer];
-                device::unpack<T>(packets[vector], values);
-                weight.values(slice, chunk, vector, scales);
-#pragma unroll
-                for (int element = 0; element < kPer; ++element) {
-                    values[element] = values[element] * rstd * scales[element];
-                }
-                slice.store(out, chunk, vector, values);
+                weight.store_scaled(slice, chunk, vector, packets[vector], rstd, out);
             }
         }
     }
@@ -101,29 +92,22 @@ __global__ void rmsnorm_forward_plain_kernel(const __grid_constant__ RmsNormForw
     }
 }
 
-void check_all(const RmsNormForward& params) {
-    check(params);
-    require_aligned("x", params.x);
-    require_aligned("weight", params.weight);
-    require_aligned("out", params.out);
-}
-
 }  // namespace
 
 device::Enqueue prepare(const RmsNormForward& params) {
-    check_all(params);
-    return prepare_rows<RowUse::kOneRow>("rmsnorm_forward", params, [](auto variant) {
-        using V = decltype(variant);
-        if constexpr (V::kLean) {
-            return rmsnorm_forward_lean_kernel<V>;
-        } else {
-            return rmsnorm_forward_kernel<V>;
-        }
-    });
+    return prepare_rows<RowUse::kOneRow>(
+        "rmsnorm_forward", params,
+        {{"x", params.x}, {"weight", params.weight}, {"out", params.out}}, [](auto variant) {
+            using V = decltype(variant);
+            if constexpr (V::kLean) {
+                return rmsnorm_forward_lean_kernel<V>;
+            } else {
+                return rmsnorm_forward_kernel<V>;
+            }
+        });
 }
 
 device::Enqueue prepare_plain(const RmsNormForward& params) {
-    check_all(params);
     return prepare_plain_rows("rmsnorm_forward_plain", params, [](auto element) {
         return rmsnorm_forward_plain_kernel<decltype(element)>;
     });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <type_traits>
 
@@ -12,8 +13,6 @@
 #include "Kernels/norms/norms.h"
 
 namespace norms {
-
-using device::require_aligned;
 
 // The part of a Config that kernels read, with the shape.
 struct Geometry {
@@ -72,8 +71,10 @@ struct RowWalk {
     std::int64_t first_of_block;
     std::int64_t step;
     std::int64_t rows;
+    int last_chunk;
 
-    __device__ explicit RowWalk(const Geometry& geometry) : rows(geometry.rows) {
+    __device__ explicit RowWalk(const Geometry& geometry)
+        : rows(geometry.rows), last_chunk(V::kChunked ? geometry.chunks - 1 : 0) {
         if constexpr (V::kAlone) {
             first_of_block = blockIdx.x;
             step = gridDim.x;
@@ -136,6 +137,19 @@ class Columns {
             if (is_early()) return device::unpack<T>(packets_[vector], values);
         }
         slice.shared_values(columns_, wide_, chunk, vector, values);
+    }
+    // A packet of the row times `factor` and the columns, to its place in `to`.
+    __device__ void store_scaled(const Slice& slice, int chunk, int vector, const uint4& packet,
+                                 float factor, T* to) const {
+        typename Slice::Values elements;
+        typename Slice::Values scales;
+        device::unpack<T>(packet, elements);
+        values(slice, chunk, vector, scales);
+#pragma unroll
+        for (int element = 0; element < V::kPer; ++element) {
+            elements[element] = elements[element] * factor * scales[element];
+        }
+        slice.store(to, chunk, vector, elements);
     }
 
   private:
@@ -257,8 +271,21 @@ device::Enqueue prepare_rows(const char* name, const Params& params, const Confi
     });
 }
 
+struct Tensor {
+    const char* name;
+    const void* address;
+};
+
+inline void check(const Matrix& matrix, std::initializer_list<Tensor> aligned) {
+    check(matrix);
+    for (const Tensor& tensor : aligned) device::require_aligned(tensor.name, tensor.address);
+}
+
+// The same for ops of one kernel, whose tensors with columns must be `aligned`.
 template <RowUse kUse, class Params, class KernelOf>
-device::Enqueue prepare_rows(const char* name, const Params& params, KernelOf&& kernel_of) {
+device::Enqueue prepare_rows(const char* name, const Params& params,
+                             std::initializer_list<Tensor> aligned, KernelOf&& kernel_of) {
+    check(params, aligned);
     return prepare_rows<kUse>(name, params, choose(params, kUse), kernel_of);
 }
 

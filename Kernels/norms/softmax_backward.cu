@@ -15,7 +15,6 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
-    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
     RowWalk<V> walk(geometry);
     RowSource<V, 2> source(geometry, {params.out, params.out_gradient}, walk);
@@ -26,7 +25,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 
         float products[kChains] = {};
         source.wait();
-        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+        for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, shares);
             source.load(1, walk, slice, chunk, gradients);
 #pragma unroll
@@ -48,9 +47,9 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         source.next();
 
         T* x_gradient = static_cast<T*>(params.x_gradient) + walk.row * geometry.columns;
-        for (int chunk = last_chunk; chunk >= 0; --chunk) {
+        for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
-            if (chunk != last_chunk) {
+            if (chunk != walk.last_chunk) {
                 source.load(0, walk, slice, chunk, shares);
                 source.load(1, walk, slice, chunk, gradients);
             }
@@ -89,24 +88,18 @@ __global__ void softmax_backward_plain_kernel(const __grid_constant__ SoftmaxBac
     }
 }
 
-void check_all(const SoftmaxBackward& params) {
-    check(params);
-    require_aligned("out", params.out);
-    require_aligned("out_gradient", params.out_gradient);
-    require_aligned("x_gradient", params.x_gradient);
-}
-
 }  // namespace
 
 device::Enqueue prepare(const SoftmaxBackward& params) {
-    check_all(params);
-    return prepare_rows<RowUse::kTwoRows>("softmax_backward", params, [](auto variant) {
-        return softmax_backward_kernel<decltype(variant)>;
-    });
+    return prepare_rows<RowUse::kTwoRows>(
+        "softmax_backward", params,
+        {{"out", params.out},
+         {"out_gradient", params.out_gradient},
+         {"x_gradient", params.x_gradient}},
+        [](auto variant) { return softmax_backward_kernel<decltype(variant)>; });
 }
 
 device::Enqueue prepare_plain(const SoftmaxBackward& params) {
-    check_all(params);
     return prepare_plain_rows("softmax_backward_plain", params, [](auto element) {
         return softmax_backward_plain_kernel<decltype(element)>;
     });

@@ -20,7 +20,6 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
-    const int last_chunk = V::kChunked ? geometry.chunks - 1 : 0;
 
     RowWalk<V> walk(geometry);
     RowSource<V, 1> source(geometry, {params.x}, walk);
@@ -32,7 +31,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         device::LogSum total = device::LogSum::neutral();
         float base = 0.0f;
         source.wait();
-        for (int chunk = 0; chunk <= last_chunk; ++chunk) {
+        for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, packets, -INFINITY);
             const device::LogSum part = log_sum_of<V>(packets, powers);
             base = part.largest;
@@ -45,9 +44,9 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         const float kept_scale = scale * device::ptx::exp2_fast(base - total.largest);
 
         T* out = static_cast<T*>(params.out) + walk.row * geometry.columns;
-        for (int chunk = last_chunk; chunk >= 0; --chunk) {
+        for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
-            if (chunk != last_chunk) source.load(0, walk, slice, chunk, packets, -INFINITY);
+            if (chunk != walk.last_chunk) source.load(0, walk, slice, chunk, packets, -INFINITY);
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];
@@ -83,23 +82,15 @@ __global__ void softmax_forward_plain_kernel(const __grid_constant__ SoftmaxForw
     }
 }
 
-void check_all(const SoftmaxForward& params) {
-    check(params);
-    require_aligned("x", params.x);
-    require_aligned("out", params.out);
-}
-
 }  // namespace
 
 device::Enqueue prepare(const SoftmaxForward& params) {
-    check_all(params);
-    return prepare_rows<RowUse::kExponentials>("softmax_forward", params, [](auto variant) {
-        return softmax_forward_kernel<decltype(variant)>;
-    });
+    return prepare_rows<RowUse::kExponentials>(
+        "softmax_forward", params, {{"x", params.x}, {"out", params.out}},
+        [](auto variant) { return softmax_forward_kernel<decltype(variant)>; });
 }
 
 device::Enqueue prepare_plain(const SoftmaxForward& params) {
-    check_all(params);
     return prepare_plain_rows("softmax_forward_plain", params, [](auto element) {
         return softmax_forward_plain_kernel<decltype(element)>;
     });

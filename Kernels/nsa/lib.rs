@@ -38,15 +38,15 @@ mod ffi {
         lse: usize,
     }
 
+    #[namespace = "device"]
+    unsafe extern "C++" {
+        type Dtype = bridge::Dtype;
+        type Plan = bridge::Plan;
+        type Variant = bridge::Variant;
+    }
+
     unsafe extern "C++" {
         include!("Kernels/nsa/bridge.h");
-
-        #[namespace = "device"]
-        type Dtype = bridge::Dtype;
-        #[namespace = "device"]
-        type Plan = bridge::Plan;
-        #[namespace = "device"]
-        type Variant = bridge::Variant;
 
         /// What is not supported is an error; addresses do not matter.
         fn check(given: &Nsa, variant: Variant) -> Result<()>;

@@ -1,9 +1,9 @@
 #include "Kernels/quantize/config.h"
 
-#include <stdexcept>
 #include <string>
 
 #include "Kernels/device/integers.h"
+#include "Kernels/device/require.h"
 
 namespace quantize {
 namespace {
@@ -22,9 +22,7 @@ using device::power_of_two_from;
 }  // namespace
 
 RowConfig choose_row(std::int64_t packets) {
-    if (packets < 1) {
-        throw std::invalid_argument("packets is " + std::to_string(packets) + "; give at least 1");
-    }
+    device::require(packets >= 1, "packets is " + std::to_string(packets) + "; give at least 1");
     if (packets <= kWarp * kPreferredVectors) {
         const int lanes = power_of_two_from(divide_up(packets, kPreferredVectors));
         const int vectors = power_of_two_from(divide_up(packets, lanes));

@@ -1,17 +1,14 @@
 // Every row is covered, by blocks that can be launched.
 #include "Kernels/quantize/config.h"
 
-#include <cstdio>
-#include <stdexcept>
+#include <string>
+
+#include "Kernels/device/testing.h"
 
 namespace {
 
-int failures = 0;
-
 void expect(bool holds, const char* what, std::int64_t packets) {
-    if (holds) return;
-    std::printf("%s: %lld packets\n", what, static_cast<long long>(packets));
-    ++failures;
+    if (!holds) testing::expect(false, what + (": " + std::to_string(packets)) + " packets");
 }
 
 void check(std::int64_t packets) {
@@ -34,10 +31,6 @@ int main() {
     // 8192 bf16 values: a block of 256 threads with 4 packets each.
     const quantize::RowConfig usual = quantize::choose_row(1024);
     expect(usual.threads_per_row == 256 && usual.vectors == 4, "8192 columns", 1024);
-    try {
-        quantize::choose_row(0);
-        expect(false, "an empty row is refused", 0);
-    } catch (const std::invalid_argument&) {
-    }
-    return failures == 0 ? 0 : 1;
+    testing::expect_refused([] { quantize::choose_row(0); }, "packets is 0");
+    return 0;
 }

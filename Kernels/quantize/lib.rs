@@ -26,15 +26,15 @@ mod ffi {
         scales: usize,
     }
 
+    #[namespace = "device"]
+    unsafe extern "C++" {
+        type Dtype = bridge::Dtype;
+        type Plan = bridge::Plan;
+        type Variant = bridge::Variant;
+    }
+
     unsafe extern "C++" {
         include!("Kernels/quantize/bridge.h");
-
-        #[namespace = "device"]
-        type Dtype = bridge::Dtype;
-        #[namespace = "device"]
-        type Plan = bridge::Plan;
-        #[namespace = "device"]
-        type Variant = bridge::Variant;
         #[namespace = "quantize"]
         type Scaling;
 

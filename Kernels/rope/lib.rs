@@ -19,15 +19,15 @@ mod ffi {
         sin: usize,
     }
 
+    #[namespace = "device"]
+    unsafe extern "C++" {
+        type Dtype = bridge::Dtype;
+        type Plan = bridge::Plan;
+        type Variant = bridge::Variant;
+    }
+
     unsafe extern "C++" {
         include!("Kernels/rope/bridge.h");
-
-        #[namespace = "device"]
-        type Dtype = bridge::Dtype;
-        #[namespace = "device"]
-        type Plan = bridge::Plan;
-        #[namespace = "device"]
-        type Variant = bridge::Variant;
 
         /// What is not supported is an error; addresses do not matter.
         fn check(rope: &Rope, variant: Variant) -> Result<()>;
