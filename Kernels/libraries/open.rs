@@ -259,5 +259,4 @@ fn load(files: &[PathBuf]) -> Result<Vec<Symbols>, Error> {
 }
 
 #[cfg(test)]
-#[path = "open_test.rs"]
 mod tests;

@@ -261,5 +261,4 @@ fn compare(row: &mut Row, baseline: &str, baseline_us: &[Option<f64>], options: 
 }
 
 #[cfg(test)]
-#[path = "rows_test.rs"]
 mod tests;

@@ -276,5 +276,4 @@ impl Device for CpuDevice {
 }
 
 #[cfg(test)]
-#[path = "cpu_test.rs"]
 mod tests;

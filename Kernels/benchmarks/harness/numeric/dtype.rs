@@ -170,5 +170,4 @@ fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
 }
 
 #[cfg(test)]
-#[path = "dtype_test.rs"]
 mod tests;
