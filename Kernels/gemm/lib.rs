@@ -30,15 +30,15 @@ mod ffi {
         expected_rows: usize,
     }
 
+    #[namespace = "device"]
+    unsafe extern "C++" {
+        type Dtype = bridge::Dtype;
+        type Plan = bridge::Plan;
+        type Variant = bridge::Variant;
+    }
+
     unsafe extern "C++" {
         include!("Kernels/gemm/bridge.h");
-
-        #[namespace = "device"]
-        type Dtype = bridge::Dtype;
-        #[namespace = "device"]
-        type Variant = bridge::Variant;
-        #[namespace = "device"]
-        type Plan = bridge::Plan;
 
         /// What runs on the current device, or why nothing does. Needs no tensors.
         fn choice(product: &Product, variant: Variant) -> Result<String>;

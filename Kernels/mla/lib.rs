@@ -20,15 +20,15 @@ mod ffi {
         scale: f32,
     }
 
+    #[namespace = "device"]
+    unsafe extern "C++" {
+        type Dtype = bridge::Dtype;
+        type Plan = bridge::Plan;
+        type Variant = bridge::Variant;
+    }
+
     unsafe extern "C++" {
         include!("Kernels/mla/bridge.h");
-
-        #[namespace = "device"]
-        type Dtype = bridge::Dtype;
-        #[namespace = "device"]
-        type Variant = bridge::Variant;
-        #[namespace = "device"]
-        type Plan = bridge::Plan;
 
         /// What runs on the current device, or why nothing does. Needs no tensors.
         fn choice(step: &Step, variant: Variant) -> Result<String>;

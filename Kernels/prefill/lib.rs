@@ -27,15 +27,15 @@ mod ffi {
         dtype: Dtype,
     }
 
+    #[namespace = "device"]
+    unsafe extern "C++" {
+        type Dtype = bridge::Dtype;
+        type Plan = bridge::Plan;
+        type Variant = bridge::Variant;
+    }
+
     unsafe extern "C++" {
         include!("Kernels/prefill/bridge.h");
-
-        #[namespace = "device"]
-        type Dtype = bridge::Dtype;
-        #[namespace = "device"]
-        type Variant = bridge::Variant;
-        #[namespace = "device"]
-        type Plan = bridge::Plan;
 
         /// What runs on the current device, or why nothing does. Needs no tensors.
         fn choice(batch: &Batch, variant: Variant) -> Result<String>;
