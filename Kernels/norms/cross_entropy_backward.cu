@@ -10,19 +10,16 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     cross_entropy_backward_kernel(const __grid_constant__ Cut<CrossEntropyBackward> params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;
-    using Slice = typename V::Slice;
-    constexpr int kVectors = V::kVectors;
-    constexpr int kPer = V::kPer;
 
     __shared__ TeamStorage storage;
     const typename V::Team team(storage, geometry.cluster_blocks);
 
-    uint4 packets[kVectors];
+    uint4 packets[V::kVectors];
     for (RowWalk<V> walk(geometry); walk.more() && walk.active(); walk.next()) {
         const std::int64_t offset = walk.row * geometry.columns;
         const T* logits = static_cast<const T*>(params.logits) + offset;
         T* logits_gradient = static_cast<T*>(params.logits_gradient) + offset;
-        const Slice slice(team, logits, geometry.columns, true);
+        const typename V::Slice slice(team, logits, geometry.columns, true);
 
         for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             slice.load(logits, chunk, packets);
@@ -30,12 +27,12 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
             const float gradient = params.loss_gradient[walk.row];
             const std::int64_t target = params.targets[walk.row];
 #pragma unroll
-            for (int vector = 0; vector < kVectors; ++vector) {
+            for (int vector = 0; vector < V::kVectors; ++vector) {
                 const int first = slice.first(chunk, vector);
-                float values[kPer];
+                float values[V::kPer];
                 device::unpack<T>(packets[vector], values);
 #pragma unroll
-                for (int element = 0; element < kPer; ++element) {
+                for (int element = 0; element < V::kPer; ++element) {
                     const float share = device::exp_fast(values[element] - lse);
                     const float wanted = first + element == target ? 1.0f : 0.0f;
                     values[element] = (share - wanted) * gradient;

@@ -11,24 +11,21 @@ template <class V>
 __device__ __forceinline__ void fused_add_rmsnorm_rows(const Cut<FusedAddRmsNorm>& params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;
-    using Slice = typename V::Slice;
-    constexpr int kVectors = V::kVectors;
-    constexpr int kPer = V::kPer;
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
 
     RowWalk<V> walk(geometry);
     RowSource<V, 2> source(geometry, {params.x, params.residual}, walk);
-    uint4 added[kVectors];
-    uint4 packets[kVectors];
+    uint4 added[V::kVectors];
+    uint4 packets[V::kVectors];
     // With more vectors the registers are needed for the second row.
-    Columns<V, V::kAligned && kVectors <= 2> weight(params.weight, params.wide_weight);
+    Columns<V, V::kAligned && V::kVectors <= 2> weight(params.weight, params.wide_weight);
     for (; walk.more(); walk.next()) {
         const std::int64_t offset = walk.row * geometry.columns;
         T* x = static_cast<T*>(params.x) + offset;
         T* residual = static_cast<T*>(params.residual) + offset;
-        const Slice slice(team, x, geometry.columns, walk.active());
+        const typename V::Slice slice(team, x, geometry.columns, walk.active());
 
         float squares[kChains] = {};
         source.wait();
@@ -37,13 +34,14 @@ __device__ __forceinline__ void fused_add_rmsnorm_rows(const Cut<FusedAddRmsNorm
             source.load(1, walk, slice, chunk, packets);
             weight.fetch(slice);
 #pragma unroll
-            for (int vector = 0; vector < kVectors; ++vector) {
-                float values[kPer];
-                float others[kPer];
+            for (int vector = 0; vector < V::kVectors; ++vector) {
+                float values[V::kPer];
+                float others[V::kPer];
                 device::unpack<T>(packets[vector], values);
                 device::unpack<T>(added[vector], others);
 #pragma unroll
-                for (int element = 0; element < kPer; ++element) values[element] += others[element];
+                for (int element = 0; element < V::kPer; ++element)
+                    values[element] += others[element];
                 // The norm is taken of what is stored, so rounding comes first.
                 packets[vector] = device::pack<T>(values);
                 slice.store_packet(residual, chunk, vector, packets[vector]);
@@ -60,7 +58,7 @@ __device__ __forceinline__ void fused_add_rmsnorm_rows(const Cut<FusedAddRmsNorm
             // The last chunk is still in registers; the others come back from the new residual.
             if (chunk != walk.last_chunk) slice.load(residual, chunk, packets);
 #pragma unroll
-            for (int vector = 0; vector < kVectors; ++vector) {
+            for (int vector = 0; vector < V::kVectors; ++vector) {
                 weight.store_scaled(slice, chunk, vector, packets[vector], rstd, x);
             }
         }

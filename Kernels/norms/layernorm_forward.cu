@@ -32,17 +32,16 @@ __device__ device::TwoSums elements_of(const uint4 (&packets)[V::kVectors]) {
 template <class V>
 __device__ device::TwoSums distances_of(const typename V::Slice& slice,
                                         uint4 (&packets)[V::kVectors], int chunk, float shift) {
-    constexpr int kPer = V::kPer;
     float sums[2] = {};
     float squares[2] = {};
 #pragma unroll
     for (int vector = 0; vector < V::kVectors; ++vector) {
-        float values[kPer];
+        float values[V::kPer];
         device::unpack<typename V::T>(packets[vector], values);
         const int first = slice.first(chunk, vector);
         if (V::kAligned && !slice.holds(first)) continue;
 #pragma unroll
-        for (int element = 0; element < kPer; ++element) {
+        for (int element = 0; element < V::kPer; ++element) {
             // Aligned packets are inside or outside as a whole, and were told apart above.
             const bool inside = V::kAligned || slice.holds(first + element);
             const float distance = inside ? values[element] - shift : 0.0f;
@@ -58,11 +57,8 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     layernorm_forward_kernel(const __grid_constant__ Cut<LayerNormForward> params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;
-    using Slice = typename V::Slice;
-    constexpr int kVectors = V::kVectors;
-    constexpr int kPer = V::kPer;
     // With more vectors the registers do not suffice for both.
-    constexpr bool kEarly = V::kAligned && kVectors <= 2;
+    constexpr bool kEarly = V::kAligned && V::kVectors <= 2;
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
@@ -74,9 +70,9 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     Columns<V, kEarly> weight(params.weight, params.wide_weight);
     Columns<V, kEarly> bias(params.bias, params.wide_weight);
     RowSource<V, 1> source(geometry, {params.x}, walk);
-    uint4 packets[kVectors];
+    uint4 packets[V::kVectors];
     for (; walk.more(); walk.next()) {
-        const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
+        const typename V::Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
 
         source.wait();
         device::TwoSums sums = device::TwoSums::neutral();
@@ -120,15 +116,15 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
             if (chunk != walk.last_chunk) source.load(0, walk, slice, chunk, packets);
             source.take(slice, packets);
 #pragma unroll
-            for (int vector = 0; vector < kVectors; ++vector) {
-                float values[kPer];
-                float scales[kPer];
-                float offsets[kPer];
+            for (int vector = 0; vector < V::kVectors; ++vector) {
+                float values[V::kPer];
+                float scales[V::kPer];
+                float offsets[V::kPer];
                 device::unpack<T>(packets[vector], values);
                 weight.values(slice, chunk, vector, scales);
                 bias.values(slice, chunk, vector, offsets);
 #pragma unroll
-                for (int element = 0; element < kPer; ++element) {
+                for (int element = 0; element < V::kPer; ++element) {
                     // In 16 bits one instruction less, which counts here; what it loses where the
                     // mean is large is no more than the mean's own rounding does.
                     const float normal = sizeof(T) == sizeof(float)

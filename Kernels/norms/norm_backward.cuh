@@ -16,9 +16,6 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     norm_backward_kernel(const __grid_constant__ Cut<NormBackward> params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;
-    using Slice = typename V::Slice;
-    constexpr int kVectors = V::kVectors;
-    constexpr int kPer = V::kPer;
     constexpr int kSums = kCentred ? 2 : 1;
 
     __shared__ TeamStorage storage;
@@ -26,9 +23,9 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     const float per_column = geometry.per_column;
 
     // Sums over this thread's rows, for its columns: of the weight, then of the bias.
-    float sums[kSums][kVectors][kPer] = {};
-    uint4 x_packets[kVectors];
-    uint4 gradient_packets[kVectors];
+    float sums[kSums][V::kVectors][V::kPer] = {};
+    uint4 x_packets[V::kVectors];
+    uint4 gradient_packets[V::kVectors];
 
     RowWalk<V> walk(geometry);
     const bool wide = params.wide_weight;
@@ -41,7 +38,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     float next_rstd = statistic_of(params.rstd, walk.row);
     float next_mean = kCentred ? statistic_of(params.mean, walk.row) : 0.0f;
     for (; walk.more(); walk.next()) {
-        const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
+        const typename V::Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
         const float rstd = next_rstd;
         const float mean = next_mean;
 
@@ -57,15 +54,15 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
                 if (kCentred) next_mean = statistic_of(params.mean, walk.row + walk.step);
             }
 #pragma unroll
-            for (int vector = 0; vector < kVectors; ++vector) {
-                float normal[kPer];
-                float gradient[kPer];
-                float weight[kPer] = {};
+            for (int vector = 0; vector < V::kVectors; ++vector) {
+                float normal[V::kPer];
+                float gradient[V::kPer];
+                float weight[V::kPer] = {};
                 device::unpack<T>(x_packets[vector], normal);
                 device::unpack<T>(gradient_packets[vector], gradient);
                 column_values<V>(slice, weights, wide, chunk, vector, weight);
 #pragma unroll
-                for (int element = 0; element < kPer; ++element) {
+                for (int element = 0; element < V::kPer; ++element) {
                     const float centred = (normal[element] - mean) * rstd;
                     const float scaled = gradient[element] * weight[element];
                     row_sums.first = fmaf(scaled, centred, row_sums.first);
@@ -100,15 +97,15 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
                 source.load(1, walk, slice, chunk, gradient_packets);
             }
 #pragma unroll
-            for (int vector = 0; vector < kVectors; ++vector) {
-                float normal[kPer];
-                float gradient[kPer];
-                float weight[kPer] = {};
+            for (int vector = 0; vector < V::kVectors; ++vector) {
+                float normal[V::kPer];
+                float gradient[V::kPer];
+                float weight[V::kPer] = {};
                 device::unpack<T>(x_packets[vector], normal);
                 device::unpack<T>(gradient_packets[vector], gradient);
                 column_values<V>(slice, weights, wide, chunk, vector, weight);
 #pragma unroll
-                for (int element = 0; element < kPer; ++element) {
+                for (int element = 0; element < V::kPer; ++element) {
                     const float centred = (normal[element] - mean) * rstd;
                     const float scaled = gradient[element] * weight[element] - average;
                     gradient[element] = rstd * fmaf(-centred, projection, scaled);
@@ -121,16 +118,16 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     if constexpr (V::kAligned) {
         const std::int64_t teams = geometry.clusters(gridDim.x) * blockDim.y;
         const std::int64_t number = geometry.clusters(blockIdx.x) * blockDim.y + threadIdx.y;
-        const Slice columns(team, nullptr, geometry.columns, true);
+        const typename V::Slice columns(team, nullptr, geometry.columns, true);
 #pragma unroll
         for (int which = 0; which < kSums; ++which) {
             float* partials = params.partials + (which * teams + number) * geometry.columns;
 #pragma unroll
-            for (int vector = 0; vector < kVectors; ++vector) {
+            for (int vector = 0; vector < V::kVectors; ++vector) {
                 const int first = columns.first(0, vector);
                 if (!columns.holds(first)) continue;
 #pragma unroll
-                for (int quad = 0; quad < kPer; quad += 4) {
+                for (int quad = 0; quad < V::kPer; quad += 4) {
                     const float* four = sums[which][vector] + quad;
                     *reinterpret_cast<float4*>(partials + first + quad) =
                         make_float4(four[0], four[1], four[2], four[3]);

@@ -12,9 +12,6 @@ template <class V>
 __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;
-    using Slice = typename V::Slice;
-    constexpr int kVectors = V::kVectors;
-    constexpr int kPer = V::kPer;
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
@@ -22,9 +19,9 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& 
     RowWalk<V> walk(geometry);
     RowSource<V, 1> source(geometry, {params.x}, walk);
     Columns<V, V::kAligned && !V::kChunked> weight(params.weight, params.wide_weight);
-    uint4 packets[kVectors];
+    uint4 packets[V::kVectors];
     for (; walk.more(); walk.next()) {
-        const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
+        const typename V::Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
 
         float squares[kChains] = {};
         source.wait();
@@ -32,8 +29,8 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& 
             source.load(0, walk, slice, chunk, packets);
             weight.fetch(slice);
 #pragma unroll
-            for (int vector = 0; vector < kVectors; ++vector) {
-                float values[kPer];
+            for (int vector = 0; vector < V::kVectors; ++vector) {
+                float values[V::kPer];
                 device::unpack<T>(packets[vector], values);
                 add_squares(values, squares);
             }
@@ -51,7 +48,7 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& 
             // The last chunk is still in registers.
             if (chunk != walk.last_chunk) source.load(0, walk, slice, chunk, packets);
 #pragma unroll
-            for (int vector = 0; vector < kVectors; ++vector) {
+            for (int vector = 0; vector < V::kVectors; ++vector) {
                 weight.store_scaled(slice, chunk, vector, packets[vector], rstd, out);
             }
         }

@@ -9,19 +9,16 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     softmax_backward_kernel(const __grid_constant__ Cut<SoftmaxBackward> params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;
-    using Slice = typename V::Slice;
-    constexpr int kVectors = V::kVectors;
-    constexpr int kPer = V::kPer;
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
 
     RowWalk<V> walk(geometry);
     RowSource<V, 2> source(geometry, {params.out, params.out_gradient}, walk);
-    uint4 shares[kVectors];
-    uint4 gradients[kVectors];
+    uint4 shares[V::kVectors];
+    uint4 gradients[V::kVectors];
     for (; walk.more(); walk.next()) {
-        const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
+        const typename V::Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
 
         float products[kChains] = {};
         source.wait();
@@ -29,13 +26,13 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
             source.load(0, walk, slice, chunk, shares);
             source.load(1, walk, slice, chunk, gradients);
 #pragma unroll
-            for (int vector = 0; vector < kVectors; ++vector) {
-                float share[kPer];
-                float gradient[kPer];
+            for (int vector = 0; vector < V::kVectors; ++vector) {
+                float share[V::kPer];
+                float gradient[V::kPer];
                 device::unpack<T>(shares[vector], share);
                 device::unpack<T>(gradients[vector], gradient);
 #pragma unroll
-                for (int element = 0; element < kPer; ++element) {
+                for (int element = 0; element < V::kPer; ++element) {
                     float& sum = products[element % kChains];
                     sum = fmaf(share[element], gradient[element], sum);
                 }
@@ -54,13 +51,13 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
                 source.load(1, walk, slice, chunk, gradients);
             }
 #pragma unroll
-            for (int vector = 0; vector < kVectors; ++vector) {
-                float share[kPer];
-                float gradient[kPer];
+            for (int vector = 0; vector < V::kVectors; ++vector) {
+                float share[V::kPer];
+                float gradient[V::kPer];
                 device::unpack<T>(shares[vector], share);
                 device::unpack<T>(gradients[vector], gradient);
 #pragma unroll
-                for (int element = 0; element < kPer; ++element) {
+                for (int element = 0; element < V::kPer; ++element) {
                     share[element] *= gradient[element] - projection;
                 }
                 slice.store(x_gradient, chunk, vector, share);

@@ -14,19 +14,16 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     softmax_forward_kernel(const __grid_constant__ Cut<SoftmaxForward> params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;
-    using Slice = typename V::Slice;
-    constexpr int kVectors = V::kVectors;
-    constexpr int kPer = V::kPer;
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
 
     RowWalk<V> walk(geometry);
     RowSource<V, 1> source(geometry, {params.x}, walk);
-    uint4 packets[kVectors];
+    uint4 packets[V::kVectors];
     std::conditional_t<V::kAlone, Powers<V>, NoPowers> powers;
     for (; walk.more(); walk.next()) {
-        const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
+        const typename V::Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
 
         device::LogSum total = device::LogSum::neutral();
         float base = 0.0f;
@@ -48,11 +45,11 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
             // The last chunk is still in registers.
             if (chunk != walk.last_chunk) source.load(0, walk, slice, chunk, packets, -INFINITY);
 #pragma unroll
-            for (int vector = 0; vector < kVectors; ++vector) {
-                float values[kPer];
+            for (int vector = 0; vector < V::kVectors; ++vector) {
+                float values[V::kPer];
                 if constexpr (V::kAlone) {
 #pragma unroll
-                    for (int element = 0; element < kPer; ++element) {
+                    for (int element = 0; element < V::kPer; ++element) {
                         values[element] = powers.kept[vector][element] * kept_scale;
                     }
                 } else {
