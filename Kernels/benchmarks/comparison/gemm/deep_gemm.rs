@@ -21,11 +21,6 @@ pub fn contenders() -> Contenders<GemmProblem> {
 /// The product without its tensors.
 fn shape(problem: &GemmProblem) -> Gemm {
     let layout = &problem.layout;
-    let (m, kind) = match layout.kind {
-        GroupKind::Dense => (layout.rows, Layout::Dense),
-        GroupKind::Contiguous => (layout.rows, Layout::Contiguous),
-        GroupKind::Masked => (layout.rows / layout.groups(), Layout::Masked),
-    };
     Gemm {
         a: 0,
         b: 0,
@@ -33,13 +28,17 @@ fn shape(problem: &GemmProblem) -> Gemm {
         a_scales: 0,
         b_scales: 0,
         index: 0,
-        m,
+        m: layout.room(),
         n: problem.shape.n,
         k: problem.shape.k,
         groups: layout.groups(),
         expected_m: layout.used_rows().div_ceil(layout.groups()),
         fp8: problem.is_scaled(),
-        layout: kind,
+        layout: match layout.kind {
+            GroupKind::Dense => Layout::Dense,
+            GroupKind::Contiguous => Layout::Contiguous,
+            GroupKind::Masked => Layout::Masked,
+        },
     }
 }
 

@@ -9,24 +9,18 @@ mod deep_gemm;
 mod ours;
 
 use contender::{Contenders, DeviceKind};
+use shared::on_cuda;
 use workloads::GemmProblem;
 
 /// Everybody who competes on a kind of device, ours first.
 pub fn contenders(device: DeviceKind) -> Contenders<GemmProblem> {
     match device {
         DeviceKind::Cpu => cpu::contenders(),
-        DeviceKind::Cuda => on_cuda().into_iter().flatten().collect(),
+        // The first baseline here is the default to compare with.
+        DeviceKind::Cuda => on_cuda![
+            ours::contenders,
+            deep_gemm::contenders,
+            cublaslt::contenders
+        ],
     }
-}
-
-/// The first baseline here is the default to compare with.
-fn on_cuda() -> Vec<Contenders<GemmProblem>> {
-    vec![
-        #[cfg(feature = "cuda")]
-        ours::contenders(),
-        #[cfg(feature = "cuda")]
-        deep_gemm::contenders(),
-        #[cfg(feature = "cuda")]
-        cublaslt::contenders(),
-    ]
 }

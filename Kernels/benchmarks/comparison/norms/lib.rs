@@ -15,28 +15,20 @@ mod ours;
 mod quack;
 
 use contender::{Contenders, DeviceKind};
+use shared::on_cuda;
 use workloads::NormProblem;
 
 /// Everybody who competes on a kind of device, ours first.
 pub fn contenders(device: DeviceKind) -> Contenders<NormProblem> {
     match device {
         DeviceKind::Cpu => cpu::contenders(),
-        DeviceKind::Cuda => on_cuda().into_iter().flatten().collect(),
+        // The first baseline here is the default to compare with.
+        DeviceKind::Cuda => on_cuda![
+            ours::contenders,
+            quack::contenders,
+            liger::contenders,
+            flashinfer::contenders,
+            cudnn::contenders
+        ],
     }
-}
-
-/// The first baseline here is the default to compare with.
-fn on_cuda() -> Vec<Contenders<NormProblem>> {
-    vec![
-        #[cfg(feature = "cuda")]
-        ours::contenders(),
-        #[cfg(feature = "cuda")]
-        quack::contenders(),
-        #[cfg(feature = "cuda")]
-        liger::contenders(),
-        #[cfg(feature = "cuda")]
-        flashinfer::contenders(),
-        #[cfg(feature = "cuda")]
-        cudnn::contenders(),
-    ]
 }

@@ -1,20 +1,18 @@
 //! Dense causal attention: the contenders of bench_prefill that need no library at run time.
 
 use contender::{Contenders, DeviceKind};
+use prefill_contenders::cpu;
+#[cfg(feature = "cuda")]
+use prefill_contenders::{flash_attention, ours};
+use shared::on_cuda;
 use workloads::PrefillProblem;
 
 pub fn contenders(device: DeviceKind) -> Contenders<PrefillProblem> {
-    match device {
-        DeviceKind::Cpu => prefill_contenders::cpu::contenders(),
-        #[cfg(feature = "cuda")]
-        DeviceKind::Cuda => {
-            let mut all = prefill_contenders::ours::contenders();
-            // bench_prefill has a row for our portable kernel.
-            all.retain(|contender| contender.identity().name != "ours_portable");
-            all.extend(prefill_contenders::flash_attention::contenders());
-            all
-        }
-        #[cfg(not(feature = "cuda"))]
-        DeviceKind::Cuda => Vec::new(),
-    }
+    let mut all: Contenders<_> = match device {
+        DeviceKind::Cpu => cpu::contenders(),
+        DeviceKind::Cuda => on_cuda![ours::contenders, flash_attention::contenders],
+    };
+    // bench_prefill has a row for our portable kernel.
+    all.retain(|contender| contender.identity().name != "ours_portable");
+    all
 }

@@ -9,6 +9,7 @@ mod ours;
 mod problem;
 
 use contender::{Contenders, DeviceKind};
+use shared::on_cuda;
 use workloads::NsaProblem;
 
 pub use problem::SparseOrDense;
@@ -21,18 +22,7 @@ pub fn contenders(device: DeviceKind) -> Contenders<SparseOrDense> {
 fn sparse(device: DeviceKind) -> Contenders<NsaProblem> {
     match device {
         DeviceKind::Cpu => cpu::contenders(),
-        DeviceKind::Cuda => on_cuda().into_iter().flatten().collect(),
+        // The first baseline here is the default to compare with.
+        DeviceKind::Cuda => on_cuda![ours::contenders, fla::contenders, ours::reference],
     }
-}
-
-/// The first baseline here is the default to compare with.
-fn on_cuda() -> Vec<Contenders<NsaProblem>> {
-    vec![
-        #[cfg(feature = "cuda")]
-        ours::contenders(),
-        #[cfg(feature = "cuda")]
-        fla::contenders(),
-        #[cfg(feature = "cuda")]
-        ours::reference(),
-    ]
 }

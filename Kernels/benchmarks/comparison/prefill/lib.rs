@@ -13,28 +13,20 @@ pub mod ours;
 pub mod trtllm_gen;
 
 use contender::{Contenders, DeviceKind};
+use shared::on_cuda;
 use workloads::PrefillProblem;
 
 /// Everybody who competes on a kind of device, ours first.
 pub fn contenders(device: DeviceKind) -> Contenders<PrefillProblem> {
     match device {
         DeviceKind::Cpu => cpu::contenders(),
-        DeviceKind::Cuda => on_cuda().into_iter().flatten().collect(),
+        // The first baseline here is the default to compare with.
+        DeviceKind::Cuda => on_cuda![
+            ours::contenders,
+            flashinfer::contenders,
+            trtllm_gen::contenders,
+            cudnn::contenders,
+            flash_attention::contenders
+        ],
     }
-}
-
-/// The first baseline here is the default to compare with.
-fn on_cuda() -> Vec<Contenders<PrefillProblem>> {
-    vec![
-        #[cfg(feature = "cuda")]
-        ours::contenders(),
-        #[cfg(feature = "cuda")]
-        flashinfer::contenders(),
-        #[cfg(feature = "cuda")]
-        trtllm_gen::contenders(),
-        #[cfg(feature = "cuda")]
-        cudnn::contenders(),
-        #[cfg(feature = "cuda")]
-        flash_attention::contenders(),
-    ]
 }

@@ -169,7 +169,7 @@ impl Problem for GemmProblem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gemm::GemmSuite;
+    use crate::gemm::suites::GemmSuite;
     use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
 
     fn problem(layout: RowLayout, n: usize, k: usize, dtype: DType) -> GemmProblem {

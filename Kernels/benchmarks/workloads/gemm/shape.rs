@@ -120,13 +120,17 @@ impl RowLayout {
         panic!("row {index} of {} used rows", self.used_rows());
     }
 
+    /// Rows of one tensor where every group has its own, and of the one tensor of all elsewhere.
+    pub fn room(&self) -> usize {
+        match self.kind {
+            GroupKind::Masked => self.rows / self.groups(),
+            _ => self.rows,
+        }
+    }
+
     /// How many tensors of scales of `a` there are, and the length of their lines.
     pub fn scale_lines(&self) -> (usize, usize) {
-        let rooms = match self.kind {
-            GroupKind::Masked => self.groups(),
-            _ => 1,
-        };
-        (rooms, (self.rows / rooms).next_multiple_of(4))
+        (self.rows / self.room(), self.room().next_multiple_of(4))
     }
 
     /// Place of a scale of `a`, of which a row has `deep`: of a block of k, of a row of a group.

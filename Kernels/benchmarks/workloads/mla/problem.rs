@@ -97,7 +97,7 @@ impl Problem for MlaDecodeProblem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mla::MlaSuite;
+    use crate::mla::suites::MlaSuite;
     use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
 
     fn problem(lengths: &[usize], heads: usize, q_len: usize) -> MlaDecodeProblem {

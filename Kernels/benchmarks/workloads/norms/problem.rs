@@ -205,7 +205,7 @@ impl Problem for NormProblem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::norms::NormSuite;
+    use crate::norms::suites::NormSuite;
     use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
 
     fn problem(op: NormOp, rows: usize, columns: usize, activation: DType) -> NormProblem {

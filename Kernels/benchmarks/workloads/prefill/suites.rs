@@ -6,7 +6,7 @@ use contender::Workload;
 use numeric::{bits, uniform};
 
 use super::shape::{BadPrefill, PrefillOp, PrefillShape};
-use crate::suite::{axes, suites};
+use crate::suite::{self, axes, suites};
 
 suites! {
     pub enum PrefillSuite {
@@ -126,12 +126,7 @@ impl PrefillSuite {
 
     /// A custom workload.
     pub fn custom(name: String) -> Workload {
-        Workload {
-            name,
-            suite: "custom".to_owned(),
-            provenance: "given on the command line".to_owned(),
-            axes: BTreeMap::new(),
-        }
+        suite::workload("custom", name, "given on the command line", BTreeMap::new())
     }
 
     /// A causal batch of equal sequences from six sizes: batch, queries and keys per sequence, heads,
@@ -170,12 +165,7 @@ fn workload(
     provenance: &str,
     sizes: &[(&str, usize)],
 ) -> Workload {
-    Workload {
-        name,
-        suite: suite.to_string(),
-        provenance: provenance.to_owned(),
-        axes: axes(sizes.iter().copied()),
-    }
+    suite::workload(suite, name, provenance, axes(sizes.iter().copied()))
 }
 
 fn modular() -> Vec<(PrefillShape, Workload)> {
