@@ -1,4 +1,4 @@
-"""Downloads one file with the standard library alone: download.py URL FILE.
+"""Downloads one file using only the standard library: download.py URL FILE.
 
 Proxies and SSL_CERT_FILE are honoured as urllib and OpenSSL do. The exit codes are curl's, which
 official.sh turns into words; packaged.py uses the function.
@@ -27,7 +27,7 @@ class Failed(Exception):
 
 
 def download(url, path):
-    """Writes what is at url to path; raises Failed."""
+    """Downloads url to path; raises Failed."""
     try:
         with urllib.request.urlopen(url, timeout=min(CONNECT_S, STALL_S)) as response, open_new(
             path
@@ -41,8 +41,8 @@ def download(url, path):
         raise Failed(*explain(error.reason)) from error
     except OSError as error:
         raise Failed(*explain(error)) from error
-    except Exception as error:  # http.client has exceptions of its own for a broken answer
-        raise Failed(56, f"broken answer ({error})") from error
+    except Exception as error:  # http.client has its own exceptions for a broken response
+        raise Failed(56, f"broken response ({error})") from error
 
 
 def open_new(path):
@@ -57,7 +57,7 @@ def copy(response, file):
     total = since_bytes = 0
     since = time.monotonic()
     while True:
-        # One read of the socket at most, so that a trickle is seen as one.
+        # At most one read of the socket, so that a trickle is recognised.
         block = response.read1(1 << 16)
         if not block:
             break
@@ -73,7 +73,7 @@ def copy(response, file):
                 raise Failed(28, "the transfer stalled")
             since, since_bytes = time.monotonic(), 0
     if expected is not None and total != int(expected):
-        raise Failed(18, f"broke off after {total} of {expected} bytes")
+        raise Failed(18, f"cut off after {total} of {expected} bytes")
 
 
 def explain(error):
@@ -86,7 +86,7 @@ def explain(error):
     if isinstance(error, ssl.SSLError):
         return 35, f"TLS failed ({error.reason})"
     if isinstance(error, (socket.timeout, TimeoutError)):
-        return 28, "no answer in time"
+        return 28, "no response in time"
     if isinstance(error, ConnectionError):
         return 7, "connection refused or lost"
     return 56, str(error)

@@ -1,7 +1,7 @@
 """Locks Debian's current packages: the only place where a suite and a keyring matter.
 
 A private apt (its own lists, status and cache; the machine's own mirror and proxies) resolves Bazel,
-the files are fetched and held against apt's hashes, and packages that the server's class path does
+the files are fetched and checked against apt's hashes, and packages that the server's class path does
 not need are left out.
 """
 
