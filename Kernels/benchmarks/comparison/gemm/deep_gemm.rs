@@ -18,16 +18,16 @@ pub fn contenders() -> Contenders<GemmProblem> {
     vec![contender(identity, DeviceKind::Cuda, unsupported, bind)]
 }
 
-/// The product without its tensors.
-fn shape(problem: &GemmProblem) -> Gemm {
+fn gemm(problem: &GemmProblem, tensors: &Tensors) -> Result<Gemm, ContenderError> {
     let layout = &problem.layout;
-    Gemm {
-        a: 0,
-        b: 0,
-        out: 0,
-        a_scales: 0,
-        b_scales: 0,
-        index: 0,
+    let index = layout.index_name();
+    Ok(Gemm {
+        a: tensors.address("a")?,
+        b: tensors.address("b")?,
+        out: tensors.address("out")?,
+        a_scales: tensors.address_or_null("a_scales"),
+        b_scales: tensors.address_or_null("b_scales"),
+        index: index.map_or(Ok(0), |name| tensors.address(name))?,
         m: layout.room(),
         n: problem.shape.n,
         k: problem.shape.k,
@@ -39,7 +39,7 @@ fn shape(problem: &GemmProblem) -> Gemm {
             GroupKind::Contiguous => Layout::Contiguous,
             GroupKind::Masked => Layout::Masked,
         },
-    }
+    })
 }
 
 fn unsupported(problem: &GemmProblem, _device: &DeviceInfo) -> Option<String> {
@@ -47,21 +47,13 @@ fn unsupported(problem: &GemmProblem, _device: &DeviceInfo) -> Option<String> {
     if !matches!(dtype, DType::Bf16 | DType::F8E4M3) {
         return Some(format!("no {dtype} operands; bf16 and FP8 only"));
     }
-    let choice = deep_gemm::choice(&shape(problem));
+    let choice = gemm(problem, &Tensors::unbound(problem))
+        .and_then(|gemm| deep_gemm::choice(&gemm).map_err(ContenderError::new));
     choice.err().map(|error| error.to_string())
 }
 
 fn bind(problem: &GemmProblem, tensors: &Tensors, _device: &DeviceInfo) -> Binding {
-    let index = problem.layout.index_name();
-    let gemm = Gemm {
-        a: tensors.address("a")?,
-        b: tensors.address("b")?,
-        out: tensors.address("out")?,
-        a_scales: tensors.address_or_null("a_scales"),
-        b_scales: tensors.address_or_null("b_scales"),
-        index: index.map_or(Ok(0), |name| tensors.address(name))?,
-        ..shape(problem)
-    };
+    let gemm = gemm(problem, tensors)?;
     let plan = deep_gemm::plan(&gemm).map_err(ContenderError::new)?;
     let choice = deep_gemm::choice(&gemm).map_err(ContenderError::new)?;
     let facts = Facts::from([

@@ -94,80 +94,34 @@ impl<T: Plain> DerefMut for Out<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use contender::{Buffer, Cost, Math, Problem, Slice, Statement, Workload};
-    use numeric::DType;
-    use tensor::{Inputs, TensorSpec};
+    use contender::Buffer;
+    use faults::Scaled;
 
     use super::*;
 
-    struct Copying(Statement);
-
-    impl Problem for Copying {
-        fn statement(&self) -> &Statement {
-            &self.0
-        }
-
-        fn cost(&self) -> Cost {
-            Cost::of_whole_tensors(self.tensors(), 0.0, Math::Fp32)
-        }
-
-        fn units(&self) -> usize {
-            1
-        }
-
-        fn oracle(&self, inputs: &Inputs, _unit: usize) -> Vec<Slice> {
-            let values = inputs.tensor("x").range(0, 4);
-            vec![Slice {
-                tensor: 1,
-                start: 0,
-                values,
-            }]
-        }
-
-        fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-            self.oracle(inputs, unit)
-        }
-    }
-
     #[test]
     fn a_tensor_is_lent_once_as_what_it_is() {
-        let workload = Workload {
-            name: "4".to_owned(),
-            suite: "test".to_owned(),
-            provenance: "made up".to_owned(),
-            axes: BTreeMap::new(),
-        };
-        let problem = Copying(Statement {
-            op: "copy",
-            dtype: DType::F32,
-            workload,
-            tensors: vec![
-                TensorSpec::input("x", DType::F32, &[4]),
-                TensorSpec::output("y", DType::F32, &[4]),
-            ],
-        });
-        let (mut x, mut y) = ([1f32, 2.0, 3.0, 4.0], [0f32; 4]);
-        let buffers = [x.as_mut_ptr(), y.as_mut_ptr()].map(|first| Buffer {
-            address: first as usize,
-            bytes: 16,
+        let problem = Scaled::new(2, 2);
+        let (mut x, mut w, mut y) = ([1f32, 2.0, 3.0, 4.0], [5f32, 6.0], [0f32; 4]);
+        let buffers = [&mut x[..], &mut w, &mut y].map(|values| Buffer {
+            address: values.as_mut_ptr() as usize,
+            bytes: size_of_val(values),
         });
         let tensors = Tensors::new(&problem, &buffers).unwrap();
-        // SAFETY: both arrays outlive what is taken, and are not touched while it is in use.
+        // SAFETY: the arrays outlive what is taken, and are not touched while it is in use.
         let memory = unsafe { Memory::new(&tensors) };
         let refused = |result: Result<In<f32>, ContenderError>, words: &str| {
             let error = result.err().expect("refused").to_string();
             assert!(error.contains(words), "{error}");
         };
-        refused(memory.read("z"), "no tensor 'z'; the problem has x, y");
+        refused(memory.read("z"), "no tensor 'z'; the problem has x, w, y");
         refused(memory.read("y"), "asked for as the other");
-        assert!(memory.write::<f32>("x").is_err());
+        assert!(memory.write::<f32>("x").is_err(), "only read");
         assert!(memory.read::<u8>("x").is_err(), "of another size");
         let from = memory.read::<f32>("x").unwrap();
         memory.write("y").unwrap().copy_from_slice(&from);
         refused(memory.read("x"), "is taken already");
-        assert!(memory.write::<f32>("y").is_err());
+        assert!(memory.write::<f32>("y").is_err(), "taken already");
         assert_eq!(y, x);
     }
 }
