@@ -3,9 +3,20 @@
 #include "Kernels/device/dispatch.h"
 #include "Kernels/device/require.h"
 #include "Kernels/gemm/element.cuh"
-#include "Kernels/gemm/shelves.h"
+#include "Kernels/gemm/gemm.h"
 
 namespace gemm {
+
+// Instantiated per element type by the shelf's instance.cu.
+namespace portable {
+template <class T>
+void launch(const Gemm& params, const Config& config, cudaStream_t stream);
+}
+
+namespace hopper {
+template <class T>
+void launch(const Gemm& params, const Config& config, cudaStream_t stream);
+}
 
 void validate(const Gemm& params) {
     using device::require_aligned;

@@ -4,9 +4,19 @@
 #include "Kernels/device/dispatch.h"
 #include "Kernels/device/require.h"
 #include "Kernels/prefill/prefill.h"
-#include "Kernels/prefill/shelves.h"
 
 namespace prefill {
+
+// Instantiated per element type by the shelf's instance.cu.
+namespace portable {
+template <class T>
+void launch(const Prefill& params, const Config& config, cudaStream_t stream);
+}
+
+namespace hopper {
+template <class T>
+void launch(const Prefill& params, const Config& config, cudaStream_t stream);
+}
 namespace {
 
 void check(const Prefill& params) {

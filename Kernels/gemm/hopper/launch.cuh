@@ -7,7 +7,6 @@
 #include "Kernels/device/tensor_map.h"
 #include "Kernels/gemm/hopper/kernel.cuh"
 #include "Kernels/gemm/hopper/tiles.h"
-#include "Kernels/gemm/shelves.h"
 
 namespace gemm::hopper {
 

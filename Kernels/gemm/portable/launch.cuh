@@ -6,7 +6,6 @@
 #include "Kernels/device/require.h"
 #include "Kernels/gemm/portable/kernel.cuh"
 #include "Kernels/gemm/portable/tiles.h"
-#include "Kernels/gemm/shelves.h"
 
 namespace gemm::portable {
 

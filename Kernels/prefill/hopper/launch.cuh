@@ -9,7 +9,6 @@
 #include "Kernels/device/tensor_map.h"
 #include "Kernels/prefill/hopper/kernel.cuh"
 #include "Kernels/prefill/hopper/tiles.h"
-#include "Kernels/prefill/shelves.h"
 
 namespace prefill::hopper {
 

@@ -6,7 +6,6 @@
 #include "Kernels/device/require.h"
 #include "Kernels/prefill/portable/kernel.cuh"
 #include "Kernels/prefill/portable/tiles.h"
-#include "Kernels/prefill/shelves.h"
 
 namespace prefill::portable {
 
