@@ -11,6 +11,11 @@ _MAY_SEE = {
     "Kernels/benchmarks": ["//Kernels/benchmarks:__subpackages__"],
     "Kernels/bridge": ["//Kernels:__subpackages__"],
     "Kernels/device": ["//Kernels:__subpackages__"],
+    "Kernels/emulator": [
+        "//Kernels/benchmarks/harness:__subpackages__",
+        "//Kernels/emulator:__subpackages__",
+        "//tools:__subpackages__",
+    ],
     "Kernels/host": ["//Kernels:__subpackages__"],
     "Kernels/libraries": ["//Kernels:__subpackages__"],
     "Kernels/reference": ["//Kernels/benchmarks:__subpackages__"],
