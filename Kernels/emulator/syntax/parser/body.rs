@@ -10,14 +10,17 @@ use crate::{
     Type,
 };
 
+/// A name, the block where it stands, its line.
+type Reference<'a> = (&'a str, usize, u32);
+
 /// A function while it is read.
 pub(super) struct Body<'a> {
     pub function: Function,
     pub scopes: Scopes<'a>,
-    /// Names that were not known where they stood: name, block, line.
-    pub forward: Vec<(&'a str, usize, u32)>,
+    /// Names that were not known where they stood.
+    pub forward: Vec<Reference<'a>>,
     pub location: Option<u32>,
-    pending_tables: Vec<(usize, Vec<(&'a str, usize, u32)>)>,
+    pending_tables: Vec<(usize, Vec<Reference<'a>>)>,
 }
 
 impl<'a> Parser<'a> {

@@ -1,0 +1,624 @@
+//! Arithmetic, logic, comparisons and conversions.
+
+use syntax::{Operand, Type};
+
+use super::{Form, Result};
+use crate::convert::Convert;
+use crate::lanes::float::Mode;
+use crate::lanes::{compare, float, half, integer};
+use crate::number::{f16_to_f32, f32_to_bf16, f32_to_f16, Rounding};
+use crate::op::*;
+
+const ROUNDINGS: [(&str, Rounding); 5] = [
+    ("rn", Rounding::NearestEven),
+    ("rz", Rounding::Zero),
+    ("rm", Rounding::Down),
+    ("rp", Rounding::Up),
+    ("rna", Rounding::NearestAway),
+];
+
+/// Words that tell forms of one opcode apart.
+const VARIANTS: [&str; 10] = [
+    "lo", "hi", "wide", "approx", "full", "shiftamt", "NaN", "l", "r", "relu",
+];
+
+impl Form<'_> {
+    pub(super) fn arithmetic(&mut self) -> Result<Option<Op>> {
+        match self.opcode.base {
+            "setp" => return self.setp().map(Some),
+            "set" => return self.set().map(Some),
+            "selp" => return self.selp().map(Some),
+            "cvt" => return self.cvt().map(Some),
+            "lop3" => return self.lop3().map(Some),
+            "bfi" => return self.bfi().map(Some),
+            "addc" | "subc" => return self.carry(true).map(Some),
+            "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "min" | "max" | "abs"
+            | "neg" | "not" | "and" | "or" | "xor" | "shl" | "shr" | "popc" | "clz" | "brev"
+            | "bfind" | "bfe" | "prmt" | "shf" | "sad" | "cnot" | "copysign" | "ex2" | "lg2"
+            | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "tanh" | "dp4a" => {}
+            _ => return Ok(None),
+        }
+        if matches!(self.opcode.base, "add" | "sub") && self.opcode.takes("cc") {
+            return self.carry(false).map(Some);
+        }
+        self.regular().map(Some)
+    }
+
+    fn regular(&mut self) -> Result<Op> {
+        let mut name = self.opcode.base.to_owned();
+        for variant in VARIANTS {
+            if self.opcode.takes(variant) {
+                name = format!("{name}.{variant}");
+            }
+        }
+        if self.opcode.base == "shf" {
+            let wraps = self.opcode.takes("wrap");
+            name = format!("{name}.{}", if wraps { "wrap" } else { "clamp" });
+            if !wraps && !self.opcode.takes("clamp") {
+                return Err("neither wrap nor clamp".to_owned());
+            }
+        }
+        let mode = Mode {
+            flushes: self.opcode.takes("ftz"),
+            rounding: self.opcode.takes_one(&ROUNDINGS),
+            saturates: self.opcode.takes("sat"),
+        };
+        let ty = self.ty()?;
+        let second = self.opcode.takes_type();
+        if self.opcode.base == "dp4a" {
+            name = format!(
+                "{name}.{}",
+                if second == Some(Type::S32) {
+                    "s32"
+                } else {
+                    "u32"
+                }
+            );
+        }
+        let sources = self.operands.len().saturating_sub(1);
+        let unknown = || format!("{name} of {ty:?} with {sources} operands");
+        let plain = mode == Mode::default();
+        match (ty, sources) {
+            (Type::Pred, _) => {
+                let target = self.bit_target(0)?;
+                let logic = match name.as_str() {
+                    "and" => Logic::And,
+                    "or" => Logic::Or,
+                    "xor" => Logic::Xor,
+                    "not" if sources == 1 => {
+                        let (a, b) = (self.bit(1)?, Bit::Constant(true));
+                        return Ok(Op::BitLogic {
+                            logic: Logic::Xor,
+                            target,
+                            a,
+                            b,
+                        });
+                    }
+                    _ => return Err(unknown()),
+                };
+                Ok(Op::BitLogic {
+                    logic,
+                    target,
+                    a: self.bit(1)?,
+                    b: self.bit(2)?,
+                })
+            }
+            (Type::F32, 1) if second.is_none() => Ok(Op::W1(
+                float::single1(&name, mode).ok_or_else(unknown)?,
+                self.word_target(0)?,
+                self.word(1)?,
+            )),
+            (Type::F32, 2) => {
+                let function = match second {
+                    None => float::single2(&name, mode),
+                    Some(narrow @ (Type::Bf16 | Type::F16)) if !mode.saturates => {
+                        half::mixed2(&name, narrow == Type::Bf16)
+                    }
+                    Some(_) => None,
+                };
+                Ok(Op::W2(
+                    function.ok_or_else(unknown)?,
+                    self.word_target(0)?,
+                    self.word(1)?,
+                    self.word(2)?,
+                ))
+            }
+            (Type::F32, 3) => {
+                let function = match second {
+                    None => float::single3(&name, mode),
+                    Some(narrow @ (Type::Bf16 | Type::F16)) if name == "fma" && !mode.saturates => {
+                        Some(half::mixed3(narrow == Type::Bf16))
+                    }
+                    Some(_) => None,
+                };
+                let function = function.ok_or_else(unknown)?;
+                Ok(Op::W3(
+                    function,
+                    self.word_target(0)?,
+                    self.word(1)?,
+                    self.word(2)?,
+                    self.word(3)?,
+                ))
+            }
+            (Type::F32x2, 2) => {
+                let function = float::pair2(&name, mode).ok_or_else(unknown)?;
+                Ok(Op::D2(
+                    function,
+                    self.wide_target(0)?,
+                    self.wide(1)?,
+                    self.wide(2)?,
+                ))
+            }
+            (Type::F32x2, 3) => {
+                let function = float::pair3(&name, mode).ok_or_else(unknown)?;
+                Ok(Op::D3(
+                    function,
+                    self.wide_target(0)?,
+                    self.wide(1)?,
+                    self.wide(2)?,
+                    self.wide(3)?,
+                ))
+            }
+            (Type::F64, _) => {
+                if mode
+                    .rounding
+                    .is_some_and(|rounding| rounding != Rounding::NearestEven)
+                    || mode.saturates
+                {
+                    return Err(unknown());
+                }
+                let target = self.wide_target(0)?;
+                match sources {
+                    1 => Ok(Op::D1(
+                        float::double1(&name).ok_or_else(unknown)?,
+                        target,
+                        self.wide(1)?,
+                    )),
+                    2 => Ok(Op::D2(
+                        float::double2(&name).ok_or_else(unknown)?,
+                        target,
+                        self.wide(1)?,
+                        self.wide(2)?,
+                    )),
+                    _ => {
+                        let function = float::double3(&name).ok_or_else(unknown)?;
+                        Ok(Op::D3(
+                            function,
+                            target,
+                            self.wide(1)?,
+                            self.wide(2)?,
+                            self.wide(3)?,
+                        ))
+                    }
+                }
+            }
+            (Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2, _) => {
+                if mode.saturates
+                    || mode
+                        .rounding
+                        .is_some_and(|rounding| rounding != Rounding::NearestEven)
+                {
+                    return Err(unknown());
+                }
+                // ex2.approx.ftz.bf16 is the only one that flushes: its inputs alone.
+                if mode.flushes && name != "ex2.approx" {
+                    return Err(unknown());
+                }
+                let paired = matches!(ty, Type::F16x2 | Type::Bf16x2);
+                let brain = matches!(ty, Type::Bf16 | Type::Bf16x2);
+                let target = self.word_target(0)?;
+                match sources {
+                    1 => {
+                        let function = if brain {
+                            half::bf16_1(&name, paired)
+                        } else {
+                            half::f16_1(&name, paired)
+                        };
+                        Ok(Op::W1(function.ok_or_else(unknown)?, target, self.word(1)?))
+                    }
+                    2 => {
+                        let function = if brain {
+                            half::bf16_2(&name, paired)
+                        } else {
+                            half::f16_2(&name, paired)
+                        };
+                        Ok(Op::W2(
+                            function.ok_or_else(unknown)?,
+                            target,
+                            self.word(1)?,
+                            self.word(2)?,
+                        ))
+                    }
+                    _ => {
+                        let function = if brain {
+                            half::bf16_3(&name, paired)
+                        } else {
+                            half::f16_3(&name, paired)
+                        };
+                        Ok(Op::W3(
+                            function.ok_or_else(unknown)?,
+                            target,
+                            self.word(1)?,
+                            self.word(2)?,
+                            self.word(3)?,
+                        ))
+                    }
+                }
+            }
+            _ if mode.saturates && plain_but_saturating(mode) && sources == 2 => {
+                let function = integer::word2(&format!("{name}.sat"), ty).ok_or_else(unknown)?;
+                Ok(Op::W2(
+                    function,
+                    self.word_target(0)?,
+                    self.word(1)?,
+                    self.word(2)?,
+                ))
+            }
+            _ if !plain => Err(unknown()),
+            _ => self
+                .whole(&name, ty, sources)
+                .and_then(|op| op.ok_or_else(unknown)),
+        }
+    }
+
+    fn whole(&self, name: &str, ty: Type, sources: usize) -> Result<Option<Op>> {
+        let wide = ty.bits() == 64;
+        Ok(match (sources, wide) {
+            (1, false) => match integer::word1(name, ty) {
+                Some(function) => Some(Op::W1(function, self.word_target(0)?, self.word(1)?)),
+                None => None,
+            },
+            (1, true) => match (integer::wide1(name, ty), integer::wide_to_word(name, ty)) {
+                (Some(function), _) => Some(Op::D1(function, self.wide_target(0)?, self.wide(1)?)),
+                (None, Some(function)) => {
+                    Some(Op::DW(function, self.word_target(0)?, self.wide(1)?))
+                }
+                (None, None) => None,
+            },
+            (2, _) if name == "mul.wide" && ty.bits() == 32 => match integer::word_product(ty) {
+                Some(function) => Some(Op::WWD(
+                    function,
+                    self.wide_target(0)?,
+                    self.word(1)?,
+                    self.word(2)?,
+                )),
+                None => None,
+            },
+            (3, _) if name == "mad.wide" && ty.bits() == 32 => {
+                match integer::word_product_sum(ty) {
+                    Some(function) => Some(Op::WWDD(
+                        function,
+                        self.wide_target(0)?,
+                        self.word(1)?,
+                        self.word(2)?,
+                        self.wide(3)?,
+                    )),
+                    None => None,
+                }
+            }
+            (2, false) => match integer::word2(name, ty) {
+                Some(function) => Some(Op::W2(
+                    function,
+                    self.word_target(0)?,
+                    self.word(1)?,
+                    self.word(2)?,
+                )),
+                None => None,
+            },
+            (2, true) => match (integer::wide2(name, ty), integer::wide_shift(name, ty)) {
+                (Some(function), _) => Some(Op::D2(
+                    function,
+                    self.wide_target(0)?,
+                    self.wide(1)?,
+                    self.wide(2)?,
+                )),
+                (None, Some(function)) => Some(Op::DWD(
+                    function,
+                    self.wide_target(0)?,
+                    self.wide(1)?,
+                    self.word(2)?,
+                )),
+                (None, None) => None,
+            },
+            (3, true) if name == "bfe" => {
+                let function = integer::extract_wides(ty == Type::S64);
+                Some(Op::DWWD(
+                    function,
+                    self.wide_target(0)?,
+                    self.wide(1)?,
+                    self.word(2)?,
+                    self.word(3)?,
+                ))
+            }
+            (3, true) => match integer::wide3(name, ty) {
+                Some(function) => Some(Op::D3(
+                    function,
+                    self.wide_target(0)?,
+                    self.wide(1)?,
+                    self.wide(2)?,
+                    self.wide(3)?,
+                )),
+                None => None,
+            },
+            (3, false) => match integer::word3(name, ty) {
+                Some(function) => Some(Op::W3(
+                    function,
+                    self.word_target(0)?,
+                    self.word(1)?,
+                    self.word(2)?,
+                    self.word(3)?,
+                )),
+                None => None,
+            },
+            _ => None,
+        })
+    }
+
+    fn carry(&mut self, takes: bool) -> Result<Op> {
+        let gives = !takes || self.opcode.takes("cc");
+        let subtracts = self.opcode.base.starts_with("sub");
+        let ty = self.ty()?;
+        self.expect_operands(3..=3)?;
+        if !matches!(ty.bits(), 32 | 64) {
+            return Err(format!("a carry of {ty:?}"));
+        }
+        let wide = ty.bits() == 64;
+        Ok(Op::Carry {
+            subtracts,
+            takes,
+            gives,
+            wide,
+            target: self.target(0)?,
+            a: self.value(1, ty)?,
+            b: self.value(2, ty)?,
+        })
+    }
+
+    fn bfi(&mut self) -> Result<Op> {
+        let ty = self.ty()?;
+        self.expect_operands(5..=5)?;
+        match ty {
+            Type::B32 => Ok(Op::W4(
+                integer::insert_words,
+                self.word_target(0)?,
+                [self.word(1)?, self.word(2)?, self.word(3)?, self.word(4)?],
+            )),
+            Type::B64 => Ok(Op::DDWWD(
+                integer::insert_wides,
+                self.wide_target(0)?,
+                self.wide(1)?,
+                self.wide(2)?,
+                self.word(3)?,
+                self.word(4)?,
+            )),
+            _ => Err(format!("bfi of {ty:?}")),
+        }
+    }
+
+    fn lop3(&mut self) -> Result<Op> {
+        if self.ty()? != Type::B32 {
+            return Err("lop3 of another type".to_owned());
+        }
+        self.expect_operands(5..=5)?;
+        let table = u8::try_from(self.immediate(4)?)
+            .map_err(|_| "a table of more than 8 bits".to_owned())?;
+        Ok(Op::Lop3 {
+            table,
+            target: self.word_target(0)?,
+            a: self.word(1)?,
+            b: self.word(2)?,
+            c: self.word(3)?,
+        })
+    }
+
+    fn comparison(&mut self) -> Result<&'static str> {
+        const NAMES: [&str; 18] = [
+            "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu",
+            "gtu", "geu", "num", "nan",
+        ];
+        NAMES
+            .into_iter()
+            .find(|name| self.opcode.takes(name))
+            .ok_or_else(|| "no comparison".to_owned())
+    }
+
+    fn setp(&mut self) -> Result<Op> {
+        let name = self.comparison()?;
+        let logic =
+            self.opcode
+                .takes_one(&[("and", Logic::And), ("or", Logic::Or), ("xor", Logic::Xor)]);
+        let flushes = self.opcode.takes("ftz");
+        let ty = self.ty()?;
+        self.expect_operands(if logic.is_some() { 4..=4 } else { 3..=3 })?;
+        let targets = match self.operand(0)? {
+            Operand::Pair(pair) => [self.target_of(&pair.0)?, self.target_of(&pair.1)?],
+            single => [self.target_of(single)?, Target::Nowhere],
+        };
+        if targets
+            .iter()
+            .any(|target| !matches!(target, Target::Bit(_) | Target::Nowhere))
+        {
+            return Err("a result that is not a predicate".to_owned());
+        }
+        let join = match logic {
+            Some(logic) => Some((logic, self.bit(3)?)),
+            None => None,
+        };
+        let unknown = || format!("{name} of {ty:?}");
+        if ty.bits() == 64 {
+            let compare = compare::wide(name, ty).ok_or_else(unknown)?;
+            return Ok(Op::CompareD {
+                compare,
+                targets,
+                a: self.wide(1)?,
+                b: self.wide(2)?,
+                join,
+            });
+        }
+        let compare = compare::word(name, ty, flushes).ok_or_else(unknown)?;
+        Ok(Op::CompareW {
+            compare,
+            targets,
+            a: self.word(1)?,
+            b: self.word(2)?,
+            join,
+        })
+    }
+
+    fn set(&mut self) -> Result<Op> {
+        let name = self.comparison()?;
+        let flushes = self.opcode.takes("ftz");
+        let (to, from) = (self.ty()?, self.ty()?);
+        self.expect_operands(3..=3)?;
+        let yes = match to {
+            Type::U32 | Type::S32 => u32::MAX,
+            Type::F32 => 1f32.to_bits(),
+            _ => return Err(format!("a result of {to:?}")),
+        };
+        let compare =
+            compare::word(name, from, flushes).ok_or_else(|| format!("{name} of {from:?}"))?;
+        Ok(Op::SetW {
+            compare,
+            target: self.word_target(0)?,
+            a: self.word(1)?,
+            b: self.word(2)?,
+            yes,
+        })
+    }
+
+    fn selp(&mut self) -> Result<Op> {
+        let ty = self.ty()?;
+        self.expect_operands(4..=4)?;
+        if ty.bits() == 64 {
+            return Ok(Op::SelectD(
+                self.wide_target(0)?,
+                self.wide(1)?,
+                self.wide(2)?,
+                self.bit(3)?,
+            ));
+        }
+        Ok(Op::SelectW(
+            self.word_target(0)?,
+            self.word(1)?,
+            self.word(2)?,
+            self.bit(3)?,
+        ))
+    }
+
+    fn cvt(&mut self) -> Result<Op> {
+        const INTEGRAL: [(&str, Rounding); 4] = [
+            ("rni", Rounding::NearestEven),
+            ("rzi", Rounding::Zero),
+            ("rmi", Rounding::Down),
+            ("rpi", Rounding::Up),
+        ];
+        let integral = self.opcode.takes_one(&INTEGRAL);
+        let rounding = self.opcode.takes_one(&ROUNDINGS);
+        let flushes = self.opcode.takes("ftz");
+        let satfinite = self.opcode.takes("satfinite");
+        let saturates = self.opcode.takes("sat");
+        let relu = self.opcode.takes("relu");
+        let (to, from) = (self.ty()?, self.ty()?);
+        let convert = Convert {
+            to,
+            from,
+            rounding,
+            integral,
+            flushes,
+            saturates,
+            satfinite,
+            relu,
+        };
+        let sources = self.operands.len().saturating_sub(1);
+        if !convert.is_known(sources) {
+            return Err(format!(
+                "a conversion of {from:?} to {to:?} from {sources} operands"
+            ));
+        }
+        let target = self.target(0)?;
+        if let Some(op) = self.quick(&convert, target)? {
+            return Ok(op);
+        }
+        let b = if sources == 2 {
+            Some(self.value(2, from)?)
+        } else {
+            None
+        };
+        Ok(Op::Convert {
+            convert,
+            target,
+            a: self.value(1, from)?,
+            b,
+        })
+    }
+
+    // The conversions that kernels are full of, over whole warps.
+    fn quick(&self, convert: &Convert, target: Target) -> Result<Option<Op>> {
+        use Type::{Bf16, Bf16x2, F16x2, F16, F32, S32, S64, U32, U64};
+        let nearest = matches!(convert.rounding, None | Some(Rounding::NearestEven));
+        if !nearest
+            || convert.flushes
+            || convert.saturates
+            || convert.satfinite
+            || convert.relu
+            || convert.integral.is_some()
+        {
+            return Ok(None);
+        }
+        let one: Option<W1> = match (convert.to, convert.from) {
+            (F32, Bf16) => Some(|a| a.map(|a| a << 16)),
+            (F32, F16) => Some(|a| a.map(|a| f16_to_f32(a & 0xffff).to_bits())),
+            (F32, S32) => Some(|a| a.map(|a| (a as i32 as f32).to_bits())),
+            (F32, U32) => Some(|a| a.map(|a| (a as f32).to_bits())),
+            (Bf16, F32) => Some(|a| a.map(|a| f32_to_bf16(f32::from_bits(a)))),
+            (F16, F32) => Some(|a| a.map(|a| f32_to_f16(f32::from_bits(a)))),
+            _ => None,
+        };
+        if let (Some(function), Target::Word(number) | Target::Half(number)) = (one, target) {
+            return Ok(Some(Op::W1(function, number, self.word(1)?)));
+        }
+        let two: Option<W2> = match (convert.to, convert.from) {
+            (Bf16x2, F32) => Some(|a, b| {
+                std::array::from_fn(|lane| {
+                    f32_to_bf16(f32::from_bits(a[lane])) << 16
+                        | f32_to_bf16(f32::from_bits(b[lane]))
+                })
+            }),
+            (F16x2, F32) => Some(|a, b| {
+                std::array::from_fn(|lane| {
+                    f32_to_f16(f32::from_bits(a[lane])) << 16 | f32_to_f16(f32::from_bits(b[lane]))
+                })
+            }),
+            _ => None,
+        };
+        if let (Some(function), Target::Word(number)) = (two, target) {
+            return Ok(Some(Op::W2(function, number, self.word(1)?, self.word(2)?)));
+        }
+        // A source register may be wider than its type.
+        Ok(
+            match (
+                convert.to,
+                convert.from,
+                target,
+                self.value(1, convert.from)?,
+            ) {
+                (U64 | S64, U32, Target::Wide(number), Value::Word(word)) => {
+                    Some(Op::WD(|a| a.map(u64::from), number, word))
+                }
+                (S64 | U64, S32, Target::Wide(number), Value::Word(word)) => Some(Op::WD(
+                    |a| a.map(|a| i64::from(a as i32) as u64),
+                    number,
+                    word,
+                )),
+                (U32 | S32, U64 | S64, Target::Word(number), Value::Wide(wide)) => {
+                    Some(Op::DW(|a| a.map(|a| a as u32), number, wide))
+                }
+                _ => None,
+            },
+        )
+    }
+}
+
+fn plain_but_saturating(mode: Mode) -> bool {
+    !mode.flushes && mode.rounding.is_none()
+}

@@ -1,0 +1,659 @@
+//! Fifth-generation tensor cores: tensor memory and the products that go to it.
+
+use super::work::{TensorMma, TensorPending, TensorScales, TensorWork};
+use super::{Engine, Flow, Run};
+use crate::descriptor::Descriptor;
+use crate::error::{Error, Trap};
+use crate::lanes::fused;
+use crate::launch::Schedule;
+use crate::number::{f16_to_f32, f32_to_f16, ue8m0_to_f32, E2M1, E2M3, E3M2, E4M3};
+use crate::op::*;
+use crate::tensor_memory::TensorMemory;
+use crate::warp::{lanes, Warp};
+
+impl Engine<'_> {
+    pub(super) fn tcgen(&mut self, warp: &mut Warp, op: &Tcgen, mask: u32, pc: usize) -> Run<Flow> {
+        let first = mask.trailing_zeros() as usize;
+        match op {
+            Tcgen::Alloc {
+                pair,
+                address,
+                columns,
+            } => {
+                self.check_pair(*pair)?;
+                let (to, columns) = (
+                    self.shared_addresses(warp, *address)[first],
+                    self.words(warp, *columns)[first],
+                );
+                let base = self
+                    .tensor_memory(self.block)
+                    .and_then(|memory| memory.allocate(columns))
+                    .map_err(Trap::new)?;
+                self.shared(to, 4)
+                    .map_err(Trap::new)?
+                    .copy_from_slice(&base.to_le_bytes());
+            }
+            Tcgen::Dealloc {
+                pair,
+                base,
+                columns,
+            } => {
+                self.check_pair(*pair)?;
+                let (base, columns) = (
+                    self.words(warp, *base)[first],
+                    self.words(warp, *columns)[first],
+                );
+                self.tensor_memory(self.block)
+                    .and_then(|memory| memory.free(base, columns))
+                    .map_err(Trap::new)?;
+            }
+            Tcgen::Relinquish { pair } => {
+                self.check_pair(*pair)?;
+                self.tensor_memory(self.block)
+                    .map_err(Trap::new)?
+                    .relinquish();
+            }
+            Tcgen::Load {
+                shape,
+                targets,
+                address,
+            } => {
+                let addresses = self.shared_addresses(warp, *address);
+                for (number, target) in targets.iter().enumerate() {
+                    let mut out = [0; LANES];
+                    for (lane, word) in out.iter_mut().enumerate() {
+                        let (row, column) = Self::cell(
+                            warp.index,
+                            *shape,
+                            addresses[lane],
+                            lane as u32,
+                            number as u32,
+                        )
+                        .map_err(|message| Trap::in_lane(lane as u32, message))?;
+                        *word = self
+                            .tensor_memory(self.block)
+                            .and_then(|memory| memory.read(row, column))
+                            .map_err(|message| Trap::in_lane(lane as u32, message))?;
+                    }
+                    if self.launch.schedule == Schedule::AtOnce {
+                        warp.words[*target as usize] = out;
+                    } else {
+                        // Registers hold nothing that is right before tcgen05.wait::ld.
+                        warp.words[*target as usize] = [0x7fc0_dead; LANES];
+                        warp.tensor_loads.push((*target, out));
+                    }
+                }
+            }
+            Tcgen::Store {
+                shape,
+                values,
+                address,
+            } => {
+                let addresses = self.shared_addresses(warp, *address);
+                for (number, value) in values.iter().enumerate() {
+                    let words = self.words(warp, *value);
+                    for (lane, word) in words.iter().enumerate() {
+                        let failed = |message| Trap::in_lane(lane as u32, message);
+                        let (row, column) = Self::cell(
+                            warp.index,
+                            *shape,
+                            addresses[lane],
+                            lane as u32,
+                            number as u32,
+                        )
+                        .map_err(failed)?;
+                        self.tensor_memory(self.block)
+                            .and_then(|memory| memory.write(row, column, *word))
+                            .map_err(failed)?;
+                    }
+                }
+            }
+            Tcgen::WaitLoad => {
+                for (target, words) in std::mem::take(&mut warp.tensor_loads) {
+                    warp.words[target as usize] = words;
+                }
+            }
+            Tcgen::WaitStore | Tcgen::Fence => {}
+            Tcgen::Mma { .. } | Tcgen::Copy { .. } | Tcgen::Commit { .. } => {
+                for lane in lanes(mask) {
+                    let work = self
+                        .tensor_work(warp, op, lane)
+                        .map_err(|message| Trap::in_lane(lane, message))?;
+                    let when = self.due();
+                    self.blocks[self.block]
+                        .tensor_queue
+                        .push_back(TensorPending { work, when, pc });
+                    if self.launch.schedule == Schedule::AtOnce {
+                        let pending = self.blocks[self.block].tensor_queue.pop_front();
+                        let Some(pending) = pending else { continue };
+                        self.perform(self.block, &pending.work)
+                            .map_err(|message| Trap::in_lane(lane, message))?;
+                    }
+                }
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn check_pair(&self, pair: bool) -> Run<()> {
+        if pair && !self.blocks.len().is_multiple_of(2) {
+            return Err(Trap::new(
+                ".cta_group::2 in a cluster without pairs of blocks",
+            ));
+        }
+        Ok(())
+    }
+
+    fn tensor_memory(&mut self, block: usize) -> Result<&mut TensorMemory, String> {
+        self.blocks[block]
+            .tensor
+            .as_deref_mut()
+            .ok_or_else(|| "no tensor memory".to_owned())
+    }
+
+    // Lane and column of tensor memory behind a register of a thread.
+    fn cell(
+        warp: u32,
+        shape: TcgenShape,
+        address: u32,
+        lane: u32,
+        number: u32,
+    ) -> Result<(u32, u32), String> {
+        let (base, row0, column) = (warp % 4 * 32, address >> 16 & 0xffff, address & 0xffff);
+        let half = row0.wrapping_sub(base);
+        if half != 0 && (shape == TcgenShape::S32x32 || half != 16) {
+            return Err(format!(
+                "lane {row0} of tensor memory, while the warp reaches {base} to {}",
+                base + 31
+            ));
+        }
+        Ok(match shape {
+            TcgenShape::S32x32 => (base + lane, column + number),
+            TcgenShape::S16x64 => (
+                row0 + lane / 4 + 8 * (lane % 2),
+                column + lane / 2 % 2 + 2 * number,
+            ),
+            TcgenShape::S16x128 => (
+                row0 + lane / 4 + 8 * (number % 2),
+                column + lane % 4 + 4 * (number / 2),
+            ),
+            TcgenShape::S16x256 => (
+                row0 + lane / 4 + 8 * (number / 2 % 2),
+                column + lane % 4 * 2 + number % 2 + 8 * (number / 4),
+            ),
+        })
+    }
+
+    fn tensor_work(&mut self, warp: &Warp, op: &Tcgen, lane: u32) -> Result<TensorWork, String> {
+        let at = lane as usize;
+        match op {
+            Tcgen::Copy {
+                pair,
+                shape,
+                address,
+                descriptor,
+            } => {
+                let (to, descriptor) = (
+                    self.shared_addresses(warp, *address)[at],
+                    self.wides(warp, *descriptor)[at],
+                );
+                Descriptor::blackwell(descriptor)?;
+                Ok(TensorWork::Copy {
+                    pair: *pair,
+                    shape: *shape,
+                    to,
+                    descriptor,
+                })
+            }
+            Tcgen::Commit {
+                barrier, multicast, ..
+            } => {
+                let barrier = self.shared_addresses(warp, *barrier)[at];
+                let blocks = multicast.map(|mask| self.words(warp, mask)[at] & 0xffff);
+                Ok(TensorWork::Commit { barrier, blocks })
+            }
+            Tcgen::Mma {
+                pair,
+                kind,
+                d,
+                a,
+                b,
+                descriptor,
+                scales,
+                scale_block,
+                disabled,
+                accumulates,
+                scale_input,
+            } => {
+                if disabled.iter().any(|word| self.words(warp, *word)[at] != 0) {
+                    return Err("disabled lanes of tensor memory are not supported".to_owned());
+                }
+                let (a, a_in_tensor) = match a {
+                    TcgenA::Shared(wide) => (self.wides(warp, *wide)[at], false),
+                    TcgenA::Tensor(address) => {
+                        (u64::from(self.shared_addresses(warp, *address)[at]), true)
+                    }
+                };
+                let bits = self.words(warp, *descriptor)[at];
+                let mut mma = describe(*kind, bits, *pair)?;
+                mma.d = self.shared_addresses(warp, *d)[at];
+                (mma.a, mma.a_in_tensor) = (a, a_in_tensor);
+                mma.b = self.wides(warp, *b)[at];
+                mma.accumulates = warp.bit(*accumulates) >> lane & 1 == 1;
+                mma.input_scale = crate::number::power(-(*scale_input as i32)) as f32;
+                if !a_in_tensor {
+                    Descriptor::blackwell(a)?;
+                } else if mma.a_element.bits() == 8
+                    && !matches!(mma.a_element, Element::E4m3 | Element::E5m2)
+                    || mma.a_transposed
+                {
+                    return Err(
+                        "an operand in tensor memory of another layout than rows of whole bytes"
+                            .to_owned(),
+                    );
+                }
+                Descriptor::blackwell(mma.b)?;
+                if let Some((scale_a, scale_b)) = scales {
+                    let address = |address: &Address| self.shared_addresses(warp, *address)[at];
+                    mma.scales = Some(TensorScales {
+                        a: address(scale_a),
+                        b: address(scale_b),
+                        a_part: bits >> 29 & 3,
+                        b_part: bits >> 4 & 3,
+                        block: *scale_block,
+                        is_ue8m0: bits >> 23 & 1 == 1,
+                    });
+                    if *scale_block == 32 && bits >> 23 & 1 == 0 {
+                        return Err("scales of blocks of 32 that are not ue8m0".to_owned());
+                    }
+                }
+                Ok(TensorWork::Mma(Box::new(mma)))
+            }
+            _ => Err("not work of a tensor core".to_owned()),
+        }
+    }
+
+    pub(super) fn land_tensor(&mut self, block: usize) -> Result<(), Error> {
+        let Some(pending) = self.blocks[block].tensor_queue.pop_front() else {
+            return Ok(());
+        };
+        self.block = block;
+        self.perform(block, &pending.work)
+            .map_err(|message| self.fault(Trap::new(message), block, None, pending.pc))
+    }
+
+    fn perform(&mut self, block: usize, work: &TensorWork) -> Result<(), String> {
+        self.progress += 1;
+        match work {
+            TensorWork::Commit {
+                barrier,
+                blocks: None,
+            } => self.arrive_at(*barrier),
+            TensorWork::Commit {
+                barrier,
+                blocks: Some(blocks),
+            } => {
+                lanes(*blocks).try_for_each(|rank| self.arrive_at(rank << 24 | barrier & 0xff_ffff))
+            }
+            TensorWork::Copy {
+                pair,
+                shape,
+                to,
+                descriptor,
+            } => {
+                let blocks = if *pair {
+                    vec![block & !1, block | 1]
+                } else {
+                    vec![block]
+                };
+                blocks
+                    .into_iter()
+                    .try_for_each(|block| self.copy_to_tensor(block, *shape, *to, *descriptor))
+            }
+            TensorWork::Mma(mma) => {
+                if mma.pair {
+                    self.tensor_product(block & !1, block & !1, mma)?;
+                    return self.tensor_product(block | 1, block & !1, mma);
+                }
+                self.tensor_product(block, block, mma)
+            }
+        }
+    }
+
+    fn copy_to_tensor(
+        &mut self,
+        block: usize,
+        shape: CopyShape,
+        to: u32,
+        descriptor: u64,
+    ) -> Result<(), String> {
+        let descriptor = Descriptor::blackwell(descriptor)?;
+        let (rows, chunks) = match shape {
+            CopyShape::S128x256 => (128, 2),
+            CopyShape::S4x256 => (4, 2),
+            CopyShape::S128x128 => (128, 1),
+            CopyShape::S64x128Pairs02 | CopyShape::S64x128Pairs01 => (64, 1),
+            CopyShape::S32x128 => (32, 1),
+        };
+        let (column, lane) = (to & 0xffff, to >> 16 & 0x7f);
+        for row in 0..rows {
+            for chunk in 0..chunks {
+                let address = (block as u32) << 24 | descriptor.along_depth(row, chunk * 16);
+                let words: Vec<u32> = self
+                    .shared(address, 16)?
+                    .chunks_exact(4)
+                    .map(|part| u32::from_le_bytes([part[0], part[1], part[2], part[3]]))
+                    .collect();
+                let places: Vec<u32> = match shape {
+                    CopyShape::S32x128 => (0..4).map(|copy| row + 32 * copy).collect(),
+                    CopyShape::S64x128Pairs02 => (0..2).map(|copy| row + 64 * copy).collect(),
+                    CopyShape::S64x128Pairs01 => (0..2)
+                        .map(|copy| row % 32 + 64 * (row / 32) + 32 * copy)
+                        .collect(),
+                    CopyShape::S4x256 => vec![lane + 32 * row],
+                    _ => vec![lane + row],
+                };
+                for place in places {
+                    for (at, word) in words.iter().enumerate() {
+                        self.tensor_memory(block)?.write(
+                            place,
+                            column + chunk * 4 + at as u32,
+                            *word,
+                        )?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // The rows of one block; columns of a pair come from both.
+    fn tensor_product(
+        &mut self,
+        block: usize,
+        leader: usize,
+        mma: &TensorMma,
+    ) -> Result<(), String> {
+        let (depth, columns) = (mma.depth as usize, mma.columns as usize);
+        let groups = if mma.pair { 2 } else { 1 };
+        let rows = mma.rows / groups;
+        let mut a = vec![0.0; rows as usize * depth];
+        if mma.a_in_tensor {
+            self.rows_in_tensor(block, mma, rows, &mut a)?;
+        } else {
+            let descriptor = Descriptor::blackwell(mma.a)?;
+            self.packed_operand(
+                block,
+                descriptor,
+                (mma.a_element, mma.dense4),
+                (rows, mma.depth),
+                mma.a_transposed,
+                &mut a,
+            )?;
+        }
+        let descriptor = Descriptor::blackwell(mma.b)?;
+        let each = mma.columns / groups;
+        let mut b = vec![0.0; columns * depth];
+        for group in 0..groups {
+            let out = &mut b[(group * each) as usize * depth..][..each as usize * depth];
+            self.packed_operand(
+                leader + group as usize,
+                descriptor,
+                (mma.b_element, mma.dense4),
+                (each, mma.depth),
+                mma.b_transposed,
+                out,
+            )?;
+        }
+        if let Some(scales) = mma.scales {
+            self.apply_scales(block, scales, scales.a, scales.a_part, rows, depth, &mut a)?;
+            self.apply_scales(
+                block,
+                scales,
+                scales.b,
+                scales.b_part,
+                mma.columns,
+                depth,
+                &mut b,
+            )?;
+        }
+        let mut wide = vec![0.0; columns * depth];
+        for column in 0..columns {
+            for k in 0..depth {
+                wide[k * columns + column] = b[column * depth + k];
+            }
+        }
+        let sign = if mma.negated { -1.0 } else { 1.0 };
+        let (d_column, d_lane) = (mma.d & 0xffff, mma.d >> 16 & 0x7f);
+        let mut sums = vec![0f32; columns];
+        for row in 0..rows {
+            sums.fill(0.0);
+            fused::product(&mut sums, &a[row as usize * depth..][..depth], &wide);
+            for (column, sum) in sums.iter().enumerate() {
+                let (lane, column) = place(mma, rows, row, column as u32);
+                let (lane, column) = (lane + d_lane, column + d_column);
+                let memory = self.tensor_memory(block)?;
+                let old = if mma.accumulates {
+                    memory.read(lane, column)?
+                } else {
+                    0
+                };
+                let bits = if mma.half {
+                    f32_to_f16(f16_to_f32(old & 0xffff) * mma.input_scale + sign * sum)
+                } else {
+                    (f32::from_bits(old) * mma.input_scale + sign * sum).to_bits()
+                };
+                memory.write(lane, column, bits)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rows_in_tensor(
+        &mut self,
+        block: usize,
+        mma: &TensorMma,
+        rows: u32,
+        out: &mut [f32],
+    ) -> Result<(), String> {
+        let (column, first) = (mma.a as u32 & 0xffff, mma.a as u32 >> 16 & 0x7f);
+        let bits = mma.a_element.bits();
+        let each = 32 / bits;
+        for row in 0..rows {
+            let lane = first
+                + if rows == 64 && !mma.pair {
+                    row / 16 * 32 + row % 16
+                } else {
+                    row
+                };
+            for k in 0..mma.depth {
+                let word = self.tensor_memory(block)?.read(lane, column + k / each)?;
+                out[(row * mma.depth + k) as usize] =
+                    super::matrix::decode(mma.a_element, word >> (k % each * bits));
+            }
+        }
+        Ok(())
+    }
+
+    // Elements of 4 and 6 bits: 16 of them at the start of each 16 bytes, or 32 of 4 bits.
+    fn packed_operand(
+        &mut self,
+        block: usize,
+        descriptor: Descriptor,
+        element: (Element, bool),
+        shape: (u32, u32),
+        rows_contiguous: bool,
+        out: &mut [f32],
+    ) -> Result<(), String> {
+        let ((element, dense4), (rows, depth)) = (element, shape);
+        let bits = match element {
+            Element::E2m1 => 4,
+            Element::E3m2 | Element::E2m3 => 6,
+            _ => {
+                return self.operand(
+                    block,
+                    descriptor,
+                    element,
+                    (0, rows, depth),
+                    rows_contiguous,
+                    out,
+                )
+            }
+        };
+        if rows_contiguous {
+            return Err("elements below 8 bits with contiguous rows".to_owned());
+        }
+        let each = if dense4 { 32 } else { 16 };
+        for row in 0..rows {
+            for chunk in 0..depth / each {
+                let address = (block as u32) << 24 | descriptor.along_depth(row, chunk * 16);
+                let mut bytes = [0; 16];
+                bytes.copy_from_slice(self.shared(address, 16)?);
+                let packed = u128::from_le_bytes(bytes);
+                for at in 0..each {
+                    let pattern = (packed >> (at * bits)) as u32 & ((1 << bits) - 1);
+                    let value = match element {
+                        Element::E2m1 => E2M1.decode(pattern),
+                        Element::E3m2 => E3M2.decode(pattern),
+                        _ => E2M3.decode(pattern),
+                    };
+                    out[(row * depth + chunk * each + at) as usize] = value;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // Scale factors lie four to a word: row r in lane r % 32 of column r / 32.
+    #[expect(clippy::too_many_arguments, reason = "one call per operand")]
+    fn apply_scales(
+        &mut self,
+        block: usize,
+        scales: TensorScales,
+        address: u32,
+        part: u32,
+        rows: u32,
+        depth: usize,
+        operand: &mut [f32],
+    ) -> Result<(), String> {
+        let count = depth as u32 / scales.block;
+        if !part.is_multiple_of(count.next_power_of_two()) || part + count > 4 {
+            return Err(format!(
+                "scale factors {part} to {} of a word",
+                part + count
+            ));
+        }
+        for row in 0..rows {
+            let word = self
+                .tensor_memory(block)?
+                .read(row % 32, (address & 0xffff) + row / 32)?;
+            let values = &mut operand[row as usize * depth..][..depth];
+            for (number, values) in values.chunks_mut(scales.block as usize).enumerate() {
+                let bits = word >> (8 * (part + number as u32)) & 0xff;
+                let scale = if scales.is_ue8m0 {
+                    ue8m0_to_f32(bits)
+                } else {
+                    E4M3.decode(bits & 0x7f)
+                };
+                values.iter_mut().for_each(|value| *value *= scale);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lane and column of an accumulator's element.
+fn place(mma: &TensorMma, rows: u32, row: u32, column: u32) -> (u32, u32) {
+    match (rows, mma.pair) {
+        (64, true) => (
+            row + if column < mma.columns / 2 { 0 } else { 64 },
+            column % (mma.columns / 2),
+        ),
+        (64, false) => (row / 16 * 32 + row % 16, column),
+        _ => (row, column),
+    }
+}
+
+/// What an instruction descriptor says, checked.
+fn describe(kind: TcgenKind, bits: u32, pair: bool) -> Result<TensorMma, String> {
+    let four = matches!(kind, TcgenKind::Mxf4 | TcgenKind::Mxf4nvf4);
+    let (a, b) = (
+        bits >> 7 & 7,
+        if four { bits >> 10 & 3 } else { bits >> 10 & 7 },
+    );
+    let element = |format: u32| {
+        Ok(match (kind, format) {
+            (TcgenKind::F16, 0) => Element::F16,
+            (TcgenKind::F16, 1) => Element::Bf16,
+            (TcgenKind::Tf32, 2) => Element::Tf32,
+            (TcgenKind::F8f6f4 | TcgenKind::Mxf8f6f4, 0) => Element::E4m3,
+            (TcgenKind::F8f6f4 | TcgenKind::Mxf8f6f4, 1) => Element::E5m2,
+            (TcgenKind::F8f6f4 | TcgenKind::Mxf8f6f4, 3) => Element::E2m3,
+            (TcgenKind::F8f6f4 | TcgenKind::Mxf8f6f4, 4) => Element::E3m2,
+            (TcgenKind::F8f6f4 | TcgenKind::Mxf8f6f4, 5) => Element::E2m1,
+            (TcgenKind::Mxf4 | TcgenKind::Mxf4nvf4, 1) => Element::E2m1,
+            _ => {
+                return Err(format!(
+                    "an instruction descriptor with operand format {format} for {kind:?}"
+                ))
+            }
+        })
+    };
+    let scaled = matches!(
+        kind,
+        TcgenKind::Mxf8f6f4 | TcgenKind::Mxf4 | TcgenKind::Mxf4nvf4
+    );
+    let rows = (bits >> 24 & 31) << 4;
+    let columns = (bits >> 17 & 63) << 3;
+    if bits >> 2 & 1 == 1 {
+        return Err("sparse products are not supported".to_owned());
+    }
+    if four && bits >> 31 == 1 {
+        return Err("products of depth 96 are not supported".to_owned());
+    }
+    let per_block = if pair { rows / 2 } else { rows };
+    let known = matches!((rows, pair), (64 | 128, false) | (128 | 256, true))
+        && (!scaled || per_block == 128);
+    let step = if rows == 64 {
+        8
+    } else if pair {
+        32
+    } else {
+        16
+    };
+    if !known || columns == 0 || columns > 256 || !columns.is_multiple_of(step) {
+        return Err(format!(
+            "a product of {rows} rows and {columns} columns{}",
+            if pair { " of a pair" } else { "" }
+        ));
+    }
+    let d_format = if scaled { 1 } else { bits >> 4 & 3 };
+    if d_format > 1 || d_format == 0 && kind == TcgenKind::Tf32 {
+        return Err(format!("an accumulator of format {d_format}"));
+    }
+    Ok(TensorMma {
+        pair,
+        d: 0,
+        a: 0,
+        a_in_tensor: false,
+        b: 0,
+        rows,
+        columns,
+        depth: match kind {
+            TcgenKind::F16 => 16,
+            TcgenKind::Tf32 => 8,
+            TcgenKind::F8f6f4 | TcgenKind::Mxf8f6f4 => 32,
+            TcgenKind::Mxf4 | TcgenKind::Mxf4nvf4 => 64,
+        },
+        a_element: element(a)?,
+        b_element: element(b)?,
+        dense4: four,
+        half: d_format == 0,
+        negated: (bits >> 13 ^ bits >> 14) & 1 == 1,
+        a_transposed: !four && bits >> 15 & 1 == 1,
+        b_transposed: !four && bits >> 16 & 1 == 1,
+        accumulates: false,
+        input_scale: 1.0,
+        scales: None,
+    })
+}

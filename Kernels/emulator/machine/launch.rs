@@ -1,0 +1,314 @@
+//! A grid, spread over the machine's cores.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
+
+use crate::engine::{Block, Engine, Named};
+use crate::error::Error;
+use crate::memory::{Allocations, Block as Bytes, Recent, View};
+use crate::op::LANES;
+use crate::program::{Module, Program, RESERVED_SHARED};
+use crate::random::Random;
+use crate::tensor_memory::TensorMemory;
+use crate::warp::{Group, Outstanding, Wait, Warp};
+
+/// When asynchronous work lands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    AtOnce,
+    /// Warps in random order and for random times, work at random times.
+    Random {
+        seed: u64,
+    },
+    /// Work only when nobody can go on without it.
+    Late {
+        seed: u64,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub struct Launch {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub cluster: [u32; 3],
+    pub dynamic_shared_bytes: u32,
+    /// Laid out as the kernel's parameters are.
+    pub parameters: Vec<u8>,
+    pub schedule: Schedule,
+    /// Threads of this process.
+    pub workers: usize,
+    /// Thread instructions of a cluster before it is given up.
+    pub limit: u64,
+    pub multiprocessors: u32,
+}
+
+impl Default for Launch {
+    fn default() -> Self {
+        Self {
+            grid: [1; 3],
+            block: [1; 3],
+            cluster: [1; 3],
+            dynamic_shared_bytes: 0,
+            parameters: Vec::new(),
+            schedule: Schedule::AtOnce,
+            workers: 1,
+            limit: 1 << 36,
+            multiprocessors: 132,
+        }
+    }
+}
+
+/// What a launch did: how often each instruction ran, by form.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub thread_instructions: u64,
+    pub clusters: u64,
+    /// By opcode with its modifiers.
+    pub forms: BTreeMap<String, u64>,
+}
+
+/// The most shared memory that a block may have beside what the system keeps.
+pub const MOST_SHARED: u32 = 232_448;
+
+fn check(program: &Program, launch: &Launch) -> Result<(), String> {
+    let threads: u64 = launch.block.iter().map(|size| u64::from(*size)).product();
+    let blocks: u64 = launch.cluster.iter().map(|size| u64::from(*size)).product();
+    if launch.grid.contains(&0) || launch.block.contains(&0) || launch.cluster.contains(&0) {
+        return Err(format!(
+            "a grid of {:?} blocks of {:?} threads in clusters of {:?}",
+            launch.grid, launch.block, launch.cluster
+        ));
+    }
+    if threads > u64::from(program.max_threads().min(1024)) {
+        return Err(format!(
+            "{threads} threads per block; the kernel was compiled for {}",
+            program.max_threads().min(1024)
+        ));
+    }
+    if blocks > 16 {
+        return Err(format!("{blocks} blocks in a cluster; 16 are the most"));
+    }
+    if let Some(axis) =
+        (0..3).find(|axis| !launch.grid[*axis].is_multiple_of(launch.cluster[*axis]))
+    {
+        return Err(format!(
+            "a grid of {:?} is not a multiple of clusters of {:?} in dimension {axis}",
+            launch.grid, launch.cluster
+        ));
+    }
+    if let Some(required) = program.directives.get("reqnctapercluster") {
+        let required: Vec<u32> = required.iter().copied().chain([1, 1, 1]).take(3).collect();
+        if launch.cluster.as_slice() != required {
+            return Err(format!(
+                "clusters of {:?}; the kernel was compiled for {required:?}",
+                launch.cluster
+            ));
+        }
+    }
+    let shared = program.dynamic_start - RESERVED_SHARED + launch.dynamic_shared_bytes;
+    if shared > MOST_SHARED {
+        return Err(format!(
+            "{shared} bytes of shared memory per block; {MOST_SHARED} are the most"
+        ));
+    }
+    if launch.parameters.len() != program.parameter_bytes as usize {
+        return Err(format!(
+            "{} bytes of parameters; the kernel takes {}",
+            launch.parameters.len(),
+            program.parameter_bytes
+        ));
+    }
+    Ok(())
+}
+
+/// Runs a kernel of a module over a grid.
+///
+/// # Errors
+///
+/// Where the launch does not suit the kernel, or the kernel does something wrong: the error says what and where.
+pub fn run(
+    module: &Module,
+    kernel: &str,
+    launch: &Launch,
+    allocations: &Allocations,
+) -> Result<Report, Error> {
+    let program = module.program(kernel)?;
+    check(&program, launch).map_err(|reason| Error::Launch {
+        kernel: kernel.to_owned(),
+        reason,
+    })?;
+    let mut parameters = Bytes::zeroed(launch.parameters.len());
+    parameters.fill(&launch.parameters);
+    let mut also = module.ranges();
+    also.push(parameters.range());
+    let view = allocations.view(&also);
+    let counts: Vec<u32> = launch
+        .grid
+        .iter()
+        .zip(launch.cluster)
+        .map(|(grid, cluster)| grid / cluster)
+        .collect();
+    let clusters: u64 = counts.iter().map(|count| u64::from(*count)).product();
+    let next = AtomicU64::new(0);
+    let failed = AtomicBool::new(false);
+    let result: Mutex<(Vec<u64>, u64, Option<(u64, Error)>)> =
+        Mutex::new((vec![0; program.code.len()], 0, None));
+    let work = || {
+        let mut counted = vec![0u64; program.code.len()];
+        let mut executed = 0;
+        let mut error = None;
+        while !failed.load(Ordering::Relaxed) {
+            let cluster = next.fetch_add(1, Ordering::Relaxed);
+            if cluster >= clusters {
+                break;
+            }
+            let engine = engine(
+                &program,
+                launch,
+                &view,
+                &parameters,
+                &counts,
+                cluster,
+                &mut counted,
+            );
+            match engine.run(cluster) {
+                Ok(instructions) => executed += instructions,
+                Err(found) => {
+                    failed.store(true, Ordering::Relaxed);
+                    error = Some((cluster, found));
+                }
+            }
+        }
+        let mut result = result
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        for (sum, count) in result.0.iter_mut().zip(&counted) {
+            *sum += count;
+        }
+        result.1 += executed;
+        let earlier = result
+            .2
+            .as_ref()
+            .is_none_or(|old| error.as_ref().is_some_and(|new| new.0 < old.0));
+        if error.is_some() && earlier {
+            result.2 = error;
+        }
+    };
+    let workers = launch.workers.clamp(1, clusters.clamp(1, 1024) as usize);
+    if workers == 1 {
+        work();
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(work);
+            }
+        });
+    }
+    let (counts, executed, error) = result
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some((_, error)) = error {
+        return Err(error);
+    }
+    let mut forms: BTreeMap<String, u64> = BTreeMap::new();
+    for (pc, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        *forms.entry(program.opcode(pc).to_string()).or_default() += count;
+    }
+    Ok(Report {
+        thread_instructions: executed,
+        clusters,
+        forms,
+    })
+}
+
+fn engine<'a>(
+    program: &'a Program,
+    launch: &'a Launch,
+    memory: &'a View,
+    parameters: &'a Bytes,
+    counts: &[u32],
+    cluster: u64,
+    counted: &'a mut [u64],
+) -> Engine<'a> {
+    let corner = [
+        (cluster % u64::from(counts[0])) as u32 * launch.cluster[0],
+        (cluster / u64::from(counts[0]) % u64::from(counts[1])) as u32 * launch.cluster[1],
+        (cluster / u64::from(counts[0]) / u64::from(counts[1])) as u32 * launch.cluster[2],
+    ];
+    let ranks: u32 = launch.cluster.iter().product();
+    let threads: u32 = launch.block.iter().product();
+    let shared = program.dynamic_start + launch.dynamic_shared_bytes;
+    let has_tensor = program
+        .code
+        .iter()
+        .any(|decoded| matches!(decoded.op, crate::op::Op::Tcgen(_)));
+    let blocks = (0..ranks)
+        .map(|rank| {
+            let within = [
+                rank % launch.cluster[0],
+                rank / launch.cluster[0] % launch.cluster[1],
+                rank / launch.cluster[0] / launch.cluster[1],
+            ];
+            Block {
+                id: std::array::from_fn(|axis| corner[axis] + within[axis]),
+                // Not a number in every format: what nobody wrote shows.
+                shared: vec![0xff; shared as usize],
+                warps: (0..threads.div_ceil(32))
+                    .map(|index| warp(program, index, threads))
+                    .collect(),
+                named: [Named::default(); 16],
+                mbarriers: BTreeMap::new(),
+                live: threads,
+                tensor: has_tensor.then(|| Box::new(TensorMemory::new())),
+                tensor_queue: VecDeque::new(),
+            }
+        })
+        .collect();
+    let seed = match launch.schedule {
+        Schedule::AtOnce => 0,
+        Schedule::Random { seed } | Schedule::Late { seed } => seed,
+    };
+    Engine {
+        program,
+        launch,
+        memory,
+        parameter_address: parameters.address(),
+        blocks,
+        random: Random::new(seed, cluster),
+        recent: Recent::default(),
+        round: 0,
+        progress: 0,
+        queue: Vec::new(),
+        cluster_arrived: 0,
+        cluster_phase: 0,
+        timeout: false,
+        counts: counted,
+        executed: 0,
+        block: 0,
+    }
+}
+
+fn warp(program: &Program, index: u32, threads: u32) -> Warp {
+    let lanes = (threads - index * 32).min(32);
+    let alive = if lanes == 32 {
+        u32::MAX
+    } else {
+        (1 << lanes) - 1
+    };
+    Warp {
+        index,
+        words: vec![[0; LANES]; program.words as usize],
+        wides: vec![[0; LANES]; program.wides as usize],
+        bits: vec![0; program.bits as usize],
+        local: vec![0; program.local_bytes as usize * LANES],
+        groups: vec![Group {
+            mask: alive,
+            pc: 0,
+            wait: Wait::Ready,
+        }],
+        alive,
+        outstanding: (0..LANES).map(|_| Outstanding::default()).collect(),
+        ..Warp::default()
+    }
+}

@@ -1,0 +1,29 @@
+//! An interpreter of PTX for sm_90a and sm_100a: warps, clusters, barriers, asynchronous copies, matrix products.
+//!
+//! Kernels are decoded once into a closed set of operations; what the table does not name is an error with kernel,
+//! line and instruction. A grid runs under a schedule that decides when asynchronous work lands, so that a missing
+//! wait shows. Not modelled: time, the caches, the order of sums inside a tensor core, the last bits of approximations.
+
+mod convert;
+mod decode;
+mod descriptor;
+mod engine;
+mod error;
+mod flatten;
+mod lanes;
+mod launch;
+mod mbarrier;
+mod memory;
+mod number;
+mod op;
+mod program;
+mod random;
+mod tensor_map;
+mod tensor_memory;
+mod warp;
+
+pub use error::{Error, Place};
+pub use launch::{run, Launch, Report, Schedule, MOST_SHARED};
+pub use memory::{Allocations, Block};
+pub use program::{Module, Program, UnknownForm};
+pub use tensor_map::TensorMap;

@@ -1,0 +1,234 @@
+//! Global memory: the process's own, of which a kernel may touch what was given to it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What kernels may touch: exact ends, and what was freed.
+#[derive(Debug, Default)]
+pub struct Allocations {
+    live: Mutex<BTreeMap<u64, u64>>,
+    freed: Mutex<BTreeMap<u64, u64>>,
+}
+
+impl Allocations {
+    /// Lets kernels touch `bytes` from `address` on.
+    ///
+    /// # Safety
+    ///
+    /// The memory stays valid, for reads and writes from any thread, until it is withdrawn, and is
+    /// borrowed by nobody while a kernel runs.
+    pub unsafe fn allow(&self, address: u64, bytes: u64) {
+        lock(&self.freed)
+            .retain(|start, size| start + *size <= address || address + bytes <= *start);
+        lock(&self.live).insert(address, bytes);
+    }
+
+    /// False where nothing begins there.
+    pub fn withdraw(&self, address: u64) -> bool {
+        match lock(&self.live).remove(&address) {
+            Some(bytes) => {
+                lock(&self.freed).insert(address, bytes);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Whether all of it may be touched.
+    pub fn covers(&self, address: u64, bytes: u64) -> bool {
+        let live = lock(&self.live);
+        let below = live.range(..=address).next_back();
+        below.is_some_and(|(start, size)| address + bytes <= start + size)
+    }
+
+    pub(crate) fn view(&self, also: &[(u64, u64)]) -> View {
+        let mut live = lock(&self.live).clone();
+        live.extend(also.iter().copied());
+        let freed = lock(&self.freed).clone();
+        View {
+            live: live
+                .into_iter()
+                .map(|(start, bytes)| (start, start + bytes))
+                .collect(),
+            freed,
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The allocations as they are while a kernel runs.
+#[derive(Debug)]
+pub struct View {
+    live: Vec<(u64, u64)>,
+    freed: BTreeMap<u64, u64>,
+}
+
+/// The allocation that was found last: most accesses fall into it again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recent(u64, u64);
+
+impl View {
+    #[inline]
+    pub fn check(&self, recent: &mut Recent, address: u64, bytes: u64) -> Result<(), String> {
+        if address >= recent.0 && address.saturating_add(bytes) <= recent.1 {
+            return Ok(());
+        }
+        self.find(recent, address, bytes)
+    }
+
+    #[cold]
+    fn find(&self, recent: &mut Recent, address: u64, bytes: u64) -> Result<(), String> {
+        let after = self.live.partition_point(|(start, _)| *start <= address);
+        let below = after.checked_sub(1).map(|at| self.live[at]);
+        if let Some((start, end)) = below {
+            if address.saturating_add(bytes) <= end {
+                *recent = Recent(start, end);
+                return Ok(());
+            }
+        }
+        let freed = self.freed.range(..=address).next_back();
+        if let Some((start, size)) = freed.filter(|(start, size)| address < *start + **size) {
+            return Err(format!(
+                "{bytes} bytes at {} of {size} that were freed",
+                address - start
+            ));
+        }
+        Err(match below {
+            Some((start, end)) if address < end + (1 << 20) => {
+                format!(
+                    "out of bounds: {bytes} bytes at {} of an allocation of {}",
+                    address - start,
+                    end - start
+                )
+            }
+            _ => format!("out of bounds: {bytes} bytes at {address:#x}, which is in no allocation"),
+        })
+    }
+
+    /// An aligned value of 1, 2, 4 or 8 bytes.
+    #[inline]
+    pub fn load(&self, recent: &mut Recent, address: u64, bytes: u32) -> Result<u64, String> {
+        self.check(recent, address, bytes.into())?;
+        // SAFETY: whoever allowed the range keeps it valid for any thread; the address is aligned.
+        unsafe {
+            Ok(match bytes {
+                1 => AtomicU8::from_ptr(address as *mut u8)
+                    .load(Ordering::Relaxed)
+                    .into(),
+                2 => AtomicU16::from_ptr(address as *mut u16)
+                    .load(Ordering::Relaxed)
+                    .into(),
+                4 => AtomicU32::from_ptr(address as *mut u32)
+                    .load(Ordering::Acquire)
+                    .into(),
+                _ => AtomicU64::from_ptr(address as *mut u64).load(Ordering::Acquire),
+            })
+        }
+    }
+
+    #[inline]
+    pub fn store(
+        &self,
+        recent: &mut Recent,
+        address: u64,
+        bytes: u32,
+        value: u64,
+    ) -> Result<(), String> {
+        self.check(recent, address, bytes.into())?;
+        // SAFETY: as above.
+        unsafe {
+            match bytes {
+                1 => AtomicU8::from_ptr(address as *mut u8).store(value as u8, Ordering::Relaxed),
+                2 => {
+                    AtomicU16::from_ptr(address as *mut u16).store(value as u16, Ordering::Relaxed)
+                }
+                4 => {
+                    AtomicU32::from_ptr(address as *mut u32).store(value as u32, Ordering::Release)
+                }
+                _ => AtomicU64::from_ptr(address as *mut u64).store(value, Ordering::Release),
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces a value of 4 or 8 bytes by what `change` makes of it, and returns the old one.
+    pub fn update(
+        &self,
+        recent: &mut Recent,
+        address: u64,
+        bytes: u32,
+        change: impl Fn(u64) -> u64,
+    ) -> Result<u64, String> {
+        self.check(recent, address, bytes.into())?;
+        let order = Ordering::SeqCst;
+        // SAFETY: as above.
+        let old = unsafe {
+            match bytes {
+                2 => AtomicU16::from_ptr(address as *mut u16)
+                    .fetch_update(order, order, |old| Some(change(old.into()) as u16))
+                    .map(u64::from)
+                    .unwrap_or_else(u64::from),
+                4 => AtomicU32::from_ptr(address as *mut u32)
+                    .fetch_update(order, order, |old| Some(change(old.into()) as u32))
+                    .map(u64::from)
+                    .unwrap_or_else(u64::from),
+                _ => AtomicU64::from_ptr(address as *mut u64)
+                    .fetch_update(order, order, |old| Some(change(old)))
+                    .unwrap_or_else(|old| old),
+            }
+        };
+        Ok(old)
+    }
+
+    /// Bytes for a bulk copy.
+    pub fn read(&self, recent: &mut Recent, address: u64, to: &mut [u8]) -> Result<(), String> {
+        self.check(recent, address, to.len() as u64)?;
+        // SAFETY: the range is valid and `to` is the caller's own.
+        unsafe { std::ptr::copy_nonoverlapping(address as *const u8, to.as_mut_ptr(), to.len()) };
+        Ok(())
+    }
+
+    pub fn write(&self, recent: &mut Recent, address: u64, from: &[u8]) -> Result<(), String> {
+        self.check(recent, address, from.len() as u64)?;
+        // SAFETY: as above.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), address as *mut u8, from.len()) };
+        Ok(())
+    }
+}
+
+/// Memory with an address of its own, aligned as tensor maps want it.
+#[derive(Debug)]
+pub struct Block {
+    words: Box<[[u64; 16]]>,
+    bytes: usize,
+}
+
+impl Block {
+    pub fn zeroed(bytes: usize) -> Self {
+        // One line more, so that the start can be moved to a line.
+        Self {
+            words: vec![[0; 16]; bytes.div_ceil(128) + 1].into(),
+            bytes,
+        }
+    }
+
+    pub fn address(&self) -> u64 {
+        (self.words.as_ptr() as u64).next_multiple_of(128)
+    }
+
+    pub fn range(&self) -> (u64, u64) {
+        (self.address(), self.bytes as u64)
+    }
+
+    pub fn fill(&mut self, from: &[u8]) {
+        assert!(from.len() <= self.bytes, "more bytes than the block holds");
+        // SAFETY: the block has a spare line behind its bytes, and is borrowed mutably.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from.as_ptr(), self.address() as *mut u8, from.len())
+        };
+    }
+}

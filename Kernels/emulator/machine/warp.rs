@@ -1,0 +1,163 @@
+//! Registers, threads of control and outstanding work of 32 threads.
+
+use std::collections::VecDeque;
+
+use crate::engine::work::{Copy, Product, Work};
+use crate::op::*;
+
+/// Lanes that stand at one instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    pub mask: u32,
+    pub pc: usize,
+    pub wait: Wait,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    Ready,
+    /// Until a round after this one: a poll that failed.
+    Round(u64),
+    /// A named barrier; the instruction that takes its result, if it has one.
+    Barrier {
+        id: u32,
+        phase: u64,
+        result: Option<usize>,
+    },
+    Cluster {
+        phase: u64,
+    },
+    Mbarrier {
+        address: u32,
+        parity: u32,
+    },
+}
+
+#[derive(Debug, Default)]
+pub struct Outstanding {
+    pub open: Vec<Copy>,
+    pub groups: VecDeque<Vec<Copy>>,
+    pub bulk_open: Vec<Work>,
+    pub bulk_groups: VecDeque<Vec<Work>>,
+}
+
+#[derive(Debug, Default)]
+pub struct Products {
+    pub fenced: bool,
+    pub open: Vec<Product>,
+    pub groups: VecDeque<Vec<Product>>,
+}
+
+#[derive(Debug, Default)]
+pub struct Warp {
+    pub index: u32,
+    pub words: Vec<Words>,
+    pub wides: Vec<Wides>,
+    pub bits: Vec<u32>,
+    pub carry: u32,
+    pub local: Vec<u8>,
+    pub groups: Vec<Group>,
+    pub alive: u32,
+    pub outstanding: Vec<Outstanding>,
+    pub products: Products,
+    /// Loads from tensor memory that nobody has waited for.
+    pub tensor_loads: Vec<(u32, Words)>,
+    /// How often each lane arrived at the cluster's barrier.
+    pub cluster_arrivals: [u64; LANES],
+    /// The slice before ended while several groups could run.
+    pub rotate: bool,
+}
+
+pub fn lanes(mask: u32) -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(mask), |mask| Some(mask & (mask - 1)))
+        .take_while(|mask| *mask != 0)
+        .map(u32::trailing_zeros)
+}
+
+impl Warp {
+    #[inline(always)]
+    pub fn set_words(&mut self, target: u32, mask: u32, values: &Words) {
+        let to = &mut self.words[target as usize];
+        if mask == u32::MAX {
+            *to = *values;
+        } else {
+            for lane in 0..LANES {
+                if mask >> lane & 1 == 1 {
+                    to[lane] = values[lane];
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub fn set_wides(&mut self, target: u32, mask: u32, values: &Wides) {
+        let to = &mut self.wides[target as usize];
+        if mask == u32::MAX {
+            *to = *values;
+        } else {
+            for lane in 0..LANES {
+                if mask >> lane & 1 == 1 {
+                    to[lane] = values[lane];
+                }
+            }
+        }
+    }
+
+    pub fn set_bits(&mut self, target: u32, mask: u32, values: u32) {
+        let to = &mut self.bits[target as usize];
+        *to = *to & !mask | values & mask;
+    }
+
+    pub fn bit(&self, bit: Bit) -> u32 {
+        match bit {
+            Bit::Register {
+                number,
+                negated: false,
+            } => self.bits[number as usize],
+            Bit::Register {
+                number,
+                negated: true,
+            } => !self.bits[number as usize],
+            Bit::Constant(true) => u32::MAX,
+            Bit::Constant(false) => 0,
+        }
+    }
+
+    pub fn set_lane(&mut self, target: Target, lane: u32, value: u64) {
+        match target {
+            Target::Nowhere => {}
+            Target::Half(number) => {
+                self.words[number as usize][lane as usize] = value as u32 & 0xffff
+            }
+            Target::Word(number) => self.words[number as usize][lane as usize] = value as u32,
+            Target::Wide(number) => self.wides[number as usize][lane as usize] = value,
+            Target::Bit(number) => {
+                self.set_bits(number, 1 << lane, if value != 0 { u32::MAX } else { 0 })
+            }
+        }
+    }
+
+    pub fn set_all(&mut self, target: Target, mask: u32, value: impl Fn(u32) -> u64) {
+        for lane in lanes(mask) {
+            self.set_lane(target, lane, value(lane));
+        }
+    }
+
+    /// Groups that stand at one instruction become one.
+    pub fn merge(&mut self) {
+        let mut at = 0;
+        while at < self.groups.len() {
+            let mut other = at + 1;
+            while other < self.groups.len() {
+                let (a, b) = (self.groups[at], self.groups[other]);
+                if a.pc == b.pc && a.wait == Wait::Ready && b.wait == Wait::Ready {
+                    self.groups[at].mask |= b.mask;
+                    self.groups.swap_remove(other);
+                } else {
+                    other += 1;
+                }
+            }
+            at += 1;
+        }
+    }
+}
