@@ -68,6 +68,13 @@ pub struct Report {
     pub forms: BTreeMap<String, u64>,
 }
 
+/// What all workers did together, and the error of the earliest cluster.
+struct Sum {
+    counts: Vec<u64>,
+    executed: u64,
+    error: Option<(u64, Error)>,
+}
+
 /// The most shared memory that a block may have beside what the system keeps.
 pub const MOST_SHARED: u32 = 232_448;
 
@@ -152,8 +159,7 @@ pub fn run(
     let clusters: u64 = counts.iter().map(|count| u64::from(*count)).product();
     let next = AtomicU64::new(0);
     let failed = AtomicBool::new(false);
-    let result: Mutex<(Vec<u64>, u64, Option<(u64, Error)>)> =
-        Mutex::new((vec![0; program.code.len()], 0, None));
+    let result = Mutex::new(Sum { counts: vec![0; program.code.len()], executed: 0, error: None });
     let work = || {
         let mut counted = vec![0u64; program.code.len()];
         let mut executed = 0;
@@ -183,16 +189,16 @@ pub fn run(
         let mut result = result
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        for (sum, count) in result.0.iter_mut().zip(&counted) {
+        for (sum, count) in result.counts.iter_mut().zip(&counted) {
             *sum += count;
         }
-        result.1 += executed;
+        result.executed += executed;
         let earlier = result
-            .2
+            .error
             .as_ref()
             .is_none_or(|old| error.as_ref().is_some_and(|new| new.0 < old.0));
         if error.is_some() && earlier {
-            result.2 = error;
+            result.error = error;
         }
     };
     let workers = launch.workers.clamp(1, clusters.clamp(1, 1024) as usize);
@@ -205,7 +211,7 @@ pub fn run(
             }
         });
     }
-    let (counts, executed, error) = result
+    let Sum { counts, executed, error } = result
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some((_, error)) = error {

@@ -72,15 +72,15 @@ pub type W4 = fn(&Words, &Words, &Words, &Words) -> Words;
 pub type D1 = fn(&Wides) -> Wides;
 pub type D2 = fn(&Wides, &Wides) -> Wides;
 pub type D3 = fn(&Wides, &Wides, &Wides) -> Wides;
-pub type DWD = fn(&Wides, &Words) -> Wides;
-pub type WWD = fn(&Words, &Words) -> Wides;
-pub type WWDD = fn(&Words, &Words, &Wides) -> Wides;
-pub type DWWD = fn(&Wides, &Words, &Words) -> Wides;
-pub type DDWWD = fn(&Wides, &Wides, &Words, &Words) -> Wides;
+pub type Dwd = fn(&Wides, &Words) -> Wides;
+pub type Wwd = fn(&Words, &Words) -> Wides;
+pub type Wwdd = fn(&Words, &Words, &Wides) -> Wides;
+pub type Dwwd = fn(&Wides, &Words, &Words) -> Wides;
+pub type Ddwwd = fn(&Wides, &Wides, &Words, &Words) -> Wides;
 pub type DW = fn(&Wides) -> Words;
 pub type WD = fn(&Words) -> Wides;
-pub type WWP = fn(&Words, &Words) -> u32;
-pub type DDP = fn(&Wides, &Wides) -> u32;
+pub type Wwp = fn(&Words, &Words) -> u32;
+pub type Ddp = fn(&Wides, &Wides) -> u32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logic {
@@ -163,11 +163,11 @@ pub enum Op {
     D1(D1, u32, Wide),
     D2(D2, u32, Wide, Wide),
     D3(D3, u32, Wide, Wide, Wide),
-    DWD(DWD, u32, Wide, Word),
-    WWD(WWD, u32, Word, Word),
-    WWDD(WWDD, u32, Word, Word, Wide),
-    DWWD(DWWD, u32, Wide, Word, Word),
-    DDWWD(DDWWD, u32, Wide, Wide, Word, Word),
+    Dwd(Dwd, u32, Wide, Word),
+    Wwd(Wwd, u32, Word, Word),
+    Wwdd(Wwdd, u32, Word, Word, Wide),
+    Dwwd(Dwwd, u32, Wide, Word, Word),
+    Ddwwd(Ddwwd, u32, Wide, Wide, Word, Word),
     DW(DW, u32, Wide),
     WD(WD, u32, Word),
     /// The addition's carry goes to a flag of each lane, or comes from it.
@@ -203,21 +203,21 @@ pub enum Op {
     },
     /// A comparison, joined with a predicate; the second result is of its opposite.
     CompareW {
-        compare: WWP,
+        compare: Wwp,
         targets: [Target; 2],
         a: Word,
         b: Word,
         join: Option<(Logic, Bit)>,
     },
     CompareD {
-        compare: DDP,
+        compare: Ddp,
         targets: [Target; 2],
         a: Wide,
         b: Wide,
         join: Option<(Logic, Bit)>,
     },
     SetW {
-        compare: WWP,
+        compare: Wwp,
         target: u32,
         a: Word,
         b: Word,

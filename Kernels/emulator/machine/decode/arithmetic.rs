@@ -276,7 +276,7 @@ impl Form<'_> {
                 (None, None) => None,
             },
             (2, _) if name == "mul.wide" && ty.bits() == 32 => match integer::word_product(ty) {
-                Some(function) => Some(Op::WWD(
+                Some(function) => Some(Op::Wwd(
                     function,
                     self.wide_target(0)?,
                     self.word(1)?,
@@ -286,7 +286,7 @@ impl Form<'_> {
             },
             (3, _) if name == "mad.wide" && ty.bits() == 32 => {
                 match integer::word_product_sum(ty) {
-                    Some(function) => Some(Op::WWDD(
+                    Some(function) => Some(Op::Wwdd(
                         function,
                         self.wide_target(0)?,
                         self.word(1)?,
@@ -312,7 +312,7 @@ impl Form<'_> {
                     self.wide(1)?,
                     self.wide(2)?,
                 )),
-                (None, Some(function)) => Some(Op::DWD(
+                (None, Some(function)) => Some(Op::Dwd(
                     function,
                     self.wide_target(0)?,
                     self.wide(1)?,
@@ -322,7 +322,7 @@ impl Form<'_> {
             },
             (3, true) if name == "bfe" => {
                 let function = integer::extract_wides(ty == Type::S64);
-                Some(Op::DWWD(
+                Some(Op::Dwwd(
                     function,
                     self.wide_target(0)?,
                     self.wide(1)?,
@@ -383,7 +383,7 @@ impl Form<'_> {
                 self.word_target(0)?,
                 [self.word(1)?, self.word(2)?, self.word(3)?, self.word(4)?],
             )),
-            Type::B64 => Ok(Op::DDWWD(
+            Type::B64 => Ok(Op::Ddwwd(
                 integer::insert_wides,
                 self.wide_target(0)?,
                 self.wide(1)?,

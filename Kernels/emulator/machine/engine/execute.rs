@@ -56,15 +56,15 @@ impl Engine<'_> {
                 );
                 warp.set_wides(*d, mask, &out);
             }
-            Op::DWD(f, d, a, b) => {
+            Op::Dwd(f, d, a, b) => {
                 let out = f(&self.wides(warp, *a), &self.words(warp, *b));
                 warp.set_wides(*d, mask, &out);
             }
-            Op::WWD(f, d, a, b) => {
+            Op::Wwd(f, d, a, b) => {
                 let out = f(&self.words(warp, *a), &self.words(warp, *b));
                 warp.set_wides(*d, mask, &out);
             }
-            Op::WWDD(f, d, a, b, c) => {
+            Op::Wwdd(f, d, a, b, c) => {
                 let out = f(
                     &self.words(warp, *a),
                     &self.words(warp, *b),
@@ -72,7 +72,7 @@ impl Engine<'_> {
                 );
                 warp.set_wides(*d, mask, &out);
             }
-            Op::DWWD(f, d, a, b, c) => {
+            Op::Dwwd(f, d, a, b, c) => {
                 let out = f(
                     &self.wides(warp, *a),
                     &self.words(warp, *b),
@@ -80,7 +80,7 @@ impl Engine<'_> {
                 );
                 warp.set_wides(*d, mask, &out);
             }
-            Op::DDWWD(f, d, a, b, c, e) => {
+            Op::Ddwwd(f, d, a, b, c, e) => {
                 let out = f(
                     &self.wides(warp, *a),
                     &self.wides(warp, *b),

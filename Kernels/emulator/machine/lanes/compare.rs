@@ -13,7 +13,7 @@ macro_rules! words {
                 mask | u32::from($body) << lane
             })
         }
-        run as WWP
+        run as Wwp
     }};
 }
 macro_rules! wides {
@@ -24,7 +24,7 @@ macro_rules! wides {
                 mask | u32::from($body) << lane
             })
         }
-        run as DDP
+        run as Ddp
     }};
 }
 macro_rules! whole {
@@ -66,7 +66,7 @@ macro_rules! real {
     clippy::neg_cmp_op_on_partial_ord,
     reason = "unordered comparisons are true for NaN"
 )]
-pub fn word(name: &str, ty: Type, flushes: bool) -> Option<WWP> {
+pub fn word(name: &str, ty: Type, flushes: bool) -> Option<Wwp> {
     Some(match ty {
         Type::S32 => whole!(words, name, |x: u32| x as i32),
         Type::U32 | Type::B32 => whole!(words, name, |x: u32| x),
@@ -84,7 +84,7 @@ pub fn word(name: &str, ty: Type, flushes: bool) -> Option<WWP> {
     clippy::neg_cmp_op_on_partial_ord,
     reason = "unordered comparisons are true for NaN"
 )]
-pub fn wide(name: &str, ty: Type) -> Option<DDP> {
+pub fn wide(name: &str, ty: Type) -> Option<Ddp> {
     Some(match ty {
         Type::S64 => whole!(wides, name, |x: u64| x as i64),
         Type::U64 | Type::B64 => whole!(wides, name, |x: u64| x),

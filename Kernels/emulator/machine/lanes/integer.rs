@@ -245,7 +245,7 @@ pub fn insert_wides(a: &Wides, b: &Wides, position: &Words, length: &Words) -> W
     std::array::from_fn(|lane| insert(a[lane], b[lane], position[lane], length[lane], 64))
 }
 
-pub fn extract_wides(signed: bool) -> DWWD {
+pub fn extract_wides(signed: bool) -> Dwwd {
     if signed {
         |a, b, c| std::array::from_fn(|lane| extract(a[lane], b[lane], c[lane], 64, true))
     } else {
@@ -301,7 +301,7 @@ pub fn wide3(base: &str, ty: Type) -> Option<D3> {
     })
 }
 
-pub fn wide_shift(base: &str, ty: Type) -> Option<DWD> {
+pub fn wide_shift(base: &str, ty: Type) -> Option<Dwd> {
     use Type::{B64, S64, U64};
     Some(match (base, ty) {
         ("shl", B64) => {
@@ -317,7 +317,7 @@ pub fn wide_shift(base: &str, ty: Type) -> Option<DWD> {
     })
 }
 
-pub fn word_product(ty: Type) -> Option<WWD> {
+pub fn word_product(ty: Type) -> Option<Wwd> {
     match ty {
         Type::U32 => {
             Some(|a, b| std::array::from_fn(|lane| u64::from(a[lane]) * u64::from(b[lane])))
@@ -331,7 +331,7 @@ pub fn word_product(ty: Type) -> Option<WWD> {
     }
 }
 
-pub fn word_product_sum(ty: Type) -> Option<WWDD> {
+pub fn word_product_sum(ty: Type) -> Option<Wwdd> {
     match ty {
         Type::U32 => Some(|a, b, c| {
             std::array::from_fn(|lane| {

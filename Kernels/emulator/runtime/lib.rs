@@ -1,0 +1,15 @@
+//! The CUDA runtime over the PTX interpreter: host code linked against this crate instead of cudart runs its
+//! kernels on the CPU, unchanged.
+//!
+//! Objects must carry PTX (`code=compute_90a`, not compressed). Device memory is the process's own. A launch runs to
+//! its end before it returns, so streams and events have nothing to do. What is not here fails to link or returns an
+//! error; nothing pretends to have worked.
+
+mod cudart;
+mod fatbin;
+mod registry;
+mod settings;
+mod tensor;
+
+pub use registry::{take_reports, Memory};
+pub use settings::{set, Settings};

@@ -1,0 +1,226 @@
+//! What objects register, what host code allocates, and launches.
+
+use std::alloc::Layout;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use machine::{Allocations, Launch, Module, Report};
+
+use crate::settings;
+
+/// A kernel by the address of its host function.
+#[derive(Clone)]
+struct Kernel {
+    unit: usize,
+    name: String,
+    most_dynamic_shared: u32,
+}
+
+#[derive(Default)]
+struct Registry {
+    /// The texts of each translation unit, or why there are none.
+    units: Vec<Result<Vec<String>, String>>,
+    modules: HashMap<usize, Arc<Module>>,
+    kernels: HashMap<usize, Kernel>,
+    variables: HashMap<usize, (usize, String)>,
+    sizes: HashMap<u64, usize>,
+    reports: Vec<(String, Report)>,
+}
+
+fn registry() -> MutexGuard<'static, Registry> {
+    static REGISTRY: OnceLock<Mutex<Registry>> = OnceLock::new();
+    REGISTRY.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn allocations() -> &'static Allocations {
+    static ALLOCATIONS: OnceLock<Allocations> = OnceLock::new();
+    ALLOCATIONS.get_or_init(Allocations::default)
+}
+
+/// Dynamic shared memory that a kernel gets unasked.
+const USUAL_SHARED: u32 = 48 << 10;
+
+pub fn add_unit(texts: Result<Vec<String>, String>) -> usize {
+    let mut registry = registry();
+    registry.units.push(texts);
+    registry.units.len() - 1
+}
+
+pub fn add_kernel(unit: usize, host: usize, name: &str) {
+    registry().kernels.insert(host, Kernel { unit, name: name.to_owned(), most_dynamic_shared: 0 });
+}
+
+pub fn add_variable(unit: usize, host: usize, name: &str) {
+    registry().variables.insert(host, (unit, name.to_owned()));
+}
+
+/// False where no kernel has that address.
+pub fn allow_shared(host: usize, bytes: u32) -> bool {
+    registry().kernels.get_mut(&host).map(|kernel| kernel.most_dynamic_shared = bytes).is_some()
+}
+
+fn module(unit: usize) -> Result<Arc<Module>, String> {
+    let mut registry = registry();
+    if let Some(module) = registry.modules.get(&unit) {
+        return Ok(module.clone());
+    }
+    let texts = registry.units[unit].clone()?;
+    // Of several architectures the first.
+    let module = Arc::new(Module::load(&texts[0]).map_err(|error| error.to_string())?);
+    registry.modules.insert(unit, module.clone());
+    Ok(module)
+}
+
+/// The architecture of the first translation unit that has PTX: 90 or 100.
+pub fn compute_capability() -> Option<u32> {
+    let text = registry().units.iter().find_map(|unit| unit.as_ref().ok().and_then(|texts| texts.first()).cloned())?;
+    let target = text.lines().find_map(|line| line.trim().strip_prefix(".target"))?.trim();
+    let digits: String = target.strip_prefix("sm_")?.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+/// Where a variable of device code lies, by the address of its shadow on the host.
+pub fn variable(host: usize) -> Result<(u64, u64), String> {
+    let found = registry().variables.get(&host).cloned();
+    let (unit, name) = found.ok_or("no such variable of device code")?;
+    module(unit)?.variable(&name).ok_or_else(|| format!("no variable {name} in the PTX"))
+}
+
+pub struct Shape {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub cluster: [u32; 3],
+    pub dynamic_shared_bytes: u32,
+}
+
+pub enum Refusal {
+    UnknownKernel,
+    Invalid(String),
+    Failed(String),
+}
+
+/// Runs a kernel to its end.
+///
+/// # Safety
+///
+/// `arguments` points to a pointer for each parameter of the kernel, each to a value of its size.
+pub unsafe fn launch(host: usize, shape: &Shape, arguments: *const *const c_void) -> Result<(), Refusal> {
+    let kernel = registry().kernels.get(&host).cloned().ok_or(Refusal::UnknownKernel)?;
+    let module = module(kernel.unit).map_err(Refusal::Failed)?;
+    let program = module.program(&kernel.name).map_err(|error| Refusal::Failed(error.to_string()))?;
+    let unasked = USUAL_SHARED.saturating_sub(program.static_shared_bytes());
+    if shape.dynamic_shared_bytes > unasked.max(kernel.most_dynamic_shared) {
+        return Err(Refusal::Invalid(format!(
+            "{}: {} bytes of dynamic shared memory, of which cudaFuncSetAttribute allowed {}",
+            kernel.name,
+            shape.dynamic_shared_bytes,
+            unasked.max(kernel.most_dynamic_shared)
+        )));
+    }
+    let mut parameters = vec![0u8; program.parameter_bytes as usize];
+    for (number, (offset, bytes)) in program.parameters.iter().enumerate() {
+        let to = &mut parameters[*offset as usize..(*offset + *bytes) as usize];
+        // SAFETY: the caller has a value of that size for each parameter.
+        unsafe { std::ptr::copy_nonoverlapping((*arguments.add(number)).cast::<u8>(), to.as_mut_ptr(), to.len()) };
+    }
+    let settings = settings::get();
+    let launch = Launch {
+        grid: shape.grid,
+        block: shape.block,
+        cluster: shape.cluster,
+        dynamic_shared_bytes: shape.dynamic_shared_bytes,
+        parameters,
+        schedule: settings.schedule,
+        workers: settings.workers,
+        multiprocessors: settings.multiprocessors,
+        ..Launch::default()
+    };
+    let report = machine::run(&module, &kernel.name, &launch, allocations())
+        .map_err(|error| Refusal::Failed(error.to_string()))?;
+    registry().reports.push((kernel.name, report));
+    Ok(())
+}
+
+/// What kernels did since the last call, in the order of their launches.
+pub fn take_reports() -> Vec<(String, Report)> {
+    std::mem::take(&mut registry().reports)
+}
+
+fn layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes.max(1), 256).ok()
+}
+
+/// Memory that kernels may touch, or 0; what nobody wrote is not a number.
+pub fn allocate(bytes: usize) -> u64 {
+    let Some(layout) = layout(bytes) else { return 0 };
+    // SAFETY: the layout is not empty.
+    let start = unsafe { std::alloc::alloc(layout) };
+    if start.is_null() {
+        return 0;
+    }
+    // SAFETY: that many bytes were allocated, and are given back only after they are withdrawn.
+    unsafe {
+        start.write_bytes(0xff, bytes);
+        allocations().allow(start as u64, bytes as u64);
+    }
+    registry().sizes.insert(start as u64, bytes);
+    start as u64
+}
+
+/// False where nothing was allocated there.
+pub fn free(address: u64) -> bool {
+    let Some(bytes) = registry().sizes.remove(&address) else { return false };
+    allocations().withdraw(address);
+    let Some(layout) = layout(bytes) else { return false };
+    // SAFETY: it was allocated with this layout and is known to nobody else any more.
+    unsafe { std::alloc::dealloc(address as *mut u8, layout) };
+    true
+}
+
+/// Whether all of a range is device memory.
+pub fn covers(address: u64, bytes: u64) -> bool {
+    allocations().covers(address, bytes)
+}
+
+/// Device memory of a test.
+#[derive(Debug)]
+pub struct Memory {
+    address: u64,
+    bytes: usize,
+}
+
+impl Memory {
+    /// # Panics
+    ///
+    /// Where there is no memory left.
+    pub fn new(bytes: usize) -> Self {
+        let address = allocate(bytes);
+        assert_ne!(address, 0, "no memory for {bytes} bytes");
+        Self { address, bytes }
+    }
+
+    pub fn from_bytes(data: &[u8]) -> Self {
+        let memory = Self::new(data.len());
+        // SAFETY: both are that long, and the new one is nobody else's.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), memory.address as *mut u8, data.len()) };
+        memory
+    }
+
+    pub fn address(&self) -> usize {
+        self.address as usize
+    }
+
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut data = vec![0; self.bytes];
+        // SAFETY: as above; launches end before they return.
+        unsafe { std::ptr::copy_nonoverlapping(self.address as *const u8, data.as_mut_ptr(), self.bytes) };
+        data
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        free(self.address);
+    }
+}

@@ -1,0 +1,23 @@
+//! How kernels run; a test sets it, nothing in the environment does.
+
+use std::sync::{Mutex, PoisonError};
+
+use machine::Schedule;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub schedule: Schedule,
+    pub workers: usize,
+    pub multiprocessors: u32,
+}
+
+static SETTINGS: Mutex<Settings> =
+    Mutex::new(Settings { schedule: Schedule::AtOnce, workers: 1, multiprocessors: 4 });
+
+pub fn set(settings: Settings) {
+    *SETTINGS.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+}
+
+pub(crate) fn get() -> Settings {
+    *SETTINGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
