@@ -159,7 +159,11 @@ pub fn run(
     let clusters: u64 = counts.iter().map(|count| u64::from(*count)).product();
     let next = AtomicU64::new(0);
     let failed = AtomicBool::new(false);
-    let result = Mutex::new(Sum { counts: vec![0; program.code.len()], executed: 0, error: None });
+    let result = Mutex::new(Sum {
+        counts: vec![0; program.code.len()],
+        executed: 0,
+        error: None,
+    });
     let work = || {
         let mut counted = vec![0u64; program.code.len()];
         let mut executed = 0;
@@ -211,7 +215,11 @@ pub fn run(
             }
         });
     }
-    let Sum { counts, executed, error } = result
+    let Sum {
+        counts,
+        executed,
+        error,
+    } = result
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some((_, error)) = error {
@@ -244,7 +252,10 @@ fn engine<'a>(
     ];
     let ranks: u32 = launch.cluster.iter().product();
     let threads: u32 = launch.block.iter().product();
-    let shared = program.dynamic_start + launch.dynamic_shared_bytes;
+    let shared = match launch.dynamic_shared_bytes {
+        0 => program.static_end,
+        bytes => program.dynamic_start + bytes,
+    };
     let has_tensor = program
         .code
         .iter()

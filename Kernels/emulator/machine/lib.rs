@@ -18,6 +18,8 @@ mod number;
 mod op;
 mod program;
 mod random;
+#[cfg(test)]
+mod scenarios;
 mod tensor_map;
 mod tensor_memory;
 mod warp;

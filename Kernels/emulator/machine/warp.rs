@@ -64,6 +64,8 @@ pub struct Warp {
     pub tensor_loads: Vec<(u32, Words)>,
     /// How often each lane arrived at the cluster's barrier.
     pub cluster_arrivals: [u64; LANES],
+    /// The mbarrier and parity of the last wait that failed.
+    pub waited: Option<(u32, u32)>,
     /// The slice before ended while several groups could run.
     pub rotate: bool,
 }

@@ -1,7 +1,10 @@
 //! The functions of the CUDA runtime that host code of kernels calls, and those that nvcc's own code calls.
 //!
 //! Each takes what its namesake takes; pointers are trusted as far as the namesake trusts them.
-#![expect(clippy::missing_safety_doc, reason = "the contracts are those of the CUDA runtime")]
+#![expect(
+    clippy::missing_safety_doc,
+    reason = "the contracts are those of the CUDA runtime"
+)]
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr, CString};
@@ -118,8 +121,17 @@ pub unsafe extern "C" fn __cudaRegisterVar(
 }
 
 #[no_mangle]
-pub extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize, stream: *mut c_void) -> c_uint {
-    PUSHED.with(|stack| stack.borrow_mut().push((grid, block, shared, stream as usize)));
+pub extern "C" fn __cudaPushCallConfiguration(
+    grid: Dim3,
+    block: Dim3,
+    shared: usize,
+    stream: *mut c_void,
+) -> c_uint {
+    PUSHED.with(|stack| {
+        stack
+            .borrow_mut()
+            .push((grid, block, shared, stream as usize))
+    });
     0
 }
 
@@ -139,7 +151,10 @@ pub unsafe extern "C" fn __cudaPopCallConfiguration(
 }
 
 #[no_mangle]
-pub unsafe extern "C" fn __cudaGetKernel(kernel: *mut *const c_void, host: *const c_void) -> Status {
+pub unsafe extern "C" fn __cudaGetKernel(
+    kernel: *mut *const c_void,
+    host: *const c_void,
+) -> Status {
     // SAFETY: nvcc's code passes a variable of its own.
     unsafe { *kernel = host };
     SUCCESS
@@ -149,7 +164,9 @@ unsafe fn run(host: *const c_void, shape: &Shape, arguments: *const *const c_voi
     // SAFETY: the stub of the kernel made the arguments.
     match unsafe { registry::launch(host as usize, shape, arguments) } {
         Ok(()) => SUCCESS,
-        Err(Refusal::UnknownKernel) => fail(INVALID_DEVICE_FUNCTION, "a function that is not a kernel"),
+        Err(Refusal::UnknownKernel) => {
+            fail(INVALID_DEVICE_FUNCTION, "a function that is not a kernel")
+        }
         Err(Refusal::Invalid(message)) => fail(INVALID_VALUE, &message),
         Err(Refusal::Failed(message)) => fail(LAUNCH_FAILURE, &message),
     }
@@ -164,8 +181,15 @@ pub unsafe extern "C" fn cudaLaunchKernel(
     shared: usize,
     _: *mut c_void,
 ) -> Status {
-    let Ok(dynamic_shared_bytes) = u32::try_from(shared) else { return fail(INVALID_VALUE, "too much shared memory") };
-    let shape = Shape { grid: grid.axes(), block: block.axes(), cluster: [1; 3], dynamic_shared_bytes };
+    let Ok(dynamic_shared_bytes) = u32::try_from(shared) else {
+        return fail(INVALID_VALUE, "too much shared memory");
+    };
+    let shape = Shape {
+        grid: grid.axes(),
+        block: block.axes(),
+        cluster: [1; 3],
+        dynamic_shared_bytes,
+    };
     // SAFETY: as the caller's.
     unsafe { run(host, &shape, arguments) }
 }
@@ -184,20 +208,35 @@ pub unsafe extern "C" fn __cudaLaunchKernel(
 }
 
 #[no_mangle]
-pub unsafe extern "C" fn cudaLaunchKernelExC(config: *const Config, host: *const c_void, arguments: *const *const c_void) -> Status {
+pub unsafe extern "C" fn cudaLaunchKernelExC(
+    config: *const Config,
+    host: *const c_void,
+    arguments: *const *const c_void,
+) -> Status {
     // SAFETY: the caller's struct, with as many attributes as it says.
     let (config, attributes) = unsafe {
         let config = &*config;
-        let attributes = if config.count == 0 { &[][..] } else { std::slice::from_raw_parts(config.attributes, config.count as usize) };
+        let attributes = if config.count == 0 {
+            &[][..]
+        } else {
+            std::slice::from_raw_parts(config.attributes, config.count as usize)
+        };
         (config, attributes)
     };
     let mut cluster = [1; 3];
     for attribute in attributes {
         match attribute.id {
-            CLUSTER_DIMENSION => cluster = [attribute.value[0], attribute.value[1], attribute.value[2]],
+            CLUSTER_DIMENSION => {
+                cluster = [attribute.value[0], attribute.value[1], attribute.value[2]]
+            }
             // Kernels run one after the other here.
             STREAM_SERIALIZATION => {}
-            other => return fail(INVALID_VALUE, &format!("launch attribute {other} is not known to the emulator")),
+            other => {
+                return fail(
+                    INVALID_VALUE,
+                    &format!("launch attribute {other} is not known to the emulator"),
+                )
+            }
         }
         let _ = attribute.padding;
     }
@@ -205,13 +244,22 @@ pub unsafe extern "C" fn cudaLaunchKernelExC(config: *const Config, host: *const
     let Ok(dynamic_shared_bytes) = u32::try_from(config.dynamic_shared_bytes) else {
         return fail(INVALID_VALUE, "too much shared memory");
     };
-    let shape = Shape { grid: config.grid.axes(), block: config.block.axes(), cluster, dynamic_shared_bytes };
+    let shape = Shape {
+        grid: config.grid.axes(),
+        block: config.block.axes(),
+        cluster,
+        dynamic_shared_bytes,
+    };
     // SAFETY: as the caller's.
     unsafe { run(host, &shape, arguments) }
 }
 
 #[no_mangle]
-pub extern "C" fn cudaFuncSetAttribute(host: *const c_void, attribute: c_int, value: c_int) -> Status {
+pub extern "C" fn cudaFuncSetAttribute(
+    host: *const c_void,
+    attribute: c_int,
+    value: c_int,
+) -> Status {
     const MOST_DYNAMIC_SHARED: c_int = 8;
     const PREFERRED_CARVEOUT: c_int = 9;
     const NON_PORTABLE_CLUSTER: c_int = 14;
@@ -223,7 +271,10 @@ pub extern "C" fn cudaFuncSetAttribute(host: *const c_void, attribute: c_int, va
             fail(INVALID_DEVICE_FUNCTION, "a function that is not a kernel")
         }
         (PREFERRED_CARVEOUT | NON_PORTABLE_CLUSTER, _) => SUCCESS,
-        _ => fail(INVALID_VALUE, &format!("function attribute {attribute} of {value}")),
+        _ => fail(
+            INVALID_VALUE,
+            &format!("function attribute {attribute} of {value}"),
+        ),
     }
 }
 
@@ -247,13 +298,26 @@ pub extern "C" fn cudaFree(address: *mut c_void) -> Status {
 }
 
 #[no_mangle]
-pub unsafe extern "C" fn cudaMemcpy(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int) -> Status {
+pub unsafe extern "C" fn cudaMemcpy(
+    to: *mut c_void,
+    from: *const c_void,
+    bytes: usize,
+    kind: c_int,
+) -> Status {
     const TO_DEVICE: c_int = 1;
     const FROM_DEVICE: c_int = 2;
     const ON_DEVICE: c_int = 3;
-    let (to_device, from_device) = (matches!(kind, TO_DEVICE | ON_DEVICE), matches!(kind, FROM_DEVICE | ON_DEVICE));
-    if to_device && !registry::covers(to as u64, bytes as u64) || from_device && !registry::covers(from as u64, bytes as u64) {
-        return fail(INVALID_VALUE, &format!("a copy of {bytes} bytes outside of what was allocated"));
+    let (to_device, from_device) = (
+        matches!(kind, TO_DEVICE | ON_DEVICE),
+        matches!(kind, FROM_DEVICE | ON_DEVICE),
+    );
+    if to_device && !registry::covers(to as u64, bytes as u64)
+        || from_device && !registry::covers(from as u64, bytes as u64)
+    {
+        return fail(
+            INVALID_VALUE,
+            &format!("a copy of {bytes} bytes outside of what was allocated"),
+        );
     }
     // SAFETY: device memory was checked; the host's is the caller's.
     unsafe { std::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), bytes) };
@@ -261,7 +325,13 @@ pub unsafe extern "C" fn cudaMemcpy(to: *mut c_void, from: *const c_void, bytes:
 }
 
 #[no_mangle]
-pub unsafe extern "C" fn cudaMemcpyAsync(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int, _: *mut c_void) -> Status {
+pub unsafe extern "C" fn cudaMemcpyAsync(
+    to: *mut c_void,
+    from: *const c_void,
+    bytes: usize,
+    kind: c_int,
+    _: *mut c_void,
+) -> Status {
     // SAFETY: as the caller's.
     unsafe { cudaMemcpy(to, from, bytes, kind) }
 }
@@ -269,7 +339,10 @@ pub unsafe extern "C" fn cudaMemcpyAsync(to: *mut c_void, from: *const c_void, b
 #[no_mangle]
 pub unsafe extern "C" fn cudaMemset(to: *mut c_void, value: c_int, bytes: usize) -> Status {
     if !registry::covers(to as u64, bytes as u64) {
-        return fail(INVALID_VALUE, &format!("{bytes} bytes are set outside of what was allocated"));
+        return fail(
+            INVALID_VALUE,
+            &format!("{bytes} bytes are set outside of what was allocated"),
+        );
     }
     // SAFETY: the range was checked.
     unsafe { to.cast::<u8>().write_bytes(value as u8, bytes) };
@@ -277,20 +350,40 @@ pub unsafe extern "C" fn cudaMemset(to: *mut c_void, value: c_int, bytes: usize)
 }
 
 #[no_mangle]
-pub unsafe extern "C" fn cudaMemsetAsync(to: *mut c_void, value: c_int, bytes: usize, _: *mut c_void) -> Status {
+pub unsafe extern "C" fn cudaMemsetAsync(
+    to: *mut c_void,
+    value: c_int,
+    bytes: usize,
+    _: *mut c_void,
+) -> Status {
     // SAFETY: as the caller's.
     unsafe { cudaMemset(to, value, bytes) }
 }
 
 #[no_mangle]
-pub unsafe extern "C" fn cudaMemcpyToSymbol(symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, _: c_int) -> Status {
+pub unsafe extern "C" fn cudaMemcpyToSymbol(
+    symbol: *const c_void,
+    from: *const c_void,
+    bytes: usize,
+    offset: usize,
+    _: c_int,
+) -> Status {
     match registry::variable(symbol as usize) {
         Ok((address, size)) if offset as u64 + bytes as u64 <= size => {
             // SAFETY: the range lies in the variable.
-            unsafe { std::ptr::copy(from.cast::<u8>(), (address + offset as u64) as *mut u8, bytes) };
+            unsafe {
+                std::ptr::copy(
+                    from.cast::<u8>(),
+                    (address + offset as u64) as *mut u8,
+                    bytes,
+                )
+            };
             SUCCESS
         }
-        Ok((_, size)) => fail(INVALID_VALUE, &format!("{bytes} bytes at {offset} of a variable of {size}")),
+        Ok((_, size)) => fail(
+            INVALID_VALUE,
+            &format!("{bytes} bytes at {offset} of a variable of {size}"),
+        ),
         Err(message) => fail(INVALID_VALUE, &message),
     }
 }
@@ -314,7 +407,11 @@ pub unsafe extern "C" fn cudaGetDevice(device: *mut c_int) -> Status {
 
 #[no_mangle]
 pub extern "C" fn cudaSetDevice(device: c_int) -> Status {
-    if device == 0 { SUCCESS } else { fail(INVALID_DEVICE, "the emulator is device 0") }
+    if device == 0 {
+        SUCCESS
+    } else {
+        fail(INVALID_DEVICE, "the emulator is device 0")
+    }
 }
 
 #[no_mangle]
@@ -325,7 +422,11 @@ pub unsafe extern "C" fn cudaGetDeviceCount(count: *mut c_int) -> Status {
 }
 
 #[no_mangle]
-pub unsafe extern "C" fn cudaDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: c_int) -> Status {
+pub unsafe extern "C" fn cudaDeviceGetAttribute(
+    value: *mut c_int,
+    attribute: c_int,
+    device: c_int,
+) -> Status {
     if device != 0 {
         return fail(INVALID_DEVICE, "the emulator is device 0");
     }
@@ -345,7 +446,12 @@ pub unsafe extern "C" fn cudaDeviceGetAttribute(value: *mut c_int, attribute: c_
         97 => machine::MOST_SHARED as c_int,
         106 => 32,
         111 => 1024,
-        other => return fail(INVALID_VALUE, &format!("device attribute {other} is not known to the emulator")),
+        other => {
+            return fail(
+                INVALID_VALUE,
+                &format!("device attribute {other} is not known to the emulator"),
+            )
+        }
     };
     // SAFETY: the caller's variable.
     unsafe { *value = found };
@@ -364,7 +470,11 @@ pub unsafe extern "C" fn cudaGetDriverEntryPointByVersion(
     // SAFETY: the caller's string and variables.
     unsafe {
         let found = CStr::from_ptr(name) == c"cuTensorMapEncodeTiled";
-        *function = if found { tensor::encode_tiled as *mut c_void } else { std::ptr::null_mut() };
+        *function = if found {
+            tensor::encode_tiled as *mut c_void
+        } else {
+            std::ptr::null_mut()
+        };
         if !result.is_null() {
             *result = if found { 0 } else { NOT_FOUND };
         }

@@ -47,12 +47,17 @@ fn texts(bytes: &[u8], header: usize) -> Result<Vec<String>, String> {
                 return Err("PTX that is compressed; compile with --no-compress".to_owned());
             }
             let text = data.split(|byte| *byte == 0).next().unwrap_or_default();
-            found.push(String::from_utf8(text.to_vec()).map_err(|_| "PTX that is not text".to_owned())?);
+            found.push(
+                String::from_utf8(text.to_vec()).map_err(|_| "PTX that is not text".to_owned())?,
+            );
         }
         at += head + size;
     }
     if found.is_empty() {
-        return Err("no PTX among the device code; compile with code=compute_90a or compute_100a".to_owned());
+        return Err(
+            "no PTX among the device code; compile with code=compute_90a or compute_100a"
+                .to_owned(),
+        );
     }
     Ok(found)
 }
@@ -71,14 +76,19 @@ pub unsafe fn read(wrapper: *const c_void) -> Result<Vec<String>, String> {
     let _ = wrapper.unused;
     // SAFETY: a container begins with a header of 16 bytes, which says how long the rest is.
     let head = unsafe { std::slice::from_raw_parts(wrapper.container, 16) };
-    let (Some(magic), Some(header), Some(size)) = (number::<4>(head, 0), number::<2>(head, 6), number::<8>(head, 8)) else {
+    let (Some(magic), Some(header), Some(size)) = (
+        number::<4>(head, 0),
+        number::<2>(head, 6),
+        number::<8>(head, 8),
+    ) else {
         return Err("not a fat binary".to_owned());
     };
     if magic != u64::from(CONTAINER) {
         return Err("not a fat binary".to_owned());
     }
     // SAFETY: as above.
-    let bytes = unsafe { std::slice::from_raw_parts(wrapper.container, header as usize + size as usize) };
+    let bytes =
+        unsafe { std::slice::from_raw_parts(wrapper.container, header as usize + size as usize) };
     texts(bytes, header as usize)
 }
 
@@ -105,9 +115,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_said() {
-        assert!(texts(&entry(2, 0, b"\x7fELF"), 0).unwrap_err().contains("no PTX"));
-        assert!(texts(&entry(PTX, 0x2000, b"...."), 0).unwrap_err().contains("compress"));
-        assert!(texts(&entry(PTX, 0, b"....")[..66], 0).unwrap_err().contains("ends"));
+        assert!(texts(&entry(2, 0, b"\x7fELF"), 0)
+            .unwrap_err()
+            .contains("no PTX"));
+        assert!(texts(&entry(PTX, 0x2000, b"...."), 0)
+            .unwrap_err()
+            .contains("compress"));
+        assert!(texts(&entry(PTX, 0, b"....")[..66], 0)
+            .unwrap_err()
+            .contains("ends"));
         assert!(texts(&[1, 2, 3], 0).unwrap_err().contains("read"));
     }
 }

@@ -30,7 +30,10 @@ struct Registry {
 
 fn registry() -> MutexGuard<'static, Registry> {
     static REGISTRY: OnceLock<Mutex<Registry>> = OnceLock::new();
-    REGISTRY.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+    REGISTRY
+        .get_or_init(Mutex::default)
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 fn allocations() -> &'static Allocations {
@@ -48,7 +51,14 @@ pub fn add_unit(texts: Result<Vec<String>, String>) -> usize {
 }
 
 pub fn add_kernel(unit: usize, host: usize, name: &str) {
-    registry().kernels.insert(host, Kernel { unit, name: name.to_owned(), most_dynamic_shared: 0 });
+    registry().kernels.insert(
+        host,
+        Kernel {
+            unit,
+            name: name.to_owned(),
+            most_dynamic_shared: 0,
+        },
+    );
 }
 
 pub fn add_variable(unit: usize, host: usize, name: &str) {
@@ -57,7 +67,11 @@ pub fn add_variable(unit: usize, host: usize, name: &str) {
 
 /// False where no kernel has that address.
 pub fn allow_shared(host: usize, bytes: u32) -> bool {
-    registry().kernels.get_mut(&host).map(|kernel| kernel.most_dynamic_shared = bytes).is_some()
+    registry()
+        .kernels
+        .get_mut(&host)
+        .map(|kernel| kernel.most_dynamic_shared = bytes)
+        .is_some()
 }
 
 fn module(unit: usize) -> Result<Arc<Module>, String> {
@@ -74,9 +88,19 @@ fn module(unit: usize) -> Result<Arc<Module>, String> {
 
 /// The architecture of the first translation unit that has PTX: 90 or 100.
 pub fn compute_capability() -> Option<u32> {
-    let text = registry().units.iter().find_map(|unit| unit.as_ref().ok().and_then(|texts| texts.first()).cloned())?;
-    let target = text.lines().find_map(|line| line.trim().strip_prefix(".target"))?.trim();
-    let digits: String = target.strip_prefix("sm_")?.chars().take_while(char::is_ascii_digit).collect();
+    let text = registry()
+        .units
+        .iter()
+        .find_map(|unit| unit.as_ref().ok().and_then(|texts| texts.first()).cloned())?;
+    let target = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(".target"))?
+        .trim();
+    let digits: String = target
+        .strip_prefix("sm_")?
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
     digits.parse().ok()
 }
 
@@ -84,7 +108,9 @@ pub fn compute_capability() -> Option<u32> {
 pub fn variable(host: usize) -> Result<(u64, u64), String> {
     let found = registry().variables.get(&host).cloned();
     let (unit, name) = found.ok_or("no such variable of device code")?;
-    module(unit)?.variable(&name).ok_or_else(|| format!("no variable {name} in the PTX"))
+    module(unit)?
+        .variable(&name)
+        .ok_or_else(|| format!("no variable {name} in the PTX"))
 }
 
 pub struct Shape {
@@ -105,10 +131,20 @@ pub enum Refusal {
 /// # Safety
 ///
 /// `arguments` points to a pointer for each parameter of the kernel, each to a value of its size.
-pub unsafe fn launch(host: usize, shape: &Shape, arguments: *const *const c_void) -> Result<(), Refusal> {
-    let kernel = registry().kernels.get(&host).cloned().ok_or(Refusal::UnknownKernel)?;
+pub unsafe fn launch(
+    host: usize,
+    shape: &Shape,
+    arguments: *const *const c_void,
+) -> Result<(), Refusal> {
+    let kernel = registry()
+        .kernels
+        .get(&host)
+        .cloned()
+        .ok_or(Refusal::UnknownKernel)?;
     let module = module(kernel.unit).map_err(Refusal::Failed)?;
-    let program = module.program(&kernel.name).map_err(|error| Refusal::Failed(error.to_string()))?;
+    let program = module
+        .program(&kernel.name)
+        .map_err(|error| Refusal::Failed(error.to_string()))?;
     let unasked = USUAL_SHARED.saturating_sub(program.static_shared_bytes());
     if shape.dynamic_shared_bytes > unasked.max(kernel.most_dynamic_shared) {
         return Err(Refusal::Invalid(format!(
@@ -122,7 +158,13 @@ pub unsafe fn launch(host: usize, shape: &Shape, arguments: *const *const c_void
     for (number, (offset, bytes)) in program.parameters.iter().enumerate() {
         let to = &mut parameters[*offset as usize..(*offset + *bytes) as usize];
         // SAFETY: the caller has a value of that size for each parameter.
-        unsafe { std::ptr::copy_nonoverlapping((*arguments.add(number)).cast::<u8>(), to.as_mut_ptr(), to.len()) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                (*arguments.add(number)).cast::<u8>(),
+                to.as_mut_ptr(),
+                to.len(),
+            )
+        };
     }
     let settings = settings::get();
     let launch = Launch {
@@ -153,7 +195,9 @@ fn layout(bytes: usize) -> Option<Layout> {
 
 /// Memory that kernels may touch, or 0; what nobody wrote is not a number.
 pub fn allocate(bytes: usize) -> u64 {
-    let Some(layout) = layout(bytes) else { return 0 };
+    let Some(layout) = layout(bytes) else {
+        return 0;
+    };
     // SAFETY: the layout is not empty.
     let start = unsafe { std::alloc::alloc(layout) };
     if start.is_null() {
@@ -170,9 +214,13 @@ pub fn allocate(bytes: usize) -> u64 {
 
 /// False where nothing was allocated there.
 pub fn free(address: u64) -> bool {
-    let Some(bytes) = registry().sizes.remove(&address) else { return false };
+    let Some(bytes) = registry().sizes.remove(&address) else {
+        return false;
+    };
     allocations().withdraw(address);
-    let Some(layout) = layout(bytes) else { return false };
+    let Some(layout) = layout(bytes) else {
+        return false;
+    };
     // SAFETY: it was allocated with this layout and is known to nobody else any more.
     unsafe { std::alloc::dealloc(address as *mut u8, layout) };
     true
@@ -203,7 +251,9 @@ impl Memory {
     pub fn from_bytes(data: &[u8]) -> Self {
         let memory = Self::new(data.len());
         // SAFETY: both are that long, and the new one is nobody else's.
-        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), memory.address as *mut u8, data.len()) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(data.as_ptr(), memory.address as *mut u8, data.len())
+        };
         memory
     }
 
@@ -214,7 +264,9 @@ impl Memory {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut data = vec![0; self.bytes];
         // SAFETY: as above; launches end before they return.
-        unsafe { std::ptr::copy_nonoverlapping(self.address as *const u8, data.as_mut_ptr(), self.bytes) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.address as *const u8, data.as_mut_ptr(), self.bytes)
+        };
         data
     }
 }

@@ -11,8 +11,11 @@ pub struct Settings {
     pub multiprocessors: u32,
 }
 
-static SETTINGS: Mutex<Settings> =
-    Mutex::new(Settings { schedule: Schedule::AtOnce, workers: 1, multiprocessors: 4 });
+static SETTINGS: Mutex<Settings> = Mutex::new(Settings {
+    schedule: Schedule::AtOnce,
+    workers: 1,
+    multiprocessors: 4,
+});
 
 pub fn set(settings: Settings) {
     *SETTINGS.lock().unwrap_or_else(PoisonError::into_inner) = settings;

@@ -27,7 +27,9 @@ pub unsafe extern "C" fn encode_tiled(
     _promotion: c_int,
     fill: c_int,
 ) -> c_int {
-    let Some(kind) = usize::try_from(kind).ok().and_then(|kind| KINDS.get(kind)) else { return INVALID_VALUE };
+    let Some(kind) = usize::try_from(kind).ok().and_then(|kind| KINDS.get(kind)) else {
+        return INVALID_VALUE;
+    };
     if !(1..=5).contains(&rank) || interleave != 0 {
         return INVALID_VALUE;
     }
@@ -36,7 +38,11 @@ pub unsafe extern "C" fn encode_tiled(
     let (sizes, strides, box_sizes, steps) = unsafe {
         (
             std::slice::from_raw_parts(sizes, rank).to_vec(),
-            if rank > 1 { std::slice::from_raw_parts(strides, rank - 1).to_vec() } else { Vec::new() },
+            if rank > 1 {
+                std::slice::from_raw_parts(strides, rank - 1).to_vec()
+            } else {
+                Vec::new()
+            },
             std::slice::from_raw_parts(box_sizes, rank).to_vec(),
             std::slice::from_raw_parts(steps, rank),
         )

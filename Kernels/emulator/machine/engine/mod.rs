@@ -239,7 +239,7 @@ impl<'a> Engine<'a> {
         result
     }
 
-    fn is_ready(&self, group: &Group) -> bool {
+    fn is_ready(&self, group: &Group, timeout: bool) -> bool {
         match group.wait {
             Wait::Ready => true,
             Wait::Round(round) => self.round > round,
@@ -251,15 +251,15 @@ impl<'a> Engine<'a> {
                 let barrier = self.blocks[address as usize >> 24]
                     .mbarriers
                     .get(&(address & 0xff_ffff));
-                self.timeout || barrier.is_none_or(|barrier| barrier.is_over(parity))
+                timeout || barrier.is_none_or(|barrier| barrier.is_over(parity))
             }
         }
     }
 
-    fn wake(&mut self, warp: &mut Warp) {
+    fn wake(&mut self, warp: &mut Warp, timeout: bool) {
         for at in 0..warp.groups.len() {
             let group = warp.groups[at];
-            if group.wait == Wait::Ready || !self.is_ready(&group) {
+            if group.wait == Wait::Ready || !self.is_ready(&group, timeout) {
                 continue;
             }
             if let Wait::Barrier {
@@ -319,7 +319,7 @@ impl<'a> Engine<'a> {
         let mut left = budget;
         let mut polled = false;
         let mut ran = false;
-        self.wake(warp);
+        self.wake(warp, self.timeout);
         while left > 0 {
             let Some(at) = self.choose(warp) else { break };
             let mut group = warp.groups.swap_remove(at);
@@ -421,7 +421,7 @@ impl<'a> Engine<'a> {
             } else if keep {
                 warp.groups.push(group);
             }
-            self.wake(warp);
+            self.wake(warp, false);
             warp.rotate = false;
         }
         warp.rotate = left == 0 && warp.groups.len() > 1;

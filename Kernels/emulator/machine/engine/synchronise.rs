@@ -228,6 +228,7 @@ impl Engine<'_> {
         }
         warp.set_bits(*target, mask, over);
         if over == mask {
+            warp.waited = None;
             return Ok(Flow::Next);
         }
         let first = (mask & !over).trailing_zeros() as usize;
@@ -235,14 +236,18 @@ impl Engine<'_> {
             addresses[lane as usize] == addresses[first]
                 && parities[lane as usize] & 1 == parities[first] & 1
         });
-        Ok(Flow::Wait(if *waits && same && over == 0 {
-            Wait::Mbarrier {
-                address: addresses[first],
-                parity: parities[first] & 1,
-            }
-        } else {
-            Wait::Round(self.round)
-        }))
+        // A first wait returns without success, which it may: who ignores that is found out. The next one sleeps.
+        let again = warp.waited.replace((addresses[first], parities[first] & 1));
+        Ok(Flow::Wait(
+            if *waits && same && over == 0 && again == warp.waited {
+                Wait::Mbarrier {
+                    address: addresses[first],
+                    parity: parities[first] & 1,
+                }
+            } else {
+                Wait::Round(self.round)
+            },
+        ))
     }
 
     fn shuffle(

@@ -1,0 +1,104 @@
+//! Small kernels that show what the machine does, and what it refuses.
+
+mod asynchronous;
+mod control;
+mod products;
+mod tensor_cores;
+
+use crate::{run, Allocations, Block, Error, Launch, Module, Report, Schedule};
+
+pub const SCHEDULES: [Schedule; 4] = [
+    Schedule::AtOnce,
+    Schedule::Random { seed: 1 },
+    Schedule::Random { seed: 2 },
+    Schedule::Late { seed: 1 },
+];
+
+/// A kernel `k` with parameters p0, p1, .. that are addresses, and registers of each kind.
+pub fn kernel(parameters: usize, body: &str) -> String {
+    let list: Vec<String> = (0..parameters)
+        .map(|number| format!(".param .u64 p{number}"))
+        .collect();
+    format!(
+        ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k({})\n{{\n\
+         .reg .pred %p<10>; .reg .b16 %h<10>; .reg .b32 %r<99>; .reg .f32 %f<99>; .reg .b64 %d<50>;\n{body}\nret;\n}}\n",
+        list.join(", ")
+    )
+}
+
+/// Runs `k` with the addresses of buffers as its arguments, and brings the buffers back.
+pub fn execute(text: &str, launch: &Launch, buffers: &mut [Vec<u32>]) -> Result<Report, Error> {
+    execute_prepared(text, launch, buffers, |_, _| ())
+}
+
+/// The same, with buffers that are filled once their addresses are known.
+pub fn execute_prepared(
+    text: &str,
+    launch: &Launch,
+    buffers: &mut [Vec<u32>],
+    prepare: impl Fn(&[u64], &mut [Vec<u32>]),
+) -> Result<Report, Error> {
+    let module = Module::load(text)?;
+    let allocations = Allocations::default();
+    let mut blocks: Vec<Block> = buffers
+        .iter()
+        .map(|words| Block::zeroed(4 * words.len()))
+        .collect();
+    let addresses: Vec<u64> = blocks.iter().map(Block::address).collect();
+    prepare(&addresses, buffers);
+    for (block, words) in blocks.iter_mut().zip(buffers.iter()) {
+        block.fill(
+            &words
+                .iter()
+                .flat_map(|word| word.to_le_bytes())
+                .collect::<Vec<u8>>(),
+        );
+        let (address, bytes) = block.range();
+        // SAFETY: the block outlives the launch and nobody looks at it meanwhile.
+        unsafe { allocations.allow(address, bytes) };
+    }
+    let parameters = addresses
+        .iter()
+        .flat_map(|address| address.to_le_bytes())
+        .collect();
+    let report = run(
+        &module,
+        "k",
+        &Launch {
+            parameters,
+            ..launch.clone()
+        },
+        &allocations,
+    );
+    for (words, address) in buffers.iter_mut().zip(&addresses) {
+        for (at, word) in words.iter_mut().enumerate() {
+            // SAFETY: inside of the block, which nobody else uses now.
+            *word = unsafe { *(*address as *const u32).add(at) };
+        }
+    }
+    report
+}
+
+pub fn threads(count: u32) -> Launch {
+    Launch {
+        block: [count, 1, 1],
+        ..Launch::default()
+    }
+}
+
+/// The error of a kernel that has one, under every schedule.
+pub fn refusal(text: &str, launch: &Launch, buffers: &[Vec<u32>]) -> String {
+    let mut messages: Vec<String> = SCHEDULES
+        .iter()
+        .map(|schedule| {
+            let launch = Launch {
+                schedule: *schedule,
+                ..launch.clone()
+            };
+            execute(text, &launch, &mut buffers.to_vec())
+                .expect_err("the kernel is wrong")
+                .to_string()
+        })
+        .collect();
+    messages.swap_remove(0)
+}
