@@ -57,17 +57,30 @@ NEEDS_SHELF = {
     for shelf in SHELVES
 }
 
-def _targets(sms):
-    return ["compute_{0}:sm_{0}".format(sm.removeprefix("sm_")) for sm in sms]
+def _nvcc_targets(shelves):
+    choices = {}
+    for value, sms in ARCH_VALUES.items():
+        numbers = [sm.removeprefix("sm_") for sm in sms if SMS[sm].shelf in shelves]
+        choices["//bazel/cuda:native_" + value] = ["compute_{0}:sm_{0}".format(number) for number in numbers]
+        choices["//bazel/cuda:emulated_" + value] = ["compute_{0}:compute_{0}".format(number) for number in numbers]
+    return select(choices)
 
-# What nvcc compiles for: machine code only, no PTX that a driver would compile at start.
-NVCC_TARGETS = _by_value(_targets)
+# What nvcc compiles for: machine code only, no PTX that a driver would compile at start; or PTX only, for the
+# interpreter.
+NVCC_TARGETS = _nvcc_targets(SHELVES)
 
 # The same for code of one shelf.
-NVCC_TARGETS_OF_SHELF = {
-    shelf: _by_value(lambda sms: _targets([sm for sm in sms if SMS[sm].shelf == shelf]))
-    for shelf in SHELVES
-}
+NVCC_TARGETS_OF_SHELF = {shelf: _nvcc_targets([shelf]) for shelf in SHELVES}
+
+# The interpreter reads PTX as it is.
+EMULATION_COPTS = select({
+    "//bazel/cuda:is_emulated": ["--no-compress"],
+    "//conditions:default": [],
+})
+NEEDS_EMULATION = select({
+    "//bazel/cuda:is_emulated": [],
+    "//conditions:default": ["@platforms//:incompatible"],
+})
 
 # What Kernels/device/built.h reads: the shelves that are built.
 BUILT_DEFINES = on_shelf(**{shelf: ["H2H_BUILT_" + shelf.upper()] for shelf in SHELVES})

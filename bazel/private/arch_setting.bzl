@@ -6,7 +6,8 @@ load(":archs.bzl", "ARCH_VALUES", "SHELVES", "values_with")
 def arch_settings(detected):
     """Declares `is_<value>` for each value of the arch flag, `none`, and a setting for each shelf that is built.
 
-    A value holds when the flag has it, or is auto and the machine's GPU has it.
+    A value holds when the flag has it, or is auto and the machine's GPU has it. `native_<value>` and `emulated_<value>`
+    also say whether kernels are machine code, or PTX for the interpreter.
 
     Args:
       detected: what the machine's GPU has.
@@ -24,6 +25,11 @@ def arch_settings(detected):
             name = "is_" + value,
             match_any = [value + "_given"] + (["is_auto"] if detected == value else []),
         )
+        for code in ["emulated", "native"]:
+            selects.config_setting_group(
+                name = "{}_{}".format(code, value),
+                match_all = ["is_" + value, "is_" + code],
+            )
     native.alias(
         name = "none",
         actual = "is_none",

@@ -1,7 +1,15 @@
 """cuda_kernels: CUDA sources compiled for the architectures of the arch flag."""
 
 load("@rules_cuda//cuda:defs.bzl", "cuda_library")
-load(":arch.bzl", "BUILT_DEFINES", "NEEDS_CUDA", "NEEDS_SHELF", "NVCC_TARGETS", "NVCC_TARGETS_OF_SHELF")
+load(
+    ":arch.bzl",
+    "BUILT_DEFINES",
+    "EMULATION_COPTS",
+    "NEEDS_CUDA",
+    "NEEDS_SHELF",
+    "NVCC_TARGETS",
+    "NVCC_TARGETS_OF_SHELF",
+)
 load(":visibility.bzl", "layer_visibility")
 
 def cuda_kernels(
@@ -32,7 +40,7 @@ def cuda_kernels(
         srcs = srcs,
         hdrs = hdrs,
         archs = NVCC_TARGETS_OF_SHELF[shelf] if shelf else NVCC_TARGETS,
-        copts = ["-std=c++17", "-lineinfo", "-Xcompiler", "-fvisibility=hidden"] + copts,
+        copts = ["-std=c++17", "-lineinfo", "-Xcompiler", "-fvisibility=hidden"] + EMULATION_COPTS + copts,
         includes = includes,
         local_defines = local_defines + BUILT_DEFINES,
         target_compatible_with = NEEDS_SHELF[shelf] if shelf else NEEDS_CUDA,

@@ -12,7 +12,7 @@ _MAY_SEE = {
     "Kernels/bridge": ["//Kernels:__subpackages__"],
     "Kernels/device": ["//Kernels:__subpackages__"],
     "Kernels/emulator": [
-        "//Kernels/benchmarks/harness:__subpackages__",
+        "//Kernels/benchmarks:__subpackages__",
         "//Kernels/emulator:__subpackages__",
         "//tools:__subpackages__",
     ],

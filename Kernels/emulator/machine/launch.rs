@@ -145,8 +145,7 @@ pub fn run(
         kernel: kernel.to_owned(),
         reason,
     })?;
-    let mut parameters = Bytes::zeroed(launch.parameters.len());
-    parameters.fill(&launch.parameters);
+    let parameters = Bytes::from_bytes(&launch.parameters);
     let mut also = module.ranges();
     also.push(parameters.range());
     let view = allocations.view(&also);

@@ -1,6 +1,8 @@
 //! Global memory: the process's own, of which a kernel may touch what was given to it.
 
+use std::alloc::Layout;
 use std::collections::BTreeMap;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -200,35 +202,72 @@ impl View {
     }
 }
 
-/// Memory with an address of its own, aligned as tensor maps want it.
+/// Memory for kernels, aligned as a GPU's allocations are, and freed on drop.
 #[derive(Debug)]
 pub struct Block {
-    words: Box<[[u64; 16]]>,
+    start: NonNull<u8>,
     bytes: usize,
 }
 
+// SAFETY: a block is reached through its address alone, by whoever was told it; copies in and out are the caller's to
+// order with launches, which end before they return.
+unsafe impl Send for Block {}
+// SAFETY: as above.
+unsafe impl Sync for Block {}
+
+const ALIGN: usize = 256;
+
 impl Block {
-    pub fn zeroed(bytes: usize) -> Self {
-        // One line more, so that the start can be moved to a line.
-        Self {
-            words: vec![[0; 16]; bytes.div_ceil(128) + 1].into(),
-            bytes,
+    fn layout(bytes: usize) -> Layout {
+        match Layout::from_size_align(bytes.max(1), ALIGN) {
+            Ok(layout) => layout,
+            Err(_) => panic!("{bytes} bytes are more than an address space holds"),
         }
     }
 
+    /// # Panics
+    ///
+    /// Where there is no memory left.
+    pub fn filled(bytes: usize, value: u8) -> Self {
+        let layout = Self::layout(bytes);
+        // SAFETY: the layout is not empty.
+        let Some(start) = NonNull::new(unsafe { std::alloc::alloc(layout) }) else {
+            std::alloc::handle_alloc_error(layout)
+        };
+        // SAFETY: that many bytes were allocated.
+        unsafe { start.write_bytes(value, bytes) };
+        Self { start, bytes }
+    }
+
+    pub fn from_bytes(from: &[u8]) -> Self {
+        let block = Self::filled(from.len(), 0);
+        // SAFETY: both are that long, and the block is nobody else's yet.
+        unsafe {
+            block
+                .start
+                .copy_from_nonoverlapping(NonNull::from(from).cast(), from.len())
+        };
+        block
+    }
+
     pub fn address(&self) -> u64 {
-        (self.words.as_ptr() as u64).next_multiple_of(128)
+        self.start.as_ptr() as u64
     }
 
     pub fn range(&self) -> (u64, u64) {
         (self.address(), self.bytes as u64)
     }
 
-    pub fn fill(&mut self, from: &[u8]) {
-        assert!(from.len() <= self.bytes, "more bytes than the block holds");
-        // SAFETY: the block has a spare line behind its bytes, and is borrowed mutably.
-        unsafe {
-            std::ptr::copy_nonoverlapping(from.as_ptr(), self.address() as *mut u8, from.len())
-        };
+    /// A copy of its bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // SAFETY: that many bytes are there, and no launch runs that was told of them.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }.to_vec()
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with this layout.
+        unsafe { std::alloc::dealloc(self.start.as_ptr(), Self::layout(self.bytes)) };
     }
 }

@@ -42,9 +42,9 @@ impl Module {
             .iter()
             .map(|variable| {
                 (variable.space != Space::Shared).then(|| {
-                    let mut block = Block::zeroed(variable.bytes as usize);
-                    block.fill(&variable.initial);
-                    block
+                    let mut bytes = variable.initial.clone();
+                    bytes.resize(variable.bytes as usize, 0);
+                    Block::from_bytes(&bytes)
                 })
             })
             .collect();

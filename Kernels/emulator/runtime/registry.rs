@@ -1,11 +1,10 @@
 //! What objects register, what host code allocates, and launches.
 
-use std::alloc::Layout;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use machine::{Allocations, Launch, Module, Report};
+use machine::{Allocations, Block, Launch, Module, Report};
 
 use crate::settings;
 
@@ -24,7 +23,7 @@ struct Registry {
     modules: HashMap<usize, Arc<Module>>,
     kernels: HashMap<usize, Kernel>,
     variables: HashMap<usize, (usize, String)>,
-    sizes: HashMap<u64, usize>,
+    blocks: HashMap<u64, Block>,
     reports: Vec<(String, Report)>,
 }
 
@@ -189,41 +188,23 @@ pub fn take_reports() -> Vec<(String, Report)> {
     std::mem::take(&mut registry().reports)
 }
 
-fn layout(bytes: usize) -> Option<Layout> {
-    Layout::from_size_align(bytes.max(1), 256).ok()
+/// Memory that kernels may touch; what nobody wrote is not a number.
+pub fn allocate(bytes: usize) -> u64 {
+    keep(Block::filled(bytes, 0xff))
 }
 
-/// Memory that kernels may touch, or 0; what nobody wrote is not a number.
-pub fn allocate(bytes: usize) -> u64 {
-    let Some(layout) = layout(bytes) else {
-        return 0;
-    };
-    // SAFETY: the layout is not empty.
-    let start = unsafe { std::alloc::alloc(layout) };
-    if start.is_null() {
-        return 0;
-    }
-    // SAFETY: that many bytes were allocated, and are given back only after they are withdrawn.
-    unsafe {
-        start.write_bytes(0xff, bytes);
-        allocations().allow(start as u64, bytes as u64);
-    }
-    registry().sizes.insert(start as u64, bytes);
-    start as u64
+fn keep(block: Block) -> u64 {
+    let (address, bytes) = block.range();
+    // SAFETY: the registry keeps the block until it is withdrawn, and lends it to nobody.
+    unsafe { allocations().allow(address, bytes) };
+    registry().blocks.insert(address, block);
+    address
 }
 
 /// False where nothing was allocated there.
 pub fn free(address: u64) -> bool {
-    let Some(bytes) = registry().sizes.remove(&address) else {
-        return false;
-    };
     allocations().withdraw(address);
-    let Some(layout) = layout(bytes) else {
-        return false;
-    };
-    // SAFETY: it was allocated with this layout and is known to nobody else any more.
-    unsafe { std::alloc::dealloc(address as *mut u8, layout) };
-    true
+    registry().blocks.remove(&address).is_some()
 }
 
 /// Whether all of a range is device memory.
@@ -233,46 +214,28 @@ pub fn covers(address: u64, bytes: u64) -> bool {
 
 /// Device memory of a test.
 #[derive(Debug)]
-pub struct Memory {
-    address: u64,
-    bytes: usize,
-}
+pub struct Memory(u64);
 
 impl Memory {
-    /// # Panics
-    ///
-    /// Where there is no memory left.
     pub fn new(bytes: usize) -> Self {
-        let address = allocate(bytes);
-        assert_ne!(address, 0, "no memory for {bytes} bytes");
-        Self { address, bytes }
+        Self(allocate(bytes))
     }
 
     pub fn from_bytes(data: &[u8]) -> Self {
-        let memory = Self::new(data.len());
-        // SAFETY: both are that long, and the new one is nobody else's.
-        unsafe {
-            std::ptr::copy_nonoverlapping(data.as_ptr(), memory.address as *mut u8, data.len())
-        };
-        memory
+        Self(keep(Block::from_bytes(data)))
     }
 
     pub fn address(&self) -> usize {
-        self.address as usize
+        self.0 as usize
     }
 
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut data = vec![0; self.bytes];
-        // SAFETY: as above; launches end before they return.
-        unsafe {
-            std::ptr::copy_nonoverlapping(self.address as *const u8, data.as_mut_ptr(), self.bytes)
-        };
-        data
+        registry().blocks[&self.0].to_bytes()
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        free(self.address);
+        free(self.0);
     }
 }

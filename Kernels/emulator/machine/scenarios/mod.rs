@@ -40,20 +40,18 @@ pub fn execute_prepared(
 ) -> Result<Report, Error> {
     let module = Module::load(text)?;
     let allocations = Allocations::default();
-    let mut blocks: Vec<Block> = buffers
+    let rooms: Vec<Block> = buffers
         .iter()
-        .map(|words| Block::zeroed(4 * words.len()))
+        .map(|words| Block::filled(4 * words.len(), 0))
         .collect();
-    let addresses: Vec<u64> = blocks.iter().map(Block::address).collect();
+    let addresses: Vec<u64> = rooms.iter().map(Block::address).collect();
     prepare(&addresses, buffers);
-    for (block, words) in blocks.iter_mut().zip(buffers.iter()) {
-        block.fill(
-            &words
-                .iter()
-                .flat_map(|word| word.to_le_bytes())
-                .collect::<Vec<u8>>(),
-        );
-        let (address, bytes) = block.range();
+    for (room, words) in rooms.iter().zip(buffers.iter()) {
+        let (address, bytes) = room.range();
+        for (at, word) in words.iter().enumerate() {
+            // SAFETY: inside of the block, which nobody else uses yet.
+            unsafe { (address as *mut u32).add(at).write(*word) };
+        }
         // SAFETY: the block outlives the launch and nobody looks at it meanwhile.
         unsafe { allocations.allow(address, bytes) };
     }
@@ -70,10 +68,9 @@ pub fn execute_prepared(
         },
         &allocations,
     );
-    for (words, address) in buffers.iter_mut().zip(&addresses) {
-        for (at, word) in words.iter_mut().enumerate() {
-            // SAFETY: inside of the block, which nobody else uses now.
-            *word = unsafe { *(*address as *const u32).add(at) };
+    for (words, room) in buffers.iter_mut().zip(&rooms) {
+        for (word, part) in words.iter_mut().zip(room.to_bytes().chunks_exact(4)) {
+            *word = u32::from_le_bytes([part[0], part[1], part[2], part[3]]);
         }
     }
     report

@@ -1,0 +1,55 @@
+//! Matrix products under the interpreter, against plain sums in f64.
+
+mod support;
+
+use gemm::{Dtype, Gemm, Layout, Variant};
+use support::{assert_close, download, inputs, room, under_every_schedule, upload, BF16};
+
+fn check(rows: usize, n: usize, k: usize, variant: Variant) {
+    let (a, b) = (inputs(1, rows * k), inputs(2, n * k));
+    let wanted: Vec<f64> = (0..rows * n)
+        .map(|at| {
+            let (row, column) = (&a[at / n * k..][..k], &b[at % n * k..][..k]);
+            row.iter().zip(column).map(|(a, b)| a * b).sum()
+        })
+        .collect();
+    under_every_schedule(|| {
+        let (a, b, out) = (upload(&a), upload(&b), room(rows * n));
+        let gemm = Gemm {
+            a: a.address(),
+            b: b.address(),
+            out: out.address(),
+            a_scales: 0,
+            b_scales: 0,
+            index: 0,
+            rows,
+            n,
+            k,
+            groups: 1,
+            dtype: Dtype::Bf16,
+            layout: Layout::Dense,
+            expected_rows: 0,
+        };
+        gemm::enqueue(&gemm, variant, 0).unwrap();
+        assert_close(
+            &format!("{rows}x{n}x{k}"),
+            &download(&out),
+            &wanted,
+            BF16,
+            1e-3,
+        );
+    });
+}
+
+#[test]
+fn portable() {
+    // Steps of depth that are no multiple of the stages, and rows that are no multiple of a tile.
+    check(200, 256, 320, Variant::Portable);
+}
+
+#[test]
+fn hopper() {
+    // Several tiles a block, then few rows, where blocks of a cluster share k.
+    check(300, 512, 320, Variant::Tuned);
+    check(16, 256, 4096, Variant::Tuned);
+}

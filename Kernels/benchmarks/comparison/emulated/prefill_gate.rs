@@ -1,0 +1,93 @@
+//! Prefill under the interpreter, against the oracle.
+
+mod support;
+
+use attention::{Dtype, KernelChoice, PrefillShape, PrefillTensors};
+use runtime::Memory;
+use support::{assert_close, download, inputs, room, under_every_schedule, upload};
+
+const HEADS: usize = 2;
+
+fn check(choice: KernelChoice, head_dim: usize, causal: bool) {
+    // Two sequences, so that tiles end raggedly.
+    let starts = [0, 70, 200];
+    let total = 200;
+    let (q, k, v) = (
+        inputs(1, total * HEADS * head_dim),
+        inputs(2, total * head_dim),
+        inputs(3, total * head_dim),
+    );
+    let scale = 1.0 / (head_dim as f64).sqrt();
+    let (mut wanted, mut wanted_lse) = (vec![0.0; q.len()], vec![0.0; total * HEADS]);
+    for (first, end) in starts.iter().zip(&starts[1..]) {
+        for (row, head) in (*first..*end).flat_map(|row| (0..HEADS).map(move |head| (row, head))) {
+            let seen = first * head_dim..(if causal { row + 1 } else { *end }) * head_dim;
+            let narrow = |values: &[f64]| -> Vec<f32> {
+                values[seen.clone()]
+                    .iter()
+                    .map(|value| *value as f32)
+                    .collect()
+            };
+            let at = (row * HEADS + head) * head_dim;
+            let attended = reference::attention::row(
+                &q[at..at + head_dim],
+                &narrow(&k),
+                &narrow(&v),
+                scale,
+                |weight| weight,
+            );
+            wanted[at..at + head_dim].copy_from_slice(&attended.out);
+            wanted_lse[row * HEADS + head] = attended.lse;
+        }
+    }
+    under_every_schedule(|| {
+        let starts: Vec<i32> = starts.iter().map(|start| *start as i32).collect();
+        let shape = PrefillShape {
+            total_q: total,
+            total_kv: total,
+            longest_kv: 130,
+            heads: HEADS,
+            kv_heads: 1,
+            head_dim,
+            causal,
+            scale: scale as f32,
+            dtype: Dtype::Bf16,
+        };
+        let (q, k, v, out, lse) = (
+            upload(&q),
+            upload(&k),
+            upload(&v),
+            room(wanted.len()),
+            Memory::new(4 * total * HEADS),
+        );
+        let tensors = PrefillTensors {
+            q: q.address(),
+            k: k.address(),
+            v: v.address(),
+            starts_q: 0,
+            starts_kv: 0,
+            out: out.address(),
+            lse: lse.address(),
+        };
+        let plan = attention::plan_prefill(&shape, choice, &starts, &starts).unwrap();
+        attention::prefill(&tensors, &shape, &plan, 0).unwrap();
+        assert_close("out", &download(&out), &wanted, 0.01, 4e-3);
+        let found: Vec<f64> = lse
+            .to_bytes()
+            .chunks_exact(4)
+            .map(|bytes| f64::from(f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))
+            .collect();
+        assert_close("lse", &found, &wanted_lse, 1e-4, 1e-3);
+    });
+}
+
+#[test]
+fn portable() {
+    check(KernelChoice::Portable, 128, true);
+}
+
+#[test]
+fn best() {
+    check(KernelChoice::Best, 128, true);
+    check(KernelChoice::Best, 64, false);
+}

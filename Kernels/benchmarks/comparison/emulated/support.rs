@@ -1,0 +1,91 @@
+//! What the gates share: schedules, inputs, device memory of a type, and a comparison.
+
+use std::sync::{Mutex, PoisonError};
+
+use half::bf16;
+use machine::Schedule;
+use runtime::{Memory, Settings};
+
+const SCHEDULES: [Schedule; 4] = [
+    Schedule::AtOnce,
+    Schedule::Random { seed: 1 },
+    Schedule::Random { seed: 2 },
+    Schedule::Late { seed: 1 },
+];
+
+/// Settings and reports are the process's: tests take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Runs a case under one schedule, on a device of few multiprocessors so that blocks take several tiles.
+pub fn under(schedule: Schedule, case: impl FnOnce()) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    runtime::set(Settings {
+        schedule,
+        workers: 1,
+        multiprocessors: 4,
+    });
+    runtime::take_reports();
+    case();
+}
+
+pub fn under_every_schedule(case: impl Fn()) {
+    for schedule in SCHEDULES {
+        under(schedule, || {
+            case();
+            let reports = runtime::take_reports();
+            let instructions: u64 = reports
+                .iter()
+                .map(|(_, report)| report.thread_instructions)
+                .sum();
+            assert!(instructions > 0, "nothing ran under {schedule:?}");
+        });
+    }
+}
+
+/// Values from -1 to 1 that a seed repeats, rounded to bf16.
+pub fn inputs(seed: u64, count: usize) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let value = (state >> 40) as f64 / (1u64 << 23) as f64 - 1.0;
+        f64::from(bf16::from_f64(value))
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
+pub fn upload(values: &[f64]) -> Memory {
+    let bytes: Vec<u8> = values
+        .iter()
+        .flat_map(|value| bf16::from_f64(*value).to_le_bytes())
+        .collect();
+    Memory::from_bytes(&bytes)
+}
+
+pub fn room(count: usize) -> Memory {
+    Memory::new(2 * count)
+}
+
+pub fn download(memory: &Memory) -> Vec<f64> {
+    let bytes = memory.to_bytes();
+    bytes
+        .chunks_exact(2)
+        .map(|pair| f64::from(bf16::from_le_bytes([pair[0], pair[1]])))
+        .collect()
+}
+
+/// Every value within a share of its own size and an absolute bound; NaN is within nothing.
+pub fn assert_close(what: &str, found: &[f64], wanted: &[f64], relative: f64, absolute: f64) {
+    assert_eq!(found.len(), wanted.len(), "{what}");
+    for (at, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+        let bound = relative * wanted.abs() + absolute;
+        assert!(
+            (found - wanted).abs() <= bound,
+            "{what}[{at}] is {found}, not {wanted} within {bound}"
+        );
+    }
+}
+
+/// Half a unit in the last place of bf16, and what sums of f32 lose.
+pub const BF16: f64 = 0.005;

@@ -1,0 +1,32 @@
+"""emulated_test: a family's kernels under the PTX interpreter, with their host code unchanged; it needs no GPU."""
+
+load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_test")
+load(":arch.bzl", "NEEDS_EMULATION")
+
+def emulated_test(name, srcs, crate_root, deps = [], size = "medium"):
+    """Declares a test that builds under --config=emulated alone; wildcard builds skip it elsewhere.
+
+    Args:
+      name: the test.
+      srcs: its sources.
+      crate_root: the one that is the root.
+      deps: the family's bridge and whatever it is compared with.
+      size: Bazel's size, which sets its time limit.
+    """
+    rust_test(
+        name = name,
+        size = size,
+        srcs = srcs,
+        crate_root = crate_root,
+        tags = ["emulated"],
+        target_compatible_with = NEEDS_EMULATION,
+        deps = deps + [
+            "//Kernels/emulator/machine",
+            "//Kernels/emulator/runtime",
+        ],
+    )
+    rust_clippy(
+        name = name + "_clippy",
+        testonly = True,
+        deps = [name],
+    )
