@@ -1,0 +1,407 @@
+//! A launch as JSON: what it runs, with what, and what should come out.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use half::{bf16, f16};
+use machine::{Allocations, Block, Launch, Module, Report, Schedule, TensorMap};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    kernel: String,
+    #[serde(default = "one")]
+    grid: [u32; 3],
+    #[serde(default = "one")]
+    block: [u32; 3],
+    #[serde(default = "one")]
+    cluster: [u32; 3],
+    #[serde(default)]
+    dynamic_shared_bytes: u32,
+    #[serde(default)]
+    buffers: BTreeMap<String, Buffer>,
+    #[serde(default)]
+    arguments: Vec<Argument>,
+}
+
+fn one() -> [u32; 3] {
+    [1; 3]
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Dtype {
+    U8,
+    I32,
+    F32,
+    F16,
+    Bf16,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Buffer {
+    dtype: Dtype,
+    elements: usize,
+    /// The first values; the others are `fill`.
+    #[serde(default)]
+    values: Vec<f64>,
+    #[serde(default)]
+    fill: f64,
+    /// Raw bytes instead of values.
+    file: Option<PathBuf>,
+    /// Where to write the bytes afterwards.
+    save: Option<PathBuf>,
+    /// What the first values should be afterwards.
+    expect: Option<Vec<f64>>,
+    #[serde(default)]
+    tolerance: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum Argument {
+    Buffer(String),
+    U8(u8),
+    I32(i32),
+    U32(u32),
+    I64(i64),
+    U64(u64),
+    F32(f32),
+    F64(f64),
+    #[serde(rename = "tensor_map")]
+    Map(Map),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Map {
+    buffer: String,
+    sizes: Vec<u64>,
+    /// In bytes, of all dimensions but the first.
+    strides: Vec<u64>,
+    #[serde(rename = "box")]
+    box_sizes: Vec<u32>,
+    /// 0, 32, 64 or 128 bytes.
+    #[serde(default)]
+    swizzle: u32,
+}
+
+pub struct Outcome {
+    pub report: Report,
+    pub verdict: String,
+}
+
+impl Dtype {
+    fn bytes(self) -> usize {
+        match self {
+            Self::U8 => 1,
+            Self::F16 | Self::Bf16 => 2,
+            Self::I32 | Self::F32 => 4,
+        }
+    }
+
+    fn encode(self, value: f64) -> Vec<u8> {
+        match self {
+            Self::U8 => vec![value as u8],
+            Self::I32 => (value as i32).to_le_bytes().to_vec(),
+            Self::F32 => (value as f32).to_le_bytes().to_vec(),
+            Self::F16 => f16::from_f64(value).to_le_bytes().to_vec(),
+            Self::Bf16 => bf16::from_f64(value).to_le_bytes().to_vec(),
+        }
+    }
+
+    fn decode(self, bytes: &[u8]) -> f64 {
+        let four = || [bytes[0], bytes[1], bytes[2], bytes[3]];
+        match self {
+            Self::U8 => bytes[0].into(),
+            Self::I32 => i32::from_le_bytes(four()).into(),
+            Self::F32 => f32::from_le_bytes(four()).into(),
+            Self::F16 => f16::from_le_bytes([bytes[0], bytes[1]]).into(),
+            Self::Bf16 => bf16::from_le_bytes([bytes[0], bytes[1]]).into(),
+        }
+    }
+
+    /// CUtensorMapDataType as a map stores it.
+    fn map_kind(self) -> u32 {
+        match self {
+            Self::U8 => 0,
+            Self::I32 => 3,
+            Self::F16 => 6,
+            Self::F32 => 7,
+            Self::Bf16 => 10,
+        }
+    }
+}
+
+impl Buffer {
+    fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
+        let size = self.elements * self.dtype.bytes();
+        if let Some(file) = &self.file {
+            let bytes = fs::read(file)
+                .map_err(|error| format!("buffer {name}: {}: {error}", file.display()))?;
+            if bytes.len() != size {
+                return Err(format!(
+                    "buffer {name}: {} has {} bytes, not {size}",
+                    file.display(),
+                    bytes.len()
+                ));
+            }
+            return Ok(bytes);
+        }
+        if self.values.len() > self.elements {
+            return Err(format!(
+                "buffer {name}: {} values for {} elements",
+                self.values.len(),
+                self.elements
+            ));
+        }
+        let rest = std::iter::repeat_n(&self.fill, self.elements - self.values.len());
+        Ok(self
+            .values
+            .iter()
+            .chain(rest)
+            .flat_map(|value| self.dtype.encode(*value))
+            .collect())
+    }
+}
+
+impl Description {
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let text =
+            fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    pub fn run(
+        &self,
+        module: &Module,
+        schedule: Schedule,
+        workers: usize,
+    ) -> Result<Outcome, String> {
+        let allocations = Allocations::default();
+        let mut blocks: BTreeMap<&str, Block> = BTreeMap::new();
+        for (name, buffer) in &self.buffers {
+            let bytes = buffer.bytes(name)?;
+            let block = Block::from_bytes(&bytes);
+            // SAFETY: blocks live until the launch has ended, and nobody borrows their bytes meanwhile.
+            unsafe { allocations.allow(block.address(), bytes.len() as u64) };
+            blocks.insert(name, block);
+        }
+        let program = module
+            .program(&self.kernel)
+            .map_err(|error| error.to_string())?;
+        if self.arguments.len() != program.parameters.len() {
+            return Err(format!(
+                "{}: {} arguments for {} parameters",
+                self.kernel,
+                self.arguments.len(),
+                program.parameters.len()
+            ));
+        }
+        let mut parameters = vec![0; program.parameter_bytes as usize];
+        for (number, (argument, (offset, bytes))) in
+            self.arguments.iter().zip(&program.parameters).enumerate()
+        {
+            let value = self
+                .argument(argument, &blocks)
+                .map_err(|reason| format!("argument {}: {reason}", number + 1))?;
+            if value.len() != *bytes as usize {
+                return Err(format!(
+                    "argument {} has {} bytes; the parameter has {bytes}",
+                    number + 1,
+                    value.len()
+                ));
+            }
+            parameters[*offset as usize..][..value.len()].copy_from_slice(&value);
+        }
+        let launch = Launch {
+            grid: self.grid,
+            block: self.block,
+            cluster: self.cluster,
+            dynamic_shared_bytes: self.dynamic_shared_bytes,
+            parameters,
+            schedule,
+            workers,
+            ..Launch::default()
+        };
+        let report = machine::run(module, &self.kernel, &launch, &allocations)
+            .map_err(|error| format!("{schedule:?}: {error}"))?;
+        let mut compared = 0;
+        for (name, buffer) in &self.buffers {
+            compared += buffer
+                .verify(name, &blocks[name.as_str()])
+                .map_err(|reason| format!("{schedule:?}: {reason}"))?;
+        }
+        let verdict = if compared == 0 {
+            "nothing was compared".to_owned()
+        } else {
+            format!("{compared} values as expected")
+        };
+        Ok(Outcome { report, verdict })
+    }
+
+    fn argument(
+        &self,
+        argument: &Argument,
+        blocks: &BTreeMap<&str, Block>,
+    ) -> Result<Vec<u8>, String> {
+        let address = |name: &str| {
+            blocks
+                .get(name)
+                .map(Block::address)
+                .ok_or_else(|| format!("there is no buffer {name}"))
+        };
+        Ok(match argument {
+            Argument::Buffer(name) => address(name)?.to_le_bytes().to_vec(),
+            Argument::U8(value) => vec![*value],
+            Argument::I32(value) => value.to_le_bytes().to_vec(),
+            Argument::U32(value) => value.to_le_bytes().to_vec(),
+            Argument::I64(value) => value.to_le_bytes().to_vec(),
+            Argument::U64(value) => value.to_le_bytes().to_vec(),
+            Argument::F32(value) => value.to_le_bytes().to_vec(),
+            Argument::F64(value) => value.to_le_bytes().to_vec(),
+            Argument::Map(map) => {
+                let swizzle = match map.swizzle {
+                    0 => 0,
+                    32 => 1,
+                    64 => 2,
+                    128 => 3,
+                    other => {
+                        return Err(format!(
+                            "a swizzle of {other} bytes; 0, 32, 64 and 128 exist"
+                        ))
+                    }
+                };
+                let tensor = TensorMap {
+                    address: address(&map.buffer)?,
+                    kind: self.buffers[&map.buffer].dtype.map_kind(),
+                    sizes: map.sizes.clone(),
+                    strides: map.strides.clone(),
+                    box_sizes: map.box_sizes.clone(),
+                    swizzle,
+                    fills_nan: false,
+                };
+                tensor.encode()?.to_vec()
+            }
+        })
+    }
+}
+
+impl Buffer {
+    fn verify(&self, name: &str, block: &Block) -> Result<usize, String> {
+        let bytes = block.to_bytes();
+        if let Some(path) = &self.save {
+            fs::write(path, &bytes)
+                .map_err(|error| format!("buffer {name}: {}: {error}", path.display()))?;
+        }
+        let Some(expect) = &self.expect else {
+            return Ok(0);
+        };
+        if expect.len() > self.elements {
+            return Err(format!(
+                "buffer {name}: {} expected values for {} elements",
+                expect.len(),
+                self.elements
+            ));
+        }
+        for (at, (wanted, part)) in expect
+            .iter()
+            .zip(bytes.chunks_exact(self.dtype.bytes()))
+            .enumerate()
+        {
+            let found = self.dtype.decode(part);
+            // NaN is within no tolerance.
+            if (found - wanted).abs() <= self.tolerance {
+                continue;
+            }
+            return Err(format!("{name}[{at}] is {found}, not {wanted}"));
+        }
+        Ok(expect.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCALE: &str = "
+        .version 9.0
+        .target sm_90a
+        .address_size 64
+        .visible .entry scale(.param .u64 x, .param .f32 factor)
+        {
+            .reg .b32 %r<2>; .reg .f32 %f<4>; .reg .b64 %d<4>;
+            ld.param.u64 %d1, [x]; ld.param.f32 %f1, [factor];
+            mov.u32 %r1, %tid.x; mad.wide.u32 %d2, %r1, 4, %d1;
+            ld.global.f32 %f2, [%d2]; mul.f32 %f3, %f2, %f1; st.global.f32 [%d2], %f3;
+            ret;
+        }";
+
+    fn outcome(json: &str) -> Result<String, String> {
+        let description: Description =
+            serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let module = Module::load(SCALE).map_err(|error| error.to_string())?;
+        description
+            .run(&module, Schedule::AtOnce, 1)
+            .map(|outcome| outcome.verdict)
+    }
+
+    fn launch(changes: &[(&str, &str)]) -> String {
+        let mut json = r#"{"kernel": "scale", "block": [4, 1, 1], "buffers": {"x": {"dtype": "f32", "elements": 4,
+            "values": [1, 2, 3, 4], "expect": [2.5, 5, 7.5, 10]}}, "arguments": [{"buffer": "x"}, {"f32": 2.5}]}"#
+            .to_owned();
+        for (old, new) in changes {
+            assert!(json.contains(old), "{old}");
+            json = json.replace(old, new);
+        }
+        json
+    }
+
+    #[test]
+    fn a_kernel_runs_and_is_compared() {
+        assert_eq!(outcome(&launch(&[])).unwrap(), "4 values as expected");
+        assert_eq!(
+            outcome(&launch(&[("7.5", "7.25")])).unwrap_err(),
+            "AtOnce: x[2] is 7.5, not 7.25"
+        );
+        assert_eq!(
+            outcome(&launch(&[("\"expect\": [2.5, 5, 7.5, 10]", "\"fill\": 0")])).unwrap(),
+            "nothing was compared"
+        );
+    }
+
+    #[test]
+    fn a_wrong_launch_is_one_sentence() {
+        for (changes, words) in [
+            (
+                ("\"scale\"", "\"gone\""),
+                "no such kernel in this module, which has scale",
+            ),
+            (
+                ("[4, 1, 1]", "[5, 1, 1]"),
+                "thread 4: out of bounds: 4 bytes at 16 of an allocation of 16",
+            ),
+            (("[4, 1, 1]", "[0, 1, 1]"), "blocks of [0, 1, 1] threads"),
+            ((", {\"f32\": 2.5}", ""), "1 arguments for 2 parameters"),
+            (
+                ("{\"f32\": 2.5}", "{\"u64\": 3}"),
+                "argument 2 has 8 bytes; the parameter has 4",
+            ),
+            (
+                ("{\"buffer\": \"x\"}", "{\"buffer\": \"y\"}"),
+                "argument 1: there is no buffer y",
+            ),
+            (
+                ("\"elements\": 4", "\"elements\": 3"),
+                "4 values for 3 elements",
+            ),
+            (("\"block\"", "\"blocks\""), "unknown field"),
+        ] {
+            let error = outcome(&launch(&[changes])).expect_err(words);
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}
