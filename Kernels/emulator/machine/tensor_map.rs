@@ -192,7 +192,8 @@ mod tests {
 
     #[test]
     fn what_the_driver_refuses_is_refused() {
-        let wrong: [(fn(&mut TensorMap), &str); 6] = [
+        type Change = (fn(&mut TensorMap), &'static str);
+        let wrong: [Change; 6] = [
             (|map| map.address += 8, "aligned"),
             (|map| map.strides[0] += 8, "stride"),
             (|map| map.box_sizes[1] = 257, "box"),

@@ -44,7 +44,8 @@ impl TensorMemory {
             .step_by(32)
             .find(|first| free(*first))
         else {
-            return Err(format!("{columns} columns of tensor memory are asked for and {} held: nobody can free them", self.columns_held()));
+            let held = self.columns_held();
+            return Err(format!("{columns} columns of tensor memory are asked for and {held} held: nobody can free them"));
         };
         self.held.push((first, columns));
         self.words[(first * ROWS) as usize..((first + columns) * ROWS) as usize].fill(POISON);

@@ -1,10 +1,6 @@
 //! The functions of the CUDA runtime that host code of kernels calls, and those that nvcc's own code calls.
 //!
 //! Each takes what its namesake takes; pointers are trusted as far as the namesake trusts them.
-#![expect(
-    clippy::missing_safety_doc,
-    reason = "the contracts are those of the CUDA runtime"
-)]
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr, CString};

@@ -241,7 +241,10 @@ impl Form<'_> {
                     offset,
                 },
                 Err(address) => {
-                    let is_local = matches!(self.operand(1)?, Operand::Address { base, .. } if matches!(**base, Operand::Symbol(_)));
+                    let Operand::Address { base, .. } = self.operand(1)? else {
+                        return Err("not an address".to_owned());
+                    };
+                    let is_local = matches!(**base, Operand::Symbol(_));
                     let space = if is_local {
                         Space::Local
                     } else {

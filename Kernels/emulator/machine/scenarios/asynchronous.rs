@@ -27,15 +27,21 @@ fn survivors(
         .collect()
 }
 
-const BARRIER: &str = ".shared .align 8 .b64 bar; .shared .align 128 .b8 room[4096]; mov.u32 %r90, bar; mov.u32 %r91, room;
-    mov.u32 %r1, %tid.x; setp.eq.u32 %p9, %r1, 0; @!%p9 bra READY; mov.u32 %r92, 1; mbarrier.init.shared::cta.b64 [%r90], %r92;
+const BARRIER: &str =
+    ".shared .align 8 .b64 bar; .shared .align 128 .b8 room[4096]; mov.u32 %r90, bar;
+mov.u32 %r91, room;
+    mov.u32 %r1, %tid.x; setp.eq.u32 %p9, %r1, 0; @!%p9 bra READY; mov.u32 %r92, 1;
+    mbarrier.init.shared::cta.b64 [%r90], %r92;
     READY: bar.sync 0; ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1];";
 const WAIT: &str = "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r90], 0; @!%p1 bra WAIT;";
-const STORE: &str = "mad.lo.u32 %r4, %r1, 4, %r91; ld.shared.u32 %r5, [%r4]; mad.wide.u32 %d4, %r1, 4, %d2; st.global.u32 [%d4], %r5;";
+const STORE: &str =
+    "mad.lo.u32 %r4, %r1, 4, %r91; ld.shared.u32 %r5, [%r4]; mad.wide.u32 %d4, %r1, 4, %d2;
+st.global.u32 [%d4], %r5;";
 
 #[test]
 fn a_missing_wait_for_copies_of_threads_shows() {
-    let copy = "mad.lo.u32 %r2, %r1, 16, %r91; mad.wide.u32 %d3, %r1, 16, %d1; cp.async.cg.shared.global [%r2], [%d3], 16, 12;
+    let copy = "mad.lo.u32 %r2, %r1, 16, %r91; mad.wide.u32 %d3, %r1, 16, %d1;
+    cp.async.cg.shared.global [%r2], [%d3], 16, 12;
         cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;";
     let text = kernel(2, &format!("{BARRIER}{copy}{STORE}"));
     let input = [(0..128).collect(), vec![0; 32]];
@@ -59,7 +65,8 @@ fn copies_that_arrive_at_an_mbarrier() {
         // Counted copies add the arrival that they make; the thread itself arrives too.
         let arrivals = if counted.is_empty() { 32 } else { 64 };
         let copy = format!(
-            "mad.lo.u32 %r2, %r1, 16, %r91; mad.wide.u32 %d3, %r1, 16, %d1; cp.async.ca.shared.global [%r2], [%d3], 16;
+            "mad.lo.u32 %r2, %r1, 16, %r91; mad.wide.u32 %d3, %r1, 16, %d1;
+            cp.async.ca.shared.global [%r2], [%d3], 16;
              cp.async.mbarrier.arrive{counted}.shared.b64 [%r90]; mbarrier.arrive.shared.b64 %d9, [%r90];"
         );
         let text = kernel(2, &format!("{BARRIER}{copy}{WAIT}{STORE}"))
@@ -97,8 +104,10 @@ fn a_missing_wait_for_a_bulk_store_shows() {
     let text = kernel(
         2,
         &format!(
-            "{BARRIER} mad.lo.u32 %r4, %r1, 4, %r91; st.shared.u32 [%r4], %r1; fence.proxy.async.shared::cta; bar.sync 0;
-             @!%p9 bra GO; cp.async.bulk.global.shared::cta.bulk_group [%d2], [%r91], 128; cp.async.bulk.commit_group;
+            "{BARRIER} mad.lo.u32 %r4, %r1, 4, %r91; st.shared.u32 [%r4], %r1; fence.proxy.async.shared::cta;
+            bar.sync 0;
+             @!%p9 bra GO; cp.async.bulk.global.shared::cta.bulk_group [%d2], [%r91], 128;
+             cp.async.bulk.commit_group;
              cp.async.bulk.wait_group.read 0; GO: bar.sync 0; mov.u32 %r6, 99; st.shared.u32 [%r4], %r6;"
         ),
     );
@@ -115,13 +124,17 @@ fn a_missing_wait_for_a_bulk_store_shows() {
 #[test]
 fn a_box_is_cut_at_the_tensor_and_swizzled() {
     // 8 by 8 words from (36, 3) of 40 by 5: most columns and rows lie outside.
-    let copy = "@!%p9 bra GO; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r90], 256; mov.u32 %r80, 36; mov.u32 %r81, 3;
-        cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r91], [%d1, {%r80, %r81}], [%r90]; GO:";
+    let copy =
+        "@!%p9 bra GO; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r90], 256; mov.u32 %r80, 36;
+    mov.u32 %r81, 3;
+        cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes
+        [%r91], [%d1, {%r80, %r81}], [%r90]; GO:";
     let back = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d5, {%r80, %r81}], [%r91];
         cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;";
     let text = kernel(
         5,
-        &format!("{BARRIER}{copy}{WAIT}{STORE} ld.param.u64 %d5, [p3]; mov.u32 %r80, -1; mov.u32 %r81, 1; bar.sync 0; @!%p9 bra DONE; {back} DONE:"),
+        &format!("{BARRIER}{copy}{WAIT}{STORE} ld.param.u64 %d5, [p3]; mov.u32 %r80, -1; mov.u32 %r81, 1;
+        bar.sync 0; @!%p9 bra DONE; {back} DONE:"),
     )
     .replace(".align 128 .b8 room", ".align 1024 .b8 room");
     let encoded = |address: u64, swizzle: u32| -> Vec<u32> {
@@ -193,13 +206,15 @@ fn blocks_of_a_cluster_write_into_each_other() {
     let text = kernel(
         2,
         &format!(
-            "{BARRIER} fence.mbarrier_init.release.cluster; barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;
+            "{BARRIER} fence.mbarrier_init.release.cluster; barrier.cluster.arrive.release.aligned;
+            barrier.cluster.wait.acquire.aligned;
              mov.u32 %r2, %cluster_ctarank; xor.b32 %r3, %r2, 1; mad.lo.u32 %r4, %r1, 4, %r91;
              mapa.shared::cluster.u32 %r5, %r4, %r3; mapa.shared::cluster.u32 %r6, %r90, %r3;
              @!%p9 bra GO; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r90], 128; GO:
              mad.lo.u32 %r7, %r2, 100, %r1;
              st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r5], %r7, [%r6];
-             {WAIT} ld.shared.u32 %r8, [%r4]; mad.lo.u32 %r9, %r2, 32, %r1; mad.wide.u32 %d4, %r9, 4, %d2; st.global.u32 [%d4], %r8;
+             {WAIT} ld.shared.u32 %r8, [%r4]; mad.lo.u32 %r9, %r2, 32, %r1; mad.wide.u32 %d4, %r9, 4, %d2;
+             st.global.u32 [%d4], %r8;
              barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;"
         ),
     );

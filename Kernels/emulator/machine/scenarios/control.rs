@@ -31,7 +31,8 @@ fn lanes_that_spin_do_not_starve_the_others() {
     // Lane 0 polls shared memory that lane 1 writes from a higher address.
     let text = kernel(
         1,
-        ".shared .align 4 .u32 flag; mov.u32 %r1, %tid.x; mov.u32 %r9, 0; st.shared.u32 [flag], %r9; bar.warp.sync -1;
+        ".shared .align 4 .u32 flag; mov.u32 %r1, %tid.x; mov.u32 %r9, 0; st.shared.u32 [flag], %r9;
+        bar.warp.sync -1;
          setp.eq.u32 %p1, %r1, 1; @%p1 bra WRITE;
          POLL: ld.volatile.shared.u32 %r2, [flag]; setp.eq.u32 %p2, %r2, 0; @%p2 bra POLL;
          bra END;
@@ -52,7 +53,8 @@ fn functions_and_tables_of_branches() {
          brx.idx %r2, choices;
          A: mov.u32 %r3, 10; bra END;
          B: mov.u32 %r3, 20; bra END;
-         C: { .param .b32 in; .param .b32 out; st.param.b32 [in], %r1; call (out), square, (in); ld.param.b32 %r3, [out]; }
+         C: { .param .b32 in; .param .b32 out; st.param.b32 [in], %r1; call (out), square, (in);
+         ld.param.b32 %r3, [out]; }
          END: ld.param.u64 %d1, [p0]; mad.wide.u32 %d2, %r1, 4, %d1; st.global.u32 [%d2], %r3;",
     )
     .replace(
@@ -82,10 +84,12 @@ fn votes_elections_and_reductions() {
          elect.sync %r5|%p2, -1; selp.u32 %r6, 1, 0, %p2;
          cvt.rn.f32.u32 %f1, %r1; neg.f32 %f1, %f1; redux.sync.min.f32 %f2, %f1, -1;
          match.any.sync.b32 %r7, %r6, -1;
-         shfl.sync.bfly.b32 %r8, %r1, 3, 31, -1; shfl.sync.idx.b32 %r9, %r1, 2, 0x1c03, -1; shfl.sync.up.b32 %r10, %r1, 2, 0, -1;
+         shfl.sync.bfly.b32 %r8, %r1, 3, 31, -1; shfl.sync.idx.b32 %r9, %r1, 2, 0x1c03, -1;
+         shfl.sync.up.b32 %r10, %r1, 2, 0, -1;
          xor.b32 %r11, %r8, %r9; xor.b32 %r11, %r11, %r10;
          ld.param.u64 %d1, [p0]; mad.wide.u32 %d2, %r1, 28, %d1;
-         st.global.u32 [%d2], %r2; st.global.u32 [%d2+4], %r3; st.global.u32 [%d2+8], %r4; st.global.u32 [%d2+12], %r6;
+         st.global.u32 [%d2], %r2; st.global.u32 [%d2+4], %r3; st.global.u32 [%d2+8], %r4;
+         st.global.u32 [%d2+12], %r6;
          st.global.f32 [%d2+16], %f2; st.global.u32 [%d2+20], %r7; st.global.u32 [%d2+24], %r11;",
     );
     let mut buffers = [vec![0; 32 * 7]];
@@ -110,7 +114,8 @@ fn carries_and_fields() {
          lop3.b32 %r5, %r1, %r2, %r3, 0xE2; prmt.b32 %r6, %r1, %r2, 0x4510;
          mov.b64 %d3, {%r2, %r1}; mov.b64 {%r7, %r8}, %d3; shf.l.wrap.b32 %r9, %r2, %r1, 4;
          fma.rm.f32 %f1, 0f3F800001, 0f3F800001, 0f00000000; fma.rn.f32 %f2, 0f3F800001, 0f3F800001, 0f00000000;
-         ld.param.u64 %d1, [p0]; st.global.v4.u32 [%d1], {%r3, %r4, %r5, %r6}; st.global.v4.u32 [%d1+16], {%r7, %r8, %r9, %r1};
+         ld.param.u64 %d1, [p0]; st.global.v4.u32 [%d1], {%r3, %r4, %r5, %r6};
+         st.global.v4.u32 [%d1+16], {%r7, %r8, %r9, %r1};
          st.global.v2.f32 [%d1+32], {%f1, %f2};",
     );
     let mut buffers = [vec![0; 10]];
@@ -176,12 +181,14 @@ fn a_barrier_orders_the_warps_of_a_block() {
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
     let cases = [
-        ("ld.param.u64 %d1, [p0]; ld.global.u32 %r1, [%d1+16];", "out of bounds: 4 bytes at 16 of an allocation of 16"),
+        ("ld.param.u64 %d1, [p0];
+        ld.global.u32 %r1, [%d1+16];", "out of bounds: 4 bytes at 16 of an allocation of 16"),
         ("ld.param.u64 %d1, [p0]; ld.global.u32 %r1, [%d1+2];", "misaligned"),
         ("mov.u64 %d1, 64; ld.global.u32 %r1, [%d1];", "in no allocation"),
         (".shared .align 4 .b8 s[8]; mov.u32 %r9, s; ld.shared.u32 %r1, [%r9+8];", "of 8 bytes of shared memory"),
         (".local .align 4 .b8 l[16]; ld.local.u32 %r1, [l+16];", "local memory"),
-        (".shared .align 8 .b64 b; mov.u32 %r9, b; mbarrier.arrive.shared.b64 %d1, [%r9];", "no mbarrier was initialised"),
+        (".shared .align 8 .b64 b; mov.u32 %r9, b;
+        mbarrier.arrive.shared.b64 %d1, [%r9];", "no mbarrier was initialised"),
         (
             ".shared .align 8 .b64 b; mov.u32 %r9, b; mov.u32 %r1, 1; mbarrier.init.shared.b64 [%r9], %r1;
              mbarrier.arrive.shared.b64 %d1, [%r9], 2;",

@@ -21,7 +21,8 @@ pub fn kernel(parameters: usize, body: &str) -> String {
         .collect();
     format!(
         ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k({})\n{{\n\
-         .reg .pred %p<10>; .reg .b16 %h<10>; .reg .b32 %r<99>; .reg .f32 %f<99>; .reg .b64 %d<50>;\n{body}\nret;\n}}\n",
+         .reg .pred %p<10>; .reg .b16 %h<10>; .reg .b32 %r<99>; .reg .f32 %f<99>; \
+         .reg .b64 %d<50>;\n{body}\nret;\n}}\n",
         list.join(", ")
     )
 }

@@ -21,18 +21,22 @@ fn a_product_of_a_warp_from_ldmatrix() {
     // A is 16 by 16 with rows of 32 bytes, B 16 by 8 with rows (of depth) of 16 bytes.
     let text = kernel(
         3,
-        ".shared .align 16 .b8 room[768]; mov.u32 %r90, room; mov.u32 %r1, %tid.x; ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1];
+        ".shared .align 16 .b8 room[768]; mov.u32 %r90, room; mov.u32 %r1, %tid.x; ld.param.u64 %d1, [p0];
+        ld.param.u64 %d2, [p1];
          mul.lo.u32 %r2, %r1, 16; mad.wide.u32 %d3, %r1, 16, %d1; ld.global.v4.u32 {%r3,%r4,%r5,%r6}, [%d3];
          add.u32 %r7, %r90, %r2; st.shared.v4.u32 [%r7], {%r3,%r4,%r5,%r6};
-         setp.lt.u32 %p1, %r1, 16; @!%p1 bra GO; mad.wide.u32 %d3, %r1, 16, %d2; ld.global.v4.u32 {%r3,%r4,%r5,%r6}, [%d3];
+         setp.lt.u32 %p1, %r1, 16; @!%p1 bra GO; mad.wide.u32 %d3, %r1, 16, %d2;
+         ld.global.v4.u32 {%r3,%r4,%r5,%r6}, [%d3];
          st.shared.v4.u32 [%r7+512], {%r3,%r4,%r5,%r6}; GO: bar.sync 0;
          and.b32 %r8, %r1, 15; shr.u32 %r9, %r1, 4; mad.lo.u32 %r10, %r8, 32, %r90; mad.lo.u32 %r10, %r9, 16, %r10;
          ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r11,%r12,%r13,%r14}, [%r10];
          mad.lo.u32 %r15, %r8, 16, %r90; ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r16,%r17}, [%r15+512];
          mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000;
-         mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f3,%f4,%f5,%f6}, {%r11,%r12,%r13,%r14}, {%r16,%r17}, {%f1,%f2,%f1,%f2};
+         mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f3,%f4,%f5,%f6}, {%r11,%r12,%r13,%r14},
+         {%r16,%r17}, {%f1,%f2,%f1,%f2};
          shr.u32 %r20, %r1, 2; and.b32 %r21, %r1, 3; mad.lo.u32 %r22, %r20, 8, 0; mad.lo.u32 %r22, %r21, 2, %r22;
-         ld.param.u64 %d4, [p2]; mad.wide.u32 %d5, %r22, 4, %d4; st.global.v2.f32 [%d5], {%f3,%f4}; st.global.v2.f32 [%d5+256], {%f5,%f6};",
+         ld.param.u64 %d4, [p2]; mad.wide.u32 %d5, %r22, 4, %d4; st.global.v2.f32 [%d5], {%f3,%f4};
+         st.global.v2.f32 [%d5+256], {%f5,%f6};",
     );
     let a: Vec<f32> = (0..256).map(small).collect();
     let b: Vec<f32> = (300..428).map(small).collect();
@@ -59,15 +63,19 @@ fn warpgroup(form: &str, a_bits: u64, b_bits: u64, tail: &str) -> String {
         2,
         &format!(
             ".shared .align 1024 .b8 room[8192]; mov.u32 %r90, room; mov.u32 %r1, %tid.x; ld.param.u64 %d1, [p0];
-             mov.u32 %r2, %r1; LOOP: mad.wide.u32 %d3, %r2, 4, %d1; ld.global.u32 %r3, [%d3]; mad.lo.u32 %r4, %r2, 4, %r90;
+             mov.u32 %r2, %r1; LOOP: mad.wide.u32 %d3, %r2, 4, %d1; ld.global.u32 %r3, [%d3];
+             mad.lo.u32 %r4, %r2, 4, %r90;
              st.shared.u32 [%r4], %r3; add.u32 %r2, %r2, 128; setp.lt.u32 %p1, %r2, 2048; @%p1 bra LOOP;
              fence.proxy.async; bar.sync 0;
-             cvt.u64.u32 %d5, %r90; shr.u64 %d5, %d5, 4; mov.b64 %d6, {a_bits}; add.s64 %d6, %d6, %d5; mov.b64 %d7, {b_bits}; add.s64 %d7, %d7, %d5;
-             mov.f32 %f1, 0f3F800000; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, %f1; mov.f32 %f5, %f1; mov.f32 %f6, %f1; mov.f32 %f7, %f1; mov.f32 %f8, %f1;
+             cvt.u64.u32 %d5, %r90; shr.u64 %d5, %d5, 4; mov.b64 %d6, {a_bits}; add.s64 %d6, %d6, %d5;
+             mov.b64 %d7, {b_bits}; add.s64 %d7, %d7, %d5;
+             mov.f32 %f1, 0f3F800000; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, %f1; mov.f32 %f5, %f1;
+             mov.f32 %f6, %f1; mov.f32 %f7, %f1; mov.f32 %f8, %f1;
              wgmma.fence.sync.aligned;
              wgmma.mma_async.sync.aligned.m64n16{form} {{%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8}}, %d6, %d7, 1, 1, 1{tail};
              wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
-             ld.param.u64 %d4, [p1]; mad.wide.u32 %d5, %r1, 32, %d4; st.global.v4.f32 [%d5], {{%f1,%f2,%f3,%f4}}; st.global.v4.f32 [%d5+16], {{%f5,%f6,%f7,%f8}};"
+             ld.param.u64 %d4, [p1]; mad.wide.u32 %d5, %r1, 32, %d4;
+             st.global.v4.f32 [%d5], {{%f1,%f2,%f3,%f4}}; st.global.v4.f32 [%d5+16], {{%f5,%f6,%f7,%f8}};"
         ),
     )
 }
@@ -127,7 +135,7 @@ fn a_warpgroup_with_swizzled_operands() {
     let value = |row: usize, k: usize| small((row * 64 + k) as u32);
     let mut halves = vec![0u32; 64 * 64];
     for (row, k) in (0..64).flat_map(|row| (0..64).map(move |k| (row, k))) {
-        halves[row * 64 + (k / 8 ^ row % 8) * 8 + k % 8] = f32_to_bf16(value(row, k));
+        halves[row * 64 + ((k / 8) ^ (row % 8)) * 8 + k % 8] = f32_to_bf16(value(row, k));
     }
     let room: Vec<u32> = halves
         .chunks(2)
@@ -189,7 +197,7 @@ fn a_transposed_operand() {
     };
     for (row, k) in (0..64).flat_map(|row| (0..16).map(move |k| (row, k))) {
         put(
-            k / 8 * 1024 + k % 8 * 128 + (row / 8 ^ k % 8) * 16 + row % 8 * 2,
+            k / 8 * 1024 + k % 8 * 128 + ((row / 8) ^ (k % 8)) * 16 + row % 8 * 2,
             value(row, k),
         );
     }

@@ -37,22 +37,26 @@ fn product(mma: &str, descriptor_bits: u32, before: &str) -> String {
         &format!(
             ".shared .align 1024 .b8 room[8192]; .shared .align 8 .b64 bar; .shared .align 4 .b32 base;
              mov.u32 %r90, room; mov.u32 %r91, bar; mov.u32 %r92, base; mov.u32 %r1, %tid.x; ld.param.u64 %d1, [p0];
-             mov.u32 %r2, %r1; LOOP: mad.wide.u32 %d3, %r2, 4, %d1; ld.global.u32 %r3, [%d3]; mad.lo.u32 %r4, %r2, 4, %r90;
+             mov.u32 %r2, %r1; LOOP: mad.wide.u32 %d3, %r2, 4, %d1; ld.global.u32 %r3, [%d3];
+             mad.lo.u32 %r4, %r2, 4, %r90;
              st.shared.u32 [%r4], %r3; add.u32 %r2, %r2, 128; setp.lt.u32 %p1, %r2, 2048; @%p1 bra LOOP;
              setp.lt.u32 %p2, %r1, 32; @!%p2 bra MADE; mov.u32 %r5, 64;
              tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r92], %r5;
              tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
-             MADE: setp.eq.u32 %p3, %r1, 0; @!%p3 bra READY; mov.u32 %r6, 1; mbarrier.init.shared::cta.b64 [%r91], %r6;
+             MADE: setp.eq.u32 %p3, %r1, 0; @!%p3 bra READY; mov.u32 %r6, 1;
+             mbarrier.init.shared::cta.b64 [%r91], %r6;
              READY: fence.proxy.async; bar.sync 0; ld.shared.u32 %r7, [%r92];
              @!%p3 bra WAIT;
-             cvt.u64.u32 %d5, %r90; shr.u64 %d5, %d5, 4; mov.b64 %d6, {a}; add.s64 %d6, %d6, %d5; mov.b64 %d7, {b}; add.s64 %d7, %d7, %d5;
+             cvt.u64.u32 %d5, %r90; shr.u64 %d5, %d5, 4; mov.b64 %d6, {a}; add.s64 %d6, %d6, %d5;
+             mov.b64 %d7, {b}; add.s64 %d7, %d7, %d5;
              mov.u32 %r8, {descriptor_bits}; {before} mov.pred %p4, 0; {mma} mov.pred %p4, 1; {mma}
              tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r91];
              WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r91], 0; @!%p1 bra WAIT;
              tcgen05.fence::after_thread_sync; shr.u32 %r9, %r1, 5; shl.b32 %r9, %r9, 21; add.u32 %r10, %r7, %r9;
              tcgen05.ld.sync.aligned.32x32b.x32.b32 {{{}}}, [%r10]; tcgen05.wait::ld.sync.aligned;
              ld.param.u64 %d8, [p1]; mad.wide.u32 %d9, %r1, 128, %d8; {stores}
-             bar.sync 0; @!%p2 bra GONE; mov.u32 %r5, 64; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r7, %r5; GONE:",
+             bar.sync 0; @!%p2 bra GONE; mov.u32 %r5, 64;
+             tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r7, %r5; GONE:",
             registers.join(",")
         ),
     )
@@ -167,7 +171,8 @@ fn bytes_and_narrower() {
 }
 
 /// Copies scale factors of rows 0 to 127 and columns 0 to 31 into columns 32 to 39 of tensor memory.
-const SCALES: &str = "add.u32 %r93, %r7, 32; add.u32 %r94, %r7, 36; mov.b64 %d20, 70368744177664; add.s64 %d20, %d20, %d5; add.s64 %d20, %d20, 320;
+const SCALES: &str = "add.u32 %r93, %r7, 32; add.u32 %r94, %r7, 36; mov.b64 %d20, 70368744177664;
+add.s64 %d20, %d20, %d5; add.s64 %d20, %d20, 320;
     add.s64 %d21, %d20, 32; mov.b64 %d22, 34359738368; add.s64 %d20, %d20, %d22; add.s64 %d21, %d21, %d22;
     tcgen05.cp.cta_group::1.32x128b.warpx4 [%r93], %d20; tcgen05.cp.cta_group::1.32x128b.warpx4 [%r94], %d21;";
 
@@ -204,7 +209,8 @@ fn bytes_with_a_scale_for_32() {
     put_scales(&mut room, |row, part| exponent(row, part) as u8);
     // Scale factors 2 of A and 1 of B.
     let bits = (instruction(0, 0, 1 << 27) & !(3 << 4)) | 1 << 4 | 1 << 23 | 2 << 29;
-    let mma = "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X [%r7], %d6, %d7, %r8, [%r93], [%r94], %p4;";
+    let mma = "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X
+        [%r7], %d6, %d7, %r8, [%r93], [%r94], %p4;";
     let scale = |row: usize, part: usize| 2f32.powi(exponent(row, part) as i32 - 127);
     check(&product(mma, bits, SCALES), &room, |row, column| {
         (0..32)
@@ -239,7 +245,8 @@ fn four_bits_with_a_scale_for_16() {
     }
     put_scales(&mut room, scale_bits);
     let bits = instruction(1, 1, 1 << 27) & !(3 << 4);
-    let mma = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X [%r7], %d6, %d7, %r8, [%r93], [%r94], %p4;";
+    let mma = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X
+        [%r7], %d6, %d7, %r8, [%r93], [%r94], %p4;";
     let scale = |row: usize, part: usize| E4M3.decode(scale_bits(row, part).into());
     check(&product(mma, bits, SCALES), &room, |row, column| {
         (0..64)

@@ -1,0 +1,71 @@
+//! Decode under the interpreter, against plain sums: segments are split and merged.
+
+mod paged;
+mod support;
+
+use decode::{Dtype, Problem, Tensors};
+use paged::{attend, upload_i32, Pages};
+use support::{assert_close, download, inputs, room, under_every_schedule, upload};
+
+#[test]
+fn pages_in_bf16() {
+    let (heads, kv_heads, head_dim) = (8, 2, 128);
+    let lengths = [300, 37];
+    let pages = Pages::of(&lengths, 16);
+    let q = inputs(1, lengths.len() * heads * head_dim);
+    let pool = pages.pool * pages.size * kv_heads * head_dim;
+    let (k, v) = (inputs(2, pool), inputs(3, pool));
+    let scale = 1.0 / (head_dim as f64).sqrt();
+    let mut wanted = Vec::new();
+    for (sequence, head) in
+        (0..lengths.len()).flat_map(|sequence| (0..heads).map(move |head| (sequence, head)))
+    {
+        let at =
+            |token| (pages.slot(sequence, token) * kv_heads + head * kv_heads / heads) * head_dim;
+        let rows: Vec<_> = (0..lengths[sequence])
+            .map(|token| (&k[at(token)..][..head_dim], &v[at(token)..][..head_dim]))
+            .collect();
+        wanted.extend(attend(
+            &q[(sequence * heads + head) * head_dim..][..head_dim],
+            &rows,
+            scale,
+        ));
+    }
+    under_every_schedule(|| {
+        let (q, k, v, out) = (upload(&q), upload(&k), upload(&v), room(wanted.len()));
+        let table = [&pages.indptr, &pages.indices, &pages.lengths].map(|list| upload_i32(list));
+        let problem = Problem {
+            batch: lengths.len(),
+            q_len: 1,
+            heads,
+            kv_heads,
+            head_dim,
+            page_size: pages.size,
+            pool_pages: pages.pool,
+            head_major: false,
+            dtype: Dtype::Bf16,
+            fp8_cache: false,
+            scale: scale as f32,
+            value_scale: 1.0,
+        };
+        let tensors = Tensors {
+            q: q.address(),
+            k_pages: k.address(),
+            v_pages: v.address(),
+            page_indptr: table[0].address(),
+            page_indices: table[1].address(),
+            kv_len: table[2].address(),
+            out: out.address(),
+        };
+        let plan = decode::plan(
+            &problem,
+            &tensors,
+            &pages.indptr,
+            &pages.indices,
+            &pages.lengths,
+        )
+        .unwrap();
+        plan.enqueue(0).unwrap();
+        assert_close(&plan.description(), &download(&out), &wanted, 0.01, 3e-3);
+    });
+}

@@ -1,0 +1,74 @@
+//! MLA under the interpreter, against plain sums: 16 rows with mma.sync, 128 heads with wgmma.
+
+mod paged;
+mod support;
+
+use mla::{Dtype, KernelChoice, Problem, Tensors};
+use paged::{attend, upload_i32, Pages};
+use support::{assert_close, download, inputs, room, under_every_schedule, upload};
+
+const WIDTH: usize = 576;
+const LATENT: usize = 512;
+
+fn check(heads: usize, choice: KernelChoice, lengths: &[usize]) {
+    let pages = Pages::of(lengths, 64);
+    let q = inputs(1, lengths.len() * heads * WIDTH);
+    let cache = inputs(2, pages.pool * pages.size * WIDTH);
+    let scale = 1.0 / (WIDTH as f64).sqrt();
+    let mut wanted = Vec::new();
+    for (sequence, head) in
+        (0..lengths.len()).flat_map(|sequence| (0..heads).map(move |head| (sequence, head)))
+    {
+        let row = |token| &cache[pages.slot(sequence, token) * WIDTH..][..WIDTH];
+        let rows: Vec<_> = (0..lengths[sequence])
+            .map(|token| (row(token), &row(token)[..LATENT]))
+            .collect();
+        wanted.extend(attend(
+            &q[(sequence * heads + head) * WIDTH..][..WIDTH],
+            &rows,
+            scale,
+        ));
+    }
+    under_every_schedule(|| {
+        let (q, cache, out) = (upload(&q), upload(&cache), room(wanted.len()));
+        let table = [&pages.indptr, &pages.indices, &pages.lengths].map(|list| upload_i32(list));
+        let problem = Problem {
+            batch: lengths.len(),
+            q_len: 1,
+            heads,
+            page_size: pages.size,
+            pool_pages: pages.pool,
+            dtype: Dtype::Bf16,
+            scale: scale as f32,
+        };
+        let tensors = Tensors {
+            q: q.address(),
+            cache: cache.address(),
+            page_indptr: table[0].address(),
+            page_indices: table[1].address(),
+            kv_len: table[2].address(),
+            out: out.address(),
+        };
+        let plan = mla::plan(
+            &problem,
+            choice,
+            &tensors,
+            &pages.indptr,
+            &pages.indices,
+            &pages.lengths,
+        )
+        .unwrap();
+        plan.enqueue(0).unwrap();
+        assert_close(&plan.description(), &download(&out), &wanted, 0.01, 3e-3);
+    });
+}
+
+#[test]
+fn portable() {
+    check(16, KernelChoice::Portable, &[150, 70]);
+}
+
+#[test]
+fn best() {
+    check(128, KernelChoice::Best, &[150]);
+}

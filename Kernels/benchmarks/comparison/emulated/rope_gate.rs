@@ -1,0 +1,72 @@
+//! RoPE under the interpreter, against the oracle.
+
+mod support;
+
+use reference::rope::{rotate, Pairs};
+use rope::{Dtype, Rope, Variant};
+use runtime::Memory;
+use support::{assert_close, download, inputs, under_every_schedule, upload, BF16};
+
+#[test]
+fn forward() {
+    let (tokens, query_heads, key_heads, dim) = (20, 4, 2, 128);
+    let (q, k) = (
+        inputs(1, tokens * query_heads * dim),
+        inputs(2, tokens * key_heads * dim),
+    );
+    let angles: Vec<f64> = inputs(3, tokens * dim / 2)
+        .iter()
+        .map(|value| 3.0 * value)
+        .collect();
+    let singles = |function: fn(f64) -> f64| -> Vec<f64> {
+        angles
+            .iter()
+            .map(|angle| f64::from(function(*angle) as f32))
+            .collect()
+    };
+    let (cos, sin) = (singles(f64::cos), singles(f64::sin));
+    for (interleaved, pairs) in [(false, Pairs::HalfSplit), (true, Pairs::Interleaved)] {
+        let turned = |values: &[f64], heads: usize| -> Vec<f64> {
+            let head = |(at, head): (usize, &[f64])| {
+                let from = at / heads * dim / 2;
+                rotate(
+                    pairs,
+                    head,
+                    &cos[from..from + dim / 2],
+                    &sin[from..from + dim / 2],
+                )
+            };
+            values.chunks(dim).enumerate().flat_map(head).collect()
+        };
+        let (q_wanted, k_wanted) = (turned(&q, query_heads), turned(&k, key_heads));
+        under_every_schedule(|| {
+            let upload_f32 = |values: &[f64]| {
+                Memory::from_bytes(
+                    &values
+                        .iter()
+                        .flat_map(|value| (*value as f32).to_le_bytes())
+                        .collect::<Vec<u8>>(),
+                )
+            };
+            let (queries, keys, cos, sin) =
+                (upload(&q), upload(&k), upload_f32(&cos), upload_f32(&sin));
+            let rope = Rope {
+                backward: false,
+                interleaved,
+                dtype: Dtype::Bf16,
+                tokens,
+                sequence: tokens,
+                query_heads,
+                key_heads,
+                dim,
+                queries: queries.address(),
+                keys: keys.address(),
+                cos: cos.address(),
+                sin: sin.address(),
+            };
+            rope::launch(&rope, Variant::Tuned, 0).unwrap();
+            assert_close("queries", &download(&queries), &q_wanted, BF16, 1e-5);
+            assert_close("keys", &download(&keys), &k_wanted, BF16, 1e-5);
+        });
+    }
+}
