@@ -3,13 +3,12 @@
 load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_test")
 load(":arch.bzl", "NEEDS_EMULATION")
 
-def emulated_test(name, srcs, crate_root, deps = [], size = "medium"):
+def emulated_test(name, srcs, deps = [], size = "small"):
     """Declares a test that builds under --config=emulated alone; wildcard builds skip it elsewhere.
 
     Args:
       name: the test.
-      srcs: its sources.
-      crate_root: the one that is the root.
+      srcs: its sources; the first is the root.
       deps: the family's bridge and whatever it is compared with.
       size: Bazel's size, which sets its time limit.
     """
@@ -17,7 +16,7 @@ def emulated_test(name, srcs, crate_root, deps = [], size = "medium"):
         name = name,
         size = size,
         srcs = srcs,
-        crate_root = crate_root,
+        crate_root = srcs[0],
         tags = ["emulated"],
         target_compatible_with = NEEDS_EMULATION,
         deps = deps + [

@@ -1,7 +1,5 @@
 //! Activations under the interpreter, against the oracles.
 
-mod support;
-
 use activations::{Activation, Dtype, Function, Variant};
 use reference::activation::{gated, Unit};
 use support::{assert_close, download, inputs, room, under_every_schedule, upload, BF16};

@@ -1,10 +1,7 @@
 //! Decode under the interpreter, against plain sums: segments are split and merged.
 
-mod paged;
-mod support;
-
 use decode::{Dtype, Problem, Tensors};
-use paged::{attend, upload_i32, Pages};
+use support::paged::{attend, upload_i32, Pages};
 use support::{assert_close, download, inputs, room, under_every_schedule, upload};
 
 #[test]

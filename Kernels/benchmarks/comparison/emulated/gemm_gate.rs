@@ -1,7 +1,5 @@
 //! Matrix products under the interpreter, against plain sums in f64.
 
-mod support;
-
 use gemm::{Dtype, Gemm, Layout, Variant};
 use support::{assert_close, download, inputs, room, under_every_schedule, upload, BF16};
 

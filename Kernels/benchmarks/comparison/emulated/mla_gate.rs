@@ -1,10 +1,7 @@
 //! MLA under the interpreter, against plain sums: 16 rows with mma.sync, 128 heads with wgmma.
 
-mod paged;
-mod support;
-
 use mla::{Dtype, KernelChoice, Problem, Tensors};
-use paged::{attend, upload_i32, Pages};
+use support::paged::{attend, upload_i32, Pages};
 use support::{assert_close, download, inputs, room, under_every_schedule, upload};
 
 const WIDTH: usize = 576;

@@ -1,7 +1,5 @@
 //! The row operations under the interpreter, against the oracles.
 
-mod support;
-
 use machine::Schedule;
 use norms::{Dtype, Matrix, NormBackward, RmsNormForward, SoftmaxForward, UniquePtr, Variant};
 use runtime::Memory;

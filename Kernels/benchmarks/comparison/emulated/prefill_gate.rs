@@ -1,7 +1,5 @@
 //! Prefill under the interpreter, against the oracle.
 
-mod support;
-
 use attention::{Dtype, KernelChoice, PrefillShape, PrefillTensors};
 use runtime::Memory;
 use support::{assert_close, download, inputs, room, under_every_schedule, upload};

@@ -1,7 +1,5 @@
 //! RoPE under the interpreter, against the oracle.
 
-mod support;
-
 use reference::rope::{rotate, Pairs};
 use rope::{Dtype, Rope, Variant};
 use runtime::Memory;

@@ -1,5 +1,7 @@
 //! What the gates share: schedules, inputs, device memory of a type, and a comparison.
 
+pub mod paged;
+
 use std::sync::{Mutex, PoisonError};
 
 use half::bf16;
