@@ -45,7 +45,9 @@ impl TensorMemory {
             .find(|first| free(*first))
         else {
             let held = self.columns_held();
-            return Err(format!("{columns} columns of tensor memory are asked for and {held} held: nobody can free them"));
+            return Err(format!(
+                "{columns} columns of tensor memory wanted, {held} held: nobody can free them"
+            ));
         };
         self.held.push((first, columns));
         self.words[(first * ROWS) as usize..((first + columns) * ROWS) as usize].fill(POISON);

@@ -16,11 +16,14 @@ struct Kernel {
     most_dynamic_shared: u32,
 }
 
+/// A text and what takes its place.
+type Fault = Option<(&'static str, &'static str)>;
+
 #[derive(Default)]
 struct Registry {
     /// The texts of each translation unit, or why there are none.
     units: Vec<Result<Vec<String>, String>>,
-    modules: HashMap<usize, Arc<Module>>,
+    modules: HashMap<(usize, Fault), Arc<Module>>,
     kernels: HashMap<usize, Kernel>,
     variables: HashMap<usize, (usize, String)>,
     blocks: HashMap<u64, Block>,
@@ -73,15 +76,20 @@ pub fn allow_shared(host: usize, bytes: u32) -> bool {
         .is_some()
 }
 
-fn module(unit: usize) -> Result<Arc<Module>, String> {
+fn module(unit: usize, fault: Fault) -> Result<Arc<Module>, String> {
     let mut registry = registry();
-    if let Some(module) = registry.modules.get(&unit) {
+    if let Some(module) = registry.modules.get(&(unit, fault)) {
         return Ok(module.clone());
     }
     let texts = registry.units[unit].clone()?;
     // Of several architectures the first.
-    let module = Arc::new(Module::load(&texts[0]).map_err(|error| error.to_string())?);
-    registry.modules.insert(unit, module.clone());
+    let text = match fault {
+        None => texts[0].clone(),
+        Some((from, to)) if texts[0].contains(from) => texts[0].replace(from, to),
+        Some((from, _)) => return Err(format!("the PTX has no {from:?} to plant a fault in")),
+    };
+    let module = Arc::new(Module::load(&text).map_err(|error| error.to_string())?);
+    registry.modules.insert((unit, fault), module.clone());
     Ok(module)
 }
 
@@ -107,7 +115,7 @@ pub fn compute_capability() -> Option<u32> {
 pub fn variable(host: usize) -> Result<(u64, u64), String> {
     let found = registry().variables.get(&host).cloned();
     let (unit, name) = found.ok_or("no such variable of device code")?;
-    module(unit)?
+    module(unit, None)?
         .variable(&name)
         .ok_or_else(|| format!("no variable {name} in the PTX"))
 }
@@ -140,7 +148,8 @@ pub unsafe fn launch(
         .get(&host)
         .cloned()
         .ok_or(Refusal::UnknownKernel)?;
-    let module = module(kernel.unit).map_err(Refusal::Failed)?;
+    let settings = settings::get();
+    let module = module(kernel.unit, settings.fault).map_err(Refusal::Failed)?;
     let program = module
         .program(&kernel.name)
         .map_err(|error| Refusal::Failed(error.to_string()))?;
@@ -165,7 +174,6 @@ pub unsafe fn launch(
             )
         };
     }
-    let settings = settings::get();
     let launch = Launch {
         grid: shape.grid,
         block: shape.block,

@@ -9,12 +9,15 @@ pub struct Settings {
     pub schedule: Schedule,
     pub workers: usize,
     pub multiprocessors: u32,
+    /// Text of kernels' PTX and what takes its place everywhere: a gate must find such a fault out.
+    pub fault: Option<(&'static str, &'static str)>,
 }
 
 static SETTINGS: Mutex<Settings> = Mutex::new(Settings {
     schedule: Schedule::AtOnce,
     workers: 1,
     multiprocessors: 4,
+    fault: None,
 });
 
 pub fn set(settings: Settings) {

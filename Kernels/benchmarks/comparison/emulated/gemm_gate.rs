@@ -1,9 +1,11 @@
 //! Matrix products under the interpreter, against plain sums in f64.
 
 use gemm::{Dtype, Gemm, Layout, Variant};
-use support::{assert_close, download, inputs, room, under_every_schedule, upload, BF16};
+use support::{
+    assert_caught, assert_close, download, inputs, room, under_every_schedule, upload, BF16,
+};
 
-fn check(rows: usize, n: usize, k: usize, variant: Variant) {
+fn product(rows: usize, n: usize, k: usize, variant: Variant) -> impl Fn() {
     let (a, b) = (inputs(1, rows * k), inputs(2, n * k));
     let wanted: Vec<f64> = (0..rows * n)
         .map(|at| {
@@ -11,7 +13,7 @@ fn check(rows: usize, n: usize, k: usize, variant: Variant) {
             row.iter().zip(column).map(|(a, b)| a * b).sum()
         })
         .collect();
-    under_every_schedule(|| {
+    move || {
         let (a, b, out) = (upload(&a), upload(&b), room(rows * n));
         let gemm = Gemm {
             a: a.address(),
@@ -36,18 +38,31 @@ fn check(rows: usize, n: usize, k: usize, variant: Variant) {
             BF16,
             1e-3,
         );
-    });
+    }
 }
 
 #[test]
 fn portable() {
     // Steps of depth that are no multiple of the stages, and rows that are no multiple of a tile.
-    check(200, 256, 320, Variant::Portable);
+    under_every_schedule(product(200, 256, 320, Variant::Portable));
 }
 
 #[test]
 fn hopper() {
     // Several tiles a block, then few rows, where blocks of a cluster share k.
-    check(300, 512, 320, Variant::Tuned);
-    check(16, 256, 4096, Variant::Tuned);
+    under_every_schedule(product(300, 512, 320, Variant::Tuned));
+    under_every_schedule(product(16, 256, 4096, Variant::Tuned));
+}
+
+#[test]
+fn planted_faults() {
+    let portable = product(200, 256, 320, Variant::Portable);
+    assert_caught(
+        ("cp.async.wait_group 2;", "cp.async.wait_group 3;"),
+        &portable,
+    );
+    assert_caught(("xor.b32", "or.b32"), &portable);
+    let hopper = product(300, 512, 320, Variant::Tuned);
+    let wait = "wgmma.wait_group.sync.aligned 1;";
+    assert_caught((wait, "wgmma.wait_group.sync.aligned 2;"), &hopper);
 }

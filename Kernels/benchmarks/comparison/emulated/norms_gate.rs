@@ -3,7 +3,9 @@
 use machine::Schedule;
 use norms::{Dtype, Matrix, NormBackward, RmsNormForward, SoftmaxForward, UniquePtr, Variant};
 use runtime::Memory;
-use support::{assert_close, download, inputs, room, under, under_every_schedule, upload, BF16};
+use support::{
+    assert_caught, assert_close, download, inputs, room, under, under_every_schedule, upload, BF16,
+};
 
 fn matrix(rows: usize, columns: usize) -> Matrix {
     Matrix {
@@ -14,27 +16,40 @@ fn matrix(rows: usize, columns: usize) -> Matrix {
     }
 }
 
+fn rmsnorm(rows: usize, columns: usize) -> impl Fn() {
+    let (x, weight) = (inputs(1, rows * columns), inputs(2, columns));
+    let wanted: Vec<f64> = x
+        .chunks(columns)
+        .flat_map(|row| reference::rmsnorm::forward(row, &weight, 1e-6))
+        .collect();
+    move || {
+        let (x, weight, out) = (upload(&x), upload(&weight), room(rows * columns));
+        let tensors = RmsNormForward {
+            x: x.address(),
+            weight: weight.address(),
+            out: out.address(),
+            epsilon: 1e-6,
+        };
+        norms::rmsnorm_forward(&tensors, &matrix(rows, columns), Variant::Tuned, 0).unwrap();
+        assert_close("out", &download(&out), &wanted, BF16, 1e-5);
+    }
+}
+
 #[test]
 fn rmsnorm_forward() {
     // One block a row, rows with a ragged end, and a row for a cluster.
     for (rows, columns) in [(5, 4096), (3, 1000), (2, 65536)] {
-        let (x, weight) = (inputs(1, rows * columns), inputs(2, columns));
-        let wanted: Vec<f64> = x
-            .chunks(columns)
-            .flat_map(|row| reference::rmsnorm::forward(row, &weight, 1e-6))
-            .collect();
-        under_every_schedule(|| {
-            let (x, weight, out) = (upload(&x), upload(&weight), room(rows * columns));
-            let tensors = RmsNormForward {
-                x: x.address(),
-                weight: weight.address(),
-                out: out.address(),
-                epsilon: 1e-6,
-            };
-            norms::rmsnorm_forward(&tensors, &matrix(rows, columns), Variant::Tuned, 0).unwrap();
-            assert_close("out", &download(&out), &wanted, BF16, 1e-5);
-        });
+        under_every_schedule(rmsnorm(rows, columns));
     }
+}
+
+#[test]
+fn planted_faults() {
+    assert_caught(("bar.sync 0;", ""), rmsnorm(5, 4096));
+    assert_caught(
+        ("barrier.cluster.wait.acquire.aligned;", ""),
+        rmsnorm(2, 65536),
+    );
 }
 
 #[test]

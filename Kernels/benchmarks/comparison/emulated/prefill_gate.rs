@@ -2,11 +2,11 @@
 
 use attention::{Dtype, KernelChoice, PrefillShape, PrefillTensors};
 use runtime::Memory;
-use support::{assert_close, download, inputs, room, under_every_schedule, upload};
+use support::{assert_caught, assert_close, download, inputs, room, under_every_schedule, upload};
 
 const HEADS: usize = 2;
 
-fn check(choice: KernelChoice, head_dim: usize, causal: bool) {
+fn prefill(choice: KernelChoice, head_dim: usize, causal: bool) -> impl Fn() {
     // Two sequences, so that tiles end raggedly.
     let starts = [0, 70, 200];
     let total = 200;
@@ -38,7 +38,7 @@ fn check(choice: KernelChoice, head_dim: usize, causal: bool) {
             wanted_lse[row * HEADS + head] = attended.lse;
         }
     }
-    under_every_schedule(|| {
+    move || {
         let starts: Vec<i32> = starts.iter().map(|start| *start as i32).collect();
         let shape = PrefillShape {
             total_q: total,
@@ -76,16 +76,29 @@ fn check(choice: KernelChoice, head_dim: usize, causal: bool) {
             .map(|bytes| f64::from(f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))
             .collect();
         assert_close("lse", &found, &wanted_lse, 1e-4, 1e-3);
-    });
+    }
 }
 
 #[test]
 fn portable() {
-    check(KernelChoice::Portable, 128, true);
+    under_every_schedule(prefill(KernelChoice::Portable, 128, true));
 }
 
 #[test]
 fn best() {
-    check(KernelChoice::Best, 128, true);
-    check(KernelChoice::Best, 64, false);
+    under_every_schedule(prefill(KernelChoice::Best, 128, true));
+    under_every_schedule(prefill(KernelChoice::Best, 64, false));
+}
+
+#[test]
+fn planted_faults() {
+    let portable = prefill(KernelChoice::Portable, 128, true);
+    assert_caught(
+        ("cp.async.wait_group 0;", "cp.async.wait_group 1;"),
+        &portable,
+    );
+    assert_caught(("xor.b32", "or.b32"), &portable);
+    let wait = "wgmma.wait_group.sync.aligned 0;";
+    let best = prefill(KernelChoice::Best, 128, true);
+    assert_caught((wait, "wgmma.wait_group.sync.aligned 1;"), best);
 }

@@ -2,6 +2,7 @@
 
 pub mod paged;
 
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Mutex, PoisonError};
 
 use half::bf16;
@@ -20,11 +21,16 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// Runs a case under one schedule, on a device of few multiprocessors so that blocks take several tiles.
 pub fn under(schedule: Schedule, case: impl FnOnce()) {
+    run(schedule, None, case);
+}
+
+fn run(schedule: Schedule, fault: Option<(&'static str, &'static str)>, case: impl FnOnce()) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     runtime::set(Settings {
         schedule,
         workers: 1,
         multiprocessors: 4,
+        fault,
     });
     runtime::take_reports();
     case();
@@ -42,6 +48,23 @@ pub fn under_every_schedule(case: impl Fn()) {
             assert!(instructions > 0, "nothing ran under {schedule:?}");
         });
     }
+}
+
+/// Plants a fault in the PTX of a case that is right without it: some schedule must find it out.
+pub fn assert_caught(fault: (&'static str, &'static str), case: impl Fn()) {
+    let caught = SCHEDULES.iter().filter(|schedule| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(**schedule, Some(fault), &case)));
+        let Err(payload) = outcome else { return false };
+        let text = payload.downcast_ref::<String>().map_or("", String::as_str);
+        assert!(!text.contains("to plant a fault in"), "{text}");
+        true
+    });
+    assert!(
+        caught.count() > 0,
+        "nobody noticed {:?} in the place of {:?}",
+        fault.1,
+        fault.0
+    );
 }
 
 /// Values from -1 to 1 that a seed repeats, rounded to bf16.
