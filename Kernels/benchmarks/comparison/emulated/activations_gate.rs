@@ -1,8 +1,10 @@
 //! Activations under the interpreter, against the oracles.
 
-use activations::{Activation, Dtype, Function, Variant};
+use activations::{Activation, Function};
 use reference::activation::{gated, Unit};
-use support::{assert_close, download, inputs, room, under_every_schedule, upload, BF16};
+use support::{
+    assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype, Variant, BF16,
+};
 
 #[test]
 fn forward() {
@@ -44,7 +46,8 @@ fn forward() {
                 first_out: out.address(),
                 second_out: 0,
             };
-            activations::launch(&activation, Variant::Tuned, 0).unwrap();
+            // SAFETY: the addresses are those of the tensors.
+            run(unsafe { activations::plan(&activation, Variant::Tuned) }).unwrap();
             assert_close(
                 &format!("{function:?}"),
                 &download(&out),

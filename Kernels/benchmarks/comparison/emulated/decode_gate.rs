@@ -1,8 +1,10 @@
 //! Decode under the interpreter, against plain sums: segments are split and merged.
 
-use decode::{Dtype, Problem, Tensors};
+use decode::Step;
 use support::paged::{attend, upload_i32, Pages};
-use support::{assert_close, download, inputs, room, under_every_schedule, upload};
+use support::{
+    assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype, Variant,
+};
 
 #[test]
 fn pages_in_bf16() {
@@ -31,7 +33,14 @@ fn pages_in_bf16() {
     under_every_schedule(|| {
         let (q, k, v, out) = (upload(&q), upload(&k), upload(&v), room(wanted.len()));
         let table = [&pages.indptr, &pages.indices, &pages.lengths].map(|list| upload_i32(list));
-        let problem = Problem {
+        let step = Step {
+            q: q.address(),
+            k_pages: k.address(),
+            v_pages: v.address(),
+            page_indptr: table[0].address(),
+            page_indices: table[1].address(),
+            kv_len: table[2].address(),
+            out: out.address(),
             batch: lengths.len(),
             q_len: 1,
             heads,
@@ -45,24 +54,10 @@ fn pages_in_bf16() {
             scale: scale as f32,
             value_scale: 1.0,
         };
-        let tensors = Tensors {
-            q: q.address(),
-            k_pages: k.address(),
-            v_pages: v.address(),
-            page_indptr: table[0].address(),
-            page_indices: table[1].address(),
-            kv_len: table[2].address(),
-            out: out.address(),
-        };
-        let plan = decode::plan(
-            &problem,
-            &tensors,
-            &pages.indptr,
-            &pages.indices,
-            &pages.lengths,
-        )
-        .unwrap();
-        plan.enqueue(0).unwrap();
-        assert_close(&plan.description(), &download(&out), &wanted, 0.01, 3e-3);
+        let (indptr, indices) = (&pages.indptr, &pages.indices);
+        // SAFETY: the addresses are those of the tensors.
+        run(unsafe { decode::plan(&step, Variant::Tuned, indptr, indices, &pages.lengths) })
+            .unwrap();
+        assert_close("out", &download(&out), &wanted, 0.01, 3e-3);
     });
 }

@@ -1,8 +1,9 @@
 //! Matrix products under the interpreter, against plain sums in f64.
 
-use gemm::{Dtype, Gemm, Layout, Variant};
+use gemm::{Layout, Product};
 use support::{
-    assert_caught, assert_close, download, inputs, room, under_every_schedule, upload, BF16,
+    assert_caught, assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype,
+    Variant, BF16,
 };
 
 fn product(rows: usize, n: usize, k: usize, variant: Variant) -> impl Fn() {
@@ -15,7 +16,7 @@ fn product(rows: usize, n: usize, k: usize, variant: Variant) -> impl Fn() {
         .collect();
     move || {
         let (a, b, out) = (upload(&a), upload(&b), room(rows * n));
-        let gemm = Gemm {
+        let product = Product {
             a: a.address(),
             b: b.address(),
             out: out.address(),
@@ -30,7 +31,8 @@ fn product(rows: usize, n: usize, k: usize, variant: Variant) -> impl Fn() {
             layout: Layout::Dense,
             expected_rows: 0,
         };
-        gemm::enqueue(&gemm, variant, 0).unwrap();
+        // SAFETY: the addresses are those of the tensors.
+        run(unsafe { gemm::plan(&product, variant) }).unwrap();
         assert_close(
             &format!("{rows}x{n}x{k}"),
             &download(&out),

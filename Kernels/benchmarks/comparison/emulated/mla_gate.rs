@@ -1,13 +1,15 @@
-//! MLA under the interpreter, against plain sums: 16 rows with mma.sync, 128 heads with wgmma.
+//! MLA under the interpreter, against plain sums: 16 rows on the portable kernel, 128 heads on Hopper's.
 
-use mla::{Dtype, KernelChoice, Problem, Tensors};
+use mla::Step;
 use support::paged::{attend, upload_i32, Pages};
-use support::{assert_close, download, inputs, room, under_every_schedule, upload};
+use support::{
+    assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype, Variant,
+};
 
 const WIDTH: usize = 576;
 const LATENT: usize = 512;
 
-fn check(heads: usize, choice: KernelChoice, lengths: &[usize]) {
+fn check(heads: usize, variant: Variant, lengths: &[usize]) {
     let pages = Pages::of(lengths, 64);
     let q = inputs(1, lengths.len() * heads * WIDTH);
     let cache = inputs(2, pages.pool * pages.size * WIDTH);
@@ -29,7 +31,13 @@ fn check(heads: usize, choice: KernelChoice, lengths: &[usize]) {
     under_every_schedule(|| {
         let (q, cache, out) = (upload(&q), upload(&cache), room(wanted.len()));
         let table = [&pages.indptr, &pages.indices, &pages.lengths].map(|list| upload_i32(list));
-        let problem = Problem {
+        let step = Step {
+            q: q.address(),
+            cache: cache.address(),
+            page_indptr: table[0].address(),
+            page_indices: table[1].address(),
+            kv_len: table[2].address(),
+            out: out.address(),
             batch: lengths.len(),
             q_len: 1,
             heads,
@@ -38,34 +46,19 @@ fn check(heads: usize, choice: KernelChoice, lengths: &[usize]) {
             dtype: Dtype::Bf16,
             scale: scale as f32,
         };
-        let tensors = Tensors {
-            q: q.address(),
-            cache: cache.address(),
-            page_indptr: table[0].address(),
-            page_indices: table[1].address(),
-            kv_len: table[2].address(),
-            out: out.address(),
-        };
-        let plan = mla::plan(
-            &problem,
-            choice,
-            &tensors,
-            &pages.indptr,
-            &pages.indices,
-            &pages.lengths,
-        )
-        .unwrap();
-        plan.enqueue(0).unwrap();
-        assert_close(&plan.description(), &download(&out), &wanted, 0.01, 3e-3);
+        let (indptr, indices) = (&pages.indptr, &pages.indices);
+        // SAFETY: the addresses are those of the tensors.
+        run(unsafe { mla::plan(&step, variant, indptr, indices, &pages.lengths) }).unwrap();
+        assert_close("out", &download(&out), &wanted, 0.01, 3e-3);
     });
 }
 
 #[test]
 fn portable() {
-    check(16, KernelChoice::Portable, &[150, 70]);
+    check(16, Variant::Portable, &[150, 70]);
 }
 
 #[test]
 fn best() {
-    check(128, KernelChoice::Best, &[150]);
+    check(128, Variant::Tuned, &[150]);
 }

@@ -1,19 +1,45 @@
 //! The row operations under the interpreter, against the oracles.
 
 use machine::Schedule;
-use norms::{Dtype, Matrix, NormBackward, RmsNormForward, SoftmaxForward, UniquePtr, Variant};
+use norms::{Norm, Op};
 use runtime::Memory;
 use support::{
-    assert_caught, assert_close, download, inputs, room, under, under_every_schedule, upload, BF16,
+    assert_caught, assert_close, download, inputs, room, run, under, under_every_schedule, upload,
+    Dtype, Variant, BF16,
 };
 
-fn matrix(rows: usize, columns: usize) -> Matrix {
-    Matrix {
+/// An operation in bf16 that has no tensors yet.
+fn norm(op: Op, rows: usize, columns: usize) -> Norm {
+    Norm {
+        op,
         rows,
         columns,
         dtype: Dtype::Bf16,
         weight_dtype: Dtype::Bf16,
+        epsilon: 1e-6,
+        x: 0,
+        residual: 0,
+        weight: 0,
+        bias: 0,
+        out: 0,
+        mean: 0,
+        rstd: 0,
+        out_gradient: 0,
+        x_gradient: 0,
+        weight_gradient: 0,
+        bias_gradient: 0,
+        logits: 0,
+        targets: 0,
+        loss: 0,
+        lse: 0,
+        loss_gradient: 0,
+        logits_gradient: 0,
     }
+}
+
+fn run_norm(norm: &Norm) -> Result<(), String> {
+    // SAFETY: the addresses are those of the tensors.
+    run(unsafe { norms::plan(norm, Variant::Tuned) })
 }
 
 fn rmsnorm(rows: usize, columns: usize) -> impl Fn() {
@@ -24,13 +50,13 @@ fn rmsnorm(rows: usize, columns: usize) -> impl Fn() {
         .collect();
     move || {
         let (x, weight, out) = (upload(&x), upload(&weight), room(rows * columns));
-        let tensors = RmsNormForward {
+        let given = Norm {
             x: x.address(),
             weight: weight.address(),
             out: out.address(),
-            epsilon: 1e-6,
+            ..norm(Op::RmsNormForward, rows, columns)
         };
-        norms::rmsnorm_forward(&tensors, &matrix(rows, columns), Variant::Tuned, 0).unwrap();
+        run_norm(&given).unwrap();
         assert_close("out", &download(&out), &wanted, BF16, 1e-5);
     }
 }
@@ -65,11 +91,12 @@ fn softmax_forward() {
         .collect();
     under_every_schedule(|| {
         let (x, out) = (upload(&x), room(rows * columns));
-        let tensors = SoftmaxForward {
+        let given = Norm {
             x: x.address(),
             out: out.address(),
+            ..norm(Op::SoftmaxForward, rows, columns)
         };
-        norms::softmax_forward(&tensors, &matrix(rows, columns), Variant::Tuned, 0).unwrap();
+        run_norm(&given).unwrap();
         assert_close("out", &download(&out), &wanted, BF16, 1e-6);
     });
 }
@@ -114,20 +141,16 @@ fn rmsnorm_backward() {
             Memory::from_bytes(&rstd),
         );
         let (x_gradient, weight_gradient) = (room(rows * columns), room(columns));
-        let tensors = NormBackward {
+        let given = Norm {
             x: x.address(),
             weight: weight.address(),
             out_gradient: gradient.address(),
-            mean: 0,
             rstd: rstd.address(),
             x_gradient: x_gradient.address(),
             weight_gradient: weight_gradient.address(),
-            bias_gradient: 0,
+            ..norm(Op::RmsNormBackward, rows, columns)
         };
-        let matrix = matrix(rows, columns);
-        let workspace: UniquePtr<norms::Workspace> =
-            norms::allocate_workspace(&tensors, &matrix, Variant::Tuned).unwrap();
-        norms::norm_backward(&tensors, &matrix, Variant::Tuned, &workspace, 0).unwrap();
+        run_norm(&given).unwrap();
         assert_close("x_gradient", &download(&x_gradient), &wanted, BF16, 1e-2);
         assert_close(
             "weight_gradient",
@@ -148,15 +171,13 @@ fn a_tensor_that_is_too_small_is_found_out() {
             upload(&inputs(2, columns)),
         );
         let out = room(rows * columns - 8);
-        let tensors = RmsNormForward {
+        let given = Norm {
             x: x.address(),
             weight: weight.address(),
             out: out.address(),
-            epsilon: 1e-6,
+            ..norm(Op::RmsNormForward, rows, columns)
         };
-        let error = norms::rmsnorm_forward(&tensors, &matrix(rows, columns), Variant::Tuned, 0)
-            .unwrap_err();
-        let text = error.what();
+        let text = run_norm(&given).unwrap_err();
         assert!(
             text.contains("out of bounds") && text.contains("PTX line") && text.contains(".cuh:"),
             "{text}"

@@ -1,12 +1,15 @@
 //! Prefill under the interpreter, against the oracle.
 
-use attention::{Dtype, KernelChoice, PrefillShape, PrefillTensors};
+use prefill::Batch;
 use runtime::Memory;
-use support::{assert_caught, assert_close, download, inputs, room, under_every_schedule, upload};
+use support::{
+    assert_caught, assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype,
+    Variant,
+};
 
 const HEADS: usize = 2;
 
-fn prefill(choice: KernelChoice, head_dim: usize, causal: bool) -> impl Fn() {
+fn case(variant: Variant, head_dim: usize, causal: bool) -> impl Fn() {
     // Two sequences, so that tiles end raggedly.
     let starts = [0, 70, 200];
     let total = 200;
@@ -40,7 +43,21 @@ fn prefill(choice: KernelChoice, head_dim: usize, causal: bool) -> impl Fn() {
     }
     move || {
         let starts: Vec<i32> = starts.iter().map(|start| *start as i32).collect();
-        let shape = PrefillShape {
+        let (q, k, v, out, lse) = (
+            upload(&q),
+            upload(&k),
+            upload(&v),
+            room(wanted.len()),
+            Memory::new(4 * total * HEADS),
+        );
+        let batch = Batch {
+            q: q.address(),
+            k: k.address(),
+            v: v.address(),
+            starts_q: 0,
+            starts_kv: 0,
+            out: out.address(),
+            lse: lse.address(),
             total_q: total,
             total_kv: total,
             longest_kv: 130,
@@ -51,24 +68,8 @@ fn prefill(choice: KernelChoice, head_dim: usize, causal: bool) -> impl Fn() {
             scale: scale as f32,
             dtype: Dtype::Bf16,
         };
-        let (q, k, v, out, lse) = (
-            upload(&q),
-            upload(&k),
-            upload(&v),
-            room(wanted.len()),
-            Memory::new(4 * total * HEADS),
-        );
-        let tensors = PrefillTensors {
-            q: q.address(),
-            k: k.address(),
-            v: v.address(),
-            starts_q: 0,
-            starts_kv: 0,
-            out: out.address(),
-            lse: lse.address(),
-        };
-        let plan = attention::plan_prefill(&shape, choice, &starts, &starts).unwrap();
-        attention::prefill(&tensors, &shape, &plan, 0).unwrap();
+        // SAFETY: the addresses are those of the tensors.
+        run(unsafe { prefill::plan(&batch, variant, &starts, &starts) }).unwrap();
         assert_close("out", &download(&out), &wanted, 0.01, 4e-3);
         let found: Vec<f64> = lse
             .to_bytes()
@@ -81,24 +82,24 @@ fn prefill(choice: KernelChoice, head_dim: usize, causal: bool) -> impl Fn() {
 
 #[test]
 fn portable() {
-    under_every_schedule(prefill(KernelChoice::Portable, 128, true));
+    under_every_schedule(case(Variant::Portable, 128, true));
 }
 
 #[test]
 fn best() {
-    under_every_schedule(prefill(KernelChoice::Best, 128, true));
-    under_every_schedule(prefill(KernelChoice::Best, 64, false));
+    under_every_schedule(case(Variant::Tuned, 128, true));
+    under_every_schedule(case(Variant::Tuned, 64, false));
 }
 
 #[test]
 fn planted_faults() {
-    let portable = prefill(KernelChoice::Portable, 128, true);
+    let portable = case(Variant::Portable, 128, true);
     assert_caught(
         ("cp.async.wait_group 0;", "cp.async.wait_group 1;"),
         &portable,
     );
     assert_caught(("xor.b32", "or.b32"), &portable);
     let wait = "wgmma.wait_group.sync.aligned 0;";
-    let best = prefill(KernelChoice::Best, 128, true);
+    let best = case(Variant::Tuned, 128, true);
     assert_caught((wait, "wgmma.wait_group.sync.aligned 1;"), best);
 }

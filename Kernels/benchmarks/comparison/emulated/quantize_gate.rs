@@ -1,9 +1,11 @@
 //! Quantization to e4m3 under the interpreter: scales against the oracle, values there and back.
 
-use quantize::{Dtype, Matrix, Scaling, Variant};
+use quantize::{Quantization, Scaling};
 use reference::quantize::{scale, ScaleFormat};
 use runtime::Memory;
-use support::{assert_close, download, inputs, room, under_every_schedule, upload};
+use support::{
+    assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype, Variant,
+};
 
 const ROWS: usize = 130;
 const COLUMNS: usize = 400;
@@ -21,25 +23,26 @@ fn there_and_back() {
         Scaling::Block,
     ] {
         under_every_schedule(|| {
-            let matrix = Matrix {
-                rows: ROWS,
-                columns: COLUMNS,
-                scaling,
-                dtype: Dtype::Bf16,
-            };
+            let quantize =
+                |inverse, x: &Memory, (quantized, scales): (&Memory, &Memory), variant| {
+                    let given = Quantization {
+                        inverse,
+                        scaling,
+                        dtype: Dtype::Bf16,
+                        rows: ROWS,
+                        columns: COLUMNS,
+                        x: x.address(),
+                        quantized: quantized.address(),
+                        scales: scales.address(),
+                    };
+                    // SAFETY: the addresses are those of the tensors.
+                    run(unsafe { quantize::plan(&given, variant) }).unwrap();
+                };
             let device = upload(&x);
             // Room for the finest scales; a row has four groups.
             let [tuned, plain] = [Variant::Tuned, Variant::Plain].map(|variant| {
                 let (quantized, scales) = (Memory::new(ROWS * COLUMNS), Memory::new(ROWS * 4 * 4));
-                quantize::quantize(
-                    &matrix,
-                    device.address(),
-                    quantized.address(),
-                    scales.address(),
-                    variant,
-                    0,
-                )
-                .unwrap();
+                quantize(false, &device, (&quantized, &scales), variant);
                 (quantized, scales)
             });
             assert_eq!(tuned.0.to_bytes(), plain.0.to_bytes(), "{scaling:?}");
@@ -53,9 +56,7 @@ fn there_and_back() {
                 assert_eq!(tuned.1.to_bytes()[..4 * ROWS], wanted);
             }
             let out = room(ROWS * COLUMNS);
-            let (quantized, scales) = (tuned.0.address(), tuned.1.address());
-            quantize::dequantize(&matrix, quantized, scales, out.address(), Variant::Tuned, 0)
-                .unwrap();
+            quantize(true, &out, (&tuned.0, &tuned.1), Variant::Tuned);
             // Three bits of mantissa, and the smallest step of the largest scale.
             assert_close(
                 &format!("{scaling:?}"),

@@ -1,9 +1,11 @@
 //! RoPE under the interpreter, against the oracle.
 
 use reference::rope::{rotate, Pairs};
-use rope::{Dtype, Rope, Variant};
+use rope::Rope;
 use runtime::Memory;
-use support::{assert_close, download, inputs, under_every_schedule, upload, BF16};
+use support::{
+    assert_close, download, inputs, run, under_every_schedule, upload, Dtype, Variant, BF16,
+};
 
 #[test]
 fn forward() {
@@ -62,7 +64,8 @@ fn forward() {
                 cos: cos.address(),
                 sin: sin.address(),
             };
-            rope::launch(&rope, Variant::Tuned, 0).unwrap();
+            // SAFETY: the addresses are those of the tensors.
+            run(unsafe { rope::plan(&rope, Variant::Tuned) }).unwrap();
             assert_close("queries", &download(&queries), &q_wanted, BF16, 1e-5);
             assert_close("keys", &download(&keys), &k_wanted, BF16, 1e-5);
         });

@@ -2,9 +2,13 @@
 
 pub mod paged;
 
+pub use bridge::{Dtype, Variant};
+
+use std::fmt::Display;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Mutex, PoisonError};
 
+use bridge::{Plan, UniquePtr};
 use half::bf16;
 use machine::Schedule;
 use runtime::{Memory, Settings};
@@ -21,10 +25,10 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// Runs a case under one schedule, on a device of few multiprocessors so that blocks take several tiles.
 pub fn under(schedule: Schedule, case: impl FnOnce()) {
-    run(schedule, None, case);
+    run_case(schedule, None, case);
 }
 
-fn run(schedule: Schedule, fault: Option<(&'static str, &'static str)>, case: impl FnOnce()) {
+fn run_case(schedule: Schedule, fault: Option<(&'static str, &'static str)>, case: impl FnOnce()) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     runtime::set(Settings {
         schedule,
@@ -53,7 +57,9 @@ pub fn under_every_schedule(case: impl Fn()) {
 /// Plants a fault in the PTX of a case that is right without it: some schedule must find it out.
 pub fn assert_caught(fault: (&'static str, &'static str), case: impl Fn()) {
     let caught = SCHEDULES.iter().filter(|schedule| {
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(**schedule, Some(fault), &case)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            run_case(**schedule, Some(fault), &case)
+        }));
         let Err(payload) = outcome else { return false };
         let text = payload.downcast_ref::<String>().map_or("", String::as_str);
         assert!(!text.contains("to plant a fault in"), "{text}");
@@ -65,6 +71,16 @@ pub fn assert_caught(fault: (&'static str, &'static str), case: impl Fn()) {
         fault.1,
         fault.0
     );
+}
+
+/// Enqueues a plan, which the interpreter runs at once; the error it found, if it did.
+///
+/// # Panics
+/// If there is no plan.
+pub fn run<E: Display>(plan: Result<UniquePtr<Plan>, E>) -> Result<(), String> {
+    let plan = plan.unwrap_or_else(|error| panic!("no plan: {error}"));
+    // SAFETY: the interpreter finishes before it returns, and checks every access.
+    unsafe { plan.enqueue(0) }.map_err(|error| error.to_string())
 }
 
 /// Values from -1 to 1 that a seed repeats, rounded to bf16.
