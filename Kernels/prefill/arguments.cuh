@@ -1,4 +1,4 @@
-// What the tiled kernels get from their launchers.
+// Arguments that the launchers pass to the tiled kernels.
 #pragma once
 
 #include "Kernels/prefill/prefill.h"
@@ -8,8 +8,8 @@ namespace prefill {
 constexpr float kLog2E = 1.44269504088896340736f;
 constexpr float kLn2 = 0.69314718055994530942f;
 
-// How far a maximum may lag behind, as a power of two: weights stay below 2^8, which every type
-// holds, and the sums are rescaled almost never.
+// How far the running maximum may lag, as a power of two: weights stay below 2^8, which every type
+// can hold, and the sums are almost never rescaled.
 constexpr float kLag = 8.0f;
 
 struct PrefillArguments {
@@ -22,14 +22,14 @@ struct PrefillArguments {
     WorkCounters* counters;
     int tile_count;
     int heads;
-    // Heads of the queries that share one head of keys.
+    // Query heads that share one KV head.
     int group;
     int kv_heads;
-    // Times scores, for powers of two.
+    // Score scale in base 2: scale * log2(e).
     float scale_log2;
     int total_q;
     int total_kv;
-    // Keys that a query sees more than the one before it: 1 with the causal mask, else 0.
+    // How many more keys each query sees than the one before: 1 with the causal mask, else 0.
     int step;
 };
 

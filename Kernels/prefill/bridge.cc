@@ -40,9 +40,10 @@ Config config_of(const Batch& batch, Variant variant) {
     return choose(shape, variant == Variant::Tuned ? machine : machine.portable());
 }
 
-// The counters in the place of one tile, then the tiles.
+// The counters take the space of one tile; the tiles follow.
 device::Memory upload(std::vector<Tile> tiles) {
-    static_assert(sizeof(WorkCounters) <= sizeof(Tile), "the counters take the place of one tile");
+    static_assert(sizeof(WorkCounters) <= sizeof(Tile),
+                  "the counters fit in the space of one tile");
     tiles.insert(tiles.begin(), Tile{});
     device::Memory memory(tiles.size() * sizeof(Tile));
     device::upload(static_cast<const Tile*>(memory.start()), tiles);

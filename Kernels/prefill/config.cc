@@ -24,12 +24,12 @@ Config choose(const Shape& shape, const Machine& machine) {
     require(portable != nullptr, "head_dim is ", shape.head_dim, "; it must be 64 or 128");
     require(shape.kv_heads >= 1 && shape.heads >= 1 && shape.heads % shape.kv_heads == 0,
             "heads is ", shape.heads, " and kv_heads ", shape.kv_heads,
-            "; the first must be a multiple of the second");
+            "; heads must be a multiple of kv_heads");
     require(shape.queries >= 1, "queries is ", shape.queries, "; there must be at least one");
     const TileShape* hopper = find(hopper::kTiles, shape.head_dim);
-    // All keys in one tile of small heads: there is nothing to load ahead of, and filling Hopper's
-    // pipeline costs more than its tensor cores save. With a second tile it is the faster one (the
-    // suite `small` has both).
+    // Small heads whose keys all fit in one tile: there is nothing to prefetch, and filling
+    // Hopper's pipeline costs more than its tensor cores save. From two tiles on it wins (suite
+    // `small` has both).
     if (machine.arch == Arch::kHopper && (shape.head_dim > 64 || shape.keys > hopper->keys)) {
         return {Arch::kHopper, *hopper};
     }

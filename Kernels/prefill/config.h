@@ -1,4 +1,4 @@
-// Which kernel and tile serve a shape: a pure function of values, tested without a GPU.
+// Which kernel and tile serve a shape: a pure function, tested without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ struct Shape {
     int heads;
     int kv_heads;
     int head_dim;
-    // Of the longest sequence.
+    // In the longest sequence.
     int keys;
 };
 
-// A tile that a kernel is built with.
+// A tile that some kernel is built with.
 struct TileShape {
     int head_dim;
     int rows;  // queries
-    int keys;  // that a block takes at once
+    int keys;  // per step
 };
 
 struct Config {
@@ -32,7 +32,7 @@ struct Config {
     TileShape tile;
 };
 
-// Throws std::invalid_argument, naming the field, for a shape that no kernel serves.
+// Throws std::invalid_argument, naming the field, for a shape that no kernel supports.
 Config choose(const Shape& shape, const Machine& machine);
 
 // `hopper 128x128`, for results.

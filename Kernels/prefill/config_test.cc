@@ -1,4 +1,4 @@
-// Every query is in one tile, the long tiles come first, and shapes without an answer are refused.
+// Every query is in exactly one tile, long tiles come first, and invalid shapes are rejected.
 #include "Kernels/prefill/config.h"
 
 #include <string>
@@ -59,7 +59,8 @@ void refuses_batches_without_an_answer() {
     expect(cut_tiles({{0, 5}, {0, 4}, false}, 128).size() == 1, "more queries without a mask");
     expect_refused([] { cut_tiles({{0, 5}, {0, 0}, false}, 128); }, "must see a key");
     expect_refused([] { cut_tiles({{0, 5, 3}, {0, 5, 8}, true}, 128); }, "sequence 1");
-    expect_refused([] { cut_tiles({{0, 5}, {0}, true}, 128); }, "one more than the sequences");
+    expect_refused([] { cut_tiles({{0, 5}, {0}, true}, 128); },
+                   "one more than the number of sequences");
     expect(cut_tiles({{0, 0}, {0, 7}, true}, 128).empty(), "no queries, no tiles");
 }
 

@@ -2,18 +2,18 @@
 
 #[cxx::bridge(namespace = "prefill::bridge")]
 mod ffi {
-    /// A batch of sequences with its tensors, as `prefill.h` describes them: addresses of device
-    /// memory, 0 where there is no such tensor.
+    /// A batch of sequences with its tensors, as described in `prefill.h`: device addresses, 0 for
+    /// a tensor that is absent.
     #[derive(Clone, Copy, Debug)]
     struct Batch {
         q: usize,
         k: usize,
         v: usize,
-        /// i32, where each sequence starts, and the end; only the plain kernel reads them.
+        /// i32, where each sequence starts, plus the end; only the plain kernel reads them.
         starts_q: usize,
         starts_kv: usize,
         out: usize,
-        /// f32, if it is wanted.
+        /// f32, optional.
         lse: usize,
         total_q: usize,
         total_kv: usize,
@@ -40,10 +40,10 @@ mod ffi {
         /// What runs on the current device, or why nothing does. Needs no tensors.
         fn choice(batch: &Batch, variant: Variant) -> Result<String>;
 
-        /// Chooses, cuts and copies: waits for the device.
+        /// Selects a kernel, cuts the work and copies it to the device; blocks until done.
         ///
         /// # Safety
-        /// The batch's addresses are of tensors with its sizes, alive as long as the plan.
+        /// The batch's addresses point to tensors of its sizes that outlive the plan.
         unsafe fn plan(
             batch: &Batch,
             variant: Variant,

@@ -1,5 +1,5 @@
-// The definition, one warp a query and head: each lane holds head_dim / 32 elements of the query
-// and of the output, and the warp takes one key after the other.
+// The definition, one warp per query and head: each lane holds head_dim / 32 elements of the query
+// and of the output, and the warp takes one key at a time.
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"

@@ -17,7 +17,7 @@
 
 namespace prefill {
 
-// Shared by the blocks of a launch that draw their work; zero before the first launch, and left
+// Shared by the blocks of a launch that draw work from them; zero before the first launch, and left
 // zero. Launches that share them must not overlap.
 struct WorkCounters {
     int drawn;
@@ -30,8 +30,8 @@ struct Prefill {
     const void* k;      // [total_kv, kv_heads, head_dim]
     const void* v;      // [total_kv, kv_heads, head_dim]
     void* out;          // [total_q, heads, head_dim]
-    float* lse;         // [total_q, heads], natural logarithm; null where it is not wanted
-    const Tile* tiles;  // [tile_count], cut for the config's rows
+    float* lse;         // [total_q, heads], natural logarithm; null if not wanted
+    const Tile* tiles;  // [tile_count], cut to the config's rows
     WorkCounters* counters;
     int tile_count;
     int total_q;
@@ -46,7 +46,7 @@ struct Prefill {
 
 void launch(const Prefill& params, const Config& config, cudaStream_t stream);
 
-// What the plain kernel needs instead of tiles.
+// Used by the plain kernel in place of tiles.
 struct PlainPrefill {
     Prefill base;
     const std::int32_t* starts_q;   // [sequences + 1]
@@ -54,7 +54,7 @@ struct PlainPrefill {
     int sequences;
 };
 
-// One warp a query and head, fp32 arithmetic throughout, nothing clever.
+// One warp per query and head, fp32 arithmetic throughout, nothing clever.
 void launch_plain(const PlainPrefill& params, cudaStream_t stream);
 
 }  // namespace prefill

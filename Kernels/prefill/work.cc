@@ -27,7 +27,7 @@ std::vector<Tile> cut_tiles(const Sequences& sequences, int tile_rows) {
     if (starts_q.empty() || starts_q.size() != starts_kv.size()) {
         throw std::invalid_argument(std::to_string(starts_q.size()) + " starts of queries and " +
                                     std::to_string(starts_kv.size()) +
-                                    " of keys; both must be one more than the sequences");
+                                    " of keys; both must be one more than the number of sequences");
     }
     if (tile_rows < 1)
         throw std::invalid_argument("tiles of " + std::to_string(tile_rows) + " rows");
@@ -39,7 +39,7 @@ std::vector<Tile> cut_tiles(const Sequences& sequences, int tile_rows) {
         if (queries > 0 && keys == 0) refuse(sequence, queries, keys, "a query must see a key");
         if (causal && queries > keys) {
             refuse(sequence, queries, keys,
-                   "with the causal mask its first queries would see none");
+                   "with the causal mask its first queries would see no key");
         }
         for (std::int32_t first = 0; first < queries; first += tile_rows) {
             Tile tile;

@@ -6,29 +6,29 @@
 
 namespace prefill {
 
-// Queries of one sequence that one block takes for one head, and the keys that they see. Read by
-// kernels with one load.
+// Queries of one sequence that one block takes for one head, and the keys they see. Kernels read it
+// with one load.
 struct alignas(16) Tile {
     // Of the first query, in the packed tensor.
     std::int32_t first_row;
     std::int32_t rows;
     // Of the sequence, in the packed tensor.
     std::int32_t first_key;
-    // Keys that the first query sees. With the causal mask each next one sees one more.
+    // Keys that the first query sees. With the causal mask each next query sees one more.
     std::int32_t visible;
 };
 
 struct Sequences {
-    // Where each starts, and the end: one more than there are sequences.
+    // Where each sequence starts, plus the end: one more entry than sequences.
     std::vector<std::int32_t> starts_q;
     std::vector<std::int32_t> starts_kv;
     bool causal;
 };
 
-// Tiles of at most `tile_rows` queries that cover every query once, those with the most work first:
-// blocks start in this order, so that the short ones fill the gaps at the end.
+// Tiles of at most `tile_rows` queries that cover every query once, heaviest first: blocks start in
+// this order, so that short ones fill the gaps at the end.
 //
-// Throws std::invalid_argument, naming the sequence, where a query sees no key or lengths are
+// Throws std::invalid_argument, naming the sequence, if a query sees no key or a length is
 // negative.
 std::vector<Tile> cut_tiles(const Sequences& sequences, int tile_rows);
 

@@ -1,4 +1,4 @@
-//! A batch of sequences of different lengths, packed one after the other.
+//! A batch of sequences of different lengths, packed back to back.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ pub struct Batch<'a, T> {
     pub q: &'a [T],
     pub k: &'a [T],
     pub v: &'a [T],
-    /// Where each sequence starts, and the end: one more than there are sequences.
+    /// Where each sequence starts, plus the end: one more entry than sequences.
     pub starts_q: &'a [i32],
     pub starts_kv: &'a [i32],
     pub heads: usize,
@@ -42,12 +42,12 @@ impl<T> Batch<'_, T> {
         }
     }
 
-    /// Heads of the queries that share one head of keys and values.
+    /// Query heads that share one KV head.
     pub(crate) fn group(&self) -> usize {
         self.heads / self.kv_heads
     }
 
-    /// A row of keys or values of one head.
+    /// One head's row of keys or values.
     pub(crate) fn row_of<'a>(&self, tensor: &'a [T], row: usize, kv_head: usize) -> &'a [T] {
         &tensor[(row * self.kv_heads + kv_head) * self.head_dim..][..self.head_dim]
     }

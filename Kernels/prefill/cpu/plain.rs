@@ -1,5 +1,5 @@
-//! The definition as a loop, on one thread: what others are measured against. Sums are in f64,
-//! because a plain f32 running sum over a long sequence would not pass the gate.
+//! The definition as a single-threaded loop: the baseline for everything else. Sums are in f64,
+//! because a plain f32 running sum over a long sequence would fail the gate.
 
 use crate::{Batch, Element};
 

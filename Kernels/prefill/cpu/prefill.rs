@@ -1,21 +1,21 @@
 //! Blocked attention with an online softmax, threaded over blocks of queries.
 //!
-//! A task owns all heads of a run of queries, whose outputs are contiguous. It widens a block of
-//! keys and values once for all queries of all heads that share them.
+//! A task owns all heads of a run of queries, whose outputs are contiguous. It widens each block of
+//! keys and values once for all queries and heads that share it.
 
 use host::{exp, largest, sum};
 use rayon::prelude::*;
 
 use crate::{Batch, Element};
 
-/// Queries of a task: enough that widening the keys is a small part of its work.
+/// Queries per task: enough to make widening the keys a small part of its work.
 const QUERIES: usize = 16;
-/// Keys of a block: their scores stay in vector registers.
+/// Keys per block: their scores stay in vector registers.
 const KEYS: usize = 64;
 
 pub fn prefill<T: Element>(batch: &Batch<T>, out: &mut [T], lse: Option<&mut [f32]>) {
     let mut tasks = tasks(batch, out, lse);
-    // The longest first: a causal batch's work grows along its sequences.
+    // Longest first: with a causal mask, work grows along a sequence.
     tasks.sort_by_key(|task| std::cmp::Reverse(task.keys(batch) * task.queries));
     tasks.into_par_iter().with_max_len(1).for_each_init(
         || Scratch::new(batch),
@@ -23,10 +23,10 @@ pub fn prefill<T: Element>(batch: &Batch<T>, out: &mut [T], lse: Option<&mut [f3
     );
 }
 
-/// A run of queries of one sequence, with its part of the outputs.
+/// A run of queries of one sequence and its slice of the outputs.
 struct Task<'a, T> {
     sequence: usize,
-    /// Of the sequence.
+    /// Within the sequence.
     first: usize,
     queries: usize,
     out: &'a mut [T],
@@ -63,16 +63,16 @@ fn tasks<'a, T: Element>(
     tasks
 }
 
-/// What a thread works in.
+/// A thread's scratch space.
 struct Scratch {
-    /// A block of keys, one column a key, so that a loop over keys vectorises.
+    /// A block of keys, one column per key, so that a loop over keys vectorizes.
     keys: Vec<f32>,
     values: Vec<f32>,
     row: Vec<f32>,
     rows: Vec<Row>,
 }
 
-/// One query of one head on its way over the keys.
+/// One query of one head as it walks over the keys.
 struct Row {
     query: Vec<f32>,
     /// Weighted sum of values, relative to `largest`.
@@ -115,7 +115,7 @@ impl<T: Element> Task<'_, T> {
         }
     }
 
-    /// Place in the task's outputs of a query and one of the heads that share `kv_head`.
+    /// Offset in the task's outputs of a query and one of the heads that share `kv_head`.
     fn place(batch: &Batch<T>, kv_head: usize, index: usize) -> usize {
         let (query, member) = (index / batch.group(), index % batch.group());
         query * batch.heads + kv_head * batch.group() + member
@@ -177,7 +177,7 @@ impl<T: Element> Task<'_, T> {
 }
 
 impl Row {
-    /// Takes in the first `count` keys of a block.
+    /// Folds in the first `count` keys of a block.
     fn attend(&mut self, keys: &[f32], values: &[f32], count: usize) {
         let mut scores = [0.0f32; KEYS];
         for (&element, column) in self.query.iter().zip(keys.chunks_exact(KEYS)) {

@@ -1,18 +1,18 @@
 // Prefill for Hopper: wgmma fed by TMA.
 //
-// One block a multiprocessor takes pieces of work, tiles of 128 queries of one head, until none is
-// left. Warpgroup 0 is the producer: one of its threads draws the next piece from a counter and has
-// the copy engine fetch its queries, then keys and values, 128 at a time, into two buffers each; it
-// runs ahead into the next piece while the last one is written out. Warpgroups 1 and 2 are
-// consumers with 64 queries each. A consumer starts the scores of the next step before it adds the
-// values of this one, so that its softmax runs while the tensor cores work; and the two take turns
-// in starting products, so that one's softmax runs under the other's.
+// A persistent kernel: one block per SM takes work items, tiles of 128 queries of one head, until
+// none is left. Warpgroup 0 is the producer: one of its threads draws the next item from a counter
+// and issues TMA loads of its queries, then of keys and values, 128 at a time, into two buffers
+// each; it runs ahead into the next item while the last one is written out. Warpgroups 1 and 2 are
+// consumers with 64 queries each. A consumer issues the scores of the next step before it adds the
+// values of this one, so that its softmax overlaps the tensor cores; and the two ping-pong: they
+// take turns issuing products, so that one's softmax runs under the other's.
 //
-// Sequences are packed, and a box of keys may reach past the end of its own. The tensor maps have
-// the row twice, as `row within bounds` and `row of the end`: rows past the end are out of bounds
-// of the first and arrive as zeros, whatever the neighbour holds.
+// Sequences are packed, and a box of keys may reach past the end of its sequence. The tensor maps
+// have the row dimension twice, as `row within bounds` and `row of the end`: rows past the end are
+// out of bounds in the first and arrive as zeros, whatever the neighbor holds.
 //
-// Shared memory: boxes of 64 elements by as many rows as needed, under the 128-byte swizzle.
+// Shared memory: boxes of 64 elements by any number of rows, under the 128-byte swizzle.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct Traits {
     static constexpr int kThreads = 128 * (1 + kConsumers);
     static constexpr int kRowBytes = kHeadDim * 2;
     static constexpr int kPackets = kRowBytes / 16;
-    // Boxes of 64 elements that make a row.
+    // Boxes of 64 elements per row.
     static constexpr int kBoxes = kHeadDim / 64;
     static constexpr int kQueryBoxBytes = kRows * kBoxRowBytes;
     static constexpr int kKeyBoxBytes = kKeys * kBoxRowBytes;
@@ -58,7 +58,7 @@ struct Traits {
         unsigned char keys[kStages][kBoxes * kKeyBoxBytes];
         unsigned char values[kStages][kBoxes * kKeyBoxBytes];
         unsigned char staging[kRows * kRowBytes];
-        // Of the queries that are there; at and after the end of the work there are none.
+        // Number of valid queries; none once the work has run out.
         int piece;
         std::uint64_t queries_full;
         std::uint64_t queries_empty;
@@ -67,7 +67,7 @@ struct Traits {
         std::uint64_t values_full[kStages];
         std::uint64_t values_empty[kStages];
     };
-    // Boxes must start at multiples of 1024 bytes, which the start of shared memory may not be.
+    // Boxes must start at multiples of 1024 bytes, which shared memory itself may not.
     static constexpr int kSharedBytes = sizeof(Storage) + 1024;
 };
 
@@ -77,7 +77,7 @@ struct Maps {
     CUtensorMap v;
 };
 
-// Where a step's buffer is, and the parity of its phase.
+// A step's buffer and the parity of its phase.
 struct Slot {
     int stage;
     unsigned parity;
@@ -86,7 +86,7 @@ __device__ __forceinline__ Slot slot_of(int step) {
     return {step % 2, static_cast<unsigned>(step / 2 % 2)};
 }
 
-// Rows `first` to `first + box` of the sequence that has `valid` rows from `start` on.
+// Rows `first` to `first + box` of the sequence with `valid` rows from `start` on.
 template <class Traits>
 __device__ __forceinline__ void copy_boxes(unsigned char* to, int box_bytes, const CUtensorMap& map,
                                            std::uint64_t* barrier, int head, int bound, int start,
@@ -98,11 +98,11 @@ __device__ __forceinline__ void copy_boxes(unsigned char* to, int box_bytes, con
     }
 }
 
-// One piece of work: a tile of queries of one head.
+// One work item: a tile of queries of one head.
 struct Piece {
     Tile tile;
     int head;
-    // Keys that the tile's last query sees, and steps that they take.
+    // Keys that the tile's last query sees, and the steps they take.
     int seen;
     int steps;
 };
@@ -152,17 +152,17 @@ __device__ __forceinline__ void produce(typename Traits::Storage& storage, const
                                &storage.values_full[stage], kv_head, arguments.total_kv,
                                tile.first_key, piece.seen, first);
         }
-        // Drawn as late as copies allow, so that a block with a long piece takes fewer.
+        // Drawn as late as the copies allow, so that a block with a long item takes fewer.
         index = gridDim.x + atomicAdd(&arguments.counters->drawn, 1);
     }
-    // The last block to finish leaves the counters as the next launch needs them.
+    // The last block to finish resets the counters for the next launch.
     if (atomicAdd(&arguments.counters->finished, 1) == static_cast<int>(gridDim.x) - 1) {
         arguments.counters->drawn = 0;
         arguments.counters->finished = 0;
     }
 }
 
-// Starts scores = queries . keys^T.
+// Issues scores = queries . keys^T.
 template <class Traits>
 __device__ __forceinline__ void start_scores(float (&scores)[Traits::kKeys / 2],
                                              std::uint32_t queries, std::uint32_t keys) {
@@ -176,7 +176,7 @@ __device__ __forceinline__ void start_scores(float (&scores)[Traits::kKeys / 2],
     ptx::wgmma_commit();
 }
 
-// Starts sums += weights . values.
+// Issues sums += weights . values.
 template <class Traits>
 __device__ __forceinline__ void start_sums(float (&sums)[Traits::kHeadDim / 2],
                                            const std::uint32_t (&weights)[Traits::kKeys / 4],
@@ -190,7 +190,7 @@ __device__ __forceinline__ void start_sums(float (&sums)[Traits::kHeadDim / 2],
     ptx::wgmma_commit();
 }
 
-// Barriers 1 and 2 tell consumers 0 and 1 that it is their turn to start products.
+// Barriers 1 and 2 tell consumers 0 and 1 that it is their turn to issue products.
 __device__ __forceinline__ void wait_for_turn(int consumer) {
     ptx::named_barrier_sync(1 + consumer, 256);
 }
@@ -198,7 +198,7 @@ __device__ __forceinline__ void pass_turn(int consumer) {
     ptx::named_barrier_arrive(2 - consumer, 256);
 }
 
-// One piece of work of a consumer. `step` counts over all pieces.
+// One work item of a consumer. `step` counts over all items.
 template <class Traits>
 __device__ __forceinline__ void attend(typename Traits::Storage& storage,
                                        const PrefillArguments& arguments, const Piece& piece,
@@ -225,7 +225,7 @@ __device__ __forceinline__ void attend(typename Traits::Storage& storage,
         weigh_scores(scores, rows, arguments.scale_log2);
         visible -= Traits::kKeys;
     };
-    // After the scores of the last step nobody needs the queries.
+    // The queries are no longer needed after the scores of the last step.
     const auto release_keys = [&](int stage, bool is_last) {
         if (lane != 0) return;
         ptx::mbarrier_arrive(&storage.keys_empty[stage]);
@@ -287,12 +287,12 @@ __device__ __forceinline__ void consume(typename Traits::Storage& storage,
     const int lane = threadIdx.x % 32;
     const int first_row = threadIdx.x / 32 * 16 - 64;
     unsigned char* staging = storage.staging + first_row * Traits::kRowBytes;
-    // The first consumer starts; the second starts when the first has passed the turn on.
+    // The first consumer starts; the second starts when the first passes its turn on.
     if (consumer == 1) pass_turn(1);
     int step = 0;
     for (unsigned turn = 0;; ++turn) {
         ptx::mbarrier_wait(&storage.queries_full, turn & 1);
-        // The first lane reads it alone, because it alone hands the place back.
+        // Only the first lane reads it, because only that lane releases the slot.
         const int index = __shfl_sync(0xffffffffu, lane == 0 ? storage.piece : 0, 0);
         if (index >= pieces) break;
         const Piece piece = piece_at<Traits>(arguments, index);
@@ -326,7 +326,7 @@ __global__ void __launch_bounds__(Traits::kThreads, 1)
         }
         ptx::fence_mbarrier_init();
     }
-    // Orders the barriers' first values before their use.
+    // Makes the initialized barriers visible before their first use.
     __syncthreads();
 
     if (threadIdx.x < 128) {

@@ -1,4 +1,4 @@
-// Makes the tensor maps and launches Hopper's kernel with the tile that was chosen.
+// Builds the tensor maps and launches Hopper's kernel with the chosen tile.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace prefill::hopper {
 
-// A packed tensor [rows, heads, head_dim] with its row twice: coordinate (d, head, i, j) is element
-// d of head in row i + j - rows, and zero where i is not below `rows`.
+// A packed tensor [rows, heads, head_dim] with the row dimension twice: coordinate (d, head, i, j)
+// is element d of head in row i + j - rows, and zero unless i is below `rows`.
 template <class T>
 CUtensorMap packed_map(const void* address, int rows, int heads, int head_dim, int box_rows) {
     constexpr CUtensorMapDataType kType = std::is_same_v<T, __half>

@@ -1,8 +1,7 @@
-// What a lane of a consumer warpgroup does with its part of scores and sums: the softmax and the
-// way out.
+// A consumer lane's share of scores and sums: softmax and epilogue.
 //
-// Of 64 rows a warp has sixteen, and a lane rows lane / 4 and lane / 4 + 8 of them: of every eight
-// columns two neighbours in the first, then two in the second.
+// Of 64 rows, a warp holds sixteen and a lane rows lane / 4 and lane / 4 + 8 of those: in every
+// eight columns, two neighbors in the first row, then two in the second.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +12,19 @@
 
 namespace prefill::hopper {
 
-// Two rows of a consumer's lane: lane / 4 and lane / 4 + 8 of its warp's sixteen.
+// A consumer lane's two rows: lane / 4 and lane / 4 + 8 of its warp's sixteen.
 struct LaneRows {
-    // Of the scores, before scaling; what the weights are relative to.
+    // Maximum score before scaling; the weights are relative to it.
     float largest[2];
-    // This lane's part of the sums of weights.
+    // This lane's share of the sums of weights.
     float total[2];
-    // What the sums must be multiplied with before the next weights join them.
+    // Factor to rescale the sums by before the next weights are added.
     float factor[2];
     bool moved;
 };
 
-// Hides keys at and after a query's limit, which counts from the first key of the step, for this
-// lane's first row.
+// Masks keys at and after a query's limit, which counts from the step's first key for this lane's
+// first row.
 template <int kCount>
 __device__ __forceinline__ void mask_scores(float (&scores)[kCount], int limit, int step) {
     const int column = threadIdx.x % 4 * 2;
@@ -37,7 +36,7 @@ __device__ __forceinline__ void mask_scores(float (&scores)[kCount], int limit, 
     }
 }
 
-// Turns scores into weights relative to `largest`, which moves where it lags too far.
+// Turns scores into weights relative to `largest`, which is updated if it lags too far.
 template <int kCount>
 __device__ __forceinline__ void weigh_scores(float (&scores)[kCount], LaneRows& rows,
                                              float scale_log2) {
@@ -89,7 +88,7 @@ __device__ __forceinline__ void rescale(float (&sums)[kCount], const LaneRows& r
     for (int index = 0; index < kCount; ++index) sums[index] *= rows.factor[index / 2 % 2];
 }
 
-// Divides by the sums of weights and writes outputs, through shared memory of the warp's own, so
+// Divides by the sums of weights and writes outputs through the warp's private shared memory, so
 // that rows are written in whole packets.
 template <class Traits>
 __device__ __forceinline__ void write_rows(float (&sums)[Traits::kHeadDim / 2],
@@ -97,7 +96,7 @@ __device__ __forceinline__ void write_rows(float (&sums)[Traits::kHeadDim / 2],
                                            const PrefillArguments& arguments, const Tile& tile,
                                            int head, int first_row) {
     const int lane = threadIdx.x % 32;
-    // Orders the reads of the last piece's packets before what overwrites them.
+    // Finishes reading the last item's packets before they are overwritten.
     __syncwarp();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -121,7 +120,7 @@ __device__ __forceinline__ void write_rows(float (&sums)[Traits::kHeadDim / 2],
             arguments.lse[place] = (reference + log2f(total)) * kLn2;
         }
     }
-    // Orders the lanes' pairs before the reads of whole packets.
+    // All lanes' pairs are written before whole packets are read.
     __syncwarp();
     constexpr int kRowsAtOnce = 32 / Traits::kPackets;
     const int packet = lane % Traits::kPackets;

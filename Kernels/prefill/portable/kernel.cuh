@@ -2,12 +2,12 @@
 //
 // A block takes one tile of queries of one head and walks over the keys they see, kKeys at a time,
 // with an online softmax. Each warp owns 32 queries: two products share every fragment of keys and
-// values, or shared memory could not feed the tensor cores. Keys and values have two buffers each;
-// the copies into one run while the other is used, with one barrier a step. Two blocks share a
-// multiprocessor, so that one's softmax runs while the other multiplies.
+// values, or shared memory could not feed the tensor cores. Keys and values are double-buffered:
+// the copies into one stage run while the other is used, with one barrier per step. Two blocks
+// share an SM, so that one's softmax overlaps the other's products.
 //
-// Shared memory: rows of head_dim elements in packets of 16 bytes; packet p of row r lies at place
-// p ^ (r % 8), so that eight rows of one packet column fall into different banks.
+// Shared memory: rows of head_dim elements in packets of 16 bytes; packet p of row r is stored at p
+// ^ (r % 8), so that eight rows of one packet column hit different banks.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +33,17 @@ struct Traits {
     static constexpr int kRowBytes = kHeadDim * 2;
     static constexpr int kPackets = kRowBytes / 16;
     static constexpr int kStages = 2;
-    // Products of 16 x 8 x 16 along each side.
+    // 16 x 8 x 16 products along each side.
     static constexpr int kRowParts = kWarpRows / 16;
     static constexpr int kKeyParts = kKeys / 8;
     static constexpr int kDimParts = kHeadDim / 8;
-    // Fragments of the queries fit in registers beside the sums only for the small head.
+    // Only for the small head do the queries' fragments fit in registers beside the sums.
     static constexpr bool kQueriesInRegisters = kHeadDim == 64;
 
     static_assert(kHeadDim == 64 || kHeadDim == 128, "head_dim must be 64 or 128");
     static_assert(kKeys % 16 == 0, "keys go through the tensor cores 16 at a time");
-    static_assert(kKeys * kPackets % kThreads == 0, "every thread copies as many packets");
+    static_assert(kKeys * kPackets % kThreads == 0,
+                  "every thread copies the same number of packets");
 
     struct Storage {
         alignas(1024) unsigned char queries[kRows * kRowBytes];
@@ -51,12 +52,12 @@ struct Traits {
     };
 };
 
-// Copies `count` rows of head_dim elements, zeros for those at and after `valid`.
+// Copies `count` rows of head_dim elements, with zeros at and after `valid`.
 template <class Traits, int kCount>
 __device__ __forceinline__ void copy_rows(uint32_t shared, const unsigned char* global,
                                           std::int64_t row_stride_bytes, int valid) {
     constexpr int kRowsAtOnce = Traits::kThreads / Traits::kPackets;
-    static_assert(kRowsAtOnce % 8 == 0, "the swizzle is then the same for all of a thread's rows");
+    static_assert(kRowsAtOnce % 8 == 0, "all of a thread's rows must have the same swizzle");
     const int packet = threadIdx.x % Traits::kPackets;
     const int first = threadIdx.x / Traits::kPackets;
     const uint32_t to = shared + first * Traits::kRowBytes + (packet ^ (first % 8)) * 16;
@@ -70,14 +71,14 @@ __device__ __forceinline__ void copy_rows(uint32_t shared, const unsigned char* 
     }
 }
 
-// The state of a warp's queries on their way over the keys. Of each 16 x 8 part a lane holds two
-// neighbours in row lane / 4 and two in row lane / 4 + 8.
+// The state of a warp's queries as they walk over the keys. In each 16 x 8 part a lane holds two
+// neighbors in row lane / 4 and two in row lane / 4 + 8.
 template <class Traits>
 struct WarpRows {
     float sums[Traits::kRowParts][Traits::kDimParts][4];
-    // Of the scores, before scaling; what the weights are relative to.
+    // Maximum score before scaling; the weights are relative to it.
     float largest[Traits::kRowParts][2];
-    // This lane's part of the sums of weights.
+    // This lane's share of the sums of weights.
     float total[Traits::kRowParts][2];
 };
 
@@ -99,7 +100,7 @@ __device__ __forceinline__ void load_queries(uint32_t (&parts)[Traits::kRowParts
     }
 }
 
-// scores = queries . keys^T. Addresses are those of this lane's rows in the first fragment.
+// scores = queries . keys^T. The addresses are of this lane's rows in the first fragment.
 template <class Traits>
 __device__ __forceinline__ void multiply_keys(Scores<Traits>& scores,
                                               const QueryFragments<Traits>& fragments,
@@ -134,8 +135,8 @@ __device__ __forceinline__ void multiply_keys(Scores<Traits>& scores,
     }
 }
 
-// Hides keys at and after a query's limit. `limit` counts from the first key of the step, for this
-// lane's first row.
+// Masks keys at and after a query's limit. `limit` counts from the step's first key for this lane's
+// first row.
 template <class Traits>
 __device__ __forceinline__ void mask(Scores<Traits>& scores, int limit, int step) {
     const int column = threadIdx.x % 4 * 2;
@@ -163,7 +164,7 @@ __device__ __forceinline__ float quad_sum(float value) {
     return value + __shfl_xor_sync(0xffffffffu, value, 2);
 }
 
-// Turns scores into weights relative to `largest`, and moves `largest` where it lags too far.
+// Turns scores into weights relative to `largest`, which is updated if it lags too far.
 template <class Traits>
 __device__ __forceinline__ void weigh(Scores<Traits>& scores, WarpRows<Traits>& rows,
                                       float scale_log2) {
@@ -222,7 +223,7 @@ __device__ __forceinline__ void weigh(Scores<Traits>& scores, WarpRows<Traits>& 
     }
 }
 
-// sums += weights . values. The address is that of this lane's row in the first fragment.
+// sums += weights . values. The address is of this lane's row in the first fragment.
 template <class Traits>
 __device__ __forceinline__ void multiply_values(WarpRows<Traits>& rows,
                                                 const Scores<Traits>& weights, uint32_t values) {
@@ -255,8 +256,8 @@ __device__ __forceinline__ void multiply_values(WarpRows<Traits>& rows,
     }
 }
 
-// Divides by the sums of weights and writes outputs, through the shared memory of the warp's own
-// queries, so that a row is written in whole packets.
+// Divides by the sums of weights and writes outputs through the shared memory of the warp's own
+// queries, so that rows are written in whole packets.
 template <class Traits>
 __device__ __forceinline__ void finish(WarpRows<Traits>& rows, unsigned char* staging,
                                        const PrefillArguments& arguments, const Tile& tile,
@@ -286,7 +287,7 @@ __device__ __forceinline__ void finish(WarpRows<Traits>& rows, unsigned char* st
             }
         }
     }
-    // Orders the lanes' pairs before the reads of whole packets.
+    // All lanes' pairs are written before whole packets are read.
     __syncwarp();
     constexpr int kRowsAtOnce = 32 / Traits::kPackets;
     const int packet = lane % Traits::kPackets;
@@ -324,7 +325,7 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocksPerMultiproce
     const auto* k = static_cast<const unsigned char*>(arguments.k) + kv_offset;
     const auto* v = static_cast<const unsigned char*>(arguments.v) + kv_offset;
 
-    // Keys that the tile's and the warp's last query see; a warp without queries sees none.
+    // Keys seen by the last query of the tile and of the warp; none for a warp without queries.
     const int seen = tile.visible + arguments.step * (tile.rows - 1);
     const int last_row = min(first_row + Traits::kWarpRows, tile.rows) - 1;
     const int warp_seen = first_row < tile.rows ? tile.visible + arguments.step * last_row : 0;
@@ -343,8 +344,8 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocksPerMultiproce
     copy_step(0, 0);
     device::ptx::commit_copies();
 
-    // This lane's rows in the fragments: of queries and values row lane % 16, the lanes above 16
-    // one packet further; of keys 8 rows in two packets, then the next 8.
+    // This lane's rows in the fragments: for queries and values, row lane % 16, with lanes above 16
+    // one packet further; for keys, 8 rows in two packets, then the next 8.
     const uint32_t swizzle = lane % 8;
     const uint32_t queries = device::ptx::shared_address(storage.queries) +
                              (first_row + lane % 16) * Traits::kRowBytes +
@@ -372,8 +373,8 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocksPerMultiproce
     for (int step = 0; step < steps; ++step) {
         const int stage = step % 2;
         device::ptx::wait_for_copies<0>();
-        // Orders everybody's copies of this step before its reads, and everybody's reads of the
-        // other stage before the copies that overwrite it.
+        // All copies of this step complete before its reads, and all reads of the other stage
+        // before the copies that overwrite it.
         __syncthreads();
         if (step + 1 < steps) copy_step(step + 1, stage ^ 1);
         device::ptx::commit_copies();

@@ -5,7 +5,7 @@
 
 namespace prefill::portable {
 
-// With the large head, scores of 64 keys would leave too few registers to load ahead.
+// With the large head, scores of 64 keys would leave too few registers for prefetching.
 inline constexpr TileShape kTiles[] = {{64, 128, 64}, {128, 128, 48}};
 
 }  // namespace prefill::portable
