@@ -33,14 +33,14 @@ namespace {
 
 bool are_busy(int shares, int teams) { return shares * 100 >= teams * kLeastBusyPercent; }
 
-// For teams of `team` of `warps` warps; none where too many of them would be idle.
+// For teams of `team` of `warps` warps; none if too many of them would be idle.
 EvenCut cut_evenly(int items, int tiles, int rows, int team, int warps) {
     const int teams = std::max(1, warps / team);
     const int items_per_share = divide_up(items, teams);
-    // One team merges all parts of an item. Where they would be many, half the teams find the same
-    // bandwidth and leave half of them.
+    // One team merges all parts of an item. If there would be many, half the teams reach the same
+    // bandwidth and leave half the parts.
     const int merged = std::max({1, kMostMergedRows / rows, teams / items / 2});
-    // And a tile for each warp.
+    // At least one tile per warp.
     const int most = std::clamp(tiles / team, 1, merged);
     const int parts = std::clamp(teams / items, 1, most);
     EvenCut cut;
@@ -54,8 +54,8 @@ EvenCut cut_evenly(int items, int tiles, int rows, int team, int warps) {
     return cut;
 }
 
-// Of single warps where each has an item of its own, else of half blocks if they have one, else of
-// blocks: parts take time to be merged, and more of it the more they are.
+// Single warps if each gets a whole item, else half blocks if they do, else whole blocks: merging
+// parts takes time, and more parts take more.
 EvenCut choose_even_cut(int items, int tiles, int rows, int warps, int& team) {
     for (const int fewer : {1, kHalf, kWarps}) {
         team = fewer;
@@ -64,14 +64,14 @@ EvenCut choose_even_cut(int items, int tiles, int rows, int warps, int& team) {
     return cut_evenly(items, tiles, rows, team, warps);
 }
 
-// Of lists: half a block, but a whole one where the longest item would have too many parts.
+// Lists use half blocks, or whole ones if the longest item would have too many parts.
 int choose_team(const std::vector<int>& tiles, int warps) {
     const std::int64_t total = std::accumulate(tiles.begin(), tiles.end(), std::int64_t{0});
     const std::int64_t longest = *std::max_element(tiles.begin(), tiles.end());
     return longest * (warps / kHalf) <= total * kMostParts ? kHalf : kWarps;
 }
 
-// The segments of a list, first ones first.
+// The segments of a list, earliest first.
 std::vector<Segment> list_of(const device::SplitPlan& cut, const PageTable& table, int kv_heads) {
     std::vector<Segment> list(cut.segments.size());
     int next = cut.blocks();
@@ -121,7 +121,7 @@ Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
     Plan result = {};
     result.config = config;
     result.items = items;
-    // So that the numbers of segments can be divided.
+    // So that segment indices can be divided.
     const bool is_small = items <= 1 << 15;
     if (is_equal && is_small) {
         result.even = choose_even_cut(items, tiles[0], rows, warps, result.team_warps);
@@ -141,7 +141,7 @@ Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
         result.slots = cut.slots;
         result.team_warps = team;
     }
-    // Teams on all multiprocessors, also where that leaves blocks with fewer than fit.
+    // Teams on all SMs, even if that leaves fewer teams per block than fit.
     result.block_warps = std::max(kHalf, result.team_warps);
     const int resident = multiprocessors * kWarps / result.block_warps;
     result.blocks = std::max(divide_up(result.teams() * result.team_warps, result.block_warps),

@@ -65,8 +65,8 @@ void refused_tables() {
     expect_refused([&] { plan(llama(), table.view(), 132); }, "entry 1 names page 100");
 }
 
-// Of a plan's segments: every tile of every head of every sequence once, also where sequences are
-// empty; every part in a slot of its own, in a row with those of its item.
+// A plan's segments cover every tile of every head of every sequence once, even if sequences are
+// empty; every part has its own slot, next to the others of its item.
 void expect_covered(const Plan& cut, const Shape& shape, const Table& table) {
     std::set<std::tuple<int, int, int>> tiles;
     std::map<int, std::vector<Segment>> items;
@@ -100,7 +100,7 @@ void expect_covered(const Plan& cut, const Shape& shape, const Table& table) {
                 continue;
             }
             expect(parts[part].slot == parts[part].first_slot + static_cast<int>(part),
-                   "slots of an item in a row");
+                   "consecutive slots per item");
             expect(parts[part].slot < cut.slots && slots.insert(parts[part].slot).second,
                    "slots in range, none twice");
         }
@@ -143,8 +143,7 @@ void plans_cover() {
     }
 }
 
-// Whole blocks on few sequences, so that there are few parts; single warps on many, so that there
-// are none.
+// Whole blocks for few sequences, to keep the parts few; single warps for many, to have none.
 void teams() {
     struct Case {
         int batch, length, warps;
@@ -155,25 +154,25 @@ void teams() {
           Case{32, 4096, 4, false}, Case{64, 2048, 4, false}, Case{256, 1024, 1, false}}) {
         const Plan cut = equal_plan(c.batch, c.length, 8);
         const std::string name = "batch " + std::to_string(c.batch);
-        expect(cut.team_warps == c.warps, name + ": warps of a team");
+        expect(cut.team_warps == c.warps, name + ": warps per team");
         expect((cut.slots > 0) == c.is_cut, name + ": parts");
         expect(cut.blocks * cut.block_warps >= 128 * kWarps, name + ": blocks");
     }
 }
 
-// A single sequence of many rows a head: half the blocks, so that half the parts are merged.
+// One sequence with many rows per head: half the blocks, so that half the parts are merged.
 void few_parts_for_many_rows() {
     const Table table = table_of({32768}, 16);
     Shape shape = {1, 1, 64, 4, 128, 16, 4};
-    expect(plan(shape, table.view(), 132).blocks == 64, "16 rows a head");
+    expect(plan(shape, table.view(), 132).blocks == 64, "16 rows per head");
     shape.heads = 28;
-    expect(plan(shape, table.view(), 132).blocks == 132, "7 rows a head");
+    expect(plan(shape, table.view(), 132).blocks == 132, "7 rows per head");
     shape.heads = 16;
     shape.kv_heads = 1;
     expect(plan(shape, table.view(), 132).blocks >= 64, "a single head");
 }
 
-// One long sequence among many short ones is not cut into parts of single warps.
+// One long sequence among many short ones is not split into single-warp parts.
 void few_parts_of_the_longest() {
     Shape shape = {256, 1, 32, 8, 128, 16, 9000};
     std::vector<int> lengths(256, 16);

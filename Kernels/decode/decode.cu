@@ -50,7 +50,7 @@ void launch(const Decode& params, const Plan& plan, const Workspace& workspace,
     arguments.scale_log2 = params.scale * kLog2E;
     arguments.value_scale = params.value_scale;
     arguments.is_bf16 = params.dtype == device::Dtype::Bf16;
-    // FP8 caches are widened to f16, whatever the type of the queries.
+    // FP8 caches are widened to fp16, whatever the queries' type.
     if (shape.cache_bytes == 1) return portable::launch<__half, 1>(arguments, shape, plan, stream);
     device::dispatch<__half, __nv_bfloat16>(params.dtype, [&](auto element) {
         portable::launch<decltype(element), 2>(arguments, shape, plan, stream);

@@ -1,4 +1,4 @@
-// The plan of a batch whose sequences are all of one length: arithmetic, for host and device. A
+// The plan of a batch whose sequences all have the same length: arithmetic, for host and device. A
 // kernel that reads its plan from memory waits a microsecond longer for its first token.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace decode {
 
-// A run of tiles of one sequence and head of the cache, for one team.
+// A run of tiles of one sequence and KV head, for one team.
 struct alignas(16) Segment {
     std::int32_t sequence;
     std::int32_t kv_head;
@@ -14,18 +14,18 @@ struct alignas(16) Segment {
     std::int32_t length;
     std::int32_t tile_begin;
     std::int32_t tile_end;
-    // Slot of the partial result; -1 where there is no other part.
+    // Slot of the partial result; -1 if this is the only part.
     std::int32_t slot;
     std::int32_t first_slot;
     std::int32_t parts;
-    // Sequence and head as one number, for the count of arrivals.
+    // Sequence and head as one index, for the arrival counter.
     std::int32_t item;
-    // Number of the share's next segment; -1 after the last.
+    // Index of the share's next segment; -1 after the last.
     std::int32_t next;
     std::int32_t unused;
 };
 
-// Division of small numbers by one that is known on the host: right where dividend times divisor
+// Division of small integers by a divisor known on the host: exact while dividend times divisor
 // stays below 2^32.
 struct Divisor {
     std::int32_t value = 1;
@@ -39,18 +39,18 @@ struct Divisor {
     }
 };
 
-// Items are sequences with a head of the cache each. Either an item is cut into as many parts as
-// every other, and a share is one part; or a share is some whole items.
+// An item is one KV head of one sequence. Either all items are split into the same number of parts,
+// and a share is one part; or a share is several whole items.
 struct EvenCut {
     // 0: the plan is a list.
     std::int32_t segments = 0;
     Divisor parts;
     Divisor items_per_share;
     Divisor kv_heads;
-    // Of a part; the first `longer` ones have one more.
+    // Tiles per part; the first `longer` parts have one more.
     std::int32_t part_tiles = 0;
     std::int32_t longer = 0;
-    // Of a sequence.
+    // Tiles per sequence.
     std::int32_t pages = 0;
     std::int32_t length = 0;
 

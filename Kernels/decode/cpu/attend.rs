@@ -1,23 +1,23 @@
-//! Queries that share a cache, in one pass over it: the maximum and the sum of the softmax follow
-//! along, block by block of tokens.
+//! Queries that share a cache, in one pass over it with an online softmax, one block of tokens at a
+//! time.
 
-/// Tokens whose rows are widened at once; they stay in the first-level cache.
+/// Tokens whose rows are widened at once; they stay in L1.
 const BLOCK: usize = 32;
 
-/// Rows of queries that share a cache.
+/// Query rows that share a cache.
 pub struct Queries<'a> {
     /// [rows, width]
     pub values: &'a [f32],
     pub width: usize,
-    /// Positions that each row sees.
+    /// Positions visible to each row.
     pub visible: &'a [usize],
 }
 
 /// Widens the keys and the values of a token.
 pub type Read<'a> = &'a mut dyn FnMut(usize, &mut [f32], &mut [f32]);
 
-/// Where the rows of a cache come from: `read` widens the keys of a token, and its values where they
-/// are not the head of its keys.
+/// The source of cache rows: `read` widens a token's keys, and its values unless they are a prefix
+/// of its keys.
 pub struct Cache<'a> {
     pub value_width: usize,
     pub read: Read<'a>,
@@ -25,7 +25,7 @@ pub struct Cache<'a> {
     pub shared: bool,
 }
 
-/// The output, [rows, value_width]. A row that sees nothing gives zeros.
+/// The output, [rows, value_width]. A row that sees nothing yields zeros.
 pub fn attend(queries: &Queries, cache: Cache, scale: f32) -> Vec<f32> {
     let (rows, width, value_width) = (queries.visible.len(), queries.width, cache.value_width);
     let length = queries.visible.iter().copied().max().unwrap_or(0);

@@ -1,8 +1,7 @@
-//! Decode attention on the CPU, over heads with caches of their own and over one latent cache:
-//! threaded over caches and written so that the compiler vectorises it; and, in [`plain`], as
-//! obvious loops.
+//! Decode attention on the CPU, over per-head caches and over one latent cache: threaded over
+//! caches and written for auto-vectorization, and, in [`plain`], as naive loops.
 //!
-//! All arithmetic is in f32, whatever the elements are.
+//! All arithmetic is in f32, whatever the element type.
 
 mod attend;
 pub mod plain;

@@ -1,4 +1,4 @@
-//! Both operations as obvious loops on one core: what the threaded ones have to beat.
+//! Both operations as naive single-core loops: what the threaded ones have to beat.
 
 use crate::tasks::{Decode, Latent, LATENT, WIDTH};
 use crate::Element;

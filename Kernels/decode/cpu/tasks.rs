@@ -8,13 +8,13 @@ use crate::Element;
 /// Widths of a latent and of a rotary row.
 pub const LATENT: usize = 512;
 pub const ROPE: usize = 64;
-/// Of a query and of a token in the cache: the latent part, then the rotary one.
+/// Width of a query and of a cached token: the latent part, then the rotary part.
 pub const WIDTH: usize = LATENT + ROPE;
 
-/// Heads of one task of [`latent`]: they share the reading of the cache.
+/// Heads per task of [`latent`]: they share each read of the cache.
 const LATENT_HEADS: usize = 8;
 
-/// Decode attention where each head of the cache serves `heads / kv_heads` of the queries.
+/// Decode attention in which each KV head serves `heads / kv_heads` query heads.
 pub struct Decode<'a, T, C = T> {
     /// [batch, q_len, heads, dim]
     pub q: &'a [T],
@@ -25,16 +25,16 @@ pub struct Decode<'a, T, C = T> {
     pub heads: usize,
     pub kv_heads: usize,
     pub dim: usize,
-    /// Of scores, with that of the keys.
+    /// Scales scores, including the keys' scale.
     pub scale: f32,
     pub value_scale: f32,
-    /// Positions that a query of a sequence sees.
+    /// Positions visible to a query of a sequence.
     pub visible: &'a (dyn Fn(usize, usize) -> usize + Sync),
-    /// First element of a row of the cache: by sequence, token, head.
+    /// First element of a cache row: by sequence, token, head.
     pub row: &'a (dyn Fn(usize, usize, usize) -> usize + Sync),
 }
 
-/// Decode attention where all heads share one latent cache.
+/// Decode attention in which all heads share one latent cache.
 pub struct Latent<'a, T> {
     /// [batch, q_len, heads, LATENT + ROPE]
     pub q: &'a [T],
@@ -45,11 +45,11 @@ pub struct Latent<'a, T> {
     pub heads: usize,
     pub scale: f32,
     pub visible: &'a (dyn Fn(usize, usize) -> usize + Sync),
-    /// Row of the cache: by sequence and token.
+    /// Cache row: by sequence and token.
     pub row: &'a (dyn Fn(usize, usize) -> usize + Sync),
 }
 
-/// One task per sequence and head of the cache; `out` is shaped like `q`.
+/// One task per sequence and KV head; `out` is shaped like `q`.
 pub fn decode<T: Element, C: Element>(task: &Decode<T, C>, out: &mut [T]) {
     let (group, dim) = (task.heads / task.kv_heads, task.dim);
     let caches: Vec<Vec<f32>> = (0..task.batch * task.kv_heads)

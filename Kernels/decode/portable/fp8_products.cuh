@@ -1,10 +1,10 @@
-// FP8 (e4m3) elements of a cache as fp16 operands of a warp's products.
+// FP8 (e4m3) cache elements as fp16 operands of a warp's products.
 //
-// A packet of a row, 16 elements, is what a product takes along the head's dimension, but a lane
-// gets four elements in turn where fp16 operands have two and two. So the dimensions are permuted:
-// a lane's words 0 and 2 of the queries hold elements 4 pair to 4 pair + 3 of a packet, as its keys
-// do. Of the values a lane gets two dimensions of two tokens in a word: the even dimensions of a
-// packet become columns of one product, the odd ones of the next.
+// One packet of a row, 16 elements, covers one product's depth along the head dimension, but a lane
+// gets four consecutive elements where fp16 operands have two and two. So the dimensions are
+// permuted: a lane's words 0 and 2 of the queries hold elements 4 pair to 4 pair + 3 of a packet,
+// as its keys do. For the values, a lane gets two dimensions of two tokens per word: the even
+// dimensions of a packet become columns of one product, the odd ones of the next.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace decode::portable {
 
-// The lower and the upper two codes of a word.
+// The lower and upper two codes of a word.
 __device__ __forceinline__ std::uint32_t low_halves(std::uint32_t word) {
     return device::ptx::e4m3_halves(static_cast<std::uint16_t>(word));
 }
@@ -22,7 +22,7 @@ __device__ __forceinline__ std::uint32_t high_halves(std::uint32_t word) {
     return low_halves(word >> 16);
 }
 
-// From two dimensions of one token and of the next, to two tokens of one dimension and of the next.
+// From two dimensions of each of two tokens to two tokens of each of two dimensions.
 __device__ __forceinline__ std::uint32_t dimensions_apart(std::uint32_t word) {
     return __byte_perm(word, 0, 0x3120);
 }
@@ -36,9 +36,9 @@ __device__ __forceinline__ std::uint32_t pack_pair(float low, float high, bool i
                    : device::pack_pair(low, high, __half{});
 }
 
-// A row of queries, bf16 or fp16, as fp16 operands. A power of two brings the row's largest element
-// to the upper end of fp16's range, so that bf16's wider range is lost only to elements that are
-// 2^-29 of it; returns its inverse. The four lanes of a row call it together.
+// A row of queries, bf16 or fp16, as fp16 operands. A power of two scales the row's largest element
+// to the upper end of fp16's range, so that bf16's wider range is lost only for elements below
+// 2^-29 of it; returns the inverse scale. The four lanes of a row call it together.
 template <int kSteps>
 __device__ __forceinline__ float load_row_as_halves(std::uint32_t (&words)[kSteps][4], int half,
                                                     const std::uint32_t* from, bool is_bf16) {
@@ -55,7 +55,7 @@ __device__ __forceinline__ float load_row_as_halves(std::uint32_t (&words)[kStep
     }
     largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
     largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
-    // To an exponent of 14; the exponents of powers of two are 1 to 254 in their field.
+    // To an exponent of 14; powers of two have exponent fields 1 to 254.
     const std::uint32_t exponent = __float_as_uint(largest) >> 23;
     const std::uint32_t up = min(127 + 14 + 127 - exponent, 254u);
     const float scale = __uint_as_float(up << 23);

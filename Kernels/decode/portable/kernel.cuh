@@ -1,17 +1,16 @@
 // The decode kernel.
 //
-// A team of warps works through its segments: runs of tiles of one sequence and head of the cache.
-// Its warps take the tiles of a segment in turn, each with a ring of its own in shared memory that
-// it fills by asynchronous copies and multiplies with tensor cores; no warp waits for another until
-// the segment ends. Then the warps merge their sums, and the team writes the result, or its part of
-// it. The team that brings the last part of an item merges the parts.
+// A team of warps works through its segments: runs of tiles of one sequence and KV head. Its warps
+// take turns at the tiles of a segment, each with a private ring in shared memory that it fills by
+// cp.async and multiplies on tensor cores; no warp waits for another until the segment ends. Then
+// the warps merge their sums, and the team writes the result, or its part of it. The team that
+// brings the last part of an item merges the parts.
 //
-// A team is the more warps the fewer sequences and heads there are: a single sequence has few parts
-// where whole blocks work on them, and many sequences need no merges where each has its own warp.
+// The fewer sequences and heads, the more warps per team: a single sequence has few parts if whole
+// blocks work on them, and many sequences need no merge if each has its own warp.
 //
-// The rows of a tile are the queries (new token, head of the group) that share the head of the
-// cache. Copies run ahead over the ends of segments, so the memory is never idle while results are
-// merged.
+// The rows of a tile are the queries (new token, head of the group) that share a KV head. Copies
+// run ahead across segment boundaries, so memory is never idle while results are merged.
 #pragma once
 
 #include "Kernels/decode/portable/merge.cuh"
@@ -41,12 +40,12 @@ __global__ void __launch_bounds__(32 * kWarps, 1)
             const Segment segment = segment_of(a, index);
             Queries<Tr> queries;
             queries.load(a, segment, first_row, own);
-            // From here on some row does not see all.
+            // From here on some row does not see every token.
             const int visible = segment.length - a.q_len + 1;
             for (int tile = segment.tile_begin + team.warp(); tile < segment.tile_end;
                  tile += team.warps) {
                 ptx::wait_for_copies<Tr::kStages - 2>();
-                // All lanes' copies have arrived, and all lanes are done with the stage to be
+                // All lanes' copies have arrived, and all lanes are done with the stage about to be
                 // refilled.
                 __syncwarp();
                 loader.copy_next();
@@ -61,7 +60,7 @@ __global__ void __launch_bounds__(32 * kWarps, 1)
                 multiply_values<Tr>(scores, keys + Tr::kBytes, softmax);
             }
         }
-        // Once more: the loop over tiles has no registers for what it does not need.
+        // Recomputed: the loop over tiles has no registers to spare.
         const Segment segment = segment_of(a, index);
         finish<Tr>(a, segment, first_row, team, shared, softmax);
         if (segment.slot >= 0 && arrive(a, segment, first_row / Tr::kRows, team)) {

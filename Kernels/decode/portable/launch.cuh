@@ -1,4 +1,4 @@
-// Launches the decode kernel with the tile that was chosen.
+// Launches the decode kernel with the chosen tile.
 #pragma once
 
 #include "Kernels/decode/portable/kernel.cuh"
@@ -11,9 +11,8 @@ namespace decode::portable {
 
 template <class Tr>
 void launch_tile(const Arguments& arguments, const Plan& plan, cudaStream_t stream) {
-    static_assert(
-        kWarps * sizeof(WarpStorage<Tr>) + 2 * 1024 <= 228 * 1024,
-        "more than the shared memory of a multiprocessor, for two blocks of half the warps");
+    static_assert(kWarps * sizeof(WarpStorage<Tr>) + 2 * 1024 <= 228 * 1024,
+                  "two blocks of half the warps exceed the shared memory of an SM");
     device::Launch shape;
     shape.grid = dim3(static_cast<unsigned>(plan.blocks));
     shape.block = dim3(static_cast<unsigned>(32 * plan.block_warps));

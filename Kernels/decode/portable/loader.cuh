@@ -14,8 +14,8 @@ namespace decode::portable {
 
 namespace ptx = device::ptx;
 
-// An FP8 cache is multiplied as fp16, which holds all its values; T is then fp16 whatever the type
-// of the queries is.
+// An FP8 cache is multiplied as fp16, which holds all its values; T is then fp16 whatever the
+// queries' type.
 template <class Element, int kHeadDim, int kTiles, int kCacheBytes>
 struct Traits {
     using T = Element;
@@ -26,21 +26,21 @@ struct Traits {
     static constexpr int kTokens = tile_tokens(kDim, kRowTiles, kCacheBytes);
     static constexpr int kRowBytes = kCacheBytes * kDim;
     static constexpr int kBytes = kTokens * kRowBytes;
-    // Packets of a token's row, and rows that a warp copies with one instruction.
+    // Packets per token row, and rows that a warp copies per instruction.
     static constexpr int kPackets = kRowBytes / 16;
-    // Columns of a product, eight at a time, that a packet holds.
+    // 8-column groups of a product per packet.
     static constexpr int kEightsPerPacket = 2 / kCacheBytes;
     static constexpr int kRowsPerCopy = 32 / kPackets;
-    // As many bytes on their way whatever a tile has.
+    // The same bytes in flight whatever the tile size.
     static constexpr int kStages = 3 * kTileBytes / kBytes;
-    static_assert(kTokens % 16 == 0 && kTokens <= 32, "a lane holds the place of one token");
+    static_assert(kTokens % 16 == 0 && kTokens <= 32, "a lane holds the location of one token");
     static_assert(!kFp8 || std::is_same_v<T, __half>, "FP8 is multiplied as fp16");
 };
 
 // Rows of sums that a warp hands to its team at a time: half a tile.
 constexpr int kHandedRows = kTileRows / 2;
 
-// Of one warp; those of a block lie one after the other.
+// Per warp; those of a block are contiguous.
 template <class Tr>
 struct alignas(128) WarpStorage {
     std::uint8_t ring[Tr::kStages][2][Tr::kBytes];
@@ -52,27 +52,27 @@ struct alignas(128) WarpStorage {
 struct Team {
     int warps;
 
-    // Number of this warp in the team, and of the team's first one in the block.
+    // This warp's index in the team, and the index in the block of the team's first warp.
     __device__ int warp() const { return threadIdx.x / 32 & (warps - 1); }
     __device__ int first_warp() const { return threadIdx.x / 32 & -warps; }
 
-    // Orders memory accesses of the team's threads. A barrier of its own for each team.
+    // A barrier across the team's threads. Each team has its own.
     __device__ void sync() const { ptx::named_barrier_sync(first_warp(), 32 * warps); }
 
-    // The same; true in all threads where `value` is true in one.
+    // The same; true in all threads if `value` is true in any.
     __device__ bool sync_or(bool value) const {
         return ptx::named_barrier_or(first_warp(), 32 * warps, value);
     }
 };
 
-// Byte offset of a packet in a tile. Eight rows in turn, which are read together, have it in eight
-// groups of banks.
+// Byte offset of a packet in a tile. Eight consecutive rows, which are read together, fall into
+// eight groups of banks.
 template <class Tr>
 __device__ __forceinline__ std::uint32_t place(int row, int packet) {
     if constexpr (Tr::kPackets >= 8) {
         return row * Tr::kRowBytes + ((packet ^ (row & 7)) << 4);
     } else {
-        // Two rows share the 128 bytes of all banks.
+        // Two rows span all banks, 128 bytes.
         return row * Tr::kRowBytes + ((packet ^ (row >> 1 & 3)) << 4);
     }
 }
@@ -84,7 +84,7 @@ __device__ __forceinline__ Segment segment_of(const Arguments& a, int number) {
     return a.even.segments > 0 ? a.even.segment(number) : a.workspace.segments[number];
 }
 
-// Fills one warp's ring, ahead of the multiplication and over the ends of segments.
+// Fills one warp's ring, ahead of the products and across segment boundaries.
 template <class Tr>
 class Loader {
   public:
@@ -93,7 +93,7 @@ class Loader {
         enter();
     }
 
-    // Starts the copies of the next tile, if there is one; always closes a group.
+    // Issues the copies of the next tile, if any; always commits a group.
     __device__ void copy_next() {
         if (tile_ < tile_end_) {
             const int lane = threadIdx.x % 32;
@@ -120,11 +120,11 @@ class Loader {
         stage_ = stage_ + 1 == Tr::kStages ? 0 : stage_ + 1;
     }
 
-    // Where the oldest tile is, after as many calls of copy_next as there are stages.
+    // Location of the oldest tile, once copy_next has been called once per stage.
     __device__ std::uint32_t oldest() const { return ring_ + stage_ * 2 * Tr::kBytes; }
 
   private:
-    // Goes to the next segment in which this warp has a tile.
+    // Advances to the next segment in which this warp has a tile.
     __device__ void enter() {
         while (next_ >= 0) {
             const Segment segment = segment_of(a_, next_);
@@ -140,8 +140,8 @@ class Loader {
         }
     }
 
-    // Each lane finds the row of one token: the load is waited for when the tile is copied. Tokens
-    // past the end repeat the last one, and are masked.
+    // Each lane looks up the row of one token: the load completes when the tile is copied. Tokens
+    // past the end repeat the last one and are masked.
     __device__ void find_rows() {
         const int lane = threadIdx.x % 32;
         const int token = min(tile_ * Tr::kTokens + lane % Tr::kTokens, last_token_);
@@ -153,7 +153,7 @@ class Loader {
     const Arguments& a_;
     const Team team_;
     const std::uint32_t ring_;
-    // The segment after the one that is being copied; -1 after the last.
+    // The segment after the one being copied; -1 after the last.
     int next_;
     int tile_ = 0;
     int tile_end_ = 0;

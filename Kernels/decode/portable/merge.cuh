@@ -1,7 +1,7 @@
-// What happens at the end of a segment: the warps of a team merge their results and store them, or
-// their part of an item; who brings an item's last part merges the parts.
+// The end of a segment: the warps of a team merge their results and store them, or their part of an
+// item; whoever brings an item's last part merges the parts.
 //
-// Both merges are of one row by one warp, and ask for all they need at once.
+// In both merges one warp merges one row, and issues all its loads at once.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace decode::portable {
 
-// Elements of a row that a lane merges: a packet.
+// Elements of a row that a lane merges: one packet.
 template <class Tr>
 constexpr int kPerLane = Tr::kDim / 32;
 template <class Tr>
 using Packet = std::conditional_t<kPerLane<Tr> == 4, float4, float2>;
 
-// Where column eight * 8 + column of a product's sums lies in a row in shared memory: rows that are
-// stored together begin in other banks.
+// Offset of column eight * 8 + column of a product's sums within a row in shared memory: rows
+// stored together start in different banks.
 __device__ __forceinline__ int sum_place(int row, int eight, int column) {
     return (eight ^ (row & 3)) * 8 + column;
 }
 
-// A lane's elements of a row of one warp's sums.
+// A lane's elements of one row of a warp's sums.
 template <class Tr>
 __device__ __forceinline__ void read_sums(float (&values)[kPerLane<Tr>], const float* sums,
                                           int row) {
@@ -52,12 +52,12 @@ __device__ __forceinline__ std::int64_t part_row(const Arguments& a, int slot, i
 // The parts of an item for one row, in the workspace.
 template <class Tr>
 struct Parts {
-    // That are asked for together: as many as leave the kernel its registers.
+    // Loaded together: as many as registers allow.
     static constexpr int kAtOnce = Tr::kRowTiles == 1 ? 16 : 4;
 
     const float2* maxima;
     const float* sums;
-    // From a part to the next, in rows.
+    // Stride between parts, in rows.
     std::int64_t stride;
 
     __device__ Parts(const Arguments& a, const Segment& segment, int first_row, int row)
@@ -67,7 +67,7 @@ struct Parts {
         sums = a.workspace.partials + first * Tr::kDim + threadIdx.x % 32 * kPerLane<Tr>;
     }
 
-    // Of part first + lane; nothing where there is none.
+    // Of part first + lane; nothing past the last.
     __device__ float2 maximum_of_lane(int first, int count) const {
         const int lane = threadIdx.x % 32;
         float2 maximum = {-INFINITY, 0.0f};
@@ -89,14 +89,14 @@ __device__ __forceinline__ float largest_of_warp(float value) {
     return value;
 }
 
-// A row that one warp has merged.
+// A row merged by one warp.
 template <class Tr>
 struct Merged {
     float sums[kPerLane<Tr>] = {};
     float largest = -INFINITY;
     float total = 0.0f;
 
-    // The results of a team's warps, which lie in shared memory.
+    // The results of a team's warps, in shared memory.
     __device__ __forceinline__ void add_warps(const WarpStorage<Tr>* shared, Team team, int row) {
         const int first = team.first_warp();
         float factors[kWarps];
@@ -119,8 +119,8 @@ struct Merged {
         }
     }
 
-    // The parts of an item, a group after the other; a new maximum shrinks what was added before.
-    // What has been added makes room for a part of the next group.
+    // The parts of an item, one group at a time; a new maximum rescales what was added before. Each
+    // part added makes room for one of the next group.
     __device__ __forceinline__ void add_parts(const Parts<Tr>& parts, int count) {
         constexpr int kAtOnce = Parts<Tr>::kAtOnce;
         float2 mine = parts.maximum_of_lane(0, count);
@@ -157,7 +157,7 @@ struct Merged {
         }
     }
 
-    // Of the output; `row` counts from the first of the sequence and head.
+    // To the output; `row` counts from the first of the sequence and head.
     __device__ __forceinline__ void store_result(const Arguments& a, const Segment& segment,
                                                  int row) const {
         constexpr int kPairs = kPerLane<Tr> / 2;
@@ -168,7 +168,7 @@ struct Merged {
         const float scale = a.value_scale / total;
 #pragma unroll
         for (int pair = 0; pair < kPairs; ++pair) {
-            // A row that sees nothing gives 0, whatever was in the ring.
+            // A row that sees nothing yields 0, whatever was in the ring.
             const float low = total > 0.0f ? sums[2 * pair] * scale : 0.0f;
             const float high = total > 0.0f ? sums[2 * pair + 1] * scale : 0.0f;
             std::uint32_t word;
@@ -181,7 +181,7 @@ struct Merged {
         }
     }
 
-    // As a part of an item, in row `at` of the workspace.
+    // As a part of an item, to row `at` of the workspace.
     __device__ __forceinline__ void store_part(const Arguments& a, std::int64_t at) const {
         const int lane = threadIdx.x % 32;
         Packet<Tr> packet;
@@ -191,7 +191,7 @@ struct Merged {
     }
 };
 
-// Puts this warp's sums of the eight rows from `first` on where the team finds them.
+// Puts this warp's sums of the eight rows from `first` on where the team reads them.
 template <class Tr>
 __device__ __forceinline__ void hand_over(WarpStorage<Tr>& own, const Softmax<Tr>& softmax,
                                           int first) {
@@ -230,12 +230,12 @@ __device__ void finish(const Arguments& a, const Segment& segment, int first_row
             }
         }
     }
-    // No lane reads queries any more where sums go now.
+    // No lane still reads the queries that the sums are about to overwrite.
     __syncwarp();
     const int rows = min(Tr::kRows, a.rows - first_row);
     for (int first = 0; first < rows; first += kHandedRows) {
         hand_over<Tr>(own, softmax, first);
-        // Orders all warps' results before anyone reads them.
+        // All warps' results are written before anyone reads them.
         team.sync();
         const int end = min(first + kHandedRows, rows);
         for (int row = first + team.warp(); row < end; row += team.warps) {
@@ -247,13 +247,13 @@ __device__ void finish(const Arguments& a, const Segment& segment, int first_row
                 merged.store_part(a, part_row<Tr>(a, segment.slot, first_row) + row);
             }
         }
-        // Nobody overwrites results before they have been added; and all are stored.
+        // Results are not overwritten before they have been added, and all are stored.
         team.sync();
     }
 }
 
-// Announces this team's part, which it has stored before a barrier; true in all its threads where
-// it was the last one.
+// Announces this team's part, stored before a barrier; true in all its threads if it was the last
+// one.
 __device__ inline bool arrive(const Arguments& a, const Segment& segment, int row_block,
                               Team team) {
     bool is_last = false;
@@ -264,7 +264,7 @@ __device__ inline bool arrive(const Arguments& a, const Segment& segment, int ro
         // Ready for the next launch.
         if (is_last) *counter = 0;
     }
-    // Orders the other teams' parts before anyone here reads them.
+    // The other teams' parts are visible before anyone here reads them.
     return team.sync_or(is_last);
 }
 

@@ -11,7 +11,7 @@
 
 namespace decode::portable {
 
-// What a warp knows about its rows of a segment. A lane holds rows quad and quad + 8 of a tile.
+// A warp's state for its rows of a segment. A lane holds rows quad and quad + 8 of a tile.
 template <class Tr>
 struct Softmax {
     float sums[Tr::kRowTiles][Tr::kDim / 8][4];
@@ -32,22 +32,23 @@ struct Softmax {
     }
 };
 
-// The queries of a segment as operands of products over the head's dimension. Those of a second
-// tile of rows lie in shared memory, where sums do at the end of a segment: the loop over tiles has
-// no registers for them, and what the compiler keeps in local memory waits behind the copies.
+// The queries of a segment as operands of products over the head dimension. Those of a second tile
+// of rows stay in shared memory, where the sums go at the end of a segment: the loop over tiles has
+// no registers for them, and anything spilled to local memory queues behind the copies.
 template <class Tr>
 struct Queries {
     static constexpr int kSteps = Tr::kDim / 16;
 
     std::uint32_t words[kSteps][4];
-    // Of this lane, one of 32 for each step.
+    // For this lane, one of 32 per step.
     uint4* second;
-    // Of the rows' scores, to powers of two.
+    // Scale of the rows' scores, in base 2.
     float scale_log2[Tr::kRowTiles][2];
 
     __device__ void load(const Arguments& a, const Segment& segment, int first_row,
                          WarpStorage<Tr>& own) {
-        static_assert(sizeof(own.sums) == 32 * kSteps * sizeof(uint4), "sums are as large");
+        static_assert(sizeof(own.sums) == 32 * kSteps * sizeof(uint4),
+                      "the sums take the same space");
         const int lane = threadIdx.x % 32;
         second = reinterpret_cast<uint4*>(own.sums) + lane;
 #pragma unroll
@@ -55,7 +56,7 @@ struct Queries {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 const int row = first_row + tile * kTileRows + half * 8 + lane / 4;
-                // Rows past the last repeat it; nobody stores their results.
+                // Rows past the last repeat it; their results are never stored.
                 const int known = min(row, a.rows - 1);
                 const int query = a.group.quotient(known);
                 const int head = (segment.kv_head - query) * a.group.value + known;
@@ -95,7 +96,7 @@ struct Queries {
     }
 };
 
-// Scores of one tile, as powers of two.
+// Scores of one tile, in base 2.
 template <class Tr>
 __device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::uint32_t keys,
                                               float (&scores)[Tr::kRowTiles][Tr::kTokens / 8][4]) {
@@ -153,7 +154,7 @@ __device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::u
     }
 }
 
-// Hides tokens from the rows that do not see them; the first query of a sequence sees `visible`.
+// Masks tokens that a row does not see; the first query of a sequence sees `visible`.
 template <class Tr>
 __device__ __forceinline__ void mask(const Arguments& a,
                                      float (&scores)[Tr::kRowTiles][Tr::kTokens / 8][4],
@@ -179,7 +180,7 @@ __device__ __forceinline__ void mask(const Arguments& a,
     }
 }
 
-// Scores become weights; the sums follow a new maximum.
+// Turns scores into weights; the sums are rescaled to a new maximum.
 template <class Tr>
 __device__ __forceinline__ void weigh(float (&scores)[Tr::kRowTiles][Tr::kTokens / 8][4],
                                       Softmax<Tr>& softmax) {
