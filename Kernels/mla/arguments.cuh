@@ -1,4 +1,4 @@
-// What the kernels of latent attention are given.
+// Arguments of the latent-attention kernels.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ struct Arguments {
     int rows;
     int row_blocks;
     int page_shift;
-    // Of scores to powers of two: scale * log2(e).
+    // Score scale in base 2: scale * log2(e).
     float scale_log2;
 };
 
-// A row of queries in memory; rows past the last repeat it, and nobody stores their results.
+// A row of queries in memory; rows past the last repeat it, and their results are never stored.
 __device__ __forceinline__ std::int64_t query_row(const Arguments& a, int sequence, int row) {
     return static_cast<std::int64_t>(sequence) * a.rows + min(row, a.rows - 1);
 }

@@ -25,7 +25,7 @@ Config choose(const Shape& shape, const Machine& machine) {
     while (index + 1 < std::size(portable::kTiles) && portable::kTiles[index].rows < rows) ++index;
     const portable::TileShape& tile = portable::kTiles[index];
     const int row_blocks = divide_up(rows, tile.rows);
-    // Hopper's kernel has 64 rows, too, and copies 32 tokens at once.
+    // Hopper's kernel also has 64 rows, and copies 32 tokens at once.
     if (machine.arch == Arch::kHopper && tile.rows == 64 && shape.page_size >= 32) {
         return {Arch::kHopper, 0, 64, 64, 1, row_blocks};
     }
@@ -40,7 +40,7 @@ Plan plan(const Shape& shape, const PageTable& table, const Machine& machine) {
         tiles.push_back(divide_up(table.lengths[sequence], config.tokens));
     }
     const int resident = machine.multiprocessors * config.blocks_per_multiprocessor;
-    // A segment loads its queries and stores its sums in about the time of two tiles.
+    // Loading a segment's queries and storing its sums takes about as long as two tiles.
     const device::SplitRules rules = {std::max(1, resident / config.row_blocks), 4, 2};
     const device::SplitPlan cut = device::split(tiles, rules);
 

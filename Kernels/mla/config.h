@@ -1,4 +1,5 @@
-// How a decode step of latent attention is cut for a machine: pure host code, tested without a GPU.
+// How a latent-attention decode step is split up for a machine: pure host code, tested without a
+// GPU.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ namespace mla {
 
 constexpr int kLatent = 512;
 constexpr int kRope = 64;
-// Elements of a query, and of a token's row in the cache: the latent part, then the rotary one.
+// Elements of a query and of a token's cache row: the latent part, then the rotary part.
 constexpr int kWidth = kLatent + kRope;
 constexpr int kTileRows = 16;
 
@@ -25,7 +26,7 @@ struct Shape {
     int page_size;
     int pool_pages;
 
-    // Rows of queries that share a sequence's cache.
+    // Query rows that share a sequence's cache.
     int rows() const { return q_len * heads; }
     device::PagedCache cache() const { return {batch, page_size, pool_pages}; }
 };
@@ -36,23 +37,23 @@ using device::PageTable;
 
 struct Config {
     Arch arch;
-    std::size_t tile;  // of the portable shelf's kTiles; Hopper has one
-    // Rows of a block, and tokens of a tile.
+    std::size_t tile;  // index into portable kTiles; Hopper has one
+    // Rows per block, and tokens per tile.
     int rows;
     int tokens;
     int blocks_per_multiprocessor;
-    // Blocks that read the same tokens at the same time, each for its rows.
+    // Blocks that read the same tokens at the same time, each for its own rows.
     int row_blocks;
 };
 
-// A segment of the plan as the kernel reads it.
+// A segment of the plan, as the kernel reads it.
 struct alignas(16) Segment {
     std::int32_t sequence;
     std::int32_t page_begin;
     std::int32_t length;
     std::int32_t tile_begin;
     std::int32_t tile_end;
-    // Slot of the partial result; -1 where there is no other part.
+    // Slot of the partial result; -1 if this is the only part.
     std::int32_t slot;
     std::int32_t unused[2];
 };
@@ -77,10 +78,10 @@ struct Plan {
     int blocks() const { return shares() * config.row_blocks; }
 };
 
-// Throws std::invalid_argument, naming the value, for a shape that the kernel does not serve.
+// Throws std::invalid_argument, naming the value, for a shape that the kernel does not support.
 Config choose(const Shape& shape, const Machine& machine);
 
-// Validates both, then cuts the work.
+// Validates both, then splits the work.
 Plan plan(const Shape& shape, const PageTable& table, const Machine& machine);
 
 // `rows 2x64 tile 64 blocks 132 segments 70 slots 66`, for tables and facts.

@@ -26,7 +26,7 @@ struct Table {
 
 void configs() {
     const std::vector<std::tuple<int, int, int, int>> cases = {
-        // heads, new tokens, rows of a block, blocks
+        // heads, new tokens, rows per block, blocks
         {16, 1, 16, 1}, {8, 1, 16, 1},  {16, 2, 32, 1},  {16, 4, 64, 1},
         {64, 1, 64, 1}, {96, 1, 64, 2}, {128, 1, 64, 2}, {128, 4, 64, 8},
     };
@@ -70,7 +70,8 @@ void refused_tables() {
     expect_refused([&] { plan(deepseek(), table.view(), kHopper); }, "entry 1 names page 100");
 }
 
-// Every tile of every sequence once, also where sequences are empty; a merge for every split one.
+// Covers every tile of every sequence once, even if sequences are empty, and merges every split
+// one.
 void plans_cover() {
     for (const int heads : {16, 64, 128}) {
         Shape shape = deepseek();

@@ -1,8 +1,8 @@
-//! Decode of multi-head latent attention over a paged cache on CUDA, for Rust.
+//! Multi-head latent attention decode over a paged cache on CUDA, for Rust.
 
 #[cxx::bridge(namespace = "mla::bridge")]
 mod ffi {
-    /// A step of a batch with its tensors, as `mla.h` describes them: addresses of device memory.
+    /// One step of a batch with its tensors, as described in `mla.h`: device addresses.
     #[derive(Clone, Copy, Debug)]
     struct Step {
         q: usize,
@@ -33,12 +33,12 @@ mod ffi {
         /// What runs on the current device, or why nothing does. Needs no tensors.
         fn choice(step: &Step, variant: Variant) -> Result<String>;
 
-        /// Checks the table on the host's copy before anything is read through it, cuts the work
-        /// and copies the plan: waits for the device.
+        /// Checks the host's copy of the table before anything is read through it, splits the work
+        /// and copies the plan to the device; blocks until done.
         ///
         /// # Safety
-        /// The step's addresses are of tensors with its sizes, alive as long as the plan, and the
-        /// table on the device is the one given here.
+        /// The step's addresses point to tensors of its sizes that outlive the plan, and the table
+        /// on the device is the one given here.
         unsafe fn plan(
             step: &Step,
             variant: Variant,

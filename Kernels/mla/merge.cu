@@ -1,6 +1,6 @@
 // Merges the parts of sequences that were split: one block per row, four dimensions per thread.
-// Where parts are many, the block's teams take them in turn, so that many loads are in flight;
-// where they are few, or rows many, one team is enough and no thread waits for another.
+// With many parts, the block's teams take turns, so that many loads are in flight; with few parts,
+// or many rows, one team is enough and no thread waits for another.
 #include <algorithm>
 
 #include "Kernels/device/convert.cuh"
@@ -16,7 +16,7 @@ namespace {
 namespace ptx = device::ptx;
 
 constexpr int kMergeTeamThreads = kLatent / 4;
-// One team merges so few parts, or so many rows that their blocks fill the machine.
+// One team suffices for this few parts, or for so many rows that their blocks fill the GPU.
 constexpr int kFewParts = 8;
 constexpr int kManyRows = 1024;
 
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kTeams* kMergeTeamThreads)
     const std::int64_t first = static_cast<std::int64_t>(merge.first_slot) * rows_of_part + row;
     const float2* maxima = a.workspace.maxima + first;
     const float* parts = a.workspace.partials + first * kLatent + place * 4;
-    // The parts are the previous kernel's.
+    // The parts come from the previous kernel.
     ptx::wait_for_previous_grid();
     float top = -INFINITY;
     for (int part = threadIdx.x % 32; part < merge.parts; part += 32) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kTeams* kMergeTeamThreads)
         __shared__ float4 team_sums[kTeams][kMergeTeamThreads];
         team_sums[team][place] = sums;
         if (place == 0) totals[team] = total;
-        // Orders all teams' sums before the first team adds them.
+        // All teams' sums are written before the first team adds them.
         __syncthreads();
         if (team != 0) return;
 #pragma unroll

@@ -1,8 +1,8 @@
-// Decode of multi-head latent attention over a paged cache. All heads share one cache: a token's
-// row is 512 latent elements and 64 rotary ones, as a query is; its score for a head is scale *
-// (query . row), its value the latent part. Query i of q_len sees the first length - q_len + 1 + i
-// positions; one that sees nothing gives 0. Scores, softmax and sums in fp32; weights are rounded
-// to the elements' type for the second product.
+// Multi-head latent attention decode over a paged cache. All heads share one cache: a token's row
+// is 512 latent elements and 64 rotary ones, like a query; its score for a head is scale * (query .
+// row), its value the latent part. Query i of q_len sees the first length - q_len + 1 + i
+// positions; one that sees nothing yields 0. Scores, softmax and sums are fp32; weights are rounded
+// to the element type for the second product.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,7 +27,7 @@ struct MlaDecode {
     float scale;
 };
 
-// A plan on the device, and the room for partial results.
+// A plan on the device, and space for partial results.
 struct Workspace {
     const Segment* segments;
     const std::int32_t* share_begin;
@@ -36,15 +36,15 @@ struct Workspace {
     float2* maxima;   // [slots, rows of all row blocks]: largest score, sum of weights
 };
 
-// The parts of a plan's workspace, cut from the carver's memory.
+// The sections of a plan's workspace, taken from the carver's memory.
 Workspace carve(device::Carver& carver, const Plan& plan);
 
-// Two kernels: the second merges the parts of sequences that were split, and is left out where none
+// Two kernels: the second merges the parts of sequences that were split, and is skipped if none
 // was.
 void launch(const MlaDecode& params, const Plan& plan, const Workspace& workspace,
             cudaStream_t stream);
 
-// One block a query and head, in fp32: what the gate compares whole tensors with. Reads the table's
+// One block per query and head, in fp32: the gate compares whole tensors with it. Reads the table's
 // offsets and lengths from the device.
 void launch_plain(const MlaDecode& params, const std::int32_t* indptr, const std::int32_t* lengths,
                   cudaStream_t stream);

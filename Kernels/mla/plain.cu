@@ -16,8 +16,8 @@ struct PlainArguments {
     const std::int32_t* lengths;
 };
 
-// Obvious on purpose: the reference that whole tensors are compared with. One block per query and
-// head; its warps take tokens in turn, a lane a few elements of a row.
+// Naive on purpose: the reference for whole tensors. One block per query and head; its warps take
+// turns at tokens, each lane a few elements of a row.
 template <class T>
 __global__ void mla_plain_kernel(const __grid_constant__ PlainArguments a) {
     const Shape& shape = a.params.shape;
@@ -63,7 +63,7 @@ __global__ void mla_plain_kernel(const __grid_constant__ PlainArguments a) {
     for (int i = 0; i < kLatentPerLane; ++i) all_sums[warp][lane + 32 * i] = sums[i];
     all_largest[warp] = largest;
     all_totals[warp] = total;
-    // Orders all warps' results before they are added.
+    // All warps' results are written before they are added.
     __syncthreads();
     for (int column = threadIdx.x; column < kLatent; column += blockDim.x) {
         float top = -INFINITY, sum = 0.0f, weights = 0.0f;

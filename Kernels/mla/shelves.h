@@ -1,4 +1,4 @@
-// The launchers of each shelf, instantiated per element type by its instance.cu.
+// The launchers of each architecture, instantiated per element type by its instance.cu.
 #pragma once
 
 #include "Kernels/mla/arguments.cuh"
@@ -15,7 +15,7 @@ template <class T>
 void launch(const Arguments& arguments, const Plan& plan, const Shape& sizes, cudaStream_t stream);
 }
 
-// For a plan that has something to merge.
+// For a plan that has parts to merge.
 void launch_merge(const Arguments& arguments, const Plan& plan, device::Dtype dtype,
                   cudaStream_t stream);
 

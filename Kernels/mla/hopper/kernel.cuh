@@ -1,10 +1,10 @@
 // Latent attention for Hopper: wgmma fed by TMA.
 //
-// A block works through its segments for 64 rows. One warpgroup fetches; two consume, each with
-// half of the sums, 64 x 256. They take tiles in pairs, one each: a consumer makes the scores and
-// the weights of its own tile, adds its own weights times values from registers, then the other's
+// A block works through its segments for 64 rows. One warpgroup produces; two consume, each with
+// half of the sums, 64 x 256. They take tiles in pairs, one each: a consumer computes the scores
+// and weights of its own tile, adds its own weights times values from registers, then the other's
 // from shared memory. The second's maximum follows the first's, so that one's softmax runs under
-// the other's products, and the first shrinks its weights to the second's maximum before it hands
+// the other's products, and the first rescales its weights to the second's maximum before it hands
 // them over.
 #pragma once
 
@@ -21,16 +21,16 @@
 
 namespace mla::hopper {
 
-// Two warpgroups consume, the third fetches.
+// Two consumer warpgroups; the third is the producer.
 constexpr int kThreads = 3 * 128;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = 232;
 
-// Named barriers; 0 is __syncthreads' own. Those of both consumers order weights, which only tensor
-// cores read; what threads read of the other consumer has barriers in shared memory.
+// Named barriers; 0 is __syncthreads. Those shared by both consumers order weights, which only
+// tensor cores read; data that threads read from the other consumer uses mbarriers.
 enum NamedBarrier { kFirstWeights = 1, kSecondWeights, kOwn };
 
-// A product's sums as the instruction takes them.
+// A product's accumulators, as the instruction takes them.
 template <int kCount>
 __device__ __forceinline__ float (&flat(float (&sums)[kCount][4]))[4 * kCount] {
     return reinterpret_cast<float (&)[4 * kCount]>(sums);
@@ -57,13 +57,13 @@ class Consumer {
     }
 
   private:
-    // A buffer's early or late chunks are no longer needed here.
+    // Releases a buffer's early or late chunks.
     __device__ __forceinline__ void release(std::uint64_t* barrier) {
         if (lane_ == 0) ptx::mbarrier_arrive(barrier);
     }
 
     __device__ __forceinline__ void make_scores() {
-        // Hidden, or the compiler keeps the operands of one call for the next and has no room.
+        // Opaque, or the compiler keeps one call's operands for the next and runs out of registers.
         std::uint32_t queries = queries_, keys = own_;
         ptx::hide(queries);
         ptx::hide(keys);
@@ -110,7 +110,7 @@ class Consumer {
         ptx::wgmma_commit();
     }
 
-    // The rows' largest scores of the tile, as powers of two; scores out of sight become -infinity.
+    // The rows' largest scores in the tile, in base 2; masked scores become -infinity.
     __device__ __forceinline__ void find_tops(const Segment& segment, int first_token,
                                               float (&top)[2]) {
         if (first_token + 64 > segment.length - a_.q_len + 1) {
@@ -140,7 +140,7 @@ class Consumer {
         }
     }
 
-    // Weights as operands of the products with the values, shrunk by each row's factor.
+    // Weights as operands of the products with the values, rescaled by each row's factor.
     __device__ __forceinline__ void pack_weights(const float (&factors)[2],
                                                  std::uint32_t (&weights)[4][4]) {
 #pragma unroll
@@ -154,7 +154,7 @@ class Consumer {
         }
     }
 
-    // Scores become weights, which are added to the totals.
+    // Turns scores into weights, which are added to the totals.
     __device__ __forceinline__ void weigh(const float (&top)[2]) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
@@ -175,7 +175,7 @@ class Consumer {
         pack_weights(same, weights_);
     }
 
-    // Sums and totals follow a new maximum.
+    // Rescales sums and totals to a new maximum.
     __device__ __forceinline__ void shrink_sums(const float (&factors)[2]) {
         totals_[0] *= factors[0];
         totals_[1] *= factors[1];
@@ -190,7 +190,7 @@ class Consumer {
         }
     }
 
-    // In the place of the own tile's rope.
+    // Overwrites the rope chunk of its own tile.
     __device__ __forceinline__ void store_weights(const std::uint32_t (&weights)[4][4]) {
         const int row = threadIdx.x % 128 / 32 * 16 + lane_ % 16;
         const std::uint32_t to = own_ + kRopeChunk * kChunkBytes + row * 128;
@@ -202,7 +202,7 @@ class Consumer {
         }
     }
 
-    // Hands weights over, shrunk by the rows' factors.
+    // Hands weights over, rescaled by the rows' factors.
     __device__ __forceinline__ void hand_over(const float (&factors)[2]) {
         if (__any_sync(0xffffffffu, factors[0] != 1.0f || factors[1] != 1.0f)) {
             std::uint32_t shrunk[4][4];
@@ -214,8 +214,8 @@ class Consumer {
         ptx::fence_async_proxy();
     }
 
-    // Values past the sequence's end become zeros: whatever the pool holds there, a weight of zero
-    // would not make it one.
+    // Zeros the values past the end of the sequence: the pool may hold NaN or infinity there, which
+    // a zero weight would not cancel.
     __device__ __forceinline__ void clear_tail(const Segment& segment, int first_token) {
         const int valid = segment.length - first_token;
         if (valid >= 64) return;
@@ -229,8 +229,8 @@ class Consumer {
         ptx::named_barrier_sync(kOwn + kConsumer, 128);
     }
 
-    // What the other consumer is to know of each row. Every thread arrives, whether it wrote or
-    // not: it has read what it was told last, which the other may then write anew.
+    // Per-row state for the other consumer. Every thread arrives, whether or not it wrote: it has
+    // read the previous message, which the other may now overwrite.
     __device__ __forceinline__ void tell(RowExchange& exchange, const float (&values)[2]) {
         if (lane_ % 4 == 0) exchange.values[kConsumer][two_rows_] = {values[0], values[1]};
         ptx::mbarrier_arrive(&exchange.told[kConsumer]);
@@ -249,7 +249,7 @@ class Consumer {
         maxima_parity_ ^= 1;
     }
 
-    // The rows' new maxima, and by how much they shrink what was summed before.
+    // The rows' new maxima, and the factors that rescale the earlier sums.
     __device__ __forceinline__ void raise(float (&top)[2], float (&factors)[2]) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
@@ -310,7 +310,7 @@ class Consumer {
         finish_sums(&shared_.empty[0][1]);
     }
 
-    // The second consumer's part in a round without a tile of its own.
+    // The second consumer's part in a round in which it has no tile.
     __device__ __forceinline__ void add_first_alone() {
         float top[2], factors[2];
         hear_maxima(top);
@@ -321,8 +321,8 @@ class Consumer {
         finish_sums(&shared_.empty[0][1]);
     }
 
-    // Chunks are given back before the next scores are waited for: the sooner they are filled
-    // again, the better.
+    // Releases chunks before waiting for the next scores: the sooner they can be refilled, the
+    // better.
     __device__ __forceinline__ void finish_sums(std::uint64_t* barrier) {
         ptx::wgmma_wait<0>();
         ptx::pin(flat(sums_));
@@ -355,7 +355,7 @@ class Consumer {
         add_first_alone();
     }
 
-    // Stores what the block found: the result, or a part in fp32.
+    // Epilogue: stores the block's result, or an fp32 part.
     __device__ __forceinline__ void store(const Segment& segment, int turn) {
         float theirs[2];
         totals_[0] = device::sum_of_four_lanes(totals_[0]);
@@ -400,21 +400,21 @@ class Consumer {
     Storage& shared_;
     const int first_row_;
     const int lane_;
-    // This lane's first row of the block; the other is 8 further.
+    // This lane's first row in the block; the other is 8 further.
     int row_;
-    // The two rows' place among the block's pairs of rows.
+    // Index of the two rows among the block's pairs of rows.
     int two_rows_;
     std::uint32_t queries_, own_, other_;
     std::uint32_t queries_parity_ = 0;
     std::uint32_t parity_ = 0;
     std::uint32_t maxima_parity_ = 0;
-    // A bit for each place of totals.
+    // One bit per slot of totals.
     std::uint32_t totals_parity_ = 0;
     float sums_[32][4];
     float scores_[8][4];
     std::uint32_t weights_[4][4];
     float largest_[2];
-    // Of this consumer's tiles alone.
+    // Over this consumer's tiles only.
     float totals_[2];
 };
 
@@ -434,7 +434,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             for (std::uint64_t& told : exchange->told) ptx::mbarrier_init(&told, 128);
         }
         for (int buffer = 0; buffer < 2; ++buffer) {
-            // The last group is of one chunk.
+            // The last group is a single chunk.
             for (int group = 0; group < kGroups; ++group) {
                 ptx::mbarrier_init(&shared.full[buffer][group],
                                    group == kGroups - 1 ? kBoxes : kFetchingWarps);
@@ -445,7 +445,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
         ptx::fence_mbarrier_init();
     }
-    // Orders the barriers' first values before their use.
+    // Makes the initialized barriers visible before their first use.
     __syncthreads();
     if (threadIdx.x >= 256) {
         ptx::decrease_registers<kProducerRegisters>();
@@ -457,8 +457,8 @@ __global__ void __launch_bounds__(kThreads, 1)
         } else {
             Consumer<T, 1>(a, shared, row_block * 64).run(begin, end);
         }
-        // By consumers alone: a block's first call counts, and a grid that starts while most blocks
-        // still work would crowd onto the few multiprocessors that do not.
+        // Only consumers trigger it: a block's first call counts, and a grid launched while most
+        // blocks still work would crowd onto the few SMs that are free.
         ptx::allow_next_grid();
     }
 }

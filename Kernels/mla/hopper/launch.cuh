@@ -1,4 +1,4 @@
-// Makes the tensor maps and launches Hopper's kernel.
+// Builds the tensor maps and launches Hopper's kernel.
 #pragma once
 
 #include <limits>
@@ -12,7 +12,7 @@
 
 namespace mla::hopper {
 
-// A matrix of rows of 576; boxes of 64 elements by `box_rows`.
+// A matrix of rows of 576; boxes are 64 elements by `box_rows`.
 template <class T>
 CUtensorMap row_map(const char* name, const void* address, std::int64_t rows, int box_rows) {
     device::require(rows <= std::numeric_limits<int>::max(), name, " has ", rows,

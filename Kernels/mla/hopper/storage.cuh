@@ -1,10 +1,10 @@
-// Shared memory and barriers of Hopper's kernel of latent attention, and who fills it.
+// Shared memory and barriers of Hopper's latent-attention kernel, and the producer that fills them.
 //
 // A tile of 64 cached tokens is nine chunks: 64 tokens by 64 elements, rows of 128 bytes under the
-// 128-byte swizzle. Eight are latent, the last is rope. Tiles of a segment take two buffers in
-// turn; buffer b belongs to consumer b, which makes its scores. Consumer c sums chunks 4 c to 4 c +
-// 3 of both. So that a buffer can be filled again early, its chunks come in the order in which they
-// become free: those that its owner sums, the others, rope.
+// 128-byte swizzle. Eight are latent, the last is rope. Tiles of a segment alternate between two
+// buffers; buffer b belongs to consumer b, which computes its scores. Consumer c sums chunks 4 c to
+// 4 c + 3 of both. So that a buffer can be refilled early, its chunks arrive in the order in which
+// they become free: those its owner sums, the others, rope.
 #pragma once
 
 #include <cuda.h>
@@ -23,19 +23,19 @@ constexpr int kChunks = kWidth / 64;
 constexpr int kRopeChunk = kChunks - 1;
 constexpr int kChunkBytes = 64 * 128;
 constexpr int kBufferBytes = kChunks * kChunkBytes;
-// A box is what is fetched of a chunk at once: tokens of one page.
+// A box is the part of a chunk that one copy fetches: tokens of one page.
 constexpr int kBoxTokens = 32;
 constexpr int kBoxes = 64 / kBoxTokens;
 constexpr int kBoxBytes = kBoxTokens * 128;
-// Chunks whose arrival is waited for together.
+// Chunks whose arrival is awaited together.
 constexpr int kChunksOfGroup = 2;
 constexpr int kGroups = (kChunks + kChunksOfGroup - 1) / kChunksOfGroup;
-// Each fetches a box of a chunk of every group.
+// Each fetches a box of one chunk of every group.
 constexpr int kFetchingWarps = kBoxes * kChunksOfGroup;
-// Places in the order of arrival from here on become free later.
+// Positions in arrival order from here on become free later.
 constexpr int kLateChunk = 4;
 
-// What consumers tell each other of their rows: two rows of a lane side by side.
+// Per-row messages between the consumers: a lane's two rows side by side.
 struct RowExchange {
     float2 values[2][32];
     std::uint64_t told[2];
@@ -43,15 +43,15 @@ struct RowExchange {
 
 struct Storage {
     alignas(1024) std::uint8_t queries[kBufferBytes];
-    // When its scores are made, the rope chunk of a buffer takes their weights.
+    // Once a buffer's scores are computed, its rope chunk takes their weights.
     alignas(1024) std::uint8_t cached[2][kBufferBytes];
-    // The rows' largest scores; their sums of weights, of two segments in turn.
+    // The rows' largest scores; their sums of weights, alternating between two segments.
     RowExchange maxima;
     RowExchange totals[2];
     std::uint64_t queries_full;
     std::uint64_t queries_empty;
     std::uint64_t full[2][kGroups];
-    // Of the early and of the late chunks.
+    // For the early and the late chunks.
     std::uint64_t empty[2][2];
 };
 
@@ -60,15 +60,15 @@ struct Maps {
     CUtensorMap cache;
 };
 
-// The chunk of a place in the order of arrival.
+// The chunk at a position in arrival order.
 __device__ __forceinline__ int chunk_at(int buffer, int place) {
     return place == kRopeChunk ? kRopeChunk : place ^ (buffer * kLateChunk);
 }
 
-// Fills the buffers, ahead of the consumers and over the ends of segments: four warps, because one
-// takes long to start all copies of a tile. Of a tile each has one of two boxes of every other
-// chunk. (Two blocks that read the same tokens for other rows could fetch half for each other; to
-// wait for both costs more.)
+// Fills the buffers, ahead of the consumers and across segment boundaries: four warps, because one
+// takes too long to issue all copies of a tile. Each has one of a tile's two boxes in every other
+// chunk. (Two blocks that read the same tokens for different rows could fetch half for each other;
+// waiting for both costs more.)
 class Producer {
   public:
     __device__ Producer(const Arguments& a, const Maps& maps, Storage& shared)
@@ -100,7 +100,7 @@ class Producer {
         }
     }
 
-    // The row of the pool where a box of the sequence begins.
+    // The pool row at which a box of the sequence begins.
     __device__ int find_box(const Segment& segment, int box) const {
         const int token = box * kBoxTokens;
         if (token >= segment.length) return 0;
@@ -108,15 +108,15 @@ class Producer {
         return (page << a_.page_shift) + (token & ((1 << a_.page_shift) - 1));
     }
 
-    // By pairs: chunks in the order in which consumers give them back.
+    // In pairs: chunks in the order in which consumers release them.
     __device__ void fetch_tiles(const Segment& segment, int row_block) {
-        // A lane knows a box; the next 32 are looked up while these are fetched.
+        // Each lane holds one box; the next 32 are looked up while these are fetched.
         const int first_box = segment.tile_begin * kBoxes;
         int known = find_box(segment, first_box + lane_);
         int known_next = find_box(segment, first_box + 32 + lane_);
         const int tiles = segment.tile_end - segment.tile_begin;
-        // Blocks of the same tokens share in bringing the next pair to L2 meanwhile. One alone
-        // gains nothing by it.
+        // Blocks on the same tokens share the work of prefetching the next pair to L2. A single
+        // block gains nothing from it.
         const bool prefetches = a_.row_blocks > 1 && warp_ % a_.row_blocks == row_block;
         for (int tile = 0; tile < tiles; tile += 2) {
             const int box = tile * kBoxes;
@@ -146,7 +146,7 @@ class Producer {
         }
     }
 
-    // This warp's part of places kBegin to kEnd of a tile that has `left` tokens; `row` is its
+    // This warp's part of positions kBegin to kEnd of a tile with `left` tokens; `row` is its
     // box's.
     template <int kBegin, int kEnd>
     __device__ void fetch(int buffer, int row, int left) {
@@ -158,7 +158,7 @@ class Producer {
         for (int place = kBegin; place < kEnd; ++place) {
             if (place % kChunksOfGroup != warp_ / kBoxes) continue;
             std::uint64_t* full = &shared_.full[buffer][place / kChunksOfGroup];
-            // What is past the sequence's last box stays as it is; consumers do not use it.
+            // Data past the sequence's last box is left as it is; consumers do not use it.
             if (left <= box * kBoxTokens) {
                 ptx::mbarrier_arrive(full);
                 continue;

@@ -1,12 +1,13 @@
-// The kernel of latent attention.
+// Latent attention with mma.sync, on every architecture.
 //
 // A block works through its segments: runs of tiles of one sequence, for some rows (queries times
 // heads). A tile of tokens, latent and rope side by side, is copied to shared memory once and used
 // twice: as keys, and its latent part as values. Warps form a grid of kWarpRows x kWarpColumns: for
 // the scores a warp takes its rows and its share of the tokens, for the sums its rows and its share
-// of the latent dimension. The weights change hands in shared memory in between.
+// of the latent dimension. In between, weights are exchanged through shared memory.
 //
-// Blocks of the same tokens and other rows run side by side, so that the second reads from L2.
+// Blocks with the same tokens and different rows run side by side, so that the second reads from
+// L2.
 #pragma once
 
 #include "Kernels/device/ptx/grid_dependency.cuh"
@@ -14,13 +15,13 @@
 
 namespace mla::portable {
 
-// Stores what the block found: the result, or a part in fp32.
+// Epilogue: stores the block's result, or an fp32 part.
 template <class Tr>
 __device__ void store(const Arguments& a, SharedStorage<Tr>& shared, const Segment& segment,
                       int first_row, Softmax<Tr>& softmax) {
     const int lane = threadIdx.x % 32;
     const int column = Tr::warp_column();
-    // Everyone has read the last tile's maxima before totals take their place.
+    // Everyone has read the last tile's maxima before totals overwrite them.
     __syncthreads();
 #pragma unroll
     for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
@@ -32,7 +33,7 @@ __device__ void store(const Arguments& a, SharedStorage<Tr>& shared, const Segme
             }
         }
     }
-    // Orders all warps' totals before they are added.
+    // All warps' totals are written before they are added.
     __syncthreads();
 #pragma unroll
     for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
@@ -77,15 +78,15 @@ __device__ void store(const Arguments& a, SharedStorage<Tr>& shared, const Segme
     }
 }
 
-// A tile is in shared memory for everyone, whoever copied it, and the stage before it is free.
+// The tile is visible to all threads, whoever copied it, and the stage before it is free.
 template <class Tr>
 __device__ __forceinline__ void await_tile() {
     ptx::wait_for_copies<Tr::kStages - 2>();
-    // All threads' copies have arrived, and all are done with the stage to be refilled.
+    // All threads' copies have arrived, and all are done with the stage about to be refilled.
     __syncthreads();
 }
 
-// The tiles of a segment, one after the other; `stage` is that of the first.
+// All tiles of a segment in order; `stage` is the first one's.
 template <class Tr>
 __device__ __forceinline__ void multiply_segment(const Arguments& a, SharedStorage<Tr>& shared,
                                                  Loader<Tr>& loader, const Segment& segment,
@@ -93,7 +94,7 @@ __device__ __forceinline__ void multiply_segment(const Arguments& a, SharedStora
                                                  int& stage) {
     const std::uint32_t ring = ptx::shared_address(shared.ring);
     const std::uint32_t weights = ptx::shared_address(shared.weights);
-    // From here on some row does not see all.
+    // From here on some row does not see every token.
     const int first_hidden = segment.length - a.q_len + 1;
     for (int tile = segment.tile_begin; tile < segment.tile_end; ++tile) {
         await_tile<Tr>();

@@ -1,4 +1,4 @@
-// Launches the portable kernel with the tile that was chosen.
+// Launches the portable kernel with the chosen tile.
 #pragma once
 
 #include "Kernels/device/any_index.h"
@@ -13,7 +13,7 @@ namespace mla::portable {
 template <class Tr>
 void launch_tile(const Arguments& arguments, const Plan& plan, cudaStream_t stream) {
     static_assert(Tr::kBlocks * (sizeof(SharedStorage<Tr>) + 1024) <= 228 * 1024,
-                  "the blocks of a multiprocessor do not fit its shared memory");
+                  "the blocks of an SM do not fit its shared memory");
     device::Launch shape;
     shape.grid = dim3(static_cast<unsigned>(plan.blocks()));
     shape.block = dim3(Tr::kThreads);

@@ -10,7 +10,7 @@ namespace mla::portable {
 
 namespace ptx = device::ptx;
 
-// Packets of 16 bytes of a token's row.
+// 16-byte packets per token row.
 constexpr int kRowPackets = kWidth * 2 / 16;
 constexpr int kSteps = kWidth / 16;
 
@@ -29,13 +29,13 @@ struct Traits {
     // A warp's share of the tokens and of the latent dimension.
     static constexpr int kWarpTokens = kTokens / kWarpColumns;
     static constexpr int kWarpDims = kLatent / kWarpColumns;
-    // Few rows stay in registers; many are read from shared memory in every tile.
+    // Few rows stay in registers; many are read from shared memory for every tile.
     static constexpr bool kQueriesShared = kRowTiles > 1;
     // Rows of a tile that eight threads copy.
     static constexpr int kCopyRows = kTokens / (kThreads / 8);
     static_assert(kWarpTokens == 8 || kWarpTokens == 16, "scores of a warp");
     static_assert(kWarpDims % 16 == 0, "sums of a warp");
-    static_assert(kCopyRows * (kThreads / 8) == kTokens, "whole rows a thread");
+    static_assert(kCopyRows * (kThreads / 8) == kTokens, "whole rows per thread");
     static_assert(kStages >= 2, "a tile is copied while another is used");
 
     static __device__ int warp_row() { return threadIdx.x / 32 / kWarpColumns; }
@@ -47,19 +47,19 @@ struct SharedStorage {
     alignas(1024) std::uint8_t ring[Tr::kStages][Tr::kTokens * kWidth * 2];
     alignas(1024) std::uint8_t queries[Tr::kQueriesShared ? Tr::kRows * kWidth * 2 : 16];
     alignas(1024) std::uint8_t weights[Tr::kRows * Tr::kTokens * 2];
-    // One of each column of warps: largest scores of a tile; sums of weights at the end.
+    // One per column of warps: largest scores of a tile; sums of weights at the end.
     float exchange[Tr::kRows][Tr::kWarpColumns];
 };
 
-// Byte offset of a packet in a tile of kRows cache rows or queries: columns of 128 bytes one after
-// the other. Rows that are read together differ in their low three bits, which spreads them over
+// Byte offset of a packet in a tile of kRows cache rows or queries, stored as consecutive columns
+// of 128 bytes. Rows that are read together differ in their low three bits, which spreads them over
 // all banks.
 template <int kRows>
 __device__ __forceinline__ std::uint32_t place(int row, int packet) {
     return packet / 8 * (kRows * 128) + row * 128 + ((packet % 8 ^ (row & 7)) << 4);
 }
 
-// The same in the weights, whose rows are 64 or 128 bytes.
+// The same for the weights, whose rows are 64 or 128 bytes.
 template <class Tr>
 __device__ __forceinline__ std::uint32_t weight_place(int row, int packet) {
     static_assert(Tr::kTokens == 32 || Tr::kTokens == 64,
@@ -68,7 +68,7 @@ __device__ __forceinline__ std::uint32_t weight_place(int row, int packet) {
     return row * (Tr::kTokens * 2) + ((packet ^ turn) << 4);
 }
 
-// Fills the ring, ahead of the multiplication and over the ends of segments.
+// Fills the ring, ahead of the products and across segment boundaries.
 template <class Tr>
 class Loader {
   public:
@@ -77,7 +77,7 @@ class Loader {
         enter();
     }
 
-    // Starts the copies of the next tile, if there is one; always closes a group.
+    // Issues the copies of the next tile, if any; always commits a group.
     __device__ void copy_next() {
         if (segment_ < segment_end_) {
             const int packet = threadIdx.x % 8;
@@ -106,7 +106,7 @@ class Loader {
     }
 
   private:
-    // Goes to the first segment from here on that has a tile.
+    // Advances to the first segment from here on that has a tile.
     __device__ void enter() {
         for (; segment_ < segment_end_; ++segment_) {
             const Segment& segment = a_.workspace.segments[segment_];
@@ -120,8 +120,8 @@ class Loader {
         }
     }
 
-    // Loads that are waited for when the tile is copied. Tokens past the end repeat the last one,
-    // and are masked.
+    // Loads that complete when the tile is copied. Tokens past the end repeat the last one and are
+    // masked.
     __device__ void find_rows() {
 #pragma unroll
         for (int index = 0; index < Tr::kCopyRows; ++index) {

@@ -48,7 +48,7 @@ struct Queries<Tr, true> {
 
     __device__ void load(const Arguments& a, SharedStorage<Tr>& shared, int sequence,
                          int first_row) {
-        // Nobody still multiplies the queries of the segment before.
+        // Nobody still multiplies the previous segment's queries.
         __syncthreads();
         for (int index = threadIdx.x; index < Tr::kRows * kRowPackets; index += Tr::kThreads) {
             const int row = index / kRowPackets;
@@ -72,14 +72,14 @@ struct Queries<Tr, true> {
     }
 };
 
-// What a warp knows about its rows of a segment. A lane holds rows quad and quad + 8 of a tile.
+// A warp's state for its rows of a segment. A lane holds rows quad and quad + 8 of a tile.
 template <class Tr>
 struct Softmax {
     float sums[Tr::kRowTiles][Tr::kWarpDims / 8][4];
     float largest[Tr::kRowTiles][2];
-    // Of this warp's tokens alone.
+    // Over this warp's tokens only.
     float total[Tr::kRowTiles][2];
-    // Positions that the row sees.
+    // Positions visible to the row.
     int visible[Tr::kRowTiles][2];
 
     __device__ static int row_in_block(int tile, int half) {
@@ -107,7 +107,7 @@ struct Softmax {
 template <class Tr>
 using Scores = float[Tr::kRowTiles][Tr::kWarpTokens / 8][4];
 
-// Scores of this warp's rows and tokens, as powers of two.
+// Scores of this warp's rows and tokens, in base 2.
 template <class Tr>
 __device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::uint32_t keys,
                                               Scores<Tr>& scores, float scale_log2) {
@@ -134,7 +134,8 @@ __device__ __forceinline__ void multiply_keys(const Queries<Tr>& queries, std::u
             }
         }
     } else {
-        // Eight tokens: one load serves two steps. Two sums in turn shorten the chain of products.
+        // Eight tokens: one load serves two steps. Two alternating accumulators shorten the
+        // dependency chain.
         Scores<Tr> other = {};
 #pragma unroll
         for (int step = 0; step < kSteps; step += 2) {
@@ -189,7 +190,7 @@ __device__ __forceinline__ void mask(Scores<Tr>& scores, const Softmax<Tr>& soft
     }
 }
 
-// A barrier of the warps that share rows; 0 is __syncthreads' own.
+// A barrier across the warps that share rows; 0 is __syncthreads.
 template <class Tr>
 __device__ __forceinline__ void sync_row_of_warps() {
     if constexpr (Tr::kWarpRows == 1) {
@@ -199,7 +200,7 @@ __device__ __forceinline__ void sync_row_of_warps() {
     }
 }
 
-// Scores become weights in shared memory; the sums follow a new maximum.
+// Turns scores into weights in shared memory; the sums are rescaled to a new maximum.
 template <class Tr>
 __device__ __forceinline__ void weigh(SharedStorage<Tr>& shared, Scores<Tr>& scores,
                                       Softmax<Tr>& softmax) {
@@ -218,7 +219,7 @@ __device__ __forceinline__ void weigh(SharedStorage<Tr>& shared, Scores<Tr>& sco
             if (lane % 4 == 0) shared.exchange[Softmax<Tr>::row_in_block(tile, half)][column] = top;
         }
     }
-    // Orders the maxima of the other tokens before they are read.
+    // The maxima over the other tokens are written before they are read.
     sync_row_of_warps<Tr>();
 #pragma unroll
     for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
@@ -258,7 +259,7 @@ __device__ __forceinline__ void weigh(SharedStorage<Tr>& shared, Scores<Tr>& sco
             }
         }
     }
-    // Orders the weights of all tokens before the sums read them.
+    // The weights of all tokens are written before the sums read them.
     sync_row_of_warps<Tr>();
 }
 

@@ -1,5 +1,5 @@
-// The tiles that the portable kernel is built with: few rows leave the memory to wait for, many the
-// tensor cores.
+// The tiles that the portable kernel is built with: few rows are memory-bound, many are bound by
+// the tensor cores.
 #pragma once
 
 namespace mla::portable {
@@ -7,7 +7,7 @@ namespace mla::portable {
 struct TileShape {
     int rows;
     int tokens;
-    int blocks;  // that share a multiprocessor
+    int blocks;  // per SM
     int row_tiles;
     int warp_rows;
     int warp_columns;
