@@ -21,17 +21,17 @@ enum class Layout { kDense, kContiguous, kMasked };
 constexpr int kScaleBlock = 128;
 // Groups of the contiguous layout start at multiples of this many rows.
 constexpr int kGroupAlignment = 128;
-// Tiles of rows that a block can list (scheduler.cuh); dense products need no list.
+// Row tiles that a block can list (scheduler.cuh); dense products need no list.
 constexpr int kMaxRowTiles = 3072;
 
 struct Shape {
-    int rows;  // of a and out, padding included; masked: of one group
+    int rows;  // of a and out, padding included; if masked, per group
     int n;
     int k;
     int groups;
     Dtype dtype;  // bf16, f16 or e4m3
     Layout layout;
-    // Rows that a group is expected to use, for the choice of a tile: 0 where nobody knows.
+    // Rows that a group is expected to use, for the tile heuristic: 0 if unknown.
     int expected_rows;
 
     bool scaled() const { return dtype == Dtype::E4m3; }
@@ -43,12 +43,12 @@ struct Shape {
 
 struct Config {
     Arch arch;
-    std::size_t tile;  // of the shelf's kTiles
+    std::size_t tile;  // index into the architecture's kTiles
     int tile_rows;
     int tile_columns;
     int stages;
-    int split;   // blocks that share out the k of one tile
-    int blocks;  // of the grid; each walks over its tiles
+    int split;   // split-K: blocks that share the k of one tile
+    int blocks;  // in the grid; each walks over its tiles
 };
 
 // Throws std::invalid_argument with the value and what is supported.
@@ -56,7 +56,7 @@ void validate(const Shape& shape);
 
 Config choose(const Shape& shape, const Machine& machine);
 
-// What each shelf would run for a valid shape.
+// What each architecture would run for a valid shape.
 namespace portable {
 Config choose(const Shape& shape, const Machine& machine);
 }

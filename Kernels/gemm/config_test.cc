@@ -1,4 +1,4 @@
-// Every shape gets a config that covers it, bad shapes are refused by name, and the shapes that
+// Every shape gets a config that covers it, bad shapes are rejected by name, and the shapes that
 // matter get the intended tile.
 #include "Kernels/gemm/config.h"
 
@@ -39,12 +39,12 @@ void few_rows_get_small_tiles() {
     expect(rows_of({16, 4096, 7168, 1, Dtype::Bf16, Layout::kDense, 0}) == 32, "decode");
     expect(rows_of({4096, 4096, 7168, 1, Dtype::Bf16, Layout::kDense, 0}) == 128, "prefill");
     const Shape decode = {8 * 128, 4096, 7168, 8, Dtype::E4m3, Layout::kContiguous, 16};
-    expect(rows_of(decode) == 32, "few rows a group");
+    expect(rows_of(decode) == 32, "few rows per group");
     const Shape unknown = {8 * 128, 4096, 7168, 8, Dtype::E4m3, Layout::kContiguous, 0};
-    expect(rows_of(unknown) == 128, "128 rows a group unless one knows better");
+    expect(rows_of(unknown) == 128, "128 rows per group unless told otherwise");
 }
 
-// The tile and how many blocks share out its k.
+// The tile and its split-K factor.
 std::string hopper_choice(const Shape& shape) {
     const Config config = choose(shape, kHopper);
     expect(config.arch == Arch::kHopper && config.blocks >= 1, "a grid");
@@ -75,14 +75,14 @@ void hopper_tiles_fit_the_work() {
     dense(512, 4096, 14336, "128x128/1", "128x128/1");
     dense(4096, 2112, 7168, "128x192/1", "128x192/1");
     dense(4096, 7168, 2048, "128x160/1", "128x128/1");
-    // Few tiles: narrow ones, and k shared out.
+    // Few tiles: narrow ones with split-K.
     dense(64, 2112, 7168, "64x64/3", "64x64/3");
     dense(128, 2112, 7168, "64x64/2", "128x64/3");
     dense(128, 4096, 7168, "64x64/1", "128x64/2");
     dense(16, 4096, 4096, "32x64/2", "32x64/2");
     dense(16, 4096, 14336, "32x64/2", "32x64/2");
     dense(16, 10240, 8192, "32x64/1", "32x64/1");
-    // So short a k is not worth it.
+    // Too short a k to be worth splitting.
     dense(512, 512, 512, "64x64/1", "64x64/1");
 }
 
@@ -96,13 +96,13 @@ void hopper_tiles_fit_groups() {
     groups(Layout::kContiguous, 4, 8192, "128x160/1", "128x192/1");
     groups(Layout::kContiguous, 8, 16, "32x128/1", "32x128/1");
     groups(Layout::kContiguous, 1, 32, "32x64/2", "32x64/2");
-    // Some masked groups have more rows than expected, and one tile should hold those, too.
+    // Some masked groups have more rows than expected, and one tile should hold those too.
     groups(Layout::kMasked, 64, 32, "64x128/1", "64x128/1");
     groups(Layout::kMasked, 64, 16, "32x128/1", "32x128/1");
     groups(Layout::kMasked, 1, 32, "32x64/1", "32x64/1");
 }
 
-// Also where the list of tiles is too short for low ones.
+// Even if the list of tiles is too short for low ones.
 void every_group_layout_has_a_tile() {
     for (const Dtype type : {Dtype::Bf16, Dtype::F16, Dtype::E4m3}) {
         for (const Layout layout : {Layout::kContiguous, Layout::kMasked}) {
@@ -117,12 +117,12 @@ void every_group_layout_has_a_tile() {
             }
         }
     }
-    // Low tiles would be 4096; the list has 3072.
+    // There would be 4096 low tiles; the list holds 3072.
     const Shape crowded = {1024, 4096, 7168, 128, Dtype::E4m3, Layout::kMasked, 16};
     expect(choose(crowded, kHopper).tile_rows == 64, "a tile that can be listed");
 }
 
-// A cluster that shares out k has one tile, and every tile gets a cluster; steps suffice for all.
+// A split-K cluster has one tile, every tile gets a cluster, and there are enough steps for all.
 void split_grids_cover_all_tiles() {
     for (const Dtype type : {Dtype::Bf16, Dtype::E4m3}) {
         for (const int rows : {1, 33, 64, 65, 128, 500, 2048}) {

@@ -1,4 +1,4 @@
-// The host side of every launch: checks, then the shelf that was chosen.
+// The host side of every launch: checks, then the chosen architecture's kernel.
 #include "Kernels/device/built.h"
 #include "Kernels/device/dispatch.h"
 #include "Kernels/device/require.h"

@@ -1,4 +1,4 @@
-// The operand types: their values, their results' types, and whether they have scales.
+// The operand types: their values, their result types, and whether they have scales.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -28,7 +28,7 @@ __device__ __forceinline__ Out narrow(float value) {
     }
 }
 
-// Two neighbours of a row as one word.
+// Two neighbors in a row as one word.
 template <class Out>
 __device__ __forceinline__ unsigned narrow_pair(float low, float high) {
     if constexpr (std::is_same_v<Out, __half>) {

@@ -1,8 +1,8 @@
-// Matrix products of groups of rows: out[r, c] = sum over i of a[r, i] * b[group of r, c, i].
+// Grouped matrix products: out[r, c] = sum over i of a[r, i] * b[group of r, c, i].
 //
-// Both operands have k contiguous. FP8 operands have scales: of a for every 128 of k of a row, of b
-// for every block of 128 columns by 128 of k. Sums are kept in fp32; FP8 sums of 128 of k are
-// scaled and added to them. One rounding at the end.
+// k is contiguous in both operands. FP8 operands have scales: one per 128 of k in each row of a,
+// one per block of 128 columns by 128 of k in b. Accumulation is in fp32; FP8 sums over 128 of k
+// are scaled and promoted to it. One rounding at the end.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,17 +21,17 @@ struct Gemm {
         a_scales;  // [k / 128, rows up to 4]; masked: [groups, k / 128, the same]; FP8 only
     const float* b_scales;  // [groups, ceil(n / 128), k / 128]; FP8 only
     // Contiguous: the group of each row, -1 for padding; groups start at multiples of 128 rows.
-    // Masked: used rows of each group. Dense: null.
+    // Masked: rows used in each group. Dense: null.
     const std::int32_t* index;
     Shape shape;
 };
 
 void launch(const Gemm& params, const Config& config, cudaStream_t stream);
 
-// fp32 arithmetic on fp32 units, nothing clever: what the gate compares whole tensors with.
+// fp32 arithmetic on CUDA cores, nothing clever: the gate compares whole tensors with it.
 void launch_plain(const Gemm& params, cudaStream_t stream);
 
-// Throws where the parameters are not as described above.
+// Throws if the parameters are not as described above.
 void validate(const Gemm& params);
 
 }  // namespace gemm

@@ -9,8 +9,8 @@ mod ffi {
         Masked,
     }
 
-    /// A product with its tensors, as `gemm.h` describes them: addresses of device memory, 0 where
-    /// there is no such tensor.
+    /// A product with its tensors, as described in `gemm.h`: device addresses, 0 for a tensor that
+    /// is absent.
     #[derive(Clone, Copy, Debug)]
     struct Product {
         a: usize,
@@ -19,14 +19,14 @@ mod ffi {
         a_scales: usize,
         b_scales: usize,
         index: usize,
-        /// Of one group where the layout is masked, else of all.
+        /// Per group if the layout is masked, else in all.
         rows: usize,
         n: usize,
         k: usize,
         groups: usize,
         dtype: Dtype,
         layout: Layout,
-        /// Rows that a group is expected to use; 0 where nobody knows.
+        /// Rows that a group is expected to use; 0 if unknown.
         expected_rows: usize,
     }
 
@@ -44,7 +44,7 @@ mod ffi {
         fn choice(product: &Product, variant: Variant) -> Result<String>;
 
         /// # Safety
-        /// The product's addresses are of tensors with its sizes, alive as long as the plan.
+        /// The product's addresses point to tensors of its sizes that outlive the plan.
         unsafe fn plan(product: &Product, variant: Variant) -> Result<UniquePtr<Plan>>;
     }
 }

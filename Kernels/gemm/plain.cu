@@ -1,4 +1,4 @@
-// The plain product: fp32 arithmetic on fp32 units, a 64 x 64 tile of the result a block.
+// The plain product: fp32 arithmetic on CUDA cores, one 64 x 64 tile of the result per block.
 #include <algorithm>
 
 #include "Kernels/device/dispatch.h"
@@ -12,7 +12,7 @@ namespace {
 constexpr int kTile = 64;
 constexpr int kDepth = 16;
 constexpr int kThreads = 256;
-// Rows and columns of a thread's part of the tile.
+// A thread's rows and columns of the tile.
 constexpr int kPart = 4;
 
 template <class T>
@@ -22,7 +22,7 @@ __device__ void plain_tile(const Gemm& p, const Tile& tile) {
     const int n = p.shape.n, k = p.shape.k;
     const T* a = static_cast<const T*>(p.a);
     const T* b = static_cast<const T*>(p.b) + std::int64_t{tile.group} * n * k;
-    // A tile is narrower than a block of scales and does not cross one's edge.
+    // A tile is narrower than a block of scales and never straddles two.
     const float* a_scales = kScaled<T> ? a_scales_of(p, tile) : nullptr;
     const float* b_scales = kScaled<T> ? b_scales_of(p, tile) : nullptr;
     const int part_row = threadIdx.x / (kTile / kPart) * kPart;
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kThreads) plain_kernel(const __grid_constant__
             if (tile.row >= shape.rows) return;
             if (shape.layout == Layout::kContiguous) tile.group = p.index[tile.row];
         }
-        // Rows of a group come first in its tile: padding at the start is padding all over.
+        // A group's rows come first in its tile: if the first row is padding, so are all.
         if (tile.group >= 0 && tile.row < tile.limit) plain_tile<T>(p, tile);
     }
 }

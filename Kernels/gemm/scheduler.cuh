@@ -1,7 +1,7 @@
-// Which tiles of the result exist, and in which order blocks walk over them.
+// The tile scheduler: which tiles of the result exist, and in which order blocks walk over them.
 //
-// Groups that are empty, and tiles that are all padding, take no block's time: a list of the tiles
-// of rows that hold something is made by one warp at the start, the same in every block.
+// Empty groups and tiles that are all padding cost no block any time: at the start one warp lists
+// the row tiles that hold something, identically in every block.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,26 @@
 
 namespace gemm {
 
-// Tiles of rows that are walked for one tile of columns before the next: their a and the b of a few
-// columns stay in the L2.
+// Row tiles walked for one column tile before the next: their part of a, and b for a few columns,
+// stay in L2.
 constexpr int kBandRows = 16;
 
 struct Tile {
     int group;
     int column;             // first column
     std::int64_t row;       // first row of a and out
-    std::int64_t limit;     // first row that is not the group's, or the end
+    std::int64_t limit;     // first row past the group, or the end
     std::int64_t in_group;  // first row, counted from the start of a masked group's room
 };
 
 struct TileList {
     int count;
-    // Number of each among all that the layout has room for; unused for dense products.
+    // Index of each among all the layout has room for; unused for dense products.
     std::uint16_t numbers[kMaxRowTiles];
 };
 
-// Contiguous: a tile whose first row is padding is padding all over, because a group's rows come
-// first. Reads many at a time, because one load takes as long as all of them.
+// Contiguous: a tile whose first row is padding is all padding, because a group's rows come first.
+// Reads many at a time, because one load takes as long as all of them.
 template <int kRows>
 __device__ void list_contiguous(const Gemm& p, TileList& list) {
     constexpr int kBatch = 8;
@@ -57,13 +57,13 @@ __device__ void list_contiguous(const Gemm& p, TileList& list) {
 template <int kRows>
 __device__ void list_masked(const Gemm& p, TileList& list) {
     const int lane = threadIdx.x % 32;
-    const int room = (p.shape.rows + kRows - 1) / kRows;  // tiles of a group
+    const int room = (p.shape.rows + kRows - 1) / kRows;  // tiles per group
     int count = 0;
     for (int start = 0; start < p.shape.groups; start += 32) {
         const int group = start + lane;
         const int used = group < p.shape.groups ? p.index[group] : 0;
         const int tiles = (used + kRows - 1) / kRows;
-        int end = tiles;  // inclusive sum over lanes
+        int end = tiles;  // inclusive scan over lanes
         for (int step = 1; step < 32; step *= 2) {
             const int other = __shfl_up_sync(~0u, end, step);
             if (lane >= step) end += other;
@@ -76,7 +76,7 @@ __device__ void list_masked(const Gemm& p, TileList& list) {
     if (lane == 0) list.count = count;
 }
 
-// Called by the first warp; the block must be synchronised before anybody reads the list.
+// Called by the first warp; the block must synchronize before anyone reads the list.
 template <int kRows>
 __device__ void make_list(const Gemm& p, TileList& list) {
     switch (p.shape.layout) {
@@ -121,18 +121,18 @@ __device__ Tile tile_at(const Gemm& p, const TileList& list, int number) {
     return tile;
 }
 
-// Elements of a line of a_scales: whole pieces of 16 bytes.
+// Elements per line of a_scales: whole 16-byte pieces.
 __device__ inline std::int64_t a_scale_line(const Shape& shape) { return (shape.rows + 3) / 4 * 4; }
 
-// The scale of the tile's first row for the first 128 of k; rows follow each other, lines of rows
-// the blocks of k.
+// The scale of the tile's first row for the first 128 of k; rows are contiguous, and each block of
+// k is one line of rows.
 __device__ inline const float* a_scales_of(const Gemm& p, const Tile& tile) {
     const std::int64_t group = p.shape.layout == Layout::kMasked ? tile.group : 0;
     const std::int64_t lines = group * (p.shape.k / kScaleBlock);
     return p.a_scales + lines * a_scale_line(p.shape) + tile.in_group;
 }
 
-// The scale of b for a tile's columns; blocks of k follow each other.
+// The scale of b for a tile's columns; blocks of k are contiguous.
 __device__ inline const float* b_scales_of(const Gemm& p, const Tile& tile) {
     const int wide = (p.shape.n + kScaleBlock - 1) / kScaleBlock;
     const std::int64_t line = std::int64_t{tile.group} * wide + tile.column / kScaleBlock;

@@ -1,6 +1,6 @@
 //! Matrix products on the CPU in f32: our threaded one, and an established library's to beat.
 //!
-//! out[r, c] = sum over i of a[r, i] * b[c, i]: both operands have k contiguous. Narrow operands
+//! out[r, c] = sum over i of a[r, i] * b[c, i]: k is contiguous in both operands. Narrow operands
 //! are widened first; that is part of the work.
 
 mod library;
@@ -11,7 +11,7 @@ pub use library::multiply as multiply_library;
 pub use tile::multiply;
 pub use widen::{narrow_bf16, narrow_f16, widen_bf16, widen_f16, widen_fp8, Scales};
 
-/// Sizes of one product.
+/// The sizes of one product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     pub m: usize,

@@ -1,6 +1,6 @@
-//! Our product: tiles of 4 rows by 4 columns held in registers, shared out among threads.
+//! Our product: 4 x 4 register tiles, distributed over threads.
 //!
-//! Both operands have k contiguous, so a tile is sixteen dot products over the same eight streams:
+//! k is contiguous in both operands, so a tile is sixteen dot products over the same eight streams:
 //! no packing is needed, and every load is used four times.
 
 use rayon::prelude::*;
@@ -10,7 +10,7 @@ use crate::Sizes;
 const ROWS: usize = 4;
 const COLUMNS: usize = 4;
 const LANES: usize = 8;
-/// Columns whose rows of b stay in the cache while all rows of a task pass.
+/// Columns whose rows of b stay in cache while all rows of a task pass.
 const COLUMN_BLOCK: usize = 64;
 const ROW_BLOCK: usize = 32;
 
@@ -29,7 +29,7 @@ fn block(n: usize, k: usize, a: &[f32], b: &[f32], out: &mut [f32]) {
         let end = n.min(first_column + COLUMN_BLOCK);
         for row in (0..rows).step_by(ROWS) {
             for column in (first_column..end).step_by(COLUMNS) {
-                // At the edges a tile repeats its last row or column and drops the surplus.
+                // At the edges a tile repeats its last row or column and drops the excess.
                 let a = std::array::from_fn(|i| &a[(row + i).min(rows - 1) * k..][..k]);
                 let b = std::array::from_fn(|i| &b[(column + i).min(end - 1) * k..][..k]);
                 let tile = tile(a, b);
@@ -47,7 +47,7 @@ type Tile = [[f32; COLUMNS]; ROWS];
 fn tile(a: [&[f32]; ROWS], b: [&[f32]; COLUMNS]) -> Tile {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        // SAFETY: the processor has the instructions.
+        // SAFETY: the CPU supports these instructions.
         return unsafe { tile_avx2(a, b) };
     }
     dot_products(a, b, |x, y, sum| x * y + sum)

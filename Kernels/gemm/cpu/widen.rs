@@ -21,15 +21,15 @@ pub fn narrow_f16(from: &[f32], to: &mut [f16]) {
     to.convert_from_f32_slice(from);
 }
 
-/// Where the scale of an element of a matrix of FP8 values lies: elements of one row that follow
-/// each other share a scale in blocks of `block`.
+/// Locates the scale of an element in a matrix of FP8 values: each run of `block` elements in a row
+/// shares one.
 #[derive(Clone, Copy, Debug)]
 pub struct Scales<'a> {
     pub values: &'a [f32],
     pub block: usize,
-    /// From the scale of one block to that of the next of the same row.
+    /// Stride from one block's scale to the next in the same row.
     pub block_stride: usize,
-    /// Rows that share their scales, and the step from the scales of such rows to the next.
+    /// Rows that share their scales, and the stride from one such group's scales to the next.
     pub rows: usize,
     pub row_stride: usize,
 }
@@ -85,7 +85,7 @@ mod tests {
     fn scales_of_rows_and_of_blocks_of_rows() {
         let codes = [0x38u8; 8];
         let mut to = [0.0; 8];
-        // Two rows of four; a scale for each two elements of a row, laid out block by block.
+        // Two rows of four; one scale per two elements of a row, laid out block by block.
         let scales = Scales {
             values: &[1.0, 2.0, 4.0, 8.0],
             block: 2,
@@ -95,7 +95,7 @@ mod tests {
         };
         widen_fp8(&codes, 4, scales, &mut to);
         assert_eq!(to, [1.0, 1.0, 4.0, 4.0, 2.0, 2.0, 8.0, 8.0]);
-        // One scale for both rows and each two elements.
+        // One scale for both rows per two elements.
         let scales = Scales {
             values: &[3.0, 5.0],
             block: 2,

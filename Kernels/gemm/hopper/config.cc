@@ -1,4 +1,4 @@
-// A model of what each tile costs, and the tile that costs least.
+// The tile heuristic: a cost model of each tile; the cheapest wins.
 #include "Kernels/gemm/config.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ bool exists(const TileShape& tile, const Shape& shape) {
 bool suits(const TileShape& tile, const Shape& shape) {
     const std::int64_t rows = shape.likely_rows();
     if (tile.rows == 32) return rows <= 64;
-    // Some masked groups have more.
+    // Some masked groups have more rows.
     const std::int64_t most = shape.layout == Layout::kMasked ? rows * 13 / 10 : rows;
     return tile.rows < 2 * most && (tile.rows > 64 || rows <= 1024);
 }
@@ -37,7 +37,7 @@ std::int64_t likely_tiles(const Shape& shape, const TileShape& tile) {
     const std::int64_t rows = shape.likely_rows();
     const std::int64_t wide = divide_up(shape.n, tile.columns);
     if (shape.layout != Layout::kMasked) return groups * divide_up(rows, tile.rows) * wide;
-    // Rows of masked groups differ: by three tenths in both directions, say.
+    // Masked groups vary in rows: say by 30 % in both directions.
     std::int64_t of_seven = 0;
     for (int tenths = 7; tenths <= 13; ++tenths) {
         of_seven += divide_up(rows * tenths, std::int64_t{10} * tile.rows);
@@ -51,44 +51,44 @@ int steps_of(const Shape& shape) {
 
 bool can_split(const Shape& shape, const Machine& machine, const TileShape& tile, int split) {
     if (split == 1) return true;
-    // Fewer are done before the blocks have met.
+    // Fewer are done before the blocks have synchronized.
     constexpr int kLeastSteps = 8;
     if (shape.layout == Layout::kMasked || steps_of(shape) < kLeastSteps * split) return false;
-    // Every tile that there may be gets its blocks; more than this would be empty ones.
+    // Every potential tile gets its blocks; any beyond that would be empty.
     constexpr std::int64_t kMostBlocks = 1024;
     const std::int64_t at_most =
         shape.row_tiles_at_most(tile.rows) * divide_up(shape.n, tile.columns) * split;
     if (at_most > kMostBlocks) return false;
-    // All run at once: clusters of two go everywhere, larger ones leave multiprocessors over.
+    // All are resident at once: clusters of two fit everywhere, larger ones leave SMs idle.
     const std::int64_t blocks = likely_tiles(shape, tile) * split;
     return blocks <= machine.multiprocessors * (split == 2 ? 100 : 90) / 100;
 }
 
-// Whether the kernel's consumers take whole tiles in turn (traits.cuh).
+// Whether the kernel's consumers ping-pong over whole tiles (traits.cuh).
 bool alternates(const Shape& shape, const TileShape& tile) {
     return !shape.scaled() && tile.rows == 128 && tile.columns <= 192;
 }
 
-// What a step costs more than its products where sums are scaled and added: a block that is alone
-// or whose consumers have one set of sums cannot hide all of it.
+// Extra cost per step of scaling and promoting sums: a block that is alone on its SM, or whose
+// consumers have one set of sums, cannot hide all of it.
 double promotion(const TileShape& tile, std::int64_t together) {
     if (tile.rows < 128) return together > 1 ? 1.06 : 1.56;
     return tile.columns == 64 ? 1.08 : tile.columns == 128 ? 1.05 : 1.0;
 }
 
-// Cycles until all is done, up to a constant that all have in common. The numbers fit what the
-// tiles took on an H200, for the suites' shapes.
+// Cycles to completion, up to a common constant. The numbers were fitted to times of the suites'
+// shapes on an H200.
 double cost_of(const Shape& shape, const Machine& machine, const TileShape& tile, int split) {
     constexpr double kProductsPerCycle = 32;  // 64-row instructions, per 128 bytes of k
-    constexpr double kCyclesPerRow = 1.7;     // to bring 128 bytes from the L2
+    constexpr double kCyclesPerRow = 1.7;     // to bring 128 bytes from L2
     constexpr double kPowerOfCopies = 0.1;
     constexpr double kLatency = 1810;        // of a stage, from empty to full
-    constexpr double kEnds = 470;            // start and end of a tile
-    constexpr double kEndOfElement = 0.136;  // writing it
-    constexpr double kHandingOver = 2000;    // from a tile to that of the other consumer
-    constexpr double kCollecting = 350;      // sums of k that is shared out
+    constexpr double kEnds = 470;            // prologue and epilogue of a tile
+    constexpr double kEndOfElement = 0.136;  // storing it
+    constexpr double kHandingOver = 2000;    // from one consumer's tile to the other's
+    constexpr double kCollecting = 350;      // split-K sums
     constexpr double kCollectingElement = 0.12;
-    constexpr double kMemoryPerCycle = 13.4;  // bytes, of one multiprocessor
+    constexpr double kMemoryPerCycle = 13.4;  // bytes per SM
     const std::int64_t tiles = likely_tiles(shape, tile);
     const std::int64_t each = divide_up(tiles * split, machine.multiprocessors);
     const std::int64_t together = std::min<std::int64_t>(tile.blocks, each);
@@ -99,21 +99,21 @@ double cost_of(const Shape& shape, const Machine& machine, const TileShape& tile
     const double ring = kLatency / static_cast<double>(tile.stages * together);
     const double steps = static_cast<double>(steps_of(shape)) / split;
     const double ends = kEnds + kEndOfElement * tile.rows * tile.columns;
-    // Copies cost power, and with it clock, where they cost no time.
+    // Even copies that cost no time cost power, and with it clock.
     const double step = std::max({products, copies, ring}) + kPowerOfCopies * copies;
-    // Where consumers alternate, the other one's tile hides most of the end.
+    // If consumers ping-pong, the other one's tile hides most of the epilogue.
     const double all_ends = alternates(shape, tile)
                                 ? ends + static_cast<double>(each - 1) * kHandingOver
                                 : static_cast<double>(divide_up(each, tile.blocks)) * ends;
-    // Large stages take long to come from memory the first time; with FP8, and for lower tiles, the
-    // fit has that in the other numbers.
+    // Large stages take long to arrive from memory the first time; for FP8 and for lower tiles, the
+    // other fitted numbers cover that.
     const bool large = !shape.scaled() && tile.rows == 128;
     const double first = large ? (rows + tile.columns) * 128 / kMemoryPerCycle : 0;
     const double work = first + static_cast<double>(each) * steps * step + all_ends;
     const std::int64_t groups = shape.layout == Layout::kDense ? 1 : shape.groups;
     const double memory = static_cast<double>(groups * shape.n) * steps_of(shape) * 128 /
                           (kMemoryPerCycle * machine.multiprocessors);
-    // They overlap, but where they take equally long not wholly.
+    // They overlap, but not fully if they take equally long.
     const double both = std::pow(std::pow(work, 6) + std::pow(memory, 6), 1.0 / 6);
     const double collecting = kCollecting + kCollectingElement * tile.rows * tile.columns;
     return both + (split > 1 ? collecting : 0);
@@ -122,7 +122,7 @@ double cost_of(const Shape& shape, const Machine& machine, const TileShape& tile
 }  // namespace
 
 Config choose(const Shape& shape, const Machine& machine) {
-    // The list of tiles may be too short for those that suit; there is always one that exists.
+    // The list of tiles may be too short for the tiles that fit best; one always exists.
     const auto suit_and_exist = [&](const TileShape& tile) {
         return exists(tile, shape) && suits(tile, shape);
     };
@@ -145,7 +145,7 @@ Config choose(const Shape& shape, const Machine& machine) {
     const std::int64_t tiles =
         shape.row_tiles_at_most(best->rows) * divide_up(shape.n, best->columns);
     const std::int64_t most = std::int64_t{best->blocks} * machine.multiprocessors;
-    // A cluster that shares out k has one tile.
+    // A split-K cluster has one tile.
     const std::int64_t blocks = split > 1 ? tiles * split : std::min(tiles, most);
     return {Arch::kHopper,
             static_cast<std::size_t>(best - kTiles),

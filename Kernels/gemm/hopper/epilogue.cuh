@@ -1,4 +1,4 @@
-// From sums in registers to the result in global memory.
+// From accumulators in registers to the result in global memory.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace gemm::hopper {
 
-// Where a piece of 16 bytes of a chunk's row lies: permuted as in TMA's swizzle of such lines, so
-// that neither a column nor a row of pieces meets a bank twice.
+// Offset of a 16-byte piece in a chunk's row: swizzled as TMA does for such lines, so that neither
+// a column nor a row of pieces has bank conflicts.
 template <class Traits>
 __device__ __forceinline__ std::uint8_t* piece_at(std::uint8_t* chunk, int row, int piece) {
     constexpr int kLineBytes = Traits::kChunk * 2;
@@ -34,7 +34,7 @@ __device__ __forceinline__ void stage_chunk(std::uint8_t* lines, int chunk,
     }
 }
 
-// Each warp hands its 16 rows to the copy engine, which writes them while the warp goes on.
+// Each warp stores its 16 rows by TMA and moves on while they are written.
 template <class Traits>
 __device__ void store_boxes(const Gemm& p, const Operands& operands, const Tile& tile,
                             typename Traits::SharedStorage& shared, int first_row,
@@ -42,7 +42,7 @@ __device__ void store_boxes(const Gemm& p, const Operands& operands, const Tile&
     const bool first_lane = threadIdx.x % 32 == 0;
     const int row = static_cast<int>(tile.row) + first_row + threadIdx.x % 128 / 32 * 16;
     auto& chunks = shared.out[threadIdx.x / 32 - 4];
-    if (first_lane) ptx::wait_for_boxes_read();  // those of the tile before have been read
+    if (first_lane) ptx::wait_for_boxes_read();  // the previous tile's boxes have been read
     __syncwarp();
 #pragma unroll
     for (int chunk = 0; chunk < Traits::kStagedChunks; ++chunk) {
@@ -58,8 +58,8 @@ __device__ void store_boxes(const Gemm& p, const Operands& operands, const Tile&
     ptx::commit_boxes();
 }
 
-// Each warp writes its 16 rows, a chunk of columns at a time: through shared memory, so that whole
-// lines leave.
+// Each warp writes its 16 rows, a chunk of columns at a time, through shared memory, so that stores
+// cover whole lines.
 template <class Traits>
 __device__ void store_tile(const Gemm& p, const Tile& tile, typename Traits::SharedStorage& shared,
                            int first_row, Part columns, const Sums<Traits>& sums) {
@@ -71,7 +71,7 @@ __device__ void store_tile(const Gemm& p, const Tile& tile, typename Traits::Sha
     Out* out = static_cast<Out*>(p.out);
     const int first = tile.column + columns.begin * 8;
     const int end = min(p.shape.n, tile.column + columns.end * 8);
-    if (warp_row >= Traits::kRows) return;  // all of a short tile's rows belong to warps before
+    if (warp_row >= Traits::kRows) return;  // all of a short tile's rows belong to earlier warps
 #pragma unroll
     for (int chunk = 0; chunk < Traits::kColumns / Traits::kChunk; ++chunk) {
         stage_chunk<Traits>(lines, chunk, sums);

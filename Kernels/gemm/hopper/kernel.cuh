@@ -1,16 +1,16 @@
-// Hopper's product: wgmma with operands brought by TMA, one producer and one or two consumers.
+// Hopper's product: wgmma fed by TMA, one producer warpgroup and one or two consumers.
 //
-// A block walks over tiles of kRows x kColumns of the result. Warpgroup 0 produces: one thread
-// fills a ring of stages, each 128 bytes of k of the tile's rows of a and b. The other warpgroups
-// consume: 64 rows each, or all rows of every other tile. full[s] ends a phase when a stage's bytes
-// are there, empty[s] when every warp that reads them is done. The ring runs on over tiles, so the
-// next tile's operands arrive while the result of this one is written.
+// A block walks over kRows x kColumns tiles of the result. Warpgroup 0 produces: one thread fills a
+// ring of stages, each with 128 bytes of k of the tile's rows of a and b. The other warpgroups
+// consume: 64 rows each, or all rows of every other tile. full[s] completes a phase when a stage's
+// bytes have arrived, empty[s] when every warp that reads them is done. The ring continues across
+// tiles, so the next tile's operands arrive during this one's epilogue.
 //
-// A tile of fewer than 64 rows still runs 64-row instructions: they read what lies behind its rows
+// A tile of fewer than 64 rows still runs 64-row instructions: they read whatever follows its rows
 // in shared memory, and those rows of the result are dropped.
 //
 // FP8: tensor cores keep about 14 bits of a sum, so after every 128 of k (one stage, one block of
-// scales) the sums are scaled and added to totals in fp32.
+// scales) the sums are scaled and promoted to totals in fp32.
 #pragma once
 
 #include <cstdint>
@@ -43,14 +43,15 @@ __device__ void produce(const Gemm& p, const Operands& operands,
     for (int number = blockIdx.x / operands.split; number < tiles; number += clusters) {
         const Tile tile = tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, number);
         const int row = static_cast<int>(tile.in_group);
-        // Lines of scales end with whole pieces of 16 bytes, wherever the rows end.
+        // Lines of scales end in whole 16-byte pieces, wherever the rows end.
         const std::int64_t line = a_scale_line(p.shape);
         const int scale_bytes =
             kScaled<T> ? min(Traits::kRows, static_cast<int>(line) - row) * int{sizeof(float)} : 0;
         const float* a_scales = kScaled<T> ? a_scales_of(p, tile) + steps.begin * line : nullptr;
         for (int step = steps.begin; step < steps.end; ++step) {
             std::uint64_t& full = shared.full[ring.stage];
-            // The first round finds all stages empty: the phase before the first counts as over.
+            // In the first round all stages are empty: the phase before the first counts as
+            // complete.
             ptx::mbarrier_wait_opaque(&shared.empty[ring.stage], ring.parity ^ 1);
             ptx::mbarrier_expect_bytes(
                 &full, (Traits::kRows + Traits::kColumns) * Traits::kStageBytes + scale_bytes);
@@ -100,7 +101,7 @@ __device__ void consume(const Gemm& p, const Operands& operands,
         skip_tile_of_other();
         Part eights = {0, Traits::kHalves * Traits::kColumns / 8};
         if (operands.split > 1) {
-            // A cluster has one tile, so nothing fills the ring any more.
+            // A cluster has one tile, so nothing fills the ring anymore.
             const int rank = blockIdx.x % operands.split;
             eights = part_of(eights.end, rank, operands.split);
             collect<Traits::kSumThreads>(reinterpret_cast<float4*>(&shared), shared.collected,
@@ -120,7 +121,7 @@ __device__ void consume(const Gemm& p, const Operands& operands,
         }
     }
     if (Traits::kStoresBoxes && threadIdx.x % 32 == 0) ptx::wait_for_boxes_read();
-    // Whose turn is next takes it, so that none is left over.
+    // Whoever is next takes the turn, so that none is left over.
     const bool is_next = Traits::kAlternates ? number - clusters < tiles : consumer == 0;
     if (kTurns && is_next) take_turn<Traits>(consumer);
 }
@@ -129,7 +130,7 @@ template <class Traits>
 __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocks)
     gemm_kernel(const __grid_constant__ Gemm p, const __grid_constant__ Operands operands) {
     extern __shared__ std::uint8_t shared_bytes[];
-    // An offset, so that the compiler still sees shared memory behind the reference.
+    // An offset, so that the compiler can still tell that the reference is to shared memory.
     const unsigned start = -ptx::shared_address(shared_bytes) % 1024;
     auto& shared = *reinterpret_cast<typename Traits::SharedStorage*>(shared_bytes + start);
     if (threadIdx.x == 128) {
@@ -145,8 +146,8 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocks)
         ptx::mbarrier_init(&shared.collected, 1);
         ptx::fence_mbarrier_init();
     }
-    __syncthreads();  // barriers and the list are there for all
-    // Registers that the producer does not need go to the consumers.
+    __syncthreads();  // barriers and the list are visible to all
+    // Moves registers that the producer does not need to the consumers.
     constexpr int kConsumerRegisters = Traits::kConsumers == 2 ? 232 : 208;
     if (threadIdx.x < 128) {
         ptx::decrease_registers<40>();

@@ -1,4 +1,4 @@
-// Makes the tensor maps and launches Hopper's kernel with the tile that was chosen.
+// Builds the tensor maps and launches Hopper's kernel with the chosen tile.
 #pragma once
 
 #include "Kernels/device/any_index.h"

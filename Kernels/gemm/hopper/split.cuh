@@ -1,6 +1,6 @@
-// A tile whose k is shared out over the blocks of a cluster: few tiles keep all multiprocessors
-// busy. Each block sums its part of k; then each collects one part of the columns from all, in an
-// order that depends on nothing but the shape, so results repeat to the bit.
+// Split-K over the blocks of a cluster: keeps all SMs busy when tiles are few. Each block sums its
+// part of k; then each reduces one part of the columns from all, in an order that depends only on
+// the shape, so results are bitwise reproducible.
 #pragma once
 
 #include "Kernels/device/ptx/cluster.cuh"
@@ -15,23 +15,23 @@ struct Part {
     int end;
 };
 
-// The rank's share of `count`, with at most one of difference between ranks.
+// The rank's share of `count`; shares differ by at most one.
 __device__ __forceinline__ Part part_of(int count, int rank, int split) {
     return {count * rank / split, count * (rank + 1) / split};
 }
 
-// Called by kThreads threads with the same place in every block of the cluster, when these need the
-// shared memory behind `room` no more. Four sums belong to eight columns of 64 rows; those in
-// `mine`, counted in eights over all halves, become totals. `collected` counts one arrival.
+// Called by kThreads threads in the same position in every block of the cluster, once these no
+// longer need the shared memory behind `room`. Four sums belong to eight columns of 64 rows; those
+// in `mine`, counted in eights over all halves, become totals. `collected` counts one arrival.
 template <int kThreads, int kHalves, int kCount>
 __device__ void collect(float4* room, std::uint64_t& collected, int thread, int rank, int split,
                         Part mine, float (&sums)[kHalves][kCount]) {
     constexpr int kHalfEights = kCount / 4;
     constexpr int kEights = kHalves * kHalfEights;
     const auto sums_of = [&](int i) { return &sums[i / kHalfEights][i % kHalfEights * 4]; };
-    // A sender's place in the room depends on how far its rank is from the receiver's.
+    // A sender's slot in the room depends on its rank's distance from the receiver's.
     const int place = (kEights + split - 1) / split * kThreads;
-    // Everybody's room is free. Orders no memory.
+    // Everyone's room is free. Orders no memory.
     ptx::cluster_arrive_relaxed();
     ptx::cluster_wait_diverged();
     if (thread == 0) {

@@ -1,4 +1,4 @@
-// A consumer's work on one tile of Hopper's kernel, from stages to sums in registers.
+// A consumer's mainloop over one tile of Hopper's kernel, from stages to accumulators.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace gemm::hopper {
 
-// Two consumers take turns: at whole tiles, or with FP8 at starting the products of a step. Left
-// alone these start together, end together and scale together, and the tensor cores wait meanwhile.
+// Two consumers ping-pong: over whole tiles, or with FP8 over issuing the products of a step.
+// Otherwise they start together, end together and scale together, while the tensor cores idle.
 constexpr int kFirstTurnBarrier = 2;
 
 template <class Traits>
@@ -27,7 +27,7 @@ __device__ __forceinline__ void pass_turn(int consumer) {
     }
 }
 
-// 16-bit operands: one group of products stays under way while the next is issued.
+// 16-bit operands: one group of products stays in flight while the next is issued.
 template <class Traits>
 __device__ __forceinline__ void sum_tile(typename Traits::SharedStorage& shared, int steps,
                                          int consumer, Descriptors descriptors,
@@ -35,7 +35,7 @@ __device__ __forceinline__ void sum_tile(typename Traits::SharedStorage& shared,
     const auto pin_all = [&] {
         for (auto& half : sums) ptx::pin(half);
     };
-    // Also so that the other's stages are behind: a phase and the next but one look alike.
+    // Also keeps the other's stages behind: a phase and the one after next have the same parity.
     if constexpr (Traits::kAlternates) take_turn<Traits>(consumer);
     int previous = 0;
     for (int step = 0; step < steps; ++step) {
@@ -59,8 +59,8 @@ __device__ __forceinline__ void sum_tile(typename Traits::SharedStorage& shared,
     release<Traits>(shared.empty[previous]);
 }
 
-// What one step's sums are multiplied by: for the thread's two rows, and where the tile has more
-// than one scale of b, for each 64 columns.
+// Factors of one step's sums: for the thread's two rows and, if the tile has more than one scale of
+// b, for each 64 columns.
 template <class Traits>
 struct StepScales {
     static constexpr int kParts = 2 * Traits::kColumnScales - 1;
@@ -74,7 +74,7 @@ class ColumnScales {
     __device__ ColumnScales(const Gemm& p, const Tile& tile, Part steps) : end_(steps.end) {
         const int wide = (p.shape.n + kScaleBlock - 1) / kScaleBlock;
         line_ = b_scales_of(p, tile);
-        // Behind the last block nobody uses what is read.
+        // Values read past the last block are never used.
         to_second_ = tile.column / kScaleBlock + 1 < wide ? p.shape.k / kScaleBlock : 0;
         middle_is_second_ = tile.column % kScaleBlock != 0;
         load(steps.begin);
@@ -118,7 +118,7 @@ __device__ __forceinline__ void promote(const StepScales<Traits>& scales, const 
     }
 }
 
-// FP8: after each step the sums are scaled and added to the totals.
+// FP8: after each step the sums are scaled and promoted to the totals.
 template <class Traits>
 class ScaledSummer {
   public:
@@ -131,7 +131,7 @@ class ScaledSummer {
           released_(ring.stage),
           consumer_(first_row / 64),
           columns_(p, tile, steps) {
-        // Rows of this thread; those of a short tile's missing half are dropped later.
+        // This thread's rows; those in a short tile's missing half are dropped later.
         const int row = first_row + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
         row_ = min(row, Traits::kRows - 1);
         row8_ = min(row + 8, Traits::kRows - 1);
@@ -141,7 +141,7 @@ class ScaledSummer {
         ptx::mbarrier_wait_opaque(&shared_.full[ring_.stage], ring_.parity);
     }
 
-    // Starts the products of a step whose operands are there.
+    // Issues the products of a step whose operands have arrived.
     __device__ __forceinline__ void start(int step, Sums<Traits>& sums,
                                           StepScales<Traits>& scales) {
         take_turn<Traits>(consumer_);
@@ -150,14 +150,14 @@ class ScaledSummer {
         multiply_stage<Traits>(descriptors_, ring_.stage, 0, sums, false);
         ptx::wgmma_commit();
         pass_turn<Traits>(consumer_);
-        // Nobody waits for scales before these products are over.
+        // Scales are not needed before these products are done.
         const float* rows = shared_.a_scales[ring_.stage];
         columns_.multiply(rows[row_], rows[row8_], scales);
         columns_.load(step + 1);
         ring_.advance();
     }
 
-    // Gives back the stage of the oldest products, which are over.
+    // Releases the stage of the oldest products, which are done.
     __device__ __forceinline__ void end(Sums<Traits>& sums) {
         ptx::pin(sums);
         release<Traits>(shared_.empty[released_]);
@@ -173,7 +173,7 @@ class ScaledSummer {
 };
 
 // One set of sums: they are added before the next step's products overwrite them. What follows the
-// wait for a stage is one block of instructions: addresses and scales of the next products are made
+// wait for a stage is one basic block: addresses and scales of the next products are computed
 // between the additions.
 template <class Traits>
 __device__ __forceinline__ void sum_steps(ScaledSummer<Traits>& summer, Part steps,
@@ -194,7 +194,7 @@ __device__ __forceinline__ void sum_steps(ScaledSummer<Traits>& summer, Part ste
     promote<Traits>(scales, sums, totals);
 }
 
-// Two sets, where registers suffice: one is added while the other's products are under way.
+// Two sets, if registers allow: one is added while the other's products are in flight.
 template <class Traits>
 __device__ __forceinline__ void sum_steps_doubly(ScaledSummer<Traits>& summer, Part steps,
                                                  Sums<Traits>& totals) {

@@ -1,4 +1,4 @@
-// The tiles that Hopper's kernel is built with, and what each is for.
+// The tiles that Hopper's kernel is built with, and when each is used.
 #pragma once
 
 #include "Kernels/gemm/config.h"
@@ -11,7 +11,7 @@ struct TileShape {
     int rows;
     int columns;
     int stages;
-    int blocks;  // on one multiprocessor
+    int blocks;  // per SM
     Use halves;  // 16-bit operands
     Use scaled;  // FP8 operands
 };

@@ -1,4 +1,4 @@
-// What the parts of Hopper's kernel share: its shape, its shared memory, and the ring of stages.
+// Shared by the parts of Hopper's kernel: its shape, its shared memory, and the ring of stages.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Operands {
     CUtensorMap a;      // {k, rows, groups of a masked layout or 1}
     CUtensorMap b;      // {k, n, groups}
     CUtensorMap out;    // {n, rows}; not for masked layouts
-    int split;          // blocks of a cluster, which share out k
-    bool stores_boxes;  // through `out`, where the tile has room for it
+    int split;          // blocks per cluster, for split-K
+    bool stores_boxes;  // by TMA through `out`, if the tile has room for it
 };
 
 template <class T, int kRowsValue, int kColumnsValue, int kStagesValue, int kBlocksValue>
@@ -27,31 +27,31 @@ struct Traits {
     static constexpr int kRows = kRowsValue;
     static constexpr int kColumns = kColumnsValue;
     static constexpr int kStages = kStagesValue;
-    static constexpr int kBlocks = kBlocksValue;  // on one multiprocessor
+    static constexpr int kBlocks = kBlocksValue;  // per SM
     static constexpr int kConsumers = kRows > 64 ? 2 : 1;
     static constexpr int kThreads = 128 * (1 + kConsumers);
-    // Two consumers take whole tiles in turn where registers hold the sums: one writes its result
-    // while the other sums. Not with FP8, whose sums are added to totals: each has half of every
-    // tile, and one adds while the other's products are under way.
+    // Two consumers ping-pong over whole tiles if registers hold the sums: one runs its epilogue
+    // while the other sums. Not with FP8, whose sums are promoted to totals: each has half of every
+    // tile, and one adds while the other's products are in flight.
     static constexpr bool kAlternates = !kScaled<T> && kConsumers == 2 && kColumns <= 192;
-    static constexpr int kHalves = kAlternates ? 2 : 1;  // of 64 rows, that a consumer sums
-    // Arrivals that give back a stage (`release`): of the warps that read it.
+    static constexpr int kHalves = kAlternates ? 2 : 1;  // 64-row halves per consumer
+    // Arrivals that release a stage (`release`): one per warp that reads it.
     static constexpr int kReaders = (kAlternates ? 4 : kConsumers * 4) * (kScaled<T> ? 32 : 1);
-    static constexpr int kStageBytes = 128;  // of k, a row
+    static constexpr int kStageBytes = 128;  // of k, per row
     static constexpr int kDepth = kStageBytes / sizeof(T);
     // Columns that a warp turns into whole lines at a time.
     static constexpr int kChunk = kColumns % 64 == 0 ? 64 : 32;
 
     static constexpr int kRingBytes = kStages * (kRows + kColumns) * kStageBytes;
 
-    // Tall tiles have room for all of their result, so that it leaves while the next tile is
-    // summed. What is left of 227 KiB is for scales and the list of tiles.
+    // Tall tiles have room for their whole result, so that it is stored while the next tile is
+    // summed. The rest of the 227 KiB holds scales and the list of tiles.
     static constexpr bool kStoresBoxes =
         kConsumers == 2 && kRingBytes + kRows * kColumns * 2 <= 216 * 1024;
     static constexpr int kStagedChunks = kStoresBoxes ? kColumns / kChunk : 1;
 
     static_assert(kRows <= 64 || kRows == 128, "a consumer has 64 rows");
-    static_assert(kBlocks == 1 || kConsumers == 1, "registers are shared out for these");
+    static_assert(kBlocks == 1 || kConsumers == 1, "registers are allocated for these");
     // Scales of b for one step: wider tiles start at or in the middle of a block of columns.
     static constexpr int kColumnScales = kColumns > kScaleBlock ? 2 : 1;
     static_assert(!kScaled<T> || kScaleBlock % kColumns == 0 || kColumns == 192,
@@ -62,14 +62,14 @@ struct Traits {
         alignas(1024) std::uint8_t b[kStages][kColumns * kStageBytes];
         // FP8: the scales of the tile's rows for a stage's 128 of k.
         alignas(128) float a_scales[kStages][kScaled<T> ? kRows : 4];
-        // 16 rows for each consuming warp.
+        // 16 rows per consumer warp.
         alignas(1024) std::uint8_t out[kConsumers * 4][kStagedChunks][16 * kChunk * 2];
         std::uint64_t full[kStages];
         std::uint64_t empty[kStages];
-        std::uint64_t collected;  // parts of the sums of a tile that is shared out
+        std::uint64_t collected;  // parts of a split-K tile's sums
         TileList list;
     };
-    // The rows that instructions read behind a short tile must exist.
+    // The rows that instructions read past a short tile must exist.
     static_assert(kRows >= 64 || kColumns * kStageBytes * kStages >= 64 * kStageBytes,
                   "operands of a short tile reach beyond the stages");
     // Parts of a tile's sums, for up to eight blocks (split.cuh).
@@ -81,7 +81,7 @@ struct Traits {
     static_assert(kSharedBytes <= 227 * 1024, "too much shared memory");
 };
 
-// Place in the ring: which stage, and the parity of its current phase.
+// Position in the ring: the stage, and the parity of its current phase.
 template <int kStages>
 struct Ring {
     int stage = 0;
@@ -101,16 +101,16 @@ struct Ring {
     }
 };
 
-// Of 64 rows.
+// For 64 rows.
 template <class Traits>
 using Sums = float[Traits::kColumns / 2];
 
-// Of all rows of a consumer.
+// For all rows of a consumer.
 template <class Traits>
 using Halves = Sums<Traits>[Traits::kHalves];
 
-// Lower words of the descriptors of stage 0. They come from lane 0, which tells the compiler that
-// they are the same in the whole warp: descriptors live in uniform registers.
+// Lower words of stage 0's descriptors. Taken from lane 0, which tells the compiler that they are
+// warp-uniform: descriptors live in uniform registers.
 struct Descriptors {
     unsigned a, b;
 };
@@ -139,8 +139,8 @@ __device__ __forceinline__ void multiply_stage(Descriptors first, int stage, int
     }
 }
 
-// A warp says that it has read a stage. FP8: every lane for itself, because each reads scales, and
-// one lane cannot speak for the reads of others.
+// A warp signals that it has read a stage. FP8: every lane for itself, because each reads scales
+// and one lane cannot vouch for the reads of others.
 template <class Traits>
 __device__ __forceinline__ void release(std::uint64_t& empty) {
     if (kScaled<typename Traits::Element> || threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&empty);

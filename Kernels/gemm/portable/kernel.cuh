@@ -1,11 +1,10 @@
-// Portable tensor-core product: mma.sync with fp32 sums, operands through a ring of cp.async
-// stages.
+// Portable tensor-core product: mma.sync with fp32 sums, operands through a cp.async pipeline.
 //
 // A block has kRows x kColumns of the result, its warps kWarpRows x kWarpColumns each. A stage is
-// 128 bytes of k of both operands: rows of 128 bytes whose 16-byte pieces are permuted (piece ^ row
-// % 8), so that eight rows of one piece, which ldmatrix reads at once, lie in different banks. Both
-// 16-bit and 8-bit operands have the same fragments, byte for byte: 32 bytes of k an instruction.
-// FP8 sums of one stage (128 of k, one block of scales) are scaled and added to the totals.
+// 128 bytes of k of both operands: rows of 128 bytes whose 16-byte pieces are swizzled (piece ^ row
+// % 8), so that eight rows of one piece, which ldmatrix reads at once, lie in different banks.
+// 16-bit and 8-bit operands have the same fragments, byte for byte: 32 bytes of k per instruction.
+// FP8 sums of one stage (128 of k, one block of scales) are scaled and promoted to the totals.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ namespace gemm::portable {
 
 namespace ptx = device::ptx;
 
-constexpr int kStageBytes = 128;  // of k, a row
+constexpr int kStageBytes = 128;  // of k, per row
 constexpr int kPieceBytes = 16;
 
 template <class T, int kRowsValue, int kColumnsValue, int kWarpRowsValue, int kWarpColumnsValue,
@@ -39,7 +38,8 @@ struct Traits {
 
     static_assert(kColumnFragments % 2 == 0, "fragments of b are loaded in pairs");
     static_assert(!kScaled<T> || kScaleBlock % kColumns == 0, "a tile has one scale of b");
-    static_assert((kRows + kColumns) * 8 % kThreads == 0, "every thread copies as many pieces");
+    static_assert((kRows + kColumns) * 8 % kThreads == 0,
+                  "every thread copies the same number of pieces");
 
     struct SharedStorage {
         alignas(128) std::uint8_t a[kStages][kRows * kStageBytes];
@@ -52,7 +52,7 @@ __device__ __forceinline__ int piece_offset(int row, int piece) {
     return row * kStageBytes + ((piece ^ (row & 7)) * kPieceBytes);
 }
 
-// Starts the copies of one stage; beyond the end of k it only commits, so that counts stay in step.
+// Issues the copies of one stage; past the end of k it only commits, to keep the group count right.
 template <class Traits>
 __device__ void fill_stage(const Gemm& p, const Tile& tile, typename Traits::SharedStorage& shared,
                            int stage, int step, int steps) {
@@ -163,7 +163,7 @@ __device__ __forceinline__ void store(const Gemm& p, const Tile& tile, int warp_
 #pragma unroll
             for (int j = 0; j < Traits::kColumnFragments; ++j) {
                 const int column = tile.column + warp_column + j * 8 + lane % 4 * 2;
-                // n is even, so a pair is inside or outside as a whole.
+                // n is even, so a pair is either inside or outside.
                 if (column >= p.shape.n) continue;
                 const float* pair = &totals[i][j][half * 2];
                 *reinterpret_cast<unsigned*>(out + row * p.shape.n + column) =
@@ -194,7 +194,8 @@ __global__ void __launch_bounds__(Traits::kThreads) gemm_kernel(const __grid_con
         }
         for (int step = 0; step < steps; ++step) {
             ptx::wait_for_copies<kStages - 2>();
-            // This step's stage is complete for all; the stage filled next has been read by all.
+            // This step's stage has arrived for all threads; the stage filled next has been read by
+            // all.
             __syncthreads();
             fill_stage<Traits>(p, tile, shared, (step + kStages - 1) % kStages, step + kStages - 1,
                                steps);

@@ -1,4 +1,4 @@
-// Launches the portable kernel with the tile that was chosen.
+// Launches the portable kernel with the chosen tile.
 #pragma once
 
 #include "Kernels/device/any_index.h"

@@ -9,7 +9,7 @@ struct TileShape {
     int warp_rows;
     int warp_columns;
     int stages;
-    int blocks;  // that share a multiprocessor: as many as shared memory holds
+    int blocks;  // per SM: as many as shared memory holds
 };
 
 inline constexpr TileShape kTiles[] = {{128, 128, 64, 32, 4, 1}, {32, 64, 32, 16, 6, 3}};
