@@ -1,10 +1,10 @@
-// Attention of each query over one range of rows, on warp-wide tensor-core products; served by
-// sm_90a and sm_100a alike.
+// Attention of each query over one range of rows, on warp-wide tensor-core products; serves sm_90a
+// and sm_100a alike.
 //
-// A block does kTileRows rows of queries: the heads of one group for as many tokens as fit, so that
-// a tile of 8 tokens and 16 heads reads little more than the keys of one token. Warp w has the rows
-// from 16 w on. Keys and values come in chunks of kChunk through two stages that all warps share:
-// while one is used the next is filled.
+// A block computes kTileRows rows of queries: the heads of one group for as many tokens as fit, so
+// that a tile of 8 tokens and 16 heads reads little more than the keys of one token. Warp w has the
+// rows from 16 w on. Keys and values come in chunks of kChunk through two stages that all warps
+// share: while one is used the next is filled.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct BandedTraits {
     static constexpr int kSharedBytes = 2 * kStageBytes;
     static_assert(kDim % 64 == 0, "units are swizzled in eights");
     static_assert(kTileRows * kDim * 2 <= kSharedBytes, "the stages take the output at the end");
-    static_assert(kChunk * kUnits % kThreads == 0, "threads copy as much as each other");
+    static_assert(kChunk * kUnits % kThreads == 0, "every thread copies the same amount");
 };
 
 // Rows that a position sees, low to high - 1; the same for every sequence.
@@ -45,8 +45,7 @@ struct Band {
     }
 };
 
-// The keys of a chunk that this thread's two rows see: from low to high - 1, counted from its
-// first.
+// The keys of a chunk that this thread's two rows see: low to high - 1, relative to its first key.
 template <int kChunk>
 struct Between {
     static constexpr bool kMayHideRows = true;
@@ -78,7 +77,8 @@ __device__ __forceinline__ void load_shared_chunk(const Banded& params, std::int
     device::ptx::commit_copies();
 }
 
-// Through shared memory, so that rows are written in whole packets. `shared` is the warp's own.
+// Through shared memory, so that rows are written in whole packets. `shared` is private to the
+// warp.
 template <class Traits, class PlaceOf>
 __device__ __forceinline__ void write_rows(const Sums<Traits>& sums, const float (&inverse)[2],
                                            unsigned char* shared, const PlaceOf& place_of_row) {
@@ -95,7 +95,7 @@ __device__ __forceinline__ void write_rows(const Sums<Traits>& sums, const float
                                   sums.out[tile][2 * half + 1] * inverse[half], T{});
         }
     }
-    // Orders the warp's writes before other lanes read them.
+    // The warp's writes are visible before other lanes read them.
     __syncwarp();
 #pragma unroll
     for (int step = 0; step < kRows * Traits::kUnits / 32; ++step) {
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(Traits::kThreads)
                                      ? params.sequence
                                      : (params.sequence + params.size - 1) / params.size;
     const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.z) * rows_of_sequence;
-    // What the tile sees.
+    // The rows that the tile sees.
     const int tile_low = band.low(first);
     const int tile_high = band.high(end - 1);
 
@@ -137,7 +137,8 @@ __global__ void __launch_bounds__(Traits::kThreads)
         load_shared_chunk<Traits>(params, first_row, group, tile_low, tile_high, ring);
     }
 
-    // Place of a row of the warp's in queries and out, in heads; -1 for one that is not there.
+    // Offset of one of the warp's rows in queries and out, in heads; -1 for a row that does not
+    // exist.
     const auto head_of = [&](int row) -> std::int64_t {
         const int in_tile = warp * kRows + row;
         const int token = first + in_tile / per_group;
@@ -154,12 +155,12 @@ __global__ void __launch_bounds__(Traits::kThreads)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const int position = first + (warp * kRows + lane / 4 + 8 * half) / per_group;
-        // Rows that are not there see what the last one does: nobody writes them.
+        // Missing rows see what the last one does: they are never written.
         low[half] = band.low(min(position, end - 1));
         high[half] = band.high(min(position, end - 1));
     }
-    // Bounds of the warp's rows: every row sees from inner_low to inner_high - 1, none anything
-    // outside of outer.
+    // Bounds of the warp's rows: every row sees inner_low to inner_high - 1, none anything outside
+    // of outer.
     const int warp_first = min(first + warp * kRows / per_group, end - 1);
     const int warp_last = min(first + (warp * kRows + kRows - 1) / per_group, end - 1);
     const int outer_low = band.low(warp_first);
@@ -188,7 +189,7 @@ __global__ void __launch_bounds__(Traits::kThreads)
         }
         stage ^= 1;
     }
-    // All warps are done with the stages, which now take the output.
+    // All warps are done with the stages, which now hold the output.
     __syncthreads();
     float inverse[2];
 #pragma unroll

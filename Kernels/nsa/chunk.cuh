@@ -1,8 +1,8 @@
-// One warp's step over a chunk of keys: 16 rows of queries, the products on the warp's tensor core.
+// One warp's step over a chunk of keys: 16 rows of queries, multiplied on tensor cores.
 //
-// In shared memory a chunk is kChunk keys and, kTensorBytes further, as many values: rows of kDim
-// elements in units of 16 bytes, unit u of row r at place u ^ (r % 8), so that loads of matrices
-// are free of conflicts.
+// In shared memory a chunk is kChunk keys and, kTensorBytes further, kChunk values: rows of kDim
+// elements in units of 16 bytes, with unit u of row r at u ^ (r % 8), so that ldmatrix has no bank
+// conflicts.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct Sums {
     float total[2];
 };
 
-// One chunk: scores, softmax so far, weighted values. The mask says which keys of the chunk a row
-// of this thread, 0 or 1, does not see.
+// One chunk: scores, online softmax, weighted values. The mask says which keys of the chunk this
+// thread's row 0 or 1 does not see.
 template <class Traits, class Mask>
 __device__ __forceinline__ void attend_chunk(const uint32_t (&query)[Traits::kDepth][4],
                                              uint32_t stage, const Mask& mask, float scale_log2,
@@ -72,7 +72,7 @@ __device__ __forceinline__ void attend_chunk(const uint32_t (&query)[Traits::kDe
         }
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
-        // Any finite number does for a row that has seen nothing yet: its weights are 0.
+        // For a row that has seen nothing yet any finite number works: its weights are 0.
         const float top = Mask::kMayHideRows && largest == -INFINITY ? 0.0f : largest;
         shrink[half] = device::ptx::exp2_fast((sums.largest[half] - top) * scale_log2);
         sums.largest[half] = largest;
@@ -89,7 +89,7 @@ __device__ __forceinline__ void attend_chunk(const uint32_t (&query)[Traits::kDe
         }
         sums.total[half] = fmaf(sums.total[half], shrink[half], total);
     }
-    // Most chunks raise no row's largest score.
+    // Most chunks raise no row's maximum.
     if (__any_sync(0xffffffffu, shrink[0] != 1.0f || shrink[1] != 1.0f)) {
 #pragma unroll
         for (auto& tile : sums.out) {
@@ -115,9 +115,9 @@ __device__ __forceinline__ void attend_chunk(const uint32_t (&query)[Traits::kDe
     }
 }
 
-// The rows of a warp as the products take them: word w of step d has the two elements at column
-// 16 d + lane % 4 * 2 + w / 2 * 8 of row lane / 4 + w % 2 * 8. `row_at` gives a row's elements, or
-// null for one that is not there.
+// A warp's rows as product operands: word w of step d has the two elements at column 16 d + lane %
+// 4 * 2 + w / 2 * 8 of row lane / 4 + w % 2 * 8. `row_at` returns a row's elements, or null for a
+// row that does not exist.
 template <class Traits, class RowAt>
 __device__ __forceinline__ void load_query(uint32_t (&query)[Traits::kDepth][4],
                                            const RowAt& row_at) {

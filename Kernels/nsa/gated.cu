@@ -1,4 +1,4 @@
-// The sum of the branches, each times a gate for each row: bound by memory.
+// The sum of the branches, each multiplied by a gate per row: memory-bound.
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"
@@ -8,7 +8,7 @@ namespace nsa {
 namespace {
 
 constexpr int kThreads = 256;
-// Packets of 16 bytes that a thread has under way in each of the three outputs.
+// 16-byte packets that a thread has in flight in each of the three outputs.
 constexpr int kDepth = 2;
 
 template <class T>
@@ -73,7 +73,7 @@ void check_plain(const Gated& params) {
     device::require_activation(params.dtype);
     require(params.rows >= 1 && params.dim >= 1, std::to_string(params.rows) + " rows of " +
                                                      std::to_string(params.dim) +
-                                                     " elements; give 1 or more of each");
+                                                     " elements; at least 1 of each is required");
 }
 
 void check(const Gated& params) {

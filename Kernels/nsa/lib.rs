@@ -1,4 +1,4 @@
-//! CUDA native sparse attention, for Rust.
+//! Native sparse attention on CUDA, for Rust.
 
 #[cxx::bridge(namespace = "nsa::bridge")]
 mod ffi {
@@ -10,7 +10,7 @@ mod ffi {
         Gated,
     }
 
-    /// Addresses are 0 for what the operation does not have; see nsa.h for the layouts.
+    /// Addresses are 0 for tensors that the operation does not have; see nsa.h for the layouts.
     #[derive(Clone, Copy, Debug)]
     struct Nsa {
         op: Op,
@@ -21,17 +21,17 @@ mod ffi {
         groups: usize,
         dim: usize,
         scale: f32,
-        /// Tokens of a block.
+        /// Tokens per block.
         block: usize,
-        /// Blocks for each query.
+        /// Blocks per query.
         selected: usize,
-        /// Keys of the window.
+        /// Keys in the window.
         window: usize,
         queries: usize,
         keys: usize,
         values: usize,
         blocks: usize,
-        /// Of the branches, to be summed.
+        /// The branches' outputs, to be summed.
         outputs: [usize; 3],
         gates: [usize; 3],
         out: usize,
@@ -48,11 +48,11 @@ mod ffi {
     unsafe extern "C++" {
         include!("Kernels/nsa/bridge.h");
 
-        /// What is not supported is an error; addresses do not matter.
+        /// Returns an error for what is not supported; addresses are ignored.
         fn check(given: &Nsa, variant: Variant) -> Result<()>;
 
         /// # Safety
-        /// Addresses are of device memory that holds the tensors.
+        /// The addresses point to device memory that holds the tensors.
         unsafe fn plan(given: &Nsa, variant: Variant) -> Result<UniquePtr<Plan>>;
     }
 }

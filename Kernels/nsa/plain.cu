@@ -1,4 +1,4 @@
-// Obvious on purpose: the reference that whole tensors are compared with.
+// Naive on purpose: the reference for whole tensors.
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"
@@ -50,7 +50,7 @@ struct BandedKeys {
     }
 };
 
-// One block a query head; a thread has up to two elements of the output.
+// One block per query head; a thread has up to two elements of the output.
 template <class T, class Params, class Keys>
 __global__ void plain_kernel(const __grid_constant__ Params params) {
     __shared__ float partial[kThreads];
@@ -74,7 +74,8 @@ __global__ void plain_kernel(const __grid_constant__ Params params) {
                            device::to_float(static_cast<const T*>(params.keys)[row + column]);
             }
             partial[threadIdx.x] = product;
-            // Orders all threads' parts before the tree reads them; below, each level.
+            // All threads' parts are written before the tree reads them; below, the same for each
+            // level.
             __syncthreads();
             for (int half = kThreads / 2; half > 0; half /= 2) {
                 if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
@@ -107,7 +108,8 @@ __global__ void plain_kernel(const __grid_constant__ Params params) {
 
 void check_dim(const Branch& params) {
     check_branch(params);
-    require(params.dim <= kMaxDim, "dim is " + std::to_string(params.dim) + "; up to 256");
+    require(params.dim <= kMaxDim,
+            "dim is " + std::to_string(params.dim) + "; up to 256 is supported");
 }
 
 template <class Keys, class Params>
@@ -130,8 +132,8 @@ void check_plain(const Selected& params) {
 void check_plain(const Banded& params) {
     check_dim(params);
     const char* what = params.reach == Reach::kWindow ? "a window" : "a block";
-    require(params.size >= 1,
-            std::string(what) + " of " + std::to_string(params.size) + " keys; give 1 or more");
+    require(params.size >= 1, std::string(what) + " of " + std::to_string(params.size) +
+                                  " keys; at least 1 is required");
 }
 
 device::Enqueue prepare_plain(const Selected& params) { return prepare_keys<SelectedKeys>(params); }

@@ -1,12 +1,12 @@
-// Selected-block attention on warp-wide tensor-core products; served by sm_90a and sm_100a alike.
+// Selected-block attention on warp-wide tensor-core products; serves sm_90a and sm_100a alike.
 //
-// A block of kWarps warps does one query token and one group: its heads are the 16 rows of the
-// products, padded where a group has fewer. The keys of the selected blocks are cut into chunks of
-// kChunk; warp w takes every kWarps-th chunk, through a ring of its own in shared memory, so warps
+// A block of kWarps warps computes one query token and one group: its heads are the 16 rows of the
+// products, padded if a group has fewer. The keys of the selected blocks are split into chunks of
+// kChunk; warp w takes every kWarps-th chunk through its private ring in shared memory, so warps
 // never wait for each other. At the end the warps' sums are merged.
 //
-// Shared memory: for each warp kStages stages of kChunk keys and values, as chunk.cuh has them. The
-// merge uses the same memory for fp32 sums.
+// Shared memory: per warp, kStages stages of kChunk keys and values, laid out as in chunk.cuh. The
+// merge reuses it for fp32 sums.
 #pragma once
 
 #include <cstdint>
@@ -92,7 +92,7 @@ __device__ __forceinline__ void load_chunk(const Selected& params, std::int64_t 
     }
 }
 
-// Rows of one query: all see the chunk's first keys, one at least.
+// Rows of one query: all see the chunk's first keys, at least one.
 template <int kChunk>
 struct UpTo {
     static constexpr bool kMayHideRows = false;
@@ -212,8 +212,8 @@ __global__ void __launch_bounds__(Traits::kWarps * 32)
     sums.largest[0] = sums.largest[1] = -INFINITY;
     int stage = 0;
     while (firsts[0] >= 0) {
-        // The oldest chunk of this lane has arrived; after the barrier that of every lane has, and
-        // everyone is done with the stage that is filled next.
+        // This lane's oldest chunk has arrived; after the barrier so has every lane's, and everyone
+        // is done with the stage that is filled next.
         device::ptx::wait_for_copies<Traits::kStages - 2>();
         __syncwarp();
         const int filled = stage == 0 ? Traits::kStages - 1 : stage - 1;
@@ -231,12 +231,12 @@ __global__ void __launch_bounds__(Traits::kWarps * 32)
         }
         stage = stage == Traits::kStages - 1 ? 0 : stage + 1;
     }
-    // No copy may land in the ring any more, and all lanes have read it: it now takes the sums.
+    // No copy may still land in the ring, and all lanes have read it: it now holds the sums.
     device::ptx::wait_for_copies<0>();
     __syncwarp();
     float* rings = reinterpret_cast<float*>(shared);
     leave_sums<Traits>(sums, warp, rings + warp * (Traits::kWarpBytes / 4), merge);
-    // Orders all warps' sums before anyone merges them.
+    // All warps' sums are written before anyone merges them.
     __syncthreads();
     for (int row_of_group = threadIdx.x / 8; row_of_group < per_group; row_of_group += kWarps * 4) {
         write_merged<Traits>(params, first_head, row_of_group, scale_log2, rings, merge);

@@ -1,9 +1,9 @@
-//! The sum of the three branches, each times a gate for each token and head.
+//! The sum of the three branches, each multiplied by a gate per token and head.
 
 use host::Element;
 use rayon::prelude::*;
 
-/// Outputs `[tokens, heads, dim]` and gates `[tokens, heads]`, one of each a branch.
+/// Outputs `[tokens, heads, dim]` and gates `[tokens, heads]`, one of each per branch.
 #[derive(Clone, Copy, Debug)]
 pub struct Gated<'a, T> {
     pub outputs: [&'a [T]; 3],
@@ -11,7 +11,7 @@ pub struct Gated<'a, T> {
     pub dim: usize,
 }
 
-/// Heads of a task.
+/// Heads per task.
 const HEADS: usize = 64;
 
 pub fn gated_sum<T: Element>(input: &Gated<T>, out: &mut [T]) {

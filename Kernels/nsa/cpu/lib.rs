@@ -1,5 +1,5 @@
-//! The branches of native sparse attention on the CPU: threaded over tokens and written so that the
-//! compiler vectorises it; and, in [`plain`], as one obvious loop.
+//! The branches of native sparse attention on the CPU: threaded over tokens and written for
+//! auto-vectorization, and, in [`plain`], as one naive loop.
 
 mod gated;
 pub mod plain;
@@ -23,7 +23,7 @@ pub struct Branch<'a, T> {
     pub scale: f32,
 }
 
-/// What a query sees.
+/// The keys that a query sees.
 #[derive(Clone, Copy, Debug)]
 pub enum Reach<'a> {
     /// Blocks of `block` keys: `[tokens, groups, selected]`, -1 for none.
@@ -32,14 +32,14 @@ pub enum Reach<'a> {
         block: usize,
         selected: usize,
     },
-    /// One row of keys for each `block` tokens: the whole blocks up to the query.
+    /// One row of keys per `block` tokens: the whole blocks up to the query.
     Compressed { block: usize },
-    /// So many keys up to the query's own.
+    /// This many keys up to and including the query's own.
     Window(usize),
 }
 
 impl<T> Branch<'_, T> {
-    /// Places of the keys and values that a token's group sees.
+    /// Locations of the keys and values that a token's group sees.
     fn rows(&self, token: usize, group: usize, rows: &mut Vec<usize>) {
         let position = token % self.sequence;
         let first = token - position;
@@ -70,7 +70,7 @@ impl<T> Branch<'_, T> {
     }
 }
 
-/// What a thread needs while it works on a token.
+/// A thread's scratch space for one token.
 struct Buffers {
     rows: Vec<usize>,
     keys: Vec<f32>,
@@ -80,7 +80,8 @@ struct Buffers {
     sums: Vec<f32>,
 }
 
-/// `out` is like the queries; `lse` has one value a query head. Both are 0 where a query sees nothing.
+/// `out` is shaped like the queries; `lse` has one value per query head. Both are 0 if a query sees
+/// nothing.
 pub fn attend<T: Element>(input: &Branch<T>, out: &mut [T], lse: &mut [f32]) {
     let (dim, heads) = (input.dim, input.heads);
     let tokens = out
@@ -133,7 +134,7 @@ fn attend_token<T: Element>(
     }
 }
 
-/// Leaves the output in `sums` and returns the logarithm of the sum of exponentials.
+/// Leaves the output in `sums` and returns the log-sum-exp.
 fn attend_head(buffers: &mut Buffers, end: usize, scale: f32) -> f32 {
     let Buffers {
         keys,
@@ -173,7 +174,7 @@ mod tests {
         let queries: Vec<f32> = (0..tokens * heads * dim).map(value).collect();
         let keys: Vec<f32> = (0..tokens * groups * dim).map(|i| value(i + 9)).collect();
         let values: Vec<f32> = (0..tokens * groups * dim).map(|i| value(i + 5)).collect();
-        // Sequences of 7: a query's own block of 4, and the first where that is another.
+        // Sequences of 7: a query's own block of 4, and the first block if that is a different one.
         let blocks: Vec<i32> = (0..tokens * groups)
             .flat_map(|row| {
                 if row / groups % 7 < 4 {
@@ -207,7 +208,7 @@ mod tests {
             let near = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-5;
             assert!(out[0].iter().zip(&out[1]).all(near), "{reach:?}");
             assert!(lse[0].iter().zip(&lse[1]).all(near), "{reach:?}");
-            // The first query of a sequence sees its own key alone, and no whole block.
+            // The first query of a sequence sees only its own key, and no whole block.
             let first = match reach {
                 Reach::Compressed { .. } => [0.0; 8],
                 _ => values[..dim].try_into().unwrap(),
