@@ -1,6 +1,6 @@
-// A block as the team of a row: a RowTeam without its other cases. What a row costs as a whole
-// (addresses, the reduction) is most of the time where rows are few, and counts beside the
-// arithmetic of its elements where they are many.
+// A block as the team of one row: a RowTeam without its other cases. The fixed cost of a row
+// (addresses, the reduction) is most of the time when rows are few, and still counts beside the
+// arithmetic of its elements when they are many.
 #pragma once
 
 #include "Kernels/device/row_team.cuh"
@@ -10,8 +10,8 @@ namespace norms {
 // Aligned, so that partial results are read four at a time.
 struct alignas(16) TeamStorage : device::TeamStorage {};
 
-// The largest value of a warp's lanes. One instruction finds that of integers; floats order like
-// them, once the bits below the sign of negative ones are turned over.
+// The maximum over a warp. One instruction reduces integers; floats order like them once the bits
+// below the sign of negative ones are flipped.
 __device__ inline float warp_max(float value) {
     const auto turned = [](int bits) { return bits ^ (bits >> 31 & 0x7fffffff); };
     return __int_as_float(turned(__reduce_max_sync(0xffffffffu, turned(__float_as_int(value)))));
@@ -22,7 +22,7 @@ class BlockTeam : public device::RowTeam {
     __device__ BlockTeam(TeamStorage& storage, int /*cluster_blocks*/)
         : device::RowTeam(storage, 1), storage_(storage) {}
 
-    // As RowTeam's. Of a LogSum, lanes of a warp must agree on `largest`.
+    // As RowTeam's. For a LogSum, the lanes of a warp must agree on `largest`.
     template <class Value>
     __device__ Value reduce(Value value) {
         return combine_warps(combine_lanes(value), true);
@@ -33,7 +33,7 @@ class BlockTeam : public device::RowTeam {
     }
 
   private:
-    // Partials of warps that are read without asking how many there are.
+    // Partials read unconditionally, whatever the number of warps.
     static constexpr int kAtOnce = 8;
     template <class Value>
     static constexpr int kFloats = static_cast<int>(sizeof(Value) / sizeof(float));
@@ -64,13 +64,13 @@ class BlockTeam : public device::RowTeam {
         Value* partials = reinterpret_cast<Value*>(storage_.warps[turn_]);
         turn_ ^= 1;
         if (lane == 0) partials[threadIdx.x / 32] = value;
-        // Places without a warp.
+        // Slots without a warp.
         if (threadIdx.x < 32 && threadIdx.x >= warps) partials[threadIdx.x] = Value::neutral();
-        // Orders the partials of all warps before anyone reads them.
+        // All warps' partials are written before anyone reads them.
         __syncthreads();
         if (!wanted) return value;
         if constexpr (std::is_same_v<Value, device::LogSum>) {
-            // One exponential a lane: as many as there are warps would take longer.
+            // One exponential per lane: one per warp in every lane would take longer.
             const bool all = warps > kAtOnce;
             const device::LogSum mine = partials[all ? lane : lane % kAtOnce];
             const float top = warp_max(mine.largest);

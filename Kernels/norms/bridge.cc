@@ -79,7 +79,7 @@ void check(const Norm& given, Variant) {
     norms::check(matrix_of(given));
     device::require(given.weight_dtype == device::Dtype::F32 || given.weight_dtype == given.dtype,
                     std::string("no ") + device::name_of(given.weight_dtype) + " weights with " +
-                        device::name_of(given.dtype) + " activations; f32 or the same");
+                        device::name_of(given.dtype) + " activations; use f32 or the same type");
 }
 
 std::unique_ptr<Plan> plan(const Norm& given, Variant variant) {

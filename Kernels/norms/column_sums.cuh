@@ -1,7 +1,7 @@
-// Sums over rows: partial sums of blocks of rows where no row kernel has kept them, and the final
-// sum of partial sums. Orders are fixed; there are no atomics.
+// Sums over rows: partial sums of blocks of rows when no row kernel has kept them, and the final
+// sum of partial sums. The order is fixed; there are no atomics.
 //
-// Partial sums are fp32 [kSums][partials][columns], kSums being 1 (weight) or 2 (weight, bias).
+// Partial sums are fp32 [kSums][partials][columns], where kSums is 1 (weight) or 2 (weight, bias).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace norms {
 
 constexpr int kColumnThreads = 128;
 
-// Block (i, j) adds up rows [j * rows_per_partial, ...) of columns [i * kColumnThreads, ...).
+// Block (i, j) sums rows [j * rows_per_partial, ...) of columns [i * kColumnThreads, ...).
 template <class T, bool kCentred>
 __global__ void __launch_bounds__(kColumnThreads)
     column_partials_kernel(const __grid_constant__ NormBackward params,
@@ -49,13 +49,13 @@ __global__ void __launch_bounds__(kColumnThreads)
 constexpr int kSumColumns = 32;
 constexpr int kSumLanes = 32;
 
-// Block (i, k) makes the final sums of kSumColumns columns of vector k: each of kSumLanes threads
-// of a column adds every kSumLanes-th partial sum, then the lanes are added as a tree.
+// Block (i, k) computes the final sums of kSumColumns columns of vector k: each of a column's
+// kSumLanes threads adds every kSumLanes-th partial sum, then the lanes are reduced as a tree.
 template <class T>
 __global__ void __launch_bounds__(kSumColumns* kSumLanes)
     column_sums_kernel(const __grid_constant__ NormBackward params, std::int64_t partial_rows) {
     __shared__ float lanes[kSumLanes][kSumColumns + 1];
-    // The partial sums are the previous grid's.
+    // The partial sums come from the previous grid.
     device::ptx::wait_for_previous_grid();
     const int column = static_cast<int>(blockIdx.x * kSumColumns + threadIdx.x);
     const float* partials = params.partials + blockIdx.y * partial_rows * params.columns;
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kSumColumns* kSumLanes)
         }
     }
     lanes[threadIdx.y][threadIdx.x] = sum;
-    // Orders the sums of all lanes before they are read across.
+    // All lanes' sums are written before they are read across.
     __syncthreads();
     // Transposed: a warp now holds the lanes of one column.
     sum = lanes[threadIdx.x][threadIdx.y];
@@ -98,7 +98,7 @@ inline std::shared_ptr<device::Memory> memory_for_partials(const NormBackward& p
         static_cast<std::size_t>(params.columns));
 }
 
-// Partial sums of `rows_each` rows.
+// Partial sums over `rows_each` rows.
 inline device::Enqueue prepare_column_partials(const NormBackward& params, std::int64_t rows_each) {
     device::Launch shape = device::cover(params.columns, kColumnThreads);
     shape.grid.y = static_cast<unsigned>(device::divide_up(params.rows, rows_each));
@@ -111,7 +111,7 @@ inline device::Enqueue prepare_column_partials(const NormBackward& params, std::
     });
 }
 
-// Adds up `rows` partial sums a column; starts while the grid that makes them drains.
+// Adds `rows` partial sums per column; starts while the grid that computes them drains.
 inline device::Enqueue prepare_column_sums(const NormBackward& params, std::int64_t rows) {
     device::Launch shape = device::cover(params.columns, kSumColumns);
     shape.grid.y = static_cast<unsigned>(sums_of(params));

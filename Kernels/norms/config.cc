@@ -11,43 +11,42 @@ namespace {
 constexpr int kWarp = 32;
 // Threads of a block that holds several rows.
 constexpr int kManyRowsThreads = 128;
-// Warps a multiprocessor needs for its loads to cover the latency of memory, and that it holds.
+// Warps per SM that cover memory latency with their loads, and that fit.
 constexpr int kBusyWarps = 32;
 constexpr int kFewWarps = 64;
-// Warps of RMSNorm's threads with two packets that a multiprocessor holds, and those from which on
-// blocks that fill it with them are best.
+// RMSNorm with two packets per thread: warps that an SM holds, and the number from which blocks
+// that fill it with them are best.
 constexpr int kLeanWarps = 48;
 constexpr int kManyWarps = 16 * kLeanWarps;
-// The same for fused add: warps up to which two packets a thread are best, and packets of a row
-// whose blocks still fill a multiprocessor with four.
+// The same for fused add: warps up to which two packets per thread are best, and packets of a row
+// whose blocks still fill an SM with four.
 constexpr int kFewInPlaceWarps = 224;
 constexpr int kFullBlocks = 896;
-// Shared memory of a multiprocessor for staged rows (sm_90a and sm_100a have 228 KiB; the rest is
-// L1), and what a block takes besides rows: reductions, barriers, what the system keeps.
+// Shared memory per SM for staged rows (sm_90a and sm_100a have 228 KiB; the rest is L1), and what
+// a block needs besides rows: reductions, barriers, the system's reserve.
 constexpr int kSharedBytes = 212 * 1024;
 constexpr int kOwnSharedBytes = 3 * 1024;
-// Rows a block needs for the ring to be worth its filling.
+// Rows per block for the ring to be worth filling.
 constexpr int kRowsPerBlock = 4;
-// Packets of rows up to which four vectors a thread are best also beside other work, and that half
-// of the largest block holds with two each.
+// Row packets up to which four vectors per thread are best even beside other work, and the most
+// that half of the largest block holds with two each.
 constexpr int kShortRows = 768;
 constexpr int kHalfBlock = 1024;
-// Vectors of a lane at most, where a row is held by one warp or less.
+// Most vectors per lane if a row is held by one warp or less.
 constexpr int kMostWithinWarp = 4;
 // Lanes whose packets fill one 128-byte line.
 constexpr int kLineLanes = 8;
-// Threads of kernels with sums over rows that a multiprocessor holds: they use up to 128 registers.
+// Threads per SM in kernels with sums over rows, which use up to 128 registers.
 constexpr int kAccumulateThreads = 512;
-// Rows of partial sums that are still quick to add up.
+// Rows of partial sums that are still quick to add.
 constexpr int kMostTeams = 2048;
-// Vectors of a thread of a block that is alone with its row.
+// Vectors per thread of a block that is alone with its row.
 constexpr int kMostAlone = 4;
-// Vectors of a thread whose sums over rows fit in registers too.
+// Vectors per thread whose sums over rows also fit in registers.
 constexpr int kMostAccumulated = 4;
 constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 30;
-// Rows a multiprocessor up to which more blocks on it, with fewer registers a thread, are worth 2
-// to 3 % of RMSNorm's time on an H200 also with four packets a thread; with many rows they cost up
-// to 1 %.
+// Rows per SM up to which higher occupancy, with fewer registers per thread, saves 2 to 3 % of
+// RMSNorm's time on an H200 even with four packets per thread; with many rows it costs up to 1 %.
 constexpr int kFewRows = 16;
 
 using device::divide_up;
@@ -57,20 +56,20 @@ bool is_aligned(const Matrix& shape) {
     return std::int64_t{shape.columns} * bytes_of(shape.dtype) % kPacketBytes == 0;
 }
 
-// Packets that a row touches; cut at boundaries of memory, it may touch one more than it fills.
+// Packets that a row touches; cut at memory boundaries, it may touch one more than it fills.
 std::int64_t packets_of(const Matrix& shape) {
     const std::int64_t bytes = std::int64_t{shape.columns} * bytes_of(shape.dtype);
     return divide_up(bytes, kPacketBytes) + (is_aligned(shape) ? 0 : 1);
 }
 
-// Rows so few that threads which hold `vectors` each do not keep every multiprocessor busy.
+// Too few rows to keep every SM busy if each thread holds `vectors`.
 bool are_few(std::int64_t rows, std::int64_t packets, int vectors, const Machine& machine,
              int warps = kBusyWarps) {
     return rows * divide_up(packets, vectors) <
            std::int64_t{machine.multiprocessors} * warps * kWarp;
 }
 
-// The most vectors a thread may hold and the rows still keep every multiprocessor busy.
+// The most vectors per thread with which the rows still keep every SM busy.
 int vectors_for(std::int64_t rows, std::int64_t packets, const Machine& machine, int most) {
     int vectors = most;
     while (vectors > 1 && are_few(rows, packets, vectors, machine)) vectors /= 2;
@@ -99,8 +98,8 @@ void cut_over_blocks(Config& config, std::int64_t packets, int vectors, int most
     config.threads_per_row = static_cast<int>(divide_up(threads, kWarp)) * kWarp;
 }
 
-// Blocks that stay, fed through shared memory: where each has many rows, and a few fit there. What
-// is best was measured on an H200 in bf16, 3072 to 12288 columns.
+// Persistent blocks, fed through shared memory: if each has many rows, and a few fit there. Chosen
+// by measurement on an H200 in bf16, 3072 to 12288 columns.
 void stage(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
     if (!may_stage(use) || !config.aligned || config.rows_per_block > 1 ||
         config.cluster_blocks > 1) {
@@ -126,13 +125,13 @@ void stage(Config& config, const Matrix& shape, const Machine& machine, RowUse u
     config = staged;
 }
 
-// Packets a thread that are best for rows of several warps on an H200 in bf16 (README.md).
+// Packets per thread that are best for rows of several warps on an H200 in bf16 (README.md).
 int best_vectors(const Matrix& shape, std::int64_t packets, const Machine& machine, RowUse use) {
     constexpr int kUsual = 4;
     if (accumulates(use)) return vectors_for(shape.rows, packets, machine, kUsual);
-    // Without a block for each row there are no kernels with less.
+    // Unless each row has its own block, there are no kernels with fewer.
     if (shape.rows > kMaxBlocks) return kUsual;
-    // Where rows are few the time is that of one: more threads.
+    // With few rows the time is that of one row: use more threads.
     const bool few = are_few(shape.rows, packets, kUsual, machine, kFewWarps);
     const bool long_rows = packets > kShortRows && packets <= kHalfBlock;
     switch (use) {
@@ -159,7 +158,7 @@ int best_vectors(const Matrix& shape, std::int64_t packets, const Machine& machi
     }
 }
 
-// The next larger number of vectors with a kernel.
+// The next larger vector count that has a kernel.
 int existing_vectors(const Config& config, RowUse use) {
     if (!config.aligned) return config.vectors <= 2 ? 2 : 8;
     if (config.alone || config.vectors == kMostVectors || accumulates(use)) return config.vectors;
@@ -246,7 +245,8 @@ void validate(const Config& config, const Matrix& shape, RowUse use) {
             "rows_per_block above 1 needs rows within a warp");
     const int block = threads * config.rows_per_block;
     require(block <= max_threads(vectors, use), "block of " + std::to_string(block) + " threads");
-    require(block % kWarp == 0, "block of " + std::to_string(block) + " threads: no whole warps");
+    require(block % kWarp == 0,
+            "block of " + std::to_string(block) + " threads is not whole warps");
     require(config.cluster_blocks >= 1 && config.cluster_blocks <= kMaxClusterBlocks &&
                 power_of_two_from(config.cluster_blocks) == config.cluster_blocks,
             "cluster_blocks is " + std::to_string(config.cluster_blocks));
@@ -258,7 +258,7 @@ void validate(const Config& config, const Matrix& shape, RowUse use) {
     if (config.stages > 0) {
         require(may_stage(use) && vectors == kStagedVectors, "no kernel with stages");
         require(config.aligned && config.rows_per_block == 1 && config.cluster_blocks == 1,
-                "stages need one aligned row a block");
+                "stages need one aligned row per block");
         require(config.chunks == 1, "stages need a single chunk");
         const int bytes = shared_bytes(config, shape, use);
         require(bytes <= kMostStagedBytes, std::to_string(bytes) + " bytes of shared memory");

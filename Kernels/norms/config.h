@@ -1,4 +1,4 @@
-// How a grid is cut for rows of a given shape: a pure function of values, tested without a GPU.
+// How a grid is cut for rows of a given shape: a pure function, tested without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ constexpr int kPacketBytes = 16;
 constexpr int kMaxClusterBlocks = 8;
 constexpr int kMostVectors = 8;
 constexpr int kMostStages = 8;
-// Rows in shared memory that a block may ask for: sm_90a and sm_100a give it 227 KiB, and it needs
-// some for itself.
+// Shared memory for rows that a block may request: sm_90a and sm_100a allow 227 KiB, and it needs
+// some of that itself.
 constexpr int kMostStagedBytes = 224 * 1024;
 
 struct Matrix {
@@ -31,50 +31,50 @@ struct Machine {
 enum class RowUse {
     // One row in registers: rmsnorm forward.
     kOneRow,
-    // The same with two vectors of columns: layernorm forward.
+    // The same with two column vectors: layernorm forward.
     kCentredRow,
-    // The same without any: cross-entropy backward.
+    // The same with no column vector: cross-entropy backward.
     kRowAlone,
-    // The same with two exponentials an element: softmax forward.
+    // The same with two exponentials per element: softmax forward.
     kExponentials,
-    // One row, looked at once: cross-entropy forward.
+    // One row, read once: cross-entropy forward.
     kReadOnce,
     // Two rows in registers: softmax backward.
     kTwoRows,
     // Two rows in registers, both written back: fused add.
     kInPlace,
     // Two rows, and sums over rows that stay in registers until the block ends: the weight's
-    // gradient. Where that cannot be (a thread's columns change from row to row, or are too many),
-    // the config is not `aligned`, and the sums take a pass of their own.
+    // gradient. If they cannot (a thread's columns change from row to row, or are too many), the
+    // config is not `aligned`, and the sums take a separate pass.
     kAccumulate,
     // The same with the bias's gradient too.
     kAccumulateBoth,
 };
 
 struct Config {
-    // Packets of 16 bytes that a thread holds at once: 1, 2, 4 or 8, as far as a kernel exists
-    // (rows.cuh, dispatch_vectors).
+    // 16-byte packets that a thread holds at once: 1, 2, 4 or 8, if such a kernel exists (rows.cuh,
+    // dispatch_vectors).
     int vectors = 1;
     // Rows start at 16-byte boundaries and are whole packets; a kernel that does not rely on it
     // serves any row.
     bool aligned = true;
-    // Every block has one row, all of it, and no other: the leanest kernel.
+    // Every block has exactly one whole row: the leanest kernel.
     bool alone = false;
-    // With registers for more blocks on a multiprocessor, where the op has such a kernel.
+    // Fewer registers for higher occupancy, if the op has such a kernel.
     bool lean = false;
     // Threads of one block that share a row: a power of two up to 32, or whole warps.
     int threads_per_row = 32;
-    // Above 1 only where a row needs no more than one warp.
+    // Above 1 only if a row needs no more than one warp.
     int rows_per_block = 1;
     // Blocks that share a row.
     int cluster_blocks = 1;
-    // Times a thread goes over its vectors for one row; above 1 the row is read more than once, and
+    // Passes of a thread over its vectors for one row; above 1 the row is read more than once, and
     // vectors must be kMostVectors.
     int chunks = 1;
-    // Rows that a block has on their way through shared memory; 0: rows go straight to registers.
-    // Needs aligned rows in a single chunk, one at a time and block.
+    // Pipeline stages: rows that a block has in flight to shared memory; 0: rows go straight to
+    // registers. Needs aligned rows in a single chunk, one per block at a time.
     int stages = 0;
-    // Blocks of the grid, a multiple of cluster_blocks; they step over the rows together.
+    // Blocks in the grid, a multiple of cluster_blocks; together they step over the rows.
     std::int64_t blocks = 1;
 
     // Rows that the grid works on at once.
@@ -85,25 +85,25 @@ constexpr bool accumulates(RowUse use) {
     return use == RowUse::kAccumulate || use == RowUse::kAccumulateBoth;
 }
 
-// Ops whose blocks stay for many rows, which then come through shared memory, ahead of time. Others
-// are slower that way (README.md).
+// Ops whose persistent blocks walk many rows, prefetched through shared memory. Others are slower
+// that way (README.md).
 constexpr bool may_stage(RowUse use) { return accumulates(use); }
 
-// Packets of a thread in kernels with staged rows; there are no others.
+// Packets per thread in kernels with staged rows; there are no others.
 constexpr int kStagedVectors = 2;
 
-// Bytes of the rows of all tensors that one step of a staged kernel reads.
+// Bytes of all tensors' rows that one step of a staged kernel reads.
 constexpr int staged_bytes(const Matrix& shape) {
     return 2 * shape.columns * bytes_of(shape.dtype);
 }
 
-// Bytes of the weight that it keeps beside them, which is fp32 or narrower.
+// Bytes of the weight kept beside them, which is fp32 or narrower.
 constexpr int kept_bytes(const Matrix& shape, RowUse use) {
     return accumulates(use) ? shape.columns * static_cast<int>(sizeof(float)) : 0;
 }
 
-// Ops whose rows stay in shared memory until they are written where threads hold most of them: with
-// a weight and a bias to be read too, registers would leave room for too few blocks.
+// Ops whose rows stay in shared memory until written if threads hold most of them: with a weight
+// and a bias to read too, registers would limit occupancy.
 constexpr bool may_park(RowUse use) { return use == RowUse::kCentredRow; }
 
 // When blocks that are alone with a row use a kernel with fewer registers.
@@ -124,27 +124,27 @@ constexpr int shared_bytes(const Config& config, const Matrix& shape, RowUse use
     return config.stages * staged_bytes(shape) + kept_bytes(shape, use);
 }
 
-// The largest block that an op's kernels with so many vectors are compiled for.
+// The largest block that an op's kernels with this many vectors are compiled for.
 constexpr int max_threads(int vectors, RowUse use = RowUse::kOneRow) {
     return vectors >= 4 || accumulates(use) ? 512 : 1024;
 }
 
-// Blocks of that size that must fit a multiprocessor at once. Up to 4 vectors this caps a thread at
-// 64 registers, so that half of a multiprocessor's threads have their loads in flight; with more to
-// hold, a thread gets up to 128. A row that is read once needs no more than 40 (with more vectors
-// 64), and more threads then hide the time of its exponentials.
+// Blocks of that size that must fit on an SM at once. Up to 4 vectors this caps a thread at 64
+// registers, so that half of an SM's threads have their loads in flight; with more to hold, a
+// thread gets up to 128. A row that is read once needs no more than 40 (64 with more vectors), and
+// the extra threads then hide the latency of its exponentials.
 constexpr int min_blocks(int vectors, RowUse use = RowUse::kOneRow) {
     if (use == RowUse::kReadOnce && vectors >= 4) return vectors == 4 ? 3 : 2;
     return vectors >= kMostVectors ? 1 : 1024 / max_threads(vectors);
 }
 
-// Throws std::invalid_argument for a shape or type that no kernel serves.
+// Throws std::invalid_argument for a shape or type that no kernel supports.
 void check(const Matrix& shape);
 
 // Throws as check() does.
 Config choose(const Matrix& shape, const Machine& machine, RowUse use);
 
-// Throws std::invalid_argument, naming the field, where `config` cannot serve `shape`.
+// Throws std::invalid_argument, naming the field, if `config` cannot serve `shape`.
 void validate(const Config& config, const Matrix& shape, RowUse use);
 
 // `v4 t128 r1 c1 k1 s2 b4096`, for tables of a tuning run.

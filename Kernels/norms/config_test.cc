@@ -51,7 +51,7 @@ void long_rows_are_read_once() {
     }
 }
 
-// What the row's cut is, of one block a row and one row a block.
+// How the row is cut, for one block per row and one row per block.
 void expect_cut(const Matrix& shape, RowUse use, int vectors, int threads) {
     const Config config = choose(shape, kMachine, use);
     expect(
@@ -91,7 +91,7 @@ void many_rows_get_many_loads() {
     }
     expect_cut({65536, 12288, Dtype::Bf16}, RowUse::kTwoRows, 4, 384);
     expect_cut({65536, 12288, Dtype::Bf16}, RowUse::kRowAlone, 2, 768);
-    // Two packets a thread where such blocks fill a multiprocessor exactly, and rows are many.
+    // Two packets per thread if such blocks fill an SM exactly and rows are many.
     expect_cut({65536, 4096, Dtype::Bf16}, RowUse::kOneRow, 2, 256);
     expect_cut({16384, 6144, Dtype::Bf16}, RowUse::kOneRow, 2, 384);
     expect_cut({65536, 8192, Dtype::Bf16}, RowUse::kOneRow, 2, 512);
@@ -106,8 +106,8 @@ void many_rows_get_many_loads() {
     expect_cut({65536, 8192, Dtype::Bf16}, RowUse::kInPlace, 2, 512);
 }
 
-// Two packets a thread of RMSNorm always leave registers for more blocks, four where rows are few;
-// of fused add it is those with four.
+// RMSNorm with two packets per thread is always lean, with four only for few rows; fused add is
+// lean with four.
 void lean_kernels_where_they_are_faster() {
     const auto expect_lean = [](const Matrix& shape, RowUse use, int vectors, bool lean) {
         const Config config = choose(shape, kMachine, use);
@@ -146,7 +146,7 @@ void many_rows_are_staged_for_sums() {
     const Config both = choose({65536, 6144, Dtype::Bf16}, kMachine, RowUse::kAccumulateBoth);
     expect(wide.blocks == 132 * 2 && both.blocks == 132 && both.stages == 3, describe(both));
     for (const RowUse use : kUses) {
-        // Too few rows to fetch ahead, and rows that do not start at 16-byte boundaries.
+        // Too few rows to prefetch, and rows that do not start at 16-byte boundaries.
         expect(choose({64, 4096, Dtype::Bf16}, kMachine, use).stages == 0, "few rows staged");
         expect(choose({65536, 4095, Dtype::Bf16}, kMachine, use).stages == 0,
                "unaligned rows staged");

@@ -1,5 +1,5 @@
-// Cross-entropy forward kernel: softmax's reduction without its output. The target's logit is read
-// by the team's leader; which one it is, a row ahead.
+// Cross-entropy forward kernel: softmax's reduction without its output. The team's leader reads the
+// target's logit; the target itself is loaded a row ahead.
 #include "Kernels/norms/log_sum.cuh"
 #include "Kernels/norms/plain.cuh"
 
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors),
         source.wait();
         for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, packets, -INFINITY);
-            // After the loads, because the target is waited for here.
+            // After the loads, because this waits for the target.
             if (chunk == 0 && writes && next_target >= 0 && next_target < geometry.columns) {
                 target_logit = source.element(0, walk, static_cast<int>(next_target));
             }

@@ -1,5 +1,5 @@
-// Cross-entropy forward and backward in one kernel: softmax's, with the loss, over its own input.
-// The team's leader reads the target's logit before the row is overwritten.
+// Cross-entropy forward and backward in one kernel: softmax with the loss, in place. The team's
+// leader reads the target's logit before the row is overwritten.
 #include "Kernels/norms/log_sum.cuh"
 #include "Kernels/norms/plain.cuh"
 
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         source.wait();
         for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, packets, -INFINITY);
-            // After the loads, because the target is waited for here.
+            // After the loads, because this waits for the target.
             if (chunk == 0 && given >= 0 && given < geometry.columns) {
                 target = static_cast<int>(given);
                 if (writes) target_logit = source.element(0, walk, target);
@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         if (!V::kAlone) device::stay_packed(packets);
         total = team.reduce(total);
         source.next();
-        // Where a row has no more than a warp, nothing else orders the leader's load before the
-        // stores of others.
+        // If a row has at most one warp, nothing else orders the leader's load before the stores of
+        // others.
         __syncwarp();
         const float scale = 1.0f / total.sum;
         const float kept_scale = scale * device::ptx::exp2_fast(base - total.largest);
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
 
         T* logits = static_cast<T*>(params.logits) + walk.row * geometry.columns;
         for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
-            // The last chunk is still in registers; the others are as they were.
+            // The last chunk is still in registers; the others are unmodified in memory.
             if (chunk != walk.last_chunk) source.load(0, walk, slice, chunk, packets, -INFINITY);
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {

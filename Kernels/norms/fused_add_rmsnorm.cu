@@ -1,7 +1,7 @@
 // Fused residual addition and RMSNorm kernel.
 //
-// As rmsnorm_forward, with the sum of two rows in registers. The new residual is stored before the
-// reduction, so that its traffic overlaps the wait.
+// Like rmsnorm_forward, with the sum of two rows in registers. The new residual is stored before
+// the reduction, so that its traffic overlaps the wait.
 #include "Kernels/norms/plain.cuh"
 
 namespace norms {
@@ -19,7 +19,7 @@ __device__ __forceinline__ void fused_add_rmsnorm_rows(const Cut<FusedAddRmsNorm
     RowSource<V, 2> source(geometry, {params.x, params.residual}, walk);
     uint4 added[V::kVectors];
     uint4 packets[V::kVectors];
-    // With more vectors the registers are needed for the second row.
+    // With more vectors the second row needs the registers.
     Columns<V, V::kAligned && V::kVectors <= 2> weight(params.weight, params.wide_weight);
     for (; walk.more(); walk.next()) {
         const std::int64_t offset = walk.row * geometry.columns;
@@ -42,7 +42,7 @@ __device__ __forceinline__ void fused_add_rmsnorm_rows(const Cut<FusedAddRmsNorm
 #pragma unroll
                 for (int element = 0; element < V::kPer; ++element)
                     values[element] += others[element];
-                // The norm is taken of what is stored, so rounding comes first.
+                // The norm is taken of the stored value, so rounding comes first.
                 packets[vector] = device::pack<T>(values);
                 slice.store_packet(residual, chunk, vector, packets[vector]);
                 device::unpack<T>(packets[vector], values);
@@ -55,7 +55,7 @@ __device__ __forceinline__ void fused_add_rmsnorm_rows(const Cut<FusedAddRmsNorm
         const float rstd = rsqrtf(mean + params.epsilon);
 
         for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
-            // The last chunk is still in registers; the others come back from the new residual.
+            // The last chunk is still in registers; the others are reloaded from the new residual.
             if (chunk != walk.last_chunk) slice.load(residual, chunk, packets);
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) {
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     fused_add_rmsnorm_rows<V>(params);
 }
 
-// The same with room for more blocks on a multiprocessor.
+// The same for higher occupancy.
 template <class V>
 __global__ void __maxnreg__(48)
     fused_add_rmsnorm_lean_kernel(const __grid_constant__ Cut<FusedAddRmsNorm> params) {

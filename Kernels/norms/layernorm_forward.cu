@@ -1,16 +1,16 @@
 // LayerNorm forward kernel.
 //
-// A team of threads holds a row in registers or, where rows are many, in shared memory. Mean and
-// variance come from one reduction, of the elements and of their squares. Where the mean is so
-// large that the variance would be lost to cancellation, which is seen, it costs a second one, of
-// the distances from the mean.
+// A team of threads holds a row in registers or, if rows are many, in shared memory. Mean and
+// variance come from one reduction, over the elements and their squares. A mean so large that the
+// variance would be lost to cancellation is detected, and costs a second reduction, over the
+// distances from the mean.
 #include "Kernels/norms/parked_row.cuh"
 #include "Kernels/norms/plain.cuh"
 
 namespace norms {
 namespace {
 
-// Sums over a thread's elements of one chunk, and of their squares. Elements outside the row are 0.
+// Sums of a thread's elements of one chunk, and of their squares. Elements outside the row are 0.
 template <class V>
 __device__ device::TwoSums elements_of(const uint4 (&packets)[V::kVectors]) {
     float sums[2] = {};
@@ -28,7 +28,7 @@ __device__ device::TwoSums elements_of(const uint4 (&packets)[V::kVectors]) {
     return {sums[0] + sums[1], squares[0] + squares[1]};
 }
 
-// The same of the distances from `shift`.
+// The same for the distances from `shift`.
 template <class V>
 __device__ device::TwoSums distances_of(const typename V::Slice& slice,
                                         uint4 (&packets)[V::kVectors], int chunk, float shift) {
@@ -42,7 +42,7 @@ __device__ device::TwoSums distances_of(const typename V::Slice& slice,
         if (V::kAligned && !slice.holds(first)) continue;
 #pragma unroll
         for (int element = 0; element < V::kPer; ++element) {
-            // Aligned packets are inside or outside as a whole, and were told apart above.
+            // Aligned packets are entirely inside or outside, which was decided above.
             const bool inside = V::kAligned || slice.holds(first + element);
             const float distance = inside ? values[element] - shift : 0.0f;
             sums[element % 2] += distance;
@@ -57,13 +57,13 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     layernorm_forward_kernel(const __grid_constant__ Cut<LayerNormForward> params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;
-    // With more vectors the registers do not suffice for both.
+    // With more vectors there are not enough registers for both.
     constexpr bool kEarly = V::kAligned && V::kVectors <= 2;
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
 
-    // The share of the squares that must be left of them: a relative error of 10 roundings at most.
+    // Share of the squares that must remain: a relative error of at most 10 roundings.
     constexpr float kLeft = 0.1f;
     const float per_column = geometry.per_column;
     RowWalk<V> walk(geometry);
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         sums = team.reduce(sums);
         float mean = sums.first * per_column;
         float variance = fmaf(-mean, mean, sums.second * per_column);
-        // Rows of a warp go along, for they meet in reductions.
+        // All rows of a warp take part, because they share reductions.
         const bool far = variance < kLeft * sums.second * per_column;
         if (V::kAlone ? far : __any_sync(0xffffffffu, far)) {
             device::TwoSums again = device::TwoSums::neutral();
@@ -125,8 +125,8 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
                 bias.values(slice, chunk, vector, offsets);
 #pragma unroll
                 for (int element = 0; element < V::kPer; ++element) {
-                    // In 16 bits one instruction less, which counts here; what it loses where the
-                    // mean is large is no more than the mean's own rounding does.
+                    // One instruction less in 16 bits, which counts here; with a large mean it
+                    // loses no more than the rounding of the mean itself does.
                     const float normal = sizeof(T) == sizeof(float)
                                              ? (values[element] - mean) * rstd
                                              : fmaf(values[element], rstd, shift);

@@ -16,14 +16,14 @@ mod ffi {
         CrossEntropyFused,
     }
 
-    /// Addresses are 0 for what the operation does not have; see norms.h for the layouts.
+    /// Addresses are 0 for tensors that the operation does not have; see norms.h for the layouts.
     #[derive(Clone, Copy, Debug)]
     struct Norm {
         op: Op,
         rows: usize,
         columns: usize,
         dtype: Dtype,
-        /// Of weights, biases and their gradients; unused where an operation has none.
+        /// Type of weights, biases and their gradients; unused if an operation has none.
         weight_dtype: Dtype,
         epsilon: f32,
         x: usize,
@@ -55,11 +55,11 @@ mod ffi {
     unsafe extern "C++" {
         include!("Kernels/norms/bridge.h");
 
-        /// What is not supported is an error; addresses do not matter.
+        /// Returns an error for what is not supported; addresses are ignored.
         fn check(given: &Norm, variant: Variant) -> Result<()>;
 
         /// # Safety
-        /// Addresses are of device memory that holds the tensors.
+        /// The addresses point to device memory that holds the tensors.
         unsafe fn plan(given: &Norm, variant: Variant) -> Result<UniquePtr<Plan>>;
     }
 }

@@ -1,5 +1,5 @@
-// The sum of exponentials of a thread's share of a row. Everything is in units of log2: e^x is
-// 2^(x * log2 e), which takes one multiply-add and one special-function instruction an element.
+// The sum of exponentials of a thread's share of a row. Everything is in base 2: e^x is 2^(x * log2
+// e), which takes one FMA and one special-function instruction per element.
 #pragma once
 
 #include "Kernels/device/exponential.cuh"
@@ -21,7 +21,7 @@ __device__ float largest_of(const uint4 (&packets)[kVectors]) {
         }
         return largest;
     } else {
-        // Two elements an instruction, without unpacking.
+        // Two elements per instruction, without unpacking.
         uint32_t pair = packets[0].x;
 #pragma unroll
         for (const uint4& packet : packets) {
@@ -38,10 +38,10 @@ __device__ inline float relative_exp(float value, float base) {
     return device::ptx::exp2_fast(fmaf(value, device::kLog2E, -base));
 }
 
-// Smaller than all differences that are not 0 as a power of two.
+// A power of two smaller than any nonzero difference.
 constexpr float kLowest = -3.402823466e38f;
 
-// Exponentials of a thread's share of a row, relative to the largest element of its warp's.
+// Exponentials of a thread's share of a row, relative to its warp's maximum.
 template <class V>
 struct Powers {
     float kept[V::kVectors][V::kPer];
@@ -54,7 +54,7 @@ __device__ device::LogSum log_sum_of(uint4 (&packets)[V::kVectors], Kept& powers
     using T = typename V::T;
     float largest = largest_of<T>(packets);
     if constexpr (V::kAlone) largest = warp_max(largest);
-    // In units of log2; finite also where all elements are -infinity.
+    // In base 2; finite even if all elements are -infinity.
     const float base = fmaxf(largest * device::kLog2E, kLowest);
     float sums[kChains] = {};
     device::stay_packed(packets);

@@ -1,4 +1,4 @@
-// What both backward passes share: their plans, the sums over rows, and the plain kernel.
+// Shared by both backward passes: their plans, the sums over rows, and the plain kernel.
 #include "Kernels/norms/column_sums.cuh"
 #include "Kernels/norms/plain.cuh"
 
@@ -9,9 +9,9 @@ device::Enqueue prepare_backward_rows(const NormBackward& params, const Config& 
 
 namespace {
 
-// Partial sums of the pass over columns: enough blocks to fill the GPU, few enough to add up.
+// Partial sums of the column pass: enough blocks to fill the GPU, few enough to add up.
 constexpr int kColumnPartials = 256;
-// Rows of one partial sum of the plain kernels.
+// Rows per partial sum in the plain kernels.
 constexpr std::int64_t kPlainRows = 1024;
 
 template <class T>

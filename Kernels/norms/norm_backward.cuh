@@ -1,9 +1,9 @@
 // Backward kernel of RMSNorm and LayerNorm.
 //
 // A team of threads holds a row of x and of the output's gradient in registers, reduces, and writes
-// the row of x's gradient. Blocks stay and step over the rows. kAligned: a thread keeps its columns
-// from row to row, so the weight's and bias's gradients are summed in registers and leave the block
-// once, as partial sums; otherwise they take a pass of their own (column_sums.cuh).
+// the row of x's gradient. Blocks are persistent and step over the rows. kAligned: a thread keeps
+// its columns from row to row, so the weight's and bias's gradients are summed in registers and
+// leave the block once, as partial sums; otherwise they take a separate pass (column_sums.cuh).
 #pragma once
 
 #include "Kernels/device/ptx/grid_dependency.cuh"
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     const bool wide = params.wide_weight;
     const void* weights = columns_for<V, 2>(params.weight, wide, geometry);
     RowSource<V, 2> source(geometry, {params.x, params.out_gradient}, walk);
-    // A row ahead, so that no row waits for them.
+    // Loaded a row ahead, so that no row waits for them.
     const auto statistic_of = [&](const float* statistic, std::int64_t row) {
         return row < walk.rows ? statistic[row] : 0.0f;
     };
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
         const float mean = next_mean;
 
         // First: sum of scaled * normal; second: sum of scaled. Outside the row the gradient is 0,
-        // and so is all that is added here.
+        // and so is everything added here.
         device::TwoSums row_sums = device::TwoSums::neutral();
         source.wait();
         for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     device::ptx::allow_next_grid();
 }
 
-// Instantiated for each norm in a file of its own, so that they compile side by side.
+// Instantiated for each norm in a separate file, so that they compile in parallel.
 template <bool kCentred>
 device::Enqueue prepare_backward_rows(const NormBackward& params, const Config& config) {
     return prepare_rows<kCentred ? RowUse::kAccumulateBoth : RowUse::kAccumulate>(

@@ -11,8 +11,8 @@
 
 namespace norms {
 
-// Every operation has a Matrix, [rows, columns] of `dtype`. A comment says where a tensor is no
-// such matrix.
+// Every operation has a Matrix, [rows, columns] of `dtype`. Comments mark tensors with another
+// shape.
 
 // out[r, c] = x[r, c] * rstd[r] * weight[c], rstd[r] = 1 / sqrt(mean_c(x[r, c]^2) + epsilon).
 struct RmsNormForward : Matrix {
@@ -43,21 +43,21 @@ struct LayerNormForward : Matrix {
     void* out;           // may be x
     float* mean;         // [rows], or null
     float* rstd;         // [rows], or null
-    bool wide_weight;    // of weight and bias
+    bool wide_weight;    // weight and bias
     float epsilon;
 };
 
 enum class Norm { kRms, kLayer };
 
-// From what the forward pass saved. With
-//   normal[r, c] = (x[r, c] - mean[r]) * rstd[r]         (mean is 0 in RMSNorm)
-//   scaled[r, c] = out_gradient[r, c] * weight[c]
+// Uses what the forward pass saved. With
+//   normal = (x - mean[r]) * rstd[r]         (mean is 0 in RMSNorm)
+//   scaled = out_gradient * weight[c]
 // the gradients are
-//   x_gradient[r, c] = rstd[r] * (scaled[r, c] - mean_c(scaled) - normal[r, c] * mean_c(scaled *
-//   normal)) of weight[c]     = sum_r(out_gradient[r, c] * normal[r, c]) of bias[c]       =
-//   sum_r(out_gradient[r, c])
+//   x_gradient      = rstd[r] * (scaled - mean_c(scaled) - normal * mean_c(scaled * normal))
+//   weight gradient = sum_r(out_gradient * normal)
+//   bias gradient   = sum_r(out_gradient)
 // where RMSNorm has neither the term mean_c(scaled) nor a bias. Sums over rows have a fixed order:
-// the same inputs give the same bits on the same kind of GPU.
+// the same inputs give the same bits on the same GPU model.
 struct NormBackward : Matrix {
     const void* x;
     const void* weight;  // [columns]
@@ -66,8 +66,8 @@ struct NormBackward : Matrix {
     const float* rstd;          // [rows]
     void* x_gradient;           // may be out_gradient
     void* column_gradients[2];  // [columns]: of the weight, and of the bias, null in RMSNorm
-    float* partials;            // sums of some rows, in memory that a plan brings
-    bool wide_weight;           // of weight, bias and their gradients
+    float* partials;            // sums over some rows, in memory that the plan owns
+    bool wide_weight;           // weight, bias and their gradients
     Norm norm;
 };
 
@@ -85,8 +85,8 @@ struct SoftmaxBackward : Matrix {
     void* x_gradient;  // may be an input
 };
 
-// lse[r] = ln(sum_c(exp(logits[r, c]))), loss[r] = lse[r] - logits[r, target]. A target that is no
-// column gives a loss of NaN.
+// lse[r] = ln(sum_c(exp(logits[r, c]))), loss[r] = lse[r] - logits[r, target]. A target that is not
+// a column gives a loss of NaN.
 struct CrossEntropyForward : Matrix {
     const void* logits;
     const std::int64_t* targets;  // [rows]
@@ -103,14 +103,14 @@ struct CrossEntropyBackward : Matrix {
     void* logits_gradient;        // may be logits
 };
 
-// Both in one: the losses, and the gradient of their sum in place of the logits.
+// Both fused: the losses, and the gradient of their sum in place of the logits.
 struct CrossEntropyFused : Matrix {
     void* logits;
     const std::int64_t* targets;  // [rows]
     float* loss;                  // [rows]
 };
 
-// Throw std::invalid_argument for what check() (config.h) refuses, and for addresses.
+// Throw std::invalid_argument for anything check() (config.h) rejects, and for bad addresses.
 device::Enqueue prepare(const RmsNormForward& params);
 device::Enqueue prepare(const FusedAddRmsNorm& params);
 device::Enqueue prepare(const LayerNormForward& params);
@@ -121,7 +121,7 @@ device::Enqueue prepare(const CrossEntropyForward& params);
 device::Enqueue prepare(const CrossEntropyBackward& params);
 device::Enqueue prepare(const CrossEntropyFused& params);
 
-// One block a row, one element a thread at a time: the references for whole tensors.
+// One block per row, one element per thread at a time: the references for whole tensors.
 device::Enqueue prepare_plain(const RmsNormForward& params);
 device::Enqueue prepare_plain(const FusedAddRmsNorm& params);
 device::Enqueue prepare_plain(const LayerNormForward& params);

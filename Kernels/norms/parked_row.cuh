@@ -1,4 +1,4 @@
-// A row that stays in shared memory (Rows::kParked), for kernels that need the registers otherwise.
+// A row that stays in shared memory (Rows::kParked), for kernels that need the registers elsewhere.
 #pragma once
 
 #include "Kernels/device/ptx/cp_async.cuh"
@@ -6,8 +6,8 @@
 
 namespace norms {
 
-// Every thread copies its own packets to shared memory, so that no barrier is needed; on the way
-// they take no registers.
+// Every thread copies its own packets to shared memory, so no barrier is needed; the copies take no
+// registers.
 template <class Element, int kVectors>
 class RowSource<Variant<Element, kVectors, Rows::kParked>, 1> {
   public:

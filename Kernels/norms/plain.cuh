@@ -1,4 +1,4 @@
-// Helpers of the plain kernels: one block a row, a tree sum in shared memory, nothing clever.
+// Helpers of the plain kernels: one block per row, a tree sum in shared memory, nothing clever.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ template <class Combine>
 __device__ float plain_reduce(float value, Combine combine) {
     __shared__ float values[kPlainThreads];
     values[threadIdx.x] = value;
-    // Orders all threads' values before the tree reads them; below, each level before the next.
+    // All threads' values are written before the tree reads them; below, the same for each level.
     __syncthreads();
     for (int half = kPlainThreads / 2; half > 0; half /= 2) {
         if (threadIdx.x < half) {
@@ -52,7 +52,7 @@ __device__ device::LogSum plain_log_sum(const T* row, int columns) {
     return {largest, plain_sum(sum)};
 }
 
-// One element of a vector of columns that is fp32 where it is `wide`, else T.
+// One element of a column vector that is fp32 if `wide`, else T.
 template <class T>
 __device__ float plain_column(const void* vector, bool wide, int column) {
     return wide ? static_cast<const float*>(vector)[column]

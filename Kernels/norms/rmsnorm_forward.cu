@@ -2,7 +2,7 @@
 //
 // A team of threads (part of a warp, a block, or a cluster) holds a row in registers: it is read
 // from memory once, reduced, scaled and written. All packets of a thread are loaded before the
-// first is used, and those of the weight are asked for before the reduction where registers allow.
+// first is used, and the weight's loads are issued before the reduction if registers allow.
 #include "Kernels/norms/plain.cuh"
 
 namespace norms {
@@ -61,14 +61,14 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
     rmsnorm_forward_rows<V>(params);
 }
 
-// The same with room for more blocks on a multiprocessor.
+// The same for higher occupancy.
 template <class V>
 __global__ void __maxnreg__(48)
     rmsnorm_forward_lean_kernel(const __grid_constant__ Cut<RmsNormForward> params) {
     rmsnorm_forward_rows<V>(params);
 }
 
-// Obvious on purpose: the reference that whole tensors are compared with.
+// Naive on purpose: the reference for whole tensors.
 template <class T>
 __global__ void rmsnorm_forward_plain_kernel(const __grid_constant__ RmsNormForward params) {
     const int columns = params.columns;

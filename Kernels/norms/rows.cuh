@@ -1,5 +1,5 @@
-// What every row kernel here shares: its geometry argument, the walk over rows, and the choice of
-// an instantiation from a Config.
+// Shared by every row kernel: its geometry argument, the walk over rows, and the choice of an
+// instantiation from a Config.
 #pragma once
 
 #include <cstdint>
@@ -23,27 +23,26 @@ struct Geometry {
     int stages;
     float per_column;
 
-    // Blocks in clusters, whose size is a power of two: a division would keep the first load
-    // waiting.
+    // Cluster sizes are a power of two: a division would delay the first load.
     __device__ std::int64_t clusters(unsigned blocks) const {
         return blocks >> (__ffs(cluster_blocks) - 1);
     }
 };
 
-// What a kernel takes: an op's parameters, and how its rows are cut. As two arguments they compile
-// to other schedules.
+// A kernel's argument: an op's parameters, and how its rows are cut. As two arguments they compile
+// to different schedules.
 template <class Params>
 struct Cut : Params {
     Geometry geometry;
 };
 
-// Who has a row, and how it comes into registers.
+// Who owns a row, and how it gets into registers.
 enum class Rows {
     kAny,      // any team, from memory, at any address
     kAligned,  // any team, from memory, in whole packets
     kAlone,    // a block that has no other row, from memory, in whole packets
-    kParked,   // the same, but it stays in shared memory, from where it is taken twice
-    kStaged,   // a block that stays, through shared memory (row_ring.cuh), in whole packets
+    kParked,   // the same, but it stays in shared memory and is read from there twice
+    kStaged,   // a persistent block, through shared memory (row_ring.cuh), in whole packets
 };
 
 // One instantiation of a row kernel.
@@ -102,15 +101,15 @@ __device__ inline unsigned char* dynamic_shared() {
     return bytes;
 }
 
-// A thread's share of a vector of columns (weight, bias). kEarly: asked for with the row and
-// unpacked when it is used, so that a row waits for memory once; unless it is wider than the row,
-// which would take too many registers. Otherwise it is read where it is used.
+// A thread's share of a column vector (weight, bias). kEarly: loaded with the row and unpacked when
+// used, so that a row waits for memory once; unless it is wider than the row, which would take too
+// many registers. Otherwise it is loaded where it is used.
 template <class V, bool kEarly>
 class Columns {
   public:
     using T = typename V::T;
     using Slice = typename V::Slice;
-    static_assert(!kEarly || (V::kAligned && !V::kChunked), "a thread's columns must stay");
+    static_assert(!kEarly || (V::kAligned && !V::kChunked), "a thread's columns must not change");
 
     __device__ Columns(const void* vector_of_columns, bool wide)
         : columns_(vector_of_columns), wide_(wide) {}
@@ -118,8 +117,8 @@ class Columns {
     // After the loads of the row.
     __device__ void fetch(const Slice& slice) {
         if constexpr (kEarly) {
-            // One condition a load and no branch, across which the compiler would move the wait for
-            // the row.
+            // One predicate per load and no branch, across which the compiler would move the wait
+            // for the row.
             const bool early = is_early();
             const T* elements = static_cast<const T*>(columns_);
 #pragma unroll
@@ -138,7 +137,7 @@ class Columns {
         }
         slice.shared_values(columns_, wide_, chunk, vector, values);
     }
-    // A packet of the row times `factor` and the columns, to its place in `to`.
+    // Stores a packet of the row times `factor` and the columns to `to`.
     __device__ void store_scaled(const Slice& slice, int chunk, int vector, const uint4& packet,
                                  float factor, T* to) const {
         typename Slice::Values elements;
@@ -160,7 +159,7 @@ class Columns {
     uint4 packets_[kEarly ? V::kVectors : 1];
 };
 
-// A thread's sum is kept in parts, because each addition waits for the one before.
+// A thread's sum is kept in parts, because each addition depends on the one before.
 constexpr int kChains = 4;
 
 template <int kPer>
@@ -176,7 +175,7 @@ __device__ inline device::Sum sum_of(const float (&sums)[kChains]) {
     return {(sums[0] + sums[1]) + (sums[2] + sums[3])};
 }
 
-// Where a kernel's rows come from: memory; staged_rows.cuh and parked_row.cuh have others.
+// The source of a kernel's rows: memory; staged_rows.cuh and parked_row.cuh have others.
 template <class V, int kTensors>
 class RowSource {
   public:
@@ -192,7 +191,7 @@ class RowSource {
         }
     }
 
-    // The address of a row; it tells the alignment, and kAny reads through it.
+    // The address of a row; it gives the alignment, and kAny reads through it.
     __device__ const T* row(int tensor, const RowWalk<V>& walk) const {
         return tensors_[tensor] + walk.row * columns_;
     }
@@ -202,13 +201,14 @@ class RowSource {
                          typename Slice::Packets& packets, float outside = 0.0f) const {
         slice.load(row(tensor, walk), chunk, packets, outside);
     }
-    // Before a loaded row is used, and again after each reduction: a parked one comes only here.
+    // Before a loaded row is used, and again after each reduction: a parked row is loaded only
+    // here.
     __device__ void take(const Slice&, typename Slice::Packets&) const {}
     // One element of a row; `wait` comes first.
     __device__ float element(int tensor, const RowWalk<V>& walk, int column) const {
         return device::to_float(row(tensor, walk)[column]);
     }
-    // After the last load of a row, when the block's threads have met since.
+    // After the last load of a row, once the block's threads have synchronized.
     __device__ void next() {}
 
   private:
@@ -281,7 +281,7 @@ inline void check(const Matrix& matrix, std::initializer_list<Tensor> aligned) {
     for (const Tensor& tensor : aligned) device::require_aligned(tensor.name, tensor.address);
 }
 
-// The same for ops of one kernel, whose tensors with columns must be `aligned`.
+// The same for ops with one kernel, whose tensors with columns must be `aligned`.
 template <RowUse kUse, class Params, class KernelOf>
 device::Enqueue prepare_rows(const char* name, const Params& params,
                              std::initializer_list<Tensor> aligned, KernelOf&& kernel_of) {

@@ -1,8 +1,8 @@
 // Softmax forward kernel.
 //
-// A team of threads holds a row in registers. Each warp finds its own largest element and the sum
-// of exponentials relative to it; the team merges these pairs in one reduction. A block with a row
-// of its own keeps the exponentials; otherwise they are computed again for the output.
+// A team of threads holds a row in registers. Each warp finds its own maximum and the sum of
+// exponentials relative to it; the team merges these pairs in one reduction. A block that is alone
+// with its row keeps the exponentials; otherwise they are recomputed for the output.
 #include "Kernels/norms/log_sum.cuh"
 #include "Kernels/norms/plain.cuh"
 

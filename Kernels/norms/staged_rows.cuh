@@ -6,8 +6,8 @@
 
 namespace norms {
 
-// Where a kernel reads the weight: where rows are staged, a copy in shared memory behind the ring,
-// because that leaves little of the L1. The caller's next barrier completes it.
+// Where a kernel reads the weight: if rows are staged, a copy in shared memory behind the ring,
+// because the ring leaves little L1. The caller's next barrier completes it.
 template <class V, int kTensors>
 __device__ const void* columns_for(const void* vector_of_columns, bool wide,
                                    const Geometry& geometry) {

@@ -31,7 +31,7 @@ impl<'a, T: Element> Columns<'a, T> {
     }
 }
 
-/// The same, to be written.
+/// The mutable counterpart.
 #[derive(Debug)]
 pub enum ColumnsMut<'a, T> {
     Wide(&'a mut [f32]),

@@ -26,7 +26,7 @@ pub fn layernorm_forward<T: Element>(
     });
 }
 
-/// What the backward pass reads.
+/// Inputs of the backward pass.
 #[derive(Clone, Copy, Debug)]
 pub struct LayerNormSaved<'a, T> {
     pub x: &'a [T],

@@ -1,7 +1,7 @@
-//! The row operations on the CPU: threaded over rows and written so that the compiler vectorises
-//! them; and, in [`plain`], as one obvious loop each.
+//! The row operations on the CPU: threaded over rows and written for auto-vectorization, and, in
+//! [`plain`], as one naive loop each.
 //!
-//! All arithmetic is in f32, whatever the elements are. Matrices are dense and row major, `columns`
+//! All arithmetic is in f32, whatever the element type. Matrices are dense and row major, `columns`
 //! wide. Sums have a fixed order, so results do not depend on the number of threads.
 
 mod columns;

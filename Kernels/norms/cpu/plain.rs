@@ -1,5 +1,5 @@
-//! One obvious loop per operation, on one thread: what the others are measured against. Sums are
-//! kept in f64, because a plain f32 running sum over a long row would not pass the gate.
+//! One naive single-threaded loop per operation: the baseline for the others. Sums are in f64,
+//! because a plain f32 running sum over a long row would fail the gate.
 
 use crate::columns::{Columns, ColumnsMut};
 use crate::{Element, LayerNormSaved, RmsNormSaved};

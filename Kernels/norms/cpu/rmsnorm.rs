@@ -56,7 +56,7 @@ pub fn fused_add_rmsnorm<T: Element>(
     );
 }
 
-/// What the backward pass reads.
+/// Inputs of the backward pass.
 #[derive(Clone, Copy, Debug)]
 pub struct RmsNormSaved<'a, T> {
     pub x: &'a [T],
