@@ -1,4 +1,4 @@
-//! CUDA rotary position embedding, for Rust.
+//! Rotary position embedding on CUDA, for Rust.
 
 #[cxx::bridge(namespace = "rope::bridge")]
 mod ffi {
@@ -29,11 +29,11 @@ mod ffi {
     unsafe extern "C++" {
         include!("Kernels/rope/bridge.h");
 
-        /// What is not supported is an error; addresses do not matter.
+        /// Returns an error for what is not supported; addresses are ignored.
         fn check(rope: &Rope, variant: Variant) -> Result<()>;
 
         /// # Safety
-        /// Addresses are of device memory that holds the tensors.
+        /// The addresses point to device memory that holds the tensors.
         unsafe fn plan(rope: &Rope, variant: Variant) -> Result<UniquePtr<Plan>>;
     }
 }

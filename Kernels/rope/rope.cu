@@ -50,7 +50,7 @@ device::Enqueue prepare_pairs(const Rope& params) {
                            device::blocks_of(blocks, dim3(lanes, teams)), arguments);
 }
 
-// Obvious on purpose: the reference that whole tensors are compared with.
+// Naive on purpose: the reference for whole tensors.
 template <class T>
 __global__ void rope_plain_kernel(const __grid_constant__ Rope params) {
     const int half = params.dim / 2;
@@ -84,11 +84,11 @@ void check(const Rope& params) {
     require_range("query_heads", params.query_heads, 1024);
     require_range("key_heads", params.key_heads, 1024);
     require_range("dim", params.dim, 1024);
-    // Rows are counted in 32 bits, and divided where 31 are exact.
+    // Rows are counted in 32 bits; the division is exact up to 31.
     constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;
     require_range("tokens * query_heads", params.tokens * params.query_heads, kMostRows);
     require_range("tokens * key_heads", params.tokens * params.key_heads, kMostRows);
-    // Half a head is then whole packets of 16 bytes.
+    // Then half a head is whole 16-byte packets.
     device::require(params.dim % 16 == 0,
                     "dim is " + std::to_string(params.dim) + "; a multiple of 16 is supported");
     device::require_activation(params.dtype);

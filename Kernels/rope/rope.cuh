@@ -1,12 +1,12 @@
 // RoPE kernel.
 //
-// A row is one head of one token. A block turns consecutive rows of the queries or of the keys, and
-// blocks follow each other in the order of memory, with few bytes a thread, so that what is on its
-// way at a time lies close together. Several heads of a token a thread, queries and keys in one
-// block, or larger blocks lose 1 to 4 % on an H200. cos and sin stay in L1 for a token's other
-// heads.
-//   threadIdx.x  packets of 16 bytes: of half a row, where a thread has the one half a row further
-//                too, for they pair; or of a row, where interleaved packets hold whole pairs
+// A row is one head of one token. A block rotates consecutive rows of the queries or of the keys,
+// and blocks are in memory order with few bytes per thread, so that the accesses in flight are
+// close together. Several heads of a token per thread, queries and keys in one block, or larger
+// blocks lose 1 to 4 % on an H200. cos and sin stay in L1 for a token's other heads.
+//   threadIdx.x  16-byte packets: of half a row, if a thread also has the packet half a row
+// further,
+//                which it pairs with; or of a row, if interleaved packets hold whole pairs
 //   threadIdx.y  rows
 #pragma once
 
@@ -27,7 +27,7 @@ struct Rows {
 struct RopeArguments {
     Rows queries;
     Rows keys;
-    // Blocks of the queries; those of the keys follow.
+    // Blocks for the queries; those for the keys follow.
     std::uint32_t query_blocks;
     device::Divider sequence;
     const float* cos;
@@ -41,7 +41,7 @@ struct RopeArguments {
 constexpr int kThreads = 128;
 constexpr int kMostThreads = 256;
 
-// kCount is 2 or a multiple of 4, and `from` aligned to as many bytes as an access moves.
+// kCount is 2 or a multiple of 4, and `from` is aligned to the access size.
 template <int kCount>
 __device__ __forceinline__ void load_floats(const float* from, float* to) {
     if constexpr (kCount == 2) {

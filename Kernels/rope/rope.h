@@ -1,10 +1,10 @@
 // Rotary position embedding of queries and keys, in place.
 //
-//   heads   [tokens, heads, dim]; token t has the position t % sequence
-//   cos     fp32 [sequence, dim / 2], one value a pair; sin alike
-//   pair    (i, i + dim / 2), or (2 i, 2 i + 1) where interleaved
+//   heads   [tokens, heads, dim]; token t has position t % sequence
+//   cos     fp32 [sequence, dim / 2], one value per pair; sin alike
+//   pair    (i, i + dim / 2), or (2 i, 2 i + 1) if interleaved
 //
-// (a, b) becomes (a cos - b sin, b cos + a sin); backward turns the other way.
+// (a, b) becomes (a cos - b sin, b cos + a sin); backward rotates the other way.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,12 @@ struct Rope {
     const float* sin;
 };
 
-// Throws std::invalid_argument for a shape or type that the kernels do not serve.
+// Throws std::invalid_argument for a shape or type that the kernels do not support.
 void check(const Rope& params);
 
-// Throw for addresses too.
+// These check addresses too.
 device::Enqueue prepare(const Rope& params);
-// One thread a pair: the reference for whole tensors.
+// One thread per pair: the reference for whole tensors.
 device::Enqueue prepare_plain(const Rope& params);
 
 }  // namespace rope

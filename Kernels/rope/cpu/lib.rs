@@ -1,12 +1,12 @@
-//! Rotary position embedding on the CPU: threaded over tokens and written so that the compiler
-//! vectorises it; and, in [`plain`], as one obvious loop.
+//! Rotary position embedding on the CPU: threaded over tokens and written for auto-vectorization,
+//! and, in [`plain`], as one naive loop.
 
 pub mod plain;
 
 pub use host::Element;
 use rayon::prelude::*;
 
-/// Which elements of a head make a pair.
+/// Which elements of a head form a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairs {
     /// `i` and `i + dim / 2`.
@@ -15,13 +15,13 @@ pub enum Pairs {
     Interleaved,
 }
 
-/// What heads are turned by: one row of cos and sin a position, one value a pair.
+/// Rotation tables: one row of cos and sin per position, one value per pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Angles<'a> {
     pub cos: &'a [f32],
     pub sin: &'a [f32],
     pub dim: usize,
-    /// Turn back, for the gradient.
+    /// Rotate back, for the gradient.
     pub backward: bool,
 }
 
@@ -42,7 +42,7 @@ impl Angles<'_> {
     }
 }
 
-/// Tokens of one task.
+/// Tokens per task.
 const TASK_TOKENS: usize = 8;
 
 /// In place; `heads` is `[tokens, heads_per_token, dim]`.

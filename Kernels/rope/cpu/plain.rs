@@ -1,4 +1,4 @@
-//! One obvious loop on one thread: what the other is measured against.
+//! One naive single-threaded loop: the baseline for the other.
 
 use crate::{Angles, Element, Pairs};
 
