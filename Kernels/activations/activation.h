@@ -27,20 +27,20 @@ struct Activation {
     std::int64_t elements;
     // x or gate.
     const void* first;
-    // up; null where the function has none.
+    // up; null if the function has none.
     const void* second;
     // Backward only.
     const void* out_gradient;
     // out, or the gradient of x or gate.
     void* first_out;
-    // The gradient of up; null where there is none.
+    // The gradient of up; null if there is none.
     void* second_out;
 };
 
 enum class Gate : std::int32_t { Silu, GeluTanh, Gelu };
 
-// out [rows, columns] = unit(gate) * up, where a row of the input is gate and up, `columns`
-// elements each.
+// out [rows, columns] = unit(gate) * up, where an input row is gate and up, `columns` elements
+// each.
 struct Packed {
     Gate gate;
     device::Dtype dtype;
@@ -50,15 +50,15 @@ struct Packed {
     void* out;
 };
 
-// Throw std::invalid_argument for a shape or type that the kernels do not serve.
+// Throw std::invalid_argument for a shape or type that the kernels do not support.
 void check(const Activation& params);
 void check(const Packed& params);
 
-// Throw for addresses too.
+// These check addresses too.
 device::Enqueue prepare(const Activation& params);
 device::Enqueue prepare(const Packed& params);
 
-// One thread an element and the library's functions: the references for whole tensors.
+// One thread per element and the library's functions: the references for whole tensors.
 device::Enqueue prepare_plain(const Activation& params);
 device::Enqueue prepare_plain(const Packed& params);
 

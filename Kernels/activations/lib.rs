@@ -21,7 +21,7 @@ mod ffi {
         Gelu,
     }
 
-    /// Addresses are 0 for what the function or the pass does not have.
+    /// Addresses are 0 for tensors that the function or the pass does not have.
     #[derive(Clone, Copy, Debug)]
     struct Activation {
         function: Function,
@@ -64,16 +64,16 @@ mod ffi {
         #[namespace = "activations"]
         type Gate;
 
-        /// What is not supported is an error; addresses do not matter.
+        /// Returns an error for what is not supported; addresses are ignored.
         fn check(given: &Activation, variant: Variant) -> Result<()>;
         fn check_packed(given: &Packed, variant: Variant) -> Result<()>;
 
         /// # Safety
-        /// Addresses are of device memory that holds the tensors.
+        /// The addresses point to device memory that holds the tensors.
         unsafe fn plan(given: &Activation, variant: Variant) -> Result<UniquePtr<Plan>>;
 
         /// # Safety
-        /// As [`plan`].
+        /// As for [`plan`].
         unsafe fn plan_packed(given: &Packed, variant: Variant) -> Result<UniquePtr<Plan>>;
     }
 }

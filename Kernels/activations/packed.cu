@@ -1,4 +1,4 @@
-// Gated activations of rows that hold gate and up one behind the other.
+// Gated activations of rows that hold gate and up back to back.
 #include <limits>
 #include <string>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kThreads = 128;
 
-// One packet of the output a thread; a row of it has `width` packets.
+// One output packet per thread; an output row has `width` packets.
 template <class T, class Unit>
 __global__ void __launch_bounds__(kThreads)
     packed_kernel(const uint4* input, uint4* out, device::Divider rows, std::uint32_t width,
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kThreads)
     constexpr int kPer = device::kPerPacket<T>;
     const std::uint32_t index = blockIdx.x * kThreads + threadIdx.x;
     if (index >= packets) return;
-    // Every row before this one has another half of packets in the input.
+    // Each earlier row has another half of its packets in the input.
     const std::int64_t first = std::int64_t{index} + rows.times(rows.quotient(index));
     const uint4 loaded[2] = {device::ptx::load_16(input + first),
                              device::ptx::load_16(input + first + width)};
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kThreads)
     device::ptx::store_16(out + index, device::pack<T>(gates));
 }
 
-// Rows that are no whole packets.
+// Rows that are not whole packets.
 template <class T, class Unit>
 __global__ void __launch_bounds__(kThreads)
     packed_elements_kernel(const T* input, T* out, std::int64_t columns, std::int64_t elements) {

@@ -1,4 +1,4 @@
-// Obvious on purpose: the reference that whole tensors are compared with.
+// Naive on purpose: the reference for whole tensors.
 #include <cstdint>
 
 #include "Kernels/activations/activation.h"

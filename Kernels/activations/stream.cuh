@@ -1,8 +1,8 @@
-// A kernel that streams tensors through a function of one element.
+// A kernel that streams tensors through an elementwise function.
 //
-// A tile is threads * kPackets packets of 16 bytes of each tensor; a block does one tile. A thread
-// has the packets of all inputs in flight before it computes; neighbours load neighbouring packets.
-// The elements past the last whole packet are done by the first threads of the last block.
+// A tile is threads * kPackets 16-byte packets of each tensor; a block computes one tile. A thread
+// has the packets of all inputs in flight before it computes; loads are coalesced. The elements
+// past the last whole packet are left to the first threads of the last block.
 #pragma once
 
 #include <cstdint>

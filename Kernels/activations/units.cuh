@@ -1,7 +1,7 @@
-// The activation functions and their derivatives in fp32, on the special-function unit.
+// The activation functions and their derivatives in fp32, on the special-function unit (SFU).
 //
-// Absolute errors are below 2e-7 times max(1, |x|): two units of that unit an element is what the
-// memory can be kept busy with.
+// Absolute errors are below 2e-7 times max(1, |x|): with two SFU operations per element, memory can
+// still be kept busy.
 #pragma once
 
 #include "Kernels/device/exponential.cuh"
@@ -47,9 +47,8 @@ struct GeluTanh {
     }
 };
 
-// x times the cumulative normal distribution. Its tail is Abramowitz and Stegun's 7.1.26 for
-// erfc(|x| / sqrt(2)) / 2, whose absolute error is at most 0.75e-7 and which shares exp(-x^2 / 2)
-// with the density.
+// x times the normal CDF. Its tail is Abramowitz and Stegun's 7.1.26 for erfc(|x| / sqrt(2)) / 2,
+// whose absolute error is at most 0.75e-7 and which shares exp(-x^2 / 2) with the density.
 struct Gelu {
     static __device__ float value(float x) {
         float density;

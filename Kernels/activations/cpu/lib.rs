@@ -1,5 +1,5 @@
-//! Activations on the CPU: threaded over pieces of the tensors and written so that the compiler
-//! vectorises them; and, in [`plain`], as one obvious loop each.
+//! Activations on the CPU: threaded over pieces of the tensors and written for auto-vectorization,
+//! and, in [`plain`], as one naive loop each.
 
 pub mod plain;
 mod units;
@@ -9,9 +9,9 @@ use rayon::prelude::*;
 pub use units::Unit;
 use units::{Curve, Gelu, GeluTanh, Silu};
 
-/// Elements of one task.
+/// Elements per task.
 const TASK: usize = 1 << 14;
-/// Elements that are widened at once: a few of them fit in the first-level cache.
+/// Elements that are widened at once: a few such buffers fit in L1.
 const BLOCK: usize = 1024;
 
 /// Runs `$body` with `$curve` as the unit's type.

@@ -1,4 +1,4 @@
-//! The activation functions and their derivatives, in a form that vectorises.
+//! The activation functions and their derivatives, in a form that vectorizes.
 
 use host::exp;
 
@@ -17,7 +17,7 @@ pub(crate) trait Curve {
 }
 
 fn sigmoid(x: f32) -> f32 {
-    // Beyond, the result is 0 to within f32.
+    // Beyond this the result is 0 to within f32.
     const FAR: f32 = 87.0;
     let negated = -x;
     1.0 / (1.0 + exp(if negated > FAR { FAR } else { negated }))
@@ -61,8 +61,8 @@ impl Curve for GeluTanh {
 pub(crate) struct Gelu;
 
 impl Gelu {
-    /// The normal distribution's cumulative share below x, and its density. The tail is Abramowitz
-    /// and Stegun's 7.1.26, whose absolute error is below 1e-7.
+    /// The normal distribution's CDF and density at x. The tail is Abramowitz and Stegun's 7.1.26,
+    /// whose absolute error is below 1e-7.
     fn distribution(x: f32) -> (f32, f32) {
         const ROOT_TWO_PI: f32 = 0.398_942_3;
         let bell = exp(-0.5 * x * x);
@@ -90,7 +90,7 @@ impl Curve for Gelu {
 mod tests {
     use super::*;
 
-    /// Slopes agree with central differences of the values, and ends with their limits.
+    /// Slopes agree with central differences of the values, and both ends with their limits.
     fn check<C: Curve>() {
         for step in -80..=80 {
             let x = step as f32 / 10.0;
