@@ -8,7 +8,7 @@ namespace {
 
 using device::pointer;
 
-// Calls `function` with the Quantize or the Dequantize that is meant.
+// Calls `function` with a Quantize or a Dequantize, as requested.
 template <class Function>
 auto with_params(const Quantization& given, Function&& function) {
     const Matrix matrix = {given.scaling, given.dtype, static_cast<std::int64_t>(given.rows),

@@ -1,4 +1,4 @@
-// What both directions ask of their matrix.
+// Requirements of both directions on their matrix.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ using device::divide_up;
 // Packets are counted in 31 bits.
 constexpr std::int64_t kMaxPackets = (std::int64_t{1} << 31) - (std::int64_t{1} << 16);
 
-// `packets` that a launch counts.
+// The number of `packets` that a launch counts.
 inline void check(const Matrix& matrix, std::int64_t packets) {
     const std::string size = std::to_string(matrix.rows) + "x" + std::to_string(matrix.columns);
     device::require_activation(matrix.dtype);
     device::require(matrix.rows >= 1 && matrix.columns >= 1,
-                    "the matrix is " + size + "; give at least 1x1");
-    // Rows of FP8 values then start at 16-byte boundaries.
+                    "the matrix is " + size + "; at least 1x1 is required");
+    // So that rows of FP8 values start at 16-byte boundaries.
     device::require(matrix.columns % 16 == 0, "columns is " + std::to_string(matrix.columns) +
                                                   "; a multiple of 16 is supported");
     device::require(packets <= kMaxPackets, "a matrix of " + size + " has too many elements");

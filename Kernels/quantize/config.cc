@@ -11,9 +11,9 @@ namespace {
 constexpr int kWarp = 32;
 // Threads of a block that holds several rows.
 constexpr int kManyRowsThreads = 128;
-// Packets in flight a thread that keep memory busy; more only where the row is too long.
+// Packets in flight per thread that keep memory busy; more only if the row is too long.
 constexpr int kPreferredVectors = 4;
-// Blocks beyond this size leave too few others to work while they wait for their reduction.
+// Larger blocks leave too few others to work while they wait for their reduction.
 constexpr int kPreferredThreads = 512;
 
 using device::divide_up;

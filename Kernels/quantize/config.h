@@ -1,4 +1,4 @@
-// How rows are cut for quantisation by row: plain values, chosen without a GPU.
+// How rows are cut for per-row quantization: plain values, chosen without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@ namespace quantize {
 
 struct RowConfig {
     int threads_per_row;
-    // Above 1 only where a row's threads are part of a warp.
+    // Above 1 only if a row's threads are part of a warp.
     int rows_per_block;
-    // Packets of 16 bytes a thread holds at once: 1, 2, 4 or 8.
+    // 16-byte packets that a thread holds at once: 1, 2, 4 or 8.
     int vectors;
     // Above 1 a row does not fit in registers and is read twice.
     int chunks;
@@ -18,7 +18,7 @@ struct RowConfig {
 constexpr int kRowMaxThreads = 1024;
 constexpr int kRowMaxVectors = 8;
 
-// `packets` of 16 bytes a row.
+// `packets` is in 16-byte packets per row.
 RowConfig choose_row(std::int64_t packets);
 
 }  // namespace quantize

@@ -1,4 +1,5 @@
-// Dequantisation: a thread widens kPackets runs of 8 (fp32: 4) values, all loads in flight first.
+// Dequantization: a thread widens kPackets runs of 8 (fp32: 4) values, with all loads in flight
+// first.
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"
@@ -16,7 +17,7 @@ struct DequantizeArguments {
     void* out;
     std::int64_t rows;
     int columns;
-    // Scales of a row, and log2 of the rows and columns of a group.
+    // Scales per row, and log2 of the rows and columns of a group.
     int across;
     int row_shift;
     int column_shift;
@@ -94,7 +95,7 @@ __global__ void __launch_bounds__(256)
 // 256 threads with 4 packets.
 constexpr int kThreads = 128;
 constexpr int kPacketsPerThread = 2;
-// Beyond every column: a row has one scale.
+// Past every column: a row has one scale.
 constexpr int kWholeRow = 31;
 constexpr int kGroupShift = 7;
 static_assert(1 << kGroupShift == kGroup, "the shift is log2 of a group");

@@ -1,4 +1,4 @@
-//! CUDA quantisation to FP8 and back, for Rust.
+//! Quantization to FP8 and back on CUDA, for Rust.
 
 #[cxx::bridge(namespace = "quantize::bridge")]
 mod ffi {
@@ -38,11 +38,11 @@ mod ffi {
         #[namespace = "quantize"]
         type Scaling;
 
-        /// What is not supported is an error; addresses do not matter.
+        /// Returns an error for what is not supported; addresses are ignored.
         fn check(given: &Quantization, variant: Variant) -> Result<()>;
 
         /// # Safety
-        /// Addresses are of device memory that holds the tensors.
+        /// The addresses point to device memory that holds the tensors.
         unsafe fn plan(given: &Quantization, variant: Variant) -> Result<UniquePtr<Plan>>;
     }
 }

@@ -1,4 +1,4 @@
-// Obvious on purpose: the references that whole tensors are compared with.
+// Naive on purpose: the references for whole tensors.
 #include <cuda_fp8.h>
 
 #include <cfloat>
@@ -26,7 +26,7 @@ Tiles tiles_of(const Matrix& matrix) {
     return {rows, columns, divide_up(matrix.rows, rows), divide_up(matrix.columns, columns)};
 }
 
-// One thread a group.
+// One thread per group.
 template <class T>
 __global__ void quantize_plain_kernel(const __grid_constant__ Quantize params,
                                       const __grid_constant__ Tiles tiles) {
@@ -69,7 +69,7 @@ __global__ void quantize_plain_kernel(const __grid_constant__ Quantize params,
     }
 }
 
-// One thread an element.
+// One thread per element.
 template <class T>
 __global__ void dequantize_plain_kernel(const __grid_constant__ Dequantize params,
                                         const __grid_constant__ Tiles tiles) {

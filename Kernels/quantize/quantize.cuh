@@ -1,5 +1,5 @@
-// Quantisation kernels: all read x once (rows beyond the registers of a block: twice) and write
-// each value and scale once.
+// Quantization kernels: all read x once (rows beyond a block's registers: twice) and write each
+// value and scale once.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ __device__ __forceinline__ void load_packets(const device::RowSlice<T, kVectors,
     }
 }
 
-// By row: a team of threads (part of a warp, or a block) holds a row in registers.
+// Per row: a team of threads (part of a warp, or a block) holds a row in registers.
 template <class T, int kVectors>
 __global__ void __launch_bounds__(kVectors == kRowMaxVectors ? kRowMaxThreads : 512)
     quantize_row_kernel(const __grid_constant__ QuantizeArguments arguments, int chunks) {
@@ -80,8 +80,8 @@ __global__ void __launch_bounds__(kVectors == kRowMaxVectors ? kRowMaxThreads : 
     if (active && team.leads()) store_scale<false>(arguments.scales, row, scale);
 }
 
-// By 128 elements of a row: part of a warp holds a group, one packet a thread; a thread has
-// kPackets packets of as many groups in flight. Rows count as whole groups here.
+// Per 128 elements of a row: part of a warp holds a group, one packet per thread; a thread has
+// kPackets packets of different groups in flight. Rows count as whole groups here.
 template <class T, bool kUe8m0, int kPackets>
 __global__ void __launch_bounds__(256)
     quantize_group_kernel(const __grid_constant__ QuantizeArguments arguments,
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-// By 128 x 128 block: a block of threads holds it, kBlockRows rows a thread.
+// Per 128 x 128 block: one thread block holds it, kBlockRows rows per thread.
 constexpr int kBlockRows = 8;
 
 template <class T>
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(kBlockThreads<T>)
     for (const uint4& packet : packets) largest = max(largest, Magnitude<T>::of(packet));
     largest = __reduce_max_sync(0xffffffffu, largest);
     if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = largest;
-    // Orders the partial results of all warps before anyone reads them.
+    // All warps' partial results are written before anyone reads them.
     __syncthreads();
     largest = __reduce_max_sync(0xffffffffu, of_warps[threadIdx.x % kWarps]);
 

@@ -1,10 +1,10 @@
-// FP8 e4m3 quantisation with a scale for each row, each 128 elements of a row, or each 128 x 128
-// block, and its inverse.
+// FP8 e4m3 quantization with one scale per row, per 128 elements of a row, or per 128 x 128 block,
+// and its inverse.
 //
 //   scale      = max(largest |x| / 448, 2^-126) in fp32, each step to nearest; rounded up to a
-//                power of two where it is stored as UE8M0
-//   quantised  = e4m3(x * (1 / scale)), to nearest even, saturating
-//   inverse    = quantised * scale
+//                power of two if stored as UE8M0
+//   quantized  = e4m3(x * (1 / scale)), to nearest even, saturating
+//   inverse    = quantized * scale
 //
 // Zeros, and values whose scale would be subnormal, have the scale 2^-126. A group that holds a NaN
 // or an infinity gets the scale NaN, and all its elements become NaN.
@@ -27,7 +27,7 @@ constexpr int kGroup = 128;
 
 struct Matrix {
     Scaling scaling;
-    // Of what is quantised, or of the inverse.
+    // The type of the input, or of the inverse's output.
     device::Dtype dtype;
     std::int64_t rows;
     int columns;
@@ -47,15 +47,15 @@ struct Dequantize {
     void* out;
 };
 
-// Throw std::invalid_argument for a shape or type that the kernels do not serve.
+// Throw std::invalid_argument for a shape or type that the kernels do not support.
 void check(const Quantize& params);
 void check(const Dequantize& params);
 
-// Throw for addresses too.
+// These check addresses too.
 device::Enqueue prepare(const Quantize& params);
 device::Enqueue prepare(const Dequantize& params);
 
-// One thread a group, and one an element: the references for whole tensors.
+// One thread per group, and one per element: the references for whole tensors.
 device::Enqueue prepare_plain(const Quantize& params);
 device::Enqueue prepare_plain(const Dequantize& params);
 

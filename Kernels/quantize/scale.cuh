@@ -1,4 +1,4 @@
-// The scale of a group of values, and values scaled by it: bit by bit what quantize.h says.
+// The scale of a group of values, and values scaled by it: bit for bit as in quantize.h.
 #pragma once
 
 #include <cfloat>
@@ -10,7 +10,7 @@
 
 namespace quantize {
 
-// Magnitudes as unsigned integers: their order is that of the values, and a NaN is the largest.
+// Magnitudes as unsigned integers: they order like the values, and a NaN is the largest.
 template <class T>
 struct Magnitude {
     // The largest magnitude of a packet.

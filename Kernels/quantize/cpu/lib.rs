@@ -1,9 +1,9 @@
-//! Quantisation to FP8 e4m3 and back on the CPU: threaded over rows of groups and written so that
-//! the compiler vectorises it; and, in [`plain`], as one obvious loop each.
+//! Quantization to FP8 e4m3 and back on the CPU: threaded over rows of groups and written for
+//! auto-vectorization, and, in [`plain`], as one naive loop each.
 //!
 //! ```text
 //! scale     = max(largest |x| / 448, 2^-126)         rounded up to a power of two for UE8M0
-//! quantised = e4m3(x * (1 / scale))                  saturating
+//! quantized = e4m3(x * (1 / scale))                  saturating
 //! ```
 //!
 //! A group that holds a NaN or an infinity gets the scale NaN, and all its elements become NaN.
@@ -80,13 +80,13 @@ impl Tiling {
     }
 }
 
-/// The largest magnitude; infinity where a value is not finite.
+/// The largest magnitude; infinity if a value is not finite.
 fn largest(values: &[f32]) -> f32 {
     const LANES: usize = 16;
     let mut lanes = [0u32; LANES];
     let chunks = values.chunks_exact(LANES);
     let rest = chunks.remainder();
-    // As integers magnitudes keep their order, and a NaN is the largest.
+    // Magnitudes keep their order as integers, and a NaN is the largest.
     let magnitude = |value: f32| value.abs().to_bits();
     for chunk in chunks {
         for lane in 0..LANES {

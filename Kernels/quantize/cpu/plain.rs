@@ -1,4 +1,4 @@
-//! One obvious loop per operation, on one thread: what the others are measured against.
+//! One naive single-threaded loop per operation: the baseline for the others.
 
 use host::e4m3;
 
