@@ -1,4 +1,4 @@
-// What the C++ sides of bridges make of Rust's numbers and addresses.
+// Converts Rust's numbers and addresses for the C++ sides of bridges.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a plan says of itself in a result: a flat JSON object.
+// A plan's description of itself in a result: a flat JSON object.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace device {
 
 class Facts {
   public:
-    // Text is plain words: nothing in it needs an escape.
+    // Text is plain words that need no escaping.
     template <class Value>
     Facts& add(const char* name, const Value& value) {
         text_ += text_.empty() ? "{\"" : ", \"";

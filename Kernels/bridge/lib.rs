@@ -1,8 +1,8 @@
-//! What the bridges to our kernels share; each of them names these types as its own.
+//! Shared by the bridges to our kernels; each re-exports these types.
 
 #[cxx::bridge(namespace = "device")]
 mod ffi {
-    /// Of a tensor's elements.
+    /// The type of a tensor's elements.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[repr(u32)]
     enum Dtype {
@@ -18,7 +18,7 @@ mod ffi {
     enum Variant {
         /// The one that suits the shape and the device best.
         Tuned,
-        /// The one that every architecture has.
+        /// The one that runs on every architecture.
         Portable,
         /// Nothing clever: the reference for whole tensors.
         Plain,
@@ -30,17 +30,17 @@ mod ffi {
         type Dtype;
         type Variant;
 
-        /// An operation on given tensors, with all that it keeps in device memory; freed on drop.
+        /// An operation on given tensors, with everything it keeps in device memory; freed on drop.
         type Plan;
 
-        /// Returns at once; what the launch reports becomes an error.
+        /// Returns at once; launch failures become errors.
         ///
         /// # Safety
         /// `stream` is a CUDA stream of the current device, and the tensors that the plan was made
-        /// for are alive until the stream has done the work.
+        /// for outlive the work on the stream.
         unsafe fn enqueue(self: &Plan, stream: usize) -> Result<()>;
 
-        /// A JSON object: what was chosen.
+        /// The choices made, as a JSON object.
         fn facts(self: &Plan) -> &CxxString;
     }
 

@@ -11,7 +11,7 @@
 
 namespace device {
 
-// `carve(carver, cut)` gives the parts of the workspace, `fill(cut, workspace)` copies the cut
+// `carve(carver, cut)` returns the sections of the workspace, `fill(cut, workspace)` copies the cut
 // there, and `launch(cut, workspace, stream)` runs it.
 template <class Cut, class Carve, class Fill, class Launch>
 std::unique_ptr<Plan> paged_plan(Cut cut, const Carve& carve, const Fill& fill, Launch launch) {

@@ -1,4 +1,4 @@
-// What kernels hand to Rust: an operation on given tensors that only needs a stream.
+// What kernels expose to Rust: an operation on given tensors that only needs a stream.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ enum class Variant : std::uint8_t { Tuned, Portable, Plain };
 // Everything is checked, chosen, allocated and copied when a plan is made, not when it runs.
 class Plan {
   public:
-    // `enqueue` holds what it needs, such as a workspace; `facts` are a JSON object.
+    // `enqueue` owns what it needs, such as a workspace; `facts` is a JSON object.
     explicit Plan(Enqueue enqueue, std::string facts = "{}")
         : enqueue_(std::move(enqueue)), facts_(std::move(facts)) {}
 
