@@ -1,4 +1,5 @@
-// A table of constants as template arguments, so that one list serves a choice and its launch.
+// A table of constants as template arguments, so that one list serves both the choice and the
+// launch.
 #pragma once
 
 #include <cstddef>

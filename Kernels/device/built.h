@@ -1,5 +1,5 @@
-// Which shelves this program was built with. For CUDA sources only: cuda_kernels() defines the
-// words.
+// The architectures this program was built with. For CUDA sources only: cuda_kernels() defines the
+// macros.
 #pragma once
 
 #include "Kernels/device/machine.h"

@@ -1,4 +1,4 @@
-// Packets of 16 bytes as runs of elements, and their conversion to and from fp32.
+// 16-byte packets as runs of elements, and their conversion to and from fp32.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -102,8 +102,8 @@ __device__ __forceinline__ uint4 pack(const float (&values)[kPerPacket<T>]) {
     return {words[0], words[1], words[2], words[3]};
 }
 
-// Hides from the compiler what the packets hold, so that it unpacks them again where they are used
-// next instead of keeping twice the registers for fp32 copies of 16-bit elements.
+// Makes the packets opaque to the compiler, so that it unpacks them again at their next use instead
+// of keeping fp32 copies of 16-bit elements in twice the registers.
 template <int kCount>
 __device__ __forceinline__ void stay_packed(uint4 (&packets)[kCount]) {
 #pragma unroll

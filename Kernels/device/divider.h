@@ -1,4 +1,4 @@
-// Division of indices by a number that is known at launch: a multiplication and a shift.
+// Division of indices by a divisor known at launch: a multiplication and a shift.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace device {
 
-// Right for every dividend below 2^31.
+// Exact for every dividend below 2^31.
 class Divider {
   public:
     explicit Divider(std::int64_t by) : by_(static_cast<std::uint32_t>(by)) {
         if (by < 1 || by > (std::int64_t{1} << 31)) {
-            throw std::invalid_argument("divisor is " + std::to_string(by) + "; 1 to 2^31");
+            throw std::invalid_argument("divisor is " + std::to_string(by) + "; use 1 to 2^31");
         }
-        // ceil(2^(31 + bits) / by) with 2^bits >= by: the excess of less than one part in 2^31 of
-        // the quotient never reaches the next whole number.
+        // ceil(2^(31 + bits) / by) with 2^bits >= by: the error, less than one part in 2^31 of the
+        // quotient, never reaches the next integer.
         int bits = 0;
         while ((std::int64_t{1} << bits) < by) ++bits;
         shift_ = bits - 1;

@@ -1,4 +1,4 @@
-// Types of tensor elements, as values: what host code and bridges pass around.
+// Types of tensor elements, as values that host code and bridges pass around.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace device {
 
-// Spelt as the bridges' Rust has them, which share this type.
+// Spelled as in the Rust bridges, which share this type.
 enum class Dtype : std::uint32_t { F32, F16, Bf16, E4m3 };
 
 constexpr int bytes_of(Dtype dtype) {
@@ -29,9 +29,9 @@ constexpr const char* name_of(Dtype dtype) {
     return "unknown";
 }
 
-// What activations may have.
+// The types that activations may have.
 inline void require_activation(Dtype dtype) {
-    require(dtype != Dtype::E4m3, std::string("no ") + name_of(dtype) + "; f32, f16 and bf16 only");
+    require(dtype != Dtype::E4m3, std::string("no ") + name_of(dtype) + "; use f32, f16 or bf16");
 }
 
 }  // namespace device

@@ -38,7 +38,7 @@ inline Launch blocks_of(std::int64_t blocks, dim3 threads) {
     return {dim3(static_cast<unsigned>(blocks)), threads};
 }
 
-// Enough blocks of `threads` for so many items, `each` a thread.
+// Enough blocks of `threads` for this many items, `each` per thread.
 inline Launch cover(std::int64_t items, int threads, int each = 1) {
     return blocks_of(divide_up(items, std::int64_t{threads} * each), dim3(threads));
 }
@@ -67,7 +67,7 @@ void launch(const char* name, void (*kernel)(Parameters...), const Launch& shape
     config.stream = stream;
     config.attrs = attributes;
     config.numAttrs = count;
-    // A block gets 48 KiB unasked, less what its kernel declares itself.
+    // A block gets 48 KiB by default, less its kernel's static shared memory.
     constexpr std::size_t kUsualSharedBytes = 40 << 10;
     if (shape.shared_bytes > kUsualSharedBytes) {
         check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -80,14 +80,14 @@ void launch(const char* name, void (*kernel)(Parameters...), const Launch& shape
 // Work that is checked and chosen: it only needs a stream, and may be enqueued any number of times.
 using Enqueue = std::function<void(cudaStream_t)>;
 
-// launch(), when a stream is there.
+// launch(), once there is a stream.
 template <class... Parameters, class... Arguments>
 Enqueue prepare(const char* name, void (*kernel)(Parameters...), const Launch& shape,
                 const Arguments&... arguments) {
     return [=](cudaStream_t stream) { launch(name, kernel, shape, stream, arguments...); };
 }
 
-// Multiprocessors of the current device; asked once per device.
+// SMs of the current device; queried once per device.
 inline int multiprocessors() {
     constexpr int kMaxDevices = 64;
     static int counts[kMaxDevices] = {};

@@ -11,7 +11,7 @@ int attribute(cudaDeviceAttr which, int device) {
     return value;
 }
 
-// Kernels for sm_90a run on 9.0 alone, those for sm_100a on 10.0 alone.
+// Kernels for sm_90a run only on 9.0, those for sm_100a only on 10.0.
 Arch shelf_of(int major, int minor) {
     if (minor != 0) return Arch::kPortable;
     return major == 9 ? Arch::kHopper : major == 10 ? Arch::kBlackwell : Arch::kPortable;

@@ -5,8 +5,8 @@
 
 namespace device {
 
-// One per shelf of kernels: portable ones run on every GPU, the others need the instructions of
-// one generation.
+// One per folder of kernels: portable ones run on every GPU, the others need one generation's
+// instructions.
 enum class Arch { kPortable, kHopper, kBlackwell };
 
 inline std::string to_string(Arch arch) {
@@ -15,14 +15,14 @@ inline std::string to_string(Arch arch) {
 
 struct Machine {
     int multiprocessors;
-    // The best shelf that the GPU runs and the program was built with.
+    // The newest architecture that the GPU runs and the program was built with.
     Arch arch;
 
-    // The same GPU, served by the portable kernels.
+    // The same GPU with the portable kernels.
     constexpr Machine portable() const { return {multiprocessors, Arch::kPortable}; }
 };
 
-// Of the current device.
+// For the current device.
 Machine current_machine();
 
 }  // namespace device

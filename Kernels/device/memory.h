@@ -1,4 +1,4 @@
-// Device memory that frees itself: workspaces and plans on the host's side of a bridge.
+// RAII device memory: workspaces and plans on the host side of a bridge.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,7 +28,7 @@ class Memory {
 
   private:
     struct Free {
-        // A failure here means that the context is gone, and with it the memory.
+        // A failure here means that the context is gone, and the memory with it.
         void operator()(void* start) const { static_cast<void>(cudaFree(start)); }
     };
 
@@ -36,7 +36,7 @@ class Memory {
     std::size_t bytes_ = 0;
 };
 
-// Copies a list to the device; the place is const to the kernels that read it.
+// Copies a list to the device; const to the kernels that read it.
 template <class T>
 void upload(const T* to, const std::vector<T>& from) {
     check(cudaMemcpy(const_cast<T*>(to), from.data(), from.size() * sizeof(T),
@@ -44,7 +44,7 @@ void upload(const T* to, const std::vector<T>& from) {
           "cudaMemcpy to the device");
 }
 
-// Zeros, before anybody's stream uses them.
+// Zeroed before any stream uses it.
 template <class T>
 void clear(T* start, std::size_t count) {
     check(cudaMemset(start, 0, count * sizeof(T)), "cudaMemset");

@@ -1,4 +1,4 @@
-// Refusal of arguments on the host.
+// Argument checks on the host.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace device {
 
-// `message` names the value and what would be taken.
+// `message` names the value and what is accepted.
 [[noreturn]] inline void refuse(const std::string& message) {
     throw std::invalid_argument(message);
 }
 
-// Throws std::invalid_argument unless it holds. The parts of the message are joined only then: they
-// name the value and what would be taken.
+// Throws std::invalid_argument unless it holds. The parts of the message, joined only then, name
+// the value and what is accepted.
 template <class... Parts>
 void require(bool holds, const Parts&... parts) {
     if (holds) return;

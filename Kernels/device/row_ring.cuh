@@ -1,9 +1,9 @@
-// Rows on their way through shared memory: the copy engine fetches a block's next rows while the
-// block works on the present one, so that memory never waits for arithmetic or barriers.
+// A ring of rows in shared memory: bulk copies fetch a block's next rows while it works on the
+// current one, so that memory never waits for arithmetic or barriers.
 //
 // For blocks that work on one row at a time, alone (no cluster). A row is one contiguous copy per
 // tensor, so rows must be aligned to 16 bytes. Stage s holds row s, s + kStages, ... of the block:
-//   bytes [(s * kTensors + t) * row_bytes, ...) of dynamic shared memory: tensor t.
+// bytes [(s * kTensors + t) * row_bytes, ...) of dynamic shared memory: tensor t.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct RingStorage {
     uint64_t filled[kMaxStages];
 };
 
-// All threads of the block make one and walk the same rows: first, first + step, ... below rows.
+// All threads of the block construct one and walk the same rows: first, first + step, ... below
+// rows.
 template <int kTensors>
 class RowRing {
   public:
@@ -51,21 +52,21 @@ class RowRing {
             ptx::fence_mbarrier_init();
             for (int stage = 0; stage < stages_; ++stage) fetch(stage);
         }
-        // Orders the initialised barriers before anyone waits on them.
+        // The initialized barriers are visible before anyone waits on them.
         __syncthreads();
     }
 
-    // Returns once the present row has arrived.
+    // Returns once the current row has arrived.
     __device__ void wait() { ptx::mbarrier_wait(&storage_.filled[stage_], parity_); }
 
-    // The present row.
+    // The current row.
     template <class T>
     __device__ const T* row(int tensor) const {
         return reinterpret_cast<const T*>(bytes_ + (stage_ * kTensors + tensor) * row_bytes_);
     }
 
-    // Moves on to the next row. The caller has made sure that all threads have read what they need
-    // of the present one: its place is filled with a later row at once.
+    // Advances to the next row. The caller ensures that all threads have read what they need of the
+    // current one: its stage is refilled at once.
     __device__ void next() {
         if (threadIdx.x == 0) fetch(stage_);
         if (++stage_ == stages_) {
@@ -93,7 +94,7 @@ class RowRing {
     const uint32_t row_bytes_;
     const int stages_;
     const std::int64_t step_;
-    // The next row to fetch; counted by thread 0 alone.
+    // The next row to fetch; counted only by thread 0.
     std::int64_t next_;
     const std::int64_t rows_;
     int stage_ = 0;

@@ -1,11 +1,11 @@
-// A thread's share of one row: up to kVectors packets of 16 bytes per chunk.
+// A thread's share of one row: up to kVectors 16-byte packets per chunk.
 //
-// Packet p of a row belongs to the thread at place p % threads of the team, so that neighbours load
-// neighbouring packets. Rows longer than threads * kVectors packets are walked in chunks.
+// Packet p of a row belongs to thread p % threads of the team, so that loads are coalesced. Rows
+// longer than threads * kVectors packets are walked in chunks.
 //
 // kAligned: every row starts at a 16-byte boundary and holds whole packets.
 // Otherwise packets are cut at 16-byte boundaries of memory, not of the row: all inner packets
-// still move as 16 bytes, and the two that reach over the row's ends move element by element.
+// still move as 16 bytes, and the two that straddle the row's ends move element by element.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class RowSlice {
     using Packets = uint4[kVectors];
     using Values = float[kPer];
 
-    // `row` tells the alignment; every tensor of the row must share it. `active` is false for rows
+    // `row` gives the alignment; every tensor of the row must share it. `active` is false for rows
     // past the last one, whose threads only take part in reductions.
     __device__ RowSlice(const RowTeam& team, const T* row, int columns, bool active)
         : columns_(active ? columns : 0),
@@ -35,7 +35,7 @@ class RowSlice {
         }
     }
 
-    // Row index of the packet's first element; below 0 for a first packet that begins earlier.
+    // Row index of the packet's first element; negative for a first packet that begins earlier.
     __device__ int first(int chunk, int vector) const {
         return begin_ + (chunk * kVectors + vector) * step_;
     }
@@ -47,7 +47,7 @@ class RowSlice {
         return max(0, min(begin + kPer, columns_) - max(begin, 0));
     }
 
-    // From elsewhere than memory: `packet_at(i)` gives the packet that begins at element i.
+    // From a source other than memory: `packet_at(i)` returns the packet that begins at element i.
     template <class PacketAt>
     __device__ void load_with(int chunk, Packets& packets, float outside,
                               PacketAt&& packet_at) const {
@@ -138,8 +138,8 @@ class RowSlice {
         return begin >= 0 && begin + kPer <= columns_;
     }
 
-    // Rolled loops, because at most two packets a row come here: elements enter at the top of a
-    // 128-bit shift register and leave at its bottom.
+    // Rolled loops, because at most two packets per row come here: elements enter at the top of a
+    // 128-bit shift register and leave at the bottom.
     __device__ uint4 load_edge(const T* row, int begin, uint4 nothing) const {
         constexpr int kBits = 8 * static_cast<int>(sizeof(T));
         uint64_t low = nothing.x | static_cast<uint64_t>(nothing.y) << 32;

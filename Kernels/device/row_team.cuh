@@ -1,6 +1,6 @@
 // The threads that share a row, and reductions over them.
 //
-// A team is one of: part of a warp (several rows a block), a block, or a cluster of blocks.
+// A team is one of: part of a warp (several rows per block), a block, or a cluster of blocks.
 //   lanes   threads of the team within a warp: a power of two up to 32
 //   warps   warps of the team within a block; above 1 the block holds one row
 //   blocks  blocks of the team: the size of the cluster
@@ -20,7 +20,7 @@ constexpr int kMaxWarps = 32;
 constexpr int kMaxClusterBlocks = 8;
 constexpr int kMaxReducedFloats = 2;
 
-// Values that reductions combine. Each has the neutral element and the (associative) operation.
+// Values that reductions combine. Each has a neutral element and an (associative) operation.
 struct Sum {
     float value;
     static __device__ Sum neutral() { return {0.0f}; }
@@ -35,14 +35,14 @@ struct TwoSums {
     }
 };
 
-// Sum of powers of two, relative to the largest: of values v, largest is max(v) and sum is the sum
+// Sum of powers of two, relative to the largest: for values v, largest is max(v) and sum is the sum
 // of 2^(v - largest).
 struct LogSum {
     float largest, sum;
     static __device__ LogSum neutral() { return {-INFINITY, 0.0f}; }
     // The same sum relative to `top`, which is not smaller than largest.
     __device__ float relative_to(float top) const {
-        // Without a finite member: 2^(-inf - -inf) would be NaN.
+        // No finite member: 2^(-inf - -inf) would be NaN.
         return top == -INFINITY ? 0.0f : sum * ptx::exp2_fast(largest - top);
     }
     __device__ LogSum operator+(LogSum other) const {
@@ -52,7 +52,7 @@ struct LogSum {
 };
 
 struct TeamStorage {
-    // Two copies, used in turn: one barrier per reduction is then enough.
+    // Two alternating copies: one barrier per reduction is then enough.
     float2 warps[2][kMaxWarps];
     float blocks[2][kMaxClusterBlocks][kMaxReducedFloats];
 };
@@ -72,7 +72,7 @@ class RowTeam {
         }
     }
 
-    // This thread's place among the team's threads, and how many there are.
+    // This thread's index among the team's threads, and how many there are.
     __device__ int place() const { return rank_ * blockDim.x + threadIdx.x; }
     __device__ int threads() const { return blocks_ * blockDim.x; }
     __device__ bool leads() const { return place() == 0; }
@@ -83,13 +83,14 @@ class RowTeam {
         return reduce_beyond_warp(reduce_within_warp(value));
     }
 
-    // As `reduce`, but only the warp of the team's leader gets the result: others need not add up.
+    // Like `reduce`, but only the warp of the team's leader gets the result: others need not add
+    // up.
     template <class Value>
     __device__ Value reduce_for_leader(Value value) {
         return reduce_beyond_warp(reduce_within_warp(value), threadIdx.x < 32);
     }
 
-    // Over the team's threads of this warp alone; no barrier.
+    // Over the team's threads in this warp only; no barrier.
     template <class Value>
     __device__ Value reduce_within_warp(Value value) const {
         return combine(value, lanes_);
@@ -108,7 +109,7 @@ class RowTeam {
     template <class Value>
     static constexpr int kFloats = static_cast<int>(sizeof(Value) / sizeof(float));
 
-    // Halves the distance between lanes that exchange until they are neighbours.
+    // A butterfly: halves the distance between exchanging lanes until they are neighbors.
     template <class Exchange>
     static __device__ void over_lanes(int width, Exchange&& exchange) {
         if (width == 32) {
@@ -120,11 +121,11 @@ class RowTeam {
         }
     }
 
-    // Of lanes whose numbers differ only below `width`, a power of two.
+    // Over lanes whose indices differ only below `width`, a power of two.
     template <class Value>
     static __device__ Value combine(Value value, int width) {
         if constexpr (std::is_same_v<Value, LogSum>) {
-            // First the largest, so that each lane rescales its sum only once.
+            // The maximum first, so that each lane rescales its sum only once.
             float largest = value.largest;
             over_lanes(width, [&](int distance) {
                 largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, distance));
@@ -148,10 +149,10 @@ class RowTeam {
 
     template <class Value>
     __device__ Value reduce_warps(Value value, bool wanted) {
-        static_assert(kFloats<Value> <= kMaxReducedFloats, "TeamStorage has too little room");
+        static_assert(kFloats<Value> <= kMaxReducedFloats, "TeamStorage is too small");
         const int lane = threadIdx.x % 32;
         if (lane == 0) memcpy(&storage_.warps[turn_][threadIdx.x / 32], &value, sizeof(value));
-        // Orders the partials of all warps before anyone reads them.
+        // All warps' partials are written before anyone reads them.
         __syncthreads();
         if (!wanted) return value;
         constexpr int kAtOnce = kReadAtOnce<Value>;
@@ -173,8 +174,8 @@ class RowTeam {
         return total;
     }
 
-    // Partials of warps that every thread reads and adds up by itself, which takes less time than
-    // to exchange them; fewer where each takes an exponential.
+    // Warp partials that every thread reads and adds up by itself, which is faster than exchanging
+    // them; fewer if each takes an exponential.
     template <class Value>
     static constexpr int kReadAtOnce = std::is_same_v<Value, LogSum> ? 4 : 8;
 
@@ -208,7 +209,7 @@ class RowTeam {
                     parts[part]);
             }
         }
-        // Orders the partials of all blocks, here and at the peers, before anyone reads them.
+        // All blocks' partials, here and at the peers, are written before anyone reads them.
         ptx::cluster_arrive();
         ptx::cluster_wait();
         memcpy(&value, storage_.blocks[turn_][0], sizeof(value));

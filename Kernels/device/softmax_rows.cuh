@@ -15,8 +15,8 @@ __device__ __forceinline__ float sum_of_four_lanes(float value) {
     return value + __shfl_xor_sync(0xffffffffu, value, 2);
 }
 
-// 2^(from - to), by which sums shrink when a row's largest score goes up; 0 for a row that has seen
-// nothing, where both may be -infinity.
+// 2^(from - to), which rescales sums when a row's maximum grows; 0 for a row that has seen nothing,
+// where both may be -infinity.
 __device__ __forceinline__ float shrink(float from, float to) {
     return from == -INFINITY ? 0.0f : ptx::exp2_fast(from - to);
 }

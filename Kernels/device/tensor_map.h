@@ -1,4 +1,4 @@
-// Descriptors of tensors for TMA copies, made on the host.
+// TMA tensor descriptors, built on the host.
 #pragma once
 
 #include <cuda.h>
@@ -11,7 +11,7 @@
 
 namespace device {
 
-// A tensor and the boxes that are copied of it; dimensions from the contiguous one outwards.
+// A tensor and the boxes copied from it; dimensions start with the contiguous one.
 template <int kRank>
 struct BoxedTensor {
     CUtensorMapDataType type;
@@ -35,14 +35,14 @@ inline TensorMapEncoder tensor_map_encoder() {
               "cudaGetDriverEntryPointByVersion");
         if (result != cudaDriverEntryPointSuccess) {
             throw std::runtime_error(
-                "the driver has no cuTensorMapEncodeTiled; it must be of CUDA 12");
+                "the driver lacks cuTensorMapEncodeTiled; CUDA 12 or later is required");
         }
         return reinterpret_cast<TensorMapEncoder>(found);
     }();
     return encoder;
 }
 
-// What lies outside the tensor is read as 0.
+// Elements outside the tensor read as 0.
 template <int kRank>
 CUtensorMap tensor_map(const BoxedTensor<kRank>& tensor) {
     cuuint32_t steps[kRank];

@@ -1,4 +1,4 @@
-// What tests of host code share: a failed expectation says what and ends the program.
+// Shared by tests of host code: a failed expectation says what failed and ends the program.
 #pragma once
 
 #include <cstdio>
@@ -14,7 +14,7 @@ inline void expect(bool holds, const std::string& what) {
     std::exit(1);
 }
 
-// `attempt` is refused with an error that has `words` in it.
+// `attempt` is rejected with an error that contains `words`.
 template <class Attempt>
 void expect_refused(Attempt&& attempt, const std::string& words) {
     try {
@@ -24,7 +24,7 @@ void expect_refused(Attempt&& attempt, const std::string& words) {
         expect(message.find(words) != std::string::npos, words + " in '" + message + "'");
         return;
     }
-    expect(false, "accepted what should be refused with '" + words + "'");
+    expect(false, "accepted what should be rejected with '" + words + "'");
 }
 
 }  // namespace testing

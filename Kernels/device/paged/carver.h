@@ -1,4 +1,4 @@
-// Cuts one allocation into the parts of a workspace.
+// Carves one allocation into the sections of a workspace.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace device {
 
-// Parts follow each other at multiples of 256 bytes. From no address it only counts, so that the
-// same code finds out how much to allocate and then where the parts are.
+// Sections start at multiples of 256 bytes. With a null base it only counts, so that the same code
+// computes how much to allocate and then where the sections are.
 class Carver {
   public:
     explicit Carver(void* start = nullptr) : start_(reinterpret_cast<std::uintptr_t>(start)) {}

@@ -14,7 +14,7 @@ void validate(const PagedCache& cache, int q_len) {
     const int page_size = cache.page_size;
     require(page_size > 0 && (page_size & (page_size - 1)) == 0 && page_size <= 1024,
             "page_size is ", page_size, "; use a power of two up to 1024");
-    require(cache.batch > 0, "batch is ", cache.batch, "; at least 1");
+    require(cache.batch > 0, "batch is ", cache.batch, "; use at least 1");
     require(q_len >= 1 && q_len <= kMostNewTokens, "q_len is ", q_len, "; use 1 to ",
             kMostNewTokens);
 }

@@ -1,4 +1,4 @@
-// The table of a paged cache, as the host knows it: pure host code.
+// The page table of a paged cache, as the host knows it: pure host code.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@ namespace device {
 struct PagedCache {
     // Sequences.
     int batch;
-    // Tokens of a page.
+    // Tokens per page.
     int page_size;
-    // Pages that the table may name.
+    // Pages in the pool.
     int pool_pages;
 
-    // Of a position to the number of its page.
+    // Shift from a position to its page number.
     int page_shift() const;
 };
 
-// New tokens of a sequence that the kernels take.
+// Most new tokens per sequence.
 constexpr int kMostNewTokens = 16;
 
 // Throws std::invalid_argument, naming the value, for sizes that no kernel over a paged cache
-// serves.
+// supports.
 void validate(const PagedCache& cache, int q_len);
 
 struct PageTable {
@@ -35,8 +35,8 @@ struct PageTable {
     std::int64_t entries;
 };
 
-// Of lists with data() and size(). Throws std::invalid_argument where they are not as long as a
-// batch makes them.
+// From lists with data() and size(). Throws std::invalid_argument if their lengths do not match the
+// batch.
 template <class List>
 PageTable page_table(std::size_t batch, const List& indptr, const List& indices,
                      const List& lengths) {

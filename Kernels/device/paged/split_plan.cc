@@ -12,7 +12,7 @@ void require(bool holds, const std::string& message) {
     if (!holds) throw std::invalid_argument("split plan: " + message);
 }
 
-// Segments of a plan become parts of their items.
+// Turns the segments of a plan into parts of their items.
 void number_parts(SplitPlan& plan, std::size_t items) {
     std::vector<int> parts(items, 0);
     for (const Segment& segment : plan.segments) ++parts[segment.item];
@@ -29,8 +29,8 @@ void number_parts(SplitPlan& plan, std::size_t items) {
     }
 }
 
-// Makes the number of blocks one that divides equal items, or that they divide; false, and no
-// change, where the items differ or too many blocks would be idle.
+// Rounds the number of blocks to a divisor or multiple of the number of equal items; false, and no
+// change, if the items differ or too many blocks would be idle.
 bool aligned_blocks(const std::vector<int>& tiles, std::int64_t& blocks) {
     constexpr std::int64_t kMostIdlePercent = 7;
     const auto items = static_cast<std::int64_t>(tiles.size());
@@ -50,9 +50,9 @@ bool aligned_blocks(const std::vector<int>& tiles, std::int64_t& blocks) {
 
 SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules) {
     require(rules.blocks_max > 0,
-            "blocks_max is " + std::to_string(rules.blocks_max) + "; at least 1");
+            "blocks_max is " + std::to_string(rules.blocks_max) + "; use at least 1");
     require(rules.tiles_min > 0,
-            "tiles_min is " + std::to_string(rules.tiles_min) + "; at least 1");
+            "tiles_min is " + std::to_string(rules.tiles_min) + "; use at least 1");
     require(rules.segment_cost >= 0, "segment_cost is negative");
     std::int64_t total = 0;
     for (const int count : tiles) {
@@ -63,8 +63,8 @@ SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules) {
     const std::int64_t worth = (total + items * rules.segment_cost) / rules.tiles_min;
     std::int64_t blocks =
         std::min<std::int64_t>(rules.blocks_max, std::max<std::int64_t>(1, worth));
-    // Every cut adds a segment, but for those between items. Equal items are not cut in between
-    // where that leaves few blocks idle.
+    // Every cut adds a segment, except at item boundaries. Equal items are not cut if that leaves
+    // few blocks idle.
     const bool is_even = aligned_blocks(tiles, blocks);
     const std::int64_t segments = is_even ? std::max(items, blocks) : items + blocks;
     total += segments * rules.segment_cost;
@@ -80,7 +80,8 @@ SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules) {
         for (bool done = false; !done;) {
             const bool is_last = plan.blocks() + 1 >= blocks;
             const bool is_empty = plan.block_begin.back() == static_cast<int>(plan.segments.size());
-            // Against the sum of all shares so far, so that what one block lacks the next one has.
+            // Relative to the sum of all shares so far, so that the next block makes up what one
+            // lacks.
             const std::int64_t room = due(plan.blocks()) - spent;
             const std::int64_t fits = room - rules.segment_cost;
             const int left = tiles[item] - begin;

@@ -1,8 +1,8 @@
-// Cuts work of uneven length into even shares for the blocks of a grid: pure host code.
+// Splits work of uneven length into even shares for the blocks of a grid: pure host code.
 //
-// An item (a sequence and a head, say) is a row of tiles. Every block gets a run of tiles that may
-// end in the middle of an item and go on into the next: a segment per item that it touches. An item
-// of several segments leaves partial results, each in a slot of its own, to be merged.
+// An item (say, a sequence and a head) is a row of tiles. Every block gets a run of tiles that may
+// end in the middle of an item and continue into the next: one segment per item that it touches. An
+// item of several segments leaves partial results, each in its own slot, to be merged.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ struct Segment {
     int item;
     int tile_begin;
     int tile_end;
-    // Slot of this segment's partial result; -1 where the segment is the whole item.
+    // Slot of this segment's partial result; -1 if the segment is the whole item.
     int slot;
     // Slot of the item's first segment, and how many segments it has.
     int first_slot;
@@ -32,14 +32,14 @@ struct SplitPlan {
 struct SplitRules {
     // Blocks that run at once.
     int blocks_max;
-    // Tiles that are worth a block.
+    // Minimum tiles per block.
     int tiles_min;
-    // What a segment costs besides its tiles, in tiles.
+    // Fixed cost of a segment, in tiles.
     int segment_cost;
 };
 
-// An item without tiles gets an empty segment, so that somebody writes its result.
-// Throws std::invalid_argument where a rule or a count makes no sense.
+// An item without tiles gets an empty segment, so that its result is still written. Throws
+// std::invalid_argument for an invalid rule or count.
 SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules);
 
 }  // namespace device

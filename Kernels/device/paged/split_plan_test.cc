@@ -15,7 +15,7 @@ using device::SplitPlan;
 using device::SplitRules;
 using testing::expect;
 
-// Every tile of every item once, parts numbered in order, slots of their own.
+// Every tile of every item once, parts numbered in order, each in its own slot.
 void check_cover(const std::vector<int>& tiles, const SplitRules& rules, const SplitPlan& plan) {
     std::vector<int> reached(tiles.size(), 0), segments(tiles.size(), 0);
     int slots = 0;
@@ -61,14 +61,14 @@ void even_shares() {
     const std::vector<int> one(8, 4096);
     const SplitPlan plan = split(one, rules);
     check_cover(one, rules, plan);
-    expect(plan.blocks() == 264 && plan.segments.size() == 264, "a segment a block");
+    expect(plan.blocks() == 264 && plan.segments.size() == 264, "one segment per block");
     expect(heaviest(plan, rules.segment_cost) <= 8 * 4096 / 264 + 4, "even");
     // As many equal items as blocks, or twice as many: nothing is cut.
-    expect(split(std::vector<int>(264, 100), rules).slots == 0, "an item a block");
-    expect(split(std::vector<int>(528, 100), rules).slots == 0, "two items a block");
-    // Nearly as many: a few blocks stay idle, and nothing is cut but into whole shares.
+    expect(split(std::vector<int>(264, 100), rules).slots == 0, "one item per block");
+    expect(split(std::vector<int>(528, 100), rules).slots == 0, "two items per block");
+    // Nearly as many: a few blocks stay idle, and items are only cut into whole shares.
     expect(split(std::vector<int>(512, 100), rules).slots == 0, "two items for each of 256 blocks");
-    expect(split(std::vector<int>(64, 400), rules).segments.size() == 256, "four blocks an item");
+    expect(split(std::vector<int>(64, 400), rules).segments.size() == 256, "four blocks per item");
     expect(split(std::vector<int>(200, 400), rules).slots > 0, "too many would be idle: cut");
     // Short work does not use all blocks.
     expect(split({4, 4}, rules).blocks() == 1, "little work for one block");
@@ -104,7 +104,7 @@ void refusals() {
         } catch (const std::invalid_argument&) {
             refused = true;
         }
-        expect(refused, "a rule that makes no sense is refused");
+        expect(refused, "an invalid rule is rejected");
     }
 }
 

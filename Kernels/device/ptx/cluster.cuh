@@ -8,14 +8,15 @@
 
 namespace device::ptx {
 
-// The block's number in its cluster.
+// The block's rank in its cluster.
 __device__ __forceinline__ std::uint32_t cluster_rank() {
     std::uint32_t rank;
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
 
-// Orders this thread's earlier stores, to peers too, before the matching wait of every thread.
+// Orders this thread's earlier stores, including those to peers, before the matching wait of every
+// thread.
 __device__ __forceinline__ void cluster_arrive() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
@@ -35,7 +36,7 @@ __device__ __forceinline__ void cluster_wait_diverged() {
     asm volatile("barrier.cluster.wait;" ::: "memory");
 }
 
-// The same place in the shared memory of block `rank` of the cluster.
+// The same offset in the shared memory of block `rank` of the cluster.
 __device__ __forceinline__ std::uint32_t peer_address(const void* own, std::uint32_t rank) {
     std::uint32_t address;
     asm("mapa.shared::cluster.u32 %0, %1, %2;"
@@ -49,7 +50,7 @@ __device__ __forceinline__ void store_to_peer(std::uint32_t address, float value
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
 }
 
-// Writes 16 bytes to a peer's shared memory and reports them to a barrier there.
+// Writes 16 bytes to a peer's shared memory and signals them to an mbarrier there.
 __device__ __forceinline__ void send_to_peer(std::uint32_t address, const float* four,
                                              std::uint32_t barrier) {
     asm volatile(

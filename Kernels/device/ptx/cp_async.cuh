@@ -1,5 +1,5 @@
-// Asynchronous copies of 16 bytes from global to shared memory, in groups that are waited for in
-// order: one instruction per function.
+// Asynchronous 16-byte copies from global to shared memory, in groups that complete in order: one
+// instruction per function.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace device::ptx {
 
-// Past L1, for data that is read once; L2 fetches the rest of the 128-byte line with it.
+// Bypasses L1, for data that is read once; L2 fetches the rest of the 128-byte line with it.
 __device__ __forceinline__ void copy_async_16(uint32_t shared, const void* global) {
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(shared), "l"(global)
                  : "memory");
 }
 
-// The same, or zeros where `valid` is false; then `global` is not read.
+// The same, or zeros if `valid` is false; then `global` is not read.
 __device__ __forceinline__ void copy_async_16_or_zero(uint32_t shared, const void* global,
                                                       bool valid) {
     const int bytes = valid ? 16 : 0;
@@ -32,7 +32,7 @@ __device__ __forceinline__ void copy_async_16_alone_or_zero(uint32_t shared, con
                  : "memory");
 }
 
-// Closes the group of this thread's copies since the last call; it may be empty.
+// Commits the group of this thread's copies since the last call; it may be empty.
 __device__ __forceinline__ void commit_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }

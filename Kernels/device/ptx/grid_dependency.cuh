@@ -4,7 +4,7 @@
 namespace device::ptx {
 
 // Returns once every earlier grid of the stream has finished and its stores are visible. A no-op
-// when the launch did not ask for programmatic serialization.
+// unless the launch requested programmatic serialization.
 __device__ __forceinline__ void wait_for_previous_grid() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }

@@ -1,11 +1,11 @@
-// Arithmetic of the special-function unit, and conversions: one instruction per function.
+// Special-function arithmetic and conversions: one instruction per function.
 #pragma once
 
 #include <cstdint>
 
 namespace device::ptx {
 
-// 2^x with a relative error of at most 2^-22; 0 where the result would be subnormal.
+// 2^x with a relative error of at most 2^-22; 0 if the result would be subnormal.
 __device__ __forceinline__ float exp2_fast(float x) {
     float result;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));

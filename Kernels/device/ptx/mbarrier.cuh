@@ -7,25 +7,25 @@
 
 namespace device::ptx {
 
-// A phase ends when so many have arrived.
+// A phase completes after this many arrivals.
 __device__ __forceinline__ void mbarrier_init(std::uint64_t* barrier, std::uint32_t arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
                  "r"(arrivals)
                  : "memory");
 }
 
-// Makes initialised barriers visible to the copy engine.
+// Makes initialized barriers visible to the async proxy.
 __device__ __forceinline__ void fence_mbarrier_init() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives; what this thread has read and written comes before the end of the phase.
+// Arrives; this thread's earlier reads and writes come before the end of the phase.
 __device__ __forceinline__ void mbarrier_arrive(std::uint64_t* barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
                  : "memory");
 }
 
-// Arrives, and makes the phase wait for so many bytes as well.
+// Arrives, and makes the phase wait for this many bytes as well.
 __device__ __forceinline__ void mbarrier_expect_bytes(std::uint64_t* barrier, std::uint32_t bytes) {
     asm volatile(
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
@@ -33,7 +33,7 @@ __device__ __forceinline__ void mbarrier_expect_bytes(std::uint64_t* barrier, st
         : "memory");
 }
 
-// True once the phase of that parity is complete; may give up early, so it belongs in a loop.
+// True once the phase of that parity is complete; may time out early, so it belongs in a loop.
 __device__ __forceinline__ bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity) {
     std::uint32_t complete;
     asm volatile(
@@ -54,8 +54,8 @@ __device__ __forceinline__ void mbarrier_wait(std::uint64_t* barrier, std::uint3
     }
 }
 
-// The same with the loop inside of the assembly, where the compiler does not see it: code around
-// the wait is scheduled differently.
+// The same with the loop inside the assembly, hidden from the compiler: the code around the wait is
+// scheduled differently.
 __device__ __forceinline__ void mbarrier_wait_opaque(std::uint64_t* barrier, std::uint32_t parity) {
     asm volatile(
         "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1; "

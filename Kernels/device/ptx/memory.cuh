@@ -5,14 +5,14 @@
 
 namespace device::ptx {
 
-// Shared memory as the instructions that copy and wait address it.
+// A shared-memory address, as copy and wait instructions take it.
 __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// With the default policy: for streams, 2 to 8 % faster than the hints on an H200 whose L2 is full
-// of other kernels' lines, as it is between the layers of a model. Of L1::no_allocate too: 5 %
-// where rows are written as well. Coherent (not .nc), so in-place kernels may use it.
+// With the default policy: for streams, 2 to 8 % faster than with hints on an H200 whose L2 is full
+// of other kernels' lines, as it is between the layers of a model. That includes L1::no_allocate: 5
+// % if rows are written as well. Coherent (not .nc), so in-place kernels may use it.
 __device__ __forceinline__ uint4 load_16(const void* address) {
     uint4 value;
     asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -22,7 +22,7 @@ __device__ __forceinline__ uint4 load_16(const void* address) {
     return value;
 }
 
-// The same with 8 bytes, where elements become twice as wide on the way.
+// The same with 8 bytes, for elements that are widened to twice the size.
 __device__ __forceinline__ uint2 load_8(const void* address) {
     uint2 value;
     asm volatile("ld.global.v2.u32 {%0, %1}, [%2];"
@@ -33,7 +33,7 @@ __device__ __forceinline__ uint2 load_8(const void* address) {
 }
 
 // For data that no thread of the grid writes and many rows share (weights): kept in L1. Volatile,
-// or the compiler moves the loads out of the loop over rows and runs out of registers.
+// or the compiler hoists the loads out of the loop over rows and runs out of registers.
 __device__ __forceinline__ uint4 load_16_shared_by_rows(const void* address) {
     uint4 value;
     asm volatile("ld.global.nc.L1::evict_last.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -59,21 +59,21 @@ __device__ __forceinline__ void store_16(void* address, uint4 value) {
                  : "memory");
 }
 
-// The same with 8 bytes, where elements become half as wide on the way.
+// The same with 8 bytes, for elements that are narrowed to half the size.
 __device__ __forceinline__ void store_8(void* address, uint2 value) {
     asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(value.x), "r"(value.y)
                  : "memory");
 }
 
-// A word that the host may write meanwhile.
+// A word that the host may write concurrently.
 __device__ __forceinline__ uint32_t load_host_word(const uint32_t* address) {
     uint32_t value;
     asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
     return value;
 }
 
-// Adds 1; returns what was there. What this thread has seen is visible to the device before, and
-// what others made visible by their arrivals is seen after it.
+// Adds 1; returns the old value. Releases this thread's writes to the device, and acquires what
+// others released by their arrivals.
 __device__ __forceinline__ int count_arrival(int* counter) {
     int before;
     asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], 1;"
@@ -83,8 +83,8 @@ __device__ __forceinline__ int count_arrival(int* counter) {
     return before;
 }
 
-// Orders this thread's ordinary accesses to shared memory before those that the copy engine and the
-// tensor cores are told to make later.
+// Orders this thread's ordinary shared-memory accesses before later ones through the async proxy
+// (TMA, wgmma).
 __device__ __forceinline__ void fence_async_proxy() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

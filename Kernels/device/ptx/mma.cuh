@@ -1,7 +1,7 @@
-// Matrix products of one warp with fp32 sums, and the ways of their operands between shared
-// memory and registers: one instruction per function. Since sm_80, where nothing else is said.
+// Warp-level matrix products with fp32 sums, and operand moves between shared memory and registers:
+// one instruction per function. Available since sm_80 unless noted.
 //
-// Operands, with `quad` = lane / 4 and `pair` = lane % 4, two elements a word:
+// Operands, with `quad` = lane / 4 and `pair` = lane % 4, two elements per word:
 //   a[16 x 16]  words 0..3: (row quad, columns 2 pair), (row quad + 8, same), then columns + 8
 //   b[16 x 8]   words 0..1: (rows 2 pair, column quad), rows + 8
 //   c[16 x 8]   floats 0..3: (row quad, columns 2 pair and + 1), (row quad + 8, same)
@@ -15,7 +15,7 @@
 
 namespace device::ptx {
 
-// Four 8 x 8 matrices; lane i gives the address of row i % 8 of matrix i / 8.
+// Four 8 x 8 matrices; lane i passes the address of row i % 8 of matrix i / 8.
 __device__ __forceinline__ void load_matrices(uint32_t (&words)[4], uint32_t shared) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
@@ -31,7 +31,7 @@ __device__ __forceinline__ void load_matrices_transposed(uint32_t (&words)[4], u
                  : "memory");
 }
 
-// Stores four 8 x 8 matrices; lane i gives the address of row i % 8 of matrix i / 8. Since sm_90.
+// Stores four 8 x 8 matrices; lane i passes the address of row i % 8 of matrix i / 8. Since sm_90.
 __device__ __forceinline__ void store_matrices(uint32_t shared, uint32_t a, uint32_t b, uint32_t c,
                                                uint32_t d) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared),

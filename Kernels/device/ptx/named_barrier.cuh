@@ -1,4 +1,4 @@
-// A block's 16 named barriers, for some of its warps; 0 is __syncthreads' own. One instruction per
+// A block's 16 named barriers, for a subset of its warps; 0 is __syncthreads. One instruction per
 // function.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace device::ptx {
 
-// Waits until so many threads, whole warps, have called this or named_barrier_arrive. Orders memory
-// accesses of those threads.
+// Waits until this many threads, in whole warps, have called this or named_barrier_arrive. Orders
+// memory accesses of those threads.
 __device__ __forceinline__ void named_barrier_sync(std::uint32_t barrier, std::uint32_t threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
@@ -17,7 +17,7 @@ __device__ __forceinline__ void named_barrier_arrive(std::uint32_t barrier, std:
     asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-// Waits as named_barrier_sync does; true in all threads where `value` is true in one.
+// Waits as named_barrier_sync does; true in all threads if `value` is true in any.
 __device__ __forceinline__ bool named_barrier_or(std::uint32_t barrier, std::uint32_t threads,
                                                  bool value) {
     int result;

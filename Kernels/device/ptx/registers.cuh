@@ -1,4 +1,4 @@
-// Registers: how many a warpgroup has, what the compiler may assume of them, and the special ones.
+// Registers: a warpgroup's allocation, compiler fences on them, and the special ones.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ __device__ __forceinline__ void increase_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
 }
 
-// Gives registers beyond kCount to the block's pool. The whole warpgroup calls it.
+// Returns registers beyond kCount to the block's pool. The whole warpgroup calls it.
 template <int kCount>
 __device__ __forceinline__ void decrease_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
 }
 
-// Nothing that uses these registers moves across here: the compiler sees no tie between them and
-// the warpgroup's products that are under way.
+// Nothing that uses these registers moves across this point: the compiler does not know that the
+// warpgroup's products in flight use them.
 template <int kCount>
 __device__ __forceinline__ void pin(float (&values)[kCount]) {
 #pragma unroll
@@ -30,20 +30,20 @@ __device__ __forceinline__ void pin(std::uint32_t (&words)[kCount]) {
     for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(words[i])::"memory");
 }
 
-// Hides from the compiler what registers hold, so that it computes nothing ahead from them.
+// Makes registers opaque to the compiler, so that it computes nothing ahead from them.
 __device__ __forceinline__ void hide(std::uint32_t& word) { asm volatile("" : "+r"(word)); }
 __device__ __forceinline__ void hide(uint4& words) {
     asm volatile("" : "+r"(words.x), "+r"(words.y), "+r"(words.z), "+r"(words.w));
 }
 
-// Nanoseconds of a clock that all multiprocessors share; it moves in steps.
+// Nanoseconds of a clock that all SMs share; it advances in steps.
 __device__ __forceinline__ std::uint64_t global_timer_ns() {
     std::uint64_t value;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value));
     return value;
 }
 
-// The multiprocessor that runs this thread; ids need not be contiguous.
+// The SM that runs this thread; ids need not be contiguous.
 __device__ __forceinline__ std::uint32_t multiprocessor_id() {
     std::uint32_t value;
     asm volatile("mov.u32 %0, %%smid;" : "=r"(value));

@@ -1,8 +1,8 @@
-// Copies by the copy engine, TMA: one instruction per function.
+// Copies by the Tensor Memory Accelerator, TMA: one instruction per function.
 //
-// Boxes of a tensor are described by a tensor map (device/tensor_map.h); a map's argument must be
-// in constant or global memory, so kernels take maps as __grid_constant__. Bytes that a load brings
-// count towards `barrier`'s phase, and are visible to whoever has waited for it.
+// Boxes of a tensor are described by a tensor map (device/tensor_map.h); a map must be in constant
+// or global memory, so kernels take maps as __grid_constant__. A load's bytes count toward
+// `barrier`'s phase, and are visible to whoever has waited for it.
 #pragma once
 
 #include <cuda.h>
@@ -28,12 +28,12 @@ __device__ __forceinline__ void bulk_prefetch(const void* global, std::uint32_t 
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(global), "r"(bytes) : "memory");
 }
 
-// Brings a map to the copy engine before its first use.
+// Prefetches a tensor map before its first use.
 __device__ __forceinline__ void prefetch_map(const CUtensorMap& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// A box whose first element has these coordinates; what is outside of the tensor arrives as zeros.
+// A box whose first element has these coordinates; elements outside the tensor arrive as zeros.
 __device__ __forceinline__ void load_box(void* shared, const CUtensorMap& map,
                                          std::uint64_t* barrier, int x, int y) {
     asm volatile(
@@ -59,8 +59,8 @@ __device__ __forceinline__ void load_box(void* shared, const CUtensorMap& map,
         : "memory");
 }
 
-// Writes a box of a tensor of two dimensions; parts outside of it are dropped. What threads wrote
-// to `shared` must have been fenced (fence_async_proxy).
+// Writes a box of a two-dimensional tensor; parts outside it are dropped. Threads' writes to
+// `shared` must have been fenced (fence_async_proxy).
 __device__ __forceinline__ void store_box(const CUtensorMap& map, const void* shared, int x,
                                           int y) {
     asm volatile(
@@ -69,7 +69,7 @@ __device__ __forceinline__ void store_box(const CUtensorMap& map, const void* sh
         : "memory");
 }
 
-// Closes the group of this thread's stores since the last call.
+// Commits the group of this thread's stores since the last call.
 __device__ __forceinline__ void commit_boxes() {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }

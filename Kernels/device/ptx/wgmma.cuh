@@ -1,9 +1,9 @@
-// Hopper's warpgroup products: four warps, sums in registers, b and mostly a in shared memory; one
-// instruction per function. sm_90a only: elsewhere they trap.
+// Hopper's warpgroup products: four warps, accumulators in registers, b and usually a in shared
+// memory; one instruction per function. sm_90a only: elsewhere they trap.
 //
 // Sums d of 64 x 8 n elements are d[4 n]: warp w of the group holds rows 16 w + lane / 4 and + 8;
-// its columns 8 i + 2 (lane % 4) and + 1 are d[4 i] and d[4 i + 1], of the second row d[4 i + 2]
-// and d[4 i + 3]. One instruction takes 32 bytes of the depth.
+// its columns 8 i + 2 (lane % 4) and + 1 are d[4 i] and d[4 i + 1], and in the second row d[4 i +
+// 2] and d[4 i + 3]. One instruction takes 32 bytes of the depth.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -21,12 +21,11 @@
 
 namespace device::ptx {
 
-// Upper word of a depth-major operand's descriptor: eight rows are 1024 bytes, swizzle of 128
-// bytes.
+// Upper word of a depth-major operand's descriptor: eight rows are 1024 bytes, 128-byte swizzle.
 constexpr std::uint64_t kSwizzledOperand = std::uint64_t{1024 >> 4} << 32 | std::uint64_t{1} << 62;
 
-// Operand whose rows of 128 bytes lie 128 bytes apart with a swizzle of 128 bytes: rows of the
-// operand along M or N, depth contiguous. Steps along the depth are 32 bytes.
+// An operand in rows of 128 bytes under the 128-byte swizzle: rows along M or N, depth contiguous.
+// Steps along the depth are 32 bytes.
 __device__ __forceinline__ std::uint64_t depth_major_operand(std::uint32_t shared) {
     return (shared & 0x3ffff) >> 4 | std::uint64_t{1} << 16 | kSwizzledOperand;
 }
@@ -39,32 +38,32 @@ __device__ __forceinline__ std::uint64_t width_major_operand(std::uint32_t share
            kSwizzledOperand;
 }
 
-// Depth contiguous without swizzle, as 8-row by 16-byte core matrices: those that follow each other
-// along the rows are 128 bytes apart, the two along the depth a whole column of them.
+// Depth contiguous without swizzle, as 8-row by 16-byte core matrices: neighbors along the rows are
+// 128 bytes apart, the two along the depth a whole column of core matrices.
 __device__ __forceinline__ std::uint64_t core_matrix_operand(std::uint32_t shared, int rows) {
     constexpr std::uint64_t kCoreBytes = 128;
     const std::uint64_t column_bytes = rows / 8 * kCoreBytes;
     return shared >> 4 | (column_bytes >> 4) << 16 | (kCoreBytes >> 4) << 32;
 }
 
-// Orders registers and shared memory written before against the products that follow.
+// Orders earlier writes to registers and shared memory before the products that follow.
 __device__ __forceinline__ void wgmma_fence() {
     H2H_WGMMA_ASM("wgmma.fence.sync.aligned;" :: : "memory");
 }
 
-// Closes the group of the warpgroup's products since the last call.
+// Commits the group of the warpgroup's products since the last call.
 __device__ __forceinline__ void wgmma_commit() {
     H2H_WGMMA_ASM("wgmma.commit_group.sync.aligned;" :: : "memory");
 }
 
-// Waits until at most `kPending` groups are under way; the sums of the others may be read after it.
+// Waits until at most `kPending` groups are in flight; the sums of the others may then be read.
 template <int kPending>
 __device__ __forceinline__ void wgmma_wait() {
     H2H_WGMMA_ASM("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
 // clang-format off
-// The places of the first n operands, and those operands: the elements of d.
+// The placeholders of the first n operands, and those operands: the elements of d.
 #define H2H_REGISTERS_32 \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -86,7 +85,7 @@ __device__ __forceinline__ void wgmma_wait() {
 #define H2H_SUMS_OF_96 H2H_SUMS_OF_80, H2H_SUMS_16(80)
 #define H2H_SUMS_OF_128 H2H_SUMS_OF_96, H2H_SUMS_16(96), H2H_SUMS_16(112)
 
-// `count` sums of 64 x `columns`; what follows are the places of the inputs. `majors` says which
+// `count` sums of 64 x `columns`; the rest are the placeholders of the inputs. `majors` says which
 // 16-bit operands are width major; FP8 ones cannot be.
 #define H2H_WGMMA_SHARED(count, columns, types, majors, a_at, b_at, add_at) \
     H2H_WGMMA_ASM("{ .reg .pred add; setp.ne.b32 add, %" add_at ", 0; " \
