@@ -1,7 +1,7 @@
 """The SMs that kernels are compiled for: the only list of them."""
 
-# By the name that nvcc has for it: the compute capability that nvidia-smi reports, and the shelf of kernels that it
-# runs besides the portable ones.
+# Keyed by nvcc's name: the compute capability that nvidia-smi reports, and the shelf, the folder of kernels for that
+# generation, that it runs besides the portable one.
 SMS = {
     "sm_100a": struct(capability = "10.0", shelf = "blackwell"),
     "sm_90a": struct(capability = "9.0", shelf = "hopper"),
@@ -9,11 +9,11 @@ SMS = {
 
 SHELVES = {sm.shelf: None for sm in SMS.values()}.keys()
 
-# What the arch flag may be besides auto, and the SMs that each value builds.
+# Values of the arch flag besides auto, and the SMs that each builds.
 ARCH_VALUES = {"none": []} | {sm: [sm] for sm in SMS} | {"both": ["sm_90a", "sm_100a"]}
 
 def values_with(shelf):
-    """Values of the arch flag that build some SM of a shelf.
+    """Returns the values of the arch flag that build any SM of a shelf.
 
     Args:
       shelf: its name.

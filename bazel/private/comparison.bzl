@@ -1,4 +1,4 @@
-"""comparison: one comparison, as a bench and as the test that its contenders pass the gate."""
+"""comparison: a bench, and the test that its contenders pass the gate."""
 
 load(":comparison_bench.bzl", "comparison_bench")
 load(":gpu_test.bzl", "gpu_test")
@@ -8,9 +8,9 @@ def comparison(name, family = None, gate_srcs = [], gate_deps = []):
 
     Args:
       name: the comparison.
-      family: the folder of its contenders; `name` if left out.
-      gate_srcs: further sources of the test.
-      gate_deps: further crates of the test.
+      family: the folder of its contenders; defaults to `name`.
+      gate_srcs: additional sources of the test.
+      gate_deps: additional crates of the test.
     """
     deps = [
         "//Kernels/benchmarks/comparison/{0}:{0}_contenders".format(family or name),

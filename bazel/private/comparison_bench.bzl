@@ -1,4 +1,4 @@
-"""comparison_bench: the program of a comparison, which links its contenders."""
+"""comparison_bench: the binary of a comparison, which links its contenders."""
 
 load("@rules_rust//rust:defs.bzl", "rust_binary", "rust_clippy")
 load(":arch.bzl", "ARCH_ENV", "ARCH_WORDS", "NEEDS_CUDA")
@@ -14,7 +14,7 @@ def comparison_bench(name, srcs, deps = [], testonly = False):
       name: the program.
       srcs: its sources; the first is the root.
       deps: crates it uses.
-      testonly: true for programs that only tests run.
+      testonly: true for binaries that only tests run.
     """
     rust_binary(
         name = name,

@@ -7,8 +7,8 @@ def comparison_suite(name, benches, deps):
 
     Args:
       name: the program.
-      benches: the benches that it runs, in this order.
-      deps: crates that the program uses.
+      benches: the benches to run, in order.
+      deps: crates it uses.
     """
     rust_program(
         name = name,

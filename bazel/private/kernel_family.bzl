@@ -1,4 +1,4 @@
-"""kernel_family: the targets of one family of kernels, from the names of its files."""
+"""kernel_family: the targets of one kernel family, derived from its file names."""
 
 load(":arch.bzl", "on_shelf")
 load(":archs.bzl", "SHELVES")
@@ -6,7 +6,7 @@ load(":cuda_kernels.bzl", "cuda_kernels")
 load(":cxx_bridge.bzl", "cxx_bridge")
 load(":host_library.bzl", "host_library", "host_test")
 
-# What an instance is compiled with: its word in `instances`, and the definitions behind it.
+# Defines of each element type in `instances`.
 _INSTANCES = {
     "bf16": ["H2H_ELEMENT=__nv_bfloat16", "H2H_CACHE_BYTES=2"],
     "f16": ["H2H_ELEMENT=__half", "H2H_CACHE_BYTES=2"],
@@ -15,17 +15,17 @@ _INSTANCES = {
 }
 
 def kernel_family(name, shelves = [], instances = [], config_deps = []):
-    """Declares a family whose files have the usual names.
+    """Declares a family whose files have the conventional names.
 
-    `:config` is host code: config.{h,cc} and what it shares with kernels, also per shelf. config_test.cc tests it.
-    Each shelf is a folder whose instance.cu is compiled once per element type, so that they compile side by side.
+    `:config` is host code: config.{h,cc} and whatever it shares with kernels, also per shelf. config_test.cc tests it.
+    Each shelf is a folder whose instance.cu is compiled once per element type, so that the types compile in parallel.
     `:kernels` has the rest of the CUDA code, and the crate `name` is the bridge in lib.rs.
 
     Args:
-      name: the family, as its folder is called.
+      name: the family and its folder.
       shelves: folders with kernels: portable, hopper, blackwell.
-      instances: element types, as words: bf16, f16, fp8, fp8_cache.
-      config_deps: host libraries that :config uses besides the device's own.
+      instances: element types: bf16, f16, fp8, fp8_cache.
+      config_deps: host libraries that :config uses besides //Kernels/device:host.
     """
     host_library(
         name = "config",
