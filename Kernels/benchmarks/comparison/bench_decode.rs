@@ -1,5 +1,5 @@
-//! Races decode attention over a paged cache: one or a few new tokens a sequence, with heads of the
-//! queries that share those of the cache.
+//! Races decode attention over a paged cache: one or a few new tokens per sequence, with query
+//! heads that share KV heads.
 
 use std::convert::Infallible;
 use std::process::ExitCode;
@@ -40,10 +40,10 @@ fn custom(config: &[usize]) -> Result<DecodeShape, UsageError> {
         [_, _, _, _, _] => (16, 1),
         [_, _, _, _, _, page_size] => (*page_size, 1),
         [_, _, _, _, _, page_size, q_len] => (*page_size, *q_len),
-        _ => return refuse("is no shape of decode attention"),
+        _ => return refuse("is not a decode attention shape"),
     };
     if !config[2].is_multiple_of(config[3]) {
-        return refuse("has heads that do not share those of the cache evenly");
+        return refuse("has a head count that is not a multiple of its KV heads");
     }
     if config[0].saturating_mul(config[1]) > 1 << 30 {
         return refuse("has more than 2^30 tokens");

@@ -8,7 +8,7 @@ use workloads::{GemmProblem, GemmSuite};
 fn main() -> ExitCode {
     cli::run(Bench {
         name: "bench_gemm",
-        about: "Races dense matrix products; FP8 operands have block scales and come quantised",
+        about: "Races dense matrix products; FP8 operands come quantised, with block scales",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: GemmSuite::SUITES,
         shortcuts: &[Shortcut {
@@ -25,7 +25,7 @@ fn problems(choices: &Choices) -> Result<Vec<GemmProblem>, UsageError> {
         [m, n, k] => Ok(GemmSuite::custom(m, n, k)),
         _ => Err(UsageError::of_shape(
             sizes,
-            "is no product; write MxNxK, like 4096x4096x7168",
+            "is not a matrix product; write MxNxK, like 4096x4096x7168",
         )),
     })?;
     choices.problems(workloads, |(shape, layout, workload), dtype| {

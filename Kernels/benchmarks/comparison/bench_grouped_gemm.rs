@@ -8,7 +8,7 @@ use workloads::{GemmProblem, GroupedGemmSuite};
 fn main() -> ExitCode {
     cli::run(Bench {
         name: "bench_grouped_gemm",
-        about: "Races grouped matrix products; FP8 operands have block scales and come quantised",
+        about: "Races grouped matrix products; FP8 operands come quantised, with block scales",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: GroupedGemmSuite::SUITES,
         shortcuts: &[],
@@ -22,7 +22,7 @@ fn problems(choices: &Choices) -> Result<Vec<GemmProblem>, UsageError> {
         [groups, each, n, k] => Ok(GroupedGemmSuite::custom(groups, each, n, k)),
         _ => Err(UsageError::of_shape(
             sizes,
-            "is no grouped product; write GROUPSxROWSxNxK, like 8x4096x4096x7168",
+            "is not a grouped product; write GROUPSxROWSxNxK, like 8x4096x4096x7168",
         )),
     })?;
     choices.problems(workloads, |(shape, layout, workload), dtype| {

@@ -1,4 +1,4 @@
-//! Races decode with multi-head latent attention: all heads share one cache of latent rows.
+//! Races multi-head latent attention decode: all heads share one cache of latent rows.
 
 use std::convert::Infallible;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use workloads::{MlaDecodeProblem, MlaShape, MlaSuite};
 fn main() -> ExitCode {
     cli::run(Bench {
         name: "bench_mla_decode",
-        about: "Races decode kernels of multi-head latent attention",
+        about: "Races multi-head latent attention decode kernels",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: MlaSuite::SUITES,
         shortcuts: &[Shortcut {
@@ -46,7 +46,7 @@ fn custom(config: &[usize]) -> Result<MlaShape, UsageError> {
     if page_size == 0 || config[0].saturating_mul(config[1]) > 1 << 30 {
         return Err(UsageError::of_shape(
             config,
-            "is no shape of latent attention with at most 2^30 tokens; write \
+            "is not a latent attention shape with at most 2^30 tokens; write \
              BATCHxTOKENSxHEADS[xPAGE_SIZE[xNEW_TOKENS]], like 16x8192x128",
         ));
     }

@@ -35,7 +35,7 @@ fn problems(choices: &Choices) -> Result<Vec<NormProblem>, UsageError> {
             [rows, columns] => Ok(NormSuite::custom(RowShape { rows, columns })),
             _ => Err(UsageError::of_shape(
                 sizes,
-                "is no shape of rows; write ROWSxCOLUMNS, like 4096x7168",
+                "is not a row shape; write ROWSxCOLUMNS, like 4096x7168",
             )),
         })?;
         problems.extend(

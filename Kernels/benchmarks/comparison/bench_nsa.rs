@@ -10,7 +10,7 @@ use workloads::{NsaOp, NsaProblem, NsaShape, NsaSuite};
 fn main() -> ExitCode {
     cli::run(Bench {
         name: "bench_nsa",
-        about: "Races kernels for native sparse attention, and dense attention on its shapes",
+        about: "Races native sparse attention kernels, and dense attention on the same shapes",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: NsaSuite::SUITES,
         shortcuts: &[],
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Forward only: nothing for a backward run.
+/// Forward only: nothing to run for backward.
 fn problems(choices: &Choices) -> Result<Vec<SparseOrDense>, UsageError> {
     let workloads = choices.workloads(NsaSuite::workloads, |sizes| {
         let shape = NsaShape::from_sizes(sizes).map_err(UsageError::new)?;

@@ -1,4 +1,4 @@
-//! Races attention over whole prompts: batches of sequences of any lengths, with or without cached
+//! Races attention over whole prompts: batches of sequences of any length, with or without cached
 //! prefixes.
 
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use workloads::{PrefillOp, PrefillProblem, PrefillSuite};
 fn main() -> ExitCode {
     cli::run(Bench {
         name: "bench_prefill",
-        about: "Races kernels for variable-length prefill attention. \
+        about: "Races variable-length prefill attention kernels. \
                 --configs takes BxQxKVxHxHKVxD: batch, queries and keys of each sequence, heads, \
                 kv heads, head dim; causal",
         arch: env!("HEAD_TO_HEAD_ARCH"),
@@ -34,7 +34,7 @@ fn problems(choices: &Choices) -> Result<Vec<PrefillProblem>, UsageError> {
         suite.ops().iter().flat_map(of_op).collect()
     };
     let workloads = choices.workloads(of_suite, |sizes| {
-        let what = "is no batch; write BxQxKVxHxHKVxD, like 2x4096x8192x32x8x128";
+        let what = "is not a prefill batch; write BxQxKVxHxHKVxD, like 2x4096x8192x32x8x128";
         let six = sizes
             .try_into()
             .map_err(|_| UsageError::of_shape(sizes, what))?;

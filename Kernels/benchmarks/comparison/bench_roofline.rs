@@ -1,5 +1,5 @@
-//! Measures the roofs of a device (memory bandwidth, arithmetic peaks), prints them and keeps them
-//! for the share-of-roof columns of the other benchmarks.
+//! Measures the roofs of a device (memory bandwidth, arithmetic peaks), prints them and caches them
+//! for the share-of-roof columns of the other benches.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use roofline::{Measured, RooflineError};
 #[derive(Debug, Parser)]
 #[command(name = "bench_roofline")]
 struct Arguments {
-    /// Device: cpu or cuda [default: cuda where the program is built for it, else cpu]
+    /// Device: cpu or cuda [default: cuda if the program is built for it, else cpu]
     #[arg(long)]
     device: Option<DeviceKind>,
     /// Also write the roofs to this file
@@ -21,7 +21,7 @@ struct Arguments {
     /// Measure and print, but do not replace the cached roofs
     #[arg(long)]
     no_store: bool,
-    /// Print the cached roofs that hold for the device as it is now; measure nothing
+    /// Print the cached roofs that are valid for the device as it is now; measure nothing
     #[arg(long, conflicts_with_all = ["json", "no_store"])]
     cached: bool,
 }
@@ -66,7 +66,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, RooflineError> {
     }
     if !arguments.no_store {
         let path = roofline::store(info, &before, &measured.peaks)?;
-        eprintln!("kept in {}", path.display());
+        eprintln!("cached in {}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -74,7 +74,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode, RooflineError> {
 fn print_cached(device: &dyn Device) -> ExitCode {
     let roofs = roofline::load(device.info(), &device.state());
     if roofs.is_empty() {
-        eprintln!("error: no cached roofs hold for this device now; run bench_roofline");
+        eprintln!(
+            "error: no cached roofs are valid for this device as it is now; run bench_roofline"
+        );
         return ExitCode::FAILURE;
     }
     for roof in roofs {

@@ -26,7 +26,7 @@ fn problems(choices: &Choices) -> Result<Vec<TrainingProblem>, UsageError> {
             let shape = TrainingShape::from_sizes(sizes).map_err(UsageError::new)?;
             Ok(TrainingSuite::custom(shape))
         })?;
-        // Shapes given by hand go to the ops of their kind.
+        // Custom shapes go to the ops of their kind.
         workloads.retain(|(shape, _)| matches!(shape, TrainingShape::Rope(_)) == op.is_rope());
         problems.extend(choices.problems(workloads, |(shape, workload), dtype| {
             Ok::<_, Infallible>(TrainingProblem::new(op, *shape, dtype, workload.clone()))

@@ -42,7 +42,7 @@ fn of(problem: &DecodeProblem) -> Result<PagedAttention, String> {
         data_type: match problem.dtype() {
             DType::F16 => DataType::F16,
             DType::Bf16 => DataType::Bf16,
-            other => return Err(format!("no {other}; f16 or bf16")),
+            other => return Err(format!("{other} is not supported; use f16 or bf16")),
         },
     })
 }

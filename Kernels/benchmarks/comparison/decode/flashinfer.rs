@@ -1,20 +1,20 @@
-//! FlashInfer's decode over paged caches: its kernel on CUDA cores, and its prefill kernel over
-//! pages, which it recommends where heads share a cache.
+//! FlashInfer's decode over paged caches: its CUDA-core kernel, and its prefill kernel over pages,
+//! which it recommends if query heads share KV heads.
 
 use contender::{ContenderError, Contenders, Problem, Tensors};
 use flashinfer::{Decode, DecodeKernel};
 use flashinfer_contender::{contender, dtype, identity, narrow, Plan};
 use workloads::{DecodeProblem, KvLayout, KvType};
 
-/// Heads that may share a head of the cache on CUDA cores.
+/// Supported group sizes (query heads per KV head) on CUDA cores.
 const GROUPS: [usize; 5] = [1, 2, 3, 4, 8];
 
-/// Queries times heads that may share a head of the cache on tensor cores: the tiles that are built.
+/// Queries times heads per KV head on tensor cores: the tiles that are built.
 const ROWS: usize = 64;
 const FP8_ROWS: usize = 16;
 
 pub fn contenders() -> Contenders<DecodeProblem> {
-    let region = "the attention kernel, and the merge where the plan splits KV; planned in bind";
+    let region = "the attention kernel, and the merge if the plan splits KV; planned in bind";
     let contender = |name, kernel| {
         contender(
             identity(name, region),
@@ -48,21 +48,21 @@ fn unsupported(kernel: DecodeKernel, problem: &DecodeProblem) -> Option<String> 
     );
     if !on_cuda_cores && rows > most {
         return Some(format!(
-            "{rows} rows of queries share a head of the cache; this build has tiles of {most}"
+            "{rows} query rows per KV head; this build has tiles of {most}"
         ));
     }
     if fp8 && shape.q_len > 1 {
         return Some(format!(
-            "{} new tokens over FP8; this build has one",
+            "{} new tokens over FP8; this build supports one",
             shape.q_len
         ));
     }
     if on_cuda_cores && shape.q_len != 1 {
-        return Some(format!("{} new tokens; one only", shape.q_len));
+        return Some(format!("{} new tokens; it supports one", shape.q_len));
     }
     if on_cuda_cores && !GROUPS.contains(&shape.group()) {
         return Some(format!(
-            "{} heads share one of the cache; it has {GROUPS:?}",
+            "{} query heads per KV head; it supports {GROUPS:?}",
             shape.group()
         ));
     }
@@ -78,7 +78,7 @@ fn plan(kernel: DecodeKernel, problem: &DecodeProblem, tensors: &Tensors) -> Pla
     flashinfer::plan_decode(kernel, &call, &problem.table.indptr).map_err(ContenderError::new)
 }
 
-/// The problem as the library takes it.
+/// The problem in the library's terms.
 pub fn call(problem: &DecodeProblem, tensors: &Tensors) -> Result<Decode, ContenderError> {
     let shape = &problem.shape;
     let dtype = dtype(problem.dtype())
@@ -99,7 +99,7 @@ pub fn call(problem: &DecodeProblem, tensors: &Tensors) -> Result<Decode, Conten
         heads_first: shape.layout == KvLayout::Hnd,
         dtype,
         fp8_cache: shape.kv_type == KvType::Fp8,
-        // As the library's own wrapper does.
+        // As in the library's own wrapper.
         scale: problem.scale * problem.k_scale,
         v_scale: problem.v_scale,
     })

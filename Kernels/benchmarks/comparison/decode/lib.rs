@@ -14,11 +14,11 @@ use contender::{Contenders, DeviceKind};
 use shared::on_cuda;
 use workloads::DecodeProblem;
 
-/// Everybody who competes on a kind of device, ours first.
+/// All contenders on a kind of device, ours first.
 pub fn contenders(device: DeviceKind) -> Contenders<DecodeProblem> {
     match device {
         DeviceKind::Cpu => cpu::contenders(),
-        // The first baseline here is the default to compare with.
+        // The first baseline is the default to compare with.
         DeviceKind::Cuda => on_cuda![
             ours::contenders,
             flashinfer::contenders,

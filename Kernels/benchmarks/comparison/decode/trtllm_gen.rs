@@ -10,11 +10,11 @@ use workloads::{DecodeProblem, KvType};
 use crate::flashinfer::call;
 
 pub fn contenders() -> Contenders<DecodeProblem> {
-    let region = "the attention kernel, which merges what it splits; chosen and loaded in bind";
+    let region = "the attention kernel, which merges its own splits; chosen and loaded in bind";
     vec![contender(identity(region), unsupported, plan)]
 }
 
-/// What the library would launch on such a device; no device is needed.
+/// What the library would launch on such a device; needs no device.
 pub fn choices(
     problem: &DecodeProblem,
     device: &DeviceInfo,

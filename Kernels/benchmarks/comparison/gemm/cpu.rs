@@ -13,7 +13,7 @@ use workloads::{GemmProblem, SCALE_BLOCK};
 type Multiply = fn(Sizes, &[f32], &[f32], &mut [f32]);
 
 pub fn contenders() -> Contenders<GemmProblem> {
-    let region = "widening both operands to f32, one product a group, rounding";
+    let region = "widening both operands to f32, one product per group, rounding";
     let contender = |identity, multiply: Multiply| {
         contender(
             identity,
@@ -54,7 +54,7 @@ fn bind(problem: &GemmProblem, memory: &Memory, multiply: Multiply) -> Work {
     }))
 }
 
-/// Widens rows of an operand: those of a group, from the first on, as many as fit.
+/// Widens rows of an operand: a group's rows from the first on, as many as fit.
 type Widen = Box<dyn Fn(usize, usize, &mut [f32])>;
 
 fn operands(problem: &GemmProblem, memory: &Memory) -> Result<(Widen, Widen), ContenderError> {

@@ -1,5 +1,5 @@
-//! cuBLASLt: dense products with the fastest algorithm of its heuristic's list and with the first of
-//! it, groups one by one.
+//! cuBLASLt: dense products with the fastest algorithm on its heuristic's list and with the first
+//! one; groups one by one.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,12 +15,12 @@ use workloads::{GemmProblem, GroupKind, SCALE_BLOCK};
 /// Choosing takes many runs: once per product, not once per set of buffers.
 type Choices = RefCell<HashMap<Product, Chosen>>;
 
-/// Dense products with the fastest of what the heuristic proposes, and with its first, which frameworks
-/// run: `torch.matmul`, for one.
+/// Dense products with the fastest algorithm that the heuristic proposes, and with its first, which
+/// frameworks run (`torch.matmul`, for example).
 pub fn contenders() -> Contenders<GemmProblem> {
     let contender = |name, chooses| {
         let libraries = Library::get().map_or(Vec::new(), |library| library.records().to_vec());
-        let region = "the product's kernels, one call a group; choice of the algorithm and FP8 \
+        let region = "the product's kernels, one call per group; choice of the algorithm and FP8 \
                       operands and scales come before";
         let choices = Choices::default();
         contender(
@@ -50,7 +50,7 @@ fn unsupported(problem: &GemmProblem, chooses: bool, device: &DeviceInfo) -> Opt
         return Some(error.to_string());
     }
     if !chooses && grouped {
-        return Some("groups run the heuristic's first as cublaslt already".to_owned());
+        return Some("with groups, cublaslt already runs the heuristic's first choice".to_owned());
     }
     if !problem.is_scaled() {
         return None;
@@ -58,12 +58,12 @@ fn unsupported(problem: &GemmProblem, chooses: bool, device: &DeviceInfo) -> Opt
     let hopper = matches!(device.compute_capability, Some((9, _)));
     let (blocks, rows) = (problem.shape.k / SCALE_BLOCK, problem.layout.rows);
     if grouped {
-        Some("a group's scales lie apart; it wants them in one piece".to_owned())
+        Some("a group's scales are not contiguous, which it requires".to_owned())
     } else if !hopper {
-        Some("block scales in fp32 exist on Hopper only".to_owned())
+        Some("fp32 block scales are supported only on Hopper".to_owned())
     } else if !blocks.is_multiple_of(4) || !rows.is_multiple_of(4) {
         Some(format!(
-            "lines of {blocks} and {rows} scales; multiples of 4 only"
+            "lines of {blocks} and {rows} scales; they must be multiples of 4"
         ))
     } else {
         None

@@ -1,4 +1,4 @@
-//! DeepGEMM, with the tile that it chooses itself.
+//! DeepGEMM, with the tile of its own heuristic.
 
 use contender::{
     bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
@@ -45,7 +45,9 @@ fn gemm(problem: &GemmProblem, tensors: &Tensors) -> Result<Gemm, ContenderError
 fn unsupported(problem: &GemmProblem, _device: &DeviceInfo) -> Option<String> {
     let dtype = problem.dtype();
     if !matches!(dtype, DType::Bf16 | DType::F8E4M3) {
-        return Some(format!("no {dtype} operands; bf16 and FP8 only"));
+        return Some(format!(
+            "{dtype} operands are not supported; use bf16 or FP8"
+        ));
     }
     let choice = gemm(problem, &Tensors::unbound(problem))
         .and_then(|gemm| deep_gemm::choice(&gemm).map_err(ContenderError::new));

@@ -6,7 +6,7 @@ use our_contender::{dtype, Ours, Variant};
 use workloads::{GemmProblem, GroupKind};
 
 /// The plain kernel runs at about a hundredth of the tensor cores' rate: beyond this many
-/// operations it would take longer than everything else together.
+/// operations it would take longer than everything else combined.
 const MOST_PLAIN_FLOPS: f64 = 4e12;
 
 pub fn contenders() -> Contenders<GemmProblem> {
@@ -23,7 +23,7 @@ pub fn contenders() -> Contenders<GemmProblem> {
 fn obstacle(problem: &GemmProblem, variant: Variant) -> Option<String> {
     let flops = problem.cost().flops;
     let too_slow = variant == Variant::Plain && flops > MOST_PLAIN_FLOPS;
-    too_slow.then(|| format!("{flops:.1e} operations; at most {MOST_PLAIN_FLOPS:.0e}"))
+    too_slow.then(|| format!("{flops:.1e} operations; the limit is {MOST_PLAIN_FLOPS:.0e}"))
 }
 
 fn op(problem: &GemmProblem, tensors: &Tensors) -> Result<Product, ContenderError> {

@@ -1,4 +1,4 @@
-//! FlashInfer's CUTLASS kernel for decode with latent attention, on sm_100a.
+//! FlashInfer's CUTLASS kernel for latent attention decode, on sm_100a.
 
 use contender::{ContenderError, Contenders, DeviceInfo, Problem, Tensors};
 use flashinfer_contender::pages::pages;
@@ -13,7 +13,7 @@ const HEADS: usize = 128;
 pub fn contenders() -> Contenders<MlaDecodeProblem> {
     let identity = identity(
         "flashinfer_mla_cutlass",
-        "the attention kernel, and the merge where it splits; arguments made in bind",
+        "the attention kernel, and the merge if it splits; arguments built in bind",
     );
     vec![contender(identity, unsupported, plan)]
 }
@@ -21,23 +21,25 @@ pub fn contenders() -> Contenders<MlaDecodeProblem> {
 fn unsupported(problem: &MlaDecodeProblem, device: &DeviceInfo) -> Option<String> {
     let shape = &problem.shape;
     if device.arch != "sm_100a" {
-        return Some(format!("for sm_100a; this is {}", device.arch));
+        return Some(format!("only for sm_100a; this is {}", device.arch));
     }
     if problem.dtype() != DType::Bf16 || !flashinfer::has_mla_cutlass() {
         return Some(format!("no {} kernel in this build", problem.dtype()));
     }
     if shape.heads != HEADS || shape.q_len != 1 {
         return Some(format!(
-            "{} new tokens of {} heads; its kernel takes one of {HEADS}",
+            "{} new tokens of {} heads; its kernel supports one of {HEADS}",
             shape.q_len, shape.heads
         ));
     }
     if !shape.page_size.is_power_of_two() || shape.page_size > 128 {
         let page_size = shape.page_size;
-        return Some(format!("pages of {page_size}; powers of two up to 128"));
+        return Some(format!(
+            "pages of {page_size}; it supports powers of two up to 128"
+        ));
     }
     if shape.lengths.contains(&0) {
-        return Some("an empty sequence, which its kernel is not written for".to_owned());
+        return Some("an empty sequence, which its kernel does not handle".to_owned());
     }
     None
 }

@@ -1,4 +1,4 @@
-//! FlashInfer's decode with latent attention: its FA2 kernel on every device, its Hopper kernel on
+//! FlashInfer's latent attention decode: its FA2 kernel on every device, its Hopper kernel on
 //! sm_90a.
 
 use contender::{ContenderError, Contenders, DeviceInfo, Problem, Tensors};
@@ -7,7 +7,7 @@ use flashinfer_contender::{contender, dtype, identity, narrow, Plan};
 use workloads::MlaDecodeProblem;
 
 pub fn contenders() -> Contenders<MlaDecodeProblem> {
-    let region = "one kernel, which merges what it splits; planned in bind";
+    let region = "one kernel, which merges its own splits; planned in bind";
     let contender = |name, kernel| {
         contender(
             identity(name, region),
@@ -28,7 +28,7 @@ fn unsupported(
 ) -> Option<String> {
     let q_len = problem.shape.q_len;
     if kernel == MlaKernel::Hopper && device.arch != "sm_90a" {
-        return Some(format!("for sm_90a; this is {}", device.arch));
+        return Some(format!("only for sm_90a; this is {}", device.arch));
     }
     if dtype(problem.dtype()) != Some(Dtype::Bf16) || !flashinfer::has_mla_decode(kernel) {
         return Some(format!("no {} kernel in this build", problem.dtype()));
@@ -47,7 +47,7 @@ fn plan(kernel: MlaKernel, problem: &MlaDecodeProblem, tensors: &Tensors) -> Pla
         .map_err(ContenderError::new)
 }
 
-/// The problem as the library takes it.
+/// The problem in the library's terms.
 pub fn call(problem: &MlaDecodeProblem, tensors: &Tensors) -> Result<MlaDecode, ContenderError> {
     let shape = &problem.shape;
     Ok(MlaDecode {

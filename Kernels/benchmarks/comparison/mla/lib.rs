@@ -1,4 +1,4 @@
-//! Contenders for decode with multi-head latent attention.
+//! Contenders for multi-head latent attention decode.
 
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -14,11 +14,11 @@ use contender::{Contenders, DeviceKind};
 use shared::on_cuda;
 use workloads::MlaDecodeProblem;
 
-/// Everybody who competes on a kind of device, ours first.
+/// All contenders on a kind of device, ours first.
 pub fn contenders(device: DeviceKind) -> Contenders<MlaDecodeProblem> {
     match device {
         DeviceKind::Cpu => cpu::contenders(),
-        // The first baseline here is the default to compare with.
+        // The first baseline is the default to compare with.
         DeviceKind::Cuda => on_cuda![
             ours::contenders,
             flashinfer::contenders,

@@ -1,4 +1,4 @@
-//! TRT-LLM-gen's decode with latent attention on sm_100a, through FlashInfer's runner.
+//! TRT-LLM-gen's latent attention decode on sm_100a, through FlashInfer's runner.
 
 use contender::{ContenderError, Contenders, DeviceInfo, Problem, Tensors};
 use flashinfer::TrtllmGenChoice;
@@ -10,13 +10,12 @@ use workloads::MlaDecodeProblem;
 use crate::flashinfer::call;
 
 pub fn contenders() -> Contenders<MlaDecodeProblem> {
-    let region =
-        "the attention kernel, and the merge where it leaves that to a second one; chosen and \
+    let region = "the attention kernel, and the merge if that is a separate kernel; chosen and \
                   loaded in bind";
     vec![contender(identity(region), unsupported, plan)]
 }
 
-/// What the library would launch on such a device; no device is needed.
+/// What the library would launch on such a device; needs no device.
 pub fn choices(
     problem: &MlaDecodeProblem,
     device: &DeviceInfo,

@@ -15,10 +15,15 @@ pub fn contenders() -> Contenders<NormProblem> {
 fn unsupported(problem: &NormProblem) -> Option<String> {
     let types = problem.types;
     let known = types.weight == DType::F32 || types.weight == types.activation;
-    (!known).then(|| format!("no {} weights; f32 or the activations' type", types.weight))
+    (!known).then(|| {
+        format!(
+            "{} weights are not supported; use f32 or the activations' type",
+            types.weight
+        )
+    })
 }
 
-/// A vector of one value per column that is read, in f32 or the activations' type.
+/// A read-only column vector, in f32 or the activations' type.
 enum Shared<T> {
     Wide(In<f32>),
     Same(In<T>),
@@ -40,7 +45,7 @@ impl<T: Element> Shared<T> {
     }
 }
 
-/// The same, written.
+/// A writable one.
 enum SharedMut<T> {
     Wide(Out<f32>),
     Same(Out<T>),

@@ -6,10 +6,10 @@ use cudnn_contender::{contender, Operation};
 use numeric::DType;
 use workloads::{NormOp, NormProblem};
 
-/// From here on the gradient of LayerNorm's weight is wrong (9.14: right at half as many rows).
+/// From here on the gradient of LayerNorm's weight is wrong (9.14: correct at half as many rows).
 const LAYERNORM_BACKWARD_ROWS: usize = 1 << 21;
 
-/// An operation as cuDNN sees it.
+/// An operation in cuDNN's terms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Op {
     Forward(NormForward),
@@ -19,7 +19,7 @@ enum Op {
 pub fn contenders() -> Contenders<NormProblem> {
     vec![contender(Operation {
         timed_region: "all kernels of the plan; weight gradients with their final sum",
-        // Tensors come in the order of the problem, which is the plan's too.
+        // Tensors are in the order of the problem, which is also the plan's.
         arguments: |problem: &NormProblem| {
             let tensors = problem.tensors().iter();
             tensors.map(|tensor| tensor.name).collect()
@@ -35,7 +35,7 @@ fn of(problem: &NormProblem) -> Result<Op, String> {
         NormOp::RmsNormBackward => (NormKind::Rms, false),
         NormOp::LayerNormForward => (NormKind::Layer, true),
         NormOp::LayerNormBackward => (NormKind::Layer, false),
-        other => return Err(format!("cuDNN has no {other} as one operation")),
+        other => return Err(format!("cuDNN does not have {other} as one operation")),
     };
     let rows = problem.shape.rows;
     if problem.op == NormOp::LayerNormBackward && rows >= LAYERNORM_BACKWARD_ROWS {
@@ -69,6 +69,6 @@ fn data_type(dtype: DType) -> Result<DataType, String> {
         DType::F32 => Ok(DataType::F32),
         DType::F16 => Ok(DataType::F16),
         DType::Bf16 => Ok(DataType::Bf16),
-        other => Err(format!("no {other} here")),
+        other => Err(format!("{other} is not supported")),
     }
 }

@@ -8,7 +8,7 @@ use flashinfer_contender::{dtype, identity};
 use numeric::DType;
 use workloads::{NormOp, NormProblem};
 
-/// The kernels multiply row and width in 32 bits, LayerNorm's with a sign.
+/// The kernels multiply row and width in 32 bits, LayerNorm's in signed ones.
 const MAX_ELEMENTS: usize = 1 << 32;
 const MAX_LAYERNORM_ELEMENTS: usize = 1 << 31;
 
@@ -26,7 +26,7 @@ pub fn contenders() -> Contenders<NormProblem> {
 
 fn bind(problem: &NormProblem, tensors: &Tensors, _device: &DeviceInfo) -> Binding {
     let activation = problem.types.activation;
-    let refuse = || ContenderError::new(format!("no {activation} activations"));
+    let refuse = || ContenderError::new(format!("{activation} activations are not supported"));
     let matrix = Matrix {
         rows: problem.shape.rows,
         columns: problem.shape.columns,
@@ -71,27 +71,31 @@ fn bind(problem: &NormProblem, tensors: &Tensors, _device: &DeviceInfo) -> Bindi
                 flashinfer::layernorm(&op, &matrix, stream)
             })
         }
-        other => return Err(ContenderError::new(format!("FlashInfer has no {other}"))),
+        other => {
+            return Err(ContenderError::new(format!(
+                "FlashInfer does not have {other}"
+            )))
+        }
     })
 }
 
-/// Why the library's own entry points would not take a problem.
+/// Why the library's own entry points would reject a problem.
 fn unsupported(problem: &NormProblem, shared_bytes: usize) -> Option<String> {
     let (types, columns) = (problem.types, problem.shape.columns);
     let most = match problem.op {
         NormOp::LayerNormForward => MAX_LAYERNORM_ELEMENTS,
         _ => MAX_ELEMENTS,
     };
-    // What a row takes in shared memory.
+    // Shared memory per row.
     let (typed, row_bytes) = match problem.op {
         NormOp::RmsNormForward => (half_of_one_type(problem), 0),
-        // A slot for each of at most 32 warps precedes the row.
+        // The row follows one slot for each of up to 32 warps.
         NormOp::FusedAddRmsNorm => (half_of_one_type(problem), 4 * (32 + columns)),
         NormOp::LayerNormForward => (
             (types.activation, types.weight) == (DType::Bf16, DType::F32),
             2 * columns,
         ),
-        other => return Some(format!("FlashInfer has no {other}")),
+        other => return Some(format!("FlashInfer does not have {other}")),
     };
     if !typed {
         Some(format!(

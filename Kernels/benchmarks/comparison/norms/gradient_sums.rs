@@ -1,12 +1,12 @@
-//! The last step of weight gradients where a library's kernels leave partial sums.
+//! The last step of weight gradients for libraries whose kernels leave partial sums.
 
 use column_sums::{PartialSums, WeightDtype};
 use contender::ContenderError;
 use numeric::DType;
 use workloads::NormProblem;
 
-/// Room for `rows` of partial gradients of each weight, and their sums into `outs`: torch's part of the op
-/// in Quack and Liger.
+/// Space for `rows` of partial gradients of each weight, and their sums into `outs`: torch's part
+/// of the op in Quack and Liger.
 pub fn allocate(
     problem: &NormProblem,
     rows: usize,

@@ -23,14 +23,15 @@ pub fn contenders() -> Contenders<NormProblem> {
     vec![contender(identity, DeviceKind::Cuda, unsupported, bind)]
 }
 
-/// Multiples that rows must be of: the kernels were compiled on that promise.
+/// Columns must be a multiple of this: the kernels were compiled on that assumption.
 const COLUMN_MULTIPLE: usize = 16;
 /// Liger's default; no target has it.
 const IGNORE_INDEX: i32 = -100;
-/// Of Liger's `calculate_settings`.
+/// From Liger's `calculate_settings`.
 const MOST_COLUMNS: usize = 65536;
 
-/// Cross-entropy is one kernel in Liger, which leaves its gradient in place of the logits and saves no lse.
+/// Cross-entropy is one kernel in Liger, which overwrites the logits with their gradient and saves
+/// no lse.
 fn has_no_kernel(op: NormOp) -> bool {
     matches!(
         op,
@@ -47,7 +48,7 @@ fn gradients(op: NormOp) -> &'static [&'static str] {
     }
 }
 
-/// How many statistics of a row a forward kernel saves.
+/// How many statistics per row a forward kernel saves.
 fn statistics(op: NormOp) -> usize {
     match op {
         NormOp::RmsNormForward | NormOp::FusedAddRmsNorm => 1,
@@ -56,7 +57,7 @@ fn statistics(op: NormOp) -> usize {
     }
 }
 
-/// The bytes of one of them.
+/// Bytes of one statistic of all rows.
 fn statistic_bytes(problem: &NormProblem) -> usize {
     problem.shape.rows.next_multiple_of(4) * size_of::<f32>()
 }
@@ -66,17 +67,20 @@ pub struct Launch {
     /// The name that the recipe gave the kernel.
     pub kernel: String,
     pub programs: usize,
-    /// Of a backward kernel that adds up weight gradients; 1 elsewhere.
+    /// In a backward kernel that sums weight gradients; 1 elsewhere.
     pub rows_per_program: usize,
 }
 
 impl Launch {
-    /// Or why there is none, whatever was exported.
+    /// Or why there is none, regardless of what was exported.
     pub fn of(problem: &NormProblem, device: &DeviceInfo) -> Result<Self, String> {
         let (rows, columns) = (problem.shape.rows, problem.shape.columns);
         let types = problem.types;
         if types.activation != DType::Bf16 {
-            return Err(format!("no {}; exported for bf16 only", types.activation));
+            return Err(format!(
+                "{} is not supported; exported for bf16",
+                types.activation
+            ));
         }
         if has_no_kernel(problem.op) {
             return Err("Liger has no kernel for it; see cross_entropy_fwd_bwd".to_owned());
@@ -102,7 +106,7 @@ impl Launch {
         } else {
             let programs = device.multiprocessors as usize;
             let rows_per_program = rows.div_ceil(programs);
-            // Triton makes a constant of a 1.
+            // Triton specialises a 1 to a constant.
             let one = if rows_per_program == 1 { "_one" } else { "" };
             (programs, rows_per_program, one)
         };
@@ -114,18 +118,18 @@ impl Launch {
         })
     }
 
-    /// In the order of the kernel's parameters, without those that are constants.
+    /// In the order of the kernel's parameters, without the constants.
     pub fn arguments(
         &self,
         problem: &NormProblem,
         tensors: &Tensors,
         extra: &Extra,
     ) -> Result<Vec<Argument>, ContenderError> {
-        // `Launch::of` has seen that they fit.
+        // `Launch::of` has checked that they fit.
         let rows = Argument::I32(problem.shape.rows as i32);
         let columns = Argument::I32(problem.shape.columns as i32);
         let epsilon = Argument::F32(problem.epsilon);
-        // Added to the weight.
+        // Offset added to the weight.
         let offset = Argument::F32(0.0);
         let mut arguments = Vec::new();
         for parameter in parameters(problem.op) {
@@ -151,7 +155,7 @@ impl Launch {
             NormOp::RmsNormForward | NormOp::FusedAddRmsNorm => arguments.extend([epsilon, offset]),
             NormOp::LayerNormForward => arguments.push(epsilon),
             NormOp::RmsNormBackward => arguments.push(offset),
-            // Rows that count, and the sum of their weights, then of the weights of classes.
+            // Rows that count, the sum of their weights, then the sum of the class weights.
             NormOp::CrossEntropyForwardBackward => {
                 let ignored = Argument::I32(IGNORE_INDEX);
                 arguments.extend([rows, rows, Argument::F32(0.0), ignored]);
@@ -174,7 +178,7 @@ enum Parameter {
     /// Partial sums of a weight's gradient, and their stride.
     Partial(usize),
     Rows,
-    /// Of what is not asked for.
+    /// For outputs that are not requested.
     NoStride,
 }
 use Parameter::{Matrix, NoStride, Partial, Rows, Statistic, Vector};
@@ -182,7 +186,7 @@ use Parameter::{Matrix, NoStride, Partial, Rows, Statistic, Vector};
 fn parameters(op: NormOp) -> &'static [Parameter] {
     match op {
         NormOp::RmsNormForward => &[Matrix("out"), Matrix("x"), Vector("weight"), Statistic(0)],
-        // Norm and sum, over x and the residual.
+        // Norm and sum, in place of x and the residual.
         NormOp::FusedAddRmsNorm => &[
             Matrix("x"),
             Matrix("residual"),
@@ -233,11 +237,11 @@ fn parameters(op: NormOp) -> &'static [Parameter] {
     }
 }
 
-/// What a kernel writes besides the tensors of a problem.
+/// What a kernel writes besides the problem's tensors.
 pub struct Extra {
-    /// fp32 rstd, or mean and rstd, of each row.
+    /// fp32 rstd, or mean and rstd, per row.
     pub statistics: usize,
-    /// fp32 `[programs, columns]` of each weight.
+    /// fp32 `[programs, columns]` per weight.
     pub partials: Vec<usize>,
 }
 
@@ -249,7 +253,7 @@ fn unsupported(problem: &NormProblem, device: &DeviceInfo) -> Option<String> {
     match triton::archive(Library::Liger, &device.arch) {
         Err(error) => Some(error.to_string()),
         Ok(archive) if archive.find(&kernel).is_none() => Some(format!(
-            "no {kernel}; exported for the blocks of the suites"
+            "{kernel} is not among the exported kernels, which cover the suites' blocks"
         )),
         Ok(_) => None,
     }

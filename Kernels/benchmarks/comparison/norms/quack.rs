@@ -1,4 +1,4 @@
-//! Quack's kernels, compiled ahead of time: Kernels/baselines/quack/README.md says from what.
+//! Quack's kernels, compiled ahead of time; see Kernels/baselines/quack/README.md for how.
 
 use column_sums::PartialSums;
 use contender::{
@@ -15,7 +15,7 @@ pub fn contenders() -> Contenders<NormProblem> {
     let Some(first) = artifacts.first() else {
         return Vec::new();
     };
-    // A build for both architectures has an archive for each; the arch of the row says which ran.
+    // A build for both architectures has one archive each; the row's arch says which one ran.
     let sha256 = Some(first.sha256.clone()).filter(|_| artifacts.len() == 1);
     let region = "one kernel; weight gradients with a kernel of ours that sums Quack's partials \
                   (torch's sum there); fused add in place, without copies";
@@ -49,24 +49,24 @@ fn unsupported(problem: &NormProblem, device: &DeviceInfo) -> Option<String> {
     let (name, rows) = (kernel_name(problem), problem.shape.rows);
     let mut artifacts = quack::artifacts().into_iter();
     if !artifacts.any(|artifact| artifact.major == major(device)) {
-        Some(format!("no kernels for {} in this build", device.arch))
+        Some(format!("this build has no kernels for {}", device.arch))
     } else if !quack::has_kernel(major(device), &name) {
         Some(format!(
             "{name} is not among the exported kernels: bf16 at the widths of the suites"
         ))
     } else {
         let fits = i32::try_from(rows).is_ok();
-        (!fits).then(|| format!("{rows} rows; at most 2^31 - 1"))
+        (!fits).then(|| format!("{rows} rows; the limit is 2^31 - 1"))
     }
 }
 
-/// The matrices that a kernel takes and, one value a row or a column, the vectors; in its order.
+/// The matrices that a kernel takes and the vectors, one value per row or column; in its order.
 #[derive(Clone, Copy)]
 enum Parameter {
     Matrix(&'static str),
-    /// Of one value a row; also for weights, where the kernel looks at the address alone.
+    /// One value per row; also for weights, of which the kernel only uses the address.
     Vector(&'static str),
-    /// The lse, which nobody asked for.
+    /// The lse, which is not requested.
     Lse,
 }
 
@@ -75,7 +75,7 @@ fn parameters(op: NormOp) -> &'static [Parameter] {
     match op {
         NormOp::RmsNormForward => &[Matrix("x"), Vector("weight"), Matrix("out")],
         NormOp::LayerNormForward => &[Matrix("x"), Vector("weight"), Vector("bias"), Matrix("out")],
-        // Last where the norm and the sum go: over x and the residual.
+        // The outputs of norm and sum come last: in place of x and the residual.
         NormOp::FusedAddRmsNorm => &[
             Matrix("x"),
             Vector("weight"),
@@ -98,7 +98,7 @@ fn parameters(op: NormOp) -> &'static [Parameter] {
             Matrix("logits_gradient"),
             Vector("lse"),
         ],
-        // The gradient goes over the logits.
+        // The gradient overwrites the logits.
         NormOp::CrossEntropyForwardBackward => &[
             Matrix("logits"),
             Vector("target"),
@@ -174,7 +174,7 @@ fn bind(problem: &NormProblem, tensors: &Tensors, device: &DeviceInfo) -> Bindin
     }))
 }
 
-/// The bits of what follows the tensors.
+/// The bits of the arguments after the tensors.
 fn scalars(problem: &NormProblem, partial_rows: usize) -> Vec<u32> {
     /// Quack's default; no target has it.
     const IGNORE_INDEX: i32 = -100;

@@ -1,4 +1,4 @@
-//! CPU contenders of the branches and their sum.
+//! CPU contenders for the branches and their sum.
 
 use contender::{ContenderError, Contenders};
 use host::Element;

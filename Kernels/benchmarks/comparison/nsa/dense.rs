@@ -1,4 +1,4 @@
-//! Dense causal attention: the contenders of bench_prefill that need no library at run time.
+//! Dense causal attention: the contenders of bench_prefill that load no library at run time.
 
 use contender::{Contenders, DeviceKind};
 use prefill_contenders::cpu;
@@ -12,7 +12,7 @@ pub fn contenders(device: DeviceKind) -> Contenders<PrefillProblem> {
         DeviceKind::Cpu => cpu::contenders(),
         DeviceKind::Cuda => on_cuda![ours::contenders, flash_attention::contenders],
     };
-    // bench_prefill has a row for our portable kernel.
+    // Our portable kernel has its row in bench_prefill.
     all.retain(|contender| contender.identity().name != "ours_portable");
     all
 }

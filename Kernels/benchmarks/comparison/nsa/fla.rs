@@ -12,11 +12,11 @@ use numeric::DType;
 use triton::{Archive, Argument, Library, Loaded};
 use workloads::{NsaOp, NsaProblem};
 
-/// The kernel that was fastest, by operation and workload.
+/// The fastest kernel, by operation and workload.
 type Choices = RefCell<BTreeMap<String, String>>;
 
 pub fn contenders() -> Contenders<NsaProblem> {
-    let region = "the op's one kernel, launched through the driver; warps are chosen by time \
+    let region = "the op's one kernel, launched through the driver; warps are autotuned \
                   beforehand";
     let choices = Choices::default();
     vec![contender(
@@ -27,7 +27,7 @@ pub fn contenders() -> Contenders<NsaProblem> {
     )]
 }
 
-/// What the names of the kernels for a shape begin with; the number of warps follows.
+/// Prefix of the kernel names for a shape; the number of warps follows.
 fn prefix(problem: &NsaProblem) -> Option<String> {
     let (shape, dtype) = (problem.shape, problem.dtype());
     let (branch, selected) = match problem.op {
@@ -43,10 +43,13 @@ fn prefix(problem: &NsaProblem) -> Option<String> {
 
 fn unsupported(problem: &NsaProblem, device: &DeviceInfo) -> Option<String> {
     if problem.dtype() != DType::Bf16 {
-        return Some(format!("no {}; exported for bf16 only", problem.dtype()));
+        return Some(format!(
+            "{} is not supported; exported for bf16",
+            problem.dtype()
+        ));
     }
     if !problem.shape.sequence.is_multiple_of(16) {
-        return Some("exported for sequences of multiples of 16".to_owned());
+        return Some("exported for sequence lengths that are multiples of 16".to_owned());
     }
     let Some(prefix) = prefix(problem) else {
         return Some(format!("the library has no kernel for {}", problem.op));
@@ -56,7 +59,7 @@ fn unsupported(problem: &NsaProblem, device: &DeviceInfo) -> Option<String> {
         Ok(archive) => {
             let mut kernels = archive.kernels().iter();
             let exported = kernels.any(|kernel| kernel.name.starts_with(&prefix));
-            (!exported).then(|| "exported for the suites' sizes only".to_owned())
+            (!exported).then(|| "exported only for the suites' sizes".to_owned())
         }
     }
 }
@@ -91,8 +94,8 @@ fn bind(
     }))
 }
 
-/// Triton's tuner does the same on a first call: it runs each and takes the fastest. All sets of
-/// buffers get the first one's choice. Waits for the device.
+/// Like Triton's autotuner on a first call: runs each and takes the fastest. All sets of buffers
+/// get the first one's choice. Waits for the device.
 fn choose(
     choices: &Choices,
     key: String,
@@ -101,7 +104,7 @@ fn choose(
     grid: [u32; 3],
     arguments: &[Argument],
 ) -> Result<Loaded, ContenderError> {
-    /// The device's own: nothing else is on it while contenders are bound.
+    /// The device's default stream: nothing else runs while contenders are bound.
     const STREAM: usize = 0;
     let load = |kernel| Loaded::new(archive, kernel).map_err(ContenderError::new);
     let chosen = choices.borrow().get(&key).cloned();

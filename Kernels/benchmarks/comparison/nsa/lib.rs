@@ -14,7 +14,7 @@ use workloads::NsaProblem;
 
 pub use problem::SparseOrDense;
 
-/// Everybody who competes on a kind of device, ours first.
+/// All contenders on a kind of device, ours first.
 pub fn contenders(device: DeviceKind) -> Contenders<SparseOrDense> {
     problem::join(sparse(device), dense::contenders(device))
 }
@@ -22,7 +22,7 @@ pub fn contenders(device: DeviceKind) -> Contenders<SparseOrDense> {
 fn sparse(device: DeviceKind) -> Contenders<NsaProblem> {
     match device {
         DeviceKind::Cpu => cpu::contenders(),
-        // The first baseline here is the default to compare with.
+        // The first baseline is the default to compare with.
         DeviceKind::Cuda => on_cuda![ours::contenders, fla::contenders, ours::reference],
     }
 }

@@ -22,7 +22,7 @@ pub fn reference() -> Contenders<NsaProblem> {
     vec![FAMILY.plain()]
 }
 
-/// Products beyond which the plain kernel would take too long to be a reference.
+/// Operations beyond which the plain kernel is too slow to be a reference.
 const PLAIN_FLOPS: f64 = 3e11;
 
 fn obstacle(problem: &NsaProblem, variant: Variant) -> Option<String> {

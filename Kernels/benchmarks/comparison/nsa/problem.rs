@@ -1,5 +1,6 @@
-//! The bench's problem: an operation of native sparse attention, or dense attention on its shape, an
-//! operation of its own with its own oracle. Times of the two can be compared, ratios are never mixed.
+//! The bench's problem: an operation of native sparse attention, or dense attention on its shape, a
+//! separate operation with its own oracle. The times of the two can be compared; ratios are never
+//! mixed.
 
 use contender::{
     Binding, Buffer, Contender, ContenderError, Contenders, Cost, DeviceInfo, Identity, Problem,
@@ -69,7 +70,7 @@ impl Problem for SparseOrDense {
     }
 }
 
-/// One contender of each name, which does both where both lists have it.
+/// One contender per name, which does both operations if both lists have it.
 pub fn join(
     sparse: Contenders<NsaProblem>,
     mut dense: Contenders<PrefillProblem>,
@@ -115,7 +116,7 @@ impl Contender<SparseOrDense> for Joined {
         match (problem, &self.sparse, &self.dense) {
             (SparseOrDense::Sparse(problem), Some(sparse), _) => sparse.supports(problem, device),
             (SparseOrDense::Dense(problem), _, Some(dense)) => dense.supports(problem, device),
-            _ => Support::No(format!("does not do {}", problem.op())),
+            _ => Support::No(format!("does not support {}", problem.op())),
         }
     }
 
@@ -125,7 +126,10 @@ impl Contender<SparseOrDense> for Joined {
                 sparse.bind(problem, buffers, device)
             }
             (SparseOrDense::Dense(problem), _, Some(dense)) => dense.bind(problem, buffers, device),
-            _ => Err(ContenderError::new(format!("does not do {}", problem.op()))),
+            _ => Err(ContenderError::new(format!(
+                "does not support {}",
+                problem.op()
+            ))),
         }
     }
 }

@@ -23,10 +23,10 @@ fn of(problem: &PrefillProblem) -> Result<Attention, String> {
     let shape = &problem.shape;
     let single = shape.q_lens.iter().all(|&length| length <= 1);
     if problem.op.has_lse() && single && shape.heads != shape.kv_heads {
-        // Its kernels for single queries take the heads of a group for rows, and leave most of the
-        // tensor out.
+        // Its kernels for single queries treat the heads of a group as rows, and skip most of the
+        // tensor.
         return Err(
-            "of single queries with grouped heads it does not write the whole lse".to_owned(),
+            "for single queries with grouped heads it does not write the whole lse".to_owned(),
         );
     }
     Ok(Attention {
@@ -40,7 +40,7 @@ fn of(problem: &PrefillProblem) -> Result<Attention, String> {
         data_type: match problem.dtype() {
             DType::F16 => DataType::F16,
             DType::Bf16 => DataType::Bf16,
-            other => return Err(format!("no {other}; f16 or bf16")),
+            other => return Err(format!("{other} is not supported; use f16 or bf16")),
         },
         with_lse: problem.op.has_lse(),
     })

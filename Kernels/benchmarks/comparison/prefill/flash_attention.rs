@@ -1,4 +1,4 @@
-//! FlashAttention-4 and FlashAttention-2: Kernels/baselines/flash_attention/README.md says from what.
+//! FlashAttention-4 and FlashAttention-2; see Kernels/baselines/flash_attention/README.md for how.
 
 use contender::{
     bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
@@ -14,7 +14,7 @@ pub fn contenders() -> Contenders<PrefillProblem> {
         Identity::baseline(name, version, sha256, region)
     };
     let artifacts = flash_attention::artifacts();
-    // A build for both architectures has an archive for each; the arch of the row says which.
+    // A build for both architectures has one archive each; the row's arch says which one ran.
     let fourth = artifacts.first().map(|first| {
         let sha256 = Some(first.sha256.clone()).filter(|_| artifacts.len() == 1);
         let identity = identity("flash_attention_4", &first.version, sha256);
@@ -29,18 +29,19 @@ pub fn contenders() -> Contenders<PrefillProblem> {
     fourth.into_iter().chain([second]).collect()
 }
 
-/// What neither of the two does.
+/// What neither of the two supports.
 fn unsupported(problem: &PrefillProblem) -> Option<String> {
     if problem.dtype() != DType::Bf16 {
-        Some(format!("{} is not built in; bf16 is", problem.dtype()))
+        Some(format!("{} is not built in; use bf16", problem.dtype()))
     } else if problem.op.has_lse() {
-        Some("writes the log-sum-exp as [heads, total_q], the op wants [total_q, heads]".to_owned())
+        Some("writes the log-sum-exp as [heads, total_q]; the op is [total_q, heads]".to_owned())
     } else {
         None
     }
 }
 
-/// Whether every sequence has the same lengths: then the library's dense entry is the one to call.
+/// Whether all sequences have the same lengths: then the library's dense entry point is the one to
+/// call.
 fn is_dense(shape: &PrefillShape) -> bool {
     let same = |lengths: &[usize]| lengths.iter().all(|&length| length == lengths[0]);
     same(&shape.q_lens) && same(&shape.kv_lens)
@@ -56,7 +57,7 @@ fn major(device: &DeviceInfo) -> i32 {
         .map_or(0, |(major, _)| major as i32)
 }
 
-/// Lengths fit in 31 bits by the problem's validation.
+/// Validation ensures that lengths fit in 31 bits.
 fn attention(
     problem: &PrefillProblem,
     tensors: &Tensors,
@@ -89,7 +90,7 @@ fn lse_workspace(problem: &PrefillProblem) -> Result<UniquePtr<Workspace>, Conte
     flash_attention::allocate_workspace(rows * size_of::<f32>()).map_err(ContenderError::new)
 }
 
-/// The kernel of FlashAttention-4 that is exported for the device, or why none is.
+/// The FlashAttention-4 kernel that is exported for the device, or why there is none.
 fn exported(shape: &PrefillShape, device: &DeviceInfo) -> Result<String, String> {
     let lengths = if is_dense(shape) { "dense" } else { "varlen" };
     let mask = if shape.causal { "causal" } else { "full" };
@@ -104,7 +105,7 @@ fn exported(shape: &PrefillShape, device: &DeviceInfo) -> Result<String, String>
     })
 }
 
-/// A kernel, or its variant with the multiprocessor count compiled in, which is for that count alone.
+/// A kernel, or its variant with the SM count compiled in, which is only for that count.
 fn for_multiprocessors(
     name: &str,
     count: u32,
@@ -117,7 +118,7 @@ fn for_multiprocessors(
 }
 
 fn unsupported_4(problem: &PrefillProblem, device: &DeviceInfo) -> Option<String> {
-    /// Below it the library takes another config on sm_100, which is not exported.
+    /// Below this the library uses another config on sm_100, which is not exported.
     const MINIMUM_PACKED_ROWS: usize = 257;
     let shape = &problem.shape;
     let packed_rows = longest(&shape.q_lens) * (shape.heads / shape.kv_heads);
@@ -151,10 +152,10 @@ fn bind_4(problem: &PrefillProblem, tensors: &Tensors, device: &DeviceInfo) -> B
     }))
 }
 
-/// FlashAttention-2's dense entry splits keys where there are too few tiles for the device (its
-/// num_splits_heuristic gives 1 from 80 % of two blocks a multiprocessor on). Kernels for splits are not
-/// built in, nor dense ones for head dim 64 or without a mask, which no suite needs; the variable-length
-/// entry serves those shapes.
+/// FlashAttention-2's dense entry point splits keys if there are too few tiles for the device (its
+/// num_splits_heuristic returns 1 from 80 % of two blocks per SM on). Split-KV kernels are not
+/// built in, nor dense ones for head dim 64 or without a mask, which no suite needs; the
+/// variable-length entry point serves those shapes.
 fn is_dense_2(shape: &PrefillShape, device: &DeviceInfo) -> bool {
     const TILE_ROWS: usize = 64;
     let tiles = longest(&shape.q_lens).div_ceil(TILE_ROWS) * shape.batch() * shape.heads;
@@ -171,10 +172,10 @@ fn unsupported_2(problem: &PrefillProblem, _device: &DeviceInfo) -> Option<Strin
     } else if ![64, 128].contains(&shape.head_dim) {
         let head_dim = shape.head_dim;
         Some(format!(
-            "head dim {head_dim} is not built in; 64 and 128 are"
+            "head dim {head_dim} is not built in; use 64 or 128"
         ))
     } else if longest(&shape.q_lens) == 1 {
-        Some("one query a sequence: the library would call its decode kernels".to_owned())
+        Some("one query per sequence: the library would call its decode kernels".to_owned())
     } else {
         None
     }

@@ -6,10 +6,10 @@ use flashinfer::{Prefill, PrefillKernel};
 use flashinfer_contender::{contender, dtype, identity, narrow, Plan};
 use workloads::{PrefillOp, PrefillProblem};
 
-/// Offsets of the FA2 template are 32 bits wide.
+/// The FA2 template's offsets are 32 bits wide.
 const MAX_ELEMENTS: usize = 1 << 32;
-/// FA3 plans tiles of 128 queries (192 for a head size of 64), and above this number of them wants a
-/// kernel that is not in this build.
+/// FA3 plans tiles of 128 queries (192 for a head size of 64), and beyond this many needs a kernel
+/// that is not in this build.
 const MAX_FA3_TILES: usize = 4096;
 
 pub fn contenders() -> Contenders<PrefillProblem> {
@@ -24,7 +24,7 @@ pub fn contenders() -> Contenders<PrefillProblem> {
         contender(
             "flashinfer_fa2",
             PrefillKernel::Fa2,
-            "the attention kernel, and the merge where the plan splits KV; planned in bind",
+            "the attention kernel, and the merge if the plan splits KV; planned in bind",
         ),
         contender(
             "flashinfer_fa3",
@@ -51,10 +51,10 @@ fn unsupported(
         _ => None,
     };
     if let Some(arch) = only.filter(|arch| *arch != device.arch) {
-        return Some(format!("for {arch}; this is {}", device.arch));
+        return Some(format!("only for {arch}; this is {}", device.arch));
     }
     if problem.op == PrefillOp::PrefillLse {
-        return Some("its LSE is of base 2; only the output is compared".to_owned());
+        return Some("its LSE is in base 2; only the output is compared".to_owned());
     }
     let built = dtype(problem.dtype())
         .is_some_and(|dtype| flashinfer::has_prefill(kernel, dtype, shape.head_dim as u32));
@@ -77,7 +77,7 @@ fn unsupported(
     let tiles = shape.total_q().div_ceil(tile) + shape.batch() - 1;
     if kernel == PrefillKernel::Fa3 && tiles > MAX_FA3_TILES {
         return Some(format!(
-            "up to {tiles} tiles of queries; above {MAX_FA3_TILES} FA3 wants a kernel that is \
+            "up to {tiles} query tiles; above {MAX_FA3_TILES} FA3 needs a kernel that is \
              not in this build"
         ));
     }
@@ -90,7 +90,7 @@ fn plan(kernel: PrefillKernel, problem: &PrefillProblem, tensors: &Tensors) -> P
     flashinfer::plan_prefill(kernel, &call, &q_starts, &kv_starts).map_err(ContenderError::new)
 }
 
-/// The problem as the library takes it.
+/// The problem in the library's terms.
 pub fn call(problem: &PrefillProblem, tensors: &Tensors) -> Result<Prefill, ContenderError> {
     let shape = &problem.shape;
     let dtype = dtype(problem.dtype())
@@ -118,7 +118,9 @@ pub fn starts(lengths: &[usize]) -> Result<Vec<i32>, ContenderError> {
     for length in lengths {
         end += length;
         let start = i32::try_from(end);
-        starts.push(start.map_err(|_| ContenderError::new(format!("{end} tokens; at most 2^31")))?);
+        starts.push(
+            start.map_err(|_| ContenderError::new(format!("{end} tokens; the limit is 2^31")))?,
+        );
     }
     Ok(starts)
 }

@@ -5,7 +5,7 @@ use cxx::Exception;
 use our_contender::{dtype, Ours, Plan, UniquePtr, Variant};
 use workloads::PrefillProblem;
 
-/// Pairs of a query and a key that the plain kernel takes on: beyond, it would take seconds.
+/// Query-key pairs that the plain kernel accepts: beyond this it would take seconds.
 const MOST_PLAIN_PAIRS: f64 = 2e9;
 
 struct Op {
@@ -16,7 +16,7 @@ struct Op {
 
 pub fn contenders() -> Contenders<PrefillProblem> {
     let family = Ours {
-        timed: "one kernel; the list of tiles is made beforehand (plan_us)",
+        timed: "one kernel; the list of tiles is built beforehand (plan_us)",
         obstacle,
         op,
         check: |op, variant| choice(op, variant).map(drop),
@@ -28,8 +28,7 @@ pub fn contenders() -> Contenders<PrefillProblem> {
 fn obstacle(problem: &PrefillProblem, variant: Variant) -> Option<String> {
     let pairs = problem.shape.visible_pairs() * problem.shape.heads as f64;
     let too_slow = variant == Variant::Plain && pairs > MOST_PLAIN_PAIRS;
-    too_slow
-        .then(|| format!("{pairs:.1e} pairs of queries and keys; {MOST_PLAIN_PAIRS:.1e} at most"))
+    too_slow.then(|| format!("{pairs:.1e} query-key pairs; the limit is {MOST_PLAIN_PAIRS:.1e}"))
 }
 
 fn choice(op: &Op, variant: Variant) -> Result<String, Exception> {
@@ -37,7 +36,7 @@ fn choice(op: &Op, variant: Variant) -> Result<String, Exception> {
 }
 
 /// # Safety
-/// As [`prefill::plan`].
+/// As for [`prefill::plan`].
 unsafe fn plan(op: &Op, variant: Variant) -> Result<UniquePtr<Plan>, Exception> {
     prefill::plan(&op.batch, variant, &op.starts_q, &op.starts_kv)
 }

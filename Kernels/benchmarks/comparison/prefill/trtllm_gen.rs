@@ -13,7 +13,7 @@ pub fn contenders() -> Contenders<PrefillProblem> {
     vec![contender(identity(region), unsupported, plan)]
 }
 
-/// What the library would launch on such a device; no device is needed.
+/// What the library would launch on such a device; needs no device.
 pub fn choices(
     problem: &PrefillProblem,
     device: &DeviceInfo,
@@ -31,10 +31,10 @@ fn unsupported(problem: &PrefillProblem, device: &DeviceInfo) -> Option<String> 
         return Some(reason);
     }
     if problem.op == PrefillOp::PrefillLse {
-        return Some("its LSE comes from a kernel of its own; only the output is compared".into());
+        return Some("its LSE comes from a separate kernel; only the output is compared".into());
     }
     if problem.shape.q_lens.contains(&0) {
-        return Some("a request without queries, which its kernels are not written for".into());
+        return Some("a request without queries, which its kernels do not handle".into());
     }
     Some(choices(problem, device).err()?.to_string())
 }

@@ -34,7 +34,7 @@ macro_rules! element_types {
     };
 }
 
-/// `ours` and `loop`; `unsupported` says why they do not take a problem, other than its type.
+/// `ours` and `loop`; `unsupported` says why they reject a problem, apart from its type.
 pub fn contenders<P: Problem>(
     unsupported: fn(&P) -> Option<String>,
     bind: [Bind<P>; 3],
@@ -64,14 +64,14 @@ fn of_type<B>(dtype: DType, [of_f32, of_f16, of_bf16]: [B; 3]) -> Result<B, Stri
         DType::F32 => Ok(of_f32),
         DType::F16 => Ok(of_f16),
         DType::Bf16 => Ok(of_bf16),
-        other => Err(format!("no {other}; f32, f16 and bf16 only")),
+        other => Err(format!("{other} is not supported; use f32, f16 or bf16")),
     }
 }
 
-/// Binds what runs on the CPU.
+/// Binds an operation that runs on the CPU.
 pub fn bind_work(tensors: &Tensors, bind: impl FnOnce(&Memory) -> Work) -> Binding {
-    // SAFETY: on the CPU the harness' buffers are host memory, aligned to 256 bytes, and outlive what is
-    // bound to them; while it runs, the harness touches none.
+    // SAFETY: on the CPU the harness's buffers are host memory, aligned to 256 bytes, and outlive
+    // what is bound to them; while it runs, the harness does not touch them.
     let memory = unsafe { Memory::new(tensors) };
     let mut work = bind(&memory)?;
     Ok(bound(Facts::new(), move |_stream| {

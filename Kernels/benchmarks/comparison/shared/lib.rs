@@ -1,9 +1,9 @@
-//! What contenders of several families share and no library is needed for.
+//! Shared by contenders of several families, without any library.
 
 pub mod cpu;
 pub mod memory;
 
-/// What these functions give, one after the other; nothing where CUDA is not built.
+/// Concatenates what these functions return; nothing if CUDA is not built.
 #[macro_export]
 macro_rules! on_cuda {
     ($($module:ident::$contenders:ident),+) => {{

@@ -6,10 +6,10 @@ use std::ops::{Deref, DerefMut};
 use contender::{ContenderError, Tensors};
 use host::Plain;
 
-/// Hands out each tensor once, so that nothing that it hands out overlaps.
+/// Hands out each tensor once, so that nothing it hands out overlaps.
 pub struct Memory<'a> {
     tensors: &'a Tensors<'a>,
-    /// A bit for each tensor.
+    /// One bit per tensor.
     taken: Cell<u64>,
 }
 
@@ -27,8 +27,8 @@ pub struct Out<T> {
 
 impl<'a> Memory<'a> {
     /// # Safety
-    /// The buffers are host memory, aligned for every element type, and live as long as what is taken
-    /// from here. While a slice of one is in use, nobody else touches it.
+    /// The buffers are host memory, aligned for every element type, and outlive what is taken from
+    /// here. While a slice of one is in use, nobody else touches it.
     pub unsafe fn new(tensors: &'a Tensors<'a>) -> Self {
         let taken = Cell::new(0);
         Self { tensors, taken }
@@ -52,14 +52,14 @@ impl<'a> Memory<'a> {
         let spec = &self.tensors.specs()[place];
         let refuse = |why| Err(ContenderError::new(format!("tensor '{name}' {why}")));
         if spec.role.is_written() != written {
-            return refuse("is written or only read, and asked for as the other");
+            return refuse("was taken for writing but is read-only, or the reverse");
         }
         if spec.dtype.size_bytes() != size_of::<T>() {
-            return refuse("has elements of another size");
+            return refuse("has elements of a different size");
         }
         let bit = 1 << place;
         if self.taken.get() & bit != 0 {
-            return refuse("is taken already");
+            return refuse("is already taken");
         }
         self.taken.set(self.taken.get() | bit);
         Ok((self.tensors.address(name)?, spec.elements()))
@@ -70,8 +70,8 @@ impl<T: Plain> Deref for In<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `Memory::new` was promised that the buffer lives and is aligned; `take` has seen that
-        // it has so many elements, and lends it once; any bits are a value of a plain type.
+        // SAFETY: `Memory::new` was promised that the buffer lives and is aligned; `take` has
+        // checked its number of elements, and lends it once; any bits are a value of a plain type.
         unsafe { std::slice::from_raw_parts(self.first, self.length) }
     }
 }
@@ -115,13 +115,13 @@ mod tests {
             assert!(error.contains(words), "{error}");
         };
         refused(memory.read("z"), "no tensor 'z'; the problem has x, w, y");
-        refused(memory.read("y"), "asked for as the other");
+        refused(memory.read("y"), "or the reverse");
         assert!(memory.write::<f32>("x").is_err(), "only read");
-        assert!(memory.read::<u8>("x").is_err(), "of another size");
+        assert!(memory.read::<u8>("x").is_err(), "of a different size");
         let from = memory.read::<f32>("x").unwrap();
         memory.write("y").unwrap().copy_from_slice(&from);
-        refused(memory.read("x"), "is taken already");
-        assert!(memory.write::<f32>("y").is_err(), "taken already");
+        refused(memory.read("x"), "is already taken");
+        assert!(memory.write::<f32>("y").is_err(), "already taken");
         assert_eq!(y, x);
     }
 }

@@ -92,7 +92,7 @@ pub fn roofs(program: &Path, device: &str, folder: &Folder) -> Result<(), SuiteE
     match output.status.success() {
         true => Ok(()),
         false => Err(SuiteError(format!(
-            "{} exited with {}: {}; use --roofs FILE to give a file of roofs instead",
+            "{} exited with {}: {}; use --roofs FILE to pass measured roofs instead",
             program.display(),
             output.status,
             String::from_utf8_lossy(&output.stderr).trim()

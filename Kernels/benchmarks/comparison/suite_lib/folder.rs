@@ -84,7 +84,8 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// Records who is running, so that a resumed suite does not measure next to a bench that still runs.
+    /// Records who is running, so that a resumed suite does not measure alongside a bench that
+    /// still runs.
     pub fn note_running(&self, pid: u32) {
         // Best effort: without it a resumed run may start a moment too early.
         let _ = std::fs::write(self.file(RUNNING), pid.to_string());

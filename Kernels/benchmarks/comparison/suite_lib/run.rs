@@ -153,7 +153,7 @@ fn result_of(folder: &Folder, task: &Task) -> PathBuf {
     folder.file(&format!("{}.json", task.name))
 }
 
-/// The benches and bench_roofline: as given, as built with this program, or as found beside it.
+/// The benches and bench_roofline: as given, as built with this program, or as found next to it.
 fn programs(
     given: &[PathBuf],
     built: Vec<PathBuf>,
@@ -169,7 +169,7 @@ fn programs(
     let (roofline, benches): (Vec<PathBuf>, Vec<PathBuf>) = all.into_iter().partition(is_roofline);
     if benches.is_empty() {
         return Err(SuiteError(
-            "no bench_* programs found; name them with --bench, or put them beside this one"
+            "no bench_* programs found; name them with --bench, or put them next to this one"
                 .to_owned(),
         ));
     }

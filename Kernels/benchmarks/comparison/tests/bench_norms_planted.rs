@@ -1,4 +1,4 @@
-//! A bench with a kernel that is wrong, to show that it says so: its weights are the activations.
+//! A bench with a planted wrong kernel, which it must report: its weights are the activations.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What both gate tests of matrix products do with their problems.
+//! Shared by both gate tests of matrix products.
 
 use contender::Problem;
 use device::Device;

@@ -44,8 +44,8 @@ fn problems(workloads: Vec<DenseWorkload>) -> Vec<GemmProblem> {
         .collect()
 }
 
-/// Seeded shapes up to `most` rows and columns: any rows; columns of whole 16-byte pieces of the
-/// result; k of whole blocks of scales.
+/// Seeded shapes up to `most` rows and columns: any number of rows; columns that are whole 16-byte
+/// pieces of the result; k that is whole blocks of scales.
 fn random(cases: u64, most: usize) -> Vec<DenseWorkload> {
     (0..cases)
         .map(|case| {

@@ -47,8 +47,8 @@ fn both_types(workloads: Vec<GroupedWorkload>) -> Vec<GemmProblem> {
         .collect()
 }
 
-/// Layouts with empty groups, single rows, whole tiles, and anything up to `most` rows; contiguous
-/// and masked, bf16 and FP8 take turns.
+/// Layouts with empty groups, single rows, whole tiles, and anything up to `most` rows; alternating
+/// between contiguous and masked, and bf16 and FP8.
 fn random(cases: u64, most: usize, sides: usize) -> Vec<GemmProblem> {
     (0..cases)
         .map(|case| {
@@ -71,7 +71,7 @@ fn random(cases: u64, most: usize, sides: usize) -> Vec<GemmProblem> {
                 k: 128 * (1 + draw(2, sides.div_ceil(128))),
             };
             let layout = if case % 4 == 3 {
-                // Room that is no multiple of a tile.
+                // Space that is not a multiple of a tile.
                 let room = tokens
                     .iter()
                     .max()

@@ -1,6 +1,6 @@
-//! What Liger's kernels are launched with for every shape of the norm suites, checked without a GPU: the
-//! kernel is in the pinned archive, its block and warps are those of Liger's own rule, and the arguments
-//! are what it was compiled for. Shapes without a kernel say why.
+//! Checks without a GPU how Liger's kernels are launched for every shape of the norm suites: the
+//! kernel is in the pinned archive, its block and warps follow Liger's own rule, and the arguments
+//! match what it was compiled for. Shapes without a kernel say why.
 
 use contender::{Buffer, DeviceInfo, DeviceKind, Problem, Support, Tensors};
 use norms_contenders::liger::{self, Extra, Launch};
@@ -8,7 +8,7 @@ use numeric::DType;
 use triton::{Library, TritonError};
 use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
 
-/// One for each architecture of this build.
+/// One per architecture of this build.
 fn devices() -> Vec<DeviceInfo> {
     let device = |name: &str, arch: &str, major, multiprocessors| DeviceInfo {
         kind: DeviceKind::Cuda,
@@ -36,7 +36,7 @@ fn devices() -> Vec<DeviceInfo> {
     devices
 }
 
-/// `calculate_settings` of Liger, and `cross_entropy_forward`.
+/// Liger's `calculate_settings` and `cross_entropy_forward`.
 fn warps(problem: &NormProblem, device: &DeviceInfo) -> u32 {
     if problem.op.is_cross_entropy() {
         return if device.arch == "sm_100a" { 8 } else { 32 };
@@ -81,7 +81,7 @@ fn check(problem: &NormProblem, device: &DeviceInfo) {
     let launch = Launch::of(problem, device).unwrap();
     let kernel = archive.find(&launch.kernel).unwrap();
     assert_eq!(kernel.threads, 32 * warps(problem, device), "{name}");
-    // As aligned as the harness' buffers, and all different.
+    // As aligned as the harness's buffers, and all different.
     let specs = problem.tensors().iter().enumerate();
     let buffers: Vec<Buffer> = specs
         .map(|(place, spec)| Buffer {

@@ -6,7 +6,7 @@ use device::Device;
 use examine::{cpu, gpu, paged};
 use workloads::{MlaDecodeProblem, MlaShape, MlaSuite};
 
-/// The most cached tokens of a problem: a suite's batch is cut down to it.
+/// Most cached tokens per problem: a suite's batch is cut down to it.
 const GPU_TOKENS: usize = 1 << 15;
 const CPU_TOKENS: usize = 24;
 

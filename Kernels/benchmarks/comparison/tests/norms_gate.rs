@@ -1,5 +1,5 @@
-//! Every row operation, type and kind of shape passes the gate: on the GPU with our kernels and with the
-//! baselines as far as they support it, on the CPU with the CPU contenders.
+//! Every row operation, type and kind of shape passes the gate: on the GPU with our kernels and the
+//! baselines that support it, on the CPU with the CPU contenders.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,15 +13,15 @@ use numeric::DType;
 use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
 
 const SEED: u64 = 20;
-/// One random shape in so many may be as large as the device allows; the others stay well below.
+/// One random shape in this many may be as large as the device allows; the others stay well below.
 const HUGE_EVERY: u64 = 16;
 
-/// One random problem in so many is examined whole, as all problems of suites are: the order of writes is
-/// watched, and libraries take part, some of which build a plan for a long time. Ten operations take turns, so that
-/// each has its share.
+/// One random problem in this many is examined whole, like all problems of suites: the order of
+/// writes is watched, and libraries take part, some of which take long to build a plan. Ten
+/// operations take turns, so that each gets its share.
 const WHOLE_EVERY: usize = 9;
 
-/// Activations and weights that suites are examined with.
+/// Activation and weight types that suites are examined with.
 const TYPES: [(DType, DType); 4] = [
     (DType::Bf16, DType::Bf16),
     (DType::Bf16, DType::F32),
@@ -31,7 +31,7 @@ const TYPES: [(DType, DType); 4] = [
 
 /// How large the shapes of a device may be.
 struct Scale {
-    /// Random ones of every operation.
+    /// Random shapes per operation.
     shapes: u64,
     elements: usize,
     columns: usize,
@@ -83,7 +83,7 @@ fn gpu_contenders_pass_suites() {
     }
 }
 
-/// Past 2^31 elements, where 32-bit offsets would wrap around: in our kernels, because libraries add up so
+/// Past 2^31 elements, where 32-bit offsets would wrap around. Only our kernels: libraries sum that
 /// many rows with errors of their own.
 #[test]
 fn gpu_contenders_pass_beyond_32_bits() {
@@ -107,7 +107,7 @@ fn problem(
     NormProblem::new(op, shape, NormTypes { activation, weight }, workload)
 }
 
-/// Seeded shapes of all kinds, other ones for every operation.
+/// Seeded shapes of all kinds, different for every operation.
 fn random_problems(scale: &Scale) -> Vec<NormProblem> {
     let ops: Vec<NormOp> = NormOp::all().collect();
     let types = [DType::Bf16, DType::F16, DType::F32];
@@ -161,7 +161,7 @@ fn suite_problems(suites: &[NormSuite], scale: &Scale) -> Vec<NormProblem> {
     problems
 }
 
-/// What a worker has found.
+/// A worker's findings.
 #[derive(Default)]
 struct Findings {
     /// How many problems each contender passed.
@@ -201,8 +201,8 @@ fn pass(
     all.passed
 }
 
-/// With a GPU most of the time goes into the oracle, which runs on the CPU; there the contenders have threads of
-/// their own.
+/// With a GPU most of the time goes into the oracle, which runs on the CPU; without one the
+/// contenders are threaded themselves.
 fn workers(kind: DeviceKind) -> usize {
     const MOST: usize = 12;
     match kind {
@@ -213,7 +213,7 @@ fn workers(kind: DeviceKind) -> usize {
     }
 }
 
-/// Examines problems until none is left, on a device and with contenders of its own.
+/// Examines problems until none is left, with its own device and contenders.
 fn work(
     kind: DeviceKind,
     problems: &[NormProblem],
@@ -245,8 +245,8 @@ fn is_library(contender: &dyn Contender<NormProblem>, device: &dyn Device) -> bo
     device.info().kind == DeviceKind::Cuda && contender.identity().kind == Kind::Baseline
 }
 
-/// The GPU for this worker alone: allocating and freeing wait for all streams, and a stream that is held waits
-/// for its holder.
+/// This worker has the GPU to itself: allocating and freeing wait for all streams, and a held
+/// stream waits for its holder.
 fn turn(kind: DeviceKind) -> Option<MutexGuard<'static, ()>> {
     static TURN: Mutex<()> = Mutex::new(());
     match kind {
@@ -278,7 +278,7 @@ fn examine(
         }
         match contender.supports(problem, device.info()) {
             Support::Yes => {}
-            // Other people's libraries do what they do; what is ours does everything.
+            // Libraries may leave problems out; our contenders must support everything.
             Support::No(_) if is_library(&**contender, device) => continue,
             Support::No(reason) => return Err(format!("{name} does not support it: {reason}")),
         }

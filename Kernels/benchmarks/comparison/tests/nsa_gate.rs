@@ -19,7 +19,7 @@ const RULES: Rules = Rules {
 };
 const RANDOM_SHAPES: u64 = 200;
 
-/// Products that the shapes of a device may have.
+/// Most operations for the shapes of a device.
 const GPU_PAIRS: usize = 1 << 21;
 const CPU_PAIRS: usize = 1 << 14;
 
@@ -49,7 +49,7 @@ fn gpu_contenders_pass_suites() {
     }
 }
 
-/// Seeded shapes of all kinds, small enough that `pairs` query tokens x keys are not exceeded.
+/// Seeded shapes of all kinds, with at most `pairs` query tokens x keys.
 fn random_problems(pairs: usize, types: &[DType]) -> Vec<SparseOrDense> {
     (0..RANDOM_SHAPES)
         .map(|case| {
@@ -71,7 +71,7 @@ fn random_problems(pairs: usize, types: &[DType]) -> Vec<SparseOrDense> {
             };
             let (shape, workload) = NsaSuite::custom(shape);
             let dtype = types[draw(7, types.len())];
-            // Every operation gets as many of the shapes.
+            // Every operation gets the same number of shapes.
             let op = NsaOp::ALL[case as usize % NsaOp::ALL.len()];
             SparseOrDense::Sparse(NsaProblem::new(op, shape, dtype, workload))
         })
@@ -86,7 +86,7 @@ fn suite_problems(suites: &[NsaSuite]) -> Vec<SparseOrDense> {
             problems.push(SparseOrDense::Sparse(problem));
         }
         let dense = SparseOrDense::dense(shape, DType::Bf16, workload);
-        problems.push(dense.expect("a shape of sparse attention is one of dense attention"));
+        problems.push(dense.expect("a sparse attention shape is also a dense one"));
     }
     problems
 }

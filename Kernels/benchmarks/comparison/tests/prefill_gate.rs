@@ -62,8 +62,8 @@ fn gpu_contenders_pass_suites() {
     }
 }
 
-/// Seeded batches of all kinds: lengths 0 and 1, around the edges of tiles, any; cached prefixes;
-/// grouped, shared and own keys; both head dims; with and without the mask.
+/// Seeded batches of all kinds: lengths 0 and 1, around tile edges, any; cached prefixes; MHA, GQA
+/// and MQA; both head dims; with and without the mask.
 fn random_problems(scale: &Scale) -> Vec<PrefillProblem> {
     (0..scale.batches)
         .map(|case| random_problem(scale, case))
@@ -77,7 +77,7 @@ fn random_problem(scale: &Scale, case: u64) -> PrefillProblem {
     let length = |stream: u32| match draw(stream, 6) {
         0 => 0,
         1 => 1,
-        // One below, at or above a multiple of every tile's height.
+        // One below, at or above a multiple of every tile height.
         2 => 64 * (1 + draw(stream + 1, scale.longest / 64)) - 1 + draw(stream + 2, 3),
         3 => 1 + draw(stream + 1, 40),
         _ => 1 + draw(stream + 1, scale.longest),
@@ -90,7 +90,7 @@ fn random_problem(scale: &Scale, case: u64) -> PrefillProblem {
         kv_lens.push(match (causal, draw(106 + 16 * sequence, 2)) {
             (true, 0) => q,
             (true, _) => q + other,
-            // No keys only where there are no queries.
+            // No keys only if there are no queries.
             (false, _) => other.max(usize::from(q > 0)),
         });
     }

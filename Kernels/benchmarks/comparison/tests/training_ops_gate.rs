@@ -1,6 +1,5 @@
 //! Every training primitive, type and kind of shape passes the gate: on the GPU with our kernels,
-//! on the CPU with the CPU contenders. Quantisation is bit by bit right, faults in its input
-//! included.
+//! on the CPU with the CPU contenders. Quantisation is bit-exact, even for bad inputs.
 
 use contender::{Kind, Problem, Support, Tensors};
 use device::Device;
@@ -22,7 +21,7 @@ const RULES: Rules = Rules {
 const RANDOM_SHAPES: u64 = 200;
 const TYPES: [DType; 3] = [DType::Bf16, DType::F16, DType::F32];
 
-/// Elements that the shapes of a device may have.
+/// Most elements for the shapes of a device.
 const GPU: usize = 1 << 23;
 const CPU: usize = 1 << 15;
 
@@ -93,7 +92,7 @@ fn problem(op: TrainingOp, shape: TrainingShape, dtype: DType) -> TrainingProble
     TrainingProblem::new(op, shape, dtype, workload)
 }
 
-/// Seeded shapes of all kinds; operations take turns, so that each meets ten of them.
+/// Seeded shapes of all kinds; operations take turns, so that each gets ten of them.
 fn random_problems(elements: usize) -> Vec<TrainingProblem> {
     let ops: Vec<TrainingOp> = TrainingOp::all().collect();
     (0..RANDOM_SHAPES)
@@ -106,7 +105,7 @@ fn random_problems(elements: usize) -> Vec<TrainingProblem> {
                     let columns = 1 + draw(1, elements.min(40_000));
                     TrainingShape::Rows(row_shape(draw, columns, elements))
                 }
-                // What FP8 matrix products read: whole runs of 16.
+                // FP8 GEMMs read whole runs of 16.
                 TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) => {
                     let columns = match draw(0, 4) {
                         0 => 16 * (1 + draw(1, 20)),
@@ -150,7 +149,7 @@ fn suite_problems(suites: &[TrainingSuite]) -> Vec<TrainingProblem> {
     let mut problems = Vec::new();
     for op in TrainingOp::all() {
         for (shape, workload) in suites.iter().flat_map(|suite| suite.workloads(op)) {
-            // One type is enough where a shape is large.
+            // One type is enough if a shape is large.
             let small = workload.suite == "smoke";
             let types = if small { &TYPES[..] } else { &TYPES[..1] };
             for &dtype in types {
@@ -169,7 +168,7 @@ fn pass(device: &dyn Device, problems: Vec<TrainingProblem>) {
 }
 
 /// Rows of zeros, of subnormals, of the largest values, and rows that hold a NaN or an infinity:
-/// what the gate's finite inputs never show.
+/// cases that the gate's finite inputs never cover.
 fn faults_are_exact(device: &dyn Device) {
     const COLUMNS: usize = 256;
     let specials = [

@@ -1,6 +1,6 @@
-//! What TRT-LLM-gen would launch on a B200 for every shape of the suites. The library's own choice is
-//! made on the CPU, without a driver: its kernel must be in the library's list, and its machine code
-//! in the pinned archive with the sha256 of that list. Shapes without a kernel say why.
+//! What TRT-LLM-gen would launch on a B200 for every shape of the suites. The library's own
+//! heuristic runs on the CPU, without a driver: its kernel must be in the library's list, and its
+//! machine code in the pinned archive with that list's sha256. Shapes without a kernel say why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,7 +31,7 @@ fn b200() -> DeviceInfo {
     }
 }
 
-/// The library's list: sha256 by the name of a kernel.
+/// The library's list: sha256 by kernel name.
 fn metadata() -> BTreeMap<String, String> {
     let file = std::env::var("METADATA").expect("METADATA names the list");
     let text = std::fs::read_to_string(file).expect("the list can be read");
@@ -53,7 +53,7 @@ fn contender<P: Problem>(contenders: Vec<Box<dyn Contender<P>>>) -> Box<dyn Cont
         .expect("it competes")
 }
 
-/// Each choice launches what the list has, and loads what the archive has.
+/// Each choice launches a kernel on the list, and loads one in the archive.
 fn check(choices: &[TrtllmGenChoice], list: &BTreeMap<String, String>, archive: &Path) {
     assert_eq!(choices.len(), 2);
     for choice in choices {
@@ -91,7 +91,7 @@ fn every_prefill_shape_has_a_kernel_or_a_reason() {
                     kernels.extend(choices.into_iter().map(|choice| choice.kernel));
                     served += 1;
                 }
-                // All that the library has for separate tensors are heads of 128.
+                // For separate tensors the library only has heads of 128.
                 Support::No(reason) if shape.head_dim == 64 => assert!(
                     reason.contains("headDimQk=64") || reason.contains("without queries"),
                     "{name}: {reason}"
@@ -192,7 +192,7 @@ fn other_devices_types_and_results_are_refused_with_a_reason() {
     assert!(reason(PrefillOp::PrefillLse, DType::Bf16, &b200()).contains("LSE"));
 }
 
-/// The real file and the library's own sha256, with one bit turned.
+/// The real file and the library's own sha256, with one bit flipped.
 #[test]
 fn a_corrupted_cubin_is_refused() {
     let (shape, workload) = PrefillSuite::Llama8b.workloads().remove(0);

@@ -1,4 +1,4 @@
-//! CPU contenders of the training primitives.
+//! CPU contenders for the training primitives.
 
 use activations_cpu::Unit;
 use contender::{ContenderError, Contenders};
@@ -34,7 +34,9 @@ fn bind<T: Element>(problem: &TrainingProblem, memory: &Memory, style: Style) ->
             Scaling::GroupUe8m0 => call.dequantize::<T, Ue8m0>(tiling(scaling, shape)),
             _ => call.dequantize::<T, f32>(tiling(scaling, shape)),
         },
-        (op, shape) => Err(ContenderError::new(format!("{shape} is no shape of {op}"))),
+        (op, shape) => Err(ContenderError::new(format!(
+            "{shape} is not a shape of {op}"
+        ))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! FlashInfer's gated activations and RoPE with a cache of cosines and sines.
+//! FlashInfer's gated activations, and its RoPE with cached cosines and sines.
 
 use contender::{
     bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
@@ -22,13 +22,13 @@ pub fn contenders() -> Contenders<TrainingProblem> {
 
 fn unsupported(problem: &TrainingProblem, _device: &DeviceInfo) -> Option<String> {
     if problem.dtype() != DType::Bf16 {
-        return Some(format!("{} is not built in; bf16 is", problem.dtype()));
+        return Some(format!("{} is not built in; use bf16", problem.dtype()));
     }
     match (problem.op, problem.shape) {
         (TrainingOp::Packed(_), TrainingShape::Rows(shape)) => {
             let (columns, multiple) = (shape.columns, elementwise::COLUMN_MULTIPLE);
             let fits = columns.is_multiple_of(multiple);
-            (!fits).then(|| format!("{columns} columns; multiples of {multiple} only"))
+            (!fits).then(|| format!("{columns} columns; it takes multiples of {multiple}"))
         }
         (TrainingOp::Rope(_, Pass::Forward), TrainingShape::Rope(shape)) => {
             let built = elementwise::ROPE_DIMS.contains(&shape.dim);
@@ -59,7 +59,7 @@ fn bind(problem: &TrainingProblem, tensors: &Tensors, _device: &DeviceInfo) -> B
         (TrainingOp::Rope(pairs, _), TrainingShape::Rope(shape)) => {
             let int = |value: usize| {
                 let fits = u32::try_from(value);
-                fits.map_err(|_| ContenderError::new(format!("{value} needs 32 bits")))
+                fits.map_err(|_| ContenderError::new(format!("{value} does not fit in 32 bits")))
             };
             let (tokens, dim) = (int(shape.tokens())?, int(shape.dim)?);
             let [cos, sin] = tensors.addresses(["cos", "sin"])?;

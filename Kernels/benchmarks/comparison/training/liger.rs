@@ -42,7 +42,10 @@ fn kernel_name(problem: &TrainingProblem) -> Option<String> {
 
 fn unsupported(problem: &TrainingProblem, device: &DeviceInfo) -> Option<String> {
     if problem.dtype() != DType::Bf16 {
-        return Some(format!("no {}; exported for bf16 only", problem.dtype()));
+        return Some(format!(
+            "{} is not supported; exported for bf16",
+            problem.dtype()
+        ));
     }
     let Some(name) = kernel_name(problem) else {
         return Some("Liger has no kernel for it".to_owned());
@@ -50,7 +53,7 @@ fn unsupported(problem: &TrainingProblem, device: &DeviceInfo) -> Option<String>
     match triton::archive(Library::Liger, &device.arch) {
         Err(error) => Some(error.to_string()),
         Ok(archive) if archive.find(&name).is_none() => Some(format!(
-            "no {name}; exported for the suites' widths and heads"
+            "{name} is not among the exported kernels, which cover the suites' widths and heads"
         )),
         Ok(_) => None,
     }
@@ -69,7 +72,7 @@ fn bind(problem: &TrainingProblem, tensors: &Tensors, device: &DeviceInfo) -> Bi
     }))
 }
 
-/// As `swiglu_forward` and its like do: one row a program (or a row's tile), one token a program.
+/// Like `swiglu_forward` and its kin: one row (or a tile of one) or one token per program.
 fn launch_of(
     problem: &TrainingProblem,
     tensors: &Tensors,
@@ -118,6 +121,8 @@ fn launch_of(
             ];
             Ok(([count(shape.tokens())?, 1, 1], arguments))
         }
-        (op, shape) => Err(ContenderError::new(format!("{shape} is no shape of {op}"))),
+        (op, shape) => Err(ContenderError::new(format!(
+            "{shape} is not a shape of {op}"
+        ))),
     }
 }

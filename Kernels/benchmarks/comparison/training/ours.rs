@@ -41,7 +41,7 @@ fn check(op: &Op, variant: Variant) -> Result<(), ContenderError> {
 }
 
 unsafe fn plan(op: &Op, variant: Variant) -> Result<UniquePtr<Plan>, ContenderError> {
-    // SAFETY: the caller says so of all addresses.
+    // SAFETY: the caller guarantees it for all addresses.
     unsafe {
         match op {
             Op::Activation(op) => activations::plan(op, variant),
@@ -132,6 +132,8 @@ fn op(problem: &TrainingProblem, tensors: &Tensors) -> Result<Op, ContenderError
                 scales: tensors.address("scales")?,
             }))
         }
-        (op, shape) => Err(ContenderError::new(format!("{shape} is no shape of {op}"))),
+        (op, shape) => Err(ContenderError::new(format!(
+            "{shape} is not a shape of {op}"
+        ))),
     }
 }

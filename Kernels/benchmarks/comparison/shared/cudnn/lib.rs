@@ -1,4 +1,4 @@
-//! What cuDNN's contenders share: plans that only cuDNN can say whether it has, and their launches.
+//! Shared by cuDNN's contenders: plans, whose support only cuDNN can decide, and their launches.
 
 use std::fmt::Debug;
 
@@ -8,7 +8,7 @@ use contender::{
 };
 use cudnn::{Graph, Plans};
 
-/// Problems as cuDNN sees them.
+/// Problems in cuDNN's terms.
 pub struct Operation<P, O> {
     pub timed_region: &'static str,
     /// The tensors that the plan takes.
@@ -42,7 +42,7 @@ impl<P: Problem, O: Clone + Debug + PartialEq> Contender<P> for OperationContend
         &self.identity
     }
 
-    /// Makes the plan, because only cuDNN knows what it can do.
+    /// Builds the plan, because only cuDNN knows what it supports.
     fn supports(&self, problem: &P, device: &DeviceInfo) -> Support {
         if let Some(reason) = absent(device) {
             return Support::No(reason);
@@ -96,7 +96,7 @@ impl<P: Problem, O: Clone + Debug + PartialEq> Contender<P> for OperationContend
     }
 }
 
-/// Why there is no cuDNN here, if there is none.
+/// Why cuDNN is not available, if so.
 fn absent(device: &DeviceInfo) -> Option<String> {
     let obstacle = device.obstacle_to(DeviceKind::Cuda);
     obstacle.or_else(|| cudnn::library().err().map(str::to_owned))

@@ -1,4 +1,4 @@
-//! What gate tests do with their problems, whatever these are.
+//! How gate tests examine their problems, whatever these are.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use numeric::{bits, index_below};
 
 pub mod paged;
 
-/// On the CPU, writes after the return are waited for 20 ms: for one problem in so many. Where operations take
-/// turns, each has its share: their counts are no multiples of it.
+/// On the CPU, late writes are watched for 20 ms, for one problem in this many. If operations take
+/// turns, each gets its share: their counts are not multiples of it.
 const CPU_WATCHED_EVERY: usize = 7;
 
 /// How the problems of a test are examined.
 pub struct Rules {
-    /// Of the inputs, and of the units that are sampled.
+    /// Seed of the inputs and of the sampled units.
     pub seed: u64,
-    /// Units that the gate samples, in its two runs.
+    /// Units that the gate samples in its two runs.
     pub units: usize,
     pub units_second: usize,
-    /// Whether every element is compared with the reference's too.
+    /// Whether every element is also compared with the reference's.
     pub adopts_reference: bool,
-    /// Who may say that a problem is not supported.
+    /// Contenders that may reject a problem as unsupported.
     pub may_decline: fn(&Identity) -> bool,
 }
 
@@ -109,7 +109,7 @@ fn examine<P: Problem>(
     Ok(())
 }
 
-/// One contender on one set of buffers; watched for stray and late writes too where it is `whole`.
+/// One contender on one set of buffers; if `whole`, also watched for stray and late writes.
 pub fn bind_and_examine<P: Problem>(
     gate: &Gate,
     set: &mut BufferSet,

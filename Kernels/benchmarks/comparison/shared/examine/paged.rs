@@ -1,4 +1,4 @@
-//! What the gate tests of decode over paged caches share.
+//! Shared by the gate tests of decode over paged caches.
 
 use contender::{Contenders, DeviceKind, Kind, Problem};
 use device::Device;
@@ -12,13 +12,13 @@ const RULES: Rules = Rules {
     units: 6,
     units_second: 2,
     adopts_reference: true,
-    // A portable kernel is a contender only where 'ours' is another.
+    // A portable kernel is a contender only if 'ours' is a different one.
     may_decline: |identity| identity.kind == Kind::Baseline || identity.name == "ours_portable",
 };
 
 const RANDOM_SHAPES: u64 = 200;
 
-/// What all random shapes have.
+/// Shared by all random shapes.
 pub struct Batch {
     pub lengths: Vec<usize>,
     pub q_len: usize,
@@ -75,8 +75,8 @@ pub fn pass<P: Problem>(
     crate::pass(device, &contenders, problems, &RULES, describe);
 }
 
-/// Empty sequences, the new tokens alone, whole and partial last pages, and anything in between;
-/// `draw` gives a number below its second argument, from the stream of its first.
+/// Empty sequences, only the new tokens, whole and partial last pages, and anything in between;
+/// `draw` returns a number below its second argument, from the stream of its first.
 fn random(
     draw: &dyn Fn(u32, usize) -> usize,
     batch: usize,
@@ -87,7 +87,7 @@ fn random(
     (0..batch)
         .map(|sequence| match draw(10 + sequence as u32, 8) {
             0 => 0,
-            // The caches of a step hold its new tokens; 1 where that is one.
+            // The caches of a step hold its new tokens; 1 if there is one.
             1 => q_len,
             2 => longest.next_multiple_of(page_size).max(q_len),
             3 => longest.next_multiple_of(page_size).max(q_len) + 1,
@@ -96,7 +96,8 @@ fn random(
         .collect()
 }
 
-/// A batch of more tokens than `most` loses sequences from its front, a single sequence tokens.
+/// A batch of more than `most` tokens loses sequences from its front, a single sequence loses
+/// tokens.
 fn cut(lengths: &mut Vec<usize>, most: usize) {
     while lengths.len() > 1 && lengths.iter().sum::<usize>() > most {
         lengths.remove(0);

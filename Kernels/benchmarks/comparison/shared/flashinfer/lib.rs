@@ -1,4 +1,5 @@
-//! What FlashInfer's attention contenders share: a plan made in `bind`, enqueued any number of times.
+//! Shared by FlashInfer's attention contenders: a plan built in `bind`, enqueued any number of
+//! times.
 
 pub mod pages;
 pub mod trtllm_gen;
@@ -14,7 +15,7 @@ pub fn identity(name: &str, timed_region: &str) -> Identity {
     Identity::baseline(name, flashinfer::VERSION, wheel, timed_region)
 }
 
-/// The library's name of a type, where a kernel here has it.
+/// The library's name for a type, if a kernel here has it.
 pub fn dtype(dtype: DType) -> Option<Dtype> {
     match dtype {
         DType::F16 => Some(Dtype::F16),
@@ -29,11 +30,10 @@ pub fn narrow(number: usize) -> Result<u32, ContenderError> {
         .map_err(|_| ContenderError::new(format!("{number} does not fit in 32 bits")))
 }
 
-/// What planning gives.
+/// The result of planning.
 pub type Plan = Result<UniquePtr<Planned>, ContenderError>;
 
-/// A kernel of the library; `unsupported` says why a CUDA device does not run the problem, if it does
-/// not.
+/// A kernel of the library; `unsupported` says why a CUDA device does not run the problem, if so.
 pub fn contender<P: Problem>(
     identity: Identity,
     unsupported: impl Fn(&P, &DeviceInfo) -> Option<String> + 'static,

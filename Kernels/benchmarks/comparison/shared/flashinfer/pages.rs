@@ -1,4 +1,4 @@
-//! Page tables as FlashInfer's kernels for sm_100a take them.
+//! Page tables as FlashInfer's sm_100a kernels take them.
 
 use contender::{ContenderError, Tensors};
 use workloads::PageTable;

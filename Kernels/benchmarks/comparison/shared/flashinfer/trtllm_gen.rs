@@ -1,4 +1,4 @@
-//! What TRT-LLM-gen's contenders share.
+//! Shared by TRT-LLM-gen's contenders.
 
 use std::fmt::Display;
 
@@ -6,10 +6,10 @@ use contender::{ContenderError, DeviceInfo, Identity};
 use flashinfer::{TrtllmGenChoice, TrtllmGenDevice};
 use numeric::DType;
 
-/// Why TRT-LLM-gen, which comes for one architecture and in files of its own, cannot run at all.
+/// Why TRT-LLM-gen, which comes for one architecture and in separate files, cannot run at all.
 pub fn absent(dtype: DType, device: &DeviceInfo) -> Option<String> {
     if device.arch != "sm_100a" {
-        return Some(format!("for sm_100a; this is {}", device.arch));
+        return Some(format!("only for sm_100a; this is {}", device.arch));
     }
     if !flashinfer::has_trtllm_gen() {
         return Some("not in this build; build with --config=sm100a".to_owned());
@@ -21,8 +21,8 @@ pub fn absent(dtype: DType, device: &DeviceInfo) -> Option<String> {
     folder.err().map(|error| error.to_string())
 }
 
-/// The library's choices for a device: one where all clusters of a launch are resident at once, one
-/// where they are not. Only the device knows which it is. An error is its reason for having no kernel.
+/// The library's choices for a device: one if all clusters of a launch are resident at once, one if
+/// not. Only the device knows which applies. An error is its reason for having no kernel.
 pub fn choices<E: Display>(
     device: &DeviceInfo,
     choose: impl Fn(TrtllmGenDevice) -> Result<TrtllmGenChoice, E>,

@@ -1,6 +1,6 @@
-//! Our CUDA kernels as contenders: `ours`, the portable kernels where `ours` are others, and the plain
-//! kernel that is the gate's full reference. A plan is made when tensors are bound; enqueueing it is
-//! all that is timed.
+//! Our CUDA kernels as contenders: `ours`, the portable kernels if `ours` are different ones, and
+//! the plain kernel, which is the gate's full reference. A plan is made when tensors are bound;
+//! only enqueueing it is timed.
 
 pub mod paged;
 
@@ -19,13 +19,13 @@ use numeric::DType;
 pub struct Ours<P, Op, E> {
     /// What the time includes.
     pub timed: &'static str,
-    /// Why a contender leaves a problem alone that its kernels could solve.
+    /// Why a contender skips a problem that its kernels could solve.
     pub obstacle: fn(&P, Variant) -> Option<String>,
-    /// The problem as the bridge takes it.
+    /// The problem in the bridge's terms.
     pub op: fn(&P, &Tensors) -> Result<Op, ContenderError>,
-    /// What the kernels do not support; addresses do not matter.
+    /// What the kernels do not support; addresses are ignored.
     pub check: fn(&Op, Variant) -> Result<(), E>,
-    /// Addresses must be those of the tensors.
+    /// Addresses must be of the problem's tensors.
     pub plan: unsafe fn(&Op, Variant) -> Result<UniquePtr<Plan>, E>,
 }
 
@@ -37,7 +37,7 @@ impl<P: Problem, Op: 'static, E: Display + 'static> Ours<P, Op, E> {
         self.contender("ours", Kind::Own, Variant::Tuned, None)
     }
 
-    /// The kernels that run on every GPU, where `ours` are others.
+    /// The kernels that run on every GPU, if `ours` are different ones.
     pub fn portable(&self, choice: Choice<Op, E>) -> Box<dyn Contender<P>> {
         self.contender("ours_portable", Kind::Own, Variant::Portable, Some(choice))
     }
@@ -91,7 +91,7 @@ fn bind<Op, E: Display>(
     let started = Instant::now();
     // SAFETY: the harness has allocated the buffers as the problem's tensors say.
     let plan = unsafe { plan(op, variant) }.map_err(ContenderError::new)?;
-    // With the allocation of its memory, which a server does once.
+    // Includes the allocation of its memory, which a server does once.
     let plan_us = started.elapsed().as_secs_f64() * 1e6;
     let facts = plan.facts().to_string();
     let mut facts: Facts = serde_json::from_str(&facts).map_err(ContenderError::new)?;
@@ -102,7 +102,7 @@ fn bind<Op, E: Display>(
     }))
 }
 
-/// The kernels' name of a type, if they have it.
+/// The kernels' name for a type, if they have it.
 pub fn dtype(dtype: DType) -> Result<Dtype, ContenderError> {
     Dtype::named(&dtype.to_string()).ok_or_else(|| ContenderError::new(format!("no {dtype}")))
 }
