@@ -1,11 +1,11 @@
-//! How right answers and honest ones differ: in what a value becomes when it is stored.
+//! What separates correct answers from honest ones: how a value is rounded when it is stored.
 
 use contender::Slice;
 use numeric::DType;
 use reference::Real;
 use tensor::{Input, Inputs};
 
-/// Rounds a value to the type that it is stored in, or leaves it as it is.
+/// Rounds a value to the type it is stored in, or leaves it as it is.
 pub type Store = fn(DType, f64) -> f64;
 
 pub fn exact(_dtype: DType, value: f64) -> f64 {
@@ -22,7 +22,7 @@ pub fn read<R: Real>(input: Input, start: usize, length: usize) -> Vec<R> {
     values.map(R::of).collect()
 }
 
-/// Values of a tensor from `start` on, as they are stored in it.
+/// Values of a tensor from `start` on, as stored in it.
 pub fn slice<R: Real>(
     inputs: &Inputs,
     name: &str,

@@ -27,7 +27,7 @@ pub fn assert_units_cover_outputs_once(problem: &impl Problem) {
     }
 }
 
-/// No two workloads of a suite have one name, and all say where they come from.
+/// No two workloads of a suite have the same name, and all state their source.
 pub fn assert_named_once<'a>(
     suite: impl ToString,
     workloads: impl IntoIterator<Item = &'a Workload>,
@@ -41,8 +41,8 @@ pub fn assert_named_once<'a>(
     assert!(!names.is_empty(), "{} is empty", suite.to_string());
 }
 
-/// Honest values are what their types hold, and within `limit` (in the type's rounding errors of the
-/// slice's largest value) of the oracle's; where an output is exact, they are the oracle's.
+/// Honest values are representable in their types, and within `limit` (in rounding errors of the
+/// slice's largest value) of the oracle's; exact outputs equal the oracle's.
 pub fn assert_honest_is_near(problem: &impl Problem, units: &[usize], limit: f64) {
     let inputs = Inputs::new(problem.tensors(), 3);
     for &unit in units {

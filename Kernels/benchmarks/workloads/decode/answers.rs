@@ -1,4 +1,4 @@
-//! Right answers of decode attention: all queries of a sequence that share a head of the cache.
+//! Correct answers of decode attention: all queries of a sequence that share a KV head.
 
 use contender::Slice;
 use reference::Real;
@@ -9,7 +9,7 @@ use crate::arithmetic::{slice, Store};
 use crate::paged::answers::{attended, Cache, Rows};
 use crate::paged::PageTable;
 
-/// One per sequence and head of the cache, because its queries share what is expensive: the keys and
+/// One unit per sequence and KV head, because its queries share what is expensive: the keys and
 /// values.
 pub fn units(shape: &DecodeShape) -> usize {
     shape.batch() * shape.kv_heads
@@ -22,8 +22,8 @@ pub fn unit<R: Real + Send + Sync>(
     unit: usize,
     store: Store,
 ) -> Vec<Slice> {
-    // The shortest sequence with tokens comes first, because errors are largest where few values are
-    // averaged, and the gate always looks at the first unit.
+    // The shortest non-empty sequence comes first, because errors are largest when few values are
+    // averaged, and the gate always checks the first unit.
     let mut order: Vec<usize> = (0..shape.batch()).collect();
     order.sort_by_key(|&sequence| (shape.lengths[sequence] == 0, shape.lengths[sequence]));
     let (sequence, kv_head) = (order[unit / shape.kv_heads], unit % shape.kv_heads);

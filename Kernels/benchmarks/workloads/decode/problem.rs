@@ -2,7 +2,7 @@
 //!
 //! Query `i` of the `q_len` new tokens of a sequence sees the cache up to and including its own
 //! token: the first `length - q_len + 1 + i` positions. A query that sees nothing, as in an empty
-//! sequence, has the output 0.
+//! sequence, has output 0.
 //!
 //! An FP8 cache holds codes; a key is its code times `k_scale`, a value its code times `v_scale`.
 
@@ -38,7 +38,7 @@ pub struct DecodeProblem {
 
 impl DecodeProblem {
     /// # Panics
-    /// If the shape is not one of attention, or its pages do not fit in 31 bits.
+    /// If the shape is not a valid attention shape, or its pages do not fit in 31 bits.
     pub fn new(shape: DecodeShape, dtype: DType, workload: Workload) -> Self {
         assert!(
             shape.kv_heads > 0 && shape.heads.is_multiple_of(shape.kv_heads),
@@ -118,7 +118,7 @@ impl Problem for DecodeProblem {
         answers::unit::<f64>(&self.shape, &self.table, inputs, unit, exact)
     }
 
-    /// As on tensor cores: f32 sums, weights rounded to the type before they meet the values.
+    /// As on tensor cores: f32 sums, weights rounded to the type before they multiply the values.
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
         answers::unit::<f32>(&self.shape, &self.table, inputs, unit, rounded)
     }

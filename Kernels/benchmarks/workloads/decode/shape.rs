@@ -32,8 +32,8 @@ pub enum KvType {
 }
 
 impl KvType {
-    /// What keys and values are multiplied with: for FP8, scales that bring its codes to about 1, and
-    /// are no powers of two.
+    /// Factors of keys and values: for FP8, scales that bring its codes to about 1 and are not
+    /// powers of two.
     pub fn scales(self) -> (f32, f32) {
         match self {
             KvType::Same => (1.0, 1.0),

@@ -31,42 +31,42 @@ struct Model {
 
 const LLAMA_8B: Model = Model {
     name: "llama8b",
-    provenance: "Llama 3 8B: 32 heads, 8 of the cache, 128 each",
+    provenance: "Llama 3 8B: 32 heads, 8 KV heads, 128 each",
     heads: 32,
     kv_heads: 8,
     head_dim: 128,
 };
 const LLAMA_70B: Model = Model {
     name: "llama70b",
-    provenance: "Llama 3 70B: 64 heads, 8 of the cache, 128 each",
+    provenance: "Llama 3 70B: 64 heads, 8 KV heads, 128 each",
     heads: 64,
     kv_heads: 8,
     head_dim: 128,
 };
 const LLAMA_1B: Model = Model {
     name: "llama1b",
-    provenance: "Llama 3.2 1B: 32 heads, 8 of the cache, 64 each",
+    provenance: "Llama 3.2 1B: 32 heads, 8 KV heads, 64 each",
     heads: 32,
     kv_heads: 8,
     head_dim: 64,
 };
 const LLAMA2_7B: Model = Model {
     name: "llama2_7b",
-    provenance: "Llama 2 7B: 32 heads, each with its own cache, 128 each",
+    provenance: "Llama 2 7B: 32 heads, 32 KV heads, 128 each",
     heads: 32,
     kv_heads: 32,
     head_dim: 128,
 };
 const QWEN_7B: Model = Model {
     name: "qwen7b",
-    provenance: "Qwen2.5 7B: 28 heads, 4 of the cache, 128 each",
+    provenance: "Qwen2.5 7B: 28 heads, 4 KV heads, 128 each",
     heads: 28,
     kv_heads: 4,
     head_dim: 128,
 };
 const QWEN_235B: Model = Model {
     name: "qwen235b",
-    provenance: "Qwen3 235B-A22B: 64 heads, 4 of the cache, 128 each",
+    provenance: "Qwen3 235B-A22B: 64 heads, 4 KV heads, 128 each",
     heads: 64,
     kv_heads: 4,
     head_dim: 128,
@@ -90,7 +90,7 @@ const QWEN_STEPS: [(usize, usize); 5] = [
     (128, 4096),
     (256, 8192),
 ];
-/// For an FP8 cache, which is twice as long for the same bytes.
+/// For an FP8 cache, which holds twice the tokens in the same bytes.
 const FP8_STEPS: [(usize, usize); 6] = [
     (1, 8192),
     (1, 131_072),
@@ -173,7 +173,7 @@ impl DecodeSuite {
                     KvType::Fp8 => "_fp8",
                 }
             ),
-            provenance: "given by hand".to_owned(),
+            provenance: "given on the command line".to_owned(),
             shape: shape.clone(),
         }
         .workload("custom")
@@ -303,7 +303,7 @@ impl Entry {
             ),
         ]);
         axes.insert("layout".to_owned(), Value::from(shape.layout.to_string()));
-        // Without one, the cache has the row's type.
+        // If not set, the cache has the row's type.
         if shape.kv_type == KvType::Fp8 {
             axes.insert("kv_dtype".to_owned(), Value::from("fp8_e4m3"));
         }

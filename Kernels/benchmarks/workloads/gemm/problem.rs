@@ -39,7 +39,7 @@ pub enum BadGemm {
 }
 
 impl GemmProblem {
-    /// Operands are of `dtype`; FP8 has a bf16 result, the others one of their own type.
+    /// Operands are of `dtype`; the result of FP8 is bf16, others keep their type.
     pub fn new(
         shape: GemmShape,
         layout: RowLayout,

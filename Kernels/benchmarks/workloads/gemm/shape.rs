@@ -1,4 +1,4 @@
-//! Shapes of matrix products, and where the rows of their groups lie.
+//! Shapes of matrix products, and the row layout of their groups.
 
 use std::ops::Range;
 
@@ -120,7 +120,7 @@ impl RowLayout {
         panic!("row {index} of {} used rows", self.used_rows());
     }
 
-    /// Rows of one tensor where every group has its own, and of the one tensor of all elsewhere.
+    /// Rows per tensor: of one group if every group has its own, otherwise of all.
     pub fn room(&self) -> usize {
         match self.kind {
             GroupKind::Masked => self.rows / self.groups(),
@@ -128,12 +128,12 @@ impl RowLayout {
         }
     }
 
-    /// How many tensors of scales of `a` there are, and the length of their lines.
+    /// Number of `a`'s scale tensors, and the length of their lines.
     pub fn scale_lines(&self) -> (usize, usize) {
         (self.rows / self.room(), self.room().next_multiple_of(4))
     }
 
-    /// Place of a scale of `a`, of which a row has `deep`: of a block of k, of a row of a group.
+    /// Index of a scale of `a`, with `deep` per row: for a block of k in a row of a group.
     pub fn a_scale_index(&self, deep: usize, block: usize, group: usize, row: usize) -> usize {
         let (_, line) = self.scale_lines();
         match self.kind {
@@ -142,7 +142,7 @@ impl RowLayout {
         }
     }
 
-    /// The tensor that says which rows are whose.
+    /// The tensor that says which rows belong to which group.
     pub fn index_name(&self) -> Option<&'static str> {
         match self.kind {
             GroupKind::Dense => None,

@@ -1,4 +1,4 @@
-//! Right answers of decode with latent attention: a few heads of one new token.
+//! Correct answers of latent attention decode: a few heads of one new token.
 
 use contender::Slice;
 use reference::Real;
@@ -9,7 +9,7 @@ use crate::arithmetic::{slice, Store};
 use crate::paged::answers::{attended, Cache, Rows};
 use crate::paged::PageTable;
 
-/// Heads of one unit: few, because each takes a pass over the whole sequence.
+/// Heads per unit: few, because each takes a pass over the whole sequence.
 const UNIT_HEADS: usize = 4;
 
 pub fn units(shape: &MlaShape) -> usize {

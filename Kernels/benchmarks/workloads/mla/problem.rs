@@ -1,9 +1,9 @@
-//! Decode with multi-head latent attention over a paged cache: tensors, cost, and checkable units.
+//! Multi-head latent attention decode over a paged cache: tensors, cost, and checkable units.
 //!
-//! All heads read one cache: a row of 576 a token, 512 of them latent and 64 rotary, as servers
-//! keep it. A head's score is the product of its query with the row; its value is the latent part.
-//! Queries are already projected into the latent space. Which positions a query sees, and what an
-//! empty sequence gives, is as in decode attention.
+//! All heads read one cache: a row of 576 per token, 512 latent and 64 rotary, as servers store it.
+//! A head's score is the product of its query with the row; its value is the latent part. Queries
+//! are already projected into the latent space. Visible positions and the output of an empty
+//! sequence are as in decode attention.
 
 use contender::{Cost, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
@@ -88,7 +88,7 @@ impl Problem for MlaDecodeProblem {
         answers::unit::<f64>(&self.shape, &self.table, inputs, unit, exact)
     }
 
-    /// As on tensor cores: f32 sums, weights rounded to the type before they meet the values.
+    /// As on tensor cores: f32 sums, weights rounded to the type before they multiply the values.
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
         answers::unit::<f32>(&self.shape, &self.table, inputs, unit, rounded)
     }

@@ -1,4 +1,4 @@
-//! Suites of shapes for decode with multi-head latent attention.
+//! Suites of shapes for multi-head latent attention decode.
 
 use contender::Workload;
 
@@ -18,7 +18,7 @@ suites! {
 /// Heads, batch, context, new tokens.
 type Step = (usize, usize, usize, usize);
 
-/// All heads on one GPU, and the share of one GPU with tensor parallelism over 8.
+/// All heads on one GPU, and one GPU's share with tensor parallelism over 8.
 const DSV3: [Step; 9] = [
     (128, 1, 32_768, 1),
     (128, 16, 8192, 1),
@@ -99,7 +99,7 @@ impl MlaSuite {
             "custom",
             format!("s{longest}"),
             shape.clone(),
-            "given by hand",
+            "given on the command line",
         )
         .1
     }

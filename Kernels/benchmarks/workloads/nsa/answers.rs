@@ -10,17 +10,17 @@ use super::op::{NsaOp, GATED};
 use super::shape::{NsaShape, Selection};
 use crate::arithmetic::{read, slice, Store};
 
-/// What decides an answer besides the inputs.
+/// Everything an answer depends on besides the inputs.
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
     pub op: NsaOp,
     pub shape: NsaShape,
-    /// Of the selected branch.
+    /// For the selected branch.
     pub selection: Option<&'a Selection>,
 }
 
 impl Case<'_> {
-    /// Groups of a token; in the gated sum its heads.
+    /// One per group of a token; in the gated sum, per head.
     pub fn units(self) -> usize {
         let per_token = match self.op {
             NsaOp::Gated => self.shape.heads,
@@ -29,8 +29,8 @@ impl Case<'_> {
         self.shape.tokens() * per_token
     }
 
-    /// Where values are stored, those of weights are rounded too, and those of queries that the scale
-    /// is multiplied into: a kernel may do that before the product, and flash-linear-attention's do.
+    /// If values are rounded when stored, so are weights, and queries premultiplied by the scale: a
+    /// kernel may do that before the product, as flash-linear-attention's do.
     pub fn unit<R: Real>(self, inputs: &Inputs, unit: usize, store: Store) -> Vec<Slice> {
         match self.op {
             NsaOp::Gated => gated::<R>(self.shape.dim, inputs, unit, store),

@@ -14,7 +14,7 @@ pub enum NsaOp {
     Gated,
 }
 
-/// The tensors that the gated sum adds up, and those of their gates.
+/// The tensors that the gated sum adds, and their gates.
 pub const GATED: [(&str, &str); 3] = [
     ("compressed", "gate_compressed"),
     ("selected", "gate_selected"),

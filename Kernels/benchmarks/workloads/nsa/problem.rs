@@ -119,7 +119,7 @@ fn branch_tensors(
 fn gated_tensors(shape: NsaShape, dtype: DType) -> Vec<TensorSpec> {
     let heads = [shape.tokens(), shape.heads, shape.dim];
     let gate = |name| {
-        // What a sigmoid gives.
+        // The range of a sigmoid.
         let unit = Fill::Uniform {
             low: 0.0,
             high: 1.0,

@@ -1,4 +1,4 @@
-//! Right answers of attention over a paged cache.
+//! Correct answers of attention over a paged cache.
 
 use reference::attention_decode::{attend, Query};
 use reference::Real;
@@ -6,10 +6,10 @@ use tensor::{Input, Inputs};
 
 use crate::arithmetic::{read, Store};
 
-/// Rows of a cache, one a token.
+/// Rows of a cache, one per token.
 pub struct Rows<'a> {
     pub tensor: Input<'a>,
-    /// What stored elements are multiplied with.
+    /// Factor of stored elements.
     pub scale: f32,
     pub width: usize,
 }
@@ -31,7 +31,7 @@ impl Rows<'_> {
     }
 }
 
-/// A cache as the queries of one sequence see it.
+/// A cache as seen by the queries of one sequence.
 pub struct Cache<'a, F> {
     pub keys: Rows<'a>,
     pub values: Rows<'a>,
@@ -39,8 +39,8 @@ pub struct Cache<'a, F> {
     pub first: F,
 }
 
-/// The output of each query, given as the first element of its row and the positions that it sees.
-/// Weights are rounded as the output is before they meet the values.
+/// The output of each query, given as the first element of its row and the positions it sees.
+/// Weights are rounded like the output before they multiply the values.
 pub fn attended<R: Real + Send + Sync>(
     inputs: &Inputs,
     queries: &[(usize, usize)],
@@ -67,7 +67,7 @@ pub fn attended<R: Real + Send + Sync>(
     )
 }
 
-/// How many units the gate samples where one takes passes over a whole sequence, in f64 and in f32:
+/// How many units the gate samples if each takes passes over a whole sequence, in f64 and in f32:
 /// as many as `tokens` allow, within `range`.
 pub fn sampled_units(lengths: &[usize], tokens: usize, range: (usize, usize)) -> usize {
     let longest = lengths.iter().max().unwrap_or(&0);

@@ -1,4 +1,4 @@
-//! What decode and latent attention share: page tables, lengths of sequences, right answers.
+//! Shared by decode and latent attention: page tables, sequence lengths, correct answers.
 
 pub(crate) mod answers;
 pub(crate) mod lengths;

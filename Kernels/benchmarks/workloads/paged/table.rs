@@ -93,7 +93,8 @@ impl PageTable {
             .sum()
     }
 
-    /// Why kernels that treat the new tokens as the last of each sequence cannot use the table, if so.
+    /// Why kernels that treat the new tokens as the last of each sequence cannot use the table, if
+    /// so.
     pub fn shorter_than(&self, q_len: usize) -> Option<String> {
         let sequence = self.lengths.iter().position(|&n| (n as usize) < q_len)?;
         let length = self.lengths[sequence];
@@ -110,7 +111,7 @@ impl PageTable {
         (page, token % self.page_size)
     }
 
-    /// A token's row where a page is rows of tokens.
+    /// A token's row if a page is rows of tokens.
     pub fn row(&self, sequence: usize, token: usize) -> usize {
         let (page, place) = self.place(sequence, token);
         page * self.page_size + place
@@ -162,7 +163,7 @@ impl PageTable {
         Ok(())
     }
 
-    /// Of a problem's shape.
+    /// The table of a problem's shape.
     ///
     /// # Panics
     /// If there is no sequence, or the pages do not fit in 31 bits.
@@ -175,7 +176,7 @@ impl PageTable {
     /// The device's copies: offsets, entries, last page lengths, lengths.
     pub(crate) fn tensors(&self) -> [TensorSpec; 4] {
         let spec = |name, values: &[i32]| TensorSpec::indices(name, &[values.len()], values);
-        // A tensor has at least one element; that of a table without entries is never read.
+        // A tensor has at least one element; for a table without entries it is never read.
         let entries: &[i32] = if self.indices.is_empty() {
             &[0]
         } else {

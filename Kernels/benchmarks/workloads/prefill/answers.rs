@@ -74,8 +74,8 @@ struct Slab {
 }
 
 thread_local! {
-    /// What the last unit on this thread attended to. Recomputing an element costs more than using it,
-    /// and most units share their keys with the previous one.
+    /// What the last unit on this thread attended to. Recomputing an element costs more than using
+    /// it, and most units share their keys with the previous one.
     static SLAB: RefCell<Option<Slab>> = const { RefCell::new(None) };
 }
 

@@ -36,7 +36,7 @@ pub struct PrefillShape {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPrefill {
-    #[error("{q} query lengths but {kv} key lengths; there must be as many of each")]
+    #[error("{q} query lengths but {kv} key lengths; the counts must match")]
     Lengths { q: usize, kv: usize },
     #[error("no sequence has a query")]
     NoQueries,

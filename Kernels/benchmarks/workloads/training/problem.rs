@@ -31,7 +31,7 @@ const ACTIVATION_RANGE: Fill = Fill::Uniform {
     low: -4.0,
     high: 4.0,
 };
-/// Of what is dequantised: all that e4m3 has, and scales that bring it near 1.
+/// Dequantised inputs: every e4m3 code, and scales that bring them near 1.
 const CODES: Fill = Fill::Uniform {
     low: -448.0,
     high: 448.0,
@@ -44,7 +44,7 @@ const SCALES: Fill = Fill::Uniform {
 const ROPE_BASE: f64 = 500_000.0;
 
 impl TrainingProblem {
-    /// `dtype` is that of activations, their gradients, heads, and what is quantised.
+    /// `dtype` is the type of activations, their gradients, heads, and what is quantised.
     ///
     /// # Panics
     /// If the shape is not of the op's kind; suites and benches pair them.
@@ -71,7 +71,7 @@ impl TrainingProblem {
                 TensorSpec::output("out", dtype, &matrix(shape)),
             ],
             (TrainingOp::Rope(..), TrainingShape::Rope(shape)) => rope_tensors(shape, dtype),
-            (op, shape) => panic!("{shape} is no shape of {op}"),
+            (op, shape) => panic!("{shape} is not a shape of {op}"),
         };
         let mut statement = Statement {
             op: op.name(),
