@@ -52,7 +52,7 @@ class RowRing {
             ptx::fence_mbarrier_init();
             for (int stage = 0; stage < stages_; ++stage) fetch(stage);
         }
-        // The initialized barriers are visible before anyone waits on them.
+        // The initialised barriers are visible before anyone waits on them.
         __syncthreads();
     }
 

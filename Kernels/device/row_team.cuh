@@ -109,7 +109,7 @@ class RowTeam {
     template <class Value>
     static constexpr int kFloats = static_cast<int>(sizeof(Value) / sizeof(float));
 
-    // A butterfly: halves the distance between exchanging lanes until they are neighbors.
+    // A butterfly: halves the distance between exchanging lanes until they are neighbours.
     template <class Exchange>
     static __device__ void over_lanes(int width, Exchange&& exchange) {
         if (width == 32) {

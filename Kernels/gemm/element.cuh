@@ -28,7 +28,7 @@ __device__ __forceinline__ Out narrow(float value) {
     }
 }
 
-// Two neighbors in a row as one word.
+// Two neighbours in a row as one word.
 template <class Out>
 __device__ __forceinline__ unsigned narrow_pair(float low, float high) {
     if constexpr (std::is_same_v<Out, __half>) {

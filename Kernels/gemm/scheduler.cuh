@@ -76,7 +76,7 @@ __device__ void list_masked(const Gemm& p, TileList& list) {
     if (lane == 0) list.count = count;
 }
 
-// Called by the first warp; the block must synchronize before anyone reads the list.
+// Called by the first warp; the block must synchronise before anyone reads the list.
 template <int kRows>
 __device__ void make_list(const Gemm& p, TileList& list) {
     switch (p.shape.layout) {

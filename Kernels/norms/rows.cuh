@@ -208,7 +208,7 @@ class RowSource {
     __device__ float element(int tensor, const RowWalk<V>& walk, int column) const {
         return device::to_float(row(tensor, walk)[column]);
     }
-    // After the last load of a row, once the block's threads have synchronized.
+    // After the last load of a row, once the block's threads have synchronised.
     __device__ void next() {}
 
   private:

@@ -1,4 +1,4 @@
-// How rows are cut for per-row quantization: plain values, chosen without a GPU.
+// How rows are cut for per-row quantisation: plain values, chosen without a GPU.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Dequantization: a thread widens kPackets runs of 8 (fp32: 4) values, with all loads in flight
+// Dequantisation: a thread widens kPackets runs of 8 (fp32: 4) values, with all loads in flight
 // first.
 #include <cstdint>
 

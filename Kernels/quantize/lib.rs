@@ -1,4 +1,4 @@
-//! Quantization to FP8 and back on CUDA, for Rust.
+//! Quantisation to FP8 and back on CUDA, for Rust.
 
 #[cxx::bridge(namespace = "quantize::bridge")]
 mod ffi {

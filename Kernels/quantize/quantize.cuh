@@ -1,4 +1,4 @@
-// Quantization kernels: all read x once (rows beyond a block's registers: twice) and write each
+// Quantisation kernels: all read x once (rows beyond a block's registers: twice) and write each
 // value and scale once.
 #pragma once
 

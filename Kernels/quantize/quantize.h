@@ -1,4 +1,4 @@
-// FP8 e4m3 quantization with one scale per row, per 128 elements of a row, or per 128 x 128 block,
+// FP8 e4m3 quantisation with one scale per row, per 128 elements of a row, or per 128 x 128 block,
 // and its inverse.
 //
 //   scale      = max(largest |x| / 448, 2^-126) in fp32, each step to nearest; rounded up to a

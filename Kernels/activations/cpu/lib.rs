@@ -1,4 +1,4 @@
-//! Activations on the CPU: threaded over pieces of the tensors and written for auto-vectorization,
+//! Activations on the CPU: threaded over pieces of the tensors and written for auto-vectorisation,
 //! and, in [`plain`], as one naive loop each.
 
 pub mod plain;

@@ -1,4 +1,4 @@
-//! The activation functions and their derivatives, in a form that vectorizes.
+//! The activation functions and their derivatives, in a form that vectorises.
 
 use host::exp;
 

@@ -1,5 +1,5 @@
 //! Decode attention on the CPU, over per-head caches and over one latent cache: threaded over
-//! caches and written for auto-vectorization, and, in [`plain`], as naive loops.
+//! caches and written for auto-vectorisation, and, in [`plain`], as naive loops.
 //!
 //! All arithmetic is in f32, whatever the element type.
 

@@ -14,7 +14,7 @@ __device__ __forceinline__ void mbarrier_init(std::uint64_t* barrier, std::uint3
                  : "memory");
 }
 
-// Makes initialized barriers visible to the async proxy.
+// Makes initialised barriers visible to the async proxy.
 __device__ __forceinline__ void fence_mbarrier_init() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }

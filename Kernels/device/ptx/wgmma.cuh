@@ -38,8 +38,8 @@ __device__ __forceinline__ std::uint64_t width_major_operand(std::uint32_t share
            kSwizzledOperand;
 }
 
-// Depth contiguous without swizzle, as 8-row by 16-byte core matrices: neighbors along the rows are
-// 128 bytes apart, the two along the depth a whole column of core matrices.
+// Depth contiguous without swizzle, as 8-row by 16-byte core matrices: neighbours along the rows
+// are 128 bytes apart, the two along the depth a whole column of core matrices.
 __device__ __forceinline__ std::uint64_t core_matrix_operand(std::uint32_t shared, int rows) {
     constexpr std::uint64_t kCoreBytes = 128;
     const std::uint64_t column_bytes = rows / 8 * kCoreBytes;

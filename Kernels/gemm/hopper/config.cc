@@ -51,7 +51,7 @@ int steps_of(const Shape& shape) {
 
 bool can_split(const Shape& shape, const Machine& machine, const TileShape& tile, int split) {
     if (split == 1) return true;
-    // Fewer are done before the blocks have synchronized.
+    // Fewer are done before the blocks have synchronised.
     constexpr int kLeastSteps = 8;
     if (shape.layout == Layout::kMasked || steps_of(shape) < kLeastSteps * split) return false;
     // Every potential tile gets its blocks; any beyond that would be empty.

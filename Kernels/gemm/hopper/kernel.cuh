@@ -101,7 +101,7 @@ __device__ void consume(const Gemm& p, const Operands& operands,
         skip_tile_of_other();
         Part eights = {0, Traits::kHalves * Traits::kColumns / 8};
         if (operands.split > 1) {
-            // A cluster has one tile, so nothing fills the ring anymore.
+            // A cluster has one tile, so nothing fills the ring any more.
             const int rank = blockIdx.x % operands.split;
             eights = part_of(eights.end, rank, operands.split);
             collect<Traits::kSumThreads>(reinterpret_cast<float4*>(&shared), shared.collected,

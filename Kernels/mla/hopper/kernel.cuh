@@ -445,7 +445,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
         ptx::fence_mbarrier_init();
     }
-    // Makes the initialized barriers visible before their first use.
+    // Makes the initialised barriers visible before their first use.
     __syncthreads();
     if (threadIdx.x >= 256) {
         ptx::decrease_registers<kProducerRegisters>();

@@ -1,4 +1,4 @@
-//! The row operations on the CPU: threaded over rows and written for auto-vectorization, and, in
+//! The row operations on the CPU: threaded over rows and written for auto-vectorisation, and, in
 //! [`plain`], as one naive loop each.
 //!
 //! All arithmetic is in f32, whatever the element type. Matrices are dense and row major, `columns`

@@ -1,5 +1,5 @@
 //! The branches of native sparse attention on the CPU: threaded over tokens and written for
-//! auto-vectorization, and, in [`plain`], as one naive loop.
+//! auto-vectorisation, and, in [`plain`], as one naive loop.
 
 mod gated;
 pub mod plain;

@@ -65,7 +65,7 @@ fn tasks<'a, T: Element>(
 
 /// A thread's scratch space.
 struct Scratch {
-    /// A block of keys, one column per key, so that a loop over keys vectorizes.
+    /// A block of keys, one column per key, so that a loop over keys vectorises.
     keys: Vec<f32>,
     values: Vec<f32>,
     row: Vec<f32>,

@@ -10,7 +10,7 @@
 //
 // Sequences are packed, and a box of keys may reach past the end of its sequence. The tensor maps
 // have the row dimension twice, as `row within bounds` and `row of the end`: rows past the end are
-// out of bounds in the first and arrive as zeros, whatever the neighbor holds.
+// out of bounds in the first and arrive as zeros, whatever the neighbour holds.
 //
 // Shared memory: boxes of 64 elements by any number of rows, under the 128-byte swizzle.
 #pragma once
@@ -326,7 +326,7 @@ __global__ void __launch_bounds__(Traits::kThreads, 1)
         }
         ptx::fence_mbarrier_init();
     }
-    // Makes the initialized barriers visible before their first use.
+    // Makes the initialised barriers visible before their first use.
     __syncthreads();
 
     if (threadIdx.x < 128) {

@@ -1,7 +1,7 @@
 // A consumer lane's share of scores and sums: softmax and epilogue.
 //
 // Of 64 rows, a warp holds sixteen and a lane rows lane / 4 and lane / 4 + 8 of those: in every
-// eight columns, two neighbors in the first row, then two in the second.
+// eight columns, two neighbours in the first row, then two in the second.
 #pragma once
 
 #include <cstdint>

@@ -72,7 +72,7 @@ __device__ __forceinline__ void copy_rows(uint32_t shared, const unsigned char* 
 }
 
 // The state of a warp's queries as they walk over the keys. In each 16 x 8 part a lane holds two
-// neighbors in row lane / 4 and two in row lane / 4 + 8.
+// neighbours in row lane / 4 and two in row lane / 4 + 8.
 template <class Traits>
 struct WarpRows {
     float sums[Traits::kRowParts][Traits::kDimParts][4];

@@ -1,5 +1,5 @@
-//! Quantization to FP8 e4m3 and back on the CPU: threaded over rows of groups and written for
-//! auto-vectorization, and, in [`plain`], as one naive loop each.
+//! Quantisation to FP8 e4m3 and back on the CPU: threaded over rows of groups and written for
+//! auto-vectorisation, and, in [`plain`], as one naive loop each.
 //!
 //! ```text
 //! scale     = max(largest |x| / 448, 2^-126)         rounded up to a power of two for UE8M0

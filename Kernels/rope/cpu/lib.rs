@@ -1,4 +1,4 @@
-//! Rotary position embedding on the CPU: threaded over tokens and written for auto-vectorization,
+//! Rotary position embedding on the CPU: threaded over tokens and written for auto-vectorisation,
 //! and, in [`plain`], as one naive loop.
 
 pub mod plain;
