@@ -74,8 +74,7 @@ __global__ void plain_kernel(const __grid_constant__ Params params) {
                            device::to_float(static_cast<const T*>(params.keys)[row + column]);
             }
             partial[threadIdx.x] = product;
-            // All threads' parts are written before the tree reads them; below, the same for each
-            // level.
+            // All threads' parts are written before the tree reads them; below, likewise.
             __syncthreads();
             for (int half = kThreads / 2; half > 0; half /= 2) {
                 if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
@@ -109,7 +108,7 @@ __global__ void plain_kernel(const __grid_constant__ Params params) {
 void check_dim(const Branch& params) {
     check_branch(params);
     require(params.dim <= kMaxDim,
-            "dim is " + std::to_string(params.dim) + "; up to 256 is supported");
+            "dim is " + std::to_string(params.dim) + "; use up to 256");
 }
 
 template <class Keys, class Params>

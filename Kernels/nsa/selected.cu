@@ -5,8 +5,7 @@ namespace nsa {
 namespace {
 
 // From a sweep on an H200 (bf16, 512 to 8192 tokens; 1, 2, 4 warps; chunks of 16, 32, 64; 2 to 4
-// stages): one warp per token and two stages are best everywhere; more of either only costs
-// occupancy.
+// stages): one warp per token and two stages are best; more of either only costs occupancy.
 constexpr int kWarps = 1;
 constexpr int kStages = 2;
 
@@ -34,8 +33,7 @@ device::Enqueue prepare(const Selected& params) {
     check_addresses(params);
     return device::dispatch<__half, __nv_bfloat16>(params.dtype, [&](auto element) {
         using T = decltype(element);
-        // Chunks of 32 are 9 to 17 % faster for short heads, chunks of 16 are 6 % faster for long
-        // ones.
+        // Chunks of 32 are 9 to 17 % faster for short heads, those of 16 6 % for long ones.
         if (params.dim == 128) return prepare_traits<T, 128, 16>(params);
         return params.block % 32 == 0 ? prepare_traits<T, 64, 32>(params)
                                       : prepare_traits<T, 64, 16>(params);

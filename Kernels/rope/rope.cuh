@@ -4,8 +4,7 @@
 // and blocks are in memory order with few bytes per thread, so that the accesses in flight are
 // close together. Several heads of a token per thread, queries and keys in one block, or larger
 // blocks lose 1 to 4 % on an H200. cos and sin stay in L1 for a token's other heads.
-//   threadIdx.x  16-byte packets: of half a row, if a thread also has the packet half a row
-// further,
+//   threadIdx.x  16-byte packets: of half a row, if a thread also has the one half a row further,
 //                which it pairs with; or of a row, if interleaved packets hold whole pairs
 //   threadIdx.y  rows
 #pragma once

@@ -74,9 +74,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, RooflineError> {
 fn print_cached(device: &dyn Device) -> ExitCode {
     let roofs = roofline::load(device.info(), &device.state());
     if roofs.is_empty() {
-        eprintln!(
-            "error: no cached roofs are valid for this device as it is now; run bench_roofline"
-        );
+        eprintln!("error: no valid cached roofs for this device; run bench_roofline");
         return ExitCode::FAILURE;
     }
     for roof in roofs {

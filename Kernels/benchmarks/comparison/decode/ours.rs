@@ -7,7 +7,7 @@ use workloads::{DecodeProblem, KvLayout, KvType};
 pub fn contenders() -> Contenders<DecodeProblem> {
     let family = Ours {
         timed: "one kernel, which also merges the parts of split sequences; not the plan, \
-                which the host makes from the lengths",
+                which the host builds from the lengths",
         obstacle: |_, _| None,
         op,
         check: paged::check,

@@ -21,7 +21,7 @@ pub fn contenders() -> Contenders<GemmProblem> {
     let contender = |name, chooses| {
         let libraries = Library::get().map_or(Vec::new(), |library| library.records().to_vec());
         let region = "the product's kernels, one call per group; choice of the algorithm and FP8 \
-                      operands and scales come before";
+                      operands and scales are not included";
         let choices = Choices::default();
         contender(
             Identity::loaded(name, libraries, region),

@@ -45,9 +45,7 @@ fn gemm(problem: &GemmProblem, tensors: &Tensors) -> Result<Gemm, ContenderError
 fn unsupported(problem: &GemmProblem, _device: &DeviceInfo) -> Option<String> {
     let dtype = problem.dtype();
     if !matches!(dtype, DType::Bf16 | DType::F8E4M3) {
-        return Some(format!(
-            "{dtype} operands are not supported; use bf16 or FP8"
-        ));
+        return Some(format!("{dtype} operands; it takes bf16 or FP8"));
     }
     let choice = gemm(problem, &Tensors::unbound(problem))
         .and_then(|gemm| deep_gemm::choice(&gemm).map_err(ContenderError::new));

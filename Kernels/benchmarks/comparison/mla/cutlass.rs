@@ -28,15 +28,13 @@ fn unsupported(problem: &MlaDecodeProblem, device: &DeviceInfo) -> Option<String
     }
     if shape.heads != HEADS || shape.q_len != 1 {
         return Some(format!(
-            "{} new tokens of {} heads; its kernel supports one of {HEADS}",
+            "{} new tokens of {} heads; its kernel takes one of {HEADS}",
             shape.q_len, shape.heads
         ));
     }
     if !shape.page_size.is_power_of_two() || shape.page_size > 128 {
         let page_size = shape.page_size;
-        return Some(format!(
-            "pages of {page_size}; it supports powers of two up to 128"
-        ));
+        return Some(format!("pages of {page_size}; use powers of two up to 128"));
     }
     if shape.lengths.contains(&0) {
         return Some("an empty sequence, which its kernel does not handle".to_owned());

@@ -7,7 +7,7 @@ use workloads::MlaDecodeProblem;
 pub fn contenders() -> Contenders<MlaDecodeProblem> {
     let family = Ours {
         timed: "the kernel, and the one that merges the parts of split sequences; not the plan, \
-                which the host makes from the lengths",
+                which the host builds from the lengths",
         obstacle: |_, _| None,
         op,
         check: paged::check,

@@ -15,12 +15,7 @@ pub fn contenders() -> Contenders<NormProblem> {
 fn unsupported(problem: &NormProblem) -> Option<String> {
     let types = problem.types;
     let known = types.weight == DType::F32 || types.weight == types.activation;
-    (!known).then(|| {
-        format!(
-            "{} weights are not supported; use f32 or the activations' type",
-            types.weight
-        )
-    })
+    (!known).then(|| format!("{} weights; use f32 or the activations' type", types.weight))
 }
 
 /// A read-only column vector, in f32 or the activations' type.

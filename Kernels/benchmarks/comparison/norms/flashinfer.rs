@@ -14,7 +14,7 @@ const MAX_LAYERNORM_ELEMENTS: usize = 1 << 31;
 
 pub fn contenders() -> Contenders<NormProblem> {
     let region =
-        "one kernel; the fused add works in place, as the op asks, so that kernel and op are \
+        "one kernel; the fused add works in place, as the op does, so that kernel and op are \
                   the same";
     vec![contender(
         identity("flashinfer_cuda", region),
@@ -71,11 +71,7 @@ fn bind(problem: &NormProblem, tensors: &Tensors, _device: &DeviceInfo) -> Bindi
                 flashinfer::layernorm(&op, &matrix, stream)
             })
         }
-        other => {
-            return Err(ContenderError::new(format!(
-                "FlashInfer does not have {other}"
-            )))
-        }
+        other => return Err(ContenderError::new(format!("FlashInfer lacks {other}"))),
     })
 }
 
@@ -95,7 +91,7 @@ fn unsupported(problem: &NormProblem, shared_bytes: usize) -> Option<String> {
             (types.activation, types.weight) == (DType::Bf16, DType::F32),
             2 * columns,
         ),
-        other => return Some(format!("FlashInfer does not have {other}")),
+        other => return Some(format!("FlashInfer lacks {other}")),
     };
     if !typed {
         Some(format!(

@@ -43,13 +43,10 @@ fn prefix(problem: &NsaProblem) -> Option<String> {
 
 fn unsupported(problem: &NsaProblem, device: &DeviceInfo) -> Option<String> {
     if problem.dtype() != DType::Bf16 {
-        return Some(format!(
-            "{} is not supported; exported for bf16",
-            problem.dtype()
-        ));
+        return Some(format!("{}; exported for bf16 only", problem.dtype()));
     }
     if !problem.shape.sequence.is_multiple_of(16) {
-        return Some("exported for sequence lengths that are multiples of 16".to_owned());
+        return Some("exported for sequences of a multiple of 16".to_owned());
     }
     let Some(prefix) = prefix(problem) else {
         return Some(format!("the library has no kernel for {}", problem.op));

@@ -1,6 +1,5 @@
 //! The bench's problem: an operation of native sparse attention, or dense attention on its shape, a
-//! separate operation with its own oracle. The times of the two can be compared; ratios are never
-//! mixed.
+//! separate operation with its own oracle. Their times can be compared; ratios are never mixed.
 
 use contender::{
     Binding, Buffer, Contender, ContenderError, Contenders, Cost, DeviceInfo, Identity, Problem,
@@ -116,7 +115,7 @@ impl Contender<SparseOrDense> for Joined {
         match (problem, &self.sparse, &self.dense) {
             (SparseOrDense::Sparse(problem), Some(sparse), _) => sparse.supports(problem, device),
             (SparseOrDense::Dense(problem), _, Some(dense)) => dense.supports(problem, device),
-            _ => Support::No(format!("does not support {}", problem.op())),
+            _ => Support::No(format!("lacks {}", problem.op())),
         }
     }
 
@@ -126,10 +125,7 @@ impl Contender<SparseOrDense> for Joined {
                 sparse.bind(problem, buffers, device)
             }
             (SparseOrDense::Dense(problem), _, Some(dense)) => dense.bind(problem, buffers, device),
-            _ => Err(ContenderError::new(format!(
-                "does not support {}",
-                problem.op()
-            ))),
+            _ => Err(ContenderError::new(format!("lacks {}", problem.op()))),
         }
     }
 }

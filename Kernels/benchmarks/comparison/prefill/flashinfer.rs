@@ -118,9 +118,7 @@ pub fn starts(lengths: &[usize]) -> Result<Vec<i32>, ContenderError> {
     for length in lengths {
         end += length;
         let start = i32::try_from(end);
-        starts.push(
-            start.map_err(|_| ContenderError::new(format!("{end} tokens; the limit is 2^31")))?,
-        );
+        starts.push(start.map_err(|_| ContenderError::new(format!("{end} tokens; at most 2^31")))?);
     }
     Ok(starts)
 }

@@ -34,9 +34,7 @@ fn bind<T: Element>(problem: &TrainingProblem, memory: &Memory, style: Style) ->
             Scaling::GroupUe8m0 => call.dequantize::<T, Ue8m0>(tiling(scaling, shape)),
             _ => call.dequantize::<T, f32>(tiling(scaling, shape)),
         },
-        (op, shape) => Err(ContenderError::new(format!(
-            "{shape} is not a shape of {op}"
-        ))),
+        (op, shape) => Err(ContenderError::new(format!("{shape} does not fit {op}"))),
     }
 }
 

@@ -42,10 +42,7 @@ fn kernel_name(problem: &TrainingProblem) -> Option<String> {
 
 fn unsupported(problem: &TrainingProblem, device: &DeviceInfo) -> Option<String> {
     if problem.dtype() != DType::Bf16 {
-        return Some(format!(
-            "{} is not supported; exported for bf16",
-            problem.dtype()
-        ));
+        return Some(format!("{}; exported for bf16 only", problem.dtype()));
     }
     let Some(name) = kernel_name(problem) else {
         return Some("Liger has no kernel for it".to_owned());
@@ -53,7 +50,7 @@ fn unsupported(problem: &TrainingProblem, device: &DeviceInfo) -> Option<String>
     match triton::archive(Library::Liger, &device.arch) {
         Err(error) => Some(error.to_string()),
         Ok(archive) if archive.find(&name).is_none() => Some(format!(
-            "{name} is not among the exported kernels, which cover the suites' widths and heads"
+            "{name} is not exported; the suites' widths and heads are"
         )),
         Ok(_) => None,
     }
@@ -121,8 +118,6 @@ fn launch_of(
             ];
             Ok(([count(shape.tokens())?, 1, 1], arguments))
         }
-        (op, shape) => Err(ContenderError::new(format!(
-            "{shape} is not a shape of {op}"
-        ))),
+        (op, shape) => Err(ContenderError::new(format!("{shape} does not fit {op}"))),
     }
 }

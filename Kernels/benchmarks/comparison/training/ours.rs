@@ -132,8 +132,6 @@ fn op(problem: &TrainingProblem, tensors: &Tensors) -> Result<Op, ContenderError
                 scales: tensors.address("scales")?,
             }))
         }
-        (op, shape) => Err(ContenderError::new(format!(
-            "{shape} is not a shape of {op}"
-        ))),
+        (op, shape) => Err(ContenderError::new(format!("{shape} does not fit {op}"))),
     }
 }

@@ -71,7 +71,7 @@ impl TrainingProblem {
                 TensorSpec::output("out", dtype, &matrix(shape)),
             ],
             (TrainingOp::Rope(..), TrainingShape::Rope(shape)) => rope_tensors(shape, dtype),
-            (op, shape) => panic!("{shape} is not a shape of {op}"),
+            (op, shape) => panic!("{shape} does not fit {op}"),
         };
         let mut statement = Statement {
             op: op.name(),
