@@ -39,8 +39,7 @@ struct Activation {
 
 enum class Gate : std::int32_t { Silu, GeluTanh, Gelu };
 
-// out [rows, columns] = unit(gate) * up, where an input row is gate and up, `columns` elements
-// each.
+// out [rows, columns] = unit(gate) * up; an input row is gate and up, `columns` elements each.
 struct Packed {
     Gate gate;
     device::Dtype dtype;

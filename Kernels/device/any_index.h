@@ -1,5 +1,4 @@
-// A table of constants as template arguments, so that one list serves both the choice and the
-// launch.
+// A table of constants as template arguments: one list serves both the choice and the launch.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// The architectures this program was built with. For CUDA sources only: cuda_kernels() defines the
-// macros.
+// The architectures this program was built with, for CUDA sources; see cuda_kernels().
 #pragma once
 
 #include "Kernels/device/machine.h"

@@ -5,8 +5,7 @@
 
 namespace device {
 
-// One per folder of kernels: portable ones run on every GPU, the others need one generation's
-// instructions.
+// One per folder of kernels: portable ones run on every GPU, the others on one generation.
 enum class Arch { kPortable, kHopper, kBlackwell };
 
 inline std::string to_string(Arch arch) {

@@ -20,8 +20,7 @@ struct RingStorage {
     uint64_t filled[kMaxStages];
 };
 
-// All threads of the block construct one and walk the same rows: first, first + step, ... below
-// rows.
+// All threads of the block construct one and walk the rows first, first + step, ... below rows.
 template <int kTensors>
 class RowRing {
   public:

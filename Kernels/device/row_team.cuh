@@ -83,8 +83,7 @@ class RowTeam {
         return reduce_beyond_warp(reduce_within_warp(value));
     }
 
-    // Like `reduce`, but only the warp of the team's leader gets the result: others need not add
-    // up.
+    // Like `reduce`, but only the leader's warp gets the result: others need not add up.
     template <class Value>
     __device__ Value reduce_for_leader(Value value) {
         return reduce_beyond_warp(reduce_within_warp(value), threadIdx.x < 32);

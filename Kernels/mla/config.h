@@ -1,5 +1,4 @@
-// How a latent-attention decode step is split up for a machine: pure host code, tested without a
-// GPU.
+// How a latent-attention decode step is split up for a machine: host code, tested without a GPU.
 #pragma once
 
 #include <cstddef>

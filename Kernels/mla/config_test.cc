@@ -70,8 +70,7 @@ void refused_tables() {
     expect_refused([&] { plan(deepseek(), table.view(), kHopper); }, "entry 1 names page 100");
 }
 
-// Covers every tile of every sequence once, even if sequences are empty, and merges every split
-// one.
+// Covers every tile of every sequence once, even of empty ones, and merges every split one.
 void plans_cover() {
     for (const int heads : {16, 64, 128}) {
         Shape shape = deepseek();

@@ -52,8 +52,7 @@ enum class RowUse {
 };
 
 struct Config {
-    // 16-byte packets that a thread holds at once: 1, 2, 4 or 8, if such a kernel exists (rows.cuh,
-    // dispatch_vectors).
+    // 16-byte packets per thread: 1, 2, 4 or 8, if such a kernel exists (rows.cuh).
     int vectors = 1;
     // Rows start at 16-byte boundaries and are whole packets; a kernel that does not rely on it
     // serves any row.

@@ -48,8 +48,7 @@ __global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVecto
         if (!V::kAlone) device::stay_packed(packets);
         total = team.reduce(total);
         source.next();
-        // If a row has at most one warp, nothing else orders the leader's load before the stores of
-        // others.
+        // If a row has at most one warp, nothing else orders the leader's load before the stores.
         __syncwarp();
         const float scale = 1.0f / total.sum;
         const float kept_scale = scale * device::ptx::exp2_fast(base - total.largest);

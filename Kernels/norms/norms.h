@@ -11,8 +11,7 @@
 
 namespace norms {
 
-// Every operation has a Matrix, [rows, columns] of `dtype`. Comments mark tensors with another
-// shape.
+// Every operation has a Matrix, [rows, columns] of `dtype`. Comments mark other shapes.
 
 // out[r, c] = x[r, c] * rstd[r] * weight[c], rstd[r] = 1 / sqrt(mean_c(x[r, c]^2) + epsilon).
 struct RmsNormForward : Matrix {

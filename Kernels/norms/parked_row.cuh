@@ -6,8 +6,7 @@
 
 namespace norms {
 
-// Every thread copies its own packets to shared memory, so no barrier is needed; the copies take no
-// registers.
+// Every thread copies its own packets to shared memory: no barrier and no registers needed.
 template <class Element, int kVectors>
 class RowSource<Variant<Element, kVectors, Rows::kParked>, 1> {
   public:

@@ -201,8 +201,7 @@ class RowSource {
                          typename Slice::Packets& packets, float outside = 0.0f) const {
         slice.load(row(tensor, walk), chunk, packets, outside);
     }
-    // Before a loaded row is used, and again after each reduction: a parked row is loaded only
-    // here.
+    // Before a loaded row is used, and after each reduction: a parked row is loaded only here.
     __device__ void take(const Slice&, typename Slice::Packets&) const {}
     // One element of a row; `wait` comes first.
     __device__ float element(int tensor, const RowWalk<V>& walk, int column) const {

@@ -77,8 +77,7 @@ __device__ __forceinline__ void load_shared_chunk(const Banded& params, std::int
     device::ptx::commit_copies();
 }
 
-// Through shared memory, so that rows are written in whole packets. `shared` is private to the
-// warp.
+// Through the warp's part of shared memory, so that rows are written in whole packets.
 template <class Traits, class PlaceOf>
 __device__ __forceinline__ void write_rows(const Sums<Traits>& sums, const float (&inverse)[2],
                                            unsigned char* shared, const PlaceOf& place_of_row) {
@@ -137,8 +136,7 @@ __global__ void __launch_bounds__(Traits::kThreads)
         load_shared_chunk<Traits>(params, first_row, group, tile_low, tile_high, ring);
     }
 
-    // Offset of one of the warp's rows in queries and out, in heads; -1 for a row that does not
-    // exist.
+    // Offset of one of the warp's rows in queries and out, in heads; -1 if it does not exist.
     const auto head_of = [&](int row) -> std::int64_t {
         const int in_tile = warp * kRows + row;
         const int token = first + in_tile / per_group;

@@ -107,8 +107,7 @@ __global__ void plain_kernel(const __grid_constant__ Params params) {
 
 void check_dim(const Branch& params) {
     check_branch(params);
-    require(params.dim <= kMaxDim,
-            "dim is " + std::to_string(params.dim) + "; use up to 256");
+    require(params.dim <= kMaxDim, "dim is " + std::to_string(params.dim) + "; use up to 256");
 }
 
 template <class Keys, class Params>

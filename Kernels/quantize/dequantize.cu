@@ -1,5 +1,4 @@
-// Dequantisation: a thread widens kPackets runs of 8 (fp32: 4) values, with all loads in flight
-// first.
+// Dequantisation: a thread first loads, then widens kPackets runs of 8 (fp32: 4) values.
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"

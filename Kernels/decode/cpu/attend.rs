@@ -1,5 +1,4 @@
-//! Queries that share a cache, in one pass over it with an online softmax, one block of tokens at a
-//! time.
+//! Queries that share a cache, in one pass over it with a blockwise online softmax.
 
 /// Tokens whose rows are widened at once; they stay in L1.
 const BLOCK: usize = 32;

@@ -252,8 +252,7 @@ __device__ void finish(const Arguments& a, const Segment& segment, int first_row
     }
 }
 
-// Announces this team's part, stored before a barrier; true in all its threads if it was the last
-// one.
+// Announces this team's part, stored before a barrier; true in all its threads if it was last.
 __device__ inline bool arrive(const Arguments& a, const Segment& segment, int row_block,
                               Team team) {
     bool is_last = false;

@@ -23,8 +23,7 @@ struct PagedCache {
 // Most new tokens per sequence.
 constexpr int kMostNewTokens = 16;
 
-// Throws std::invalid_argument, naming the value, for sizes that no kernel over a paged cache
-// supports.
+// Throws std::invalid_argument, naming the value, for sizes that no paged kernel supports.
 void validate(const PagedCache& cache, int q_len);
 
 struct PageTable {
@@ -35,8 +34,7 @@ struct PageTable {
     std::int64_t entries;
 };
 
-// From lists with data() and size(). Throws std::invalid_argument if their lengths do not match the
-// batch.
+// From lists with data() and size(). Throws std::invalid_argument if they do not fit the batch.
 template <class List>
 PageTable page_table(std::size_t batch, const List& indptr, const List& indices,
                      const List& lengths) {

@@ -80,8 +80,7 @@ SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules) {
         for (bool done = false; !done;) {
             const bool is_last = plan.blocks() + 1 >= blocks;
             const bool is_empty = plan.block_begin.back() == static_cast<int>(plan.segments.size());
-            // Relative to the sum of all shares so far, so that the next block makes up what one
-            // lacks.
+            // Relative to the sum of all shares so far, so that the next block makes up the rest.
             const std::int64_t room = due(plan.blocks()) - spent;
             const std::int64_t fits = room - rules.segment_cost;
             const int left = tiles[item] - begin;

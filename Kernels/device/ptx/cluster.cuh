@@ -15,8 +15,7 @@ __device__ __forceinline__ std::uint32_t cluster_rank() {
     return rank;
 }
 
-// Orders this thread's earlier stores, including those to peers, before the matching wait of every
-// thread.
+// Orders this thread's earlier stores, also to peers, before the matching wait of every thread.
 __device__ __forceinline__ void cluster_arrive() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }

@@ -50,8 +50,7 @@ __device__ void produce(const Gemm& p, const Operands& operands,
         const float* a_scales = kScaled<T> ? a_scales_of(p, tile) + steps.begin * line : nullptr;
         for (int step = steps.begin; step < steps.end; ++step) {
             std::uint64_t& full = shared.full[ring.stage];
-            // In the first round all stages are empty: the phase before the first counts as
-            // complete.
+            // At first all stages are empty: the phase before the first counts as complete.
             ptx::mbarrier_wait_opaque(&shared.empty[ring.stage], ring.parity ^ 1);
             ptx::mbarrier_expect_bytes(
                 &full, (Traits::kRows + Traits::kColumns) * Traits::kStageBytes + scale_bytes);

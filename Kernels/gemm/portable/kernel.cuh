@@ -194,8 +194,7 @@ __global__ void __launch_bounds__(Traits::kThreads) gemm_kernel(const __grid_con
         }
         for (int step = 0; step < steps; ++step) {
             ptx::wait_for_copies<kStages - 2>();
-            // This step's stage has arrived for all threads; the stage filled next has been read by
-            // all.
+            // This step's stage has arrived for all threads, and all have read the one filled next.
             __syncthreads();
             fill_stage<Traits>(p, tile, shared, (step + kStages - 1) % kStages, step + kStages - 1,
                                steps);

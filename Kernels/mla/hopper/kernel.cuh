@@ -321,8 +321,7 @@ class Consumer {
         finish_sums(&shared_.empty[0][1]);
     }
 
-    // Releases chunks before waiting for the next scores: the sooner they can be refilled, the
-    // better.
+    // Releases chunks before waiting for the next scores, so that they are refilled sooner.
     __device__ __forceinline__ void finish_sums(std::uint64_t* barrier) {
         ptx::wgmma_wait<0>();
         ptx::pin(flat(sums_));

@@ -120,8 +120,7 @@ class Loader {
         }
     }
 
-    // Loads that complete when the tile is copied. Tokens past the end repeat the last one and are
-    // masked.
+    // Loads that complete when the tile is copied. Masked tokens past the end repeat the last one.
     __device__ void find_rows() {
 #pragma unroll
         for (int index = 0; index < Tr::kCopyRows; ++index) {

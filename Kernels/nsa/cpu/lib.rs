@@ -80,8 +80,7 @@ struct Buffers {
     sums: Vec<f32>,
 }
 
-/// `out` is shaped like the queries; `lse` has one value per query head. Both are 0 if a query sees
-/// nothing.
+/// `out` is like the queries; `lse` has one value per query head. Both are 0 if it sees nothing.
 pub fn attend<T: Element>(input: &Branch<T>, out: &mut [T], lse: &mut [f32]) {
     let (dim, heads) = (input.dim, input.heads);
     let tokens = out

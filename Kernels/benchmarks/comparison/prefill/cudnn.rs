@@ -23,8 +23,7 @@ fn of(problem: &PrefillProblem) -> Result<Attention, String> {
     let shape = &problem.shape;
     let single = shape.q_lens.iter().all(|&length| length <= 1);
     if problem.op.has_lse() && single && shape.heads != shape.kv_heads {
-        // Its kernels for single queries treat the heads of a group as rows, and skip most of the
-        // tensor.
+        // Its kernels for single queries treat a group's heads as rows, and skip most of them.
         return Err(
             "for single queries with grouped heads it does not write the whole lse".to_owned(),
         );

@@ -40,8 +40,7 @@ fn unsupported(problem: &PrefillProblem) -> Option<String> {
     }
 }
 
-/// Whether all sequences have the same lengths: then the library's dense entry point is the one to
-/// call.
+/// Whether all sequences have the same lengths: then the library's dense entry point is used.
 fn is_dense(shape: &PrefillShape) -> bool {
     let same = |lengths: &[usize]| lengths.iter().all(|&length| length == lengths[0]);
     same(&shape.q_lens) && same(&shape.kv_lens)

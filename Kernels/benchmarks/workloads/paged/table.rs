@@ -93,8 +93,7 @@ impl PageTable {
             .sum()
     }
 
-    /// Why kernels that treat the new tokens as the last of each sequence cannot use the table, if
-    /// so.
+    /// Why kernels for which the new tokens are a sequence's last cannot use the table, if so.
     pub fn shorter_than(&self, q_len: usize) -> Option<String> {
         let sequence = self.lengths.iter().position(|&n| (n as usize) < q_len)?;
         let length = self.lengths[sequence];

@@ -96,8 +96,7 @@ fn random(
         .collect()
 }
 
-/// A batch of more than `most` tokens loses sequences from its front, a single sequence loses
-/// tokens.
+/// A batch of more than `most` tokens loses its first sequences, a single sequence loses tokens.
 fn cut(lengths: &mut Vec<usize>, most: usize) {
     while lengths.len() > 1 && lengths.iter().sum::<usize>() > most {
         lengths.remove(0);

@@ -1,5 +1,4 @@
-//! Shared by FlashInfer's attention contenders: a plan built in `bind`, enqueued any number of
-//! times.
+//! Shared by FlashInfer's attention contenders: a plan built in `bind`, enqueued at will.
 
 pub mod pages;
 pub mod trtllm_gen;
