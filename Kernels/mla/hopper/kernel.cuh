@@ -275,6 +275,10 @@ class Consumer {
         if (has_second) {
             hear_maxima(top);
             raise(top, factors);
+        } else {
+            // Weights overwrite the rope chunk: every warp's scores must be done, which the exchange of
+            // maxima implies.
+            ptx::named_barrier_sync(kOwn + kConsumer, 128);
         }
         hand_over(factors);
         ptx::named_barrier_arrive(kFirstWeights, 256);

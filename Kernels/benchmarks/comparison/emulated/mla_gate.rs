@@ -59,6 +59,8 @@ fn portable() {
 }
 
 #[test]
-fn best() {
+fn hopper() {
+    // Three tiles, then one, which one consumer takes alone.
     check(128, Variant::Tuned, &[150]);
+    check(128, Variant::Tuned, &[64]);
 }
