@@ -1,7 +1,7 @@
 //! The flow of a measurement: start a worker, go through the problems, write and print the result.
 
 use std::collections::HashSet;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -40,9 +40,19 @@ pub fn measure(
     options: &Options,
     arguments: &[String],
 ) -> Result<ExitCode, UsageError> {
+    let mut options = options.clone();
+    let mut workers = arguments.to_vec();
+    if options.how.entropy.is_none() {
+        let drawn = entropy().map_err(|error| {
+            UsageError(format!("cannot read /dev/urandom: {error}; use --entropy"))
+        })?;
+        options.how.entropy = Some(drawn);
+        workers.push(format!("--entropy={drawn}"));
+    }
+    let options = &options;
     let plan = options.plan(selection.choices.device)?;
     let mut outputs = Outputs::new(&options.output, bench.name)?;
-    let (mut supervisor, machine) = match start(options, arguments) {
+    let (mut supervisor, machine) = match start(options, &workers) {
         Ok(started) => started,
         Err(error) => return Ok(give_up(bench.name, &error)),
     };
@@ -97,6 +107,13 @@ pub fn measure(
         None if written.is_err() => ExitCode::from(FAILED),
         None => exit_code(&file.rows),
     })
+}
+
+/// A number that no contender can know beforehand, small enough for every reader of JSON.
+fn entropy() -> std::io::Result<u64> {
+    let mut bytes = [0; 8];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes) >> 11)
 }
 
 /// The problems to measure, in order. When resuming, existing rows are copied into the file.

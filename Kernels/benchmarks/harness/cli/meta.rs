@@ -76,6 +76,7 @@ pub fn begin(
         ended_at: None,
         complete: false,
         seed: plan.seed,
+        entropy: Some(plan.entropy),
         protocol: protocol(plan, options, machine),
         roofs,
         libraries: machine.libraries.clone(),

@@ -113,9 +113,12 @@ pub struct HowOptions {
     /// State of the last-level cache at the start of a sample
     #[arg(long, value_enum, default_value = "cold")]
     pub cache: CacheChoice,
-    /// Seed for inputs, gate samples, order and checked rounds
+    /// Seed for inputs and order
     #[arg(long, value_name = "N", default_value_t = 42)]
     pub seed: u64,
+    /// Check what an earlier run checked: its meta.entropy [default: drawn anew for every run]
+    #[arg(long, value_name = "N")]
+    pub entropy: Option<u64>,
     /// Skip the gate; every row is marked unverified
     #[arg(long)]
     pub skip_verify: bool,
@@ -330,6 +333,7 @@ impl Options {
             (None, DeviceKind::Cpu) => plan.rule.duration_min,
             (None, DeviceKind::Cuda) => plan.rule.budget,
         };
+        plan.entropy = self.how.entropy.unwrap_or(plan.entropy);
         plan.rule.rounds_fixed = self.how.iters.map(|rounds| rounds as usize);
         Ok(plan)
     }

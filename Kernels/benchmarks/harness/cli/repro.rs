@@ -53,6 +53,9 @@ pub fn command(
         add("--energy-ms", energy_ms.to_string());
     }
     add("--seed", how.seed.to_string());
+    if let Some(entropy) = how.entropy {
+        add("--entropy", entropy.to_string());
+    }
     if how.skip_verify {
         words.push("--skip-verify".to_owned());
     }

@@ -69,6 +69,12 @@ impl Workshop<'_> {
         self.race_all(problem, &course, lanes, entrants, gate.as_ref(), voice)
     }
 
+    /// The protocol, with choices of its own for each workload, the same in every run that has it.
+    fn plan_for(&self, problem: &AnyProblem) -> Plan {
+        let (op, dtype, name) = (problem.op(), problem.dtype(), &problem.workload().name);
+        self.plan.for_another(&format!("{op} {dtype} {name}"))
+    }
+
     /// The buffers: as many sets as the cache size requires, or one if memory is short.
     fn course<'p>(&'p self, problem: &'p AnyProblem) -> Result<Course<'p>, DeviceError> {
         let (specs, cache) = (problem.tensors(), self.plan.cache);
@@ -116,16 +122,21 @@ impl Workshop<'_> {
     }
 
     /// The gate, with the output of the reference contender if there is one that passes.
-    fn gate(
+    fn gate<'p>(
         &self,
-        problem: &AnyProblem,
+        problem: &'p AnyProblem,
         course: &mut Course,
         voice: &mut Voice,
-    ) -> Result<Option<Gate>, Failure> {
+    ) -> Result<Option<Gate<'p>>, Failure> {
         if !self.verify {
             return Ok(None);
         }
-        let mut gate = Gate::new(problem, GateOptions::new(self.plan.seed))?;
+        let plan = self.plan_for(problem);
+        let options = GateOptions {
+            entropy: plan.entropy,
+            ..GateOptions::new(plan.seed)
+        };
+        let mut gate = Gate::new(problem, options)?;
         if let Some(reference) = &self.selection.reference {
             if reference.supports(problem, self.device.info()) == Support::Yes {
                 // Not a contender to measure: if it fails, nobody can be verified.
@@ -178,13 +189,14 @@ impl Workshop<'_> {
         gate: Option<&Gate>,
         voice: &mut Voice,
     ) -> Result<(), DeviceLost> {
+        let mut plan = self.plan_for(problem);
         while !lanes.is_empty() {
-            let raced = self.race(course, &mut lanes, &entrants, gate, voice);
+            let raced = self.race(course, &plan, &mut lanes, &entrants, gate, voice);
             let failed = match raced {
                 Ok(timings) => {
                     let measured = lanes.iter_mut().zip(entrants).zip(timings);
                     let verified = gate.is_some();
-                    return self.conclude(problem, course, measured, verified, voice);
+                    return self.conclude(problem, course, &plan, measured, verified, voice);
                 }
                 Err(failed) => failed,
             };
@@ -198,6 +210,8 @@ impl Workshop<'_> {
             self.fail(&entrants[culprit].identity.name, &failed.failure, voice)?;
             lanes.remove(culprit);
             entrants.remove(culprit);
+            // The others have seen what the race that failed looked at.
+            plan = plan.for_another("again");
         }
         Ok(())
     }
@@ -205,6 +219,7 @@ impl Workshop<'_> {
     fn race(
         &self,
         course: &Course,
+        plan: &Plan,
         lanes: &mut [Lane],
         entrants: &[Entrant],
         gate: Option<&Gate>,
@@ -215,21 +230,14 @@ impl Workshop<'_> {
             None => entrant.identity.kind == Kind::Baseline,
         };
         let baseline = entrants.iter().position(is_baseline).unwrap_or(0);
-        race(
-            course,
-            lanes,
-            baseline,
-            &self.plan,
-            gate,
-            &mut |lane, step| {
-                let what = match step {
-                    Step::WarmUp => "warming up",
-                    Step::Sample => "being timed",
-                    Step::Check => "being checked after the race",
-                };
-                voice.step(Some(&entrants[lane].identity.name), what);
-            },
-        )
+        race(course, lanes, baseline, plan, gate, &mut |lane, step| {
+            let what = match step {
+                Step::WarmUp => "warming up",
+                Step::Sample => "being timed",
+                Step::Check => "being checked after the race",
+            };
+            voice.step(Some(&entrants[lane].identity.name), what);
+        })
     }
 
     /// Judges the times of a race. Nothing is reported until all are judged: if the process dies on the
@@ -238,6 +246,7 @@ impl Workshop<'_> {
         &self,
         problem: &AnyProblem,
         course: &Course,
+        plan: &Plan,
         measured: impl Iterator<Item = ((&'l mut Lane, Entrant<'l>), Timing)>,
         verified: bool,
         voice: &mut Voice,
@@ -246,7 +255,7 @@ impl Workshop<'_> {
         let mut outcomes = Vec::new();
         for ((lane, Entrant { identity, errors }), timing) in measured {
             voice.step(Some(&identity.name), "being cross-checked");
-            let judged = validate(course, lane, &timing, &self.plan, limits)
+            let judged = validate(course, lane, &timing, plan, limits)
                 .and_then(|validity| Ok((validity, self.energy_j(course, lane)?)));
             match judged {
                 Ok((validity, energy_j)) => {

@@ -1,4 +1,4 @@
-//! Correct answers for a sample of units, for one seed.
+//! Correct answers for a sample of units, for the inputs of one seed.
 
 use contender::{Problem, Slice};
 use numeric::{bits, index_below};
@@ -10,17 +10,28 @@ use crate::Failure;
 /// Random stream for the choice of units, separate from those of tensors.
 const UNIT_STREAM: u32 = u32::MAX;
 
-/// The oracle's and the honest implementation's values for the same slices.
-pub struct Answers {
-    pub seed: u64,
+/// The oracle's and the honest implementation's values for the same slices of one unit.
+pub(crate) struct Unit {
     pub(crate) oracle: Vec<Slice>,
     pub(crate) honest: Vec<Slice>,
 }
 
+/// The correct values of some units.
+pub struct Answers {
+    pub seed: u64,
+    pub(crate) units: Vec<Unit>,
+}
+
 impl Answers {
-    pub fn new(problem: &dyn Problem, seed: u64, units: usize) -> Result<Self, Failure> {
+    /// For `units` units of the inputs of `seed`, drawn by `entropy`.
+    pub fn new(
+        problem: &dyn Problem,
+        seed: u64,
+        units: usize,
+        entropy: u64,
+    ) -> Result<Self, Failure> {
         let inputs = Inputs::new(problem.tensors(), seed);
-        let per_unit: Vec<(Vec<Slice>, Vec<Slice>)> = sample_units(problem.units(), units, seed)
+        let units = sample_units(problem.units(), units, entropy)
             .into_par_iter()
             .map(|unit| {
                 let (oracle, honest) = rayon::join(
@@ -34,39 +45,39 @@ impl Answers {
                     same_places(&oracle, &honest),
                     "oracle and honest differ in unit {unit}"
                 );
-                Ok((oracle, honest))
+                Ok(Unit { oracle, honest })
             })
             .collect::<Result<_, Failure>>()?;
-        let (oracle, honest): (Vec<_>, Vec<_>) = per_unit.into_iter().unzip();
-        let (oracle, honest) = (oracle.concat(), honest.concat());
-        for (tensor, spec) in problem.tensors().iter().enumerate() {
-            if spec.role.is_written() && !oracle.iter().any(|slice| slice.tensor == tensor) {
-                return Err(Failure::Unsampled { tensor: spec.name });
-            }
-        }
-        Ok(Self {
-            seed,
-            oracle,
-            honest,
-        })
+        Ok(Self { seed, units })
+    }
+
+    /// The correct slices of one tensor.
+    pub(crate) fn oracle(&self, tensor: usize) -> impl Iterator<Item = &Slice> {
+        let slices = self.units.iter().flat_map(|unit| &unit.oracle);
+        slices.filter(move |slice| slice.tensor == tensor)
     }
 
     /// Deviation of the honest values, and the oracle's values, for one tensor.
     pub(crate) fn honest_deviations(&self, tensor: usize) -> (Vec<f64>, Vec<f64>) {
+        let (mut deviations, mut values) = (Vec::new(), Vec::new());
+        for unit in &self.units {
+            let (more, oracle) = unit.honest_deviations(tensor);
+            deviations.extend(more);
+            values.extend(oracle);
+        }
+        (deviations, values)
+    }
+}
+
+impl Unit {
+    pub(crate) fn honest_deviations(&self, tensor: usize) -> (Vec<f64>, Vec<f64>) {
         let of_tensor = |slices: &[Slice]| -> Vec<f64> {
-            slices
-                .iter()
-                .filter(|s| s.tensor == tensor)
-                .flat_map(|s| s.values.clone())
-                .collect()
+            let slices = slices.iter().filter(|slice| slice.tensor == tensor);
+            slices.flat_map(|slice| slice.values.clone()).collect()
         };
         let (honest, oracle) = (of_tensor(&self.honest), of_tensor(&self.oracle));
-        let deviations = honest
-            .iter()
-            .zip(&oracle)
-            .map(|(h, o)| (h - o).abs())
-            .collect();
-        (deviations, oracle)
+        let deviations = honest.iter().zip(&oracle).map(|(h, o)| (h - o).abs());
+        (deviations.collect(), oracle)
     }
 }
 
@@ -83,7 +94,7 @@ fn same_places(a: &[Slice], b: &[Slice]) -> bool {
 }
 
 /// `count` distinct units in ascending order, always including the first and the last.
-fn sample_units(units: usize, count: usize, seed: u64) -> Vec<usize> {
+fn sample_units(units: usize, count: usize, entropy: u64) -> Vec<usize> {
     if units <= count {
         return (0..units).collect();
     }
@@ -91,7 +102,7 @@ fn sample_units(units: usize, count: usize, seed: u64) -> Vec<usize> {
     let mut chosen = std::collections::BTreeSet::from([0, units - 1]);
     let mut draw = 0;
     while chosen.len() < count.max(2) {
-        chosen.insert(index_below(bits(seed, UNIT_STREAM, draw), below) as usize);
+        chosen.insert(index_below(bits(entropy, UNIT_STREAM, draw), below) as usize);
         draw += 1;
     }
     chosen.into_iter().collect()

@@ -4,11 +4,13 @@
 //! guard | tensor 0 | guard | tensor 1 | guard | ...
 //! ```
 
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use contender::Buffer;
 use device::{Device, DeviceError, Memory};
-use tensor::{Role, TensorSpec};
+use numeric::DType;
+use tensor::{Fill, Role, TensorSpec};
 
 use crate::Failure;
 
@@ -18,16 +20,28 @@ const CANARY: u8 = 0xA5;
 const GUARD_BYTES: usize = 16 << 10;
 const ALIGNMENT_BYTES: usize = 256;
 
+/// What outputs hold before a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poison {
+    /// NaN in every float type; in integers a value that is not a count, index or flag.
+    NotANumber,
+    /// Plausible numbers of this seed: nothing tells a contender that they are not an answer.
+    Garbage(u64),
+}
+
 /// The tensors of one problem in device memory.
 pub struct BufferSet<'a> {
     device: &'a dyn Device,
     specs: &'a [TensorSpec],
+    /// The same tensors as they are filled with garbage.
+    garbage: Vec<TensorSpec>,
     buffers: Vec<Buffer>,
     /// `guards[i]` ends where tensor `i` begins; the last one follows the last tensor.
     guards: Vec<Buffer>,
-    seed: u64,
+    seed: Cell<u64>,
+    poison: Cell<Poison>,
     /// Checksums of the inputs by seed, taken when they were first generated.
-    checksums: HashMap<u64, Vec<Option<u64>>>,
+    checksums: RefCell<HashMap<u64, Vec<Option<u64>>>>,
     _memory: Memory,
 }
 
@@ -67,13 +81,15 @@ impl<'a> BufferSet<'a> {
             address: guard_start,
             bytes: next - guard_start,
         });
-        let mut set = Self {
+        let set = Self {
             device,
             specs,
+            garbage: specs.iter().map(garbage).collect(),
             buffers,
             guards,
-            seed,
-            checksums: HashMap::new(),
+            seed: Cell::new(seed),
+            poison: Cell::new(Poison::NotANumber),
+            checksums: RefCell::default(),
             _memory: memory,
         };
         set.load(seed)?;
@@ -94,15 +110,21 @@ impl<'a> BufferSet<'a> {
 
     /// The seed whose inputs the set holds.
     pub fn seed(&self) -> u64 {
-        self.seed
+        self.seed.get()
     }
 
-    /// Resets the set: canaries, inputs of `seed`, poisoned outputs.
-    pub fn load(&mut self, seed: u64) -> Result<(), DeviceError> {
-        self.seed = seed;
+    /// Resets the set: canaries, inputs of `seed`, outputs full of NaN.
+    pub fn load(&self, seed: u64) -> Result<(), DeviceError> {
         for guard in &self.guards {
             self.device.set_bytes(guard.address, guard.bytes, CANARY)?;
         }
+        self.refill(seed)?;
+        self.poison(Poison::NotANumber)
+    }
+
+    /// Replaces the inputs by those of `seed`.
+    pub fn refill(&self, seed: u64) -> Result<(), DeviceError> {
+        self.seed.set(seed);
         for (tensor, spec) in self.specs.iter().enumerate() {
             let buffer = self.buffers[tensor];
             if spec.role.is_read() {
@@ -110,33 +132,74 @@ impl<'a> BufferSet<'a> {
                     .fill(buffer.address, spec, tensor as u32, seed)?;
             }
         }
-        if !self.checksums.contains_key(&seed) {
+        if !self.checksums.borrow().contains_key(&seed) {
             let sums = self.checksums_now()?;
-            self.checksums.insert(seed, sums);
+            self.checksums.borrow_mut().insert(seed, sums);
         }
-        self.poison()
+        Ok(())
     }
 
     /// Undoes a run: restores the inputs that it updated in place.
     pub fn restore(&self) -> Result<(), DeviceError> {
         for (tensor, spec) in self.specs.iter().enumerate() {
             if spec.role == Role::InOut {
-                self.device
-                    .fill(self.buffers[tensor].address, spec, tensor as u32, self.seed)?;
+                self.device.fill(
+                    self.buffers[tensor].address,
+                    spec,
+                    tensor as u32,
+                    self.seed(),
+                )?;
             }
         }
         Ok(())
     }
 
-    /// Sets every output element to a value that no correct answer has.
-    pub fn poison(&self) -> Result<(), DeviceError> {
-        for (spec, buffer) in self.specs.iter().zip(&self.buffers) {
-            if spec.role == Role::Output {
-                self.device
-                    .set_bytes(buffer.address, buffer.bytes, poison_byte(spec))?;
+    /// Overwrites every output, so that nothing is left of an earlier answer.
+    pub fn poison(&self, poison: Poison) -> Result<(), DeviceError> {
+        self.poison.set(poison);
+        for (tensor, (spec, buffer)) in self.specs.iter().zip(&self.buffers).enumerate() {
+            match poison {
+                _ if spec.role != Role::Output => {}
+                Poison::NotANumber => {
+                    let byte = poison_byte(spec);
+                    self.device.set_bytes(buffer.address, buffer.bytes, byte)?;
+                }
+                Poison::Garbage(seed) => {
+                    let garbage = &self.garbage[tensor];
+                    self.device
+                        .fill(buffer.address, garbage, tensor as u32, seed)?;
+                }
             }
         }
         Ok(())
+    }
+
+    pub(crate) fn last_poison(&self) -> Poison {
+        self.poison.get()
+    }
+
+    /// How many elements of a range still hold what they were poisoned with.
+    pub(crate) fn poisoned(
+        &self,
+        tensor: usize,
+        start: usize,
+        elements: usize,
+    ) -> Result<u64, DeviceError> {
+        let spec = &self.specs[tensor];
+        if spec.role != Role::Output {
+            return Ok(0);
+        }
+        let size = spec.dtype.size_bytes();
+        let mut found = vec![0; elements * size];
+        let mut poison = vec![poison_byte(spec); elements * size];
+        self.device
+            .read(self.buffers[tensor].address + start * size, &mut found)?;
+        if let Poison::Garbage(seed) = self.poison.get() {
+            let garbage = &self.garbage[tensor];
+            tensor::fill_into(garbage, tensor as u32, seed, start, &mut poison);
+        }
+        let pairs = found.chunks_exact(size).zip(poison.chunks_exact(size));
+        Ok(pairs.filter(|(found, poison)| found == poison).count() as u64)
     }
 
     /// Fails if a canary or an input has changed.
@@ -149,7 +212,8 @@ impl<'a> BufferSet<'a> {
                 return Err(self.stray_write(index, at));
             }
         }
-        let expected = &self.checksums[&self.seed];
+        let checksums = self.checksums.borrow();
+        let expected = &checksums[&self.seed()];
         let found = self.checksums_now()?;
         for ((expected, found), spec) in expected.iter().zip(found).zip(self.specs) {
             if *expected != found {
@@ -188,6 +252,23 @@ impl<'a> BufferSet<'a> {
             }
         }
     }
+}
+
+/// An output as it is filled with plausible numbers.
+fn garbage(spec: &TensorSpec) -> TensorSpec {
+    let fill = match spec.dtype {
+        DType::I32 | DType::I64 => Fill::Index { below: 1 << 16 },
+        // Has no sign.
+        DType::F8E8M0 => Fill::Uniform {
+            low: 0.25,
+            high: 1.0,
+        },
+        _ => Fill::Uniform {
+            low: -1.0,
+            high: 1.0,
+        },
+    };
+    spec.clone().filled(fill)
 }
 
 /// 0xFF is NaN in every float type; integers get a value that is not a count, index or flag.

@@ -2,31 +2,28 @@
 
 use std::ops::Range;
 
+use contender::Slice;
 use device::{Device, Tolerance};
 use tensor::TensorSpec;
 
 use crate::buffers::poison_byte;
-use crate::{Answers, Budget, BufferSet, Errors, Failure};
+use crate::{Answers, Budget, BufferSet, Errors, Failure, Poison};
 
-/// Fails if an output element was not written or is not finite.
+/// Fails if an output element is not finite, or still holds poison that no answer contains.
 pub(crate) fn check_written(set: &BufferSet) -> Result<(), Failure> {
-    for (spec, buffer) in set.specs().iter().zip(set.buffers()) {
+    for (tensor, spec) in set.specs().iter().enumerate() {
         if spec.role.is_written() {
             for range in spec.written_ranges() {
-                check_range_written(set.device(), spec, buffer.address, range)?;
+                check_range_written(set, tensor, range)?;
             }
         }
     }
     Ok(())
 }
 
-fn check_range_written(
-    device: &dyn Device,
-    spec: &TensorSpec,
-    address: usize,
-    range: Range<usize>,
-) -> Result<(), Failure> {
-    let start = address + range.start * spec.dtype.size_bytes();
+fn check_range_written(set: &BufferSet, tensor: usize, range: Range<usize>) -> Result<(), Failure> {
+    let (device, spec) = (set.device(), &set.specs()[tensor]);
+    let start = set.buffers()[tensor].address + range.start * spec.dtype.size_bytes();
     let (index, count) = if spec.dtype.is_float() {
         // Compared with itself every finite value passes, so only the others are counted.
         let limit = Tolerance {
@@ -35,14 +32,18 @@ fn check_range_written(
         };
         let found = device.compare(start, start, spec.dtype, range.len(), limit)?;
         (found.first_over, found.non_finite)
-    } else {
+    } else if set.last_poison() == Poison::NotANumber {
         poisoned_integers(device, spec, start, range.len())?
+    } else {
+        // A count may equal garbage by chance.
+        (None, 0)
     };
     let Some(index) = index.map(|index| range.start + index) else {
         return Ok(());
     };
+    let poisoned = set.poisoned(tensor, index, 1)? == 1;
     let tensor = spec.name;
-    Err(if is_poison(device, spec, address, index)? {
+    Err(if poisoned {
         Failure::Unwritten {
             tensor,
             index,
@@ -76,18 +77,6 @@ fn poisoned_integers(
     Ok((first, count))
 }
 
-fn is_poison(
-    device: &dyn Device,
-    spec: &TensorSpec,
-    address: usize,
-    index: usize,
-) -> Result<bool, Failure> {
-    let size = spec.dtype.size_bytes();
-    let mut element = vec![0; size];
-    device.read(address + index * size, &mut element)?;
-    Ok(element.iter().all(|byte| *byte == poison_byte(spec)))
-}
-
 /// Compares the sampled slices with the oracle: the errors of each output tensor, in order.
 pub(crate) fn check_sample(
     set: &BufferSet,
@@ -104,14 +93,41 @@ pub(crate) fn check_sample(
                 budget: budgets[tensor],
                 ..Errors::of(&deviations, &sample.expected, budgets[tensor].magnitude)
             };
-            fault = fault.or_else(|| sample.fault(&deviations, &errors));
+            if fault.is_none() {
+                fault = sample.fault(&deviations, &errors);
+                if let Some((_, Some(index))) = fault {
+                    fail_if_poisoned(set, tensor, index, answers.oracle(tensor))?;
+                }
+            }
             all.push(errors);
         }
     }
     match fault {
         None => Ok(all),
-        Some(what) => Err(Failure::Inaccurate { what, errors: all }),
+        Some((what, _)) => Err(Failure::Inaccurate { what, errors: all }),
     }
+}
+
+/// Fails with the right name if a wrong element is one that was never written; `slices` are looked
+/// through for more.
+fn fail_if_poisoned<'a>(
+    set: &BufferSet,
+    tensor: usize,
+    index: usize,
+    slices: impl Iterator<Item = &'a Slice>,
+) -> Result<(), Failure> {
+    if set.poisoned(tensor, index, 1)? == 0 {
+        return Ok(());
+    }
+    let mut count = 0;
+    for slice in slices {
+        count += set.poisoned(tensor, slice.start, slice.values.len())?;
+    }
+    Err(Failure::Unwritten {
+        tensor: set.specs()[tensor].name,
+        index,
+        count: count.max(1),
+    })
 }
 
 /// The sampled elements of one tensor.
@@ -130,7 +146,7 @@ impl Sample {
             actual: Vec::new(),
             expected: Vec::new(),
         };
-        for slice in answers.oracle.iter().filter(|slice| slice.tensor == tensor) {
+        for slice in answers.oracle(tensor) {
             let count = slice.values.len();
             let mut bytes = vec![0; count * dtype.size_bytes()];
             set.device()
@@ -150,8 +166,8 @@ impl Sample {
             .collect()
     }
 
-    /// The first error in the sample, in words.
-    fn fault(&self, deviations: &[f64], errors: &Errors) -> Option<String> {
+    /// The first error in the sample, in words, and where it is if it is in one place.
+    fn fault(&self, deviations: &[f64], errors: &Errors) -> Option<(String, Option<usize>)> {
         let (tensor, budget) = (&errors.tensor, errors.budget);
         if let Some(at) = deviations
             .iter()
@@ -159,17 +175,19 @@ impl Sample {
         {
             let (index, error) = (self.indices[at], deviations[at]);
             let (actual, expected) = (self.actual[at], self.expected[at]);
-            return Some(format!(
+            let what = format!(
                 "'{tensor}'[{index}] is {actual:e}, the oracle says {expected:e}: error \
                  {error:.3e}, allowed {:.3e}",
                 budget.max_abs
-            ));
+            );
+            return Some((what, Some(index)));
         }
         (!within(errors.rel_l2, budget.rel_l2)).then(|| {
-            format!(
+            let what = format!(
                 "'{tensor}' has a relative L2 error of {:.3e}, allowed {:.3e}",
                 errors.rel_l2, budget.rel_l2
-            )
+            );
+            (what, None)
         })
     }
 }
@@ -212,6 +230,7 @@ pub(crate) fn check_full(
                 limit,
             )?;
             if let Some(index) = found.first_over {
+                fail_if_poisoned(set, tensor, range.start + index, [].into_iter())?;
                 return Err(Failure::WrongAgainstReference {
                     tensor: spec.name,
                     index: range.start + index,

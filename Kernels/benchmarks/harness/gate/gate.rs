@@ -1,12 +1,15 @@
 //! The complete check of one contender.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Instant;
 
 use contender::{Bound, Problem};
 use device::{Device, Memory};
 
 use crate::check::{check_full, check_sample, check_written};
-use crate::{Answers, Budget, BufferSet, Errors, Failure};
+use crate::{Answers, Budget, BufferSet, Errors, Failure, Poison};
 
 /// How much is checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +20,12 @@ pub struct GateOptions {
     pub units: usize,
     /// Units compared on the second inputs, which exist to be different.
     pub units_second: usize,
+    /// Draws the units, and the garbage that outputs hold before a run.
+    pub entropy: u64,
 }
+
+/// Units compared on inputs that only some rounds see.
+const UNITS_LATER: usize = 4;
 
 impl GateOptions {
     pub fn new(seed: u64) -> Self {
@@ -25,14 +33,19 @@ impl GateOptions {
             seed,
             units: 64,
             units_second: 16,
+            entropy: seed,
         }
     }
 }
 
 /// What a contender for one problem must get right.
-pub struct Gate {
-    first: Answers,
-    second: Answers,
+pub struct Gate<'p> {
+    problem: &'p dyn Problem,
+    entropy: u64,
+    first: Rc<Answers>,
+    second: Rc<Answers>,
+    /// Answers to other inputs, computed when they are first needed.
+    later: RefCell<BTreeMap<u64, Rc<Answers>>>,
     /// One per tensor of the problem, over both samples.
     budgets: Vec<Budget>,
     reference: Option<Reference>,
@@ -44,16 +57,23 @@ struct Reference {
     _memory: Vec<Memory>,
 }
 
-impl Gate {
+impl<'p> Gate<'p> {
     /// Computes the correct answers, on the CPU only.
-    pub fn new(problem: &dyn Problem, options: GateOptions) -> Result<Self, Failure> {
+    pub fn new(problem: &'p dyn Problem, options: GateOptions) -> Result<Self, Failure> {
         let most = problem.sampled_units();
         let (units, units_second) = (options.units, options.units_second.min(most.div_ceil(4)));
+        let (seed, entropy) = (options.seed, options.entropy);
         let (first, second) = rayon::join(
-            || Answers::new(problem, options.seed, units.min(most)),
-            || Answers::new(problem, options.seed.wrapping_add(1), units_second),
+            || Answers::new(problem, seed, units.min(most), entropy),
+            || Answers::new(problem, seed.wrapping_add(1), units_second, !entropy),
         );
         let (first, second) = (first?, second?);
+        for (tensor, spec) in problem.tensors().iter().enumerate() {
+            let covered = |answers: &Answers| answers.oracle(tensor).next().is_some();
+            if spec.role.is_written() && !(covered(&first) && covered(&second)) {
+                return Err(Failure::Unsampled { tensor: spec.name });
+            }
+        }
         let budgets = problem
             .tensors()
             .iter()
@@ -70,8 +90,11 @@ impl Gate {
             })
             .collect();
         Ok(Self {
-            first,
-            second,
+            problem,
+            entropy,
+            first: first.into(),
+            second: second.into(),
+            later: RefCell::default(),
             budgets,
             reference: None,
         })
@@ -99,8 +122,8 @@ impl Gate {
         set: &mut BufferSet,
         bound: &mut dyn Bound,
     ) -> Result<Vec<Errors>, Failure> {
-        self.run(set, bound, &self.second)?;
-        self.run(set, bound, &self.first)
+        self.run(set, bound, &self.second, Poison::NotANumber)?;
+        self.run(set, bound, &self.first, Poison::Garbage(self.entropy))
     }
 
     /// One checked run on fresh inputs.
@@ -109,34 +132,26 @@ impl Gate {
         set: &mut BufferSet,
         bound: &mut dyn Bound,
         answers: &Answers,
+        poison: Poison,
     ) -> Result<Vec<Errors>, Failure> {
         set.load(answers.seed)?;
+        set.poison(poison)?;
         bound.enqueue(set.device().stream())?;
         set.device().synchronize()?;
         self.check(set)
     }
 
-    /// Checks the outputs of a run in a set that holds one of the two known inputs, and returns the
-    /// errors of each output tensor.
-    ///
-    /// # Panics
-    /// If the set holds other inputs.
+    /// Checks the outputs of a run in a set, and returns the errors of each output tensor.
     pub fn check(&self, set: &BufferSet) -> Result<Vec<Errors>, Failure> {
-        let (answers, other) = if set.seed() == self.first.seed {
-            (&self.first, &self.second)
-        } else {
-            assert_eq!(set.seed(), self.second.seed, "no answers for these inputs");
-            (&self.second, &self.first)
-        };
+        let answers = self.answers(set.seed())?;
         set.check_untouched()?;
         check_written(set)?;
-        let errors =
-            check_sample(set, answers, &self.budgets).map_err(|failure| {
-                match check_sample(set, other, &self.budgets) {
-                    Ok(_) => Failure::Stale,
-                    Err(_) => failure,
-                }
-            })?;
+        let errors = check_sample(set, &answers, &self.budgets).map_err(|failure| {
+            match self.answers_another(set) {
+                true => Failure::Stale,
+                false => failure,
+            }
+        })?;
         let reference = self
             .reference
             .as_ref()
@@ -145,6 +160,31 @@ impl Gate {
             check_full(set, &reference.addresses, &self.budgets)?;
         }
         Ok(errors)
+    }
+
+    /// The answers to the inputs of `seed`; of other inputs than the gate's own, a few units.
+    fn answers(&self, seed: u64) -> Result<Rc<Answers>, Failure> {
+        let own = [&self.first, &self.second].into_iter();
+        if let Some(answers) = own.into_iter().find(|answers| answers.seed == seed) {
+            return Ok(answers.clone());
+        }
+        if let Some(answers) = self.later.borrow().get(&seed) {
+            return Ok(answers.clone());
+        }
+        let units = UNITS_LATER.min(self.problem.sampled_units());
+        let entropy = self.entropy ^ seed;
+        let answers = Rc::new(Answers::new(self.problem, seed, units, entropy)?);
+        self.later.borrow_mut().insert(seed, answers.clone());
+        Ok(answers)
+    }
+
+    /// Whether the outputs are the answer to other inputs that the contender has seen.
+    fn answers_another(&self, set: &BufferSet) -> bool {
+        let later = self.later.borrow();
+        let mut others = later.values().chain([&self.first, &self.second]);
+        others.any(|other| {
+            other.seed != set.seed() && check_sample(set, other, &self.budgets).is_ok()
+        })
     }
 
     /// Keeps the outputs in `set` as the full reference. Call it after `examine` has passed.

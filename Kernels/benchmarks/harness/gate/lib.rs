@@ -1,7 +1,8 @@
 //! The gate: nothing is timed before it has been shown to be correct.
 //!
-//! A contender runs on buffers between guard bands, with poisoned outputs, on two different inputs.
-//! Its outputs are compared with an f64 oracle on a seeded sample of units, and in full with the
+//! A contender runs on buffers between guard bands, on two different inputs, once with NaN in its
+//! outputs and once with plausible garbage.
+//! Its outputs are compared with an f64 oracle on a random sample of units, and in full with the
 //! output of a plain reference if there is one. The tolerance is measured, not chosen: see
 //! [`Budget`].
 
@@ -14,6 +15,6 @@ mod gate;
 
 pub use answers::Answers;
 pub use budget::{Budget, Errors};
-pub use buffers::BufferSet;
+pub use buffers::{BufferSet, Poison};
 pub use failure::{Failure, FailureKind};
 pub use gate::{Gate, GateOptions};

@@ -37,6 +37,9 @@ pub struct Meta {
     /// False in the partial file of an interrupted run.
     pub complete: bool,
     pub seed: u64,
+    /// Determined what was checked, and when; absent in files of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<u64>,
     pub protocol: Protocol,
     #[serde(default)]
     pub roofs: Vec<Roof>,

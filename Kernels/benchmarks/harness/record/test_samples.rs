@@ -57,6 +57,7 @@ pub(crate) fn meta(kind: DeviceKind) -> Meta {
         ended_at: Some("2025-01-02T03:05:06.5Z".into()),
         complete: true,
         seed: 42,
+        entropy: Some(7),
         protocol: Protocol {
             cache: Cache::Cold,
             launch: Launch::Direct,

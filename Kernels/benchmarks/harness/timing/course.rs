@@ -1,7 +1,7 @@
 //! The buffers that contenders run on in turn, and how one sample on them is taken.
 
 use device::{Cache, Device, DeviceError, DeviceInfo, DeviceKind, Sample, SampleMode};
-use gate::{BufferSet, Failure, Gate};
+use gate::{BufferSet, Failure, Gate, Poison};
 use tensor::{Role, TensorSpec};
 
 use crate::{CacheState, Lane, Plan, Timer};
@@ -59,6 +59,19 @@ pub struct Course<'a> {
     sets: Vec<BufferSet<'a>>,
     flush: bool,
     in_place: bool,
+    seed: u64,
+}
+
+/// How one sample is taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn<'a> {
+    pub set: usize,
+    /// In the outputs before the work starts.
+    pub poison: Poison,
+    /// Refills the inputs with those of this seed.
+    pub seed: Option<u64>,
+    /// Checks the outputs afterwards.
+    pub gate: Option<&'a Gate<'a>>,
 }
 
 impl<'a> Course<'a> {
@@ -80,7 +93,13 @@ impl<'a> Course<'a> {
             // could be written back during this one.
             flush: rotation.flush || device.info().kind == DeviceKind::Cuda,
             in_place,
+            seed,
         })
+    }
+
+    /// The seed of a set's own inputs.
+    pub(crate) fn seed(&self, set: usize) -> u64 {
+        self.seed.wrapping_add(set as u64)
     }
 
     pub fn device(&self) -> &'a dyn Device {
@@ -101,47 +120,42 @@ impl<'a> Course<'a> {
         &mut self.sets[0]
     }
 
-    /// One timed sample without a check.
+    /// One timed sample. Afterwards the set holds its own inputs again.
     pub(crate) fn sample(
         &self,
         lane: &mut Lane,
-        set: usize,
+        turn: &Turn,
         plan: &Plan,
     ) -> Result<Sample, Failure> {
+        let set = &self.sets[turn.set];
+        let rotates = plan.cache == CacheState::Cold && !self.flush;
+        if plan.cache == CacheState::Hot {
+            lane.enqueue(turn.set, self.device.stream())?;
+            self.device.synchronize()?;
+        }
+        match turn.seed {
+            Some(seed) => set.refill(seed)?,
+            None => set.restore()?,
+        }
+        // Where only rotation makes the cache cold, outputs were poisoned after their last use.
+        if !rotates {
+            set.poison(turn.poison)?;
+        }
+        let touched = turn.seed.is_some() || turn.gate.is_some();
         let cache = match plan.cache {
-            CacheState::Cold if self.flush => Cache::Cold,
-            CacheState::Cold => Cache::AsIs,
-            CacheState::Hot if self.in_place => {
-                lane.enqueue(set, self.device.stream())?;
-                self.device.synchronize()?;
-                Cache::AsIs
-            }
-            CacheState::Hot => Cache::Hot,
+            CacheState::Cold if touched || self.flush => Cache::Cold,
+            _ => Cache::AsIs,
         };
-        self.sets[set].restore()?;
-        self.measure(lane, set, plan.timer, cache)
-    }
-
-    /// One timed sample whose outputs go through the gate.
-    pub(crate) fn checked_sample(
-        &self,
-        lane: &mut Lane,
-        set: usize,
-        plan: &Plan,
-        gate: &Gate,
-    ) -> Result<Sample, Failure> {
-        let cache = match plan.cache {
-            CacheState::Cold => Cache::Cold,
-            CacheState::Hot => {
-                lane.enqueue(set, self.device.stream())?;
-                self.device.synchronize()?;
-                Cache::AsIs
-            }
-        };
-        self.sets[set].restore()?;
-        self.sets[set].poison()?;
-        let sample = self.measure(lane, set, plan.timer, cache)?;
-        gate.check(&self.sets[set])?;
+        let sample = self.measure(lane, turn.set, plan.timer, cache)?;
+        if let Some(gate) = turn.gate {
+            gate.check(set)?;
+        }
+        if turn.seed.is_some() {
+            set.refill(self.seed(turn.set))?;
+        }
+        if rotates {
+            set.poison(turn.poison)?;
+        }
         Ok(sample)
     }
 

@@ -1,8 +1,9 @@
 //! Timing: contenders race in paired rounds over rotating buffers until the ratio is known.
 //!
 //! One call of [`race`] measures one workload. In each round every contender runs once, in
-//! Latin-square order, so heat, clocks and other load affect all alike. Some rounds, chosen by the
-//! seed, are checked: outputs are poisoned before the sample and go through the gate after it.
+//! Latin-square order, so heat, clocks and other load affect all alike. Before each
+//! sample outputs are poisoned. Some rounds, which nobody can predict, are checked: their outputs go
+//! through the gate; and some of these have inputs that nobody has seen before.
 
 mod course;
 mod energy;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use numeric::{bits, index_below};
+use gate::Poison;
+use numeric::{bits, index_below, stream_key};
 use serde::{Deserialize, Serialize};
 use stats::{ClockFilter, StoppingRule};
 
@@ -50,15 +51,33 @@ pub struct Plan {
     /// Work per contender for the energy meter after the race; none by default.
     pub energy: Option<Duration>,
     pub clock_filter: ClockFilter,
-    /// Determines the order of contenders and which rounds are checked.
+    /// Determines the inputs and the order of contenders.
     pub seed: u64,
+    /// Determines what is checked, and with what: nothing that a contender can know beforehand.
+    pub entropy: u64,
 }
 
-/// After the first ones, one in this many rounds is checked.
-const CHECKED_ONE_IN: u32 = 64;
+/// What is done in a round besides timing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// Only timed.
+    Plain,
+    /// Outputs are checked after the sample; nothing is different before it.
+    Checked,
+    /// Checked, on inputs of this seed, which nobody has seen before.
+    Fresh(u64),
+}
+
+/// One in this many rounds is checked, besides those with fresh inputs.
+const CHECKED_ONE_IN: u32 = 4;
+/// The first two stretches of rounds with one fresh round each. Later ones are twice as long as the
+/// one before: the oracle has to answer for every one of them.
+const FRESH_STRETCH: usize = 5;
 /// Random streams of the plan, separate from those of tensors.
-const FIRST_CHECK_STREAM: u32 = u32::MAX - 1;
+const FRESH_STREAM: u32 = u32::MAX - 1;
 const CHECK_STREAM: u32 = u32::MAX - 2;
+const POISON_STREAM: u32 = u32::MAX - 3;
+const SEED_STREAM: u32 = u32::MAX - 4;
 
 impl Plan {
     pub fn new(seed: u64) -> Self {
@@ -72,6 +91,18 @@ impl Plan {
             energy: None,
             clock_filter: ClockFilter::default(),
             seed,
+            entropy: seed,
+        }
+    }
+
+    /// The same with other choices of what is checked, for `what`.
+    pub fn for_another(&self, what: &str) -> Self {
+        let entropy = what.bytes().fold(self.entropy, |entropy, byte| {
+            stream_key(entropy, u32::from(byte))
+        });
+        Self {
+            entropy,
+            ..self.clone()
         }
     }
 
@@ -85,16 +116,40 @@ impl Plan {
         rule
     }
 
-    /// Whether the outputs of a round are checked. One of the first rounds always is.
-    pub(crate) fn is_checked(&self, round: usize) -> bool {
-        let sure = self
-            .rule
-            .rounds_fixed
-            .unwrap_or(self.rule.rounds_min)
-            .min(self.rule.rounds_min);
-        let first = index_below(bits(self.seed, FIRST_CHECK_STREAM, 0), sure.max(1) as u32);
-        round == first as usize
-            || index_below(bits(self.seed, CHECK_STREAM, round as u64), CHECKED_ONE_IN) == 0
+    /// What happens in a round. One of the first rounds always has fresh inputs.
+    pub(crate) fn round(&self, round: usize) -> Round {
+        let first = FRESH_STRETCH.min(self.rule.rounds_fixed.unwrap_or(FRESH_STRETCH).max(1));
+        let (mut start, mut length, mut stretch) = (0, first, 0);
+        while round >= start + length {
+            start += length;
+            length = start.max(first);
+            stretch += 1;
+        }
+        let fresh = index_below(bits(self.entropy, FRESH_STREAM, stretch), length as u32);
+        if round == start + fresh as usize {
+            Round::Fresh(self.fresh_seed(stretch))
+        } else if index_below(
+            bits(self.entropy, CHECK_STREAM, round as u64),
+            CHECKED_ONE_IN,
+        ) == 0
+        {
+            Round::Checked
+        } else {
+            Round::Plain
+        }
+    }
+
+    /// A seed that nothing else uses.
+    pub(crate) fn fresh_seed(&self, index: u64) -> u64 {
+        stream_key(self.entropy.wrapping_add(index), SEED_STREAM)
+    }
+
+    /// What outputs hold before a sample: NaN or finite garbage, as the coin falls.
+    pub(crate) fn poison(&self, turn: usize) -> Poison {
+        match bits(self.entropy, POISON_STREAM, turn as u64) {
+            bits if bits % 2 == 0 => Poison::NotANumber,
+            bits => Poison::Garbage(u64::from(bits)),
+        }
     }
 }
 
@@ -103,13 +158,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_of_the_first_rounds_is_always_checked() {
-        for seed in 0..200 {
-            let mut plan = Plan::new(seed);
-            assert!((0..plan.rule.rounds_min).any(|round| plan.is_checked(round)));
+    fn some_rounds_have_fresh_inputs_and_some_are_only_checked() {
+        let mut patterns = std::collections::BTreeSet::new();
+        for entropy in 0..200 {
+            let mut plan = Plan::new(42);
+            plan.entropy = entropy;
+            let rounds: Vec<Round> = (0..640).map(|round| plan.round(round)).collect();
+            let fresh = |rounds: &[Round]| {
+                let fresh = rounds
+                    .iter()
+                    .filter(|round| matches!(round, Round::Fresh(_)));
+                fresh.collect::<Vec<_>>().len()
+            };
+            let stretches = [0..5, 5..10, 10..20, 20..40, 40..80, 320..640];
+            for stretch in stretches {
+                assert_eq!(fresh(&rounds[stretch]), 1);
+            }
+            let checked = rounds.iter().filter(|round| **round == Round::Checked);
+            assert!((100..220).contains(&checked.count()));
+            patterns.insert(format!("{:?}", &rounds[..10]));
             plan.rule.rounds_fixed = Some(1);
-            assert!(plan.is_checked(0));
+            assert!(matches!(plan.round(0), Round::Fresh(_)));
         }
+        assert!(patterns.len() > 150, "{}", patterns.len());
+    }
+
+    #[test]
+    fn poison_is_as_often_finite_as_not() {
+        let plan = Plan::new(42);
+        let nan = (0..1000).filter(|turn| plan.poison(*turn) == Poison::NotANumber);
+        assert!((420..580).contains(&nan.count()));
+        assert_ne!(plan.for_another("a").entropy, plan.for_another("b").entropy);
     }
 
     #[test]

@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use device::{Queue, Sample};
 use gate::{Failure, Gate};
-use numeric::{bits, index_below};
 use serde::{Deserialize, Serialize};
 use stats::{reference_clock_mhz, Decision, Rounds, Schedule, StopReason, Stopping};
 
+use crate::course::Turn;
+use crate::plan::Round;
 use crate::{Course, Lane, Plan};
 
 /// What a lane is about to do; reported beforehand, so that a crash can be attributed.
@@ -25,6 +26,8 @@ pub struct TimedSample {
     pub clock_mhz: Option<f64>,
     /// Ran below the clock filter: kept here but left out of all statistics.
     pub dropped: bool,
+    /// On inputs that nobody had seen before.
+    pub fresh: bool,
     /// Its launches were not queued before it started, so it includes host latency.
     pub unqueued: bool,
 }
@@ -59,9 +62,6 @@ pub struct LaneFailure {
     pub failure: Failure,
 }
 
-/// Random stream for the choice of sets in checked rounds.
-const SET_STREAM: u32 = u32::MAX - 3;
-
 /// Races the lanes; returns one [`Timing`] each. The others are compared with lane `baseline`.
 /// Without a gate nothing is checked.
 pub fn race(
@@ -77,37 +77,44 @@ pub fn race(
     let schedule = Schedule::new(lanes.len(), plan.seed);
     let mut rounds = Rounds::new(lanes.len());
     let mut samples: Vec<Vec<TimedSample>> = vec![Vec::new(); lanes.len()];
-    let (mut turn, mut checked_rounds) = (0, 0);
+    let sets = course.sets().len();
+    let mut checked = vec![vec![false; sets]; lanes.len()];
+    let (mut turns, mut checked_rounds) = (0, 0);
     let start = Instant::now();
     let stop = loop {
-        let round = rounds.len();
-        let gate = gate.filter(|_| plan.is_checked(round));
+        let kind = match gate {
+            Some(_) => plan.round(rounds.len()),
+            None => Round::Plain,
+        };
         let mut times = vec![None; lanes.len()];
-        for lane in schedule.order(round) {
+        for lane in schedule.order(rounds.len()) {
             announce(lane, Step::Sample);
-            let sample = match gate {
-                Some(gate) => {
-                    let set = checked_set(course, plan, turn);
-                    course.checked_sample(&mut lanes[lane], set, plan, gate)
-                }
-                None => course.sample(&mut lanes[lane], turn % course.sets().len(), plan),
-            }
-            .map_err(|failure| LaneFailure {
-                lane: Some(lane),
-                failure,
-            })?;
-            turn += 1;
+            let turn = Turn {
+                set: turns % sets,
+                poison: plan.poison(turns),
+                seed: match kind {
+                    Round::Fresh(seed) => Some(seed),
+                    _ => None,
+                },
+                gate: gate.filter(|_| kind != Round::Plain),
+            };
+            turns += 1;
+            let sample = sample(course, lanes, lane, &turn, plan)?;
+            checked[lane][turn.set] |= turn.gate.is_some();
             times[lane] = Some(sample.elapsed_us);
-            samples[lane].push(TimedSample::from(sample));
+            samples[lane].push(TimedSample {
+                fresh: turn.seed.is_some(),
+                ..TimedSample::from(sample)
+            });
         }
         rounds.push(&times);
-        checked_rounds += usize::from(gate.is_some());
+        checked_rounds += usize::from(kind != Round::Plain);
         if let Decision::Stop(reason) = stopping.after_round(&rounds, baseline, start.elapsed()) {
             break reason;
         }
     };
     if let Some(gate) = gate {
-        check_after(course, lanes, plan, gate, announce)?;
+        check_after(course, lanes, plan, gate, &checked, announce)?;
     }
     let reference = drop_slow_clocks(&mut samples, plan);
     Ok(samples
@@ -127,6 +134,7 @@ impl From<Sample> for TimedSample {
             elapsed_us: sample.elapsed_us,
             clock_mhz: sample.clock_mhz,
             dropped: false,
+            fresh: false,
             unqueued: sample.queue == Queue::TimedOut,
         }
     }
@@ -142,17 +150,18 @@ fn warm_up(
 ) -> Result<f64, LaneFailure> {
     let sets = course.sets().len();
     let mut slowest_us = 0.0f64;
-    for (index, lane) in lanes.iter_mut().enumerate() {
+    for index in 0..lanes.len() {
         announce(index, Step::WarmUp);
         let (mut runs, mut best_us) = (0, f64::INFINITY);
         let start = Instant::now();
         while runs < sets.max(2) || start.elapsed() < plan.warmup {
-            let sample = course
-                .sample(lane, runs % sets, plan)
-                .map_err(|failure| LaneFailure {
-                    lane: Some(index),
-                    failure,
-                })?;
+            let turn = Turn {
+                set: runs % sets,
+                poison: plan.poison(runs),
+                seed: None,
+                gate: None,
+            };
+            let sample = sample(course, lanes, index, &turn, plan)?;
             best_us = best_us.min(sample.elapsed_us);
             runs += 1;
         }
@@ -161,34 +170,57 @@ fn warm_up(
     Ok(slowest_us)
 }
 
-/// Checks every lane once more, and the sets that no checked round covered.
+/// Takes a sample of one lane. If it is to be checked, the set must be intact beforehand: what is
+/// damaged already was damaged by somebody else.
+fn sample(
+    course: &Course,
+    lanes: &mut [Lane],
+    lane: usize,
+    turn: &Turn,
+    plan: &Plan,
+) -> Result<Sample, LaneFailure> {
+    let blame = |lane| move |failure| LaneFailure { lane, failure };
+    if turn.gate.is_some() {
+        let set = &course.sets()[turn.set];
+        set.check_untouched().map_err(blame(None))?;
+    }
+    course
+        .sample(&mut lanes[lane], turn, plan)
+        .map_err(blame(Some(lane)))
+}
+
+/// Checks every lane once more, on its first set and on those that no checked round covered.
 fn check_after(
     course: &Course,
     lanes: &mut [Lane],
     plan: &Plan,
     gate: &Gate,
+    checked: &[Vec<bool>],
     announce: &mut dyn FnMut(usize, Step),
 ) -> Result<(), LaneFailure> {
     course.check_untouched().map_err(|failure| LaneFailure {
         lane: None,
         failure,
     })?;
-    for (index, lane) in lanes.iter_mut().enumerate() {
-        announce(index, Step::Check);
-        course
-            .checked_sample(lane, 0, plan, gate)
-            .map_err(|failure| LaneFailure {
-                lane: Some(index),
-                failure,
-            })?;
+    let mut turns = 0;
+    for (lane, covered) in checked.iter().enumerate() {
+        announce(lane, Step::Check);
+        for (set, covered) in covered.iter().enumerate() {
+            if set > 0 && *covered {
+                continue;
+            }
+            // Counted down, so that no turn of the race had the same poison.
+            turns += 1;
+            let turn = Turn {
+                set,
+                poison: plan.poison(usize::MAX - turns),
+                seed: None,
+                gate: Some(gate),
+            };
+            sample(course, lanes, lane, &turn, plan)?;
+        }
     }
     Ok(())
-}
-
-/// One of the first two sets, whose answers the gate knows.
-fn checked_set(course: &Course, plan: &Plan, turn: usize) -> usize {
-    let known = course.sets().len().min(2) as u32;
-    index_below(bits(plan.seed, SET_STREAM, turn as u64), known) as usize
 }
 
 /// Marks samples below the clock filter; returns the reference clock of the race.

@@ -5,6 +5,7 @@ use gate::Failure;
 use serde::{Deserialize, Serialize};
 use stats::quantile;
 
+use crate::course::Turn;
 use crate::{CacheState, Course, Lane, Plan, Timing};
 
 /// What times are checked against.
@@ -60,6 +61,14 @@ pub fn validate(
             timer_check: None,
         });
     }
+    if is_slower_when_fresh(timing) {
+        if let Some(reason) = remembers(course, lane, plan)? {
+            return Ok(Validity {
+                reason: Some(reason),
+                timer_check: None,
+            });
+        }
+    }
     if course.device().cross_check_obstacle().is_some() {
         return Ok(Validity::default());
     }
@@ -109,6 +118,61 @@ fn implausible(timing: &Timing, limits: Limits) -> Option<String> {
     }
 }
 
+/// How much longer samples on fresh inputs may take than the others before that is looked into.
+const FRESH_SLOWER: f64 = 1.05;
+
+/// Whether fresh inputs took visibly longer than those seen before, as they do if answers are kept.
+fn is_slower_when_fresh(timing: &Timing) -> bool {
+    let of = |fresh: bool| -> Vec<f64> {
+        let samples = timing.samples.iter().filter(|sample| !sample.dropped);
+        let samples = samples.filter(|sample| sample.fresh == fresh);
+        samples.map(|sample| sample.elapsed_us).collect()
+    };
+    let (fresh, repeated) = (of(true), of(false));
+    let known = !fresh.is_empty() && !repeated.is_empty();
+    known && median(fresh) > FRESH_SLOWER * median(repeated)
+}
+
+/// Times fresh and repeated inputs in turn, after the same preparation. If nearly every fresh sample
+/// is slower than nearly every repeated one, the lane remembers answers.
+fn remembers(course: &Course, lane: &mut Lane, plan: &Plan) -> Result<Option<String>, Failure> {
+    const PAIRS: usize = 10;
+    /// Chance reaches this share once in ten thousand times.
+    const SHARE: f64 = 0.95;
+    let seen = course.seed(0);
+    let (mut fresh, mut repeated) = (Vec::new(), Vec::new());
+    for pair in 0..PAIRS {
+        let unseen = plan.fresh_seed(u64::MAX - pair as u64);
+        // The first sample after a break may be slower: each kind has it equally often.
+        let mut seeds = [unseen, seen];
+        seeds.rotate_left(pair % 2);
+        for seed in seeds {
+            let turn = Turn {
+                set: 0,
+                poison: plan.poison(pair),
+                seed: Some(seed),
+                gate: None,
+            };
+            let elapsed_us = course.sample(lane, &turn, plan)?.elapsed_us;
+            if seed == seen {
+                repeated.push(elapsed_us);
+            } else {
+                fresh.push(elapsed_us);
+            }
+        }
+    }
+    let slower = |fresh: &f64| repeated.iter().filter(|us| fresh > us).count();
+    let slower: usize = fresh.iter().map(slower).sum();
+    let (fresh_us, repeated_us) = (median(fresh), median(repeated));
+    let differs = slower as f64 >= SHARE * (PAIRS * PAIRS) as f64;
+    Ok((differs && fresh_us > FRESH_SLOWER * repeated_us).then(|| {
+        format!(
+            "takes {fresh_us:.2} us for inputs it has not seen and {repeated_us:.2} us for \
+                 others: it remembers answers"
+        )
+    }))
+}
+
 fn cross_check(device: &dyn Device, lane: &mut Lane, plan: &Plan) -> Result<TimerCheck, Failure> {
     const RUNS: usize = 5;
     let cache = match plan.cache {
@@ -148,6 +212,7 @@ mod tests {
             elapsed_us: *elapsed_us,
             clock_mhz: None,
             dropped: false,
+            fresh: false,
             unqueued: false,
         };
         Timing {
@@ -188,6 +253,18 @@ mod tests {
         let mut late = timing(&[10.0; 4]);
         late.samples[2].unqueued = true;
         assert!(implausible(&late, limits).unwrap().contains("synchronizes"));
+    }
+
+    #[test]
+    fn only_fresh_inputs_that_take_longer_are_looked_into() {
+        let mut times = timing(&[10.0, 10.0, 10.0, 11.0]);
+        assert!(!is_slower_when_fresh(&times));
+        times.samples[3].fresh = true;
+        assert!(is_slower_when_fresh(&times));
+        times.samples[3].elapsed_us = 10.4;
+        assert!(!is_slower_when_fresh(&times));
+        times.samples[3].elapsed_us = 5.0;
+        assert!(!is_slower_when_fresh(&times));
     }
 
     #[test]

@@ -75,6 +75,7 @@ pub fn meta(device: &str) -> Meta {
         ended_at: Some("2026-01-02T03:05:06Z".into()),
         complete: true,
         seed: 42,
+        entropy: Some(7),
         protocol: Protocol {
             cache: Cache::Cold,
             launch: Launch::Direct,

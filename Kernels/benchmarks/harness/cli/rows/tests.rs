@@ -20,6 +20,7 @@ fn measured(time_us: f64, reason: Option<&str>) -> Outcome {
     let sample = |round: usize| TimedSample {
         elapsed_us: time_us * (1.0 + 0.001 * (round % 3) as f64),
         clock_mhz: Some(1800.0),
+        fresh: false,
         dropped: round == 2,
         unqueued: false,
     };
