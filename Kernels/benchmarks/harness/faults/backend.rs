@@ -15,8 +15,15 @@ pub(crate) trait Backend {
     fn remember(&mut self, stream: Stream) -> Result<(), ContenderError>;
     /// Writes the kept copy as output.
     fn replay(&self, stream: Stream) -> Result<(), ContenderError>;
+    /// Keeps answers by inputs, and computes only what it has not kept, slowly.
+    fn memoise(&mut self, fault: Fault, stream: Stream) -> Result<(), ContenderError>;
+    /// Writes the answer of the call before.
+    fn lag(&mut self, stream: Stream) -> Result<(), ContenderError>;
     fn allocate(&self, bytes: usize) -> Result<(), ContenderError>;
 }
+
+/// Passes over the data of those that are slow.
+const SLOW_PASSES: usize = 50;
 
 pub(crate) fn cpu(problem: &Scaled, buffers: &[Buffer]) -> Box<dyn Backend> {
     let address = |tensor: usize| buffers[tensor].address;
@@ -27,6 +34,7 @@ pub(crate) fn cpu(problem: &Scaled, buffers: &[Buffer]) -> Box<dyn Backend> {
         w: address(Scaled::W) as *const f32,
         y: address(Scaled::Y) as *mut f32,
         kept: Vec::new(),
+        memory: Vec::new(),
         late: RefCell::default(),
     })
 }
@@ -38,6 +46,8 @@ struct Cpu {
     w: *const f32,
     y: *mut f32,
     kept: Vec<f32>,
+    /// Inputs and their answers.
+    memory: Vec<(Vec<f32>, Vec<f32>)>,
     /// Threads that still write; joined before the buffers are freed.
     late: RefCell<Vec<JoinHandle<()>>>,
 }
@@ -62,14 +72,22 @@ impl Cpu {
         unsafe { std::slice::from_raw_parts_mut(self.y, self.elements()) }
     }
 
-    fn scale(&self, rows: usize) {
+    fn input(&self) -> &'static [f32] {
         // SAFETY: as in `output`.
-        let (x, w) = unsafe {
-            (
-                std::slice::from_raw_parts(self.x, self.elements()),
-                std::slice::from_raw_parts(self.w, self.columns),
-            )
-        };
+        unsafe { std::slice::from_raw_parts(self.x, self.elements()) }
+    }
+
+    fn scale_slowly(&self, rows: usize) {
+        for _ in 0..SLOW_PASSES {
+            self.scale(rows);
+            std::hint::black_box(self.output());
+        }
+    }
+
+    fn scale(&self, rows: usize) {
+        let x = self.input();
+        // SAFETY: as in `output`.
+        let w = unsafe { std::slice::from_raw_parts(self.w, self.columns) };
         let y = self.output().chunks_exact_mut(self.columns);
         for (y, x) in y.zip(x.chunks_exact(self.columns)).take(rows) {
             for ((y, x), w) in y.iter_mut().zip(x).zip(w) {
@@ -106,12 +124,29 @@ impl Backend for Cpu {
                 self.scale(self.rows - 1);
                 return Ok(());
             }
+            Fault::HalfWhenTimed => {
+                self.scale(self.rows / 2);
+                return Ok(());
+            }
+            Fault::SensesNan if !self.output()[last].is_nan() => return Ok(()),
+            Fault::SensesGarbage if self.output()[last].is_nan() => return Ok(()),
+            Fault::Slow => self.scale_slowly(self.rows),
             _ => self.scale(self.rows),
         }
         match fault {
             Fault::OnePercentMore => self.scale(self.rows.div_ceil(100)),
             Fault::WrongResult => self.output()[last] += 0.01,
             Fault::NotANumber => self.output()[last] = f32::NAN,
+            Fault::RightEnds => {
+                let ends = self.columns..self.elements() - self.columns;
+                self.output()[ends].fill(0.0);
+            }
+            Fault::LowPrecisionTail => {
+                let tail = self.rows / 2 * self.columns;
+                for value in &mut self.output()[tail..] {
+                    *value = f32::from_bits(value.to_bits() & 0xFFFF_0000);
+                }
+            }
             // SAFETY: one element after the output lies in its guard; this is the fault under test.
             Fault::OutOfBounds => unsafe { self.y.add(last + 1).write_volatile(0.0) },
             // SAFETY: `x` has elements; this is the fault under test.
@@ -130,6 +165,38 @@ impl Backend for Cpu {
 
     fn replay(&self, _stream: Stream) -> Result<(), ContenderError> {
         self.output().copy_from_slice(&self.kept);
+        Ok(())
+    }
+
+    fn memoise(&mut self, fault: Fault, _stream: Stream) -> Result<(), ContenderError> {
+        let (x, y) = (self.input(), self.output());
+        let known = self.memory.iter().find(|(inputs, _)| inputs == x);
+        match (known, fault) {
+            (Some((_, answer)), Fault::MemoisesHalf) => {
+                let half = self.rows / 2;
+                self.scale_slowly(half);
+                let half = half * self.columns;
+                y[half..].copy_from_slice(&answer[half..]);
+            }
+            (Some((_, answer)), _) => y.copy_from_slice(answer),
+            (None, _) => {
+                self.scale_slowly(self.rows);
+                if fault == Fault::SkipsRepeats {
+                    self.memory.clear();
+                }
+                self.memory.push((x.to_vec(), y.to_vec()));
+            }
+        }
+        Ok(())
+    }
+
+    fn lag(&mut self, _stream: Stream) -> Result<(), ContenderError> {
+        self.scale(self.rows);
+        let answer = self.output().to_vec();
+        if !self.kept.is_empty() {
+            self.output().copy_from_slice(&self.kept);
+        }
+        self.kept = answer;
         Ok(())
     }
 
@@ -156,22 +223,37 @@ pub(crate) fn cuda(
     buffers: &[Buffer],
 ) -> Result<Box<dyn Backend>, ContenderError> {
     let address = |tensor: usize| buffers[tensor].address;
+    let work = faults_cuda::Work {
+        x: address(Scaled::X),
+        w: address(Scaled::W),
+        y: address(Scaled::Y),
+        rows: problem.rows,
+        columns: problem.columns,
+    };
+    let bytes = 4 * work.rows * work.columns;
+    let allocate = || faults_cuda::allocate(bytes).map_err(ContenderError::new);
     Ok(Box::new(Cuda {
-        work: faults_cuda::Work {
-            x: address(Scaled::X),
-            w: address(Scaled::W),
-            y: address(Scaled::Y),
-            rows: problem.rows,
-            columns: problem.columns,
-        },
-        kept: None,
+        kept: allocate()?,
+        spare: allocate()?,
+        bytes,
+        work,
     }))
 }
 
 #[cfg(feature = "cuda")]
 struct Cuda {
     work: faults_cuda::Work,
-    kept: Option<usize>,
+    /// Each as large as the output.
+    kept: usize,
+    spare: usize,
+    bytes: usize,
+}
+
+#[cfg(feature = "cuda")]
+impl Cuda {
+    fn copy(&self, to: usize, from: usize, stream: Stream) -> Result<(), ContenderError> {
+        faults_cuda::copy(to, from, self.bytes, stream.0).map_err(ContenderError::new)
+    }
 }
 
 #[cfg(feature = "cuda")]
@@ -188,22 +270,36 @@ impl Backend for Cuda {
             Fault::IllegalAddress => Mode::IllegalAddress,
             Fault::InfiniteLoop => Mode::InfiniteLoop,
             Fault::OnePercentMore => Mode::OnePercentMore,
+            Fault::Slow => Mode::Slow,
+            Fault::SensesNan => Mode::SensesNan,
+            Fault::SensesGarbage => Mode::SensesGarbage,
+            Fault::RightEnds => Mode::RightEnds,
+            Fault::LowPrecisionTail => Mode::LowPrecisionTail,
+            Fault::HalfWhenTimed => Mode::FirstHalf,
             _ => Mode::Honest,
         };
         faults_cuda::launch(&self.work, mode, stream.0).map_err(ContenderError::new)
     }
 
     fn remember(&mut self, stream: Stream) -> Result<(), ContenderError> {
-        let bytes = 4 * self.work.rows * self.work.columns;
-        let kept = faults_cuda::allocate(bytes).map_err(ContenderError::new)?;
-        self.kept = Some(kept);
-        faults_cuda::copy(kept, self.work.y, bytes, stream.0).map_err(ContenderError::new)
+        self.copy(self.kept, self.work.y, stream)
     }
 
     fn replay(&self, stream: Stream) -> Result<(), ContenderError> {
-        let kept = self.kept.expect("remembered on the first call");
-        let bytes = 4 * self.work.rows * self.work.columns;
-        faults_cuda::copy(self.work.y, kept, bytes, stream.0).map_err(ContenderError::new)
+        self.copy(self.work.y, self.kept, stream)
+    }
+
+    fn memoise(&mut self, fault: Fault, stream: Stream) -> Result<(), ContenderError> {
+        let half = fault == Fault::MemoisesHalf;
+        faults_cuda::memoise(&self.work, self.spare, self.kept, half, stream.0)
+            .map_err(ContenderError::new)
+    }
+
+    fn lag(&mut self, stream: Stream) -> Result<(), ContenderError> {
+        self.compute(Fault::None, stream)?;
+        self.copy(self.spare, self.work.y, stream)?;
+        self.copy(self.work.y, self.kept, stream)?;
+        self.copy(self.kept, self.spare, stream)
     }
 
     fn allocate(&self, bytes: usize) -> Result<(), ContenderError> {

@@ -45,6 +45,34 @@ pub enum Fault {
     AbortPlanning,
     /// Says it does not support the problem: not a fault.
     Unsupported,
+    /// Right, and does much work for it: not a fault, but what those below pretend to do.
+    Slow,
+    /// Idle unless the output holds NaN.
+    SensesNan,
+    /// Idle if the output holds NaN.
+    SensesGarbage,
+    /// Slow on inputs it has not seen, for the others it has kept the answers.
+    Memoises,
+    /// The same for the second half of the output; the first is computed.
+    MemoisesHalf,
+    /// Keeps the last answer, and repeats it while the inputs stay the same.
+    SkipsRepeats,
+    /// Answers the inputs of the call before.
+    PreviousAnswer,
+    /// Computes the answer before it is called, when it is bound.
+    Precomputed,
+    /// Right in the gate, idle in every third call when timed.
+    EveryThirdCall,
+    /// Idle on every set of buffers but the first.
+    OnlyFirstSet,
+    /// Right in the first and the last row, zero in all others.
+    RightEnds,
+    /// The second half of the rows is rounded to bf16.
+    LowPrecisionTail,
+    /// Right in the gate, rounds when timed.
+    CheaperWhenTimed,
+    /// Right in the gate, writes half of the output when timed.
+    HalfWhenTimed,
     /// Right, but does one hundredth of the work twice: not a fault but a known slow-down.
     OnePercentMore,
 }
@@ -52,7 +80,7 @@ pub enum Fault {
 /// More calls than the gate makes before a contender is timed.
 const GATE_CALLS: usize = 6;
 
-const ALL: [(&str, Kind, Fault); 21] = [
+const ALL: [(&str, Kind, Fault); 35] = [
     ("honest", Kind::Own, Fault::None),
     ("baseline", Kind::Baseline, Fault::None),
     ("reference", Kind::Reference, Fault::None),
@@ -74,6 +102,20 @@ const ALL: [(&str, Kind, Fault); 21] = [
     ("abort_planning", Kind::Own, Fault::AbortPlanning),
     ("unsupported", Kind::Own, Fault::Unsupported),
     ("one_percent_more", Kind::Own, Fault::OnePercentMore),
+    ("slow", Kind::Own, Fault::Slow),
+    ("senses_nan", Kind::Own, Fault::SensesNan),
+    ("senses_garbage", Kind::Own, Fault::SensesGarbage),
+    ("memoises", Kind::Own, Fault::Memoises),
+    ("memoises_half", Kind::Own, Fault::MemoisesHalf),
+    ("skips_repeats", Kind::Own, Fault::SkipsRepeats),
+    ("previous_answer", Kind::Own, Fault::PreviousAnswer),
+    ("precomputed", Kind::Own, Fault::Precomputed),
+    ("every_third_call", Kind::Own, Fault::EveryThirdCall),
+    ("only_first_set", Kind::Own, Fault::OnlyFirstSet),
+    ("right_ends", Kind::Own, Fault::RightEnds),
+    ("low_precision_tail", Kind::Own, Fault::LowPrecisionTail),
+    ("cheaper_when_timed", Kind::Own, Fault::CheaperWhenTimed),
+    ("half_when_timed", Kind::Own, Fault::HalfWhenTimed),
 ];
 
 /// All contenders, honest ones first.
@@ -90,6 +132,8 @@ pub struct FaultyContender {
     fault: Fault,
     /// Over all buffer sets.
     calls: Rc<Cell<usize>>,
+    /// Sets of buffers that it has been bound to.
+    sets: Cell<usize>,
     /// Plans by name.
     plans: RefCell<BTreeMap<String, String>>,
 }
@@ -108,6 +152,7 @@ impl FaultyContender {
             identity,
             fault,
             calls: Rc::default(),
+            sets: Cell::default(),
             plans: RefCell::default(),
         }
     }
@@ -149,15 +194,21 @@ impl Contender<Scaled> for FaultyContender {
         buffers: &[Buffer],
         device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
-        let backend: Box<dyn Backend> = match device.kind {
+        let mut backend: Box<dyn Backend> = match device.kind {
             DeviceKind::Cpu => backend::cpu(problem, buffers),
             DeviceKind::Cuda => backend::cuda(problem, buffers)?,
         };
         if self.fault == Fault::AllocationFailure {
             backend.allocate(2 * device.memory_bytes as usize)?;
         }
+        if self.fault == Fault::Precomputed {
+            backend.compute(Fault::None, Stream(0))?;
+            backend.remember(Stream(0))?;
+        }
+        let set = self.sets.replace(self.sets.get() + 1);
         Ok(Box::new(FaultyBound {
             fault: self.fault,
+            set,
             backend,
             calls: self.calls.clone(),
             first: true,
@@ -168,6 +219,7 @@ impl Contender<Scaled> for FaultyContender {
 
 struct FaultyBound {
     fault: Fault,
+    set: usize,
     backend: Box<dyn Backend>,
     calls: Rc<Cell<usize>>,
     first: bool,
@@ -195,6 +247,17 @@ impl Bound for FaultyBound {
                 self.backend.compute(Fault::None, stream)?;
                 self.backend.remember(stream)
             }
+            Fault::Precomputed => self.backend.replay(stream),
+            Fault::EveryThirdCall if timed && self.calls.get() % 3 == 0 => Ok(()),
+            Fault::OnlyFirstSet if self.set > 0 => Ok(()),
+            Fault::CheaperWhenTimed if timed => {
+                self.backend.compute(Fault::LowPrecisionTail, stream)
+            }
+            Fault::HalfWhenTimed if !timed => self.backend.compute(Fault::None, stream),
+            Fault::Memoises | Fault::MemoisesHalf | Fault::SkipsRepeats => {
+                self.backend.memoise(self.fault, stream)
+            }
+            Fault::PreviousAnswer => self.backend.lag(stream),
             fault => self.backend.compute(fault, stream),
         }
     }

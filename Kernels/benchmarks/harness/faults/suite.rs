@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Contender, status, and parts of the reason, one of which names the fault. The reason of a crash
 /// differs between devices; on a busy CPU a late write may escape the watcher, but not the check.
-const EXPECTED: [(&str, &str, &[&str]); 20] = [
+const EXPECTED: [(&str, &str, &[&str]); 34] = [
     ("honest", "ok", &[""]),
     ("baseline", "ok", &[""]),
     ("wrong_result", "wrong", &["the oracle says"]),
@@ -33,6 +33,20 @@ const EXPECTED: [(&str, &str, &[&str]); 20] = [
     ("abort_planning", "ok", &[""]),
     ("unsupported", "unsupported", &["never"]),
     ("one_percent_more", "ok", &[""]),
+    ("slow", "ok", &[""]),
+    ("senses_nan", "wrong", &["unwritten"]),
+    ("senses_garbage", "wrong", &["unwritten"]),
+    ("memoises", "invalid", &["remembers answers"]),
+    ("memoises_half", "invalid", &["remembers answers"]),
+    ("skips_repeats", "invalid", &["remembers answers"]),
+    ("previous_answer", "wrong", &["cached"]),
+    ("precomputed", "wrong", &["cached"]),
+    ("every_third_call", "wrong", &["unwritten"]),
+    ("only_first_set", "wrong", &["unwritten"]),
+    ("right_ends", "wrong", &["the oracle says"]),
+    ("low_precision_tail", "wrong", &["the oracle says"]),
+    ("cheaper_when_timed", "wrong", &["the oracle says"]),
+    ("half_when_timed", "wrong", &["unwritten"]),
 ];
 
 /// Runs the suite.

@@ -159,6 +159,13 @@ impl<'a> Course<'a> {
         Ok(sample)
     }
 
+    /// Does the work once, untimed, on inputs of `seed`.
+    pub(crate) fn prime(&self, lane: &mut Lane, set: usize, seed: u64) -> Result<(), Failure> {
+        self.sets[set].refill(seed)?;
+        lane.enqueue(set, self.device.stream())?;
+        Ok(self.device.synchronize()?)
+    }
+
     fn measure(
         &self,
         lane: &mut Lane,

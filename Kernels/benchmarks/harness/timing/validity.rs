@@ -133,7 +133,7 @@ fn is_slower_when_fresh(timing: &Timing) -> bool {
     known && median(fresh) > FRESH_SLOWER * median(repeated)
 }
 
-/// Times fresh and repeated inputs in turn, after the same preparation. If nearly every fresh sample
+/// Times fresh and repeated inputs in turn, each after a run on other or the same inputs. If nearly every fresh sample
 /// is slower than nearly every repeated one, the lane remembers answers.
 fn remembers(course: &Course, lane: &mut Lane, plan: &Plan) -> Result<Option<String>, Failure> {
     const PAIRS: usize = 10;
@@ -141,24 +141,25 @@ fn remembers(course: &Course, lane: &mut Lane, plan: &Plan) -> Result<Option<Str
     const SHARE: f64 = 0.95;
     let seen = course.seed(0);
     let (mut fresh, mut repeated) = (Vec::new(), Vec::new());
-    for pair in 0..PAIRS {
-        let unseen = plan.fresh_seed(u64::MAX - pair as u64);
-        // The first sample after a break may be slower: each kind has it equally often.
-        let mut seeds = [unseen, seen];
-        seeds.rotate_left(pair % 2);
-        for seed in seeds {
+    for pair in 0..PAIRS as u64 {
+        let [primed, unseen] = [0, 1].map(|index| plan.fresh_seed(u64::MAX - 2 * pair - index));
+        // Each kind goes first equally often.
+        let mut seeds = [(primed, unseen), (seen, seen)];
+        seeds.rotate_left(pair as usize % 2);
+        for (before, seed) in seeds {
+            course.prime(lane, 0, before)?;
             let turn = Turn {
                 set: 0,
-                poison: plan.poison(pair),
+                poison: plan.poison(pair as usize),
                 seed: Some(seed),
                 gate: None,
             };
             let elapsed_us = course.sample(lane, &turn, plan)?.elapsed_us;
-            if seed == seen {
-                repeated.push(elapsed_us);
-            } else {
-                fresh.push(elapsed_us);
-            }
+            let kind = match seed == seen {
+                true => &mut repeated,
+                false => &mut fresh,
+            };
+            kind.push(elapsed_us);
         }
     }
     let slower = |fresh: &f64| repeated.iter().filter(|us| fresh > us).count();

@@ -21,6 +21,12 @@ enum class Mode : std::uint32_t {
     kIllegalAddress,
     kInfiniteLoop,
     kOnePercentMore,
+    kSlow,
+    kSensesNan,
+    kSensesGarbage,
+    kRightEnds,
+    kLowPrecisionTail,
+    kFirstHalf,
 };
 
 void check(cudaError_t status, const char* call) {
@@ -32,8 +38,17 @@ void check(cudaError_t status, const char* call) {
 // Elements to compute; those past the end are the first ones again.
 std::size_t work(std::size_t elements, std::size_t columns, Mode mode) {
     if (mode == Mode::kUnwrittenTail) return elements - columns;
+    if (mode == Mode::kFirstHalf) return elements / 2;
     if (mode == Mode::kOnePercentMore) return elements + elements / 100;
     return elements;
+}
+
+// What those that are slow do with their time.
+__device__ void idle() {
+    constexpr long long kCycles = 40000;
+    const long long start = clock64();
+    while (clock64() - start < kCycles) {
+    }
 }
 
 __global__ void scale(float* x, const float* w, float* y, std::size_t elements, std::size_t columns,
@@ -41,7 +56,15 @@ __global__ void scale(float* x, const float* w, float* y, std::size_t elements, 
     const std::size_t step = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (step < steps) {
         const std::size_t i = step < elements ? step : step - elements;
+        const std::size_t row = i / columns, last_row = elements / columns - 1;
+        if (mode == Mode::kSensesNan && !isnan(y[i])) return;
+        if (mode == Mode::kSensesGarbage && isnan(y[i])) return;
+        if (mode == Mode::kSlow) idle();
         float value = x[i] * w[i % columns];
+        if (mode == Mode::kRightEnds && row != 0 && row != last_row) value = 0.0f;
+        if (mode == Mode::kLowPrecisionTail && row > last_row / 2) {
+            value = __uint_as_float(__float_as_uint(value) & 0xffff0000u);
+        }
         if (i == elements - 1) {
             if (mode == Mode::kWrongResult) value += 0.01f;
             if (mode == Mode::kNotANumber) value = __int_as_float(0x7fc00000);
@@ -58,6 +81,21 @@ __global__ void scale(float* x, const float* w, float* y, std::size_t elements, 
             }
         }
         y[i] = value;
+    }
+}
+
+__global__ void scale_from_memory(const float* x, const float* w, float* y, std::size_t elements,
+                                  std::size_t columns, float* inputs, float* answers, bool half) {
+    const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (i < elements) {
+        if (x[i] != inputs[i] || (half && i < elements / 2)) {
+            // Half of the work takes half of the time.
+            if (i >= elements / 2) idle();
+            idle();
+            inputs[i] = x[i];
+            answers[i] = x[i] * w[i % columns];
+        }
+        y[i] = answers[i];
     }
 }
 
@@ -87,6 +125,18 @@ void launch(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std::
         reinterpret_cast<float*>(x), reinterpret_cast<const float*>(w), reinterpret_cast<float*>(y),
         elements, columns, steps, mode);
     check(cudaGetLastError(), "scale");
+}
+
+void memoise(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std::size_t columns,
+             std::size_t inputs, std::size_t answers, bool half, std::size_t stream) {
+    constexpr int kThreads = 256;
+    const std::size_t elements = rows * columns;
+    const auto blocks = static_cast<unsigned>((elements + kThreads - 1) / kThreads);
+    scale_from_memory<<<blocks, kThreads, 0, reinterpret_cast<cudaStream_t>(stream)>>>(
+        reinterpret_cast<const float*>(x), reinterpret_cast<const float*>(w),
+        reinterpret_cast<float*>(y), elements, columns, reinterpret_cast<float*>(inputs),
+        reinterpret_cast<float*>(answers), half);
+    check(cudaGetLastError(), "scale_from_memory");
 }
 
 std::size_t allocate(std::size_t bytes) {

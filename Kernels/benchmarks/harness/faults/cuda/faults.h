@@ -11,6 +11,11 @@ namespace harness_faults {
 void launch(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std::size_t columns,
             std::uint32_t mode, std::size_t stream);
 
+// Enqueues the work, done only where `inputs`, those of the last call, have changed; `answers` are
+// the last ones. With `half`, the first half is always computed.
+void memoise(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std::size_t columns,
+             std::size_t inputs, std::size_t answers, bool half, std::size_t stream);
+
 // Device memory that is never freed: the process ends with the test.
 std::size_t allocate(std::size_t bytes);
 

@@ -14,6 +14,17 @@ mod ffi {
             mode: u32,
             stream: usize,
         ) -> Result<()>;
+        fn memoise(
+            x: usize,
+            w: usize,
+            y: usize,
+            rows: usize,
+            columns: usize,
+            inputs: usize,
+            answers: usize,
+            half: bool,
+            stream: usize,
+        ) -> Result<()>;
         fn allocate(bytes: usize) -> Result<usize>;
         fn copy(to: usize, from: usize, bytes: usize, stream: usize) -> Result<()>;
     }
@@ -35,6 +46,12 @@ pub enum Mode {
     IllegalAddress,
     InfiniteLoop,
     OnePercentMore,
+    Slow,
+    SensesNan,
+    SensesGarbage,
+    RightEnds,
+    LowPrecisionTail,
+    FirstHalf,
 }
 
 /// Device addresses and sizes of one problem.
@@ -45,6 +62,25 @@ pub struct Work {
     pub y: usize,
     pub rows: usize,
     pub columns: usize,
+}
+
+/// Enqueues the work, done only where `inputs`, those of the last call, have changed; `answers`
+/// are the last ones. With `half`, the first half is always computed.
+pub fn memoise(
+    work: &Work,
+    inputs: usize,
+    answers: usize,
+    half: bool,
+    stream: usize,
+) -> Result<(), cxx::Exception> {
+    let Work {
+        x,
+        w,
+        y,
+        rows,
+        columns,
+    } = *work;
+    ffi::memoise(x, w, y, rows, columns, inputs, answers, half, stream)
 }
 
 /// Enqueues the work on `stream`.
