@@ -30,6 +30,7 @@ pub(crate) fn cpu(problem: &Scaled, buffers: &[Buffer]) -> Box<dyn Backend> {
     Box::new(Cpu {
         rows: problem.rows,
         columns: problem.columns,
+        tail: problem.tail,
         x: address(Scaled::X) as *mut f32,
         w: address(Scaled::W) as *const f32,
         y: address(Scaled::Y) as *mut f32,
@@ -42,6 +43,7 @@ pub(crate) fn cpu(problem: &Scaled, buffers: &[Buffer]) -> Box<dyn Backend> {
 struct Cpu {
     rows: usize,
     columns: usize,
+    tail: f32,
     x: *mut f32,
     w: *const f32,
     y: *mut f32,
@@ -89,9 +91,11 @@ impl Cpu {
         // SAFETY: as in `output`.
         let w = unsafe { std::slice::from_raw_parts(self.w, self.columns) };
         let y = self.output().chunks_exact_mut(self.columns);
-        for (y, x) in y.zip(x.chunks_exact(self.columns)).take(rows) {
+        let rows = y.zip(x.chunks_exact(self.columns)).take(rows);
+        for (row, (y, x)) in rows.enumerate() {
+            let factor = if row == 0 { 1.0 } else { self.tail };
             for ((y, x), w) in y.iter_mut().zip(x).zip(w) {
-                *y = x * w;
+                *y = factor * (x * w);
             }
         }
     }

@@ -9,6 +9,8 @@ use tensor::{Inputs, TensorSpec};
 pub struct Scaled {
     pub rows: usize,
     pub columns: usize,
+    /// What every row but the first is multiplied by besides.
+    pub tail: f32,
     statement: Statement,
 }
 
@@ -33,6 +35,7 @@ impl Scaled {
         Self {
             rows,
             columns,
+            tail: 1.0,
             statement: Statement {
                 op: "scaled",
                 dtype: DType::F32,
@@ -51,11 +54,21 @@ impl Scaled {
         self
     }
 
+    /// The same with a first row that is much larger than all others, as the first query of a causal
+    /// attention is. On the CPU only.
+    pub fn with_faint_tail(mut self) -> Self {
+        self.tail = 1.0 / 4096.0;
+        self
+    }
+
     fn row(&self, inputs: &Inputs, row: usize, product: impl Fn(f64, f64) -> f64) -> Vec<Slice> {
         let start = row * self.columns;
         let x = inputs.range(Self::X, start, self.columns);
         let w = inputs.range(Self::W, 0, self.columns);
-        let values = x.iter().zip(&w).map(|(x, w)| product(*x, *w)).collect();
+        // A power of two: the product stays exact.
+        let factor = if row == 0 { 1.0 } else { f64::from(self.tail) };
+        let pairs = x.iter().zip(&w);
+        let values = pairs.map(|(x, w)| factor * product(*x, *w)).collect();
         vec![Slice {
             tensor: Self::Y,
             start,

@@ -19,6 +19,8 @@ pub(crate) struct Unit {
 /// The correct values of some units.
 pub struct Answers {
     pub seed: u64,
+    /// Of fewer units than the budget was made from.
+    pub(crate) small: bool,
     pub(crate) units: Vec<Unit>,
 }
 
@@ -48,7 +50,11 @@ impl Answers {
                 Ok(Unit { oracle, honest })
             })
             .collect::<Result<_, Failure>>()?;
-        Ok(Self { seed, units })
+        Ok(Self {
+            seed,
+            small: false,
+            units,
+        })
     }
 
     /// The correct slices of one tensor.
@@ -56,20 +62,10 @@ impl Answers {
         let slices = self.units.iter().flat_map(|unit| &unit.oracle);
         slices.filter(move |slice| slice.tensor == tensor)
     }
-
-    /// Deviation of the honest values, and the oracle's values, for one tensor.
-    pub(crate) fn honest_deviations(&self, tensor: usize) -> (Vec<f64>, Vec<f64>) {
-        let (mut deviations, mut values) = (Vec::new(), Vec::new());
-        for unit in &self.units {
-            let (more, oracle) = unit.honest_deviations(tensor);
-            deviations.extend(more);
-            values.extend(oracle);
-        }
-        (deviations, values)
-    }
 }
 
 impl Unit {
+    /// Deviation of the honest values, and the oracle's values, for one tensor.
     pub(crate) fn honest_deviations(&self, tensor: usize) -> (Vec<f64>, Vec<f64>) {
         let of_tensor = |slices: &[Slice]| -> Vec<f64> {
             let slices = slices.iter().filter(|slice| slice.tensor == tensor);

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// The tolerance for one output tensor: twice the error of an honest implementation in the same
 /// precision on the same sample, plus a floor of a few roundings in case the honest one happens to
-/// be exact.
+/// be exact. It holds for the sample as a whole and, relative to its own values, for every unit:
+/// a few large rows do not excuse errors in all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     pub max_abs: f64,
@@ -13,25 +14,75 @@ pub struct Budget {
     /// Magnitude of the terms of an element (`Problem::magnitude`): a lower bound for what `rel_l2` is relative to.
     #[serde(skip)]
     pub(crate) magnitude: f64,
+    /// For the largest error in a unit, relative to its largest value.
+    #[serde(skip)]
+    pub(crate) unit_max: f64,
+    /// For the relative L2 error of a unit, or of a tile of the whole output.
+    #[serde(skip)]
+    pub(crate) unit_l2: f64,
 }
 
 const HONEST_FACTOR: f64 = 2.0;
 
+/// Units with fewer elements of a tensor have only the budget of the whole: a single value may be
+/// arbitrarily close to zero.
+pub(crate) const UNIT_ELEMENTS_MIN: usize = 16;
+
 impl Budget {
-    /// From the honest implementation's deviations and the oracle's values, element by element, and
-    /// the magnitude of their terms.
-    pub(crate) fn new(dtype: DType, deviations: &[f64], values: &[f64], magnitude: f64) -> Self {
-        let honest = Errors::of(deviations, values, magnitude);
-        let scale = values
-            .iter()
-            .fold(magnitude, |scale, value| scale.max(value.abs()));
+    /// From the honest implementation's deviations and the oracle's values, element by element, of
+    /// every unit, and the magnitude of their terms.
+    pub(crate) fn new(dtype: DType, units: &[(Vec<f64>, Vec<f64>)], magnitude: f64) -> Self {
+        let (deviations, values): (Vec<_>, Vec<_>) = units.iter().cloned().unzip();
+        let (deviations, values) = (deviations.concat(), values.concat());
+        let honest = Errors::of(&deviations, &values, magnitude);
         let floor = floor_roundings(dtype) * dtype.unit_roundoff();
+        let allowed = |error: f64| HONEST_FACTOR * error + floor;
+        let rel_l2 = allowed(honest.rel_l2);
+        let (mut unit_max, mut unit_l2) = (f64::MAX, rel_l2);
+        let large = |(_, values): &&(Vec<f64>, Vec<f64>)| values.len() >= UNIT_ELEMENTS_MIN;
+        let large: Vec<_> = units.iter().filter(large).collect();
+        if !large.is_empty() {
+            let (mut worst_max, mut worst_l2) = (0.0f64, 0.0f64);
+            for (deviations, values) in large {
+                let honest = Errors::of(deviations, values, magnitude);
+                if honest.max_abs > 0.0 {
+                    worst_max = worst_max.max(honest.max_abs / scale(values, magnitude));
+                }
+                worst_l2 = worst_l2.max(honest.rel_l2);
+            }
+            (unit_max, unit_l2) = (allowed(worst_max), allowed(worst_l2));
+        }
         Self {
-            max_abs: HONEST_FACTOR * honest.max_abs + floor * scale,
-            rel_l2: HONEST_FACTOR * honest.rel_l2 + floor,
+            max_abs: HONEST_FACTOR * honest.max_abs + floor * scale(&values, magnitude),
+            rel_l2,
             magnitude,
+            unit_max,
+            unit_l2,
         }
     }
+
+    /// The largest error allowed in a unit with these correct values.
+    pub(crate) fn max_abs_in(&self, values: &[f64]) -> f64 {
+        if values.len() < UNIT_ELEMENTS_MIN {
+            return self.max_abs;
+        }
+        let own = self.unit_max * scale(values, self.magnitude);
+        own.min(self.max_abs)
+    }
+
+    /// The relative L2 error allowed in a unit with these correct values.
+    pub(crate) fn rel_l2_in(&self, values: &[f64]) -> f64 {
+        match values.len() < UNIT_ELEMENTS_MIN {
+            true => f64::MAX,
+            false => self.unit_l2,
+        }
+    }
+}
+
+/// The largest value, or its terms if they are larger.
+fn scale(values: &[f64], magnitude: f64) -> f64 {
+    let values = values.iter();
+    values.fold(magnitude, |scale, value| scale.max(value.abs()))
 }
 
 /// Unit roundoffs that are always allowed: one for a narrow type, where the rounding of the result
@@ -98,16 +149,29 @@ mod tests {
 
     #[test]
     fn an_exact_honest_result_still_leaves_one_rounding() {
-        let budget = Budget::new(DType::Bf16, &[0.0, 0.0], &[1.0, -2.0], 0.0);
+        let budget = Budget::new(DType::Bf16, &[(vec![0.0, 0.0], vec![1.0, -2.0])], 0.0);
         assert_eq!(budget.max_abs, 2.0 / 256.0);
-        let exact = Budget::new(DType::I32, &[0.0], &[7.0], 0.0);
+        let exact = Budget::new(DType::I32, &[(vec![0.0; 16], vec![7.0; 16])], 0.0);
         assert_eq!(exact, Budget::default());
+    }
+
+    #[test]
+    fn a_small_unit_is_held_to_its_own_values() {
+        let unit = |value: f64| (vec![value / 512.0; 16], vec![value; 16]);
+        let budget = Budget::new(DType::Bf16, &[unit(1.0), unit(0.01)], 0.0);
+        let relative = 2.0 / 512.0 + 1.0 / 256.0;
+        assert_eq!(budget.max_abs, relative);
+        assert_eq!(budget.max_abs_in(&[1.0; 16]), relative);
+        assert_eq!(budget.max_abs_in(&[0.01; 16]), relative * 0.01);
+        assert!((budget.rel_l2_in(&[0.01; 16]) - relative).abs() < 1e-12);
+        // A value on its own may be close to zero: its error is compared with the others' values.
+        assert_eq!(budget.max_abs_in(&[0.01; 2]), relative);
     }
 
     #[test]
     fn what_cancels_is_held_to_the_precision_of_its_terms() {
         let unit = DType::F32.unit_roundoff();
-        let budget = Budget::new(DType::F32, &[0.0], &[0.0], 4.0);
+        let budget = Budget::new(DType::F32, &[(vec![0.0], vec![0.0])], 4.0);
         assert_eq!(budget.max_abs, 4.0 * 32.0 * unit);
         assert_eq!(Errors::of(&[2.0], &[0.0], 4.0).rel_l2, 0.5);
         // Terms that are smaller than the sum change nothing.

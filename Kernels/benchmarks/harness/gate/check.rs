@@ -6,6 +6,7 @@ use contender::Slice;
 use device::{Device, Tolerance};
 use tensor::TensorSpec;
 
+use crate::budget::UNIT_ELEMENTS_MIN;
 use crate::buffers::poison_byte;
 use crate::{Answers, Budget, BufferSet, Errors, Failure, Poison};
 
@@ -94,8 +95,8 @@ pub(crate) fn check_sample(
                 ..Errors::of(&deviations, &sample.expected, budgets[tensor].magnitude)
             };
             if fault.is_none() {
-                fault = sample.fault(&deviations, &errors);
-                if let Some((_, Some(index))) = fault {
+                fault = sample.fault(&deviations, &errors, answers.small);
+                if let Some((_, index)) = fault {
                     fail_if_poisoned(set, tensor, index, answers.oracle(tensor))?;
                 }
             }
@@ -131,7 +132,10 @@ fn fail_if_poisoned<'a>(
 }
 
 /// The sampled elements of one tensor.
+#[derive(Default)]
 struct Sample {
+    /// The elements of each unit, as places in the vectors below.
+    units: Vec<Range<usize>>,
     indices: Vec<usize>,
     actual: Vec<f64>,
     expected: Vec<f64>,
@@ -141,19 +145,19 @@ impl Sample {
     fn read(set: &BufferSet, answers: &Answers, tensor: usize) -> Result<Self, Failure> {
         let dtype = set.specs()[tensor].dtype;
         let address = set.buffers()[tensor].address;
-        let mut sample = Self {
-            indices: Vec::new(),
-            actual: Vec::new(),
-            expected: Vec::new(),
-        };
-        for slice in answers.oracle(tensor) {
-            let count = slice.values.len();
-            let mut bytes = vec![0; count * dtype.size_bytes()];
-            set.device()
-                .read(address + slice.start * dtype.size_bytes(), &mut bytes)?;
-            sample.indices.extend(slice.start..slice.start + count);
-            sample.actual.extend(dtype.decode(&bytes));
-            sample.expected.extend(&slice.values);
+        let mut sample = Self::default();
+        for unit in &answers.units {
+            let start = sample.indices.len();
+            for slice in unit.oracle.iter().filter(|slice| slice.tensor == tensor) {
+                let count = slice.values.len();
+                let mut bytes = vec![0; count * dtype.size_bytes()];
+                set.device()
+                    .read(address + slice.start * dtype.size_bytes(), &mut bytes)?;
+                sample.indices.extend(slice.start..slice.start + count);
+                sample.actual.extend(dtype.decode(&bytes));
+                sample.expected.extend(&slice.values);
+            }
+            sample.units.push(start..sample.indices.len());
         }
         Ok(sample)
     }
@@ -166,28 +170,40 @@ impl Sample {
             .collect()
     }
 
-    /// The first error in the sample, in words, and where it is if it is in one place.
-    fn fault(&self, deviations: &[f64], errors: &Errors) -> Option<(String, Option<usize>)> {
+    /// The first error in the sample, in words, and where it begins. A small sample is judged unit
+    /// by unit only: the budget of the whole is that of a large one.
+    fn fault(&self, deviations: &[f64], errors: &Errors, small: bool) -> Option<(String, usize)> {
         let (tensor, budget) = (&errors.tensor, errors.budget);
-        if let Some(at) = deviations
-            .iter()
-            .position(|error| !within(*error, budget.max_abs))
-        {
-            let (index, error) = (self.indices[at], deviations[at]);
-            let (actual, expected) = (self.actual[at], self.expected[at]);
-            let what = format!(
-                "'{tensor}'[{index}] is {actual:e}, the oracle says {expected:e}: error \
-                 {error:.3e}, allowed {:.3e}",
-                budget.max_abs
-            );
-            return Some((what, Some(index)));
+        for unit in &self.units {
+            let (deviations, expected) = (&deviations[unit.clone()], &self.expected[unit.clone()]);
+            let allowed = budget.max_abs_in(expected);
+            if let Some(at) = deviations.iter().position(|error| !within(*error, allowed)) {
+                let (error, place) = (deviations[at], unit.start + at);
+                let (index, actual) = (self.indices[place], self.actual[place]);
+                let what = format!(
+                    "'{tensor}'[{index}] is {actual:e}, the oracle says {:e}: error {error:.3e}, \
+                     allowed {allowed:.3e}",
+                    expected[at]
+                );
+                return Some((what, index));
+            }
+            let rel_l2 = Errors::of(deviations, expected, budget.magnitude).rel_l2;
+            let allowed = budget.rel_l2_in(expected);
+            if !within(rel_l2, allowed) {
+                let index = self.indices[unit.start];
+                let what = format!(
+                    "'{tensor}' has a relative L2 error of {rel_l2:.3e} in the unit at {index}, \
+                     allowed {allowed:.3e}"
+                );
+                return Some((what, index));
+            }
         }
-        (!within(errors.rel_l2, budget.rel_l2)).then(|| {
+        (!small && !within(errors.rel_l2, budget.rel_l2)).then(|| {
             let what = format!(
                 "'{tensor}' has a relative L2 error of {:.3e}, allowed {:.3e}",
                 errors.rel_l2, budget.rel_l2
             );
-            (what, None)
+            (what, self.indices[0])
         })
     }
 }
@@ -197,7 +213,8 @@ fn within(error: f64, allowed: f64) -> bool {
     error <= allowed
 }
 
-/// Compares every element with the reference's output at `reference[tensor]`.
+/// Compares every element, and every tile as a whole, with the reference's output at
+/// `reference[tensor]`.
 pub(crate) fn check_full(
     set: &BufferSet,
     reference: &[Option<usize>],
@@ -220,26 +237,55 @@ pub(crate) fn check_full(
             relative: roundings * spec.dtype.unit_roundoff(),
         };
         let actual = set.buffers()[tensor].address;
-        for range in spec.written_ranges() {
-            let offset = range.start * spec.dtype.size_bytes();
+        // The absolute tolerance fits the largest values; errors among small ones show relative to
+        // the tile that they are in.
+        let allowed_l2 = 2.0 * budgets[tensor].unit_l2 + limit.relative;
+        for tile in spec.written_ranges().into_iter().flat_map(tiles) {
+            let offset = tile.start * spec.dtype.size_bytes();
             let found = set.device().compare(
                 actual + offset,
                 address + offset,
                 spec.dtype,
-                range.len(),
+                tile.len(),
                 limit,
             )?;
             if let Some(index) = found.first_over {
-                fail_if_poisoned(set, tensor, range.start + index, [].into_iter())?;
+                fail_if_poisoned(set, tensor, tile.start + index, [].into_iter())?;
                 return Err(Failure::WrongAgainstReference {
                     tensor: spec.name,
-                    index: range.start + index,
+                    index: tile.start + index,
                     count: found.over_limit,
                     error: found.max_abs,
                     allowed: limit.absolute,
                 });
             }
+            let terms = budgets[tensor].magnitude.powi(2) * tile.len() as f64;
+            let norm = found.sum_squared_reference.max(terms);
+            if found.sum_squared_error > allowed_l2.powi(2) * norm
+                && tile.len() >= UNIT_ELEMENTS_MIN
+            {
+                return Err(Failure::TileAgainstReference {
+                    tensor: spec.name,
+                    index: tile.start,
+                    error: (found.sum_squared_error / norm).sqrt(),
+                    allowed: allowed_l2,
+                });
+            }
         }
     }
     Ok(())
+}
+
+/// Parts of a range that are compared on their own: enough to tell late rows from early ones, few
+/// enough that the comparison costs no more than reading the memory.
+fn tiles(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    const TILES: usize = 64;
+    const ELEMENTS_MIN: usize = 16 << 10;
+    // Whole vectors, so that every tile is as aligned as the range.
+    let step = range.len().div_ceil(TILES).next_multiple_of(1024);
+    let step = step.max(ELEMENTS_MIN);
+    let (start, end) = (range.start, range.end);
+    (start..end)
+        .step_by(step)
+        .map(move |start| start..end.min(start + step))
 }

@@ -49,6 +49,16 @@ pub enum Failure {
         error: f64,
         allowed: f64,
     },
+    #[error(
+        "'{tensor}' differs from the full reference in the tile at {index}: relative L2 error \
+         {error:.3e}, allowed {allowed:.3e}"
+    )]
+    TileAgainstReference {
+        tensor: &'static str,
+        index: usize,
+        error: f64,
+        allowed: f64,
+    },
     #[error("returned the answer to earlier inputs: its output is cached")]
     Stale,
     #[error("wrote its output out of stream order: work runs on another stream or thread")]

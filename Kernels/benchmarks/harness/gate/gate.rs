@@ -82,11 +82,9 @@ impl<'p> Gate<'p> {
                 if problem.is_exact(tensor) {
                     return Budget::default();
                 }
-                let (mut deviations, mut values) = first.honest_deviations(tensor);
-                let more = second.honest_deviations(tensor);
-                deviations.extend(more.0);
-                values.extend(more.1);
-                Budget::new(spec.dtype, &deviations, &values, problem.magnitude(tensor))
+                let units = first.units.iter().chain(&second.units);
+                let honest: Vec<_> = units.map(|unit| unit.honest_deviations(tensor)).collect();
+                Budget::new(spec.dtype, &honest, problem.magnitude(tensor))
             })
             .collect();
         Ok(Self {
@@ -173,7 +171,10 @@ impl<'p> Gate<'p> {
         }
         let units = UNITS_LATER.min(self.problem.sampled_units());
         let entropy = self.entropy ^ seed;
-        let answers = Rc::new(Answers::new(self.problem, seed, units, entropy)?);
+        let answers = Rc::new(Answers {
+            small: true,
+            ..Answers::new(self.problem, seed, units, entropy)?
+        });
         self.later.borrow_mut().insert(seed, answers.clone());
         Ok(answers)
     }

@@ -159,3 +159,40 @@ fn the_full_reference_sees_what_the_sample_misses() {
         }
     ));
 }
+
+/// A first row that is four thousand times as large as the others does not excuse rounding them to
+/// bf16: neither in the sample nor, where that holds only the two ends, against the full reference.
+#[test]
+fn faint_rows_are_held_to_their_own_values() {
+    let faint = || Scaled::new(300, 33).with_faint_tail();
+    for with_reference in [false, true] {
+        examine_problem(faint(), Fault::None, with_reference).unwrap();
+        let failure =
+            examine_problem(faint(), Fault::LowPrecisionTail, with_reference).unwrap_err();
+        assert!(matches!(failure, Failure::Inaccurate { .. }), "{failure}");
+    }
+    let device = device::open(DeviceKind::Cpu).unwrap();
+    let problem = Scaled::new(3000, 33).with_faint_tail();
+    let options = GateOptions {
+        units: 2,
+        units_second: 2,
+        ..GateOptions::new(SEED)
+    };
+    let mut gate = Gate::new(&problem, options).unwrap();
+    let mut set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
+    run(&problem, &gate, &mut set, Fault::None).unwrap();
+    gate.adopt_reference(&set).unwrap();
+    let (row, bytes) = (4 * 33, 1000 * 33 * 4);
+    let middle = set.buffers()[Scaled::Y].address + 1000 * row;
+    let mut values = vec![0; bytes];
+    device.read(middle, &mut values).unwrap();
+    for value in values.chunks_exact_mut(4) {
+        value[..2].fill(0);
+    }
+    device.write(middle, &values).unwrap();
+    let failure = gate.check(&set).unwrap_err();
+    assert!(
+        matches!(failure, Failure::TileAgainstReference { .. }),
+        "{failure}"
+    );
+}
