@@ -120,3 +120,66 @@ fn a_lane_that_idles_when_timed_is_found_by_the_checked_rounds() {
         lost.failure
     );
 }
+
+/// They pass the gate, and every one of them is found by the checks of the race, whether the cache
+/// is made cold by rotation or by a flush.
+#[test]
+fn what_only_passes_the_gate_is_found_in_the_race() {
+    let flushed = Rotation {
+        sets: 2,
+        flush: true,
+    };
+    for fault in [
+        Fault::EveryThirdCall,
+        Fault::OnlyFirstSet,
+        Fault::CheaperWhenTimed,
+        Fault::HalfWhenTimed,
+    ] {
+        for rotation in [ROTATE, flushed] {
+            let lost = run(&[Fault::None, fault], &plan(), rotation).unwrap_err();
+            assert_eq!(lost.lane, Some(1), "{fault:?}: {}", lost.failure);
+            let named = match fault {
+                Fault::CheaperWhenTimed => matches!(lost.failure, Failure::Inaccurate { .. }),
+                _ => matches!(lost.failure, Failure::Unwritten { .. }),
+            };
+            assert!(named, "{fault:?}: {}", lost.failure);
+        }
+    }
+}
+
+/// Every answer is right, so only the time tells.
+#[test]
+fn a_lane_that_remembers_answers_is_invalid() {
+    let device = device::open(DeviceKind::Cpu).unwrap();
+    let problem = Scaled::new(64, 96);
+    for cache in [CacheState::Cold, CacheState::Hot] {
+        let mut plan = plan();
+        plan.cache = cache;
+        let gate = Gate::new(&problem, GateOptions::new(plan.seed)).unwrap();
+        let rotation = Rotation {
+            sets: 1,
+            flush: cache == CacheState::Cold,
+        };
+        let mut course = Course::new(&*device, problem.tensors(), rotation, plan.seed).unwrap();
+        for (fault, remembers) in [
+            (Fault::Slow, false),
+            (Fault::Memoises, true),
+            (Fault::MemoisesHalf, true),
+            (Fault::SkipsRepeats, true),
+        ] {
+            let contender = FaultyContender::new("lane", Kind::Own, fault);
+            let mut lane = Lane::new(&contender, &problem, &course, plan.launch).unwrap();
+            gate.examine(course.first(), &mut lane.first()).unwrap();
+            let mut lanes = [lane];
+            let timings = race(&course, &mut lanes, 0, &plan, Some(&gate), &mut |_, _| ()).unwrap();
+            let limits = Limits::default();
+            let validity = validate(&course, &mut lanes[0], &timings[0], &plan, limits).unwrap();
+            let reason = validity.reason.unwrap_or_default();
+            assert_eq!(
+                reason.contains("remembers answers"),
+                remembers,
+                "{fault:?}: {reason}"
+            );
+        }
+    }
+}
