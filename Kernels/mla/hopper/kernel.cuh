@@ -276,8 +276,8 @@ class Consumer {
             hear_maxima(top);
             raise(top, factors);
         } else {
-            // Weights overwrite the rope chunk: every warp's scores must be done, which the exchange of
-            // maxima implies.
+            // Weights overwrite the rope chunk: every warp's scores must be done, which the
+            // exchange of maxima implies.
             ptx::named_barrier_sync(kOwn + kConsumer, 128);
         }
         hand_over(factors);

@@ -224,16 +224,17 @@ pub(crate) fn check_full(
         let Some(address) = reference[tensor] else {
             continue;
         };
-        // Both sides may use up their tolerance in opposite directions. The sample may miss the
-        // largest values, so two roundings of each side are added in proportion, unless the
-        // tolerance is zero.
+        // Both sides may use up their tolerance in opposite directions, and the largest error of all
+        // elements exceeds that of a sample; tiles are held to their L2 error below. The sample may
+        // miss the largest values, too, so two roundings of each side are added in proportion, unless
+        // the tolerance is zero.
         let roundings = if budgets[tensor] == Budget::default() {
             0.0
         } else {
             4.0
         };
         let limit = Tolerance {
-            absolute: 2.0 * budgets[tensor].max_abs,
+            absolute: 3.0 * budgets[tensor].max_abs,
             relative: roundings * spec.dtype.unit_roundoff(),
         };
         let actual = set.buffers()[tensor].address;
