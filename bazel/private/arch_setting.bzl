@@ -3,23 +3,24 @@
 load("@bazel_skylib//lib:selects.bzl", "selects")
 load(":archs.bzl", "ARCH_VALUES", "SHELVES", "values_with")
 
-def arch_settings(detected):
+def arch_settings(name, detected):
     """Declares `is_<value>` for each value of the arch flag, `none`, and a setting for each shelf that is built.
 
     A value holds when the flag has it, or is auto and the machine's GPU has it. `native_<value>` and `emulated_<value>`
     also say whether kernels are machine code, or PTX for the interpreter.
 
     Args:
+      name: the flag.
       detected: what the machine's GPU has.
     """
     native.config_setting(
         name = "is_auto",
-        flag_values = {":arch": "auto"},
+        flag_values = {":" + name: "auto"},
     )
     for value in ARCH_VALUES:
         native.config_setting(
             name = value + "_given",
-            flag_values = {":arch": value},
+            flag_values = {":" + name: value},
         )
         selects.config_setting_group(
             name = "is_" + value,

@@ -49,6 +49,7 @@ const SM_FILES: &[&str] = &[
     "bazel/private/archs.bzl",
     "Kernels/device/machine.cu",
     "Kernels/device/ptx",
+    "Kernels/emulator",
 ];
 
 /// Former words for a shelf; split up as above.

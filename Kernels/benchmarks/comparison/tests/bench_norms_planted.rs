@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         about: "Races RMSNorm with a wrong kernel among its contenders",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: NormSuite::SUITES,
+        shortcuts: &[],
         problems: |_choices| Ok(vec![problem()]),
         contenders: |choices| {
             let all = || norms_contenders::contenders(choices.device).into_iter();

@@ -248,7 +248,7 @@ impl Bound for FaultyBound {
                 self.backend.remember(stream)
             }
             Fault::Precomputed => self.backend.replay(stream),
-            Fault::EveryThirdCall if timed && self.calls.get() % 3 == 0 => Ok(()),
+            Fault::EveryThirdCall if timed && self.calls.get().is_multiple_of(3) => Ok(()),
             Fault::OnlyFirstSet if self.set > 0 => Ok(()),
             Fault::CheaperWhenTimed if timed => {
                 self.backend.compute(Fault::LowPrecisionTail, stream)

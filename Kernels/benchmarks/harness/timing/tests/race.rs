@@ -167,19 +167,22 @@ fn a_lane_that_remembers_answers_is_invalid() {
             (Fault::MemoisesHalf, true),
             (Fault::SkipsRepeats, true),
         ] {
-            let contender = FaultyContender::new("lane", Kind::Own, fault);
-            let mut lane = Lane::new(&contender, &problem, &course, plan.launch).unwrap();
-            gate.examine(course.first(), &mut lane.first()).unwrap();
-            let mut lanes = [lane];
-            let timings = race(&course, &mut lanes, 0, &plan, Some(&gate), &mut |_, _| ()).unwrap();
-            let limits = Limits::default();
-            let validity = validate(&course, &mut lanes[0], &timings[0], &plan, limits).unwrap();
-            let reason = validity.reason.unwrap_or_default();
-            assert_eq!(
-                reason.contains("remembers answers"),
-                remembers,
-                "{fault:?}: {reason}"
-            );
+            let mut found = || {
+                let contender = FaultyContender::new("lane", Kind::Own, fault);
+                let mut lane = Lane::new(&contender, &problem, &course, plan.launch).unwrap();
+                gate.examine(course.first(), &mut lane.first()).unwrap();
+                let mut lanes = [lane];
+                let timings =
+                    race(&course, &mut lanes, 0, &plan, Some(&gate), &mut |_, _| ()).unwrap();
+                let limits = Limits::default();
+                let validity =
+                    validate(&course, &mut lanes[0], &timings[0], &plan, limits).unwrap();
+                let reason = validity.reason.unwrap_or_default();
+                reason.contains("remembers answers")
+            };
+            // Other tests share the machine and may hide a difference; none makes one up.
+            let races = if remembers { 5 } else { 1 };
+            assert_eq!((0..races).any(|_| found()), remembers, "{fault:?}");
         }
     }
 }
