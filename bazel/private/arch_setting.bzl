@@ -1,10 +1,11 @@
 """What select() keys on: the arch flag and the libraries flag, each with what the machine has where it is auto."""
 
 load("@bazel_skylib//lib:selects.bzl", "selects")
+load("@bazel_skylib//rules:common_settings.bzl", "string_flag")
 load(":archs.bzl", "ARCH_VALUES", "SHELVES", "values_with")
 
 def arch_settings(name, detected):
-    """Declares `is_<value>` for each value of the arch flag, `none`, and a setting for each shelf that is built.
+    """Declares the arch flag, `is_<value>` for each of its values, `none`, and a setting for each shelf that is built.
 
     A value holds when the flag has it, or is auto and the machine's GPU has it. `native_<value>` and `emulated_<value>`
     also say whether kernels are machine code, or PTX for the interpreter.
@@ -13,6 +14,11 @@ def arch_settings(name, detected):
       name: the flag.
       detected: what the machine's GPU has.
     """
+    string_flag(
+        name = name,
+        build_setting_default = "auto",
+        values = ["auto"] + ARCH_VALUES.keys(),
+    )
     native.config_setting(
         name = "is_auto",
         flag_values = {":" + name: "auto"},
