@@ -1,8 +1,12 @@
 //! Decoded instructions: everything that can be known before a launch is resolved.
 
+mod tcgen;
+
 use syntax::{Special, Type};
 
 use crate::convert::Convert;
+
+pub use tcgen::{CopyShape, Tcgen, TcgenA, TcgenKind, TcgenShape};
 
 pub const LANES: usize = 32;
 pub type Words = [u32; LANES];
@@ -499,94 +503,6 @@ pub struct Wgmma {
 pub enum WgmmaA {
     Shared(Wide),
     Registers([u32; 4]),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TcgenKind {
-    F16,
-    Tf32,
-    F8f6f4,
-    Mxf8f6f4,
-    Mxf4,
-    Mxf4nvf4,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TcgenShape {
-    S32x32,
-    S16x64,
-    S16x128,
-    S16x256,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyShape {
-    S128x256,
-    S4x256,
-    S128x128,
-    S64x128Pairs02,
-    S64x128Pairs01,
-    S32x128,
-}
-
-#[derive(Clone, Debug)]
-pub enum Tcgen {
-    Alloc {
-        pair: bool,
-        address: Address,
-        columns: Word,
-    },
-    Dealloc {
-        pair: bool,
-        base: Word,
-        columns: Word,
-    },
-    Relinquish {
-        pair: bool,
-    },
-    Mma {
-        pair: bool,
-        kind: TcgenKind,
-        d: Address,
-        a: TcgenA,
-        b: Wide,
-        descriptor: Word,
-        scales: Option<(Address, Address)>,
-        /// How many elements of k share a scale.
-        scale_block: u32,
-        disabled: Box<[Word]>,
-        accumulates: Bit,
-        scale_input: u32,
-    },
-    Load {
-        shape: TcgenShape,
-        targets: Box<[u32]>,
-        address: Address,
-    },
-    Store {
-        shape: TcgenShape,
-        values: Box<[Word]>,
-        address: Address,
-    },
-    Copy {
-        pair: bool,
-        shape: CopyShape,
-        address: Address,
-        descriptor: Wide,
-    },
-    Commit {
-        barrier: Address,
-        multicast: Option<Word>,
-    },
-    WaitLoad,
-    WaitStore,
-    Fence,
-}
-
-#[derive(Clone, Debug)]
-pub enum TcgenA {
-    Shared(Wide),
-    Tensor(Address),
 }
 
 /// Which lanes must stand at an instruction before it runs.

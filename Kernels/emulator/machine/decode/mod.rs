@@ -1,6 +1,7 @@
 //! The instruction table: from an opcode and its operands to an operation, or a refusal.
 
 mod arithmetic;
+mod conversion;
 mod copy;
 mod data;
 mod matrix;

@@ -2,10 +2,12 @@
 
 mod asynchronous;
 mod execute;
+mod landing;
 mod matrix;
 mod shared;
 mod synchronise;
 mod tcgen;
+mod tensor_product;
 pub mod work;
 
 use std::collections::{BTreeMap, VecDeque};

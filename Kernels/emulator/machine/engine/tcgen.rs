@@ -4,9 +4,7 @@ use super::work::{TensorMma, TensorPending, TensorScales, TensorWork};
 use super::{Engine, Flow, Run};
 use crate::descriptor::Descriptor;
 use crate::error::{Error, Trap};
-use crate::lanes::fused;
 use crate::launch::Schedule;
-use crate::number::{f16_to_f32, f32_to_f16, ue8m0_to_f32, E2M1, E2M3, E3M2, E4M3};
 use crate::op::*;
 use crate::tensor_memory::TensorMemory;
 use crate::warp::{lanes, Warp};
@@ -135,7 +133,7 @@ impl Engine<'_> {
         Ok(Flow::Next)
     }
 
-    fn check_pair(&self, pair: bool) -> Run<()> {
+    pub(super) fn check_pair(&self, pair: bool) -> Run<()> {
         if pair && !self.blocks.len().is_multiple_of(2) {
             return Err(Trap::new(
                 ".cta_group::2 in a cluster without pairs of blocks",
@@ -144,7 +142,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn tensor_memory(&mut self, block: usize) -> Result<&mut TensorMemory, String> {
+    pub(super) fn tensor_memory(&mut self, block: usize) -> Result<&mut TensorMemory, String> {
         self.blocks[block]
             .tensor
             .as_deref_mut()
@@ -152,7 +150,7 @@ impl Engine<'_> {
     }
 
     // Lane and column of tensor memory behind a register of a thread.
-    fn cell(
+    pub(super) fn cell(
         warp: u32,
         shape: TcgenShape,
         address: u32,
@@ -184,7 +182,12 @@ impl Engine<'_> {
         })
     }
 
-    fn tensor_work(&mut self, warp: &Warp, op: &Tcgen, lane: u32) -> Result<TensorWork, String> {
+    pub(super) fn tensor_work(
+        &mut self,
+        warp: &Warp,
+        op: &Tcgen,
+        lane: u32,
+    ) -> Result<TensorWork, String> {
         let at = lane as usize;
         match op {
             Tcgen::Copy {
@@ -282,7 +285,7 @@ impl Engine<'_> {
             .map_err(|message| self.fault(Trap::new(message), block, None, pending.pc))
     }
 
-    fn perform(&mut self, block: usize, work: &TensorWork) -> Result<(), String> {
+    pub(super) fn perform(&mut self, block: usize, work: &TensorWork) -> Result<(), String> {
         self.progress += 1;
         match work {
             TensorWork::Commit {
@@ -320,7 +323,7 @@ impl Engine<'_> {
         }
     }
 
-    fn copy_to_tensor(
+    pub(super) fn copy_to_tensor(
         &mut self,
         block: usize,
         shape: CopyShape,
@@ -365,212 +368,6 @@ impl Engine<'_> {
             }
         }
         Ok(())
-    }
-
-    // The rows of one block; columns of a pair come from both.
-    fn tensor_product(
-        &mut self,
-        block: usize,
-        leader: usize,
-        mma: &TensorMma,
-    ) -> Result<(), String> {
-        let (depth, columns) = (mma.depth as usize, mma.columns as usize);
-        let groups = if mma.pair { 2 } else { 1 };
-        let rows = mma.rows / groups;
-        let mut a = vec![0.0; rows as usize * depth];
-        if mma.a_in_tensor {
-            self.rows_in_tensor(block, mma, rows, &mut a)?;
-        } else {
-            let descriptor = Descriptor::blackwell(mma.a)?;
-            self.packed_operand(
-                block,
-                descriptor,
-                (mma.a_element, mma.dense4),
-                (rows, mma.depth),
-                mma.a_transposed,
-                &mut a,
-            )?;
-        }
-        let descriptor = Descriptor::blackwell(mma.b)?;
-        let each = mma.columns / groups;
-        let mut b = vec![0.0; columns * depth];
-        for group in 0..groups {
-            let out = &mut b[(group * each) as usize * depth..][..each as usize * depth];
-            self.packed_operand(
-                leader + group as usize,
-                descriptor,
-                (mma.b_element, mma.dense4),
-                (each, mma.depth),
-                mma.b_transposed,
-                out,
-            )?;
-        }
-        if let Some(scales) = mma.scales {
-            self.apply_scales(block, scales, scales.a, scales.a_part, rows, depth, &mut a)?;
-            self.apply_scales(
-                block,
-                scales,
-                scales.b,
-                scales.b_part,
-                mma.columns,
-                depth,
-                &mut b,
-            )?;
-        }
-        let mut wide = vec![0.0; columns * depth];
-        for column in 0..columns {
-            for k in 0..depth {
-                wide[k * columns + column] = b[column * depth + k];
-            }
-        }
-        let sign = if mma.negated { -1.0 } else { 1.0 };
-        let (d_column, d_lane) = (mma.d & 0xffff, mma.d >> 16 & 0x7f);
-        let mut sums = vec![0f32; columns];
-        for row in 0..rows {
-            sums.fill(0.0);
-            fused::product(&mut sums, &a[row as usize * depth..][..depth], &wide);
-            for (column, sum) in sums.iter().enumerate() {
-                let (lane, column) = place(mma, rows, row, column as u32);
-                let (lane, column) = (lane + d_lane, column + d_column);
-                let memory = self.tensor_memory(block)?;
-                let old = if mma.accumulates {
-                    memory.read(lane, column)?
-                } else {
-                    0
-                };
-                let bits = if mma.half {
-                    f32_to_f16(f16_to_f32(old & 0xffff) * mma.input_scale + sign * sum)
-                } else {
-                    (f32::from_bits(old) * mma.input_scale + sign * sum).to_bits()
-                };
-                memory.write(lane, column, bits)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn rows_in_tensor(
-        &mut self,
-        block: usize,
-        mma: &TensorMma,
-        rows: u32,
-        out: &mut [f32],
-    ) -> Result<(), String> {
-        let (column, first) = (mma.a as u32 & 0xffff, mma.a as u32 >> 16 & 0x7f);
-        let bits = mma.a_element.bits();
-        let each = 32 / bits;
-        for row in 0..rows {
-            let lane = first
-                + if rows == 64 && !mma.pair {
-                    row / 16 * 32 + row % 16
-                } else {
-                    row
-                };
-            for k in 0..mma.depth {
-                let word = self.tensor_memory(block)?.read(lane, column + k / each)?;
-                out[(row * mma.depth + k) as usize] =
-                    super::matrix::decode(mma.a_element, word >> (k % each * bits));
-            }
-        }
-        Ok(())
-    }
-
-    // Elements of 4 and 6 bits: 16 of them at the start of each 16 bytes, or 32 of 4 bits.
-    fn packed_operand(
-        &mut self,
-        block: usize,
-        descriptor: Descriptor,
-        element: (Element, bool),
-        shape: (u32, u32),
-        rows_contiguous: bool,
-        out: &mut [f32],
-    ) -> Result<(), String> {
-        let ((element, dense4), (rows, depth)) = (element, shape);
-        let bits = match element {
-            Element::E2m1 => 4,
-            Element::E3m2 | Element::E2m3 => 6,
-            _ => {
-                return self.operand(
-                    block,
-                    descriptor,
-                    element,
-                    (0, rows, depth),
-                    rows_contiguous,
-                    out,
-                )
-            }
-        };
-        if rows_contiguous {
-            return Err("elements below 8 bits with contiguous rows".to_owned());
-        }
-        let each = if dense4 { 32 } else { 16 };
-        for row in 0..rows {
-            for chunk in 0..depth / each {
-                let address = (block as u32) << 24 | descriptor.along_depth(row, chunk * 16);
-                let mut bytes = [0; 16];
-                bytes.copy_from_slice(self.shared(address, 16)?);
-                let packed = u128::from_le_bytes(bytes);
-                for at in 0..each {
-                    let pattern = (packed >> (at * bits)) as u32 & ((1 << bits) - 1);
-                    let value = match element {
-                        Element::E2m1 => E2M1.decode(pattern),
-                        Element::E3m2 => E3M2.decode(pattern),
-                        _ => E2M3.decode(pattern),
-                    };
-                    out[(row * depth + chunk * each + at) as usize] = value;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    // Scale factors lie four to a word: row r in lane r % 32 of column r / 32.
-    #[expect(clippy::too_many_arguments, reason = "one call per operand")]
-    fn apply_scales(
-        &mut self,
-        block: usize,
-        scales: TensorScales,
-        address: u32,
-        part: u32,
-        rows: u32,
-        depth: usize,
-        operand: &mut [f32],
-    ) -> Result<(), String> {
-        let count = depth as u32 / scales.block;
-        if !part.is_multiple_of(count.next_power_of_two()) || part + count > 4 {
-            return Err(format!(
-                "scale factors {part} to {} of a word",
-                part + count
-            ));
-        }
-        for row in 0..rows {
-            let word = self
-                .tensor_memory(block)?
-                .read(row % 32, (address & 0xffff) + row / 32)?;
-            let values = &mut operand[row as usize * depth..][..depth];
-            for (number, values) in values.chunks_mut(scales.block as usize).enumerate() {
-                let bits = word >> (8 * (part + number as u32)) & 0xff;
-                let scale = if scales.is_ue8m0 {
-                    ue8m0_to_f32(bits)
-                } else {
-                    E4M3.decode(bits & 0x7f)
-                };
-                values.iter_mut().for_each(|value| *value *= scale);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Lane and column of an accumulator's element.
-fn place(mma: &TensorMma, rows: u32, row: u32, column: u32) -> (u32, u32) {
-    match (rows, mma.pair) {
-        (64, true) => (
-            row + if column < mma.columns / 2 { 0 } else { 64 },
-            column % (mma.columns / 2),
-        ),
-        (64, false) => (row / 16 * 32 + row % 16, column),
-        _ => (row, column),
     }
 }
 

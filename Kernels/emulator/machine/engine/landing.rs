@@ -1,0 +1,366 @@
+//! When asynchronous work lands, and what it then does.
+
+use syntax::Type;
+
+use super::shared::combine;
+use super::work::{Copy, Pending, Work};
+use super::{Engine, Run};
+use crate::error::{Error, Trap};
+use crate::launch::Schedule;
+use crate::op::*;
+use crate::tensor_map::TensorMap;
+use crate::warp::{lanes, Warp};
+
+/// Rounds that random work takes at most.
+pub const LONGEST: u32 = 40;
+
+impl Engine<'_> {
+    // Whether a thread's own copy waits until somebody asks for it.
+    pub(super) fn defers(&mut self) -> bool {
+        match self.launch.schedule {
+            Schedule::AtOnce => false,
+            Schedule::Random { .. } => self.random.below(3) != 0,
+            Schedule::Late { .. } => true,
+        }
+    }
+
+    pub(super) fn due(&mut self) -> u64 {
+        match self.launch.schedule {
+            Schedule::AtOnce => 0,
+            Schedule::Random { .. } => self.round + u64::from(self.random.below(LONGEST)),
+            Schedule::Late { .. } => u64::MAX,
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, work: Work, pc: usize) -> Run<()> {
+        if self.launch.schedule == Schedule::AtOnce {
+            return self.land(&work, self.block as u32).map_err(Trap::new);
+        }
+        let when = self.due();
+        self.queue.push(Pending {
+            work,
+            when,
+            pc,
+            block: self.block as u32,
+        });
+        Ok(())
+    }
+
+    /// Lets work land whose time has come.
+    pub(super) fn drain(&mut self) -> Result<(), Error> {
+        let mut at = 0;
+        while at < self.queue.len() {
+            if self.queue[at].when <= self.round {
+                let pending = self.queue.remove(at);
+                self.land_pending(&pending)?;
+            } else {
+                at += 1;
+            }
+        }
+        for block in 0..self.blocks.len() {
+            while self.blocks[block]
+                .tensor_queue
+                .front()
+                .is_some_and(|work| work.when <= self.round)
+            {
+                self.land_tensor(block)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets one piece of work land before its time; false where there is none.
+    pub(super) fn force(&mut self) -> Result<bool, Error> {
+        let tensors: Vec<usize> = (0..self.blocks.len())
+            .filter(|block| !self.blocks[*block].tensor_queue.is_empty())
+            .collect();
+        let choices = self.queue.len() + tensors.len();
+        if choices == 0 {
+            return Ok(false);
+        }
+        let choice = self.random.below(choices as u32) as usize;
+        if choice < self.queue.len() {
+            let pending = self.queue.remove(choice);
+            self.land_pending(&pending)?;
+        } else {
+            self.land_tensor(tensors[choice - self.queue.len()])?;
+        }
+        Ok(true)
+    }
+
+    pub(super) fn land_pending(&mut self, pending: &Pending) -> Result<(), Error> {
+        self.block = pending.block as usize;
+        self.land(&pending.work, pending.block).map_err(|message| {
+            self.fault(Trap::new(message), pending.block as usize, None, pending.pc)
+        })
+    }
+
+    pub(super) fn arrive(&mut self, address: u32) -> Result<(), String> {
+        self.progress += 1;
+        self.mbarrier(address)?.arrive(1)
+    }
+
+    pub(super) fn complete_bytes(&mut self, address: u32, bytes: u32) -> Result<(), String> {
+        self.progress += 1;
+        self.mbarrier(address)?.expect_bytes(-i64::from(bytes))
+    }
+
+    pub(super) fn arrive_at(&mut self, address: u32) -> Result<(), String> {
+        self.arrive(address)
+    }
+
+    pub(super) fn land(&mut self, work: &Work, block: u32) -> Result<(), String> {
+        self.progress += 1;
+        match work {
+            Work::BulkLoad {
+                to,
+                from,
+                bytes,
+                barrier,
+                blocks,
+            } => {
+                let mut data = vec![0; *bytes as usize];
+                self.memory.read(&mut self.recent, *from, &mut data)?;
+                for rank in lanes(*blocks) {
+                    self.shared(rank << 24 | to & 0xff_ffff, *bytes)?
+                        .copy_from_slice(&data);
+                    self.complete_bytes(rank << 24 | barrier & 0xff_ffff, *bytes)?;
+                }
+                Ok(())
+            }
+            Work::BulkShare {
+                to,
+                from,
+                bytes,
+                barrier,
+            } => {
+                let data = self.shared(*from, *bytes)?.to_vec();
+                self.shared(*to, *bytes)?.copy_from_slice(&data);
+                self.complete_bytes(*barrier, *bytes)
+            }
+            Work::BulkStore { to, from, bytes } => {
+                let data = self.shared(*from, *bytes)?.to_vec();
+                self.memory.write(&mut self.recent, *to, &data)
+            }
+            Work::BulkReduce {
+                to,
+                from,
+                bytes,
+                atomic,
+                ty,
+            } => {
+                let data = self.shared(*from, *bytes)?.to_vec();
+                self.reduce(*to, &data, *atomic, *ty)
+            }
+            Work::StoreAsync { to, data, barrier } => {
+                self.shared(*to, data.len() as u32)?.copy_from_slice(data);
+                self.complete_bytes(*barrier, data.len() as u32)
+            }
+            Work::CopyArrive {
+                warp,
+                lane,
+                barrier,
+                groups,
+                open,
+            } => {
+                let own = &mut self.blocks[block as usize].warps[*warp as usize].outstanding
+                    [*lane as usize];
+                // What the thread has waited for since then is gone from the front.
+                let mut copies: Vec<Copy> = Vec::new();
+                for group in own.groups.iter_mut().take(*groups) {
+                    copies.append(group);
+                }
+                copies.extend(own.open.drain(..(*open).min(own.open.len())));
+                for copy in copies {
+                    self.copy(copy)?;
+                }
+                self.arrive(*barrier)
+            }
+            Work::TensorLoad {
+                map,
+                at,
+                to,
+                barrier,
+                blocks,
+                pair,
+            } => {
+                self.load_box(map, at, *to, *blocks)?;
+                for rank in lanes(*blocks) {
+                    let owner = if *pair {
+                        rank & !1 | barrier >> 24 & 1
+                    } else {
+                        rank
+                    };
+                    self.complete_bytes(owner << 24 | barrier & 0xff_ffff, map.box_bytes())?;
+                }
+                Ok(())
+            }
+            Work::TensorStore {
+                map,
+                at,
+                from,
+                reduce,
+            } => self.store_box(map, at, *from, *reduce),
+        }
+    }
+
+    pub(super) fn reduce(
+        &mut self,
+        to: u64,
+        data: &[u8],
+        atomic: Atomic,
+        ty: Type,
+    ) -> Result<(), String> {
+        let bytes = ty.bytes();
+        for (at, part) in data.chunks_exact(bytes as usize).enumerate() {
+            let mut value = [0; 8];
+            value[..bytes as usize].copy_from_slice(part);
+            let value = u64::from_le_bytes(value);
+            let address = to + at as u64 * u64::from(bytes);
+            self.memory
+                .update(&mut self.recent, address, bytes, |old| {
+                    combine(atomic, ty, old, value, 0)
+                })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn load_box(
+        &mut self,
+        map: &TensorMap,
+        at: &[i64; 5],
+        to: u32,
+        blocks: u32,
+    ) -> Result<(), String> {
+        let row_bytes = map.box_sizes[0] * map.element_bytes();
+        let outside = if map.fills_nan { 0xff } else { 0 };
+        let mut row = vec![0u8; row_bytes as usize];
+        for number in 0..map.box_sizes[1..].iter().product::<u32>() {
+            row.fill(outside);
+            if let Some((address, skip, bytes)) = span(map, at, number) {
+                self.memory
+                    .read(&mut self.recent, address, &mut row[skip..skip + bytes])?;
+            }
+            for (chunk, part) in row.chunks(16).enumerate() {
+                let offset =
+                    map.swizzled((to & 0xff_ffff) + number * row_bytes + chunk as u32 * 16);
+                for rank in lanes(blocks) {
+                    self.shared(rank << 24 | offset, part.len() as u32)?
+                        .copy_from_slice(part);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn store_box(
+        &mut self,
+        map: &TensorMap,
+        at: &[i64; 5],
+        from: u32,
+        reduce: Option<(Atomic, Type)>,
+    ) -> Result<(), String> {
+        let row_bytes = map.box_sizes[0] * map.element_bytes();
+        let mut row = vec![0u8; row_bytes as usize];
+        for number in 0..map.box_sizes[1..].iter().product::<u32>() {
+            let Some((address, skip, bytes)) = span(map, at, number) else {
+                continue;
+            };
+            for (chunk, part) in row.chunks_mut(16).enumerate() {
+                let offset =
+                    map.swizzled((from & 0xff_ffff) + number * row_bytes + chunk as u32 * 16);
+                part.copy_from_slice(self.shared(from & 0xff00_0000 | offset, part.len() as u32)?);
+            }
+            match reduce {
+                Some((atomic, ty)) => self.reduce(address, &row[skip..skip + bytes], atomic, ty)?,
+                None => self
+                    .memory
+                    .write(&mut self.recent, address, &row[skip..skip + bytes])?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn copy(&mut self, copy: Copy) -> Result<(), String> {
+        let mut data = [0; 16];
+        if copy.source_bytes > 0 {
+            self.memory.read(
+                &mut self.recent,
+                copy.from,
+                &mut data[..copy.source_bytes as usize],
+            )?;
+        }
+        self.shared(copy.to, copy.bytes)?
+            .copy_from_slice(&data[..copy.bytes as usize]);
+        Ok(())
+    }
+
+    pub(super) fn finish_copies(&mut self, warp: &mut Warp, lane: u32, left: usize) -> Run<()> {
+        while warp.outstanding[lane as usize].groups.len() > left {
+            for copy in warp.outstanding[lane as usize]
+                .groups
+                .pop_front()
+                .unwrap_or_default()
+            {
+                self.copy(copy)
+                    .map_err(|message| Trap::in_lane(lane, message))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish_bulk(&mut self, warp: &mut Warp, lane: u32, left: usize) -> Run<()> {
+        while warp.outstanding[lane as usize].bulk_groups.len() > left {
+            for work in warp.outstanding[lane as usize]
+                .bulk_groups
+                .pop_front()
+                .unwrap_or_default()
+            {
+                self.land(&work, self.block as u32)
+                    .map_err(|message| Trap::in_lane(lane, message))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is under way when threads end lands then.
+    pub(super) fn settle(&mut self, warp: &mut Warp, mask: u32) -> Run<()> {
+        for lane in lanes(mask) {
+            let own = &mut warp.outstanding[lane as usize];
+            let (copies, bulk) = (
+                std::mem::take(&mut own.open),
+                std::mem::take(&mut own.bulk_open),
+            );
+            own.groups.push_back(copies);
+            own.bulk_groups.push_back(bulk);
+            self.finish_copies(warp, lane, 0)?;
+            self.finish_bulk(warp, lane, 0)?;
+        }
+        Ok(())
+    }
+}
+
+// The part of a box's row inside the tensor: where it begins, bytes to skip in the row, bytes.
+fn span(map: &TensorMap, at: &[i64; 5], number: u32) -> Option<(u64, usize, usize)> {
+    let mut rest = number;
+    let mut address = map.address;
+    let outer = at.iter().zip(&map.box_sizes).zip(&map.sizes).skip(1);
+    for (((corner, box_size), size), stride) in outer.zip(&map.strides) {
+        let position = corner + i64::from(rest % box_size);
+        rest /= box_size;
+        if position < 0 || position >= *size as i64 {
+            return None;
+        }
+        address = address.wrapping_add((position as u64).wrapping_mul(*stride));
+    }
+    let element = i64::from(map.element_bytes());
+    let first = at[0].max(0);
+    let end = (at[0] + i64::from(map.box_sizes[0])).min(map.sizes[0] as i64);
+    (first < end).then(|| {
+        (
+            address.wrapping_add((first * element) as u64),
+            ((first - at[0]) * element) as usize,
+            ((end - first) * element) as usize,
+        )
+    })
+}
