@@ -1,5 +1,9 @@
 #include "Kernels/norms/bridge.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string>
+
 #include "Kernels/bridge/convert.h"
 #include "Kernels/norms/lib.rs.h"
 #include "Kernels/norms/norms.h"
@@ -7,84 +11,144 @@
 namespace norms::bridge {
 namespace {
 
-using device::pointer;
+// What was given, in the terms of norms.h.
+struct Given {
+    const Norm& norm;
 
-Matrix matrix_of(const Norm& given) {
-    return {static_cast<std::int64_t>(given.rows), device::narrow("columns", given.columns),
-            given.dtype};
-}
-
-NormBackward backward_of(const Norm& given, norms::Norm norm, bool wide_weight) {
-    return {matrix_of(given),
-            pointer<void>(given.x),
-            pointer<void>(given.weight),
-            pointer<void>(given.out_gradient),
-            pointer<float>(given.mean),
-            pointer<float>(given.rstd),
-            pointer<void>(given.x_gradient),
-            {pointer<void>(given.weight_gradient), pointer<void>(given.bias_gradient)},
-            /*partials=*/nullptr,
-            wide_weight,
-            norm};
-}
-
-// Calls `function` with the parameters of the operation.
-template <class Function>
-auto with_params(const Norm& given, Function&& function) {
-    const Matrix matrix = matrix_of(given);
-    void* x = pointer<void>(given.x);
-    const void* weight = pointer<void>(given.weight);
-    void* out = pointer<void>(given.out);
-    float* mean = pointer<float>(given.mean);
-    float* rstd = pointer<float>(given.rstd);
-    const void* out_gradient = pointer<void>(given.out_gradient);
-    void* logits = pointer<void>(given.logits);
-    const auto* targets = pointer<std::int64_t>(given.targets);
-    float* loss = pointer<float>(given.loss);
-    float* lse = pointer<float>(given.lse);
-    const bool wide = given.weight_dtype == device::Dtype::F32;
-    switch (given.op) {
-        case Op::RmsNormForward:
-            return function(RmsNormForward{matrix, x, weight, out, rstd, wide, given.epsilon});
-        case Op::FusedAddRmsNorm:
-            return function(FusedAddRmsNorm{matrix, x, pointer<void>(given.residual), weight, wide,
-                                            given.epsilon});
-        case Op::LayerNormForward:
-            return function(LayerNormForward{matrix, x, weight, pointer<void>(given.bias), out,
-                                             mean, rstd, wide, given.epsilon});
-        case Op::RmsNormBackward:
-            return function(backward_of(given, norms::Norm::kRms, wide));
-        case Op::LayerNormBackward:
-            return function(backward_of(given, norms::Norm::kLayer, wide));
-        case Op::SoftmaxForward:
-            return function(SoftmaxForward{matrix, x, out});
-        case Op::SoftmaxBackward:
-            return function(
-                SoftmaxBackward{matrix, out, out_gradient, pointer<void>(given.x_gradient)});
-        case Op::CrossEntropyForward:
-            return function(CrossEntropyForward{matrix, logits, targets, loss, lse});
-        case Op::CrossEntropyBackward:
-            return function(CrossEntropyBackward{matrix, logits, targets, lse,
-                                                 pointer<float>(given.loss_gradient),
-                                                 pointer<void>(given.logits_gradient)});
-        case Op::CrossEntropyFused:
-            return function(CrossEntropyFused{matrix, logits, targets, loss});
+    Matrix matrix() const {
+        return {static_cast<std::int64_t>(norm.rows), device::narrow("columns", norm.columns),
+                norm.dtype};
     }
-    device::refuse("unknown operation");
+
+    bool wide_weight() const { return norm.weight_dtype == device::Dtype::F32; }
+
+    template <class T = void>
+    T* optional(const char* name) const {
+        for (const Tensor& tensor : norm.tensors) {
+            if (std::string(tensor.name) == name) return device::pointer<T>(tensor.address);
+        }
+        return nullptr;
+    }
+
+    template <class T = void>
+    T* tensor(const char* name) const {
+        T* found = optional<T>(name);
+        device::require(found != nullptr, norm.op, " needs the tensor ", name);
+        return found;
+    }
+
+    NormBackward backward(norms::Norm kind) const {
+        const bool layer = kind == norms::Norm::kLayer;
+        return {matrix(),
+                tensor("x"),
+                tensor("weight"),
+                tensor("out_gradient"),
+                layer ? tensor<float>("mean") : nullptr,
+                tensor<float>("rstd"),
+                tensor("x_gradient"),
+                {tensor("weight_gradient"), layer ? tensor("bias_gradient") : nullptr},
+                /*partials=*/nullptr,
+                wide_weight(),
+                kind};
+    }
+};
+
+struct Op {
+    const char* name;
+    std::unique_ptr<Plan> (*plan)(const Given& given, Variant variant);
+};
+
+constexpr Op kOps[] = {
+    {"rmsnorm_fwd",
+     [](const Given& given, Variant variant) {
+         return device::plan(
+             RmsNormForward{given.matrix(), given.tensor("x"), given.tensor("weight"),
+                            given.tensor("out"), given.optional<float>("rstd"), given.wide_weight(),
+                            given.norm.epsilon},
+             variant);
+     }},
+    {"rmsnorm_bwd",
+     [](const Given& given, Variant variant) {
+         return device::plan(given.backward(norms::Norm::kRms), variant);
+     }},
+    {"fused_add_rmsnorm",
+     [](const Given& given, Variant variant) {
+         return device::plan(
+             FusedAddRmsNorm{given.matrix(), given.tensor("x"), given.tensor("residual"),
+                             given.tensor("weight"), given.wide_weight(), given.norm.epsilon},
+             variant);
+     }},
+    {"layernorm_fwd",
+     [](const Given& given, Variant variant) {
+         return device::plan(
+             LayerNormForward{given.matrix(), given.tensor("x"), given.tensor("weight"),
+                              given.tensor("bias"), given.tensor("out"),
+                              given.optional<float>("mean"), given.optional<float>("rstd"),
+                              given.wide_weight(), given.norm.epsilon},
+             variant);
+     }},
+    {"layernorm_bwd",
+     [](const Given& given, Variant variant) {
+         return device::plan(given.backward(norms::Norm::kLayer), variant);
+     }},
+    {"softmax_fwd",
+     [](const Given& given, Variant variant) {
+         return device::plan(SoftmaxForward{given.matrix(), given.tensor("x"), given.tensor("out")},
+                             variant);
+     }},
+    {"softmax_bwd",
+     [](const Given& given, Variant variant) {
+         return device::plan(
+             SoftmaxBackward{given.matrix(), given.tensor("out"), given.tensor("out_gradient"),
+                             given.tensor("x_gradient")},
+             variant);
+     }},
+    {"cross_entropy_fwd",
+     [](const Given& given, Variant variant) {
+         return device::plan(
+             CrossEntropyForward{given.matrix(), given.tensor("logits"),
+                                 given.tensor<std::int64_t>("target"), given.tensor<float>("loss"),
+                                 given.tensor<float>("lse")},
+             variant);
+     }},
+    {"cross_entropy_bwd",
+     [](const Given& given, Variant variant) {
+         return device::plan(
+             CrossEntropyBackward{given.matrix(), given.tensor("logits"),
+                                  given.tensor<std::int64_t>("target"), given.tensor<float>("lse"),
+                                  given.tensor<float>("loss_gradient"),
+                                  given.tensor("logits_gradient")},
+             variant);
+     }},
+    {"cross_entropy_fwd_bwd",
+     [](const Given& given, Variant variant) {
+         return device::plan(
+             CrossEntropyFused{given.matrix(), given.tensor("logits"),
+                               given.tensor<std::int64_t>("target"), given.tensor<float>("loss")},
+             variant);
+     }},
+};
+
+const Op& op_named(const rust::String& name) {
+    const auto* op = std::find_if(std::begin(kOps), std::end(kOps),
+                                  [&](const Op& op) { return std::string(name) == op.name; });
+    device::require(op != std::end(kOps), "no kernel for ", name);
+    return *op;
 }
 
 }  // namespace
 
 void check(const Norm& given, Variant) {
-    norms::check(matrix_of(given));
+    op_named(given.op);
+    norms::check(Given{given}.matrix());
     device::require(given.weight_dtype == device::Dtype::F32 || given.weight_dtype == given.dtype,
-                    std::string("no ") + device::name_of(given.weight_dtype) + " weights with " +
-                        device::name_of(given.dtype) + " activations; use f32 or the same type");
+                    "no ", device::name_of(given.weight_dtype), " weights with ",
+                    device::name_of(given.dtype), " activations; use f32 or the same type");
 }
 
 std::unique_ptr<Plan> plan(const Norm& given, Variant variant) {
     check(given, variant);
-    return with_params(given, [&](const auto& params) { return device::plan(params, variant); });
+    return op_named(given.op).plan(Given{given}, variant);
 }
 
 }  // namespace norms::bridge

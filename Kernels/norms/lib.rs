@@ -2,47 +2,23 @@
 
 #[cxx::bridge(namespace = "norms::bridge")]
 mod ffi {
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Op {
-        RmsNormForward,
-        FusedAddRmsNorm,
-        LayerNormForward,
-        RmsNormBackward,
-        LayerNormBackward,
-        SoftmaxForward,
-        SoftmaxBackward,
-        CrossEntropyForward,
-        CrossEntropyBackward,
-        CrossEntropyFused,
-    }
-
-    /// Addresses are 0 for tensors that the operation does not have; see norms.h for the layouts.
-    #[derive(Clone, Copy, Debug)]
+    /// A row operation, by the name that workloads and results use; see norms.h for tensors' layouts.
+    #[derive(Clone, Debug)]
     struct Norm {
-        op: Op,
+        op: String,
         rows: usize,
         columns: usize,
         dtype: Dtype,
         /// Type of weights, biases and their gradients; unused if an operation has none.
         weight_dtype: Dtype,
         epsilon: f32,
-        x: usize,
-        residual: usize,
-        weight: usize,
-        bias: usize,
-        out: usize,
-        mean: usize,
-        rstd: usize,
-        out_gradient: usize,
-        x_gradient: usize,
-        weight_gradient: usize,
-        bias_gradient: usize,
-        logits: usize,
-        targets: usize,
-        loss: usize,
-        lse: usize,
-        loss_gradient: usize,
-        logits_gradient: usize,
+        tensors: Vec<Tensor>,
+    }
+
+    #[derive(Clone, Debug)]
+    struct Tensor {
+        name: String,
+        address: usize,
     }
 
     #[namespace = "device"]
@@ -55,7 +31,7 @@ mod ffi {
     unsafe extern "C++" {
         include!("Kernels/norms/bridge.h");
 
-        /// Returns an error for what is not supported; addresses are ignored.
+        /// Returns an error for what is not supported; tensors are ignored.
         fn check(given: &Norm, variant: Variant) -> Result<()>;
 
         /// # Safety
@@ -64,4 +40,4 @@ mod ffi {
     }
 }
 
-pub use ffi::{check, plan, Norm, Op};
+pub use ffi::{check, plan, Norm, Tensor};

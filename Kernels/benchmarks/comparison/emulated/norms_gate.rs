@@ -1,45 +1,34 @@
 //! The row operations under the interpreter, against the oracles.
 
 use machine::Schedule;
-use norms::{Norm, Op};
+use norms::{Norm, Tensor};
 use runtime::Memory;
 use support::{
     assert_caught, assert_close, download, inputs, room, run, under, under_every_schedule, upload,
     Dtype, Variant, BF16,
 };
 
-/// An operation in bf16 that has no tensors yet.
-fn norm(op: Op, rows: usize, columns: usize) -> Norm {
-    Norm {
-        op,
+fn run_norm(
+    op: &str,
+    rows: usize,
+    columns: usize,
+    tensors: &[(&str, &Memory)],
+) -> Result<(), String> {
+    let tensor = |&(name, memory): &(&str, &Memory)| Tensor {
+        name: name.to_owned(),
+        address: memory.address(),
+    };
+    let norm = Norm {
+        op: op.to_owned(),
         rows,
         columns,
         dtype: Dtype::Bf16,
         weight_dtype: Dtype::Bf16,
         epsilon: 1e-6,
-        x: 0,
-        residual: 0,
-        weight: 0,
-        bias: 0,
-        out: 0,
-        mean: 0,
-        rstd: 0,
-        out_gradient: 0,
-        x_gradient: 0,
-        weight_gradient: 0,
-        bias_gradient: 0,
-        logits: 0,
-        targets: 0,
-        loss: 0,
-        lse: 0,
-        loss_gradient: 0,
-        logits_gradient: 0,
-    }
-}
-
-fn run_norm(norm: &Norm) -> Result<(), String> {
+        tensors: tensors.iter().map(tensor).collect(),
+    };
     // SAFETY: the addresses are those of the tensors.
-    run(unsafe { norms::plan(norm, Variant::Tuned) })
+    run(unsafe { norms::plan(&norm, Variant::Tuned) })
 }
 
 fn rmsnorm(rows: usize, columns: usize) -> impl Fn() {
@@ -50,13 +39,8 @@ fn rmsnorm(rows: usize, columns: usize) -> impl Fn() {
         .collect();
     move || {
         let (x, weight, out) = (upload(&x), upload(&weight), room(rows * columns));
-        let given = Norm {
-            x: x.address(),
-            weight: weight.address(),
-            out: out.address(),
-            ..norm(Op::RmsNormForward, rows, columns)
-        };
-        run_norm(&given).unwrap();
+        let tensors = [("x", &x), ("weight", &weight), ("out", &out)];
+        run_norm("rmsnorm_fwd", rows, columns, &tensors).unwrap();
         assert_close("out", &download(&out), &wanted, BF16, 1e-5);
     }
 }
@@ -91,12 +75,8 @@ fn softmax_forward() {
         .collect();
     under_every_schedule(|| {
         let (x, out) = (upload(&x), room(rows * columns));
-        let given = Norm {
-            x: x.address(),
-            out: out.address(),
-            ..norm(Op::SoftmaxForward, rows, columns)
-        };
-        run_norm(&given).unwrap();
+        let tensors = [("x", &x), ("out", &out)];
+        run_norm("softmax_fwd", rows, columns, &tensors).unwrap();
         assert_close("out", &download(&out), &wanted, BF16, 1e-6);
     });
 }
@@ -141,16 +121,15 @@ fn rmsnorm_backward() {
             Memory::from_bytes(&rstd),
         );
         let (x_gradient, weight_gradient) = (room(rows * columns), room(columns));
-        let given = Norm {
-            x: x.address(),
-            weight: weight.address(),
-            out_gradient: gradient.address(),
-            rstd: rstd.address(),
-            x_gradient: x_gradient.address(),
-            weight_gradient: weight_gradient.address(),
-            ..norm(Op::RmsNormBackward, rows, columns)
-        };
-        run_norm(&given).unwrap();
+        let tensors = [
+            ("x", &x),
+            ("weight", &weight),
+            ("out_gradient", &gradient),
+            ("rstd", &rstd),
+            ("x_gradient", &x_gradient),
+            ("weight_gradient", &weight_gradient),
+        ];
+        run_norm("rmsnorm_bwd", rows, columns, &tensors).unwrap();
         assert_close("x_gradient", &download(&x_gradient), &wanted, BF16, 1e-2);
         assert_close(
             "weight_gradient",
@@ -171,13 +150,8 @@ fn a_tensor_that_is_too_small_is_found_out() {
             upload(&inputs(2, columns)),
         );
         let out = room(rows * columns - 8);
-        let given = Norm {
-            x: x.address(),
-            weight: weight.address(),
-            out: out.address(),
-            ..norm(Op::RmsNormForward, rows, columns)
-        };
-        let text = run_norm(&given).unwrap_err();
+        let tensors = [("x", &x), ("weight", &weight), ("out", &out)];
+        let text = run_norm("rmsnorm_fwd", rows, columns, &tensors).unwrap_err();
         assert!(
             text.contains("out of bounds") && text.contains("PTX line") && text.contains(".cuh:"),
             "{text}"

@@ -1,9 +1,9 @@
 //! Our kernels.
 
-use contender::{ContenderError, Contenders, Tensors};
-use norms::{Norm, Op};
+use contender::{ContenderError, Contenders, Problem, Tensors};
+use norms::{Norm, Tensor};
 use our_contender::{dtype, Ours};
-use workloads::{NormOp, NormProblem};
+use workloads::NormProblem;
 
 pub fn contenders() -> Contenders<NormProblem> {
     let family = Ours {
@@ -17,42 +17,18 @@ pub fn contenders() -> Contenders<NormProblem> {
 }
 
 fn op(problem: &NormProblem, tensors: &Tensors) -> Result<Norm, ContenderError> {
-    // Each op has some of these.
-    let address = |name| tensors.address_or_null(name);
+    let names = problem.tensors().iter().map(|spec| spec.name);
+    let tensor = |name: &str| Tensor {
+        name: name.to_owned(),
+        address: tensors.address_or_null(name),
+    };
     Ok(Norm {
-        op: match problem.op {
-            NormOp::RmsNormForward => Op::RmsNormForward,
-            NormOp::FusedAddRmsNorm => Op::FusedAddRmsNorm,
-            NormOp::LayerNormForward => Op::LayerNormForward,
-            NormOp::RmsNormBackward => Op::RmsNormBackward,
-            NormOp::LayerNormBackward => Op::LayerNormBackward,
-            NormOp::SoftmaxForward => Op::SoftmaxForward,
-            NormOp::SoftmaxBackward => Op::SoftmaxBackward,
-            NormOp::CrossEntropyForward => Op::CrossEntropyForward,
-            NormOp::CrossEntropyBackward => Op::CrossEntropyBackward,
-            NormOp::CrossEntropyForwardBackward => Op::CrossEntropyFused,
-        },
+        op: problem.op.to_string(),
         rows: problem.shape.rows,
         columns: problem.shape.columns,
         dtype: dtype(problem.types.activation)?,
         weight_dtype: dtype(problem.types.weight)?,
         epsilon: problem.epsilon,
-        x: address("x"),
-        residual: address("residual"),
-        weight: address("weight"),
-        bias: address("bias"),
-        out: address("out"),
-        mean: address("mean"),
-        rstd: address("rstd"),
-        out_gradient: address("out_gradient"),
-        x_gradient: address("x_gradient"),
-        weight_gradient: address("weight_gradient"),
-        bias_gradient: address("bias_gradient"),
-        logits: address("logits"),
-        targets: address("target"),
-        loss: address("loss"),
-        lse: address("lse"),
-        loss_gradient: address("loss_gradient"),
-        logits_gradient: address("logits_gradient"),
+        tensors: names.map(tensor).collect(),
     })
 }
