@@ -7,7 +7,7 @@ use host::{each_row, each_row2, exp, largest, sum};
 ///
 /// # Panics
 /// If a target is not a column.
-pub fn cross_entropy_forward<T: Element>(
+pub fn forward<T: Element>(
     logits: &[T],
     targets: &[i64],
     loss: &mut [f32],
@@ -27,7 +27,7 @@ pub fn cross_entropy_forward<T: Element>(
 ///
 /// # Panics
 /// If a target is not a column.
-pub fn cross_entropy_forward_backward<T: Element>(
+pub fn forward_backward<T: Element>(
     logits: &mut [T],
     targets: &[i64],
     loss: &mut [f32],
@@ -56,7 +56,7 @@ pub fn cross_entropy_forward_backward<T: Element>(
 ///
 /// # Panics
 /// If a target is not a column.
-pub fn cross_entropy_backward<T: Element>(
+pub fn backward<T: Element>(
     logits: &[T],
     targets: &[i64],
     lse: &[f32],
@@ -75,4 +75,63 @@ pub fn cross_entropy_backward<T: Element>(
         buffer[target] = wanted;
         T::narrow_all(buffer, out);
     });
+}
+
+/// One naive single-threaded loop per operation.
+pub mod plain {
+    use crate::naive::{largest, sum};
+    use crate::Element;
+
+    pub fn forward<T: Element>(
+        logits: &[T],
+        targets: &[i64],
+        loss: &mut [f32],
+        lse: &mut [f32],
+        columns: usize,
+    ) {
+        for (row, logits) in logits.chunks(columns).enumerate() {
+            let largest = largest(logits);
+            lse[row] = largest + sum(logits.iter().map(|x| (x.widen() - largest).exp())).ln();
+            loss[row] = lse[row] - logits[targets[row] as usize].widen();
+        }
+    }
+
+    pub fn forward_backward<T: Element>(
+        logits: &mut [T],
+        targets: &[i64],
+        loss: &mut [f32],
+        columns: usize,
+    ) {
+        for (row, logits) in logits.chunks_mut(columns).enumerate() {
+            let largest = largest(logits);
+            let lse = largest + sum(logits.iter().map(|x| (x.widen() - largest).exp())).ln();
+            let target = targets[row] as usize;
+            loss[row] = lse - logits[target].widen();
+            for (column, logit) in logits.iter_mut().enumerate() {
+                let wanted = if column == target { 1.0 } else { 0.0 };
+                *logit = T::narrow((logit.widen() - lse).exp() - wanted);
+            }
+        }
+    }
+
+    pub fn backward<T: Element>(
+        logits: &[T],
+        targets: &[i64],
+        lse: &[f32],
+        loss_gradient: &[f32],
+        logits_gradient: &mut [T],
+    ) {
+        let columns = logits.len() / targets.len();
+        for (row, dx) in logits_gradient.chunks_mut(columns).enumerate() {
+            for (column, dx) in dx.iter_mut().enumerate() {
+                let share = (logits[row * columns + column].widen() - lse[row]).exp();
+                let wanted = if column as i64 == targets[row] {
+                    1.0
+                } else {
+                    0.0
+                };
+                *dx = T::narrow((share - wanted) * loss_gradient[row]);
+            }
+        }
+    }
 }

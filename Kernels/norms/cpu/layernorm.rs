@@ -5,7 +5,7 @@ use crate::Element;
 use host::{accumulate_rows, each_row, sum, sum2};
 
 /// `out = (x - mean) * rstd * weight + bias`
-pub fn layernorm_forward<T: Element>(
+pub fn forward<T: Element>(
     x: &[T],
     weight: Columns<T>,
     bias: Columns<T>,
@@ -28,7 +28,7 @@ pub fn layernorm_forward<T: Element>(
 
 /// Inputs of the backward pass.
 #[derive(Clone, Copy, Debug)]
-pub struct LayerNormSaved<'a, T> {
+pub struct Saved<'a, T> {
     pub x: &'a [T],
     pub weight: Columns<'a, T>,
     pub out_gradient: &'a [T],
@@ -37,8 +37,8 @@ pub struct LayerNormSaved<'a, T> {
 }
 
 /// The gradients of x, of the weight and of the bias.
-pub fn layernorm_backward<T: Element>(
-    saved: LayerNormSaved<T>,
+pub fn backward<T: Element>(
+    saved: Saved<T>,
     x_gradient: &mut [T],
     weight_gradient: ColumnsMut<T>,
     bias_gradient: ColumnsMut<T>,
@@ -69,4 +69,59 @@ pub fn layernorm_backward<T: Element>(
     let [weight_sums, bias_sums] = sums;
     weight_gradient.store(&weight_sums);
     bias_gradient.store(&bias_sums);
+}
+
+/// One naive single-threaded loop per operation.
+pub mod plain {
+    use super::Saved;
+    use crate::columns::{Columns, ColumnsMut};
+    use crate::naive::{mean, narrowed};
+    use crate::Element;
+
+    pub fn forward<T: Element>(
+        x: &[T],
+        weight: Columns<T>,
+        bias: Columns<T>,
+        out: &mut [T],
+        columns: usize,
+        epsilon: f32,
+    ) {
+        for (x, out) in x.chunks(columns).zip(out.chunks_mut(columns)) {
+            let average = mean(x.iter().map(|x| x.widen()));
+            let variance = mean(x.iter().map(|x| (x.widen() - average).powi(2)));
+            let rstd = 1.0 / (variance + epsilon).sqrt();
+            for column in 0..columns {
+                let normal = (x[column].widen() - average) * rstd;
+                out[column] = T::narrow(normal * weight.get(column) + bias.get(column));
+            }
+        }
+    }
+
+    pub fn backward<T: Element>(
+        saved: Saved<T>,
+        x_gradient: &mut [T],
+        weight_gradient: ColumnsMut<T>,
+        bias_gradient: ColumnsMut<T>,
+        columns: usize,
+    ) {
+        let (mut weight_sums, mut bias_sums) = (vec![0.0f64; columns], vec![0.0f64; columns]);
+        for (row, dx) in x_gradient.chunks_mut(columns).enumerate() {
+            let at = |column: usize| {
+                let index = row * columns + column;
+                let gradient = saved.out_gradient[index].widen();
+                let normal = (saved.x[index].widen() - saved.mean[row]) * saved.rstd[row];
+                (normal, gradient, gradient * saved.weight.get(column))
+            };
+            let average = mean((0..columns).map(|column| at(column).2));
+            let projection = mean((0..columns).map(|column| at(column).0 * at(column).2));
+            for column in 0..columns {
+                let (normal, gradient, scaled) = at(column);
+                weight_sums[column] += f64::from(gradient * normal);
+                bias_sums[column] += f64::from(gradient);
+                dx[column] = T::narrow(saved.rstd[row] * (scaled - average - normal * projection));
+            }
+        }
+        weight_gradient.store(&narrowed(&weight_sums));
+        bias_gradient.store(&narrowed(&bias_sums));
+    }
 }

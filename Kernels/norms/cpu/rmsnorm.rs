@@ -15,7 +15,7 @@ fn scale(x: &mut [f32], rstd: f32, weight: &[f32]) {
 }
 
 /// `out = x * rstd * weight`
-pub fn rmsnorm_forward<T: Element>(
+pub fn forward<T: Element>(
     x: &[T],
     weight: Columns<T>,
     out: &mut [T],
@@ -32,7 +32,7 @@ pub fn rmsnorm_forward<T: Element>(
 }
 
 /// In place: `residual += x`, then `x = residual * rstd * weight`.
-pub fn fused_add_rmsnorm<T: Element>(
+pub fn fused_add<T: Element>(
     x: &mut [T],
     residual: &mut [T],
     weight: Columns<T>,
@@ -58,7 +58,7 @@ pub fn fused_add_rmsnorm<T: Element>(
 
 /// Inputs of the backward pass.
 #[derive(Clone, Copy, Debug)]
-pub struct RmsNormSaved<'a, T> {
+pub struct Saved<'a, T> {
     pub x: &'a [T],
     pub weight: Columns<'a, T>,
     pub out_gradient: &'a [T],
@@ -66,8 +66,8 @@ pub struct RmsNormSaved<'a, T> {
 }
 
 /// The gradients of x and of the weight.
-pub fn rmsnorm_backward<T: Element>(
-    saved: RmsNormSaved<T>,
+pub fn backward<T: Element>(
+    saved: Saved<T>,
     x_gradient: &mut [T],
     weight_gradient: ColumnsMut<T>,
     columns: usize,
@@ -96,4 +96,76 @@ pub fn rmsnorm_backward<T: Element>(
         },
     );
     weight_gradient.store(&weight_sums);
+}
+
+/// One naive single-threaded loop per operation.
+pub mod plain {
+    use super::Saved;
+    use crate::columns::{Columns, ColumnsMut};
+    use crate::naive::{mean, narrowed};
+    use crate::Element;
+
+    pub fn forward<T: Element>(
+        x: &[T],
+        weight: Columns<T>,
+        out: &mut [T],
+        columns: usize,
+        epsilon: f32,
+    ) {
+        for (x, out) in x.chunks(columns).zip(out.chunks_mut(columns)) {
+            let rstd = rstd(x, epsilon);
+            for column in 0..columns {
+                out[column] = T::narrow(x[column].widen() * rstd * weight.get(column));
+            }
+        }
+    }
+
+    pub fn fused_add<T: Element>(
+        x: &mut [T],
+        residual: &mut [T],
+        weight: Columns<T>,
+        columns: usize,
+        epsilon: f32,
+    ) {
+        for (x, residual) in x.chunks_mut(columns).zip(residual.chunks_mut(columns)) {
+            for column in 0..columns {
+                residual[column] = T::narrow(x[column].widen() + residual[column].widen());
+            }
+            let rstd = rstd(residual, epsilon);
+            for column in 0..columns {
+                x[column] = T::narrow(residual[column].widen() * rstd * weight.get(column));
+            }
+        }
+    }
+
+    pub fn backward<T: Element>(
+        saved: Saved<T>,
+        x_gradient: &mut [T],
+        weight_gradient: ColumnsMut<T>,
+        columns: usize,
+    ) {
+        let mut sums = vec![0.0f64; columns];
+        for (row, dx) in x_gradient.chunks_mut(columns).enumerate() {
+            let at = |column: usize| {
+                let index = row * columns + column;
+                let gradient = saved.out_gradient[index].widen();
+                (
+                    saved.x[index].widen() * saved.rstd[row],
+                    gradient,
+                    gradient * saved.weight.get(column),
+                )
+            };
+            let projection = mean((0..columns).map(|column| at(column).0 * at(column).2));
+            for column in 0..columns {
+                let (normal, gradient, scaled) = at(column);
+                sums[column] += f64::from(gradient * normal);
+                dx[column] = T::narrow(saved.rstd[row] * (scaled - normal * projection));
+            }
+        }
+        weight_gradient.store(&narrowed(&sums));
+    }
+
+    fn rstd<T: Element>(x: &[T], epsilon: f32) -> f32 {
+        1.0 / (mean(x.iter().map(|x| x.widen() * x.widen())) + epsilon).sqrt()
+    }
 }

@@ -4,7 +4,7 @@ use crate::Element;
 use host::{each_row, exp, largest, sum, sum2};
 
 /// `out = exp(x - max) / sum(exp(x - max))`
-pub fn softmax_forward<T: Element>(x: &[T], out: &mut [T], columns: usize) {
+pub fn forward<T: Element>(x: &[T], out: &mut [T], columns: usize) {
     each_row(out, columns, columns, |row, out, buffer| {
         T::widen_all(&x[row * columns..][..columns], buffer);
         let largest = largest(buffer);
@@ -20,12 +20,7 @@ pub fn softmax_forward<T: Element>(x: &[T], out: &mut [T], columns: usize) {
 }
 
 /// `x_gradient = out * (out_gradient - sum(out * out_gradient))`
-pub fn softmax_backward<T: Element>(
-    out: &[T],
-    out_gradient: &[T],
-    x_gradient: &mut [T],
-    columns: usize,
-) {
+pub fn backward<T: Element>(out: &[T], out_gradient: &[T], x_gradient: &mut [T], columns: usize) {
     each_row(x_gradient, columns, 2 * columns, |row, dx, buffer| {
         let (share, gradient) = buffer.split_at_mut(columns);
         T::widen_all(&out[row * columns..][..columns], share);
@@ -36,4 +31,39 @@ pub fn softmax_backward<T: Element>(
         }
         T::narrow_all(share, dx);
     });
+}
+
+/// One naive single-threaded loop per operation.
+pub mod plain {
+    use crate::naive::{largest, sum};
+    use crate::Element;
+
+    pub fn forward<T: Element>(x: &[T], out: &mut [T], columns: usize) {
+        for (x, out) in x.chunks(columns).zip(out.chunks_mut(columns)) {
+            let largest = largest(x);
+            let scale = 1.0 / sum(x.iter().map(|x| (x.widen() - largest).exp()));
+            for column in 0..columns {
+                out[column] = T::narrow((x[column].widen() - largest).exp() * scale);
+            }
+        }
+    }
+
+    pub fn backward<T: Element>(
+        out: &[T],
+        out_gradient: &[T],
+        x_gradient: &mut [T],
+        columns: usize,
+    ) {
+        for (row, dx) in x_gradient.chunks_mut(columns).enumerate() {
+            let at = |column: usize| {
+                let index = row * columns + column;
+                (out[index].widen(), out_gradient[index].widen())
+            };
+            let projection = sum((0..columns).map(|column| at(column).0 * at(column).1));
+            for (column, dx) in dx.iter_mut().enumerate() {
+                let (share, gradient) = at(column);
+                *dx = T::narrow(share * (gradient - projection));
+            }
+        }
+    }
 }

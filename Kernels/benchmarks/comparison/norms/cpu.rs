@@ -1,7 +1,7 @@
 //! CPU contenders.
 
 use contender::{ContenderError, Contenders};
-use norms_cpu::{plain, Columns, ColumnsMut, Element, LayerNormSaved, RmsNormSaved};
+use norms_cpu::{cross_entropy, layernorm, rmsnorm, softmax, Columns, ColumnsMut, Element};
 use numeric::DType;
 use shared::cpu::{self, Style, Work};
 use shared::element_types;
@@ -63,12 +63,12 @@ impl<T: Element> SharedMut<T> {
 }
 
 fn bind<T: Element>(problem: &NormProblem, memory: &Memory, style: Style) -> Work {
-    /// The function of that name in the crate or in its plain module.
+    /// The function of that name in a module, or in its plain one.
     macro_rules! of_style {
-        ($name:ident) => {
+        ($module:ident::$name:ident) => {
             match style {
-                Style::Threaded => norms_cpu::$name::<T>,
-                Style::Plain => plain::$name::<T>,
+                Style::Threaded => $module::$name::<T>,
+                Style::Plain => $module::plain::$name::<T>,
             }
         };
     }
@@ -77,19 +77,19 @@ fn bind<T: Element>(problem: &NormProblem, memory: &Memory, style: Style) -> Wor
     let shared_mut = |name| SharedMut::<T>::of(problem, memory, name);
     Ok(match problem.op {
         NormOp::RmsNormForward => {
-            let run = of_style!(rmsnorm_forward);
+            let run = of_style!(rmsnorm::forward);
             let (x, weight) = (memory.read("x")?, shared("weight")?);
             let mut out = memory.write("out")?;
             Box::new(move || run(&x, weight.get(), &mut out, columns, epsilon))
         }
         NormOp::RmsNormBackward => {
-            let run = of_style!(rmsnorm_backward);
+            let run = of_style!(rmsnorm::backward);
             let (x, weight) = (memory.read("x")?, shared("weight")?);
             let (out_gradient, rstd) = (memory.read("out_gradient")?, memory.read("rstd")?);
             let mut x_gradient = memory.write("x_gradient")?;
             let mut weight_gradient = shared_mut("weight_gradient")?;
             Box::new(move || {
-                let saved = RmsNormSaved {
+                let saved = rmsnorm::Saved {
                     x: &x,
                     weight: weight.get(),
                     out_gradient: &out_gradient,
@@ -99,19 +99,19 @@ fn bind<T: Element>(problem: &NormProblem, memory: &Memory, style: Style) -> Wor
             })
         }
         NormOp::FusedAddRmsNorm => {
-            let run = of_style!(fused_add_rmsnorm);
+            let run = of_style!(rmsnorm::fused_add);
             let (mut x, mut residual) = (memory.write("x")?, memory.write("residual")?);
             let weight = shared("weight")?;
             Box::new(move || run(&mut x, &mut residual, weight.get(), columns, epsilon))
         }
         NormOp::LayerNormForward => {
-            let run = of_style!(layernorm_forward);
+            let run = of_style!(layernorm::forward);
             let (x, weight, bias) = (memory.read("x")?, shared("weight")?, shared("bias")?);
             let mut out = memory.write("out")?;
             Box::new(move || run(&x, weight.get(), bias.get(), &mut out, columns, epsilon))
         }
         NormOp::LayerNormBackward => {
-            let run = of_style!(layernorm_backward);
+            let run = of_style!(layernorm::backward);
             let (x, weight) = (memory.read("x")?, shared("weight")?);
             let out_gradient = memory.read("out_gradient")?;
             let (mean, rstd) = (memory.read("mean")?, memory.read("rstd")?);
@@ -119,7 +119,7 @@ fn bind<T: Element>(problem: &NormProblem, memory: &Memory, style: Style) -> Wor
             let mut weight_gradient = shared_mut("weight_gradient")?;
             let mut bias_gradient = shared_mut("bias_gradient")?;
             Box::new(move || {
-                let saved = LayerNormSaved {
+                let saved = layernorm::Saved {
                     x: &x,
                     weight: weight.get(),
                     out_gradient: &out_gradient,
@@ -131,31 +131,31 @@ fn bind<T: Element>(problem: &NormProblem, memory: &Memory, style: Style) -> Wor
             })
         }
         NormOp::SoftmaxForward => {
-            let run = of_style!(softmax_forward);
+            let run = of_style!(softmax::forward);
             let (x, mut out) = (memory.read("x")?, memory.write("out")?);
             Box::new(move || run(&x, &mut out, columns))
         }
         NormOp::SoftmaxBackward => {
-            let run = of_style!(softmax_backward);
+            let run = of_style!(softmax::backward);
             let (out, gradient) = (memory.read("out")?, memory.read("out_gradient")?);
             let mut x_gradient = memory.write("x_gradient")?;
             Box::new(move || run(&out, &gradient, &mut x_gradient, columns))
         }
         NormOp::CrossEntropyForward => {
-            let run = of_style!(cross_entropy_forward);
+            let run = of_style!(cross_entropy::forward);
             let (logits, target) = (memory.read("logits")?, memory.read("target")?);
             let (mut loss, mut lse) = (memory.write("loss")?, memory.write("lse")?);
             Box::new(move || run(&logits, &target, &mut loss, &mut lse, columns))
         }
         NormOp::CrossEntropyBackward => {
-            let run = of_style!(cross_entropy_backward);
+            let run = of_style!(cross_entropy::backward);
             let (logits, target) = (memory.read("logits")?, memory.read("target")?);
             let (lse, gradient) = (memory.read("lse")?, memory.read("loss_gradient")?);
             let mut out = memory.write("logits_gradient")?;
             Box::new(move || run(&logits, &target, &lse, &gradient, &mut out))
         }
         NormOp::CrossEntropyForwardBackward => {
-            let run = of_style!(cross_entropy_forward_backward);
+            let run = of_style!(cross_entropy::forward_backward);
             let (mut logits, target) = (memory.write("logits")?, memory.read("target")?);
             let mut loss = memory.write("loss")?;
             Box::new(move || run(&mut logits, &target, &mut loss, columns))
