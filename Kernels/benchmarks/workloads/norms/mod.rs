@@ -5,6 +5,6 @@ mod op;
 mod problem;
 mod suites;
 
-pub use op::NormOp;
-pub use problem::{NormProblem, NormTypes};
+pub use op::{NormOp, NormTypes};
+pub use problem::NormProblem;
 pub use suites::NormSuite;
