@@ -79,3 +79,28 @@ mod ffi {
 }
 
 pub use ffi::{check, check_packed, plan, plan_packed, Activation, Function, Gate, Packed};
+
+impl Function {
+    /// By the name that workloads use.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "gelu" => Self::Gelu,
+            "gelu_tanh" => Self::GeluTanh,
+            "swiglu" => Self::SwiGlu,
+            "geglu" => Self::GeGlu,
+            _ => return None,
+        })
+    }
+}
+
+impl Gate {
+    /// By the name of its unit.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "silu" => Self::Silu,
+            "gelu_tanh" => Self::GeluTanh,
+            "gelu" => Self::Gelu,
+            _ => return None,
+        })
+    }
+}

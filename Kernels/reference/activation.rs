@@ -32,6 +32,14 @@ fn normal_cdf<R: Real>(x: R) -> R {
 }
 
 impl Unit {
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Gelu => "gelu",
+            Unit::GeluTanh => "gelu_tanh",
+            Unit::Silu => "silu",
+        }
+    }
+
     pub fn value<R: Real>(self, x: R) -> R {
         match self {
             Unit::Gelu => x * normal_cdf(x),

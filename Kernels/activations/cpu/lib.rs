@@ -7,32 +7,12 @@ mod units;
 pub use host::Element;
 use rayon::prelude::*;
 pub use units::Unit;
-use units::{Curve, Gelu, GeluTanh, Silu};
+use units::{with_curve, Curve};
 
 /// Elements per task.
 const TASK: usize = 1 << 14;
 /// Elements that are widened at once: a few such buffers fit in L1.
 const BLOCK: usize = 1024;
-
-/// Runs `$body` with `$curve` as the unit's type.
-macro_rules! with_curve {
-    ($unit:expr, $curve:ident => $body:expr) => {
-        match $unit {
-            Unit::Gelu => {
-                type $curve = Gelu;
-                $body
-            }
-            Unit::GeluTanh => {
-                type $curve = GeluTanh;
-                $body
-            }
-            Unit::Silu => {
-                type $curve = Silu;
-                $body
-            }
-        }
-    };
-}
 
 /// `out = unit(x)`
 pub fn forward<T: Element>(unit: Unit, x: &[T], out: &mut [T]) {

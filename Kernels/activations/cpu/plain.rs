@@ -1,41 +1,22 @@
 //! One naive single-threaded loop per operation: the baseline for the others.
 
-use crate::units::Curve;
-use crate::{Element, Gelu, Unit};
-
-fn value_and_slope(unit: Unit, x: f32) -> (f32, f32) {
-    match unit {
-        // std has no error function.
-        Unit::Gelu => Gelu::both(x),
-        Unit::GeluTanh => {
-            let root = (2.0 / std::f32::consts::PI).sqrt();
-            let tanh = (root * (x + 0.044715 * x * x * x)).tanh();
-            let inner = root * (1.0 + 3.0 * 0.044715 * x * x);
-            let slope = 0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) * inner;
-            (0.5 * x * (1.0 + tanh), slope)
-        }
-        Unit::Silu => {
-            let share = 1.0 / (1.0 + (-x).exp());
-            (x * share, share * (1.0 + x * (1.0 - share)))
-        }
-    }
-}
+use crate::{Element, Unit};
 
 pub fn forward<T: Element>(unit: Unit, x: &[T], out: &mut [T]) {
     for (x, out) in x.iter().zip(out) {
-        *out = T::narrow(value_and_slope(unit, x.widen()).0);
+        *out = T::narrow(unit.plain(x.widen()).0);
     }
 }
 
 pub fn backward<T: Element>(unit: Unit, x: &[T], out_gradient: &[T], x_gradient: &mut [T]) {
     for ((x, gradient), out) in x.iter().zip(out_gradient).zip(x_gradient) {
-        *out = T::narrow(value_and_slope(unit, x.widen()).1 * gradient.widen());
+        *out = T::narrow(unit.plain(x.widen()).1 * gradient.widen());
     }
 }
 
 pub fn gated_forward<T: Element>(unit: Unit, gate: &[T], up: &[T], out: &mut [T]) {
     for ((gate, up), out) in gate.iter().zip(up).zip(out) {
-        *out = T::narrow(value_and_slope(unit, gate.widen()).0 * up.widen());
+        *out = T::narrow(unit.plain(gate.widen()).0 * up.widen());
     }
 }
 
@@ -47,7 +28,7 @@ pub fn packed_forward<T: Element>(unit: Unit, input: &[T], columns: usize, out: 
 
 pub fn gated_backward<T: Element>(unit: Unit, gate: &mut [T], up: &mut [T], out_gradient: &[T]) {
     for ((gate, up), gradient) in gate.iter_mut().zip(up).zip(out_gradient) {
-        let (value, slope) = value_and_slope(unit, gate.widen());
+        let (value, slope) = unit.plain(gate.widen());
         let gradient = gradient.widen();
         *gate = T::narrow(gradient * up.widen() * slope);
         *up = T::narrow(gradient * value);

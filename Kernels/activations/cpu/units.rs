@@ -10,6 +10,59 @@ pub enum Unit {
     Silu,
 }
 
+impl Unit {
+    /// By the name that workloads use.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "gelu" => Unit::Gelu,
+            "gelu_tanh" => Unit::GeluTanh,
+            "silu" => Unit::Silu,
+            _ => return None,
+        })
+    }
+
+    /// Value and derivative as a textbook has them.
+    pub(crate) fn plain(self, x: f32) -> (f32, f32) {
+        match self {
+            // std has no error function.
+            Unit::Gelu => Gelu::both(x),
+            Unit::GeluTanh => {
+                let root = (2.0 / std::f32::consts::PI).sqrt();
+                let tanh = (root * (x + 0.044715 * x * x * x)).tanh();
+                let inner = root * (1.0 + 3.0 * 0.044715 * x * x);
+                let slope = 0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) * inner;
+                (0.5 * x * (1.0 + tanh), slope)
+            }
+            Unit::Silu => {
+                let share = 1.0 / (1.0 + (-x).exp());
+                (x * share, share * (1.0 + x * (1.0 - share)))
+            }
+        }
+    }
+}
+
+/// Runs `$body` with `$curve` as the unit's type.
+macro_rules! with_curve {
+    ($unit:expr, $curve:ident => $body:expr) => {
+        match $unit {
+            $crate::Unit::Gelu => {
+                type $curve = $crate::units::Gelu;
+                $body
+            }
+            $crate::Unit::GeluTanh => {
+                type $curve = $crate::units::GeluTanh;
+                $body
+            }
+            $crate::Unit::Silu => {
+                type $curve = $crate::units::Silu;
+                $body
+            }
+        }
+    };
+}
+
+pub(crate) use with_curve;
+
 /// Value and derivative of a unit.
 pub(crate) trait Curve {
     fn value(x: f32) -> f32;

@@ -57,11 +57,7 @@ macro_rules! of_style {
 impl Call<'_> {
     fn activation<T: Element>(self, activation: Activation, pass: Pass) -> Work {
         let memory = self.memory;
-        let unit = match activation {
-            Activation::Gelu => Unit::Gelu,
-            Activation::GeluTanh | Activation::GeGlu => Unit::GeluTanh,
-            Activation::SwiGlu => Unit::Silu,
-        };
+        let unit = unit_of(activation.unit())?;
         Ok(match (activation.is_gated(), pass) {
             (false, Pass::Forward) => {
                 let run = of_style!(self.style, activations_cpu::forward::<T>);
@@ -90,11 +86,7 @@ impl Call<'_> {
     }
 
     fn packed<T: Element>(self, unit: reference::activation::Unit, columns: usize) -> Work {
-        let unit = match unit {
-            reference::activation::Unit::Gelu => Unit::Gelu,
-            reference::activation::Unit::GeluTanh => Unit::GeluTanh,
-            reference::activation::Unit::Silu => Unit::Silu,
-        };
+        let unit = unit_of(unit)?;
         let run = of_style!(self.style, activations_cpu::packed_forward::<T>);
         let input = self.memory.read("gate_and_up")?;
         let mut out = self.memory.write("out")?;
@@ -138,6 +130,11 @@ impl Call<'_> {
         let mut out = self.memory.write("out")?;
         Ok(Box::new(move || run(&quantized, &scales, &mut out, tiling)))
     }
+}
+
+fn unit_of(unit: reference::activation::Unit) -> Result<Unit, ContenderError> {
+    Unit::named(unit.name())
+        .ok_or_else(|| ContenderError::new(format!("no CPU kernel for {}", unit.name())))
 }
 
 fn tiling(scaling: Scaling, shape: RowShape) -> Tiling {

@@ -3,9 +3,8 @@
 use activations::{Function, Gate};
 use contender::{ContenderError, Contenders, Problem as _, Tensors};
 use our_contender::{dtype, Ours, Plan, UniquePtr, Variant};
-use reference::activation::Unit;
 use reference::rope::Pairs;
-use workloads::{Activation, Pass, Scaling, TrainingOp, TrainingProblem, TrainingShape};
+use workloads::{Pass, Scaling, TrainingOp, TrainingProblem, TrainingShape};
 
 const FAMILY: Ours<TrainingProblem, Op, ContenderError> = Ours {
     timed: "the op's one kernel",
@@ -55,6 +54,7 @@ unsafe fn plan(op: &Op, variant: Variant) -> Result<UniquePtr<Plan>, ContenderEr
 
 fn op(problem: &TrainingProblem, tensors: &Tensors) -> Result<Op, ContenderError> {
     let dtype = dtype(problem.dtype())?;
+    let unknown = || ContenderError::new(format!("no kernel for {}", problem.op));
     match (problem.op, problem.shape) {
         (TrainingOp::Activation(activation, pass), TrainingShape::Rows(shape)) => {
             let [first, second, out_gradient, first_out, second_out] =
@@ -67,12 +67,7 @@ fn op(problem: &TrainingProblem, tensors: &Tensors) -> Result<Op, ContenderError
                 }
                 .map(|name| tensors.address_or_null(name));
             Ok(Op::Activation(activations::Activation {
-                function: match activation {
-                    Activation::Gelu => Function::Gelu,
-                    Activation::GeluTanh => Function::GeluTanh,
-                    Activation::SwiGlu => Function::SwiGlu,
-                    Activation::GeGlu => Function::GeGlu,
-                },
+                function: Function::named(activation.name()).ok_or_else(unknown)?,
                 backward: pass == Pass::Backward,
                 dtype,
                 elements: shape.rows * shape.columns,
@@ -85,11 +80,7 @@ fn op(problem: &TrainingProblem, tensors: &Tensors) -> Result<Op, ContenderError
         }
         (TrainingOp::Packed(unit), TrainingShape::Rows(shape)) => {
             Ok(Op::Packed(activations::Packed {
-                gate: match unit {
-                    Unit::Silu => Gate::Silu,
-                    Unit::GeluTanh => Gate::GeluTanh,
-                    Unit::Gelu => Gate::Gelu,
-                },
+                gate: Gate::named(unit.name()).ok_or_else(unknown)?,
                 dtype,
                 rows: shape.rows,
                 columns: shape.columns,

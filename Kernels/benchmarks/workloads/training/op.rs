@@ -22,6 +22,15 @@ pub enum Activation {
 }
 
 impl Activation {
+    pub fn name(self) -> &'static str {
+        match self {
+            Activation::Gelu => "gelu",
+            Activation::GeluTanh => "gelu_tanh",
+            Activation::SwiGlu => "swiglu",
+            Activation::GeGlu => "geglu",
+        }
+    }
+
     pub fn unit(self) -> Unit {
         match self {
             Activation::Gelu => Unit::Gelu,
@@ -152,6 +161,31 @@ impl TrainingOp {
         match self {
             TrainingOp::Activation(_, pass) | TrainingOp::Rope(_, pass) => pass == Pass::Backward,
             TrainingOp::Packed(_) | TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) => false,
+        }
+    }
+
+    /// Operations per element that every implementation does in fp32; exp, erf and division count as
+    /// one each.
+    pub fn flops_per_element(self) -> f64 {
+        match self {
+            TrainingOp::Activation(activation, pass) => {
+                let forward = match activation {
+                    Activation::Gelu => 4.0,
+                    Activation::GeluTanh => 8.0,
+                    Activation::SwiGlu => 5.0,
+                    Activation::GeGlu => 9.0,
+                };
+                if pass == Pass::Forward {
+                    forward
+                } else {
+                    forward + 8.0
+                }
+            }
+            TrainingOp::Packed(Unit::Silu | Unit::Gelu) => 5.0,
+            TrainingOp::Packed(Unit::GeluTanh) => 9.0,
+            TrainingOp::Rope(..) => 3.0,
+            TrainingOp::Quantize(_) => 3.0,
+            TrainingOp::Dequantize(_) => 1.0,
         }
     }
 }

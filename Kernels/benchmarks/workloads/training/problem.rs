@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use contender::{Cost, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
-use reference::activation::Unit;
 use reference::quantize::ScaleFormat;
 use reference::rope;
 use tensor::{Fill, Inputs, TensorSpec};
@@ -152,31 +151,6 @@ fn rope_tensors(shape: RopeShape, dtype: DType) -> Vec<TensorSpec> {
     ]
 }
 
-/// Operations per element that every implementation does in fp32; exp, erf and division count as
-/// one each.
-fn flops_per_element(op: TrainingOp) -> f64 {
-    match op {
-        TrainingOp::Activation(activation, pass) => {
-            let forward = match activation {
-                Activation::Gelu => 4.0,
-                Activation::GeluTanh => 8.0,
-                Activation::SwiGlu => 5.0,
-                Activation::GeGlu => 9.0,
-            };
-            if pass == Pass::Forward {
-                forward
-            } else {
-                forward + 8.0
-            }
-        }
-        TrainingOp::Packed(Unit::Silu | Unit::Gelu) => 5.0,
-        TrainingOp::Packed(Unit::GeluTanh) => 9.0,
-        TrainingOp::Rope(..) => 3.0,
-        TrainingOp::Quantize(_) => 3.0,
-        TrainingOp::Dequantize(_) => 1.0,
-    }
-}
-
 impl Problem for TrainingProblem {
     fn statement(&self) -> &Statement {
         &self.statement
@@ -189,7 +163,7 @@ impl Problem for TrainingProblem {
                 shape.tokens() * (shape.query_heads + shape.key_heads) * shape.dim
             }
         };
-        let flops = flops_per_element(self.op) * elements as f64;
+        let flops = self.op.flops_per_element() * elements as f64;
         Cost::of_whole_tensors(self.tensors(), flops, Math::Fp32)
     }
 
