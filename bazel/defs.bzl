@@ -1,7 +1,7 @@
 """Everything that BUILD files load."""
 
 load("@build_facts//:facts.bzl", _BUILD_FACTS = "BUILD_FACTS", _LOCKED_LIBRARIES_FACT = "LOCKED_LIBRARIES_FACT")
-load("//bazel/private:arch.bzl", _on_shelf = "on_shelf", _per_arch = "per_arch")
+load("//bazel/private:arch.bzl", _on_shelf = "on_shelf", _on_sm = "on_sm", _per_arch = "per_arch")
 load("//bazel/private:comparison.bzl", _comparison = "comparison")
 load("//bazel/private:comparison_bench.bzl", _comparison_bench = "comparison_bench")
 load("//bazel/private:comparison_suite.bzl", _comparison_suite = "comparison_suite")
@@ -34,6 +34,7 @@ host_test = _host_test
 kernel_family = _kernel_family
 lock_library = _lock_library
 on_shelf = _on_shelf
+on_sm = _on_sm
 per_arch = _per_arch
 rust_crate = _rust_crate
 rust_program = _rust_program

@@ -24,19 +24,28 @@ def on_shelf(**lists):
     Returns:
       The selects, added up.
     """
-    unknown = [shelf for shelf in lists if shelf not in SHELVES]
+    return _where_built("shelf", SHELVES, lists)
+
+def on_sm(**lists):
+    """The same by SM: for machine code that was compiled elsewhere, which runs on no other.
+
+    Args:
+      **lists: by SM: sm_90a, sm_100a.
+    Returns:
+      The selects, added up.
+    """
+    return _where_built("SM", SMS.keys(), lists)
+
+def _where_built(kind, known, lists):
+    unknown = [name for name in lists if name not in known]
     if unknown:
-        fail("no shelf is called {}; there are {}".format(unknown[0], SHELVES))
-    parts = [
-        select({
-            "//bazel/cuda:" + shelf: part,
+        fail("no {} is called {}; there are {}".format(kind, unknown[0], known))
+    total = []
+    for name, part in lists.items():
+        total = total + select({
+            "//bazel/cuda:" + name: part,
             "//conditions:default": [],
         })
-        for shelf, part in lists.items()
-    ]
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
     return total
 
 def _by_value(of_sms):

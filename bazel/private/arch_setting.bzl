@@ -2,10 +2,10 @@
 
 load("@bazel_skylib//lib:selects.bzl", "selects")
 load("@bazel_skylib//rules:common_settings.bzl", "string_flag")
-load(":archs.bzl", "ARCH_VALUES", "SHELVES", "values_with")
+load(":archs.bzl", "ARCH_VALUES", "SHELVES", "SMS", "values_with")
 
 def arch_settings(name, detected):
-    """Declares the arch flag, `is_<value>` for each of its values, `none`, and a setting for each shelf that is built.
+    """Declares the arch flag, `is_<value>` for each of its values, `none`, and a setting for each shelf and SM that is built.
 
     A value holds when the flag has it, or is auto and the machine's GPU has it. `native_<value>` and `emulated_<value>`
     also say whether kernels are machine code, or PTX for the interpreter.
@@ -41,10 +41,10 @@ def arch_settings(name, detected):
         name = "none",
         actual = "is_none",
     )
-    for shelf in SHELVES:
+    for built in SHELVES + SMS.keys():
         selects.config_setting_group(
-            name = shelf,
-            match_any = ["is_" + value for value in values_with(shelf)],
+            name = built,
+            match_any = ["is_" + value for value in values_with(built)],
         )
 
 def libraries_setting(name, detected):

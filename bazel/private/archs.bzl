@@ -12,12 +12,12 @@ SHELVES = {sm.shelf: None for sm in SMS.values()}.keys()
 # Values of the arch flag besides auto, and the SMs that each builds.
 ARCH_VALUES = {"none": []} | {sm: [sm] for sm in SMS} | {"both": ["sm_90a", "sm_100a"]}
 
-def values_with(shelf):
-    """Returns the values of the arch flag that build any SM of a shelf.
+def values_with(built):
+    """Returns the values of the arch flag that build a shelf or an SM.
 
     Args:
-      shelf: its name.
+      built: its name.
     Returns:
       The values.
     """
-    return [value for value, sms in ARCH_VALUES.items() if [sm for sm in sms if SMS[sm].shelf == shelf]]
+    return [value for value, sms in ARCH_VALUES.items() if [sm for sm in sms if built in (sm, SMS[sm].shelf)]]
