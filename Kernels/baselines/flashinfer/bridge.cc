@@ -5,7 +5,6 @@
 
 #include "Kernels/baselines/flashinfer/decode.h"
 #include "Kernels/baselines/flashinfer/lib.rs.h"
-#include "Kernels/baselines/flashinfer/norms.h"
 #include "Kernels/baselines/flashinfer/prefill.h"
 #include "Kernels/bridge/convert.h"
 
@@ -56,53 +55,26 @@ fi::MlaKernel mla_kernel(MlaKernel kernel) {
     throw std::invalid_argument("unknown MLA kernel");
 }
 
-// The kernels compute row times width in 32 bits.
-template <class Params>
-void set_shape(Params& params, const Matrix& matrix) {
-    if (matrix.columns == 0 || matrix.rows > (std::size_t{1} << 32) / matrix.columns) {
-        throw std::invalid_argument(std::to_string(matrix.rows) + " x " +
-                                    std::to_string(matrix.columns) +
-                                    " elements; FlashInfer's offsets are 32-bit");
-    }
-    params.rows = static_cast<std::uint32_t>(matrix.rows);
-    params.columns = static_cast<std::uint32_t>(matrix.columns);
-}
-
 }  // namespace
 
-void rmsnorm(const RmsNorm& tensors, const Matrix& matrix, std::size_t stream) {
-    fi::RmsNorm params = {};
-    set_shape(params, matrix);
-    params.x = pointer<void>(tensors.x);
-    params.weight = pointer<void>(tensors.weight);
-    params.out = pointer<void>(tensors.out);
-    params.type = type(matrix.dtype);
-    params.epsilon = tensors.epsilon;
-    launch(params, pointer<CUstream_st>(stream));
-}
-
-void fused_add_rmsnorm(const FusedAddRmsNorm& tensors, const Matrix& matrix, std::size_t stream) {
-    fi::FusedAddRmsNorm params = {};
-    set_shape(params, matrix);
-    params.x = pointer<void>(tensors.x);
-    params.residual = pointer<void>(tensors.residual);
-    params.weight = pointer<void>(tensors.weight);
-    params.type = type(matrix.dtype);
-    params.epsilon = tensors.epsilon;
-    launch(params, pointer<CUstream_st>(stream));
-}
-
-void layernorm(const LayerNorm& tensors, const Matrix& matrix, std::size_t stream) {
-    if (matrix.dtype != Dtype::Bf16) {
-        throw std::invalid_argument("FlashInfer's LayerNorm supports only bf16 activations");
+void norm(const Norm& given, std::size_t stream) {
+    // The kernels compute row times width in 32 bits.
+    if (given.columns == 0 || given.rows > (std::size_t{1} << 32) / given.columns) {
+        throw std::invalid_argument(std::to_string(given.rows) + " x " +
+                                    std::to_string(given.columns) +
+                                    " elements; FlashInfer's offsets are 32-bit");
     }
-    fi::LayerNorm params = {};
-    set_shape(params, matrix);
-    params.x = pointer<void>(tensors.x);
-    params.weight = pointer<float>(tensors.weight);
-    params.bias = pointer<float>(tensors.bias);
-    params.out = pointer<void>(tensors.out);
-    params.epsilon = tensors.epsilon;
+    fi::Norm params = {};
+    params.op = given.op;
+    params.type = type(given.dtype);
+    params.rows = static_cast<std::uint32_t>(given.rows);
+    params.columns = static_cast<std::uint32_t>(given.columns);
+    params.epsilon = given.epsilon;
+    params.x = pointer<void>(given.x);
+    params.residual = pointer<void>(given.residual);
+    params.weight = pointer<void>(given.weight);
+    params.bias = pointer<void>(given.bias);
+    params.out = pointer<void>(given.out);
     launch(params, pointer<CUstream_st>(stream));
 }
 

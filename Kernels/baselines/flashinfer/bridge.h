@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "Kernels/baselines/flashinfer/decode.h"
+#include "Kernels/baselines/flashinfer/norms.h"
 #include "Kernels/baselines/flashinfer/planned.h"
 #include "Kernels/baselines/flashinfer/prefill.h"
 #include "rust/cxx.h"
@@ -16,10 +17,7 @@ enum class Dtype : std::uint8_t;
 enum class PrefillKernel : std::uint8_t;
 enum class DecodeKernel : std::uint8_t;
 enum class MlaKernel : std::uint8_t;
-struct Matrix;
-struct RmsNorm;
-struct FusedAddRmsNorm;
-struct LayerNorm;
+struct Norm;
 struct Prefill;
 struct Decode;
 struct MlaDecode;
@@ -27,9 +25,7 @@ struct PageTable;
 struct TrtllmGenChoice;
 struct TrtllmGenDevice;
 
-void rmsnorm(const RmsNorm& tensors, const Matrix& matrix, std::size_t stream);
-void fused_add_rmsnorm(const FusedAddRmsNorm& tensors, const Matrix& matrix, std::size_t stream);
-void layernorm(const LayerNorm& tensors, const Matrix& matrix, std::size_t stream);
+void norm(const Norm& given, std::size_t stream);
 
 void enqueue(Planned& planned, std::size_t stream);
 double plan_microseconds(const Planned& planned);

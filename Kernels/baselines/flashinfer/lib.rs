@@ -11,39 +11,28 @@ mod ffi {
         Bf16,
     }
 
-    /// The shape of a row operation; activations and weights have the same type.
+    #[namespace = "fi"]
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct Matrix {
+    #[repr(u8)]
+    enum NormOp {
+        RmsNorm,
+        FusedAddRmsNorm,
+        LayerNorm,
+    }
+
+    /// A row operation (norms.h); addresses are 0 for tensors that it does not have.
+    #[derive(Clone, Copy, Debug)]
+    struct Norm {
+        op: NormOp,
+        dtype: Dtype,
         rows: usize,
         columns: usize,
-        dtype: Dtype,
-    }
-
-    #[derive(Clone, Copy, Debug)]
-    struct RmsNorm {
-        x: usize,
-        weight: usize,
-        out: usize,
         epsilon: f32,
-    }
-
-    /// In place: residual += x, then x = norm(residual) * weight.
-    #[derive(Clone, Copy, Debug)]
-    struct FusedAddRmsNorm {
         x: usize,
         residual: usize,
         weight: usize,
-        epsilon: f32,
-    }
-
-    /// Weight and bias are f32, x and out bf16.
-    #[derive(Clone, Copy, Debug)]
-    struct LayerNorm {
-        x: usize,
-        weight: usize,
         bias: usize,
         out: usize,
-        epsilon: f32,
     }
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,15 +248,10 @@ mod ffi {
             lengths: &[i32],
         ) -> Result<UniquePtr<Planned>>;
 
-        fn rmsnorm(tensors: &RmsNorm, matrix: &Matrix, stream: usize) -> Result<()>;
+        #[namespace = "fi"]
+        type NormOp;
 
-        fn fused_add_rmsnorm(
-            tensors: &FusedAddRmsNorm,
-            matrix: &Matrix,
-            stream: usize,
-        ) -> Result<()>;
-
-        fn layernorm(tensors: &LayerNorm, matrix: &Matrix, stream: usize) -> Result<()>;
+        fn norm(given: &Norm, stream: usize) -> Result<()>;
     }
 }
 

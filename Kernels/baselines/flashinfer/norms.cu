@@ -1,4 +1,5 @@
 #include <flashinfer/norm.cuh>
+#include <stdexcept>
 
 #include "Kernels/baselines/flashinfer/norms.h"
 #include "Kernels/device/launch.h"
@@ -10,46 +11,46 @@ namespace {
 constexpr bool kOverlapsPrevious = true;
 
 template <class T>
-T* elements(const void* address) {
-    return static_cast<T*>(const_cast<void*>(address));
+void launch_typed(const Norm& p, cudaStream_t stream) {
+    T* const x = static_cast<T*>(p.x);
+    T* const weight = static_cast<T*>(p.weight);
+    T* const out = static_cast<T*>(p.out);
+    switch (p.op) {
+        case NormOp::RmsNorm:
+            return device::check(
+                flashinfer::norm::RMSNorm(x, weight, out, p.rows, p.columns, p.columns, p.columns,
+                                          p.epsilon, kOverlapsPrevious, stream),
+                "flashinfer RMSNorm");
+        case NormOp::FusedAddRmsNorm:
+            return device::check(flashinfer::norm::FusedAddRMSNorm(
+                                     x, static_cast<T*>(p.residual), weight, p.rows, p.columns,
+                                     p.columns, p.columns, p.epsilon, kOverlapsPrevious, stream),
+                                 "flashinfer FusedAddRMSNorm");
+        case NormOp::LayerNorm:
+            break;
+    }
+    throw std::invalid_argument("unknown operation");
 }
 
-template <class T>
-cudaError_t rmsnorm(const RmsNorm& p, cudaStream_t stream) {
-    return flashinfer::norm::RMSNorm(elements<T>(p.x), elements<T>(p.weight), elements<T>(p.out),
-                                     p.rows, p.columns, p.columns, p.columns, p.epsilon,
-                                     kOverlapsPrevious, stream);
-}
-
-template <class T>
-cudaError_t fused_add_rmsnorm(const FusedAddRmsNorm& p, cudaStream_t stream) {
-    return flashinfer::norm::FusedAddRMSNorm(elements<T>(p.x), elements<T>(p.residual),
-                                             elements<T>(p.weight), p.rows, p.columns, p.columns,
-                                             p.columns, p.epsilon, kOverlapsPrevious, stream);
+void launch_layernorm(const Norm& p, cudaStream_t stream) {
+    using T = nv_bfloat16;
+    if (p.type != Type::kBf16) {
+        throw std::invalid_argument("FlashInfer's LayerNorm supports only bf16 activations");
+    }
+    device::check(flashinfer::norm::LayerNorm(static_cast<T*>(p.x), static_cast<float*>(p.weight),
+                                              static_cast<float*>(p.bias), static_cast<T*>(p.out),
+                                              p.rows, p.columns, p.epsilon, stream),
+                  "flashinfer LayerNorm");
+    // The library does not check this launch itself.
+    device::check(cudaGetLastError(), "launch of flashinfer LayerNorm");
 }
 
 }  // namespace
 
-void launch(const RmsNorm& params, cudaStream_t stream) {
-    device::check(params.type == Type::kBf16 ? rmsnorm<nv_bfloat16>(params, stream)
-                                             : rmsnorm<half>(params, stream),
-                  "flashinfer RMSNorm");
-}
-
-void launch(const FusedAddRmsNorm& params, cudaStream_t stream) {
-    device::check(params.type == Type::kBf16 ? fused_add_rmsnorm<nv_bfloat16>(params, stream)
-                                             : fused_add_rmsnorm<half>(params, stream),
-                  "flashinfer FusedAddRMSNorm");
-}
-
-void launch(const LayerNorm& params, cudaStream_t stream) {
-    using T = nv_bfloat16;
-    device::check(flashinfer::norm::LayerNorm(elements<T>(params.x), elements<float>(params.weight),
-                                              elements<float>(params.bias), elements<T>(params.out),
-                                              params.rows, params.columns, params.epsilon, stream),
-                  "flashinfer LayerNorm");
-    // The library does not check this launch itself.
-    device::check(cudaGetLastError(), "launch of flashinfer LayerNorm");
+void launch(const Norm& params, cudaStream_t stream) {
+    if (params.op == NormOp::LayerNorm) return launch_layernorm(params, stream);
+    if (params.type == Type::kBf16) return launch_typed<nv_bfloat16>(params, stream);
+    launch_typed<half>(params, stream);
 }
 
 }  // namespace fi

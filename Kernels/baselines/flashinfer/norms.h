@@ -9,43 +9,32 @@
 
 namespace fi {
 
-// Weights have the type of the activations. Offsets are 32-bit in these kernels: the caller
-// keeps rows * columns below 2^32.
-struct RmsNorm {
-    const void* x;
-    const void* weight;
-    void* out;
-    std::uint32_t rows;
-    std::uint32_t columns;
-    Type type;
-    float epsilon;
+// Shared with Rust.
+enum class NormOp : std::uint8_t {
+    RmsNorm,
+    // In place: residual += x, then x = norm(residual) * weight. A row must fit in shared memory as
+    // f32.
+    FusedAddRmsNorm,
+    // bf16 with f32 weights, as in the library's own entry point. A row must fit in shared memory.
+    LayerNorm,
 };
 
-// In place: residual += x, then x = norm(residual) * weight. A row must fit in shared memory as
-// f32.
-struct FusedAddRmsNorm {
+// Weights have the type of the activations unless the operation says otherwise; tensors that it
+// does not have are null. Offsets are 32-bit in these kernels: the caller keeps rows * columns
+// below 2^32.
+struct Norm {
+    NormOp op;
+    Type type;
+    std::uint32_t rows;
+    std::uint32_t columns;
+    float epsilon;
     void* x;
     void* residual;
-    const void* weight;
-    std::uint32_t rows;
-    std::uint32_t columns;
-    Type type;
-    float epsilon;
-};
-
-// bf16 with f32 weights, as in the library's own entry point. A row must fit in shared memory.
-struct LayerNorm {
-    const void* x;
-    const float* weight;
-    const float* bias;
+    void* weight;
+    void* bias;
     void* out;
-    std::uint32_t rows;
-    std::uint32_t columns;
-    float epsilon;
 };
 
-void launch(const RmsNorm& params, cudaStream_t stream);
-void launch(const FusedAddRmsNorm& params, cudaStream_t stream);
-void launch(const LayerNorm& params, cudaStream_t stream);
+void launch(const Norm& params, cudaStream_t stream);
 
 }  // namespace fi

@@ -3,7 +3,7 @@
 use contender::{
     bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Tensors,
 };
-use flashinfer::{FusedAddRmsNorm, LayerNorm, Matrix, RmsNorm};
+use flashinfer::{Norm, NormOp as Kernel};
 use flashinfer_contender::{dtype, identity};
 use numeric::DType;
 use workloads::{NormOp, NormProblem};
@@ -24,74 +24,57 @@ pub fn contenders() -> Contenders<NormProblem> {
     )]
 }
 
+/// The library's kernel for an op, if it has one.
+fn kernel(op: NormOp) -> Result<Kernel, String> {
+    Ok(match op {
+        NormOp::RmsNormForward => Kernel::RmsNorm,
+        NormOp::FusedAddRmsNorm => Kernel::FusedAddRmsNorm,
+        NormOp::LayerNormForward => Kernel::LayerNorm,
+        other => return Err(format!("FlashInfer lacks {other}")),
+    })
+}
+
 fn bind(problem: &NormProblem, tensors: &Tensors, _device: &DeviceInfo) -> Binding {
     let activation = problem.types.activation;
     let refuse = || ContenderError::new(format!("{activation} activations are not supported"));
-    let matrix = Matrix {
+    let address = |name| tensors.address_or_null(name);
+    let norm = Norm {
+        op: kernel(problem.op).map_err(ContenderError::new)?,
+        dtype: dtype(activation).ok_or_else(refuse)?,
         rows: problem.shape.rows,
         columns: problem.shape.columns,
-        dtype: dtype(activation).ok_or_else(refuse)?,
+        epsilon: problem.epsilon,
+        x: address("x"),
+        residual: address("residual"),
+        weight: address("weight"),
+        bias: address("bias"),
+        out: address("out"),
     };
-    let (epsilon, none) = (problem.epsilon, Facts::new());
-    Ok(match problem.op {
-        NormOp::RmsNormForward => {
-            let [x, weight, out] = tensors.addresses(["x", "weight", "out"])?;
-            let op = RmsNorm {
-                x,
-                weight,
-                out,
-                epsilon,
-            };
-            bound(none, move |stream| {
-                flashinfer::rmsnorm(&op, &matrix, stream)
-            })
-        }
-        NormOp::FusedAddRmsNorm => {
-            let [x, residual, weight] = tensors.addresses(["x", "residual", "weight"])?;
-            let op = FusedAddRmsNorm {
-                x,
-                residual,
-                weight,
-                epsilon,
-            };
-            bound(none, move |stream| {
-                flashinfer::fused_add_rmsnorm(&op, &matrix, stream)
-            })
-        }
-        NormOp::LayerNormForward => {
-            let [x, weight, bias, out] = tensors.addresses(["x", "weight", "bias", "out"])?;
-            let op = LayerNorm {
-                x,
-                weight,
-                bias,
-                out,
-                epsilon,
-            };
-            bound(none, move |stream| {
-                flashinfer::layernorm(&op, &matrix, stream)
-            })
-        }
-        other => return Err(ContenderError::new(format!("FlashInfer lacks {other}"))),
-    })
+    Ok(bound(Facts::new(), move |stream| {
+        flashinfer::norm(&norm, stream)
+    }))
 }
 
 /// Why the library's own entry points would reject a problem.
 fn unsupported(problem: &NormProblem, shared_bytes: usize) -> Option<String> {
     let (types, columns) = (problem.types, problem.shape.columns);
-    let most = match problem.op {
-        NormOp::LayerNormForward => MAX_LAYERNORM_ELEMENTS,
+    let kernel = match kernel(problem.op) {
+        Ok(kernel) => kernel,
+        Err(reason) => return Some(reason),
+    };
+    let most = match kernel {
+        Kernel::LayerNorm => MAX_LAYERNORM_ELEMENTS,
         _ => MAX_ELEMENTS,
     };
     // Shared memory per row.
-    let (typed, row_bytes) = match problem.op {
-        NormOp::RmsNormForward => (half_of_one_type(problem), 0),
+    let (typed, row_bytes) = match kernel {
         // The row follows one slot for each of up to 32 warps.
-        NormOp::FusedAddRmsNorm => (half_of_one_type(problem), 4 * (32 + columns)),
-        NormOp::LayerNormForward => (
+        Kernel::FusedAddRmsNorm => (half_of_one_type(problem), 4 * (32 + columns)),
+        Kernel::LayerNorm => (
             (types.activation, types.weight) == (DType::Bf16, DType::F32),
             2 * columns,
         ),
-        other => return Some(format!("FlashInfer lacks {other}")),
+        _ => (half_of_one_type(problem), 0),
     };
     if !typed {
         Some(format!(
