@@ -1,7 +1,9 @@
 #include "Kernels/decode/bridge.h"
 
+#include <algorithm>
+
 #include "Kernels/bridge/convert.h"
-#include "Kernels/bridge/paged.h"
+#include "Kernels/bridge/planner.h"
 #include "Kernels/decode/decode.h"
 #include "Kernels/decode/lib.rs.h"
 
@@ -40,6 +42,7 @@ std::unique_ptr<device::Plan> plan(const Step& step, Variant variant,
                                    rust::Slice<const std::int32_t> indptr,
                                    rust::Slice<const std::int32_t> indices,
                                    rust::Slice<const std::int32_t> lengths) {
+    device::Planner planner;
     const Decode params = params_of(step);
     const device::PageTable table = device::page_table(step.batch, indptr, indices, lengths);
     if (variant == Variant::Plain) {
@@ -49,16 +52,15 @@ std::unique_ptr<device::Plan> plan(const Step& step, Variant variant,
         return std::make_unique<device::Plan>(
             [=](cudaStream_t stream) { launch_plain(params, offsets, kv_len, stream); });
     }
-    return device::paged_plan(
-        decode::plan(params.shape, table, device::multiprocessors()),
-        [&](device::Carver& carver, const Plan& plan) { return carve(carver, plan, params.shape); },
-        [](const Plan& plan, const Workspace& workspace) {
-            device::upload(workspace.segments, plan.segments);
-            device::clear(workspace.counters, plan.counters());
-        },
-        [params](const Plan& plan, const Workspace& workspace, cudaStream_t stream) {
-            launch(params, plan, workspace, stream);
-        });
+    const Plan plan = decode::plan(params.shape, table, device::multiprocessors());
+    const Workspace workspace =
+        planner.stage([&](device::Carver& carver) { return carve(carver, plan, params.shape); },
+                      [&](const Workspace& host) {
+                          device::store(host.segments, plan.segments);
+                          std::fill_n(host.counters, plan.counters(), 0);
+                      });
+    return planner.finish([=](cudaStream_t stream) { launch(params, plan, workspace, stream); },
+                          device::Facts().add("plan", describe(plan)));
 }
 
 }  // namespace decode::bridge

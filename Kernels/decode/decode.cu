@@ -7,8 +7,13 @@ namespace decode {
 Workspace carve(device::Carver& carver, const Plan& plan, const Shape& shape) {
     const std::size_t rows = static_cast<std::size_t>(plan.slots) * plan.config.row_blocks *
                              plan.config.row_tiles * kTileRows;
-    return {carver.take<Segment>(plan.segments.size()), carver.take<std::int32_t>(plan.counters()),
-            carver.take<float>(rows * shape.head_dim), carver.take<float2>(rows)};
+    Workspace workspace = {};
+    workspace.segments = carver.take<Segment>(plan.segments.size());
+    workspace.counters = carver.take<std::int32_t>(plan.counters());
+    carver.end_tables();
+    workspace.partials = carver.take<float>(rows * shape.head_dim);
+    workspace.maxima = carver.take<float2>(rows);
+    return workspace;
 }
 
 void launch(const Decode& params, const Plan& plan, const Workspace& workspace,

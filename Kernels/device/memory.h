@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "Kernels/device/launch.h"
 
@@ -35,20 +34,5 @@ class Memory {
     std::unique_ptr<void, Free> start_;
     std::size_t bytes_ = 0;
 };
-
-// Copies a list to the device; const to the kernels that read it.
-template <class T>
-void upload(const T* to, const std::vector<T>& from) {
-    check(cudaMemcpy(const_cast<T*>(to), from.data(), from.size() * sizeof(T),
-                     cudaMemcpyHostToDevice),
-          "cudaMemcpy to the device");
-}
-
-// Zeroed before any stream uses it.
-template <class T>
-void clear(T* start, std::size_t count) {
-    check(cudaMemset(start, 0, count * sizeof(T)), "cudaMemset");
-    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-}
 
 }  // namespace device

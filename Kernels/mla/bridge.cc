@@ -1,7 +1,7 @@
 #include "Kernels/mla/bridge.h"
 
 #include "Kernels/bridge/convert.h"
-#include "Kernels/bridge/paged.h"
+#include "Kernels/bridge/planner.h"
 #include "Kernels/mla/lib.rs.h"
 #include "Kernels/mla/mla.h"
 
@@ -40,6 +40,7 @@ std::unique_ptr<device::Plan> plan(const Step& step, Variant variant,
                                    rust::Slice<const std::int32_t> indptr,
                                    rust::Slice<const std::int32_t> indices,
                                    rust::Slice<const std::int32_t> lengths) {
+    device::Planner planner;
     const MlaDecode params = params_of(step);
     const device::PageTable table = device::page_table(step.batch, indptr, indices, lengths);
     if (variant == Variant::Plain) {
@@ -49,17 +50,16 @@ std::unique_ptr<device::Plan> plan(const Step& step, Variant variant,
         return std::make_unique<device::Plan>(
             [=](cudaStream_t stream) { launch_plain(params, offsets, kv_len, stream); });
     }
-    return device::paged_plan(
-        mla::plan(params.shape, table, machine(variant)),
-        [](device::Carver& carver, const Plan& plan) { return carve(carver, plan); },
-        [](const Plan& plan, const Workspace& workspace) {
-            device::upload(workspace.segments, plan.segments);
-            device::upload(workspace.share_begin, plan.share_begin);
-            device::upload(workspace.merges, plan.merges);
-        },
-        [params](const Plan& plan, const Workspace& workspace, cudaStream_t stream) {
-            launch(params, plan, workspace, stream);
-        });
+    const Plan plan = mla::plan(params.shape, table, machine(variant));
+    const Workspace workspace =
+        planner.stage([&](device::Carver& carver) { return carve(carver, plan); },
+                      [&](const Workspace& host) {
+                          device::store(host.segments, plan.segments);
+                          device::store(host.share_begin, plan.share_begin);
+                          device::store(host.merges, plan.merges);
+                      });
+    return planner.finish([=](cudaStream_t stream) { launch(params, plan, workspace, stream); },
+                          device::Facts().add("plan", describe(plan)));
 }
 
 }  // namespace mla::bridge

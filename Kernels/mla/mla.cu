@@ -8,10 +8,14 @@ namespace mla {
 Workspace carve(device::Carver& carver, const Plan& plan) {
     const std::size_t rows =
         static_cast<std::size_t>(plan.slots) * plan.config.row_blocks * plan.config.rows;
-    return {carver.take<Segment>(plan.segments.size()),
-            carver.take<std::int32_t>(plan.share_begin.size()),
-            carver.take<Merge>(plan.merges.size()), carver.take<float>(rows * kLatent),
-            carver.take<float2>(rows)};
+    Workspace workspace = {};
+    workspace.segments = carver.take<Segment>(plan.segments.size());
+    workspace.share_begin = carver.take<std::int32_t>(plan.share_begin.size());
+    workspace.merges = carver.take<Merge>(plan.merges.size());
+    carver.end_tables();
+    workspace.partials = carver.take<float>(rows * kLatent);
+    workspace.maxima = carver.take<float2>(rows);
+    return workspace;
 }
 
 void launch(const MlaDecode& params, const Plan& plan, const Workspace& workspace,

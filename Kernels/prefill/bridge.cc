@@ -3,8 +3,7 @@
 #include <vector>
 
 #include "Kernels/bridge/convert.h"
-#include "Kernels/bridge/facts.h"
-#include "Kernels/device/memory.h"
+#include "Kernels/bridge/planner.h"
 #include "Kernels/prefill/lib.rs.h"
 #include "Kernels/prefill/prefill.h"
 
@@ -40,15 +39,10 @@ Config config_of(const Batch& batch, Variant variant) {
     return choose(shape, variant == Variant::Tuned ? machine : machine.portable());
 }
 
-// The counters take the space of one tile; the tiles follow.
-device::Memory upload(std::vector<Tile> tiles) {
-    static_assert(sizeof(WorkCounters) <= sizeof(Tile),
-                  "the counters fit in the space of one tile");
-    tiles.insert(tiles.begin(), Tile{});
-    device::Memory memory(tiles.size() * sizeof(Tile));
-    device::upload(static_cast<const Tile*>(memory.start()), tiles);
-    return memory;
-}
+struct Workspace {
+    WorkCounters* counters;
+    const Tile* tiles;
+};
 
 }  // namespace
 
@@ -59,6 +53,7 @@ rust::String choice(const Batch& batch, Variant variant) {
 std::unique_ptr<device::Plan> plan(const Batch& batch, Variant variant,
                                    rust::Slice<const std::int32_t> starts_q,
                                    rust::Slice<const std::int32_t> starts_kv) {
+    device::Planner planner;
     const Config config = config_of(batch, variant);
     Prefill params = params_of(batch);
     if (variant == Variant::Plain) {
@@ -72,13 +67,22 @@ std::unique_ptr<device::Plan> plan(const Batch& batch, Variant variant,
         {{starts_q.begin(), starts_q.end()}, {starts_kv.begin(), starts_kv.end()}, batch.causal},
         config.tile.rows);
     device::require(!tiles.empty(), "no sequence has a query");
-    const auto memory = std::make_shared<device::Memory>(upload(tiles));
-    params.counters = static_cast<WorkCounters*>(memory->start());
-    params.tiles = static_cast<const Tile*>(memory->start()) + 1;
+    const Workspace workspace = planner.stage(
+        [&](device::Carver& carver) {
+            const Workspace parts = {carver.take<WorkCounters>(1), carver.take<Tile>(tiles.size())};
+            carver.end_tables();
+            return parts;
+        },
+        [&](const Workspace& host) {
+            *host.counters = {};
+            device::store(host.tiles, tiles);
+        });
+    params.counters = workspace.counters;
+    params.tiles = workspace.tiles;
     params.tile_count = narrow("tiles", tiles.size());
-    return std::make_unique<device::Plan>(
-        [=, keep = memory](cudaStream_t stream) { launch(params, config, stream); },
-        device::Facts().add("config", describe(config)).add("tiles", tiles.size()).json());
+    return planner.finish(
+        [=](cudaStream_t stream) { launch(params, config, stream); },
+        device::Facts().add("config", describe(config)).add("tiles", tiles.size()));
 }
 
 }  // namespace prefill::bridge

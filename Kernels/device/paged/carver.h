@@ -7,7 +7,8 @@
 namespace device {
 
 // Sections start at multiples of 256 bytes. With a null base it only counts, so that the same code
-// computes how much to allocate and then where the sections are.
+// computes how much to allocate and then where the sections are. Tables, which the host fills, come
+// first.
 class Carver {
   public:
     explicit Carver(void* start = nullptr) : start_(reinterpret_cast<std::uintptr_t>(start)) {}
@@ -20,11 +21,15 @@ class Carver {
         return reinterpret_cast<T*>(part);
     }
 
+    void end_tables() { tables_ = bytes_; }
+
     std::size_t bytes() const { return bytes_; }
+    std::size_t tables() const { return tables_; }
 
   private:
     std::uintptr_t start_;
     std::size_t bytes_ = 0;
+    std::size_t tables_ = 0;
 };
 
 }  // namespace device

@@ -1,5 +1,7 @@
 #include "Kernels/device/paged/page_table.h"
 
+#include <algorithm>
+
 #include "Kernels/device/integers.h"
 
 namespace device {
@@ -30,6 +32,13 @@ void validate(const PageTable& table, const PagedCache& cache) {
         require(length >= 0 && pages == divide_up(length, cache.page_size), "page table: sequence ",
                 sequence, " of ", length, " tokens has ", pages, " pages of ", cache.page_size);
     }
+    // Negative pages are the largest unsigned ones. A loop without a way out is vectorised, and
+    // tables are long.
+    std::uint32_t largest = 0;
+    for (std::int64_t entry = 0; entry < table.entries; ++entry) {
+        largest = std::max(largest, static_cast<std::uint32_t>(table.indices[entry]));
+    }
+    if (largest < static_cast<std::uint32_t>(cache.pool_pages)) return;
     for (std::int64_t entry = 0; entry < table.entries; ++entry) {
         const std::int32_t page = table.indices[entry];
         require(page >= 0 && page < cache.pool_pages, "page table: entry ", entry, " names page ",

@@ -293,6 +293,29 @@ pub extern "C" fn cudaFree(address: *mut c_void) -> Status {
     fail(INVALID_VALUE, "memory is freed that was not allocated")
 }
 
+extern "C" {
+    fn malloc(bytes: usize) -> *mut c_void;
+    fn free(address: *mut c_void);
+}
+
+/// Ordinary memory: there is no device to lock pages for.
+#[no_mangle]
+pub unsafe extern "C" fn cudaMallocHost(address: *mut *mut c_void, bytes: usize) -> Status {
+    // SAFETY: the caller's variable.
+    unsafe { *address = malloc(bytes.max(1)) };
+    if unsafe { (*address).is_null() } {
+        return fail(MEMORY_ALLOCATION, &format!("no memory for {bytes} bytes"));
+    }
+    SUCCESS
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn cudaFreeHost(address: *mut c_void) -> Status {
+    // SAFETY: the caller got it from cudaMallocHost.
+    unsafe { free(address) };
+    SUCCESS
+}
+
 #[no_mangle]
 pub unsafe extern "C" fn cudaMemcpy(
     to: *mut c_void,
