@@ -70,9 +70,10 @@ enum Parameter {
     Lse,
 }
 
-fn parameters(op: NormOp) -> &'static [Parameter] {
+/// None for an op that Quack lacks.
+fn parameters(op: NormOp) -> Option<&'static [Parameter]> {
     use Parameter::{Lse, Matrix, Vector};
-    match op {
+    Some(match op {
         NormOp::RmsNormForward => &[Matrix("x"), Vector("weight"), Matrix("out")],
         NormOp::LayerNormForward => &[Matrix("x"), Vector("weight"), Vector("bias"), Matrix("out")],
         // The outputs of norm and sum come last: in place of x and the residual.
@@ -122,7 +123,8 @@ fn parameters(op: NormOp) -> &'static [Parameter] {
             Vector("mean"),
             Matrix("x_gradient"),
         ],
-    }
+        _ => return None,
+    })
 }
 
 fn bind(problem: &NormProblem, tensors: &Tensors, device: &DeviceInfo) -> Binding {
@@ -137,7 +139,8 @@ fn bind(problem: &NormProblem, tensors: &Tensors, device: &DeviceInfo) -> Bindin
         stride: stride as i64,
     };
     let (mut arguments, mut lse) = (Vec::new(), None);
-    for parameter in parameters(problem.op) {
+    let lacking = || ContenderError::new(format!("Quack has no {}", problem.op));
+    for parameter in parameters(problem.op).ok_or_else(lacking)? {
         arguments.push(match parameter {
             Parameter::Matrix(name) => tensor(tensors.address(name)?, rows, columns),
             Parameter::Vector(name) => tensor(tensors.address(name)?, rows, 1),
@@ -183,9 +186,9 @@ fn scalars(problem: &NormProblem, partial_rows: usize) -> Vec<u32> {
             vec![problem.epsilon.to_bits()]
         }
         NormOp::RmsNormBackward | NormOp::LayerNormBackward => vec![partial_rows as u32],
-        NormOp::SoftmaxForward | NormOp::SoftmaxBackward => Vec::new(),
         NormOp::CrossEntropyForward
         | NormOp::CrossEntropyBackward
         | NormOp::CrossEntropyForwardBackward => vec![IGNORE_INDEX as u32],
+        _ => Vec::new(),
     }
 }
