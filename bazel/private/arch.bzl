@@ -30,7 +30,7 @@ def on_sm(**lists):
     """The same by SM: for machine code that was compiled elsewhere, which runs on no other.
 
     Args:
-      **lists: by SM: sm_90a, sm_100a.
+      **lists: by SM, as nvcc names it.
     Returns:
       The selects, added up.
     """

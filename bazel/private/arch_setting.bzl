@@ -5,7 +5,7 @@ load("@bazel_skylib//rules:common_settings.bzl", "string_flag")
 load(":archs.bzl", "ARCH_VALUES", "SHELVES", "SMS", "values_with")
 
 def arch_settings(name, detected):
-    """Declares the arch flag, `is_<value>` for each of its values, `none`, and a setting for each shelf and SM that is built.
+    """Declares the arch flag, `is_<value>` for each of its values, `none`, and one for each shelf and SM that is built.
 
     A value holds when the flag has it, or is auto and the machine's GPU has it. `native_<value>` and `emulated_<value>`
     also say whether kernels are machine code, or PTX for the interpreter.
