@@ -44,6 +44,13 @@ constexpr int kMostTeams = 2048;
 constexpr int kMostAlone = 4;
 // Vectors per thread whose sums over rows also fit in registers.
 constexpr int kMostAccumulated = 4;
+// A block for few rows, on an H200 in bf16 (256 to 16384 columns): with fewer threads its sums over
+// rows take longer than its row, with more too few blocks fit on an SM. Up to this many rows per
+// thread that sums, one launch is faster than two kernels at every width.
+constexpr int kLeastFewRowsThreads = 256;
+constexpr int kMostFewRowsThreads = 512;
+constexpr int kRowsPerSum = 8;
+constexpr int kMostFewRows = kRowsPerSum * kMostFewRowsThreads / kSummedPackets;
 constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 30;
 // Rows per SM up to which higher occupancy, with fewer registers per thread, saves 2 to 3 % of
 // RMSNorm's time on an H200 even with four packets per thread; with many rows it costs up to 1 %.
@@ -158,6 +165,23 @@ int best_vectors(const Matrix& shape, std::int64_t packets, const Machine& machi
     }
 }
 
+// A block per row, and one per kSummedPackets packets of columns.
+Config cut_few_rows(const Matrix& shape) {
+    // With few rows the time is that of one row: use many threads.
+    const std::int64_t packets = packets_of(shape);
+    Config config;
+    config.vectors = packets <= kHalfBlock ? 2 : kMostAlone;
+    config.alone = true;
+    // Enough for the row, and for sums over a few rows per thread.
+    const std::int64_t wanted = std::max(divide_up(packets, config.vectors),
+                                         divide_up(shape.rows, kRowsPerSum) * kSummedPackets);
+    const std::int64_t threads =
+        std::clamp<std::int64_t>(wanted, kLeastFewRowsThreads, kMostFewRowsThreads);
+    config.threads_per_row = static_cast<int>(divide_up(threads, kWarp)) * kWarp;
+    config.blocks = shape.rows + divide_up(packets, kSummedPackets);
+    return config;
+}
+
 // The next larger vector count that has a kernel.
 int existing_vectors(const Config& config, RowUse use) {
     if (!config.aligned) return config.vectors <= 2 ? 2 : 8;
@@ -175,8 +199,18 @@ void check(const Matrix& shape) {
                         std::to_string(kMaxColumns) + " are supported");
 }
 
+bool are_few_rows(const Matrix& shape) {
+    return shape.rows <= kMostFewRows && is_aligned(shape) &&
+           packets_of(shape) <= std::int64_t{kMostAlone} * kMostFewRowsThreads;
+}
+
 Config choose(const Matrix& shape, const Machine& machine, RowUse use) {
     check(shape);
+    if (use == RowUse::kFewRows) {
+        const Config config = cut_few_rows(shape);
+        validate(config, shape, use);
+        return config;
+    }
     const std::int64_t packets = packets_of(shape);
     const int most = accumulates(use) ? kMostAccumulated : kMostVectors;
     Config config;
@@ -232,8 +266,9 @@ void validate(const Config& config, const Matrix& shape, RowUse use) {
             "no kernel with " + std::to_string(vectors) + " vectors");
     require(!config.alone ||
                 (config.aligned && config.rows_per_block == 1 && config.stages == 0 &&
-                 config.cluster_blocks == 1 && config.chunks == 1 && config.blocks == shape.rows &&
-                 vectors >= 2 && vectors <= kMostAlone && threads >= kWarp && !accumulates(use)),
+                 config.cluster_blocks == 1 && config.chunks == 1 &&
+                 (config.blocks == shape.rows || use == RowUse::kFewRows) && vectors >= 2 &&
+                 vectors <= kMostAlone && threads >= kWarp && !accumulates(use)),
             "alone, but blocks share rows or have several");
     const Lean when = config.alone ? lean(use, vectors) : Lean::kNever;
     require(when == Lean::kFewRows || config.lean == (when == Lean::kAlways),

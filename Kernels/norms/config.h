@@ -49,6 +49,8 @@ enum class RowUse {
     kAccumulate,
     // The same with the bias's gradient too.
     kAccumulateBoth,
+    // The same two for few rows: blocks of rows, and besides them blocks of columns.
+    kFewRows,
 };
 
 struct Config {
@@ -139,6 +141,15 @@ constexpr int min_blocks(int vectors, RowUse use = RowUse::kOneRow) {
 
 // Throws std::invalid_argument for a shape or type that no kernel supports.
 void check(const Matrix& shape);
+
+// Packets of columns that a block sums over all rows: one 128-byte line per row.
+constexpr int kSummedPackets = 8;
+// Rows whose blocks run at once together with those of all columns.
+constexpr int kResidentRows = 192;
+
+// Whether reading everything twice takes less time than a second kernel, for the backward pass of a
+// norm.
+bool are_few_rows(const Matrix& shape);
 
 // Throws as check() does.
 Config choose(const Matrix& shape, const Machine& machine, RowUse use);

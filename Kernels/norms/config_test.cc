@@ -174,9 +174,24 @@ void refuses_configs_that_do_not_fit() {
     refused("only a lean kernel", [](Config& config) { config.lean = false; });
 }
 
+void few_rows_take_one_launch() {
+    using norms::are_few_rows;
+    expect(are_few_rows({128, 8192, Dtype::Bf16}), "a decode step");
+    expect(are_few_rows({1, 16384, Dtype::Bf16}), "the widest row of one block");
+    expect(!are_few_rows({1, 16392, Dtype::Bf16}), "wider");
+    expect(!are_few_rows({1, 1001, Dtype::Bf16}), "rows that are not whole packets");
+    expect(are_few_rows({512, 256, Dtype::Bf16}), "the most rows");
+    expect(!are_few_rows({513, 256, Dtype::Bf16}), "more");
+    const Config config = choose({6, 1032, Dtype::Bf16}, kMachine, RowUse::kFewRows);
+    expect(norms::describe(config) == "a2 t256 r1 c1 k1 s0 b23", norms::describe(config));
+    const Config wide = choose({3, 12288, Dtype::Bf16}, kMachine, RowUse::kFewRows);
+    expect(norms::describe(wide) == "a4 t384 r1 c1 k1 s0 b195", norms::describe(wide));
+}
+
 }  // namespace
 
 int main() {
+    few_rows_take_one_launch();
     every_shape_is_covered();
     long_rows_are_read_once();
     few_rows_get_many_threads();

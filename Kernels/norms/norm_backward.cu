@@ -6,6 +6,8 @@ namespace norms {
 
 template <bool kCentred>
 device::Enqueue prepare_backward_rows(const NormBackward& params, const Config& config);
+template <bool kCentred>
+device::Enqueue prepare_few_rows(const NormBackward& params, const Config& config);
 
 namespace {
 
@@ -52,6 +54,12 @@ device::Enqueue prepare(const NormBackward& given) {
                   {"out_gradient", given.out_gradient},
                   {"x_gradient", given.x_gradient}});
     const bool centred = given.norm == Norm::kLayer;
+    // In place, a row's block would overwrite what a block of columns has yet to read.
+    if (are_few_rows(given) && given.x_gradient != given.out_gradient) {
+        const Config config = choose(given, RowUse::kFewRows);
+        return centred ? prepare_few_rows<true>(given, config)
+                       : prepare_few_rows<false>(given, config);
+    }
     const Config config = choose(given, centred ? RowUse::kAccumulateBoth : RowUse::kAccumulate);
     const std::int64_t rows_each = device::divide_up(given.rows, kColumnPartials);
     const std::int64_t partial_rows =

@@ -219,7 +219,10 @@ class RowSource {
 template <RowUse kUse, class T, class Function>
 auto dispatch_vectors(const Config& config, Function&& function) {
     const int vectors = config.vectors;
-    if (config.stages > 0) {
+    if constexpr (kUse == RowUse::kFewRows) {
+        if (vectors == 2) return function(Variant<T, 2, Rows::kAlone>{});
+        return function(Variant<T, 4, Rows::kAlone>{});
+    } else if (config.stages > 0) {
         if constexpr (may_stage(kUse)) {
             return function(Variant<T, kStagedVectors, Rows::kStaged>{});
         }

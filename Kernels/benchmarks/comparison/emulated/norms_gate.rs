@@ -2,6 +2,8 @@
 
 use machine::Schedule;
 use norms::{Norm, Tensor};
+use reference::layernorm::Statistics;
+use reference::{layernorm, rmsnorm};
 use runtime::Memory;
 use support::{
     assert_caught, assert_close, download, inputs, room, run, under, under_every_schedule, upload,
@@ -31,11 +33,11 @@ fn run_norm(
     run(unsafe { norms::plan(&norm, Variant::Tuned) })
 }
 
-fn rmsnorm(rows: usize, columns: usize) -> impl Fn() {
+fn rmsnorm_of(rows: usize, columns: usize) -> impl Fn() {
     let (x, weight) = (inputs(1, rows * columns), inputs(2, columns));
     let wanted: Vec<f64> = x
         .chunks(columns)
-        .flat_map(|row| reference::rmsnorm::forward(row, &weight, 1e-6))
+        .flat_map(|row| rmsnorm::forward(row, &weight, 1e-6))
         .collect();
     move || {
         let (x, weight, out) = (upload(&x), upload(&weight), room(rows * columns));
@@ -49,16 +51,16 @@ fn rmsnorm(rows: usize, columns: usize) -> impl Fn() {
 fn rmsnorm_forward() {
     // One block a row, rows with a ragged end, and a row for a cluster.
     for (rows, columns) in [(5, 4096), (3, 1000), (2, 65536)] {
-        under_every_schedule(rmsnorm(rows, columns));
+        under_every_schedule(rmsnorm_of(rows, columns));
     }
 }
 
 #[test]
 fn planted_faults() {
-    assert_caught(("bar.sync 0;", ""), rmsnorm(5, 4096));
+    assert_caught(("bar.sync 0;", ""), rmsnorm_of(5, 4096));
     assert_caught(
         ("barrier.cluster.wait.acquire.aligned;", ""),
-        rmsnorm(2, 65536),
+        rmsnorm_of(2, 65536),
     );
 }
 
@@ -81,64 +83,100 @@ fn softmax_forward() {
     });
 }
 
-#[test]
-fn rmsnorm_backward() {
-    let (rows, columns) = (6, 2048);
+/// The backward pass of a norm; in place, the gradient of x overwrites that of the output.
+fn backward(centred: bool, rows: usize, columns: usize, in_place: bool) -> impl Fn() {
     let (x, weight, gradient) = (
         inputs(4, rows * columns),
         inputs(5, columns),
         inputs(6, rows * columns),
     );
-    let rstd: Vec<f64> = x
-        .chunks(columns)
-        .map(|row| f64::from(reference::rmsnorm::rstd(row, 1e-6) as f32))
+    // What a forward pass saves, rounded as it is stored; RMSNorm has no mean.
+    let saved: Vec<Statistics<f64>> = inputs(7, rows)
+        .iter()
+        .map(|value| Statistics {
+            mean: f64::from(if centred { 0.1 * *value as f32 } else { 0.0 }),
+            rstd: f64::from((1.7 + 0.1 * value) as f32),
+        })
         .collect();
     let row = |values: &[f64], at: usize| values[at * columns..][..columns].to_vec();
-    let wanted: Vec<f64> = (0..rows)
-        .flat_map(|at| {
-            reference::rmsnorm::backward(&row(&x, at), &weight, &row(&gradient, at), rstd[at])
-        })
-        .collect();
-    let weight_wanted: Vec<f64> = (0..columns)
-        .map(|column| {
-            (0..rows)
-                .map(|at| {
-                    let (x, gradient) = (x[at * columns + column], gradient[at * columns + column]);
-                    reference::rmsnorm::weight_gradient_term(x, gradient, rstd[at])
-                })
-                .sum()
-        })
-        .collect();
-    under_every_schedule(|| {
-        let rstd: Vec<u8> = rstd
-            .iter()
-            .flat_map(|value| (*value as f32).to_le_bytes())
-            .collect();
-        let (x, weight, gradient, rstd) = (
-            upload(&x),
-            upload(&weight),
-            upload(&gradient),
-            Memory::from_bytes(&rstd),
-        );
-        let (x_gradient, weight_gradient) = (room(rows * columns), room(columns));
+    let mut wanted = Vec::new();
+    let mut sums = vec![vec![0.0; columns]; 2];
+    for (at, saved) in saved.iter().enumerate() {
+        let (x, gradient) = (row(&x, at), row(&gradient, at));
+        wanted.extend(if centred {
+            layernorm::backward(&x, &weight, &gradient, *saved)
+        } else {
+            rmsnorm::backward(&x, &weight, &gradient, saved.rstd)
+        });
+        for column in 0..columns {
+            sums[0][column] += layernorm::weight_gradient_term(x[column], gradient[column], *saved);
+            sums[1][column] += gradient[column];
+        }
+    }
+    move || {
+        let floats = |of: fn(&Statistics<f64>) -> f64| {
+            let bytes = saved
+                .iter()
+                .flat_map(|saved| (of(saved) as f32).to_le_bytes());
+            Memory::from_bytes(&bytes.collect::<Vec<u8>>())
+        };
+        let (mean, rstd) = (floats(|saved| saved.mean), floats(|saved| saved.rstd));
+        let (x, weight, out_gradient) = (upload(&x), upload(&weight), upload(&gradient));
+        let (other, weight_gradient, bias_gradient) =
+            (room(rows * columns), room(columns), room(columns));
+        let x_gradient = if in_place { &out_gradient } else { &other };
         let tensors = [
             ("x", &x),
             ("weight", &weight),
-            ("out_gradient", &gradient),
+            ("out_gradient", &out_gradient),
+            ("mean", &mean),
             ("rstd", &rstd),
-            ("x_gradient", &x_gradient),
+            ("x_gradient", x_gradient),
             ("weight_gradient", &weight_gradient),
+            ("bias_gradient", &bias_gradient),
         ];
-        run_norm("rmsnorm_bwd", rows, columns, &tensors).unwrap();
-        assert_close("x_gradient", &download(&x_gradient), &wanted, BF16, 1e-2);
+        let op = if centred {
+            "layernorm_bwd"
+        } else {
+            "rmsnorm_bwd"
+        };
+        run_norm(op, rows, columns, &tensors).unwrap();
+        assert_close("x_gradient", &download(x_gradient), &wanted, BF16, 1e-2);
         assert_close(
             "weight_gradient",
             &download(&weight_gradient),
-            &weight_wanted,
+            &sums[0],
             BF16,
             1e-2,
         );
-    });
+        if centred {
+            assert_close(
+                "bias_gradient",
+                &download(&bias_gradient),
+                &sums[1],
+                BF16,
+                1e-2,
+            );
+        }
+    }
+}
+
+#[test]
+fn backward_of_few_rows() {
+    // One row, a ragged last block of columns, more rows than threads add up at once, two and four
+    // packets per thread, and enough rows that blocks of columns come first.
+    for (rows, columns) in [(1, 2048), (6, 1032), (70, 264), (3, 12288), (200, 136)] {
+        for centred in [false, true] {
+            under_every_schedule(backward(centred, rows, columns, false));
+        }
+    }
+}
+
+#[test]
+fn backward_in_place() {
+    for centred in [false, true] {
+        under_every_schedule(backward(centred, 6, 2048, true));
+    }
 }
 
 #[test]
