@@ -1,6 +1,7 @@
 #include "Kernels/norms/config.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "Kernels/device/integers.h"
 #include "Kernels/device/require.h"
@@ -25,9 +26,11 @@ constexpr int kFullBlocks = 896;
 // Shared memory per SM for staged rows (sm_90a and sm_100a have 228 KiB; the rest is L1), and what
 // a block needs besides rows: reductions, barriers, the system's reserve.
 constexpr int kSharedBytes = 212 * 1024;
-constexpr int kOwnSharedBytes = 3 * 1024;
-// Rows per block for the ring to be worth filling.
-constexpr int kRowsPerBlock = 4;
+constexpr int kMostSharedBytes = 227 * 1024;
+constexpr int kOwnSharedBytes = 2 * 1024;
+// Rows per block for the ring to be worth filling, and for the third stage or a second block.
+constexpr int kRowsPerBlock = 3;
+constexpr int kManyRowsPerBlock = 8;
 // Row packets up to which four vectors per thread are best even beside other work, and the most
 // that half of the largest block holds with two each.
 constexpr int kShortRows = 768;
@@ -105,31 +108,51 @@ void cut_over_blocks(Config& config, std::int64_t packets, int vectors, int most
     config.threads_per_row = static_cast<int>(divide_up(threads, kWarp)) * kWarp;
 }
 
-// Persistent blocks, fed through shared memory: if each has many rows, and a few fit there. Chosen
-// by measurement on an H200 in bf16, 3072 to 12288 columns.
-void stage(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
-    if (!may_stage(use) || !config.aligned || config.rows_per_block > 1 ||
-        config.cluster_blocks > 1) {
-        return;
-    }
+// Persistent blocks, fed through shared memory, with this many packets per thread; none if a row is
+// too long. Chosen by measurement on an H200 in bf16, 2048 to 16384 columns.
+std::optional<Config> staged_with(int vectors, const Config& config, const Matrix& shape,
+                                  const Machine& machine, RowUse use) {
     const std::int64_t packets = packets_of(shape);
+    if (packets > std::int64_t{vectors} * max_threads(vectors, use)) return std::nullopt;
+    const std::int64_t rows_per_sm = shape.rows / machine.multiprocessors;
     Config staged = config;
-    staged.vectors = kStagedVectors;
+    staged.vectors = vectors;
     staged.stages = 2;
-    if (packets > staged.vectors * max_threads(staged.vectors, use)) return;
     staged.threads_per_row =
-        static_cast<int>(divide_up(divide_up(packets, staged.vectors), kWarp)) * kWarp;
+        static_cast<int>(divide_up(divide_up(packets, vectors), kWarp)) * kWarp;
     const int threads =
         staged.threads_per_row <= kAccumulateThreads / 2 || use == RowUse::kAccumulateBoth
             ? kAccumulateThreads
             : kAccumulateThreads * 3 / 2;
     std::int64_t resident = std::max(1, threads / staged.threads_per_row);
-    if (resident == 1) staged.stages = 3;
-    const int bytes = shared_bytes(staged, shape, use) + kOwnSharedBytes;
-    resident = std::min<std::int64_t>(resident, kSharedBytes / bytes);
+    if (resident == 1 && vectors == 2 && rows_per_sm >= kManyRowsPerBlock) staged.stages = 3;
+    const int bytes = shared_bytes(staged, shape, use);
+    if (bytes > kMostStagedBytes) return std::nullopt;
+    // Fewer threads with more registers each leave less to L1.
+    const int capacity = vectors == 4 ? kMostSharedBytes : kSharedBytes;
+    resident = std::min(resident, std::int64_t{capacity / (bytes + kOwnSharedBytes)});
+    resident = std::min(std::max<std::int64_t>(resident, 1), rows_per_sm / kRowsPerBlock);
     staged.blocks = machine.multiprocessors * resident;
-    if (resident < 1 || shape.rows < kRowsPerBlock * staged.blocks) return;
-    config = staged;
+    if (resident < 1) return std::nullopt;
+    return staged;
+}
+
+void stage(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
+    if (!may_stage(use) || !config.aligned || config.rows_per_block > 1 ||
+        config.cluster_blocks > 1) {
+        return;
+    }
+    const std::optional<Config> two = staged_with(2, config, shape, machine, use);
+    const std::optional<Config> four = staged_with(4, config, shape, machine, use);
+    if (two) config = *two;
+    // Half the threads per row: for rows that two packets per thread do not cover, and for many
+    // rows of which an SM then has two at once instead of one.
+    const auto rows_at_once = [&](const Config& staged) {
+        return staged.blocks / machine.multiprocessors;
+    };
+    const bool more = two && four && shares_sums(4, use) && rows_at_once(*two) == 1 &&
+                      rows_at_once(*four) > 1 && shape.rows >= kManyRowsPerBlock * four->blocks;
+    if (four && (!two || more)) config = *four;
 }
 
 // Packets per thread that are best for rows of several warps on an H200 in bf16 (README.md).
@@ -291,7 +314,7 @@ void validate(const Config& config, const Matrix& shape, RowUse use) {
     require(config.stages >= 0 && config.stages <= kMostStages,
             "stages is " + std::to_string(config.stages));
     if (config.stages > 0) {
-        require(may_stage(use) && vectors == kStagedVectors, "no kernel with stages");
+        require(may_stage(use) && may_stage(vectors), "no kernel with stages");
         require(config.aligned && config.rows_per_block == 1 && config.cluster_blocks == 1,
                 "stages need one aligned row per block");
         require(config.chunks == 1, "stages need a single chunk");

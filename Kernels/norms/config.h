@@ -90,17 +90,24 @@ constexpr bool accumulates(RowUse use) {
 // that way (README.md).
 constexpr bool may_stage(RowUse use) { return accumulates(use); }
 
-// Packets per thread in kernels with staged rows; there are no others.
-constexpr int kStagedVectors = 2;
+// Packets per thread in kernels with staged rows: two, or four for rows that would not fit a block.
+constexpr bool may_stage(int vectors) { return vectors == 2 || vectors == 4; }
 
 // Bytes of all tensors' rows that one step of a staged kernel reads.
 constexpr int staged_bytes(const Matrix& shape) {
     return 2 * shape.columns * bytes_of(shape.dtype);
 }
 
-// Bytes of the weight kept beside them, which is fp32 or narrower.
-constexpr int kept_bytes(const Matrix& shape, RowUse use) {
-    return accumulates(use) ? shape.columns * static_cast<int>(sizeof(float)) : 0;
+// Whether a staged kernel keeps the bias's sums in shared memory: beside four packets per thread,
+// registers hold only the weight's.
+constexpr bool shares_sums(int vectors, RowUse use) {
+    return vectors == 4 && use == RowUse::kAccumulateBoth;
+}
+
+// Bytes of what is kept beside them: the weight, which is fp32 or narrower, and those sums.
+constexpr int kept_bytes(const Matrix& shape, int vectors, RowUse use) {
+    const int kept = accumulates(use) ? 1 + shares_sums(vectors, use) : 0;
+    return kept * shape.columns * static_cast<int>(sizeof(float));
 }
 
 // Ops whose rows stay in shared memory until written if threads hold most of them: with a weight
@@ -122,7 +129,7 @@ constexpr int shared_bytes(const Config& config, const Matrix& shape, RowUse use
         return config.vectors * config.threads_per_row * kPacketBytes;
     }
     if (config.stages == 0) return 0;
-    return config.stages * staged_bytes(shape) + kept_bytes(shape, use);
+    return config.stages * staged_bytes(shape) + kept_bytes(shape, config.vectors, use);
 }
 
 // The largest block that an op's kernels with this many vectors are compiled for.

@@ -144,7 +144,17 @@ void many_rows_are_staged_for_sums() {
            describe(sums));
     const Config wide = choose({65536, 6144, Dtype::Bf16}, kMachine, RowUse::kAccumulate);
     const Config both = choose({65536, 6144, Dtype::Bf16}, kMachine, RowUse::kAccumulateBoth);
-    expect(wide.blocks == 132 * 2 && both.blocks == 132 && both.stages == 3, describe(both));
+    expect(wide.blocks == 132 * 2 && wide.vectors == 2, describe(wide));
+    expect(both.blocks == 132 * 2 && both.vectors == 4, describe(both));
+    const Config fewer = choose({1024, 6144, Dtype::Bf16}, kMachine, RowUse::kAccumulateBoth);
+    expect(fewer.blocks == 132 && fewer.vectors == 2 && fewer.stages == 2, describe(fewer));
+    for (const int columns : {10240, 13568}) {
+        const Matrix shape = {4096, columns, Dtype::Bf16};
+        for (const RowUse use : {RowUse::kAccumulate, RowUse::kAccumulateBoth}) {
+            const Config longer = choose(shape, kMachine, use);
+            expect(longer.stages == 2 && longer.vectors == 4, describe(longer));
+        }
+    }
     for (const RowUse use : kUses) {
         // Too few rows to prefetch, and rows that do not start at 16-byte boundaries.
         expect(choose({64, 4096, Dtype::Bf16}, kMachine, use).stages == 0, "few rows staged");

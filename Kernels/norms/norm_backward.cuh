@@ -17,19 +17,23 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     const Geometry& geometry = params.geometry;
     using T = typename V::T;
     constexpr int kSums = kCentred ? 2 : 1;
+    constexpr RowUse kUse = kCentred ? RowUse::kAccumulateBoth : RowUse::kAccumulate;
+    constexpr bool kShares = V::kStaged && shares_sums(V::kVectors, kUse);
+    constexpr int kOwn = kShares ? 1 : kSums;
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
     const float per_column = geometry.per_column;
 
     // Sums over this thread's rows, for its columns: of the weight, then of the bias.
-    float sums[kSums][V::kVectors][V::kPer] = {};
+    float sums[kOwn][V::kVectors][V::kPer] = {};
     uint4 x_packets[V::kVectors];
     uint4 gradient_packets[V::kVectors];
 
     RowWalk<V> walk(geometry);
     const bool wide = params.wide_weight;
     const void* weights = columns_for<V, 2>(params.weight, wide, geometry);
+    SharedSums<V, kShares> bias_sums(team, geometry);
     RowSource<V, 2> source(geometry, {params.x, params.out_gradient}, walk);
     // Loaded a row ahead, so that no row waits for them.
     const auto statistic_of = [&](const float* statistic, std::int64_t row) {
@@ -70,9 +74,10 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
                     if constexpr (V::kAligned) {
                         float& sum = sums[0][vector][element];
                         sum = fmaf(gradient[element], centred, sum);
-                        if constexpr (kCentred) sums[1][vector][element] += gradient[element];
+                        if constexpr (kOwn == 2) sums[1][vector][element] += gradient[element];
                     }
                 }
+                bias_sums.add(vector, gradient);
             }
         }
         device::stay_packed(x_packets);
@@ -126,9 +131,15 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
             for (int vector = 0; vector < V::kVectors; ++vector) {
                 const int first = columns.first(0, vector);
                 if (!columns.holds(first)) continue;
+                float kept[V::kPer];
+                if (which < kOwn) {
+                    memcpy(kept, sums[which % kOwn][vector], sizeof(kept));
+                } else {
+                    bias_sums.get(vector, kept);
+                }
 #pragma unroll
                 for (int quad = 0; quad < V::kPer; quad += 4) {
-                    const float* four = sums[which][vector] + quad;
+                    const float* four = kept + quad;
                     *reinterpret_cast<float4*>(partials + first + quad) =
                         make_float4(four[0], four[1], four[2], four[3]);
                 }

@@ -224,7 +224,8 @@ auto dispatch_vectors(const Config& config, Function&& function) {
         return function(Variant<T, 4, Rows::kAlone>{});
     } else if (config.stages > 0) {
         if constexpr (may_stage(kUse)) {
-            return function(Variant<T, kStagedVectors, Rows::kStaged>{});
+            if (vectors == 2) return function(Variant<T, 2, Rows::kStaged>{});
+            if (vectors == 4) return function(Variant<T, 4, Rows::kStaged>{});
         }
     } else if (!config.aligned) {
         if (vectors == 2) return function(Variant<T, 2, Rows::kAny>{});

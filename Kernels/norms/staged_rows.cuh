@@ -53,6 +53,63 @@ __device__ void column_values(const typename V::Slice& slice, const void* vector
     }
 }
 
+// Sums over rows of a thread's own columns, in shared memory behind the weight; no other thread
+// touches them. Without kUsed it is nothing.
+template <class V, bool kUsed>
+class SharedSums {
+  public:
+    using Values = typename V::Slice::Values;
+
+    __device__ SharedSums(const device::RowTeam& team, const Geometry& geometry)
+        : slice_(team, nullptr, geometry.columns, true) {
+        if constexpr (kUsed) {
+            constexpr int kTensors = 2;
+            const int row_bytes = geometry.columns * static_cast<int>(sizeof(typename V::T));
+            unsigned char* kept = dynamic_shared() + geometry.stages * kTensors * row_bytes;
+            sums_ = reinterpret_cast<float*>(kept) + geometry.columns;
+            const Values zeros = {};
+#pragma unroll
+            for (int vector = 0; vector < V::kVectors; ++vector) set(vector, zeros);
+        }
+    }
+
+    __device__ void add(int vector, const Values& values) {
+        if constexpr (kUsed) {
+            Values sums = {};
+            get(vector, sums);
+#pragma unroll
+            for (int element = 0; element < V::kPer; ++element) sums[element] += values[element];
+            set(vector, sums);
+        }
+    }
+
+    __device__ void get(int vector, Values& values) const {
+        const int first = slice_.first(0, vector);
+        if (!kUsed || !slice_.holds(first)) return;
+        const float4* quads = reinterpret_cast<const float4*>(sums_ + first);
+#pragma unroll
+        for (int quad = 0; quad < V::kPer / 4; ++quad) {
+            const float4 four = quads[quad];
+            memcpy(values + 4 * quad, &four, sizeof(four));
+        }
+    }
+
+  private:
+    __device__ void set(int vector, const Values& values) {
+        const int first = slice_.first(0, vector);
+        if (!slice_.holds(first)) return;
+        float4* quads = reinterpret_cast<float4*>(sums_ + first);
+#pragma unroll
+        for (int quad = 0; quad < V::kPer / 4; ++quad) {
+            const float* four = values + 4 * quad;
+            quads[quad] = make_float4(four[0], four[1], four[2], four[3]);
+        }
+    }
+
+    const typename V::Slice slice_;
+    float* sums_ = nullptr;
+};
+
 template <class Element, int kVectors, int kTensors>
 class RowSource<Variant<Element, kVectors, Rows::kStaged>, kTensors> {
   public:
