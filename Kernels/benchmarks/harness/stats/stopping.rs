@@ -1,11 +1,13 @@
 //! When a measurement is precise enough to end.
 //!
 //! Called after every round, but evaluated only at checkpoints that grow by a quarter, so the total
-//! cost is a small multiple of the last evaluation.
+//! cost is a small multiple of the last evaluation. A race ends with a whole period of its order,
+//! so that every contender has been at every position, and has followed every other one, equally
+//! often.
 
 use crate::fit::Fit;
 use crate::ratio::{fit_log, fit_log_ratio};
-use crate::{Rounds, StatsError};
+use crate::{latin_square_period, Rounds, StatsError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -24,7 +26,7 @@ pub struct StoppingRule {
     pub duration_min: Duration,
     pub rounds_max: usize,
     pub budget: Duration,
-    /// Exactly this many rounds, instead of all of the above.
+    /// Exactly this many rounds, whole periods or not, instead of all of the above.
     pub rounds_fixed: Option<usize>,
 }
 
@@ -75,9 +77,14 @@ impl Stopping {
         Stopping { rule, checkpoint }
     }
 
-    /// Call after each round. `baseline` is the column that the others are compared with;
-    /// `elapsed` is the time spent on this workload's rounds so far.
-    pub fn after_round(&mut self, rounds: &Rounds, baseline: usize, elapsed: Duration) -> Decision {
+    /// Call after each round. `pairs` are the columns whose ratios must be precise; `elapsed` is the
+    /// time spent on this workload's rounds so far.
+    pub fn after_round(
+        &mut self,
+        rounds: &Rounds,
+        pairs: &[(usize, usize)],
+        elapsed: Duration,
+    ) -> Decision {
         let count = rounds.len();
         if let Some(fixed) = self.rule.rounds_fixed {
             return match count >= fixed {
@@ -85,9 +92,12 @@ impl Stopping {
                 false => Decision::Continue,
             };
         }
+        if !count.is_multiple_of(latin_square_period(rounds.contenders())) {
+            return Decision::Continue;
+        }
         if elapsed >= self.rule.duration_min && count >= self.checkpoint {
             self.checkpoint = count + (count / 4).max(1);
-            if self.is_precise(rounds, baseline) {
+            if self.is_precise(rounds, pairs) {
                 return Decision::Stop(StopReason::Precise);
             }
         }
@@ -100,17 +110,19 @@ impl Stopping {
         Decision::Continue
     }
 
-    fn is_precise(&self, rounds: &Rounds, baseline: usize) -> bool {
-        if rounds.contenders() == 1 {
-            // Without a second contender there is no verdict, only a time.
-            return fit_log(&rounds.kept(0))
-                .is_ok_and(|fit| fit.half_width() <= self.rule.half_width);
+    fn is_precise(&self, rounds: &Rounds, pairs: &[(usize, usize)]) -> bool {
+        if pairs.is_empty() {
+            // Without a ratio there is no verdict, only times.
+            return (0..rounds.contenders()).all(|contender| {
+                fit_log(&rounds.kept(contender))
+                    .is_ok_and(|fit| fit.half_width() <= self.rule.half_width)
+            });
         }
-        (0..rounds.contenders())
-            .filter(|&contender| contender != baseline)
-            .map(|contender| {
-                let (baseline, contender) = rounds.pairs(baseline, contender);
-                fit_log_ratio(&baseline, &contender)
+        pairs
+            .iter()
+            .map(|&(first, second)| {
+                let (first, second) = rounds.pairs(first, second);
+                fit_log_ratio(&first, &second)
             })
             .all(|fit| self.is_precise_pair(fit))
     }
@@ -144,7 +156,7 @@ mod tests {
             // Each round takes a millisecond.
             let elapsed = Duration::from_millis(count as u64);
             if let Decision::Stop(reason) =
-                stopping.after_round(&rounds(count, ratio, wobble), 0, elapsed)
+                stopping.after_round(&rounds(count, ratio, wobble), &[(0, 1)], elapsed)
             {
                 return (count, reason);
             }
@@ -210,7 +222,51 @@ mod tests {
         for round in 0..10 {
             rounds.push(&[Some(3.0 + 1e-4 * f64::from(round))]);
         }
-        let decision = stopping.after_round(&rounds, 0, Duration::from_secs(1));
+        let decision = stopping.after_round(&rounds, &[], Duration::from_secs(1));
         assert_eq!(decision, Decision::Stop(StopReason::Precise));
+    }
+
+    #[test]
+    fn a_race_ends_with_a_whole_period() {
+        for contenders in 1..=9 {
+            let period = latin_square_period(contenders);
+            for reason in [
+                StopReason::Precise,
+                StopReason::Budget,
+                StopReason::RoundsMax,
+            ] {
+                let rule = StoppingRule {
+                    duration_min: match reason {
+                        StopReason::Precise => Duration::ZERO,
+                        _ => Duration::MAX,
+                    },
+                    budget: match reason {
+                        StopReason::Budget => Duration::ZERO,
+                        _ => Duration::MAX,
+                    },
+                    rounds_max: 25,
+                    ..Default::default()
+                };
+                let mut stopping = Stopping::new(rule);
+                let mut rounds = Rounds::new(contenders);
+                let stopped = loop {
+                    let wobble = 1.0 + 1e-4 * (rounds.len() % 7) as f64;
+                    rounds.push(&vec![Some(3.0 * wobble); contenders]);
+                    let pairs = if contenders > 1 { &[(0, 1)][..] } else { &[] };
+                    if let Decision::Stop(stopped) =
+                        stopping.after_round(&rounds, pairs, Duration::from_secs(1))
+                    {
+                        break stopped;
+                    }
+                };
+                let least = if reason == StopReason::RoundsMax {
+                    25
+                } else {
+                    10usize
+                };
+                let whole = least.next_multiple_of(period);
+                assert_eq!((rounds.len(), stopped), (whole, reason), "{contenders}");
+            }
+        }
     }
 }

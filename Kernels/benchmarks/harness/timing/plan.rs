@@ -5,7 +5,7 @@ use std::time::Duration;
 use gate::Poison;
 use numeric::{bits, index_below, stream_key};
 use serde::{Deserialize, Serialize};
-use stats::{ClockFilter, StoppingRule};
+use stats::{latin_square_period, ClockFilter, StoppingRule};
 
 /// What the last-level cache holds when the timed region starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,8 +51,10 @@ pub struct Plan {
     /// Work per contender for the energy meter after the race; none by default.
     pub energy: Option<Duration>,
     pub clock_filter: ClockFilter,
-    /// Determines the inputs and the order of contenders.
+    /// Determines the inputs.
     pub seed: u64,
+    /// Determines the order of contenders.
+    pub order: u64,
     /// Determines what is checked, and with what: nothing that a contender can know beforehand.
     pub entropy: u64,
 }
@@ -91,27 +93,31 @@ impl Plan {
             energy: None,
             clock_filter: ClockFilter::default(),
             seed,
+            order: seed,
             entropy: seed,
         }
     }
 
-    /// The same with other choices of what is checked, for `what`.
+    /// The same with another order and other choices of what is checked, for `what`.
     pub fn for_another(&self, what: &str) -> Self {
-        let entropy = what.bytes().fold(self.entropy, |entropy, byte| {
-            stream_key(entropy, u32::from(byte))
-        });
+        let mixed = |start: u64| {
+            let bytes = what.bytes().map(u32::from);
+            bytes.fold(start, stream_key)
+        };
         Self {
-            entropy,
+            order: mixed(self.order),
+            entropy: mixed(self.entropy),
             ..self.clone()
         }
     }
 
-    /// The stopping rule if the slowest contender takes `slowest_us`.
-    pub(crate) fn rule_for(&self, slowest_us: f64) -> StoppingRule {
+    /// The stopping rule for some contenders of which the slowest takes `slowest_us`.
+    pub(crate) fn rule_for(&self, contenders: usize, slowest_us: f64) -> StoppingRule {
         let mut rule = self.rule.clone();
         if let (Some(repeat), None) = (self.repeat, rule.rounds_fixed) {
             let rounds = (repeat.as_secs_f64() * 1e6 / slowest_us.max(1e-3)).ceil() as usize;
-            rule.rounds_fixed = Some(rounds.clamp(rule.rounds_min, rule.rounds_max));
+            let rounds = rounds.clamp(rule.rounds_min, rule.rounds_max);
+            rule.rounds_fixed = Some(rounds.next_multiple_of(latin_square_period(contenders)));
         }
         rule
     }
@@ -188,15 +194,22 @@ mod tests {
         let plan = Plan::new(42);
         let nan = (0..1000).filter(|turn| plan.poison(*turn) == Poison::NotANumber);
         assert!((420..580).contains(&nan.count()));
-        assert_ne!(plan.for_another("a").entropy, plan.for_another("b").entropy);
+        let (first, second) = (plan.for_another("a"), plan.for_another("b"));
+        assert_ne!(first.entropy, second.entropy);
+        assert_ne!(first.order, second.order);
+        assert_eq!(first.seed, second.seed);
     }
 
     #[test]
-    fn repeat_time_becomes_a_count_of_rounds() {
+    fn repeat_time_becomes_a_count_of_whole_periods() {
         let mut plan = Plan::new(0);
-        assert_eq!(plan.rule_for(100.0).rounds_fixed, None);
+        assert_eq!(plan.rule_for(2, 100.0).rounds_fixed, None);
         plan.repeat = Some(Duration::from_millis(10));
-        assert_eq!(plan.rule_for(100.0).rounds_fixed, Some(100));
-        assert_eq!(plan.rule_for(1e6).rounds_fixed, Some(plan.rule.rounds_min));
+        assert_eq!(plan.rule_for(2, 100.0).rounds_fixed, Some(100));
+        assert_eq!(plan.rule_for(7, 100.0).rounds_fixed, Some(112));
+        assert_eq!(
+            plan.rule_for(2, 1e6).rounds_fixed,
+            Some(plan.rule.rounds_min)
+        );
     }
 }

@@ -62,19 +62,19 @@ pub struct LaneFailure {
     pub failure: Failure,
 }
 
-/// Races the lanes; returns one [`Timing`] each. The others are compared with lane `baseline`.
+/// Races the lanes; returns one [`Timing`] each. Rounds end when the ratios of `pairs` are known.
 /// Without a gate nothing is checked.
 pub fn race(
     course: &Course,
     lanes: &mut [Lane],
-    baseline: usize,
+    pairs: &[(usize, usize)],
     plan: &Plan,
     gate: Option<&Gate>,
     announce: &mut dyn FnMut(usize, Step),
 ) -> Result<Vec<Timing>, LaneFailure> {
     let slowest_us = warm_up(course, lanes, plan, announce)?;
-    let mut stopping = Stopping::new(plan.rule_for(slowest_us));
-    let schedule = Schedule::new(lanes.len(), plan.seed);
+    let mut stopping = Stopping::new(plan.rule_for(lanes.len(), slowest_us));
+    let schedule = Schedule::new(lanes.len(), plan.order);
     let mut rounds = Rounds::new(lanes.len());
     let mut samples: Vec<Vec<TimedSample>> = vec![Vec::new(); lanes.len()];
     let sets = course.sets().len();
@@ -109,7 +109,7 @@ pub fn race(
         }
         rounds.push(&times);
         checked_rounds += usize::from(kind != Round::Plain);
-        if let Decision::Stop(reason) = stopping.after_round(&rounds, baseline, start.elapsed()) {
+        if let Decision::Stop(reason) = stopping.after_round(&rounds, pairs, start.elapsed()) {
             break reason;
         }
     };

@@ -6,8 +6,8 @@
 //! docs/BENCHMARKING.md.
 
 use stats::{
-    paired_ratio, ClockFilter, Decision, PairedRatio, RatioOptions, Rounds, Schedule, Stopping,
-    StoppingRule, Verdict,
+    paired_ratio_of_processes, ClockFilter, Decision, PairedRatio, RatioOptions, Rounds, Schedule,
+    Stopping, StoppingRule, Verdict,
 };
 use std::time::Duration;
 
@@ -54,6 +54,8 @@ struct Machine {
     memory_sigma: f64,
     /// Step of the timer.
     tick_us: f64,
+    /// Standard deviation of what a process does to each contender for as long as it lives.
+    process_sigma: f64,
 }
 
 const MACHINES: [Machine; 11] = [
@@ -148,6 +150,7 @@ const CALM: Machine = Machine {
     memory: 0.0,
     memory_sigma: 0.0,
     tick_us: 0.0,
+    process_sigma: 0.0,
 };
 
 /// A machine at work.
@@ -157,6 +160,7 @@ struct Simulator {
     walk: f64,
     throttled: bool,
     memory: Vec<f64>,
+    process: Vec<f64>,
 }
 
 impl Simulator {
@@ -165,7 +169,9 @@ impl Simulator {
         for _ in 0..20 {
             noise.uniform();
         }
+        let process = (0..contenders).map(|_| machine.process_sigma * noise.gauss());
         Simulator {
+            process: process.collect(),
             machine,
             noise,
             walk: 0.0,
@@ -202,7 +208,8 @@ impl Simulator {
         };
         let mut time = time_us * factor / clock;
         time *= 1.0 + machine.drift * round as f64 / 1000.0 + machine.position * position as f64;
-        time *= (self.walk + self.memory[contender] + machine.sigma * self.noise.gauss()).exp();
+        let own = self.memory[contender] + self.process[contender];
+        time *= (self.walk + own + machine.sigma * self.noise.gauss()).exp();
         if self.noise.uniform() < machine.slow_mode_chance {
             time *= 1.0 + machine.slow_mode;
         }
@@ -219,6 +226,30 @@ impl Simulator {
 
 /// One adaptive run; `factors[0]` is the baseline, the ratio is that of the second contender.
 fn run(machine: Machine, factors: &[f64], rule: &StoppingRule, seed: u64) -> PairedRatio {
+    run_processes(machine, factors, rule, seed, 1)
+}
+
+/// The same in several processes.
+fn run_processes(
+    machine: Machine,
+    factors: &[f64],
+    rule: &StoppingRule,
+    seed: u64,
+    count: u64,
+) -> PairedRatio {
+    let processes: Vec<_> = (0..count)
+        .map(|process| race(machine, factors, rule, seed * count + process))
+        .collect();
+    let options = RatioOptions {
+        seed,
+        ..Default::default()
+    };
+    paired_ratio_of_processes(&processes, &options).unwrap()
+}
+
+/// The samples of the first two contenders from one process.
+fn race(machine: Machine, factors: &[f64], rule: &StoppingRule, seed: u64) -> (Vec<f64>, Vec<f64>) {
+    let pairs: Vec<(usize, usize)> = (1..factors.len()).map(|other| (0, other)).collect();
     let mut simulator = Simulator::new(machine, factors.len(), seed);
     let schedule = Schedule::new(factors.len(), seed);
     let mut rounds = Rounds::new(factors.len());
@@ -237,20 +268,11 @@ fn run(machine: Machine, factors: &[f64], rule: &StoppingRule, seed: u64) -> Pai
         }
         rounds.push(&samples);
         let elapsed = Duration::from_secs_f64(1e-6 * elapsed_us);
-        if let Decision::Stop(_) = stopping.after_round(&rounds, 0, elapsed) {
+        if let Decision::Stop(_) = stopping.after_round(&rounds, &pairs, elapsed) {
             break;
         }
     }
-    let (baseline, contender) = rounds.pairs(0, 1);
-    paired_ratio(
-        &baseline,
-        &contender,
-        &RatioOptions {
-            seed,
-            ..Default::default()
-        },
-    )
-    .unwrap()
+    rounds.pairs(0, 1)
 }
 
 /// Verdicts and ratios of many runs.
@@ -267,9 +289,20 @@ struct Rates {
 }
 
 fn rates(machine: Machine, slowdown: f64, rule: &StoppingRule, runs: usize) -> Rates {
+    rates_of_processes(machine, slowdown, rule, runs, 1)
+}
+
+fn rates_of_processes(
+    machine: Machine,
+    slowdown: f64,
+    rule: &StoppingRule,
+    runs: usize,
+    processes: u64,
+) -> Rates {
     let truth = 1.0 / (1.0 + slowdown);
+    let factors = [1.0, 1.0 + slowdown];
     let results: Vec<PairedRatio> = (0..runs)
-        .map(|index| run(machine, &[1.0, 1.0 + slowdown], rule, 1 + index as u64))
+        .map(|index| run_processes(machine, &factors, rule, 1 + index as u64, processes))
         .collect();
     let count = |keep: &dyn Fn(&PairedRatio) -> bool| results.iter().filter(|r| keep(r)).count();
     let mut pairs: Vec<usize> = results.iter().map(|result| result.pairs).collect();
@@ -365,4 +398,67 @@ fn every_contender_of_four_gets_its_verdict() {
         right += usize::from(result.verdict == Verdict::Slower);
     }
     assert!(right >= RUNS * 95 / 100, "{right} of {RUNS}");
+}
+
+/// What a published run does: three processes, each with little time.
+fn published() -> StoppingRule {
+    StoppingRule {
+        duration_min: Duration::from_millis(20),
+        budget: Duration::from_millis(50),
+        ..Default::default()
+    }
+}
+
+/// A process that moves each contender by 0.03 to 0.35 %, so ratios by 1.4 times that.
+fn uneven_processes() -> impl Iterator<Item = Machine> {
+    let named = [
+        ("processes 0.03 %", 0.0003),
+        ("processes 0.07 %", 0.0007),
+        ("processes 0.14 %", 0.0014),
+        ("processes 0.21 %", 0.0021),
+        ("processes 0.35 %", 0.0035),
+    ];
+    named.into_iter().map(|(name, process_sigma)| Machine {
+        name,
+        process_sigma,
+        position: 0.004,
+        ..CALM
+    })
+}
+
+#[test]
+fn the_interval_covers_what_another_process_would_have_shown() {
+    for machine in uneven_processes() {
+        let one = rates(machine, 0.0, &published(), 2 * RUNS);
+        let three = rates_of_processes(machine, 0.0, &published(), 2 * RUNS, 3);
+        let different = three.faster + three.slower;
+        assert!(different <= three.runs / 100, "{}", machine.name);
+        let share = if machine.process_sigma < 0.003 {
+            93
+        } else {
+            88
+        };
+        assert!(
+            three.covered >= three.runs * share / 100,
+            "{}",
+            machine.name
+        );
+        if machine.process_sigma > 0.001 {
+            assert!(
+                one.covered < one.runs * 80 / 100,
+                "{}: one is enough",
+                machine.name
+            );
+        }
+    }
+}
+
+#[test]
+fn three_processes_find_one_percent_and_agree_on_the_same_code() {
+    for machine in uneven_processes().take(2) {
+        let same = rates_of_processes(machine, 0.0, &published(), RUNS, 3);
+        assert!(same.same >= same.runs * 95 / 100, "{}", machine.name);
+        let slower = rates_of_processes(machine, 0.01, &published(), RUNS, 3);
+        assert!(slower.slower >= slower.runs * 95 / 100, "{}", machine.name);
+    }
 }

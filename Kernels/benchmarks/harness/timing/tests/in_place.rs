@@ -172,7 +172,15 @@ fn every_sample_starts_from_the_inputs() {
         let errors = gate.examine(course.first(), &mut lane.first()).unwrap();
         let names: Vec<&str> = errors.iter().map(|errors| errors.tensor.as_str()).collect();
         assert_eq!(names, ["total", "count"]);
-        let timings = race(&course, &mut [lane], 0, &plan, Some(&gate), &mut |_, _| ()).unwrap();
+        let timings = race(
+            &course,
+            &mut [lane],
+            &[],
+            &plan,
+            Some(&gate),
+            &mut |_, _| (),
+        )
+        .unwrap();
         assert!(timings[0].checked_rounds >= 1);
     }
 }
