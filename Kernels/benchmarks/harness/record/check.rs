@@ -1,6 +1,6 @@
 //! What must hold between the fields of a result file, beyond their types.
 
-use crate::{DeviceKind, Metrics, ResultFile, Row, Status};
+use crate::{DeviceKind, Metrics, ResultFile, Row, Speedup, Status};
 
 /// The first contradiction in a file, in words; run before every write and after every read.
 pub fn check(file: &ResultFile) -> Result<(), String> {
@@ -36,11 +36,14 @@ pub fn sound(row: Row, verify: bool) -> Row {
         errors: Vec::new(),
         time: None,
         samples_us: Vec::new(),
+        rounds_per_process: Vec::new(),
         dropped: Vec::new(),
         clocks: None,
         cross_check: None,
         metrics: Metrics::default(),
         speedup: None,
+        against: Vec::new(),
+        against_best: None,
         ..row
     }
 }
@@ -55,7 +58,7 @@ fn check_row(row: &Row, verify: bool) -> Result<(), String> {
         if row.reason.as_deref().unwrap_or("").is_empty() {
             return Err(format!("status {} without a reason", row.status));
         }
-        if row.time.is_some() || row.speedup.is_some() {
+        if row.time.is_some() || speedups(row).next().is_some() {
             return Err(format!("status {} with a time or a speed-up", row.status));
         }
         if row.verified {
@@ -131,7 +134,14 @@ fn check_times(row: &Row) -> Result<(), String> {
             time.count
         ));
     }
-    if let Some(speedup) = &row.speedup {
+    let rounds: usize = row.rounds_per_process.iter().sum();
+    if !row.rounds_per_process.is_empty() && rounds != row.samples_us.len() {
+        return Err(format!(
+            "rounds_per_process add up to {rounds} but samples_us has {}",
+            row.samples_us.len()
+        ));
+    }
+    for speedup in speedups(row) {
         let ends = [speedup.low, speedup.ratio, speedup.high];
         if !(speedup.low > 0.0 && speedup.high.is_finite() && ends.is_sorted()) {
             return Err(format!("speed-up interval out of order: {ends:?}"));
@@ -141,4 +151,9 @@ fn check_times(row: &Row) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn speedups(row: &Row) -> impl Iterator<Item = &Speedup> {
+    let best = row.against_best.iter().map(|best| &best.speedup);
+    row.speedup.iter().chain(&row.against).chain(best)
 }

@@ -1,8 +1,8 @@
 //! One line per row, for spreadsheets and data frames (RFC 4180). A missing number is an empty field.
 
-use crate::{Device, Errors, ResultFile, Row, Time};
+use crate::{Best, Device, Errors, ResultFile, Row, Time};
 
-const COLUMNS: [&str; 40] = [
+const COLUMNS: [&str; 51] = [
     "device",
     "device_name",
     "op",
@@ -39,6 +39,17 @@ const COLUMNS: [&str; 40] = [
     "speedup_low",
     "speedup_high",
     "verdict",
+    "best_other",
+    "best_contested_by",
+    "best_ratio",
+    "best_low",
+    "best_high",
+    "best_verdict",
+    "plan_us",
+    "plus_plan_1_us",
+    "plus_plan_32_us",
+    "best_ratio_plan_1",
+    "best_ratio_plan_32",
     "max_abs_error",
     "rel_l2_error",
     "repro",
@@ -54,7 +65,7 @@ pub fn to_csv(file: &ResultFile) -> String {
     text
 }
 
-fn fields(device: &Device, row: &Row) -> [String; 40] {
+fn fields(device: &Device, row: &Row) -> [String; 51] {
     let time = row.time.as_ref();
     let time_field = |of: fn(&Time) -> f64| number(time.map(of));
     let speedup = row.speedup.as_ref();
@@ -62,6 +73,13 @@ fn fields(device: &Device, row: &Row) -> [String; 40] {
         number(row.errors.iter().filter_map(of).max_by(f64::total_cmp))
     };
     let metrics = &row.metrics;
+    let best = row.against_best.as_ref();
+    let best_number = |of: fn(&Best) -> f64| number(best.map(of));
+    // One layer's share of a plan that this many layers use.
+    let with_plan = |layers: f64| {
+        let sum = |(time, plan_us): (&Time, f64)| time.median_us + plan_us / layers;
+        number(time.zip(row.plan_us()).map(sum))
+    };
     [
         device.kind.to_string(),
         device.name.clone(),
@@ -104,6 +122,20 @@ fn fields(device: &Device, row: &Row) -> [String; 40] {
         speedup
             .map(|speedup| speedup.verdict.to_string())
             .unwrap_or_default(),
+        best.map(|best| best.speedup.baseline.clone())
+            .unwrap_or_default(),
+        best.map(|best| best.contested_by.join("; "))
+            .unwrap_or_default(),
+        best_number(|best| best.speedup.ratio),
+        best_number(|best| best.speedup.low),
+        best_number(|best| best.speedup.high),
+        best.map(|best| best.speedup.verdict.to_string())
+            .unwrap_or_default(),
+        number(row.plan_us()),
+        with_plan(1.0),
+        with_plan(32.0),
+        number(best.and_then(|best| best.ratio_plan_1)),
+        number(best.and_then(|best| best.ratio_plan_32)),
         worst(|errors| errors.max_abs),
         worst(|errors| errors.rel_l2),
         row.repro.clone(),

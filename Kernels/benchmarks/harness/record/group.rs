@@ -1,6 +1,6 @@
-//! Speed-ups of one contender over one baseline across the workloads of a suite.
+//! Speed-ups of one contender over one baseline, or over the best, across the workloads of a suite.
 
-use crate::{ResultFile, Row, Status};
+use crate::{ContenderKind, ResultFile, Row, Speedup, Status};
 use stats::{geomean, Geomean, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,37 +43,77 @@ fn place(row: &Row) -> Place<'_> {
     )
 }
 
-/// All groups with at least one speed-up, in order of first appearance.
+/// What a group compares with if not one baseline: the fastest one of each workload.
+pub const BEST: &str = "the best other";
+
+/// All groups with at least one speed-up over a baseline, in order of first appearance.
 pub fn groups(file: &ResultFile) -> Vec<Group> {
+    grouped(file, |row| {
+        let speedup = row.speedup.as_ref()?;
+        Some((speedup, &speedup.baseline))
+    })
+}
+
+/// The same for our contenders against the fastest baseline of each workload.
+pub fn best_groups(file: &ResultFile) -> Vec<Group> {
+    grouped(file, |row| {
+        Some((&row.against_best.as_ref()?.speedup, BEST))
+    })
+}
+
+/// Rows of contenders that raced against themselves; their speed-ups should be 1.
+pub fn controls(file: &ResultFile) -> impl Iterator<Item = &Row> {
+    let is_control = |row: &&Row| row.contender.kind == ContenderKind::Control;
+    file.rows.iter().filter(is_control)
+}
+
+/// Rows that lost, worst first: ours to the best other, others to their baseline.
+pub fn losses(file: &ResultFile) -> Vec<(&Row, &Speedup)> {
+    let headline = file.rows.iter().filter_map(|row| {
+        let best = row.against_best.as_ref().map(|best| &best.speedup);
+        Some((row, best.or(row.speedup.as_ref())?))
+    });
+    let mut lost: Vec<(&Row, &Speedup)> = headline
+        .filter(|(_, speedup)| speedup.verdict == Verdict::Slower)
+        .collect();
+    lost.sort_by(|(_, left), (_, right)| left.ratio.total_cmp(&right.ratio));
+    lost
+}
+
+/// A row's speed-up and what to call the other side.
+type Ratio = fn(&Row) -> Option<(&Speedup, &str)>;
+
+fn grouped(file: &ResultFile, ratio: Ratio) -> Vec<Group> {
     let mut rows_at: BTreeMap<Place, Vec<&Row>> = BTreeMap::new();
     let mut keys: Vec<(Place, &str)> = Vec::new();
     let mut seen = BTreeSet::new();
-    for row in &file.rows {
+    let competes = |row: &&Row| row.contender.kind != ContenderKind::Control;
+    for row in file.rows.iter().filter(competes) {
         rows_at.entry(place(row)).or_default().push(row);
-        if let Some(speedup) = &row.speedup {
-            let key = (place(row), speedup.baseline.as_str());
+        if let Some((_, other)) = ratio(row) {
+            let key = (place(row), other);
             if seen.insert(key) {
                 keys.push(key);
             }
         }
     }
     keys.into_iter()
-        .map(|(place, baseline)| group(place, baseline, &rows_at[&place]))
+        .map(|(place, other)| group(place, other, &rows_at[&place], ratio))
         .collect()
 }
 
-fn group(place: Place, baseline: &str, rows: &[&Row]) -> Group {
+fn group(place: Place, baseline: &str, rows: &[&Row], ratio: Ratio) -> Group {
     let (op, dtype, suite, contender) = place;
     let mut verdicts = BTreeMap::new();
     let mut unpaired = BTreeMap::new();
     let mut ratios = Vec::new();
     let mut worst: Option<(String, f64)> = None;
     for row in rows {
-        let Some(speedup) = &row.speedup else {
+        let Some((speedup, other)) = ratio(row) else {
             *unpaired.entry(row.status).or_insert(0) += 1;
             continue;
         };
-        if speedup.baseline != baseline {
+        if other != baseline {
             continue;
         }
         *verdicts.entry(speedup.verdict).or_insert(0) += 1;

@@ -3,6 +3,7 @@
 //! The types are the format; `result.schema.json` says the same for other languages, and
 //! docs/FILE_FORMAT.md for people. Pure except for `file`, which reads and replaces files.
 
+mod against;
 mod aliases;
 mod check;
 mod csv;
@@ -16,6 +17,7 @@ mod markdown;
 pub mod markdown_table;
 mod meta;
 mod number;
+mod processes;
 #[cfg(test)]
 mod render_test;
 mod row;
@@ -23,19 +25,20 @@ mod table;
 #[cfg(test)]
 mod test_samples;
 
+pub use against::{add_missing_best, against_best, against_others, speedup_over};
 pub use aliases::current_name;
 pub use check::{check, sound};
 pub use csv::to_csv;
 pub use error::RecordError;
 pub use file::{from_json, read_json, to_json, write_atomic, write_json};
-pub use group::{groups, Group};
+pub use group::{best_groups, controls, groups, losses, Group, BEST};
 pub use key::RowKey;
 pub use libraries::{Artifact, Library, Source};
 pub use markdown::to_markdown;
 pub use meta::{Build, Cache, Device, DeviceKind, Git, Gpu, Launch, Meta, Protocol, Roof, Timer};
 pub use number::{count_text, interval_text, percent_text, ratio_text, significant, time_us_text};
 pub use row::{
-    Budget, Clocks, Contender, ContenderKind, CrossCheck, DroppedSample, Errors, Metrics,
+    Best, Budget, Clocks, Contender, ContenderKind, CrossCheck, DroppedSample, Errors, Metrics,
     ResultFile, Row, Speedup, Status, Time, Workload,
 };
 pub use table::{to_table, TableStyle};

@@ -6,7 +6,7 @@ use crate::number::{
     count_text, interval_text, or_missing, percent_text, ratio_text, significant, RateUnits,
     MISSING,
 };
-use crate::{groups, time_us_text, Group, Meta, ResultFile, Row, Status};
+use crate::{best_groups, groups, time_us_text, Group, Meta, ResultFile, Row, Status};
 use stats::Verdict;
 
 /// The whole report as Markdown.
@@ -22,7 +22,16 @@ pub fn to_markdown(file: &ResultFile) -> String {
     if !meta.complete {
         text += "**Partial: the run was interrupted; missing rows were not measured.**\n\n";
     }
-    text += &summary(&groups(file));
+    text += &summary(
+        "Against the best",
+        "Time of the fastest baseline of each workload over ours, so above 1 we are faster",
+        &best_groups(file),
+    );
+    text += &summary(
+        "Speed-ups",
+        "Baseline time over contender time, so above 1 is faster",
+        &groups(file),
+    );
     text += &losses(file);
     text += &not_measured(file);
     text += &rows(file);
@@ -31,13 +40,13 @@ pub fn to_markdown(file: &ResultFile) -> String {
     text
 }
 
-fn summary(groups: &[Group]) -> String {
+fn summary(title: &str, what: &str, groups: &[Group]) -> String {
     if groups.is_empty() {
         return String::new();
     }
-    let mut text = String::from(
-        "## Speed-ups\n\nBaseline time over contender time, so above 1 is faster: geometric mean over \
-        the suite's workloads with 95 % confidence interval.\n\n",
+    let mut text = format!(
+        "## {title}\n\n{what}: geometric mean over the suite's workloads with 95 % confidence \
+        interval.\n\n",
     );
     text += &header(&[
         "op",
@@ -83,16 +92,10 @@ fn summary(groups: &[Group]) -> String {
 }
 
 fn losses(file: &ResultFile) -> String {
-    let mut lost: Vec<(&Row, &crate::Speedup)> = file
-        .rows
-        .iter()
-        .filter_map(|row| row.speedup.as_ref().map(|speedup| (row, speedup)))
-        .filter(|(_, speedup)| speedup.verdict == Verdict::Slower)
-        .collect();
-    lost.sort_by(|(_, left), (_, right)| left.ratio.total_cmp(&right.ratio));
+    let lost = crate::losses(file);
     let mut text = format!("## Losses: {}\n\n", count_text(lost.len(), "row"));
     if lost.is_empty() {
-        return text + "No contender was slower than its baseline.\n\n";
+        return text + "No contender was slower than its baseline, nor ours than the best.\n\n";
     }
     text += &header(&[
         "op",

@@ -151,6 +151,12 @@ pub enum Timer {
 /// The parameters in effect, not as requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Protocol {
+    /// Name of the preset that set the rest; absent if it was put together by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Processes that measure each workload.
+    #[serde(default = "one")]
+    pub processes: usize,
     pub cache: Cache,
     pub launch: Launch,
     pub timer: Timer,
@@ -180,6 +186,11 @@ pub struct Protocol {
     pub timer_overhead_us: f64,
     /// Whether events were checked against CUPTI activity records.
     pub cross_check: bool,
+}
+
+/// What programs used before there was a choice.
+fn one() -> usize {
+    1
 }
 
 /// A measured peak of the machine.

@@ -89,6 +89,10 @@ pub struct Row {
         serialize_with = "picoseconds"
     )]
     pub samples_us: Vec<Option<f64>>,
+    /// How many of these rounds each process ran, in order. Absent in files of older programs, which
+    /// used one process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds_per_process: Vec<usize>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<DroppedSample>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,6 +104,12 @@ pub struct Row {
     /// Absent for the baseline itself and if either side has no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speedup: Option<Speedup>,
+    /// Our contenders only: against each other contender of the race with a time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub against: Vec<Speedup>,
+    /// Our contenders only: against the fastest baseline of the race.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against_best: Option<Best>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// What the contender chose for this workload: tile, kernel, planning time.
@@ -123,6 +133,8 @@ pub enum ContenderKind {
     Own,
     Baseline,
     Reference,
+    /// One of ours once more, raced against itself.
+    Control,
 }
 
 impl fmt::Display for ContenderKind {
@@ -131,6 +143,7 @@ impl fmt::Display for ContenderKind {
             ContenderKind::Own => "own",
             ContenderKind::Baseline => "baseline",
             ContenderKind::Reference => "reference",
+            ContenderKind::Control => "control",
         })
     }
 }
@@ -300,6 +313,22 @@ impl Speedup {
             verdict: ratio.verdict,
         }
     }
+}
+
+/// The speed-up over the fastest baseline. Its interval spans those of all that may be the fastest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    #[serde(flatten)]
+    pub speedup: Speedup,
+    /// Other baselines that may be the fastest, as far as this race can tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contested_by: Vec<String>,
+    /// The ratio if each side's plan is added to its time, or a 32nd of it: the share of one layer
+    /// if 32 share the plan. Absent if neither side plans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio_plan_1: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio_plan_32: Option<f64>,
 }
 
 /// No timer resolves picoseconds; without such digits a file is half as long.

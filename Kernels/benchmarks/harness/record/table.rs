@@ -1,11 +1,13 @@
 //! The table that a bench prints. On a terminal it fits the width, dropping the least important
 //! columns first; in a pipe it is plain and complete, and every line names its workload.
 
-use crate::group::{by_workload, row_warnings, Baselines};
+use crate::group::{by_workload, controls, row_warnings, Baselines};
 use crate::number::{
     count_text, interval_text, or_missing, percent_text, ratio_text, RateUnits, MISSING,
 };
-use crate::{groups, time_us_text, Group, ResultFile, Row, Status, Time};
+use crate::{
+    best_groups, groups, time_us_text, Best, Group, ResultFile, Row, Speedup, Status, Time,
+};
 use stats::Verdict;
 use std::io::IsTerminal;
 
@@ -115,6 +117,12 @@ pub fn to_table(file: &ResultFile, style: TableStyle) -> String {
     for group in groups(file) {
         text += &group_line(&group, style);
     }
+    if file.rows.iter().any(has_better_rival) {
+        for group in best_groups(file) {
+            text += &group_line(&group, style);
+        }
+    }
+    text += &controls_line(file, style);
     text += &reasons(file, style);
     text
 }
@@ -182,28 +190,29 @@ fn columns(rows: &[&Row], baselines: &Baselines) -> Vec<Column> {
         Column::new("workload", Left, 0, each(workload_text)),
         Column::new("contender", Left, 0, each(|row| row.contender.name.clone())),
         Column::new("median us", Right, 0, time(|time| time.median_us)),
-        Column::new("p95 us", Right, 4, time(|time| time.p95_us)),
-        Column::new("samples", Right, 5, each(samples_text)),
+        Column::new("p95 us", Right, 5, time(|time| time.p95_us)),
+        Column::new("samples", Right, 6, each(samples_text)),
         Column::new(
             units.flops_title,
             Right,
-            3,
+            4,
             rows.iter().map(|row| units.flops(row)),
         ),
         Column::new(
             units.bytes_title,
             Right,
-            2,
+            3,
             rows.iter().map(|row| units.bytes(row)),
         ),
         Column::new(
             "roof",
             Right,
-            1,
+            2,
             each(|row| or_missing(row.metrics.roof_share, percent_text)),
         ),
         Column::new("speed-up", Right, 0, each(speedup_text)),
         verdicts,
+        Column::new("vs best other", Left, 1, each(best_text)),
     ]
 }
 
@@ -254,17 +263,57 @@ fn samples_text(row: &Row) -> String {
         .map_or(MISSING.to_owned(), |time| time.count.to_string())
 }
 
-/// Ratio and half-width of its interval, which is shorter than both ends.
 fn speedup_text(row: &Row) -> String {
-    row.speedup.as_ref().map_or(MISSING.to_owned(), |speedup| {
-        let percent = 50.0 * (speedup.high - speedup.low) / speedup.ratio;
-        let bound = if percent < 0.005 {
-            "±<0.01".to_owned()
-        } else {
-            format!("±{percent:.2}")
-        };
-        format!("{} {bound} %", ratio_text(speedup.ratio))
-    })
+    row.speedup.as_ref().map_or(MISSING.to_owned(), bound_text)
+}
+
+/// Whether the baseline is not the best to compare with.
+fn has_better_rival(row: &Row) -> bool {
+    let best = row.against_best.as_ref().map(|best| &best.speedup);
+    best.is_some_and(|best| row.speedup.as_ref() != Some(best))
+}
+
+/// Only if the speed-up does not say the same.
+fn best_text(row: &Row) -> String {
+    match &row.against_best {
+        Some(Best { speedup, .. }) if has_better_rival(row) => {
+            let Speedup {
+                baseline, verdict, ..
+            } = speedup;
+            format!("{} {verdict} {baseline}", bound_text(speedup))
+        }
+        _ => MISSING.to_owned(),
+    }
+}
+
+/// Ratio and half-width of its interval, which is shorter than both ends.
+fn bound_text(speedup: &Speedup) -> String {
+    let percent = 50.0 * (speedup.high - speedup.low) / speedup.ratio;
+    let bound = if percent < 0.005 {
+        "±<0.01".to_owned()
+    } else {
+        format!("±{percent:.2}")
+    };
+    format!("{} {bound} %", ratio_text(speedup.ratio))
+}
+
+/// How contenders did against themselves.
+fn controls_line(file: &ResultFile, style: TableStyle) -> String {
+    let verdicts: Vec<Verdict> = controls(file)
+        .filter_map(|row| Some(row.speedup.as_ref()?.verdict))
+        .collect();
+    if verdicts.is_empty() {
+        return String::new();
+    }
+    let same = verdicts.iter().filter(|it| **it == Verdict::Same).count();
+    let paint = if same == verdicts.len() {
+        GREEN
+    } else {
+        RED_BOLD
+    };
+    let text = format!("{same} of {} same", verdicts.len());
+    let text = painted(&text, Some(paint), style);
+    format!("the same contender twice: {text}\n")
 }
 
 fn group_line(group: &Group, style: TableStyle) -> String {

@@ -3,7 +3,7 @@
 use crate::*;
 use std::collections::BTreeMap;
 
-use stats::{paired_ratio, RatioOptions, StopReason, Summary};
+use stats::{RatioOptions, StopReason, Summary};
 
 pub(crate) fn meta(kind: DeviceKind) -> Meta {
     let cuda = kind == DeviceKind::Cuda;
@@ -59,6 +59,8 @@ pub(crate) fn meta(kind: DeviceKind) -> Meta {
         seed: 42,
         entropy: Some(7),
         protocol: Protocol {
+            preset: Some("published".into()),
+            processes: 3,
             cache: Cache::Cold,
             launch: Launch::Direct,
             timer: Timer::Op,
@@ -160,6 +162,7 @@ pub(crate) fn ok_row(workload: &str, contender: &str, scale: f64) -> Row {
         }],
         time: Some(Time::new(&summary, StopReason::Precise)),
         samples_us: samples.into_iter().map(Some).collect(),
+        rounds_per_process: Vec::new(),
         dropped: Vec::new(),
         clocks: Some(Clocks {
             reference_mhz: Some(1980.0),
@@ -178,6 +181,8 @@ pub(crate) fn ok_row(workload: &str, contender: &str, scale: f64) -> Row {
             ..Metrics::default()
         },
         speedup: None,
+        against: Vec::new(),
+        against_best: None,
         warnings: Vec::new(),
         facts: BTreeMap::from([("tile".to_owned(), "128x64".into())]),
         repro: format!("bench_norms --configs {workload} --contenders {contender}"),
@@ -215,11 +220,15 @@ pub(crate) fn file(kind: DeviceKind) -> ResultFile {
         ("32768x4096", 1.05),
         ("8192x131072", 1.001),
     ] {
-        let baseline = ok_row(workload, "quack", 1.0);
+        let mut baseline = ok_row(workload, "quack", 1.0);
+        baseline.contender.kind = ContenderKind::Baseline;
         let mut own = ok_row(workload, "ours", scale);
+        own.facts.insert("plan_us".into(), 64.into());
         let options = RatioOptions::default();
-        let ratio = paired_ratio(&samples(1.0), &samples(scale), &options).unwrap();
-        own.speedup = Some(Speedup::new("quack", &ratio));
+        let race = [own.clone(), baseline.clone()];
+        own.speedup = Some(speedup_over(&baseline, &own, &options).unwrap());
+        own.against = against_others(&own, &race, &options).unwrap();
+        own.against_best = against_best(&own, &race, &options).unwrap();
         rows.extend([own, baseline]);
     }
     let mut throttled = ok_row("32768x256", "plain", 1.0);
