@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! run -> options -> selection of problems and contenders
-//!     -> supervisor: starts a worker, which is this program again
+//!     -> supervisor: starts a worker, which is this program again, and another for each process
+//!        of the protocol
 //!          worker: for each workload  buffers -> gate -> race -> validity -> outcomes
 //!            planners: this program again, several times, for slow plans
 //!     -> rows -> result file, table, exit code
@@ -12,7 +13,9 @@
 //! worker and measures the rest of the workload without it.
 
 mod bench;
+mod control;
 mod erased;
+mod jobs;
 mod ledger;
 mod listing;
 mod measure;
@@ -22,6 +25,7 @@ mod order;
 mod outcome;
 mod output;
 mod planners;
+mod preset;
 mod profile;
 mod progress;
 mod protocol;
@@ -38,5 +42,6 @@ mod worker;
 mod workload;
 
 pub use bench::{Bench, Choices, Passes, Shortcut, UsageError, WeightDType};
+pub use preset::Preset;
 pub use run::{run, run_with_arguments};
 pub use utc::now as utc_now;

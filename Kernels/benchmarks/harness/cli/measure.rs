@@ -1,6 +1,5 @@
 //! The flow of a measurement: start a worker, go through the problems, write and print the result.
 
-use std::collections::HashSet;
 use std::io::{IsTerminal, Read};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -9,15 +8,15 @@ use record::{ResultFile, Row, TableStyle};
 use stats::RatioOptions;
 use timing::Roofs;
 
-use crate::erased::{AnyBench, AnyProblem};
+use crate::erased::AnyBench;
+use crate::jobs::{self, Job, Places};
 use crate::ledger::Ledger;
 use crate::options::Options;
-use crate::order::order;
 use crate::output::Outputs;
 use crate::progress::Progress;
-use crate::protocol::Machine;
-use crate::resume::{self, Earlier};
-use crate::rows::{rows, RowContext};
+use crate::protocol::{Machine, Task};
+use crate::resume;
+use crate::rows::{compare, rows, RowContext};
 use crate::run::{print, FAILED, SIGNALLED};
 use crate::selection::Selection;
 use crate::supervisor::{Supervisor, SupervisorError};
@@ -68,7 +67,7 @@ pub fn measure(
         meta,
         rows: Vec::new(),
     };
-    let left = take_up_earlier_part(selection, options, &mut file)?;
+    let left = jobs::left(selection, options, &mut file)?;
     let run = Run {
         bench,
         selection,
@@ -77,14 +76,14 @@ pub fn measure(
         roofs: summary,
         ratio,
     };
-    let measured = run.problems(&left, &mut supervisor, &mut file, &mut outputs);
+    let measured = run.jobs(&left, &mut supervisor, &mut file, &mut outputs);
     drop(supervisor);
     file.meta.ended_at = Some(utc::now());
     file.meta.complete = matches!(measured, Ok(count) if count == left.len());
     if let Ok(count) = measured {
         if count < left.len() {
             let total = selection.problems.len();
-            let done = total - left.len() + count;
+            let done = jobs::finished(selection, &left[count..]);
             let cut = format!("{} after {done} of {total} workloads", resume::CUT);
             eprintln!("{}: {cut}", bench.name);
             file.meta.warnings.push(cut);
@@ -116,37 +115,6 @@ fn entropy() -> std::io::Result<u64> {
     Ok(u64::from_le_bytes(bytes) >> 11)
 }
 
-/// The problems to measure, in order. When resuming, existing rows are copied into the file.
-fn take_up_earlier_part(
-    selection: &Selection,
-    options: &Options,
-    file: &mut ResultFile,
-) -> Result<Vec<usize>, UsageError> {
-    let problems = &selection.problems;
-    let mut left = order(problems, options.how.max_minutes.is_some());
-    let Some(path) = &options.how.resume else {
-        return Ok(left);
-    };
-    let Some(earlier) = Earlier::read(path, &file.meta)? else {
-        eprintln!("nothing to resume: {} does not exist", path.display());
-        return Ok(left);
-    };
-    left.retain(|index| !earlier.has(&*problems[*index], &selection.contenders));
-    let mut anew = HashSet::new();
-    for &index in &left {
-        let contenders = selection.contenders.iter();
-        let names = contenders.map(|contender| &contender.identity().name);
-        anew.extend(names.map(|name| resume::key(&*problems[index], name)));
-    }
-    let total = problems.len();
-    eprintln!(
-        "{} of {total} workloads are already measured",
-        total - left.len()
-    );
-    earlier.hand_over(file, &anew);
-    Ok(left)
-}
-
 fn start(
     options: &Options,
     arguments: &[String],
@@ -158,45 +126,67 @@ fn start(
 }
 
 impl Run<'_> {
-    /// Adds the rows of each problem to the file, and returns how many problems there was time for.
-    fn problems(
+    /// Adds the rows of each job to the file, and returns how many jobs there was time for.
+    fn jobs(
         &self,
-        left: &[usize],
+        left: &[Job],
         supervisor: &mut Supervisor,
         file: &mut ResultFile,
         outputs: &mut Outputs,
     ) -> Result<usize, SupervisorError> {
-        let contenders = self.selection.contenders.iter();
-        let identities: Vec<_> = contenders.map(|contender| contender.identity()).collect();
-        let names: Vec<String> = identities.iter().map(|each| each.name.clone()).collect();
         let mut progress = Progress::new(left.len());
         let mut ledger = Ledger::new(file.meta.spent_s.clone());
+        let mut places = Places::of(&file.rows);
         let start = Instant::now();
-        for (count, &index) in left.iter().enumerate() {
+        for (count, &job) in left.iter().enumerate() {
             if self.is_late(start) {
                 return Ok(count);
             }
-            let problem = &*self.selection.problems[index];
-            progress.begin(title(problem));
-            let coming = &left[count + 1..];
-            let outcomes = supervisor.measure(index, coming, &names, &mut |step| {
+            if count > 0 && job.process != left[count - 1].process {
+                supervisor.start()?;
+            }
+            let problem = &*self.selection.problems[job.problem];
+            let contenders = self.selection.contenders_of(job.problem);
+            let identities: Vec<_> = contenders.map(|contender| contender.identity()).collect();
+            let coming = left[count + 1..].iter();
+            let coming = coming.take_while(|next| next.process == job.process);
+            let task = Task {
+                problem: job.problem,
+                process: job.process,
+                contenders: identities.iter().map(|each| each.name.clone()).collect(),
+                coming: coming.map(|next| next.problem).collect(),
+            };
+            progress.begin(self.title(job));
+            let outcomes = supervisor.measure(&task, &mut |step| {
                 ledger.step(step);
                 progress.step(step);
             })?;
             ledger.end();
             file.meta.spent_s = ledger.seconds();
             let context = self.row_context();
-            let rows = rows(problem, &identities, &outcomes, &context, |partners| {
-                let device = self.selection.choices.device;
-                repro::command(self.bench.name, self.options, device, problem, partners)
-            });
+            let rows = rows(problem, &identities, &outcomes, &context);
             progress.rows(&rows);
-            file.rows.extend(rows);
+            places.add(rows, &mut file.rows, |race| {
+                compare(race, &context, |partners| {
+                    let device = self.selection.choices.device;
+                    repro::command(self.bench.name, self.options, device, problem, partners)
+                });
+            });
             if let Err(error) = outputs.checkpoint(file) {
                 progress.say(&format!("warning: {error}; continuing to measure"));
             }
         }
         Ok(left.len())
+    }
+
+    fn title(&self, job: Job) -> String {
+        let problem = &self.selection.problems[job.problem];
+        let (op, dtype, workload) = (problem.op(), problem.dtype(), problem.workload());
+        let title = format!("{op} {dtype} {}/{}", workload.suite, workload.name);
+        match self.options.processes() {
+            1 => title,
+            all => format!("{title} (process {} of {all})", job.process + 1),
+        }
     }
 
     fn is_late(&self, start: Instant) -> bool {
@@ -212,17 +202,6 @@ impl Run<'_> {
             ratio: self.ratio,
         }
     }
-}
-
-fn title(problem: &AnyProblem) -> String {
-    let workload = problem.workload();
-    format!(
-        "{} {} {}/{}",
-        problem.op(),
-        problem.dtype(),
-        workload.suite,
-        workload.name
-    )
 }
 
 fn exit_code(rows: &[Row]) -> ExitCode {

@@ -106,6 +106,8 @@ fn gpu(machine: &Machine) -> Gpu {
 
 fn protocol(plan: &Plan, options: &Options, machine: &Machine) -> Protocol {
     Protocol {
+        preset: options.how.protocol.map(|preset| preset.to_string()),
+        processes: options.processes(),
         cache: match plan.cache {
             CacheState::Cold => record::Cache::Cold,
             CacheState::Hot => record::Cache::Hot,

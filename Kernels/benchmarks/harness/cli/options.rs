@@ -11,6 +11,7 @@ use numeric::DType;
 use timing::{CacheState, Launch, Plan, Timer};
 
 use crate::erased::AnyBench;
+use crate::preset::Preset;
 use crate::shard::Shard;
 use crate::{Choices, Passes, UsageError, WeightDType};
 
@@ -90,14 +91,22 @@ fn contender_name(name: &str) -> Result<String, Infallible> {
 
 #[derive(Clone, Debug, Args)]
 pub struct HowOptions {
-    /// Run exactly this many rounds instead of stopping once the ratio is known
+    /// Measure by a named protocol, with controls, instead of the options that it sets
+    #[arg(long, value_enum, value_name = "NAME",
+          conflicts_with_all = ["processes", "iters", "rep_ms", "warmup_ms", "budget_ms"])]
+    pub protocol: Option<Preset>,
+    /// Measure every workload in this many processes; intervals include the spread between them
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub processes: u32,
+    /// Run exactly this many rounds instead of stopping once the ratios are known
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
           conflicts_with = "rep_ms")]
     pub iters: Option<u32>,
     /// Warm-up per contender before the rounds
     #[arg(long, value_name = "MS", default_value_t = 25)]
     pub warmup_ms: u64,
-    /// Timed work per contender, instead of stopping once the ratio is known
+    /// Timed work per contender, in whole periods, instead of stopping once the ratios are known
     #[arg(long, value_name = "MS")]
     pub rep_ms: Option<u64>,
     /// Time limit for the rounds of one workload [default: 2000 on cuda, 100 on cpu]
@@ -309,6 +318,14 @@ impl Options {
         }
     }
 
+    /// Processes that measure each workload.
+    pub fn processes(&self) -> usize {
+        match self.how.protocol {
+            Some(preset) => preset.processes(),
+            None => self.how.processes as usize,
+        }
+    }
+
     pub fn plan(&self, device: DeviceKind) -> Result<Plan, UsageError> {
         let timer = self.timer(device)?;
         let mut plan = Plan::new(self.how.seed);
@@ -333,6 +350,9 @@ impl Options {
             (None, DeviceKind::Cpu) => plan.rule.duration_min,
             (None, DeviceKind::Cuda) => plan.rule.budget,
         };
+        if let Some(preset) = self.how.protocol {
+            preset.apply(&mut plan);
+        }
         plan.entropy = self.how.entropy.unwrap_or(plan.entropy);
         plan.rule.rounds_fixed = self.how.iters.map(|rounds| rounds as usize);
         Ok(plan)
@@ -362,6 +382,17 @@ mod tests {
     }
 
     #[test]
+    fn a_preset_sets_the_protocol() {
+        let published = parse(&["--protocol", "published"]).unwrap();
+        let plan = published.plan(DeviceKind::Cuda).unwrap();
+        assert!(plan.rule.duration_min < plan.rule.budget);
+        assert!(published.processes() >= 3);
+        let quick = parse(&["--protocol", "quick"]).unwrap();
+        assert!(quick.plan(DeviceKind::Cuda).unwrap().rule.budget < plan.rule.budget);
+        assert_eq!(parse(&["--processes", "2"]).unwrap().processes(), 2);
+    }
+
+    #[test]
     fn configs_are_shapes() {
         let options = parse(&["--configs", "4x8,16x32x64"]).unwrap();
         assert_eq!(
@@ -385,6 +416,9 @@ mod tests {
             &["--iters", "3", "--rep-ms", "5"][..],
             &["--configs", "1x1", "--suite", "smoke"],
             &["--iters", "0"],
+            &["--processes", "0"],
+            &["--protocol", "published", "--budget-ms", "15"],
+            &["--protocol", "quick", "--processes", "2"],
             &["--dtype", "float"],
             &["--mode", "both"],
             &["--list", "--profile"],

@@ -16,6 +16,8 @@ use crate::outcome::Outcome;
 pub struct Task {
     /// Index into the selection's problems.
     pub problem: usize,
+    /// Which of the protocol's processes this is.
+    pub process: usize,
     /// Names of the contenders to measure.
     pub contenders: Vec<String>,
     /// Upcoming problems, in order, whose plans can be made ahead.

@@ -39,7 +39,13 @@ pub fn command(
     if how.cache == CacheChoice::Hot {
         add("--cache", "hot".to_owned());
     }
-    add("--warmup-ms", how.warmup_ms.to_string());
+    match how.protocol {
+        Some(preset) => add("--protocol", preset.to_string()),
+        None => {
+            add("--processes", how.processes.to_string());
+            add("--warmup-ms", how.warmup_ms.to_string());
+        }
+    }
     if let Some(rounds) = how.iters {
         add("--iters", rounds.to_string());
     }

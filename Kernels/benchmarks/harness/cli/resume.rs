@@ -1,17 +1,18 @@
 //! Resuming an interrupted run: existing rows are kept, and only missing ones are measured.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use record::{Meta, Protocol, ResultFile, Row, RowKey};
 
-use crate::erased::{AnyContender, AnyProblem};
+use crate::erased::AnyProblem;
 use crate::UsageError;
 
-/// The rows of the earlier part, and which problems they cover.
+/// The rows of the earlier part.
 pub struct Earlier {
     file: ResultFile,
-    keys: HashSet<RowKey>,
+    /// How many processes have measured each row.
+    processes: HashMap<RowKey, usize>,
 }
 
 impl Earlier {
@@ -28,16 +29,15 @@ impl Earlier {
                 path.display()
             )));
         }
-        let keys = file.rows.iter().map(RowKey::of).collect();
-        Ok(Some(Earlier { file, keys }))
+        let rows = file.rows.iter();
+        let processes = rows.map(|row| (RowKey::of(row), row.processes())).collect();
+        Ok(Some(Earlier { file, processes }))
     }
 
-    /// Whether every contender has a row for this problem.
-    pub fn has(&self, problem: &AnyProblem, contenders: &[Box<AnyContender>]) -> bool {
-        let mut names = contenders
-            .iter()
-            .map(|contender| &contender.identity().name);
-        names.all(|name| self.keys.contains(&key(problem, name)))
+    /// How many processes have measured all of these rows.
+    pub fn processes(&self, keys: impl Iterator<Item = RowKey>) -> usize {
+        let counts = keys.map(|key| self.processes.get(&key).copied().unwrap_or(0));
+        counts.min().unwrap_or(0)
     }
 
     /// Copies the rows into the new file, except those that are measured again.

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use contender::{Cost, Identity, Kind};
 use record::{
-    Budget, Clocks, ContenderKind, CrossCheck, DroppedSample, Errors, Metrics, Row, Speedup,
-    Status, Time,
+    against_best, against_others, speedup_over, Budget, Clocks, ContenderKind, CrossCheck,
+    DroppedSample, Errors, Metrics, Row, Status, Time,
 };
-use stats::{paired_ratio, RatioOptions, Summary};
+use stats::{RatioOptions, StatsError, Summary};
 use timing::{Roofs, Timing};
 
+use crate::control;
 use crate::erased::AnyProblem;
 use crate::outcome::{Measured, Outcome};
 
@@ -22,38 +23,69 @@ pub struct RowContext<'a> {
     pub ratio: RatioOptions,
 }
 
-/// The rows of one problem, in the order of the contenders.
+/// The rows of one problem from one process, in the order of the contenders.
 pub fn rows(
     problem: &AnyProblem,
     identities: &[&Identity],
     outcomes: &BTreeMap<String, Outcome>,
     context: &RowContext,
-    repro: impl Fn(&[&str]) -> String,
 ) -> Vec<Row> {
-    let mut rows: Vec<Row> = identities
+    identities
         .iter()
         .map(|identity| row(problem, identity, &outcomes[&identity.name], context))
-        .collect();
-    let baseline = rows.iter().position(|row| match context.baseline {
+        .collect()
+}
+
+/// Compares the rows of one problem with each other.
+pub fn compare(rows: &mut [Row], context: &RowContext, repro: impl Fn(&[&str]) -> String) {
+    let race = rows.to_vec();
+    let baseline = race.iter().find(|row| match context.baseline {
         Some(name) => row.status == Status::Ok && row.contender.name == name,
         None => row.status == Status::Ok && row.contender.kind == ContenderKind::Baseline,
     });
-    let baseline = baseline.map(|index| {
-        (
-            rows[index].contender.name.clone(),
-            rows[index].samples_us.clone(),
-        )
-    });
-    for row in &mut rows {
+    for row in rows {
         let name = row.contender.name.clone();
         let mut partners = vec![name.as_str()];
-        if let Some((baseline, samples)) = baseline.as_ref().filter(|(other, _)| *other != name) {
-            partners.push(baseline);
-            compare(row, baseline, samples, &context.ratio);
+        let partner = match row.contender.kind {
+            ContenderKind::Control => race.iter().find(|other| {
+                other.status == Status::Ok && other.contender.name == control::original(&name)
+            }),
+            _ => baseline.filter(|other| other.contender.name != name),
+        };
+        if let Some(partner) = partner {
+            partners.push(&partner.contender.name);
         }
+        if row.status == Status::Ok {
+            if let Err((other, error)) = compare_one(row, partner, &race, &context.ratio) {
+                let warning = format!("no speed-up over {other}: {error}");
+                row.warnings.push(warning);
+            }
+        }
+        let best = row.against_best.as_ref().map(|best| &best.speedup.baseline);
+        let best = best.filter(|best| !partners.contains(&&***best));
+        let best = best.cloned();
+        partners.extend(best.as_deref());
         row.repro = repro(&partners);
     }
-    rows
+}
+
+/// Adds the ratios of one row; an error names who it cannot be compared with.
+fn compare_one<'a>(
+    row: &mut Row,
+    partner: Option<&'a Row>,
+    race: &[Row],
+    options: &RatioOptions,
+) -> Result<(), (&'a str, StatsError)> {
+    if let Some(partner) = partner {
+        let failed = |error| (&*partner.contender.name, error);
+        row.speedup = Some(speedup_over(partner, row, options).map_err(failed)?);
+    }
+    if row.contender.kind == ContenderKind::Own {
+        let failed = |error| ("others", error);
+        row.against = against_others(row, race, options).map_err(failed)?;
+        row.against_best = against_best(row, race, options).map_err(failed)?;
+    }
+    Ok(())
 }
 
 fn row(problem: &AnyProblem, identity: &Identity, outcome: &Outcome, context: &RowContext) -> Row {
@@ -73,6 +105,7 @@ fn row(problem: &AnyProblem, identity: &Identity, outcome: &Outcome, context: &R
                 Kind::Own => ContenderKind::Own,
                 Kind::Baseline => ContenderKind::Baseline,
                 Kind::Reference => ContenderKind::Reference,
+                Kind::Control => ContenderKind::Control,
             },
             version: identity.version.clone(),
             artifact_sha256: identity.artifact_sha256.clone(),
@@ -88,11 +121,14 @@ fn row(problem: &AnyProblem, identity: &Identity, outcome: &Outcome, context: &R
         errors: Vec::new(),
         time: None,
         samples_us: Vec::new(),
+        rounds_per_process: vec![0],
         dropped: Vec::new(),
         clocks: None,
         cross_check: None,
         metrics: Metrics::default(),
         speedup: None,
+        against: Vec::new(),
+        against_best: None,
         warnings: Vec::new(),
         facts: BTreeMap::new(),
         repro: String::new(),
@@ -135,6 +171,7 @@ fn describe(row: &mut Row, measured: &Measured, cost: &Cost, roofs: &Roofs) {
     row.errors = errors.iter().map(report_errors).collect();
     row.facts = facts.clone();
     row.samples_us = samples(timing);
+    row.rounds_per_process = vec![timing.samples.len()];
     row.dropped = dropped(timing);
     row.cross_check = validity.timer_check.map(|check| CrossCheck {
         event_us: check.event_us,
@@ -242,21 +279,6 @@ fn metrics(median_us: f64, cost: &Cost, roofs: &Roofs) -> Metrics {
         roof: nearer.map(|(_, name)| name),
         queries_per_second: Some(1e6 / median_us),
         energy_j: None,
-    }
-}
-
-fn compare(row: &mut Row, baseline: &str, baseline_us: &[Option<f64>], options: &RatioOptions) {
-    if row.status != Status::Ok {
-        return;
-    }
-    let pairs = baseline_us.iter().zip(&row.samples_us);
-    let (theirs, ours): (Vec<f64>, Vec<f64>) =
-        pairs.filter_map(|(theirs, ours)| theirs.zip(*ours)).unzip();
-    match paired_ratio(&theirs, &ours, options) {
-        Ok(ratio) => row.speedup = Some(Speedup::new(baseline, &ratio)),
-        Err(error) => row
-            .warnings
-            .push(format!("no speed-up over {baseline}: {error}")),
     }
 }
 

@@ -1,11 +1,13 @@
 //! The problems and contenders selected by the options.
 
+use std::collections::BTreeSet;
+
 use contender::{DeviceKind, Kind};
 use device::DeviceError;
 
 use crate::erased::{AnyBench, AnyContender, Contenders, Problems};
 use crate::options::Options;
-use crate::{Choices, UsageError};
+use crate::{control, Choices, UsageError};
 
 /// Both sides of the comparison, the same in the supervisor and its workers.
 pub struct Selection {
@@ -13,6 +15,8 @@ pub struct Selection {
     pub problems: Problems,
     /// Contenders to time, in the benchmark's order.
     pub contenders: Contenders,
+    /// The problems in which the control races; none if it races in all, or if there is none.
+    controlled: Option<BTreeSet<usize>>,
     /// Provides the gate's full-tensor reference; also in `contenders` only if requested by name.
     pub reference: Option<Box<AnyContender>>,
 }
@@ -50,18 +54,29 @@ impl Selection {
             }
         }
         let mut contenders = (bench.contenders)(&choices);
+        contenders.extend(control::control((bench.contenders)(&choices)));
         if choices.device == DeviceKind::Cuda && bench.arch == "none" {
             return Err(UsageError(DeviceError::NotBuilt.to_string()));
         }
         let known = names(&contenders, |contender| &contender.identity().name);
         check_known("contender", &what.contenders, &known)?;
         check_known("contender", what.baseline.as_slice(), &known)?;
+        let with_control = options.how.protocol.is_some();
         contenders.retain(|contender| {
             let identity = contender.identity();
             let named = what.contenders.contains(&identity.name)
                 || what.baseline.as_ref() == Some(&identity.name);
-            named || (what.contenders.is_empty() && identity.kind != Kind::Reference)
+            let by_default = match identity.kind {
+                Kind::Own | Kind::Baseline => true,
+                Kind::Reference => false,
+                Kind::Control => with_control,
+            };
+            named || (what.contenders.is_empty() && by_default)
         });
+        let controlled = what
+            .contenders
+            .is_empty()
+            .then(|| control::places(&problems));
         if contenders.is_empty() {
             return Err(UsageError(format!(
                 "{} has no contenders for device {}",
@@ -75,8 +90,22 @@ impl Selection {
             choices,
             problems,
             contenders,
+            controlled,
             reference,
         })
+    }
+
+    /// The contenders of a problem: all, but the control only in its places.
+    pub fn contenders_of(&self, problem: usize) -> impl Iterator<Item = &AnyContender> {
+        let everywhere = self.controlled.is_none();
+        let here = self
+            .controlled
+            .as_ref()
+            .is_some_and(|places| places.contains(&problem));
+        self.contenders
+            .iter()
+            .map(|contender| &**contender)
+            .filter(move |each| everywhere || here || each.identity().kind != Kind::Control)
     }
 }
 

@@ -148,18 +148,16 @@ impl Supervisor {
         });
     }
 
-    /// Measures one problem: an outcome for every contender, whatever some of them do. `coming` are
-    /// the problems after it.
+    /// Measures one problem: an outcome for every contender of the task, whatever some of them do.
     pub fn measure(
         &mut self,
-        problem: usize,
-        coming: &[usize],
-        contenders: &[String],
+        task: &Task,
         on_step: &mut dyn FnMut(&Step),
     ) -> Result<BTreeMap<String, Outcome>, SupervisorError> {
         let mut outcomes = BTreeMap::new();
         loop {
-            let pending: Vec<String> = contenders
+            let pending: Vec<String> = task
+                .contenders
                 .iter()
                 .filter(|name| !outcomes.contains_key(*name))
                 .cloned()
@@ -172,9 +170,8 @@ impl Supervisor {
             }
             let known = outcomes.len();
             let task = Task {
-                problem,
                 contenders: pending.clone(),
-                coming: coming.to_vec(),
+                ..task.clone()
             };
             let ended = self.attempt(&task, &mut outcomes, on_step)?;
             if let Some((step, outcome)) = ended {

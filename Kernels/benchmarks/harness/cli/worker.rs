@@ -9,6 +9,7 @@ use device::Device;
 
 use crate::options::Options;
 use crate::outcome::Outcome;
+use crate::preset::Preset;
 use crate::protocol::{self, Event, Machine, Step, Task};
 use crate::selection::Selection;
 use crate::workload::Workshop;
@@ -38,6 +39,7 @@ pub fn serve(selection: &Selection, options: &Options) -> Result<ExitCode, Usage
         roofs: roofs::summary(&roofs),
         selection,
         planners: RefCell::default(),
+        control_budget: options.how.protocol.map(Preset::control_budget),
     };
     voice.say(&Event::Ready(Box::new(machine)));
     for task in tasks {

@@ -1,6 +1,7 @@
 //! One workload, from buffers to outcomes.
 
 use std::cell::RefCell;
+use std::time::Duration;
 
 use contender::{ContenderError, Identity, Kind, Support};
 use device::{Device, DeviceError};
@@ -26,6 +27,8 @@ pub struct Workshop<'a> {
     pub roofs: Roofs,
     pub selection: &'a Selection,
     pub planners: RefCell<Planners>,
+    /// For races with a control, instead of the plan's.
+    pub control_budget: Option<Duration>,
 }
 
 /// The device no longer answers; the process has to be replaced.
@@ -51,28 +54,36 @@ impl Workshop<'_> {
             Err(error) => return self.fail_all(&contenders, &error.into(), voice),
         };
         voice.step(None, "computing the oracle's answers");
-        let gate = match self.gate(problem, &mut course, voice) {
+        let plan = self.plan_for(problem, task.process, &contenders);
+        let gate = match self.gate(problem, &plan, &mut course, voice) {
             Ok(gate) => gate,
             Err(failure) => return self.fail_all(&contenders, &failure, voice),
         };
-        let (mut lanes, mut entrants) = (Vec::new(), Vec::new());
+        let mut entrants = Vec::new();
         for contender in contenders {
             let identity = contender.identity();
             match self.admit(problem, contender, &mut course, gate.as_ref(), voice) {
-                Ok((lane, errors)) => {
-                    lanes.push(lane);
-                    entrants.push(Entrant { identity, errors });
-                }
+                Ok((lane, errors)) => entrants.push((lane, Entrant { identity, errors })),
                 Err(failure) => self.fail(&identity.name, &failure, voice)?,
             }
         }
-        self.race_all(problem, &course, lanes, entrants, gate.as_ref(), voice)
+        let gate = gate.as_ref();
+        self.race_all(problem, plan, &course, entrants, gate, voice)
     }
 
-    /// The protocol, with choices of its own for each workload, the same in every run that has it.
-    fn plan_for(&self, problem: &AnyProblem) -> Plan {
-        let (op, dtype, name) = (problem.op(), problem.dtype(), &problem.workload().name);
-        self.plan.for_another(&format!("{op} {dtype} {name}"))
+    /// The protocol, with order and checks of its own for each workload and process, the same in
+    /// every run that has them.
+    fn plan_for(&self, problem: &AnyProblem, process: usize, contenders: &[&AnyContender]) -> Plan {
+        let (op, dtype, workload) = (problem.op(), problem.dtype(), problem.workload());
+        let (suite, name) = (&workload.suite, &workload.name);
+        let mut plan = self
+            .plan
+            .for_another(&format!("{op} {dtype} {suite}/{name} {process}"));
+        let mut kinds = contenders.iter().map(|each| each.identity().kind);
+        if kinds.any(|kind| kind == Kind::Control) {
+            plan.rule.budget = self.control_budget.unwrap_or(plan.rule.budget);
+        }
+        plan
     }
 
     /// The buffers: as many sets as the cache size requires, or one if memory is short.
@@ -125,13 +136,13 @@ impl Workshop<'_> {
     fn gate<'p>(
         &self,
         problem: &'p AnyProblem,
+        plan: &Plan,
         course: &mut Course,
         voice: &mut Voice,
     ) -> Result<Option<Gate<'p>>, Failure> {
         if !self.verify {
             return Ok(None);
         }
-        let plan = self.plan_for(problem);
         let options = GateOptions {
             entropy: plan.entropy,
             ..GateOptions::new(plan.seed)
@@ -183,13 +194,13 @@ impl Workshop<'_> {
     fn race_all(
         &self,
         problem: &AnyProblem,
+        mut plan: Plan,
         course: &Course,
-        mut lanes: Vec<Lane>,
-        mut entrants: Vec<Entrant>,
+        entrants: Vec<(Lane, Entrant)>,
         gate: Option<&Gate>,
         voice: &mut Voice,
     ) -> Result<(), DeviceLost> {
-        let mut plan = self.plan_for(problem);
+        let (mut lanes, mut entrants): (Vec<Lane>, Vec<Entrant>) = entrants.into_iter().unzip();
         while !lanes.is_empty() {
             let raced = self.race(course, &plan, &mut lanes, &entrants, gate, voice);
             let failed = match raced {

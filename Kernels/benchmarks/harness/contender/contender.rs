@@ -19,6 +19,8 @@ pub enum Kind {
     Baseline,
     /// Plain and slow; its output is the gate's full-tensor reference.
     Reference,
+    /// One of ours once more, raced against itself.
+    Control,
 }
 
 impl fmt::Display for Kind {
@@ -27,6 +29,7 @@ impl fmt::Display for Kind {
             Kind::Own => "own",
             Kind::Baseline => "baseline",
             Kind::Reference => "reference",
+            Kind::Control => "control",
         })
     }
 }

@@ -61,13 +61,9 @@ fn rows_of(outcomes: [Outcome; 3], baseline: Option<&str>) -> Vec<Row> {
         baseline,
         ratio: RatioOptions::default(),
     };
-    let rows = rows(
-        &Scaled::new(1000, 1000),
-        &identities().each_ref(),
-        &outcomes,
-        &context,
-        |names| names.join("+"),
-    );
+    let problem = Scaled::new(1000, 1000);
+    let mut rows = rows(&problem, &identities().each_ref(), &outcomes, &context);
+    compare(&mut rows, &context, |names| names.join("+"));
     let file = |rows| record::ResultFile {
         meta: report_meta(),
         rows,
@@ -112,8 +108,16 @@ fn the_first_baseline_with_a_time_is_the_one_to_compare_with() {
     assert_eq!(rows[2].speedup.as_ref().unwrap().verdict, Verdict::Faster);
     assert_eq!(
         (rows[0].repro.as_str(), rows[1].repro.as_str()),
-        ("ours+first", "first")
+        ("ours+first+second", "first")
     );
+    let best = &rows[0].against_best.as_ref().unwrap().speedup;
+    assert_eq!(
+        (best.baseline.as_str(), best.verdict),
+        ("second", Verdict::Slower)
+    );
+    let against = rows[0].against.iter().map(|each| each.baseline.as_str());
+    assert!(against.eq(["first", "second"]));
+    assert!(rows[1].against.is_empty() && rows[1].against_best.is_none());
 
     let wrong = Outcome::Timeout("hung".into());
     let rows = rows_of([measured(10.0, None), wrong, measured(5.0, None)], None);

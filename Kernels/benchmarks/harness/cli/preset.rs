@@ -1,0 +1,53 @@
+//! The protocols that have a name. Published numbers come from one of them, and the controls inside
+//! the same run show how well it worked.
+
+use std::fmt;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use timing::Plan;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// Three processes: for numbers to publish
+    Published,
+    /// One process and little time: for a look
+    Quick,
+}
+
+impl Preset {
+    /// Processes that measure each workload.
+    pub fn processes(self) -> usize {
+        match self {
+            Preset::Published => 3,
+            Preset::Quick => 1,
+        }
+    }
+
+    pub(crate) fn apply(self, plan: &mut Plan) {
+        plan.warmup = Duration::from_millis(3);
+        // Noise slower than this shows between processes.
+        plan.rule.duration_min = Duration::from_millis(20);
+        plan.rule.budget = Duration::from_millis(match self {
+            Preset::Published => 50,
+            Preset::Quick => 20,
+        });
+    }
+
+    /// The budget of a race with a control: to be called the same takes more rounds than to be
+    /// called faster.
+    pub(crate) fn control_budget(self) -> Duration {
+        Duration::from_millis(400)
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Preset::Published => "published",
+            Preset::Quick => "quick",
+        })
+    }
+}
