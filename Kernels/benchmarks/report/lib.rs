@@ -7,6 +7,7 @@ mod claims;
 mod collection;
 mod compare;
 mod compare_text;
+mod control;
 mod environment;
 mod error;
 mod export;
@@ -26,6 +27,7 @@ pub use claims::{claims_markdown, judge, read_claims, Claim, Judgement, KNOWN_CL
 pub use collection::{Collection, Run, COLLECTION_VERSION};
 pub use compare::{compare, Change, CompareOptions, Comparison, Method};
 pub use compare_text::to_text;
+pub use control::odd_controls;
 pub use environment::differences;
 pub use error::ReportingError;
 pub use export::{to_github_action_benchmark, to_nvbench};

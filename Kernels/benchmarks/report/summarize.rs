@@ -2,7 +2,10 @@
 
 use crate::View;
 use record::markdown_table::{cell, header, line};
-use record::{count_text, groups, interval_text, percent_text, ratio_text, Row, RowKey, Status};
+use record::{
+    best_groups, count_text, groups, interval_text, percent_text, ratio_text, Group, Row, RowKey,
+    Status,
+};
 use stats::{geomean, Verdict};
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,13 +14,26 @@ const LISTED: usize = 40;
 
 /// Markdown, short enough for a step summary.
 pub fn summarize(views: &[View]) -> String {
-    let mut text = "# Head-to-Head results\n\n".to_owned() + &overview(views);
+    let mut text = "# Head-to-Head results\n\n".to_owned();
+    for view in views {
+        text += &controls(view);
+    }
+    text += &overview(views);
     for view in views {
         text += &format!("## {}\n\n", cell(&view.title));
         if !view.file.meta.complete {
             text += "**Partial: a run was interrupted; missing rows were not measured.**\n\n";
         }
-        text += &speedups(view);
+        text += &table_of(
+            "Against the best other contender",
+            "Time of the fastest baseline of each workload over ours, so above 1 we are faster",
+            &best_groups(&view.file),
+        );
+        text += &table_of(
+            "Speed-ups",
+            "Baseline time over contender time, so above 1 is faster",
+            &groups(&view.file),
+        );
         text += &roof_shares(view);
         text += &losses(view);
         text += &failures(view);
@@ -44,8 +60,9 @@ fn overview(views: &[View]) -> String {
         let (meta, rows) = (&view.file.meta, &view.file.rows);
         let status = |of: fn(Status) -> bool| rows.iter().filter(|row| of(row.status)).count();
         let verdict = |verdict| {
-            let of = |row: &&Row| row.speedup.as_ref().is_some_and(|s| s.verdict == verdict);
-            rows.iter().filter(of).count().to_string()
+            let best = rows.iter().filter_map(|row| row.against_best.as_ref());
+            let of = best.filter(|best| best.speedup.verdict == verdict);
+            of.count().to_string()
         };
         let commit = meta.git.as_ref().map_or("unknown".to_owned(), |git| {
             let short: String = git.commit.chars().take(10).collect();
@@ -69,14 +86,41 @@ fn overview(views: &[View]) -> String {
     text + "\n"
 }
 
-fn speedups(view: &View) -> String {
-    let groups = groups(&view.file);
+/// What the run makes of no difference; nothing without controls.
+fn controls(view: &View) -> String {
+    let rows: Vec<&Row> = record::controls(&view.file).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let odd = crate::odd_controls(&view.file);
+    let mut text = format!(
+        "## The same contender twice: {} of {} the same, {}\n\n",
+        rows.len() - odd.len(),
+        rows.len(),
+        cell(&view.title)
+    );
+    text += &header(&["row", "ratio :", "95 % interval :", "verdict"]);
+    for row in rows {
+        let (ratio, interval, verdict) = match &row.speedup {
+            Some(speedup) => (
+                ratio_text(speedup.ratio),
+                interval_text(speedup.low, speedup.high),
+                speedup.verdict.to_string(),
+            ),
+            None => ("-".into(), "-".into(), row.status.to_string()),
+        };
+        text += &line(&[cell(&RowKey::of(row).to_string()), ratio, interval, verdict]);
+    }
+    text + "\n"
+}
+
+fn table_of(title: &str, what: &str, groups: &[Group]) -> String {
     if groups.is_empty() {
         return String::new();
     }
-    let mut text = String::from(
-        "### Speed-ups\n\nBaseline time over contender time, so above 1 is faster: geometric mean over \
-        the suite's workloads with 95 % confidence interval.\n\n",
+    let mut text = format!(
+        "### {title}\n\n{what}: geometric mean over the suite's workloads with 95 % confidence \
+        interval.\n\n",
     );
     text += &header(&[
         "op",
@@ -163,17 +207,10 @@ fn roof_shares(view: &View) -> String {
 }
 
 fn losses(view: &View) -> String {
-    let mut lost: Vec<(&Row, &record::Speedup)> = view
-        .file
-        .rows
-        .iter()
-        .filter_map(|row| row.speedup.as_ref().map(|speedup| (row, speedup)))
-        .filter(|(_, speedup)| speedup.verdict == Verdict::Slower)
-        .collect();
+    let lost = record::losses(&view.file);
     if lost.is_empty() {
         return String::new();
     }
-    lost.sort_by(|(_, left), (_, right)| left.ratio.total_cmp(&right.ratio));
     let mut text = format!("### Losses: {}\n\n", count_text(lost.len(), "row"));
     text += &header(&["row", "baseline", "speed-up :", "95 % interval :"]);
     for (row, speedup) in lost.iter().take(LISTED) {

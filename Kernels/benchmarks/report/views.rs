@@ -69,6 +69,7 @@ pub fn views(collection: Collection) -> Vec<View> {
         }
     }
     for (index, view) in views.iter_mut().enumerate() {
+        record::add_missing_best(&mut view.file);
         view.title = title(&places, index);
     }
     views

@@ -97,6 +97,7 @@ fn stable_keys_stay() {
         "/rows/0/workload/name",
         "/rows/0/time/median_us",
         "/rows/0/speedup/ratio",
+        "/rows/0/against_best/ratio",
     ] {
         assert!(value.pointer(pointer).is_some(), "{pointer}");
     }

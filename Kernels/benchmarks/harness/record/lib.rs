@@ -25,7 +25,7 @@ mod table;
 #[cfg(test)]
 mod test_samples;
 
-pub use against::{add_missing_best, against_best, against_others, speedup_over};
+pub use against::{add_missing_best, against_best, against_others, process_spreads, speedup_over};
 pub use aliases::current_name;
 pub use check::{check, sound};
 pub use csv::to_csv;

@@ -5,8 +5,9 @@ use stats::{StopReason, Summary};
 use std::collections::BTreeMap;
 
 /// Facts that differ from process to process without meaning anything.
-const VOLATILE: [&str; 2] = [PLAN_US, "planned_ahead"];
+const VOLATILE: [&str; 2] = [PLAN_US, PLANNED_AHEAD];
 const PLAN_US: &str = "plan_us";
+const PLANNED_AHEAD: &str = "planned_ahead";
 
 impl Row {
     /// Processes that have measured it.
@@ -29,9 +30,13 @@ impl Row {
         })
     }
 
-    /// Host time of its plan, if it makes one.
+    /// Host time of its plan, if it makes one for each step. A plan that can be made ahead is made
+    /// once for all steps of a shape.
     pub fn plan_us(&self) -> Option<f64> {
-        self.facts.get(PLAN_US)?.as_f64()
+        match self.facts.contains_key(PLANNED_AHEAD) {
+            true => None,
+            false => self.facts.get(PLAN_US)?.as_f64(),
+        }
     }
 
     /// Adds the row of another process, which has the same key. A failure in one process is a

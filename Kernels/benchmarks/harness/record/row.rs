@@ -315,7 +315,7 @@ impl Speedup {
     }
 }
 
-/// The speed-up over the fastest baseline. Its interval spans those of all that may be the fastest.
+/// The speed-up over the fastest baseline. Its interval includes the doubt about which one that is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Best {
     #[serde(flatten)]

@@ -11,6 +11,8 @@ pub enum StatsError {
         "{baseline} baseline samples but {contender} contender samples: pairs need equal counts"
     )]
     UnequalCounts { baseline: usize, contender: usize },
+    #[error("{0} processes: their spread needs at least two")]
+    TooFewProcesses(usize),
     #[error("sample {index} is {value}; a time must be positive and finite")]
     BadSample { index: usize, value: f64 },
 }

@@ -21,7 +21,9 @@ pub use clock::{reference_clock_mhz, ClockFilter};
 pub use error::StatsError;
 pub use geomean::{geomean, Geomean};
 pub use order::{latin_square, latin_square_period, Schedule};
-pub use processes::{paired_ratio_of_processes, SPREAD_BETWEEN_PROCESSES};
+pub use processes::{
+    paired_ratio_of_processes, typical_spread, ProcessSpread, SPREAD_BETWEEN_PROCESSES,
+};
 pub use ratio::{paired_ratio, verdict, PairedRatio, RatioOptions, Verdict};
 pub use rounds::Rounds;
 pub use stopping::{Decision, StopReason, Stopping, StoppingRule};

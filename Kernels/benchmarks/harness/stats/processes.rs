@@ -28,23 +28,14 @@ pub fn paired_ratio_of_processes(
     if let [(baseline, contender)] = processes {
         return paired_ratio(baseline, contender, options);
     }
-    let fits = processes
-        .iter()
-        .map(|(baseline, contender)| fit_log_ratio(baseline, contender))
-        .collect::<Result<Vec<Fit>, _>>()?;
-    if fits.is_empty() {
-        return Err(StatsError::Empty);
-    }
-    let count = fits.len() as f64;
-    let mean = |of: &dyn Fn(&Fit) -> f64| fits.iter().map(of).sum::<f64>() / count;
-    let location = mean(&|fit| fit.location);
-    let within = mean(&|fit| fit.standard_error().powi(2));
-    let degrees = count - 1.0;
-    let seen = mean(&|fit| (fit.location - location).powi(2)) * count / degrees;
-    let half_width = half_width(seen, within, degrees);
-    let (low, high) = ((location - half_width).exp(), (location + half_width).exp());
+    let spread = ProcessSpread::of(processes)?;
+    let half_width = spread.half_width();
+    let (low, high) = (
+        (spread.location - half_width).exp(),
+        (spread.location + half_width).exp(),
+    );
     Ok(PairedRatio {
-        ratio: location.exp(),
+        ratio: spread.location.exp(),
         low,
         high,
         pairs: processes.iter().map(|(baseline, _)| baseline.len()).sum(),
@@ -52,14 +43,74 @@ pub fn paired_ratio_of_processes(
     })
 }
 
-/// Half-width of the 95 % interval of the mean, from the variance seen between the processes'
-/// locations (with its degrees of freedom) and the variance within each.
-fn half_width(seen: f64, within: f64, degrees: f64) -> f64 {
-    let expected = SPREAD_BETWEEN_PROCESSES.powi(2) + within;
-    let contradiction = (seen / expected - 1.0).max(0.0);
-    let prior = PRIOR_DEGREES * (-contradiction).exp();
-    let variance = (prior * expected + degrees * seen) / (prior + degrees);
-    student_975(prior + degrees) * (variance / (degrees + 1.0)).sqrt()
+/// How far apart the processes of one ratio are, in logarithms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProcessSpread {
+    location: f64,
+    /// Variance seen between the processes' locations, with one degree of freedom less than there
+    /// are processes.
+    seen: f64,
+    degrees: f64,
+    /// Variance of a location as its own rounds show it.
+    within: f64,
+}
+
+impl ProcessSpread {
+    /// Of two processes or more, each with the samples of both contenders.
+    pub fn of(processes: &[(Vec<f64>, Vec<f64>)]) -> Result<ProcessSpread, StatsError> {
+        let fits = processes
+            .iter()
+            .map(|(baseline, contender)| fit_log_ratio(baseline, contender))
+            .collect::<Result<Vec<Fit>, _>>()?;
+        if fits.len() < 2 {
+            return Err(StatsError::TooFewProcesses(fits.len()));
+        }
+        let count = fits.len() as f64;
+        let mean = |of: &dyn Fn(&Fit) -> f64| fits.iter().map(of).sum::<f64>() / count;
+        let location = mean(&|fit| fit.location);
+        let degrees = count - 1.0;
+        Ok(ProcessSpread {
+            location,
+            seen: mean(&|fit| (fit.location - location).powi(2)) * count / degrees,
+            degrees,
+            within: mean(&|fit| fit.standard_error().powi(2)),
+        })
+    }
+
+    /// Of the 95 % interval of the mean.
+    fn half_width(&self) -> f64 {
+        let expected = SPREAD_BETWEEN_PROCESSES.powi(2) + self.within;
+        let contradiction = (self.seen / expected - 1.0).max(0.0);
+        let prior = PRIOR_DEGREES * (-contradiction).exp();
+        let degrees = prior + self.degrees;
+        let variance = (prior * expected + self.degrees * self.seen) / degrees;
+        student_975(degrees) * (variance / (self.degrees + 1.0)).sqrt()
+    }
+}
+
+/// Standard deviation between processes beyond what rounds explain, such that half of the ratios
+/// show more and half less: what [`SPREAD_BETWEEN_PROCESSES`] expects. None without ratios.
+pub fn typical_spread(spreads: &[ProcessSpread]) -> Option<f64> {
+    let more = |deviation: f64| {
+        let above = spreads.iter().filter(|spread| {
+            // Median of chi-squared over its degrees of freedom (Wilson and Hilferty).
+            let median = (1.0 - 2.0 / (9.0 * spread.degrees)).powi(3);
+            spread.seen > median * (deviation.powi(2) + spread.within)
+        });
+        2 * above.count() > spreads.len()
+    };
+    if spreads.is_empty() {
+        return None;
+    }
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..40 {
+        let middle = f64::midpoint(low, high);
+        match more(middle) {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    Some(high)
 }
 
 #[cfg(test)]
@@ -100,12 +151,39 @@ mod tests {
 
     #[test]
     fn agreement_by_chance_is_not_believed() {
-        let spread = SPREAD_BETWEEN_PROCESSES;
-        let lucky = half_width(0.0, 0.0, 2.0);
-        assert!(lucky > 1.4 * spread / 3f64.sqrt(), "{lucky}");
+        let half_width = |seen| {
+            let spread = ProcessSpread {
+                location: 0.0,
+                seen,
+                degrees: 2.0,
+                within: 0.0,
+            };
+            spread.half_width()
+        };
+        let lucky = half_width(0.0);
+        assert!(
+            lucky > 1.4 * SPREAD_BETWEEN_PROCESSES / 3f64.sqrt(),
+            "{lucky}"
+        );
         // What contradicts the expectation is judged by itself, whatever was expected.
-        let wild = half_width(1e-4, 0.0, 2.0);
+        let wild = half_width(1e-4);
         assert!((wild / (4.303 * (1e-4f64 / 3.0).sqrt()) - 1.0).abs() < 0.04);
+    }
+
+    #[test]
+    fn the_typical_spread_is_found_and_a_few_wild_ones_do_not_matter() {
+        let apart = |step: f64| {
+            let ratios = [1.0 - step, 1.0, 1.0 + step];
+            ProcessSpread::of(&ratios.map(process)).unwrap()
+        };
+        // The median of chi-squared with two degrees of freedom is 1.39: 0.003 stands for 0.0036.
+        let mut spreads = vec![apart(0.003); 9];
+        let calm = typical_spread(&spreads).unwrap();
+        assert!((calm - 0.0036).abs() < 0.0002, "{calm}");
+        spreads.extend([apart(0.2); 3]);
+        assert_eq!(typical_spread(&spreads), Some(calm));
+        assert_eq!(typical_spread(&[]), None);
+        assert!(typical_spread(&[apart(0.0)]).unwrap() < 1e-9);
     }
 
     #[test]
@@ -117,6 +195,6 @@ mod tests {
             Err(StatsError::TooFewPairs { got: 4, .. })
         ));
         let none = paired_ratio_of_processes(&[], &RatioOptions::default());
-        assert_eq!(none, Err(StatsError::Empty));
+        assert_eq!(none, Err(StatsError::TooFewProcesses(0)));
     }
 }

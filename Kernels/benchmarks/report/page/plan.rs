@@ -43,6 +43,17 @@ pub enum Show {
     RoofShare,
     /// This contender's median time over ours.
     Against(String),
+    /// The fastest other's time over ours, each with its plan's share for one layer.
+    BestWithPlan(Layers),
+}
+
+/// Layers that share a plan.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub enum Layers {
+    #[serde(rename = "1")]
+    One,
+    #[serde(rename = "32")]
+    ThirtyTwo,
 }
 
 /// The workloads of one line: those of a suite for an op and a type.

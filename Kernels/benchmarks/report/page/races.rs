@@ -1,9 +1,8 @@
 //! The rows of result files grouped by workload.
 
-use super::plan::{Plan, Selection, Table};
+use super::plan::{Layers, Plan, Selection, Table};
 use crate::{merge, views, Collection, ReportingError};
-use record::{ContenderKind, Meta, Row, RowKey};
-use stats::{paired_ratio, PairedRatio, RatioOptions};
+use record::{ContenderKind, Meta, Row, RowKey, Speedup};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -20,7 +19,7 @@ pub struct Duel<'a> {
     pub race: &'a Race,
     pub best: &'a Row,
     /// Their time over ours; absent if we have no time, which counts as a loss.
-    pub ratio: Option<PairedRatio>,
+    pub ratio: Option<&'a Speedup>,
 }
 
 #[derive(Debug)]
@@ -64,29 +63,40 @@ impl Race {
         Some(median_us(self.timed(contender)?) / median_us(self.ours()?))
     }
 
-    /// We against the baseline with the lowest median time; none if no baseline has a time.
+    /// We against the fastest baseline: the one with the lowest paired ratio, or median if we have
+    /// no time. None if no baseline has a time.
     pub fn duel(&self) -> Result<Option<Duel<'_>>, String> {
-        let others = self
-            .rows
-            .iter()
-            .filter(|row| row.contender.kind == ContenderKind::Baseline && row.time.is_some());
-        let best = others.min_by(|left, right| median_us(left).total_cmp(&median_us(right)));
-        let Some(best) = best else { return Ok(None) };
         let ratio = match self.ours() {
             None => None,
-            Some(ours) => {
-                let rounds = best.samples_us.iter().zip(&ours.samples_us);
-                let pairs = rounds.filter_map(|(theirs, ours)| theirs.zip(*ours));
-                let (theirs, ours): (Vec<f64>, Vec<f64>) = pairs.unzip();
-                let ratio = paired_ratio(&theirs, &ours, &RatioOptions::default());
-                Some(ratio.map_err(|error| format!("{}: {error}", self.name()))?)
+            Some(ours) => ours.against_best.as_ref().map(|best| &best.speedup),
+        };
+        let best = match ratio {
+            Some(ratio) => self.timed(&ratio.baseline),
+            None => {
+                let others = self.rows.iter().filter(|row| {
+                    row.contender.kind == ContenderKind::Baseline && row.time.is_some()
+                });
+                others.min_by(|left, right| median_us(left).total_cmp(&median_us(right)))
             }
         };
+        let Some(best) = best else { return Ok(None) };
+        if self.ours().is_some() && ratio.is_none() {
+            return Err(format!("{}: too few rounds for a ratio", self.name()));
+        }
         Ok(Some(Duel {
             race: self,
             best,
             ratio,
         }))
+    }
+
+    /// Our ratio to the best with this many layers sharing a plan, where one of the two plans.
+    pub fn ratio_with_plan(&self, layers: Layers) -> Option<f64> {
+        let best = self.ours()?.against_best.as_ref()?;
+        match layers {
+            Layers::One => best.ratio_plan_1,
+            Layers::ThirtyTwo => best.ratio_plan_32,
+        }
     }
 }
 

@@ -30,7 +30,8 @@ pub fn table(table: &Table, races: &Races) -> Result<String, String> {
         cells.extend(table.columns.iter().map(|column| match &column.show {
             Show::Tflops => range(&ours(&races, |row| row.metrics.tflops)),
             Show::RoofShare => roof_share(&races),
-            Show::Against(name) => against(&races, name),
+            Show::Against(name) => against(&races, |race| race.ratio(name)),
+            Show::BestWithPlan(layers) => against(&races, |race| race.ratio_with_plan(*layers)),
         }));
         text += &line(&cells);
     }
@@ -72,12 +73,9 @@ fn spread(values: &[f64], text: fn(f64) -> String, unit: &str) -> String {
     }
 }
 
-/// The same for a contender's time over ours, with the number of workloads if it does not support all.
-fn against(races: &[&Race], contender: &str) -> String {
-    let ratios: Vec<f64> = races
-        .iter()
-        .filter_map(|race| race.ratio(contender))
-        .collect();
+/// The same for a time over ours, with the number of workloads if not all have one.
+fn against(races: &[&Race], ratio: impl Fn(&Race) -> Option<f64>) -> String {
+    let ratios: Vec<f64> = races.iter().filter_map(|race| ratio(race)).collect();
     let text = spread(&ratios, |ratio| format!("{ratio:.2}"), "");
     match ratios.len() {
         count if count == 0 || count == races.len() => text,
