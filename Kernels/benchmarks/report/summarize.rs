@@ -6,7 +6,7 @@ use record::{
     best_groups, count_text, groups, interval_text, percent_text, ratio_text, Group, Row, RowKey,
     Status,
 };
-use stats::{geomean, Verdict};
+use stats::{geomean, typical_spread, Verdict, SPREAD_BETWEEN_PROCESSES};
 use std::collections::{BTreeMap, HashMap};
 
 /// The most failures and losses to list; the rest are counted.
@@ -111,7 +111,21 @@ fn controls(view: &View) -> String {
         };
         text += &line(&[cell(&RowKey::of(row).to_string()), ratio, interval, verdict]);
     }
-    text + "\n"
+    text + "\n" + &spread(view)
+}
+
+/// Whether processes are as far apart as the intervals expect.
+fn spread(view: &View) -> String {
+    let spreads = record::process_spreads(&view.file);
+    typical_spread(&spreads).map_or(String::new(), |typical| {
+        format!(
+            "Between processes, ratios to the best other differ by {} (standard deviation beyond what \
+            rounds explain, median of {}); intervals expect {}.\n\n",
+            percent_text(typical),
+            count_text(spreads.len(), "ratio"),
+            percent_text(SPREAD_BETWEEN_PROCESSES),
+        )
+    })
 }
 
 fn table_of(title: &str, what: &str, groups: &[Group]) -> String {

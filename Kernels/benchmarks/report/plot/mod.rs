@@ -12,7 +12,7 @@ mod speedups;
 mod svg;
 
 use crate::View;
-use record::Row;
+use record::{ContenderKind, Row};
 use std::collections::BTreeMap;
 
 pub use png::to_png;
@@ -34,7 +34,9 @@ const COLOURS: [&str; 7] = [
 /// All plots of a view, one set per operation and type.
 pub fn plots(view: &View) -> Vec<Plot> {
     let mut groups: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
-    for row in view.file.rows.iter().filter(|row| row.time.is_some()) {
+    let competes = |row: &&Row| row.contender.kind != ContenderKind::Control;
+    let timed = view.file.rows.iter().filter(|row| row.time.is_some());
+    for row in timed.filter(competes) {
         groups.entry((&row.op, &row.dtype)).or_default().push(row);
     }
     let mut plots = Vec::new();

@@ -77,6 +77,8 @@ pub fn meta(device: &str) -> Meta {
         seed: 42,
         entropy: Some(7),
         protocol: Protocol {
+            preset: None,
+            processes: 1,
             cache: Cache::Cold,
             launch: Launch::Direct,
             timer: Timer::Op,
