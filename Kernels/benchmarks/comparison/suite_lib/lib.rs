@@ -5,11 +5,13 @@
 //!         -> roofs: bench_roofline, whose file the benches get
 //!         -> each bench as a child process, into <folder>/<bench>.json
 //!         -> collection, summary, CSV, page, plots
+//!         -> under a named protocol: whether the same contender twice was called the same
 //! ```
 //!
 //! A folder can be resumed: benches keep existing rows and measure what is missing.
 
 mod child;
+mod controls;
 mod folder;
 mod options;
 mod plan;

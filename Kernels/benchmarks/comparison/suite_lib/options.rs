@@ -1,6 +1,7 @@
 //! The command line, and which options a resumed run inherits.
 
 use clap::Parser;
+use cli::Preset;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -8,7 +9,8 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "suite",
-    after_help = "Exit codes: 0 every row is ok or unsupported; 1 a row or a bench failed; 2 wrong usage."
+    after_help = "Exit codes: 0 every row is ok or unsupported; 1 a row, a bench or \
+                  a control failed; 2 wrong usage."
 )]
 pub struct Options {
     #[command(flatten)]
@@ -28,11 +30,19 @@ pub struct Options {
     /// Print what would run, and exit
     #[arg(long)]
     pub dry_run: bool,
+    /// Short for --protocol quick
+    #[arg(long, conflicts_with_all = ["protocol", "resume"])]
+    pub quick: bool,
 }
 
 /// What must stay the same when a run is resumed.
 #[derive(Debug, Clone, Default, PartialEq, Parser, Serialize, Deserialize)]
 pub struct Kept {
+    /// Protocol of every bench: published takes about 25 minutes on an H200, quick about 8. Both
+    /// race our contenders against themselves, and the suite fails if a verdict is not `same`
+    #[arg(long, value_enum, value_name = "NAME")]
+    #[serde(default)]
+    pub protocol: Option<Preset>,
     /// Run only these suites [default: smoke on a CPU, all but smoke on a GPU]
     #[arg(long, value_name = "SUITE", value_delimiter = ',')]
     pub suites: Vec<String>,
@@ -51,7 +61,10 @@ pub struct Kept {
 }
 
 impl Options {
-    pub fn kept_or(self, saved: Option<Kept>) -> Kept {
+    pub fn kept_or(mut self, saved: Option<Kept>) -> Kept {
+        if self.quick {
+            self.kept.protocol = Some(Preset::Quick);
+        }
         saved.unwrap_or(self.kept)
     }
 }

@@ -5,8 +5,9 @@ use crate::folder::Folder;
 use crate::options::{Kept, Options};
 use crate::plan::{plan, Task};
 use crate::progress::{clock, Progress};
-use crate::{reports, SuiteError};
+use crate::{controls, reports, SuiteError};
 use clap::Parser;
+use record::ResultFile;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -81,6 +82,10 @@ fn run(mut options: Options, built: Vec<PathBuf>) -> Result<bool, SuiteError> {
         ));
     }
     print!("{}", reports::write(&folder, &done)?);
+    let complaint = match kept.protocol {
+        Some(_) => controls::complaint(&read_all(&done)?),
+        None => None,
+    };
     eprintln!(
         "{} in {}: report.html, summary.md, rows.csv, results.json",
         folder.path().display(),
@@ -92,7 +97,16 @@ fn run(mut options: Options, built: Vec<PathBuf>) -> Result<bool, SuiteError> {
             folder.path().display()
         );
     }
-    Ok(sound && !interrupted && done.len() == tasks.len())
+    if let Some(complaint) = &complaint {
+        eprintln!("suite: {complaint}");
+    }
+    let whole = !interrupted && done.len() == tasks.len();
+    Ok(sound && whole && complaint.is_none())
+}
+
+fn read_all(paths: &[PathBuf]) -> Result<Vec<ResultFile>, SuiteError> {
+    let files = paths.iter().map(|path| record::read_json(path));
+    Ok(files.collect::<Result<_, _>>()?)
 }
 
 /// Runs one bench after another; returns whether all rows are sound and whether it was interrupted.
@@ -105,6 +119,11 @@ fn run_tasks(
 ) -> Result<(bool, bool), SuiteError> {
     let start = Instant::now();
     let mut more = kept.bench_options.clone();
+    let processes = kept.protocol.map_or(1, |preset| preset.processes());
+    let protocol = kept
+        .protocol
+        .map(|preset| ["--protocol".to_owned(), preset.to_string()]);
+    more.extend(protocol.into_iter().flatten());
     match (&kept.roofs, roofline) {
         (Some(path), _) => more.extend(["--roofs".to_owned(), path.display().to_string()]),
         (None, Some(program)) => {
@@ -115,13 +134,13 @@ fn run_tasks(
         (None, None) => eprintln!("no bench_roofline: rows will have no share of roof"),
     }
     let mut left: usize = tasks.iter().map(|task| task.workloads).sum();
-    let mut progress = Progress::new(left);
+    let mut progress = Progress::new(left * processes);
     let mut sound = true;
     for task in tasks {
         let earlier = record::read_json(&result_of(folder, task)).ok();
         if earlier.is_some_and(|file| file.meta.complete) {
             eprintln!("{}: complete", task.name);
-            progress.skip(task.workloads);
+            progress.skip(task.workloads * processes);
             left -= task.workloads;
             continue;
         }

@@ -136,6 +136,42 @@ fn killed_and_resumed(folder: &Path, expected: &BTreeSet<record::RowKey>) {
     assert!(text(&other.stderr).contains("uses the original options"));
 }
 
+/// A busy CPU may call the same contender different: the suite then says so and fails.
+#[test]
+fn a_named_protocol_is_judged_by_its_controls() {
+    let folder = TempDir::new().unwrap();
+    let choice = [
+        "--suites",
+        "smoke",
+        "--ops",
+        "rmsnorm_fwd",
+        "--quick",
+        "--out",
+        "quick",
+    ];
+    let all = [&choice[..], &["--", "--device", "cpu"]].concat();
+    let output = suite(folder.path(), &all).output().unwrap();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    let file = record::read_json(&folder.path().join("quick/bench_norms.json")).unwrap();
+    assert_eq!(file.meta.protocol.preset.as_deref(), Some("quick"));
+    let controls: Vec<_> = record::controls(&file).collect();
+    assert_eq!(controls.len(), 1, "one workload of the operation");
+    let verdict = controls[0].speedup.as_ref().unwrap().verdict;
+    let same = verdict == stats::Verdict::Same;
+    assert_eq!(output.status.code(), Some(i32::from(!same)), "{stderr}");
+    assert_eq!(
+        stderr.contains("do not publish this run"),
+        !same,
+        "{stderr}"
+    );
+    let first = stdout.lines().nth(2).unwrap();
+    let count = usize::from(same);
+    assert!(
+        first.starts_with(&format!("## The same contender twice: {count} of 1")),
+        "{stdout}"
+    );
+}
+
 #[test]
 fn wrong_usage_ends_with_2_and_says_what_to_use() {
     let folder = TempDir::new().unwrap();
