@@ -12,6 +12,15 @@ const LAYERS: [f64; 2] = [1.0, 32.0];
 /// because the low end, the lowest of two, hardly ever errs.
 const WIDEN: [f64; 8] = [1.0, 1.0, 1.086, 1.143, 1.187, 1.221, 1.250, 1.274];
 
+impl Row {
+    /// What to show of a row if only one ratio can be shown: ours against the best, others against
+    /// their baseline.
+    pub fn headline(&self) -> Option<&Speedup> {
+        let best = self.against_best.as_ref().map(|best| &best.speedup);
+        best.or(self.speedup.as_ref())
+    }
+}
+
 /// How much faster `row` is than `other`, from the rounds of each process in which both have a
 /// sample.
 pub fn speedup_over(other: &Row, row: &Row, options: &RatioOptions) -> Result<Speedup, StatsError> {

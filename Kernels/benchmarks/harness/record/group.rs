@@ -69,11 +69,9 @@ pub fn controls(file: &ResultFile) -> impl Iterator<Item = &Row> {
 
 /// Rows that lost, worst first: ours to the best other, others to their baseline.
 pub fn losses(file: &ResultFile) -> Vec<(&Row, &Speedup)> {
-    let headline = file.rows.iter().filter_map(|row| {
-        let best = row.against_best.as_ref().map(|best| &best.speedup);
-        Some((row, best.or(row.speedup.as_ref())?))
-    });
-    let mut lost: Vec<(&Row, &Speedup)> = headline
+    let compared = file.rows.iter();
+    let compared = compared.filter_map(|row| Some((row, row.headline()?)));
+    let mut lost: Vec<(&Row, &Speedup)> = compared
         .filter(|(_, speedup)| speedup.verdict == Verdict::Slower)
         .collect();
     lost.sort_by(|(_, left), (_, right)| left.ratio.total_cmp(&right.ratio));

@@ -59,7 +59,7 @@ fn escaped(text: &str) -> String {
 
 fn row_data(view: usize, row: &Row) -> Value {
     let time = row.time.as_ref();
-    let speedup = row.speedup.as_ref();
+    let speedup = row.headline();
     let verdict = speedup.map(|speedup| speedup.verdict.to_string());
     let mut notes: Vec<String> = row.reason.iter().cloned().collect();
     notes.extend(row.warnings.iter().cloned());
@@ -125,7 +125,8 @@ fn histogram(row: &Row) -> Value {
 }
 
 fn overview(view: &View) -> String {
-    let groups = record::groups(&view.file);
+    let mut groups = record::best_groups(&view.file);
+    groups.extend(record::groups(&view.file));
     let mut html = format!("<h3>{}</h3>", escaped(&view.title));
     if !view.file.meta.complete {
         html += "<p class=\"warning\">Partial: a run was interrupted; missing rows were not \

@@ -13,7 +13,7 @@ pub fn bars(subject: &Subject) -> Option<String> {
     let mut compared: Vec<(&Row, &Speedup)> = subject
         .rows
         .iter()
-        .filter_map(|row| Some((*row, row.speedup.as_ref()?)))
+        .filter_map(|row| Some((*row, row.headline()?)))
         .collect();
     if compared.is_empty() {
         return None;
