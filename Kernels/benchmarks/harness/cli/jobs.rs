@@ -54,8 +54,8 @@ pub fn left(
         .iter()
         .map(|&problem| (problem, earlier.processes(keys(problem))))
         .collect();
-    let begun = all.iter().filter(|problem| done[*problem] == 0);
-    let anew: HashSet<RowKey> = begun.flat_map(|&problem| keys(problem)).collect();
+    let untouched = all.iter().filter(|problem| done[*problem] == 0);
+    let anew: HashSet<RowKey> = untouched.flat_map(|&problem| keys(problem)).collect();
     let complete = done.values().filter(|done| **done >= processes).count();
     eprintln!(
         "{complete} of {} workloads are already measured",

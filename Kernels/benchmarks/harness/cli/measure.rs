@@ -79,11 +79,11 @@ pub fn measure(
     let measured = run.jobs(&left, &mut supervisor, &mut file, &mut outputs);
     drop(supervisor);
     file.meta.ended_at = Some(utc::now());
-    file.meta.complete = matches!(measured, Ok(count) if count == left.len());
-    if let Ok(count) = measured {
-        if count < left.len() {
+    file.meta.complete = measured.as_ref().is_ok_and(Vec::is_empty);
+    if let Ok(cut) = &measured {
+        if !cut.is_empty() {
             let total = selection.problems.len();
-            let done = jobs::finished(selection, &left[count..]);
+            let done = jobs::finished(selection, cut);
             let cut = format!("{} after {done} of {total} workloads", resume::CUT);
             eprintln!("{}: {cut}", bench.name);
             file.meta.warnings.push(cut);
@@ -126,24 +126,28 @@ fn start(
 }
 
 impl Run<'_> {
-    /// Adds the rows of each job to the file, and returns how many jobs there was time for.
+    /// Adds the rows of each job to the file, and returns those that there was no time for.
     fn jobs(
         &self,
         left: &[Job],
         supervisor: &mut Supervisor,
         file: &mut ResultFile,
         outputs: &mut Outputs,
-    ) -> Result<usize, SupervisorError> {
+    ) -> Result<Vec<Job>, SupervisorError> {
+        let mut cut: Vec<Job> = Vec::new();
+        let mut running = left.first().map(|job| job.process);
         let mut progress = Progress::new(left.len());
         let mut ledger = Ledger::new(file.meta.spent_s.clone());
         let mut places = Places::of(&file.rows);
         let start = Instant::now();
         for (count, &job) in left.iter().enumerate() {
-            if self.is_late(start) {
-                return Ok(count);
+            let unfinished = cut.iter().any(|earlier| earlier.problem == job.problem);
+            if unfinished || self.is_late(start, job) {
+                cut.push(job);
+                continue;
             }
-            if count > 0 && job.process != left[count - 1].process {
-                supervisor.start()?;
+            if running.replace(job.process) != Some(job.process) {
+                supervisor.restart()?;
             }
             let problem = &*self.selection.problems[job.problem];
             let contenders = self.selection.contenders_of(job.problem);
@@ -176,7 +180,7 @@ impl Run<'_> {
                 progress.say(&format!("warning: {error}; continuing to measure"));
             }
         }
-        Ok(left.len())
+        Ok(cut)
     }
 
     fn title(&self, job: Job) -> String {
@@ -189,9 +193,11 @@ impl Run<'_> {
         }
     }
 
-    fn is_late(&self, start: Instant) -> bool {
+    /// Processes share the time evenly, so that all of them get as far as the first.
+    fn is_late(&self, start: Instant, job: Job) -> bool {
+        let share = (job.process + 1) as f64 / self.options.processes() as f64;
         let limit = self.options.how.max_minutes;
-        limit.is_some_and(|minutes| start.elapsed().as_secs_f64() >= 60.0 * minutes)
+        limit.is_some_and(|minutes| start.elapsed().as_secs_f64() >= 60.0 * minutes * share)
     }
 
     fn row_context(&self) -> RowContext<'_> {

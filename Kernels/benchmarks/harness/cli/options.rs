@@ -135,7 +135,8 @@ pub struct HowOptions {
     #[arg(long, value_name = "S", default_value_t = 60,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout_s: u64,
-    /// Start no new workload after this many minutes; suites and operations take turns until then
+    /// Start no new workload after this many minutes, divided evenly among processes; suites and
+    /// operations take turns until then
     #[arg(long, value_name = "M", value_parser = parse_minutes)]
     pub max_minutes: Option<f64>,
     /// Continue an interrupted run: keep the rows of its file and measure the missing ones

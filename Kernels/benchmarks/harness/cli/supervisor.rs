@@ -122,8 +122,9 @@ impl Supervisor {
         }
     }
 
-    /// Replaces a worker that has died. A driver still cleaning up after a fault may refuse at first.
-    fn restart(&mut self) -> Result<(), SupervisorError> {
+    /// Replaces a worker that has died or served its turn. A driver still cleaning up after the old
+    /// one may refuse at first.
+    pub fn restart(&mut self) -> Result<(), SupervisorError> {
         for wait in RESTART_WAITS {
             match self.start() {
                 Ok(_) => return Ok(()),
