@@ -34,8 +34,8 @@ pub fn original(control: &str) -> &str {
     control.strip_suffix(SUFFIX).unwrap_or(control)
 }
 
-/// Where the control races: one workload of each operation and type, three quarters up by its
-/// traffic and operations. Long enough to be measured well, but not the longest.
+/// Where the control races: one workload of each operation and type, the middle one by traffic and
+/// operations. Timers are too coarse for the shortest, and the longest run at the power limit.
 pub fn places(problems: &Problems) -> BTreeSet<usize> {
     let mut groups: BTreeMap<(&str, String), Vec<usize>> = BTreeMap::new();
     for (index, problem) in problems.iter().enumerate() {
@@ -48,7 +48,7 @@ pub fn places(problems: &Problems) -> BTreeSet<usize> {
     };
     let chosen = groups.into_values().map(|mut group| {
         group.sort_by(|left, right| work(left).partial_cmp(&work(right)).expect("finite costs"));
-        group[(3 * group.len() / 4).min(group.len() - 1)]
+        group[group.len() / 2]
     });
     chosen.collect()
 }
@@ -90,13 +90,13 @@ mod tests {
     use faults::Scaled;
 
     #[test]
-    fn a_control_races_on_one_large_workload_of_each_operation() {
+    fn a_control_races_on_the_middle_workload_of_each_operation() {
         let sizes = [64, 4096, 16, 1024, 256];
         let problems: Problems = sizes
             .iter()
             .map(|size| -> Box<AnyProblem> { Box::new(Scaled::new(*size, 64)) })
             .collect();
-        assert_eq!(places(&problems), BTreeSet::from([3]));
+        assert_eq!(places(&problems), BTreeSet::from([4]));
         assert_eq!(original("ours (again)"), "ours");
         assert_eq!(original("ours"), "ours");
     }
