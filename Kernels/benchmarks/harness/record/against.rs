@@ -110,9 +110,11 @@ pub fn against_best(
         best.contested_by.push(row.contender.name.clone());
         best.speedup.low = best.speedup.low.min(duel.low);
     }
-    let widen = WIDEN[best.contested_by.len().min(WIDEN.len() - 1)];
-    best.speedup.high = speedup.ratio * (speedup.high / speedup.ratio).powf(widen);
-    best.speedup.verdict = verdict(best.speedup.low, best.speedup.high, options.margin);
+    if !best.contested_by.is_empty() {
+        let widen = WIDEN[best.contested_by.len().min(WIDEN.len() - 1)];
+        best.speedup.high = speedup.ratio * (speedup.high / speedup.ratio).powf(widen);
+        best.speedup.verdict = verdict(best.speedup.low, best.speedup.high, options.margin);
+    }
     Ok(Some(best))
 }
 
@@ -188,6 +190,7 @@ mod tests {
         assert_eq!(names, ["slow", "fast", "plain"]);
         let best = against_best(&own, &race, &options).unwrap().unwrap();
         assert_eq!(best.speedup.baseline, "fast");
+        assert_eq!(best.speedup, all[1]);
         assert_eq!(best.speedup.verdict, Verdict::Slower);
         assert!(best.contested_by.is_empty() && best.ratio_plan_1.is_none());
         race.retain(|row| row.contender.kind != ContenderKind::Baseline);

@@ -267,7 +267,7 @@ fn speedup_text(row: &Row) -> String {
     row.speedup.as_ref().map_or(MISSING.to_owned(), bound_text)
 }
 
-/// Whether the baseline is not the best to compare with.
+/// Whether the best other says more than the baseline.
 fn has_better_rival(row: &Row) -> bool {
     let best = row.against_best.as_ref().map(|best| &best.speedup);
     best.is_some_and(|best| row.speedup.as_ref() != Some(best))
