@@ -60,6 +60,17 @@ pub struct Kept {
     pub bench_options: Vec<String>,
 }
 
+impl Kept {
+    /// What every bench is told, however it is called.
+    pub fn bench_arguments(&self) -> Vec<String> {
+        let mut arguments = self.bench_options.clone();
+        if let Some(preset) = self.protocol {
+            arguments.extend(["--protocol".to_owned(), preset.to_string()]);
+        }
+        arguments
+    }
+}
+
 impl Options {
     pub fn kept_or(mut self, saved: Option<Kept>) -> Kept {
         if self.quick {

@@ -178,7 +178,7 @@ fn list(program: &Path, arguments: &[String], kept: &Kept) -> Result<Listing, Su
     let output = Command::new(program)
         .arg("--list-json")
         .args(arguments)
-        .args(&kept.bench_options)
+        .args(kept.bench_arguments())
         .output()
         .map_err(|error| failed(&error))?;
     if !output.status.success() {

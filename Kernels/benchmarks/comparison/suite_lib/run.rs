@@ -118,12 +118,8 @@ fn run_tasks(
     folder: &Folder,
 ) -> Result<(bool, bool), SuiteError> {
     let start = Instant::now();
-    let mut more = kept.bench_options.clone();
+    let mut more = kept.bench_arguments();
     let processes = kept.protocol.map_or(1, |preset| preset.processes());
-    let protocol = kept
-        .protocol
-        .map(|preset| ["--protocol".to_owned(), preset.to_string()]);
-    more.extend(protocol.into_iter().flatten());
     match (&kept.roofs, roofline) {
         (Some(path), _) => more.extend(["--roofs".to_owned(), path.display().to_string()]),
         (None, Some(program)) => {

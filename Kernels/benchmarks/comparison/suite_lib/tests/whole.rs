@@ -186,8 +186,16 @@ fn wrong_usage_ends_with_2_and_says_what_to_use() {
             "is not the state of a suite",
         ),
         (&["--shard", "3/2", "--suites", "smoke"], "expected I/N"),
+        (
+            &["--quick", "--suites", "smoke", "--", "--iters", "10"],
+            "cannot be used with",
+        ),
     ] {
-        let all = [arguments, &["--", "--device", "cpu"]].concat();
+        let separator: &[&str] = match arguments.contains(&"--") {
+            true => &[],
+            false => &["--"],
+        };
+        let all = [arguments, separator, &["--device", "cpu"]].concat();
         let output = suite(folder.path(), &all).output().unwrap();
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
