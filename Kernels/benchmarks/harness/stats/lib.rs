@@ -14,6 +14,7 @@ mod processes;
 mod random;
 mod ratio;
 mod rounds;
+mod small;
 mod stopping;
 mod summary;
 
@@ -26,5 +27,6 @@ pub use processes::{
 };
 pub use ratio::{paired_ratio, verdict, PairedRatio, RatioOptions, Verdict};
 pub use rounds::Rounds;
+pub use small::{small_verdict, SMALL_US};
 pub use stopping::{Decision, StopReason, Stopping, StoppingRule};
 pub use summary::{quantile, Summary};
