@@ -123,6 +123,9 @@ fn row(problem: &AnyProblem, identity: &Identity, outcome: &Outcome, context: &R
         samples_us: Vec::new(),
         rounds_per_process: vec![0],
         dropped: Vec::new(),
+        enqueue_us: None,
+        kernel_us: None,
+        kernel_samples_us: Vec::new(),
         clocks: None,
         cross_check: None,
         metrics: Metrics::default(),
@@ -164,19 +167,24 @@ fn describe(row: &mut Row, measured: &Measured, cost: &Cost, roofs: &Roofs) {
         verified,
         facts,
         timing,
-        validity,
         energy_j,
         state,
+        ..
     } = measured;
     row.errors = errors.iter().map(report_errors).collect();
     row.facts = facts.clone();
     row.samples_us = samples(timing);
     row.rounds_per_process = vec![timing.samples.len()];
     row.dropped = dropped(timing);
-    row.cross_check = validity.timer_check.map(|check| CrossCheck {
-        event_us: check.event_us,
-        activity_us: check.activity_us,
-    });
+    row.enqueue_us = timing.median_enqueue_us();
+    if let Some(traced) = &timing.traced {
+        row.cross_check = Some(CrossCheck {
+            event_us: traced.median_event_us(),
+            activity_us: traced.median_activity_us(),
+        });
+        row.kernel_samples_us = traced.kernel_samples_us();
+        row.kernel_us = traced.small.then(|| traced.median_activity_us());
+    }
     row.clocks = Some(clocks(timing, state));
     if row.status != Status::Ok {
         return;
@@ -187,6 +195,7 @@ fn describe(row: &mut Row, measured: &Measured, cost: &Cost, roofs: &Roofs) {
             row.checked_rounds = verified.then_some(timing.checked_rounds);
             row.metrics = Metrics {
                 energy_j: *energy_j,
+                cycles: timing.median_clock_mhz().map(|mhz| summary.median * mhz),
                 ..metrics(summary.median, cost, roofs)
             };
             row.time = Some(Time::new(&summary, timing.stop));
@@ -279,6 +288,7 @@ fn metrics(median_us: f64, cost: &Cost, roofs: &Roofs) -> Metrics {
         roof: nearer.map(|(_, name)| name),
         queries_per_second: Some(1e6 / median_us),
         energy_j: None,
+        cycles: None,
     }
 }
 

@@ -58,7 +58,7 @@ fn open(selection: &Selection) -> Result<(Box<dyn Device>, Machine), device::Dev
         info: device.info().clone(),
         state: device.state(),
         timer_overhead_us: device.timer_overhead_us()?,
-        cross_check_obstacle: device.cross_check_obstacle(),
+        cross_check_obstacle: device.trace_obstacle(),
         libraries: device.libraries(),
     };
     Ok((device, machine))

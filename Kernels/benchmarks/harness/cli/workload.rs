@@ -216,7 +216,7 @@ impl Workshop<'_> {
                 for entrant in &entrants {
                     voice.outcome(&entrant.identity.name, Outcome::Spoilt(reason.clone()));
                 }
-                return Ok(());
+                return self.check_alive(&failed.failure);
             };
             self.fail(&entrants[culprit].identity.name, &failed.failure, voice)?;
             lanes.remove(culprit);
@@ -244,6 +244,7 @@ impl Workshop<'_> {
                 Step::WarmUp => "warming up",
                 Step::Sample => "being timed",
                 Step::Check => "being checked after the race",
+                Step::Trace => "being traced",
             };
             voice.step(Some(&entrants[lane].identity.name), what);
         })
@@ -263,7 +264,7 @@ impl Workshop<'_> {
         let (state, limits) = (self.device.state(), self.limits(problem));
         let mut outcomes = Vec::new();
         for ((lane, Entrant { identity, errors }), timing) in measured {
-            voice.step(Some(&identity.name), "being cross-checked");
+            voice.step(Some(&identity.name), "being judged");
             let judged = validate(course, lane, &timing, plan, limits)
                 .and_then(|validity| Ok((validity, self.energy_j(course, lane)?)));
             match judged {

@@ -15,8 +15,8 @@ use crate::cpu_cache::Flush;
 use crate::cpu_compare;
 use crate::memory::ALIGNMENT_BYTES;
 use crate::{
-    checksum, cpu_info, Cache, Comparison, CrossCheck, Device, DeviceError, DeviceState, Enqueue,
-    Graph, Memory, Queue, Sample, SampleError, SampleMode, Tolerance,
+    checksum, cpu_info, Cache, Comparison, Device, DeviceError, DeviceState, Enqueue, Graph,
+    Memory, Queue, Sample, SampleError, SampleMode, Tolerance, Trace,
 };
 
 /// Work unit of the parallel loops: fixed, so that sums do not depend on the number of cores.
@@ -214,6 +214,7 @@ impl Device for CpuDevice {
             elapsed_us: elapsed.as_secs_f64() * 1e6,
             clock_mhz: cpu_info::current_clock_mhz(),
             queue: Queue::Direct,
+            enqueue_us: None,
         })
     }
 
@@ -242,16 +243,16 @@ impl Device for CpuDevice {
         Ok(at_return != sums()?)
     }
 
-    fn cross_check(
-        &self,
-        _mode: SampleMode,
-        _enqueue: &mut Enqueue,
-    ) -> Result<CrossCheck, SampleError> {
-        let obstacle = self.cross_check_obstacle().unwrap_or_default();
+    fn start_trace(&self) -> Result<(), SampleError> {
+        let obstacle = self.trace_obstacle().unwrap_or_default();
         Err(SampleError::Unsupported(obstacle))
     }
 
-    fn cross_check_obstacle(&self) -> Option<String> {
+    fn stop_trace(&self) -> Result<Vec<Trace>, SampleError> {
+        Ok(Vec::new())
+    }
+
+    fn trace_obstacle(&self) -> Option<String> {
         Some("device cpu has only one clock, and no activity tracer to check it against".into())
     }
 

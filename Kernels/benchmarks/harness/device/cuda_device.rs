@@ -16,8 +16,8 @@ use crate::cuda_sample::Overhead;
 use crate::cuda_tracer::Tracer;
 use crate::nvml::Readings;
 use crate::{
-    checksum, Cache, Comparison, CrossCheck, Device, DeviceError, DeviceState, Enqueue, Graph,
-    Memory, Sample, SampleError, SampleMode, Tolerance,
+    checksum, Cache, Comparison, Device, DeviceError, DeviceState, Enqueue, Graph, Memory, Sample,
+    SampleError, SampleMode, Tolerance, Trace,
 };
 
 /// The first GPU in CUDA_VISIBLE_DEVICES.
@@ -317,15 +317,17 @@ impl Device for CudaDevice {
         self.watch_while_held(watched, value, length, enqueue)
     }
 
-    fn cross_check(
-        &self,
-        mode: SampleMode,
-        enqueue: &mut Enqueue,
-    ) -> Result<CrossCheck, SampleError> {
-        self.take_cross_check(mode, enqueue)
+    fn start_trace(&self) -> Result<(), SampleError> {
+        // Measured with a trace of its own.
+        self.overhead()?;
+        self.tracer.start()
     }
 
-    fn cross_check_obstacle(&self) -> Option<String> {
+    fn stop_trace(&self) -> Result<Vec<Trace>, SampleError> {
+        self.tracer.stop()
+    }
+
+    fn trace_obstacle(&self) -> Option<String> {
         self.tracer.obstacle()
     }
 

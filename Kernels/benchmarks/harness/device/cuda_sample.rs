@@ -3,7 +3,7 @@
 //! Everything is queued while the stream is held, so the device runs the timed part without waiting
 //! for the host. Nothing of the harness runs between the two events.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use contender::{ContenderError, Stream};
 use cudarc::driver::{result, sys};
@@ -11,7 +11,7 @@ use cudarc::driver::{result, sys};
 use crate::cuda_device::CudaDevice;
 use crate::cuda_driver::{bridge, check};
 use crate::{
-    Cache, CrossCheck, Device, DeviceError, Enqueue, Graph, Queue, Sample, SampleError, SampleMode,
+    Cache, Device, DeviceError, Enqueue, Graph, Queue, Sample, SampleError, SampleMode, Trace,
 };
 
 /// How the hold kernel ended: `kReleased` or `kTimedOut` in `cuda/kernels.h`.
@@ -89,21 +89,12 @@ impl CudaDevice {
     ) -> Result<Sample, SampleError> {
         let overhead = self.overhead()?;
         let raw = self.raw_sample(mode, enqueue)?;
+        let overhead_us = match self.tracer.is_recording() {
+            true => overhead.traced_us,
+            false => overhead.plain_us,
+        };
         Ok(Sample {
-            elapsed_us: raw.elapsed_us - overhead.plain_us,
-            ..raw
-        })
-    }
-
-    pub(crate) fn take_cross_check(
-        &self,
-        mode: SampleMode,
-        enqueue: &mut Enqueue,
-    ) -> Result<CrossCheck, SampleError> {
-        let overhead = self.overhead()?;
-        let raw = self.tracer.cross_check(|| self.raw_sample(mode, enqueue))?;
-        Ok(CrossCheck {
-            event_us: raw.event_us - overhead.traced_us,
+            elapsed_us: raw.elapsed_us - overhead_us,
             ..raw
         })
     }
@@ -118,16 +109,19 @@ impl CudaDevice {
         let queued = self.queue_timed(mode.cache, enqueue);
         let queue = hold.release();
         // The work's own error says more than what it did to the device.
-        queued?;
+        let enqueue_us = queued?;
         let queue = queue?;
+        self.tracer.count_sample();
         Ok(Sample {
             elapsed_us: self.start.elapsed_us(&self.stop)?,
             clock_mhz: self.stamped_clock_mhz(),
             queue,
+            enqueue_us: Some(enqueue_us),
         })
     }
 
-    fn queue_timed(&self, cache: Cache, enqueue: &mut Enqueue) -> Result<(), SampleError> {
+    /// Returns the host time of the timed work.
+    fn queue_timed(&self, cache: Cache, enqueue: &mut Enqueue) -> Result<f64, SampleError> {
         let stream = self.stream();
         let (stamps, sms) = (self.stamps.address(), self.info.multiprocessors);
         let (epoch, window_ns) = (self.next_epoch(), CLOCK_WINDOW.as_nanos() as u64);
@@ -138,14 +132,16 @@ impl CudaDevice {
         let head = unsafe { device_cuda::stamp_head(stamps, sms, epoch, stream.0) };
         bridge("stamp_head", head)?;
         self.start.record(&self.stream)?;
+        let entry = Instant::now();
         enqueue(stream)?;
+        let enqueue_us = entry.elapsed().as_secs_f64() * 1e6;
         self.stop.record(&self.stream)?;
         let result = self.words.stamps_address();
         // SAFETY: as above.
         let tail =
             unsafe { device_cuda::stamp_tail(stamps, sms, epoch, window_ns, result, stream.0) };
         bridge("stamp_tail", tail)?;
-        Ok(())
+        Ok(enqueue_us)
     }
 
     fn stamped_clock_mhz(&self) -> Option<f64> {
@@ -193,9 +189,14 @@ impl CudaDevice {
             spin(self.stream()).map_err(|error| DeviceError::Invalid(error.to_string()))?;
             self.synchronize()?;
             let plain = repeat(|| Ok(self.raw_sample(mode, &mut spin)?.elapsed_us))?;
-            let checks = repeat(|| self.tracer.cross_check(|| self.raw_sample(mode, &mut spin)))?;
-            let activity = median(checks.iter().map(|check| check.activity_us));
-            let traced = median(checks.iter().map(|check| check.event_us));
+            self.tracer.start().map_err(as_device_error)?;
+            let traced = repeat(|| Ok(self.raw_sample(mode, &mut spin)?.elapsed_us));
+            let traces = self.tracer.stop().map_err(as_device_error)?;
+            let traced = median(traced?);
+            let activities: Option<Vec<f64>> = traces.iter().map(Trace::activity_us).collect();
+            let activity = median(activities.ok_or_else(|| {
+                DeviceError::Invalid("the tracer did not see the harness's own work".into())
+            })?);
             Overhead {
                 plain_us: (median(plain) - activity).max(0.0),
                 traced_us: (traced - activity).max(0.0),
@@ -311,7 +312,12 @@ fn repeat<T>(sample: impl FnMut() -> Result<T, SampleError>) -> Result<Vec<T>, D
     std::iter::repeat_with(sample)
         .take(CALIBRATION_SAMPLES)
         .collect::<Result<_, _>>()
-        .map_err(|error| DeviceError::Invalid(error.to_string()))
+        .map_err(as_device_error)
+}
+
+/// For work of the harness's own.
+fn as_device_error(error: SampleError) -> DeviceError {
+    DeviceError::Invalid(error.to_string())
 }
 
 fn median(values: impl IntoIterator<Item = f64>) -> f64 {

@@ -26,6 +26,7 @@ mod memory;
 mod nvml;
 mod sample;
 mod state;
+mod trace;
 
 pub use contender::{ContenderError, DeviceInfo, DeviceKind, Stream};
 pub use cpu::CpuDevice;
@@ -33,8 +34,9 @@ pub use cpu::CpuDevice;
 pub use cuda_device::CudaDevice;
 pub use error::{DeviceError, SampleError};
 pub use memory::{Comparison, Memory, Tolerance};
-pub use sample::{Activity, Cache, CrossCheck, Queue, Sample, SampleMode};
+pub use sample::{Cache, Queue, Sample, SampleMode};
 pub use state::DeviceState;
+pub use trace::{Activity, Place, Trace};
 
 use std::time::Duration;
 
@@ -134,16 +136,15 @@ pub trait Device {
         enqueue: &mut Enqueue,
     ) -> Result<bool, SampleError>;
 
-    /// Times one execution with events and the activity tracer at once. Slower than a sample, and it
-    /// disturbs later ones: call it once the samples of a row are done.
-    fn cross_check(
-        &self,
-        mode: SampleMode,
-        enqueue: &mut Enqueue,
-    ) -> Result<CrossCheck, SampleError>;
+    /// Records everything that the device does until `stop_trace`. Slows samples down and disturbs
+    /// later ones: trace once the samples of a race are done.
+    fn start_trace(&self) -> Result<(), SampleError>;
 
-    /// Why `cross_check` cannot run here, or `None` if it can. Goes into the result file.
-    fn cross_check_obstacle(&self) -> Option<String>;
+    /// What was recorded, by sample taken since `start_trace`.
+    fn stop_trace(&self) -> Result<Vec<Trace>, SampleError>;
+
+    /// Why nothing can be traced here, or `None` if it can. Goes into the result file.
+    fn trace_obstacle(&self) -> Option<String>;
 
     /// Libraries the device loaded for measuring: the tracer, if available. For the result file.
     fn libraries(&self) -> Vec<Library> {

@@ -68,26 +68,6 @@ pub struct Sample {
     pub clock_mhz: Option<f64>,
     /// Whether launch latency was excluded.
     pub queue: Queue,
-}
-
-/// One kernel, copy or fill that the activity tracer saw inside the timed region.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Activity {
-    /// Kernel symbol, or `memcpy` / `memset`.
-    pub name: String,
-    /// Start, in ns of the tracer's clock.
-    pub start_ns: u64,
-    /// End, in ns of the tracer's clock.
-    pub end_ns: u64,
-}
-
-/// The same execution timed by two clocks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CrossCheck {
-    /// By events, as in a sample.
-    pub event_us: f64,
-    /// From the start of the first activity to the end of the last.
-    pub activity_us: f64,
-    /// The activities, by start.
-    pub activities: Vec<Activity>,
+    /// Host time inside `enqueue`; none where that is the sample itself.
+    pub enqueue_us: Option<f64>,
 }

@@ -61,6 +61,8 @@ pub enum Failure {
     },
     #[error("returned the answer to earlier inputs: its output is cached")]
     Stale,
+    #[error("the tracer saw no kernel, copy or fill in the timed region")]
+    Untraced,
     #[error("wrote its output out of stream order: work runs on another stream or thread")]
     OutOfOrder,
     #[error("no sampled unit covers '{tensor}': the problem's units leave it out")]
@@ -93,6 +95,7 @@ impl Failure {
             Failure::Contender(_)
             | Failure::Device(_)
             | Failure::Unsupported(_)
+            | Failure::Untraced
             | Failure::Oracle { .. }
             | Failure::Unsampled { .. } => FailureKind::Error,
             _ => FailureKind::Wrong,

@@ -25,7 +25,16 @@ impl Row {
 /// sample.
 pub fn speedup_over(other: &Row, row: &Row, options: &RatioOptions) -> Result<Speedup, StatsError> {
     let ratio = paired_ratio_of_processes(&pairs(other, row), options)?;
-    Ok(Speedup::new(&other.contender.name, &ratio))
+    Ok(Speedup {
+        at_equal_clock: at_equal_clock(ratio.ratio, other, row),
+        ..Speedup::new(&other.contender.name, &ratio)
+    })
+}
+
+/// A ratio of times as one of cycles.
+fn at_equal_clock(ratio: f64, other: &Row, row: &Row) -> Option<f64> {
+    let clock = |row: &Row| row.clocks.as_ref()?.median_mhz;
+    Some(ratio * clock(other)? / clock(row)?)
 }
 
 /// The samples of two rows of one race, by process.

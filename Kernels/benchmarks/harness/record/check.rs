@@ -38,6 +38,9 @@ pub fn sound(row: Row, verify: bool) -> Row {
         samples_us: Vec::new(),
         rounds_per_process: Vec::new(),
         dropped: Vec::new(),
+        enqueue_us: None,
+        kernel_us: None,
+        kernel_samples_us: Vec::new(),
         clocks: None,
         cross_check: None,
         metrics: Metrics::default(),
@@ -76,9 +79,17 @@ fn check_numbers(row: &Row) -> Result<(), String> {
         roof_share,
         queries_per_second,
         energy_j,
+        cycles,
         ..
     } = row.metrics;
-    let metrics = [tflops, tbps, roof_share, queries_per_second, energy_j];
+    let metrics = [
+        tflops,
+        tbps,
+        roof_share,
+        queries_per_second,
+        energy_j,
+        cycles,
+    ];
     refuse_unless_magnitudes("metrics", metrics.into_iter().flatten())?;
     for errors in &row.errors {
         let values = [errors.max_abs, errors.p99_abs, errors.rel_l2]
@@ -92,6 +103,12 @@ fn check_numbers(row: &Row) -> Result<(), String> {
     }
     if row.status == Status::Ok {
         refuse_unless_magnitudes("samples_us", row.samples_us.iter().flatten().copied())?;
+    }
+    refuse_unless_magnitudes("enqueue_us", row.enqueue_us)?;
+    let kernels = row.kernel_us.iter().chain(&row.kernel_samples_us);
+    refuse_unless_magnitudes("kernel_samples_us", kernels.copied())?;
+    if row.kernel_us.is_some() == row.kernel_samples_us.is_empty() {
+        return Err("kernel_us without kernel_samples_us, or the other way round".to_owned());
     }
     refuse_unless_magnitudes("dropped", row.dropped.iter().map(|sample| sample.time_us))
 }

@@ -2,7 +2,7 @@
 
 use crate::{Best, Device, Errors, ResultFile, Row, Time};
 
-const COLUMNS: [&str; 51] = [
+const COLUMNS: [&str; 57] = [
     "device",
     "device_name",
     "op",
@@ -28,23 +28,29 @@ const COLUMNS: [&str; 51] = [
     "mad_us",
     "samples",
     "dropped",
+    "enqueue_us",
+    "kernel_us",
     "tflops",
     "tbps",
     "roof",
     "roof_share",
     "queries_per_second",
     "energy_j",
+    "clock_mhz",
+    "cycles",
     "baseline",
     "speedup",
     "speedup_low",
     "speedup_high",
     "verdict",
+    "speedup_at_equal_clock",
     "best_other",
     "best_contested_by",
     "best_ratio",
     "best_low",
     "best_high",
     "best_verdict",
+    "best_at_equal_clock",
     "plan_us",
     "plus_plan_1_us",
     "plus_plan_32_us",
@@ -65,7 +71,7 @@ pub fn to_csv(file: &ResultFile) -> String {
     text
 }
 
-fn fields(device: &Device, row: &Row) -> [String; 51] {
+fn fields(device: &Device, row: &Row) -> [String; 57] {
     let time = row.time.as_ref();
     let time_field = |of: fn(&Time) -> f64| number(time.map(of));
     let speedup = row.speedup.as_ref();
@@ -107,12 +113,16 @@ fn fields(device: &Device, row: &Row) -> [String; 51] {
         time.map(|time| time.count.to_string()).unwrap_or_default(),
         time.map(|_| row.dropped.len().to_string())
             .unwrap_or_default(),
+        number(row.enqueue_us),
+        number(row.kernel_us),
         number(metrics.tflops),
         number(metrics.tbps),
         metrics.roof.clone().unwrap_or_default(),
         number(metrics.roof_share),
         number(metrics.queries_per_second),
         number(metrics.energy_j),
+        number(row.clocks.as_ref().and_then(|clocks| clocks.median_mhz)),
+        number(metrics.cycles),
         speedup
             .map(|speedup| speedup.baseline.clone())
             .unwrap_or_default(),
@@ -122,6 +132,7 @@ fn fields(device: &Device, row: &Row) -> [String; 51] {
         speedup
             .map(|speedup| speedup.verdict.to_string())
             .unwrap_or_default(),
+        number(speedup.and_then(|speedup| speedup.at_equal_clock)),
         best.map(|best| best.speedup.baseline.clone())
             .unwrap_or_default(),
         best.map(|best| best.contested_by.join("; "))
@@ -131,6 +142,7 @@ fn fields(device: &Device, row: &Row) -> [String; 51] {
         best_number(|best| best.speedup.high),
         best.map(|best| best.speedup.verdict.to_string())
             .unwrap_or_default(),
+        number(best.and_then(|best| best.speedup.at_equal_clock)),
         number(row.plan_us()),
         with_plan(1.0),
         with_plan(32.0),

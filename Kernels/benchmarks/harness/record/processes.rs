@@ -64,6 +64,14 @@ impl Row {
                 sample.round += offset;
                 sample
             }));
+        let mean = |ours: Option<f64>, theirs: Option<f64>| {
+            let pair = ours.zip(theirs);
+            pair.map(|(ours, theirs)| ours + (theirs - ours) / number as f64)
+        };
+        self.enqueue_us = mean(self.enqueue_us, other.enqueue_us);
+        self.kernel_samples_us.extend(other.kernel_samples_us);
+        let kernels = Summary::of(&self.kernel_samples_us);
+        self.kernel_us = kernels.ok().map(|kernels| kernels.median);
         worst_errors(&mut self.errors, other.errors);
         self.clocks = match (self.clocks.take(), other.clocks) {
             (Some(ours), Some(theirs)) => Some(widest(ours, theirs)),
@@ -95,9 +103,8 @@ impl Row {
                 .checked_rounds
                 .zip(other.checked_rounds)
                 .map(|(a, b)| a + b);
-            let energies = self.metrics.energy_j.zip(other.metrics.energy_j);
-            let weight = number as f64;
-            self.metrics.energy_j = energies.map(|(ours, theirs)| ours + (theirs - ours) / weight);
+            self.metrics.energy_j = mean(self.metrics.energy_j, other.metrics.energy_j);
+            self.metrics.cycles = mean(self.metrics.cycles, other.metrics.cycles);
         }
     }
 
@@ -205,6 +212,8 @@ mod tests {
         let time = row.time.as_ref().unwrap();
         assert_eq!((time.count, row.checked_rounds), (178, Some(6)));
         assert_eq!(row.plan_us(), Some(20.0));
+        assert_eq!((row.enqueue_us, row.kernel_us), (Some(6.5), Some(99.0)));
+        assert_eq!(row.kernel_samples_us.len(), 9);
         let samples: Vec<f64> = row.samples_us.iter().flatten().copied().collect();
         assert_eq!(time.median_us, Summary::of(&samples).unwrap().median);
         let expected = 4.0e2 / time.median_us;

@@ -95,6 +95,20 @@ pub struct Row {
     pub rounds_per_process: Vec<usize>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<DroppedSample>,
+    /// Median host time of the call that queues one execution; absent where calls do the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enqueue_us: Option<f64>,
+    /// Median of `kernel_samples_us`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_us: Option<f64>,
+    /// First kernel's start to last kernel's end, by the activity tracer, where some time of the
+    /// workload is too small for events alone. Rows of one workload pair up by index.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "each_to_picosecond"
+    )]
+    pub kernel_samples_us: Vec<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,7 +267,7 @@ pub struct Clocks {
     pub throttle_reasons: Vec<String>,
 }
 
-/// One execution timed by events and by the activity tracer.
+/// The same executions timed by events and by the activity tracer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CrossCheck {
     pub event_us: f64,
@@ -279,6 +293,9 @@ pub struct Metrics {
     /// Energy per execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_j: Option<f64>,
+    /// Core clock cycles per execution: median time times median clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<f64>,
 }
 
 impl Metrics {
@@ -300,6 +317,13 @@ pub struct Speedup {
     /// Rounds in which both have a sample.
     pub pairs: usize,
     pub verdict: Verdict,
+    /// The ratio in core clock cycles: what it would be if both ran at the same clock and only the
+    /// clock limited them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_equal_clock: Option<f64>,
+    /// The ratio of kernel durations, where the verdict depends on it as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_kernels: Option<f64>,
 }
 
 impl Speedup {
@@ -311,6 +335,8 @@ impl Speedup {
             high: ratio.high,
             pairs: ratio.pairs,
             verdict: ratio.verdict,
+            at_equal_clock: None,
+            of_kernels: None,
         }
     }
 }
@@ -341,6 +367,13 @@ fn picoseconds<S: serde::Serializer>(
             .iter()
             .map(|sample| sample.map(round_to_picosecond)),
     )
+}
+
+fn each_to_picosecond<S: serde::Serializer>(
+    samples_us: &[f64],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(samples_us.iter().map(|us| round_to_picosecond(*us)))
 }
 
 pub(crate) fn round_to_picosecond(time_us: f64) -> f64 {

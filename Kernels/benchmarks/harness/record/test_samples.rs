@@ -164,6 +164,9 @@ pub(crate) fn ok_row(workload: &str, contender: &str, scale: f64) -> Row {
         samples_us: samples.into_iter().map(Some).collect(),
         rounds_per_process: Vec::new(),
         dropped: Vec::new(),
+        enqueue_us: Some(6.5),
+        kernel_us: Some(99.0),
+        kernel_samples_us: vec![98.0, 99.0, 101.0],
         clocks: Some(Clocks {
             reference_mhz: Some(1980.0),
             median_mhz: Some(1965.0),
@@ -178,6 +181,7 @@ pub(crate) fn ok_row(workload: &str, contender: &str, scale: f64) -> Row {
             tbps: Some(4.0e2 / median_us),
             roof_share: Some(0.95e2 / median_us),
             roof: Some("hbm_copy".into()),
+            cycles: Some(1965.0 * median_us),
             ..Metrics::default()
         },
         speedup: None,
@@ -198,6 +202,9 @@ pub(crate) fn failed_row(workload: &str, contender: &str, status: Status, reason
         errors: Vec::new(),
         time: None,
         samples_us: Vec::new(),
+        enqueue_us: None,
+        kernel_us: None,
+        kernel_samples_us: Vec::new(),
         clocks: None,
         cross_check: None,
         metrics: Metrics::default(),

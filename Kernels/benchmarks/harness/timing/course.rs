@@ -1,6 +1,8 @@
 //! The buffers that contenders run on in turn, and how one sample on them is taken.
 
-use device::{Cache, Device, DeviceError, DeviceInfo, DeviceKind, Sample, SampleMode};
+use device::{
+    Cache, Device, DeviceError, DeviceInfo, DeviceKind, Sample, SampleError, SampleMode, Trace,
+};
 use gate::{BufferSet, Failure, Gate, Poison};
 use tensor::{Role, TensorSpec};
 
@@ -175,17 +177,30 @@ impl<'a> Course<'a> {
     ) -> Result<Sample, Failure> {
         let mode = SampleMode::new(cache);
         let enqueue = &mut |stream| lane.enqueue(set, stream);
-        match timer {
-            Timer::Op => Ok(self.device.sample(mode, enqueue)?),
-            Timer::Kernel => {
-                let traced = self.device.cross_check(mode, enqueue)?;
-                Ok(Sample {
-                    elapsed_us: traced.activity_us,
-                    clock_mhz: None,
-                    queue: device::Queue::Held,
-                })
-            }
+        if timer == Timer::Op {
+            return Ok(self.device.sample(mode, enqueue)?);
         }
+        let mut sample = || -> Result<Sample, Failure> { Ok(self.device.sample(mode, enqueue)?) };
+        let (sample, traces) = self.traced(&mut sample)?;
+        let elapsed_us = traces.first().and_then(Trace::activity_us);
+        Ok(Sample {
+            elapsed_us: elapsed_us.ok_or(Failure::Untraced)?,
+            clock_mhz: None,
+            ..sample
+        })
+    }
+
+    /// Takes samples under the tracer.
+    pub(crate) fn traced<T, E: From<Failure>>(
+        &self,
+        samples: &mut dyn FnMut() -> Result<T, E>,
+    ) -> Result<(T, Vec<Trace>), E> {
+        let failure = |error: SampleError| E::from(Failure::from(error));
+        self.device.start_trace().map_err(failure)?;
+        let taken = samples();
+        let traces = self.device.stop_trace().map_err(failure);
+        // The work's own error says more than what the tracer makes of it.
+        Ok((taken?, traces?))
     }
 
     /// Fails if a canary or an input of any set has changed.

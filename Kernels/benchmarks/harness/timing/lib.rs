@@ -10,7 +10,9 @@ mod energy;
 mod lane;
 mod plan;
 mod race;
+mod region;
 mod roofs;
+mod trace;
 mod validity;
 
 pub use course::{Course, Rotation};
@@ -19,4 +21,5 @@ pub use lane::Lane;
 pub use plan::{CacheState, Launch, Plan, Timer};
 pub use race::{race, LaneFailure, Step, TimedSample, Timing};
 pub use roofs::{floor_us, Bandwidth, Roofs};
-pub use validity::{validate, Limits, TimerCheck, Validity};
+pub use trace::{Traced, TracedSample};
+pub use validity::{validate, Limits, Validity};

@@ -9,6 +9,7 @@ use stats::{reference_clock_mhz, Decision, Rounds, Schedule, StopReason, Stoppin
 
 use crate::course::Turn;
 use crate::plan::Round;
+use crate::trace::{median, trace, Traced};
 use crate::{Course, Lane, Plan};
 
 /// What a lane is about to do; reported beforehand, so that a crash can be attributed.
@@ -17,6 +18,7 @@ pub enum Step {
     WarmUp,
     Sample,
     Check,
+    Trace,
 }
 
 /// One sample of one lane.
@@ -30,6 +32,8 @@ pub struct TimedSample {
     pub fresh: bool,
     /// Its launches were not queued before it started, so it includes host latency.
     pub unqueued: bool,
+    /// Host time of the call that queued it.
+    pub enqueue_us: Option<f64>,
 }
 
 /// All samples of one lane, one per round: equal indices of two lanes are pairs.
@@ -40,6 +44,8 @@ pub struct Timing {
     /// Rounds whose outputs passed the gate.
     pub checked_rounds: usize,
     pub stop: StopReason,
+    /// None if the device cannot trace.
+    pub traced: Option<Traced>,
 }
 
 impl Timing {
@@ -51,6 +57,22 @@ impl Timing {
             .map(|s| s.elapsed_us)
             .collect()
     }
+
+    /// Of the samples that count.
+    pub fn median_clock_mhz(&self) -> Option<f64> {
+        self.known_median(|sample| sample.clock_mhz)
+    }
+
+    /// Of the samples that count.
+    pub fn median_enqueue_us(&self) -> Option<f64> {
+        self.known_median(|sample| sample.enqueue_us)
+    }
+
+    fn known_median(&self, of: fn(&TimedSample) -> Option<f64>) -> Option<f64> {
+        let kept = self.samples.iter().filter(|sample| !sample.dropped);
+        let values: Vec<f64> = kept.filter_map(of).collect();
+        (!values.is_empty()).then(|| median(values))
+    }
 }
 
 /// A lane that failed during the race, which is then void and can be rerun without that lane.
@@ -60,6 +82,15 @@ pub struct LaneFailure {
     /// Index of the lane; none if the damage was found too late to tell who caused it.
     pub lane: Option<usize>,
     pub failure: Failure,
+}
+
+impl From<Failure> for LaneFailure {
+    fn from(failure: Failure) -> Self {
+        Self {
+            lane: None,
+            failure,
+        }
+    }
 }
 
 /// Races the lanes; returns one [`Timing`] each. Rounds end when the ratios of `pairs` are known.
@@ -117,15 +148,16 @@ pub fn race(
         check_after(course, lanes, plan, gate, &checked, announce)?;
     }
     let reference = drop_slow_clocks(&mut samples, plan);
-    Ok(samples
-        .into_iter()
-        .map(|samples| Timing {
-            samples,
-            reference_clock_mhz: reference,
-            checked_rounds,
-            stop,
-        })
-        .collect())
+    let timing = |samples| Timing {
+        samples,
+        reference_clock_mhz: reference,
+        checked_rounds,
+        stop,
+        traced: None,
+    };
+    let mut timings: Vec<Timing> = samples.into_iter().map(timing).collect();
+    trace(course, lanes, &mut timings, plan, announce)?;
+    Ok(timings)
 }
 
 impl From<Sample> for TimedSample {
@@ -136,6 +168,7 @@ impl From<Sample> for TimedSample {
             dropped: false,
             fresh: false,
             unqueued: sample.queue == Queue::TimedOut,
+            enqueue_us: sample.enqueue_us,
         }
     }
 }
@@ -198,10 +231,7 @@ fn check_after(
     checked: &[Vec<bool>],
     announce: &mut dyn FnMut(usize, Step),
 ) -> Result<(), LaneFailure> {
-    course.check_untouched().map_err(|failure| LaneFailure {
-        lane: None,
-        failure,
-    })?;
+    course.check_untouched()?;
     let mut turns = 0;
     for (lane, covered) in checked.iter().enumerate() {
         announce(lane, Step::Check);

@@ -1,12 +1,12 @@
 //! Whether a time can be trusted.
 
-use device::{Cache, Device, SampleMode};
 use gate::Failure;
 use serde::{Deserialize, Serialize};
-use stats::quantile;
 
 use crate::course::Turn;
-use crate::{CacheState, Course, Lane, Plan, Timing};
+use crate::region::outside_region;
+use crate::trace::median;
+use crate::{Course, Lane, Plan, Timing};
 
 /// What times are checked against.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -15,39 +15,14 @@ pub struct Limits {
     pub floor_us: Option<f64>,
 }
 
-/// The same work timed by events and by the activity tracer: medians of a few runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TimerCheck {
-    pub event_us: f64,
-    pub activity_us: f64,
-    /// Kernels, copies and fills that the tracer saw.
-    pub activities: usize,
-}
-
-impl TimerCheck {
-    /// Differences up to this are due to the timers: tracing adds to the edges of every activity, and
-    /// a launch with clusters or a lot of shared memory costs up to 1.1 us more between events than
-    /// the plain kernel used to measure their overhead.
-    const SLACK_US_PER_ACTIVITY: f64 = 1.5;
-    const SLACK_SHARE: f64 = 0.02;
-
-    pub fn agrees(&self) -> bool {
-        let edges = Self::SLACK_US_PER_ACTIVITY * self.activities as f64;
-        let slack = edges.max(Self::SLACK_SHARE * self.activity_us);
-        (self.event_us - self.activity_us).abs() <= slack
-    }
-}
-
 /// The outcome for one lane.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Validity {
     /// Why the time must not be used, if so.
     pub reason: Option<String>,
-    /// None if there is no tracer.
-    pub timer_check: Option<TimerCheck>,
 }
 
-/// Judges one lane's samples, and cross-checks its timer if the device can.
+/// Judges one lane's samples, and what the tracer saw of it.
 pub fn validate(
     course: &Course,
     lane: &mut Lane,
@@ -55,36 +30,18 @@ pub fn validate(
     plan: &Plan,
     limits: Limits,
 ) -> Result<Validity, Failure> {
-    if let Some(reason) = implausible(timing, limits) {
-        return Ok(Validity {
-            reason: Some(reason),
-            timer_check: None,
-        });
-    }
-    if is_slower_when_fresh(timing) {
+    let mut reason = implausible(timing, limits);
+    if reason.is_none() && is_slower_when_fresh(timing) {
         // A busy machine hides a difference rather than making one up.
         for attempt in 0..ATTEMPTS {
-            if let Some(reason) = remembers(course, lane, plan, attempt)? {
-                return Ok(Validity {
-                    reason: Some(reason),
-                    timer_check: None,
-                });
+            reason = remembers(course, lane, plan, attempt)?;
+            if reason.is_some() {
+                break;
             }
         }
     }
-    if course.device().cross_check_obstacle().is_some() {
-        return Ok(Validity::default());
-    }
-    let check = cross_check(course.device(), lane, plan)?;
-    let reason = (!check.agrees()).then(|| {
-        format!(
-            "timers disagree: events say {:.2} us, the activity tracer {:.2} us",
-            check.event_us, check.activity_us
-        )
-    });
     Ok(Validity {
-        reason,
-        timer_check: Some(check),
+        reason: reason.or_else(|| outside_region(timing)),
     })
 }
 
@@ -184,34 +141,6 @@ fn remembers(
     }))
 }
 
-fn cross_check(device: &dyn Device, lane: &mut Lane, plan: &Plan) -> Result<TimerCheck, Failure> {
-    const RUNS: usize = 5;
-    let cache = match plan.cache {
-        CacheState::Cold => Cache::Cold,
-        CacheState::Hot => Cache::Hot,
-    };
-    let (mut events, mut activities) = (Vec::new(), Vec::new());
-    let mut count = 0;
-    for _ in 0..RUNS {
-        let check = device.cross_check(SampleMode::new(cache), &mut |stream| {
-            lane.enqueue(0, stream)
-        })?;
-        events.push(check.event_us);
-        activities.push(check.activity_us);
-        count = check.activities.len();
-    }
-    Ok(TimerCheck {
-        event_us: median(events),
-        activity_us: median(activities),
-        activities: count,
-    })
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    quantile(&values, 0.5)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,12 +154,14 @@ mod tests {
             dropped: false,
             fresh: false,
             unqueued: false,
+            enqueue_us: None,
         };
         Timing {
             samples: times_us.iter().map(sample).collect(),
             reference_clock_mhz: None,
             checked_rounds: 1,
             stop: StopReason::Precise,
+            traced: None,
         }
     }
 
@@ -276,24 +207,5 @@ mod tests {
         assert!(!is_slower_when_fresh(&times));
         times.samples[3].elapsed_us = 5.0;
         assert!(!is_slower_when_fresh(&times));
-    }
-
-    #[test]
-    fn timers_agree_within_their_edges_or_two_percent() {
-        let check = |event_us, activity_us| TimerCheck {
-            event_us,
-            activity_us,
-            activities: 1,
-        };
-        let two_kernels = TimerCheck {
-            activities: 2,
-            ..check(7.9, 5.0)
-        };
-        assert!(two_kernels.agrees());
-        assert!(check(6.4, 5.0).agrees());
-        assert!(!check(6.6, 5.0).agrees());
-        assert!(!check(3.4, 5.0).agrees());
-        assert!(check(1019.0, 1000.0).agrees());
-        assert!(!check(1021.0, 1000.0).agrees());
     }
 }

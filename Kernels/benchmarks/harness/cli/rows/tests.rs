@@ -4,7 +4,7 @@ use super::*;
 use contender::DeviceKind;
 use faults::Scaled;
 use stats::{StopReason, Verdict};
-use timing::{Bandwidth, TimedSample, Validity};
+use timing::{Bandwidth, TimedSample, Traced, TracedSample, Validity};
 
 fn identities() -> [Identity; 3] {
     let named = |name, kind| Identity::in_tree(name, kind, "everything");
@@ -23,6 +23,7 @@ fn measured(time_us: f64, reason: Option<&str>) -> Outcome {
         fresh: false,
         dropped: round == 2,
         unqueued: false,
+        enqueue_us: Some(4.0),
     };
     Outcome::Measured(Box::new(Measured {
         facts: BTreeMap::from([("tile".to_owned(), "128x64".into())]),
@@ -33,10 +34,10 @@ fn measured(time_us: f64, reason: Option<&str>) -> Outcome {
             reference_clock_mhz: Some(1900.0),
             checked_rounds: 1,
             stop: StopReason::Precise,
+            traced: None,
         },
         validity: Validity {
             reason: reason.map(str::to_owned),
-            timer_check: None,
         },
         energy_j: None,
         state: device::DeviceState::default(),
@@ -157,6 +158,45 @@ fn a_row_has_times_metrics_and_what_was_dropped() {
     let median_us = row.time.as_ref().unwrap().median_us;
     assert_eq!(row.metrics.queries_per_second, Some(1e6 / median_us));
     assert!((row.metrics.roof_share.unwrap() - tbps / 4.0).abs() < 1e-12);
+}
+
+/// Times by events, and those of the kernels alone.
+fn traced(time_us: f64, kernel_us: f64, clock_mhz: f64) -> Outcome {
+    let Outcome::Measured(mut measured) = measured(time_us, None) else {
+        unreachable!("it was measured");
+    };
+    for sample in &mut measured.timing.samples {
+        sample.clock_mhz = Some(clock_mhz);
+    }
+    let sample = |round: usize| TracedSample {
+        event_us: time_us,
+        activity_us: kernel_us * (1.0 + 0.001 * (round % 3) as f64),
+        clock_mhz: Some(clock_mhz),
+    };
+    measured.timing.traced = Some(Traced {
+        samples: (0..25).map(sample).collect(),
+        activities: 1,
+        outside: None,
+        small: true,
+    });
+    Outcome::Measured(measured)
+}
+
+#[test]
+fn ratios_are_also_given_at_equal_clock() {
+    let outcomes = [
+        traced(90.0, 90.0, 1800.0),
+        traced(100.0, 100.0, 1600.0),
+        measured(100.0, None),
+    ];
+    let rows = rows_of(outcomes, None);
+    let speedup = rows[0].speedup.as_ref().unwrap();
+    assert_eq!(speedup.verdict, Verdict::Faster);
+    assert_eq!(speedup.of_kernels, None);
+    let cycles = |row: &Row| row.metrics.cycles.unwrap();
+    let at_equal_clock = speedup.at_equal_clock.unwrap();
+    assert!((at_equal_clock - cycles(&rows[1]) / cycles(&rows[0])).abs() < 1e-3);
+    assert!((at_equal_clock - speedup.ratio * 1600.0 / 1800.0).abs() < 1e-12);
 }
 
 #[test]

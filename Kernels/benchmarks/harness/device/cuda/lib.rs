@@ -141,6 +141,10 @@ mod ffi {
         fn tracer_start() -> Result<()>;
         /// Stops recording; the number of records, sorted by start.
         fn tracer_stop() -> Result<usize>;
+        /// CUPTI's number of the stream of one record.
+        fn tracer_stream(record: usize) -> Result<u32>;
+        /// Whether it is a node of a graph.
+        fn tracer_in_graph(record: usize) -> Result<bool>;
         /// Start of one record.
         fn tracer_start_ns(record: usize) -> Result<u64>;
         /// End of one record.

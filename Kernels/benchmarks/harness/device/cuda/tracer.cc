@@ -25,6 +25,8 @@ constexpr uint32_t kMajor = CUPTI_API_VERSION / 10000;
 
 struct Record {
     std::string name;
+    uint32_t stream;
+    uint32_t graph;
     uint64_t start_ns;
     uint64_t end_ns;
 };
@@ -46,8 +48,10 @@ std::mutex records_mutex;  // CUPTI delivers buffers on its own thread
 std::vector<Record> records;
 size_t dropped_records = 0;
 
+// Nodes of a graph are recorded one by one, because graphs as a whole are not among the kinds.
 constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-                                         CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
+                                         CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                         CUPTI_ACTIVITY_KIND_MEMSET};
 
 void check(CUptiResult status, const char* call) {
     if (status == CUPTI_SUCCESS) return;
@@ -71,24 +75,29 @@ void CUPTIAPI give_buffer(uint8_t** buffer, size_t* size, size_t* max_records) {
     *max_records = 0;  // as many as fit
 }
 
+template <class Activity>
+void keep_as(const char* name, const CUpti_Activity* activity) {
+    auto* record = reinterpret_cast<const Activity*>(activity);
+    records.push_back({name, record->streamId, record->graphId, record->start, record->end});
+}
+
 void keep(const CUpti_Activity* activity) {
     switch (activity->kind) {
         case CUPTI_ACTIVITY_KIND_KERNEL:
         case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
             auto* kernel = reinterpret_cast<const CUpti_ActivityKernel10*>(activity);
-            records.push_back({kernel->name ? kernel->name : "?", kernel->start, kernel->end});
+            keep_as<CUpti_ActivityKernel10>(kernel->name ? kernel->name : "?", activity);
             break;
         }
-        case CUPTI_ACTIVITY_KIND_MEMCPY: {
-            auto* copy = reinterpret_cast<const CUpti_ActivityMemcpy6*>(activity);
-            records.push_back({"memcpy", copy->start, copy->end});
+        case CUPTI_ACTIVITY_KIND_MEMCPY:
+            keep_as<CUpti_ActivityMemcpy6>("memcpy", activity);
             break;
-        }
-        case CUPTI_ACTIVITY_KIND_MEMSET: {
-            auto* set = reinterpret_cast<const CUpti_ActivityMemset4*>(activity);
-            records.push_back({"memset", set->start, set->end});
+        case CUPTI_ACTIVITY_KIND_MEMCPY2:
+            keep_as<CUpti_ActivityMemcpyPtoP4>("memcpy", activity);
             break;
-        }
+        case CUPTI_ACTIVITY_KIND_MEMSET:
+            keep_as<CUpti_ActivityMemset4>("memset", activity);
+            break;
         default:
             break;
     }
@@ -157,6 +166,8 @@ size_t tracer_stop() {
     return records.size();
 }
 
+uint32_t tracer_stream(size_t record) { return records.at(record).stream; }
+bool tracer_in_graph(size_t record) { return records.at(record).graph != 0; }
 uint64_t tracer_start_ns(size_t record) { return records.at(record).start_ns; }
 uint64_t tracer_end_ns(size_t record) { return records.at(record).end_ns; }
 std::unique_ptr<std::string> tracer_name(size_t record) {

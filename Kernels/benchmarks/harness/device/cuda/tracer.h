@@ -17,6 +17,8 @@ void tracer_open(const std::string& path);
 // their number; the accessors are valid until the next start.
 void tracer_start();
 size_t tracer_stop();
+uint32_t tracer_stream(size_t record);
+bool tracer_in_graph(size_t record);
 uint64_t tracer_start_ns(size_t record);
 uint64_t tracer_end_ns(size_t record);
 std::unique_ptr<std::string> tracer_name(size_t record);

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use cudarc::driver::{result, sys};
 use device::{
-    Cache, ContenderError, CudaDevice, Device, Queue, Sample, SampleError, SampleMode, Stream,
+    Cache, ContenderError, CudaDevice, Device, Place, Queue, Sample, SampleError, SampleMode,
+    Stream, Trace,
 };
 
 use crate::with_gpu;
@@ -150,25 +151,91 @@ fn work_on_another_stream_is_seen() {
     });
 }
 
+/// Runs the test if there is a tracer.
+fn with_tracer(test: impl FnOnce(&CudaDevice)) {
+    with_gpu(|cuda, _| match cuda.trace_obstacle() {
+        Some(obstacle) => println!("SKIPPED: {obstacle}"),
+        None => test(cuda),
+    });
+}
+
 #[test]
 fn the_tracer_agrees_with_events() {
-    with_gpu(|cuda, _| {
-        if let Some(obstacle) = cuda.cross_check_obstacle() {
-            println!("SKIPPED: {obstacle}");
-            return;
-        }
+    with_tracer(|cuda| {
         for cache in [Cache::Cold, Cache::Hot] {
             for expected in [5, 50, 500] {
-                let work = &mut |stream| spin(expected, stream);
-                let mode = SampleMode::new(cache);
-                let check = cuda.cross_check(mode, work).unwrap();
-                let (event, activity) = (check.event_us, check.activity_us);
+                cuda.start_trace().unwrap();
+                let taken = samples(cuda, cache, |stream| spin(expected, stream));
+                let traces = cuda.stop_trace().unwrap();
+                assert_eq!(traces.len(), taken.len());
+                let seen = traces.iter().map(|trace| trace.activity_us().unwrap());
+                let activity = median(seen.collect());
+                let event = median(taken.iter().map(|sample| sample.elapsed_us).collect());
                 println!("{cache:?} {expected} us: events {event:.2}, tracer {activity:.2} us");
-                assert_eq!(check.activities.len(), 1, "{:?}", check.activities);
-                assert!(check.activities[0].name.contains("spin_kernel"));
+                for trace in &traces {
+                    assert_eq!(trace.activities.len(), 1, "{trace:?}");
+                    assert!(trace.activities[0].name.contains("spin_kernel"));
+                    // The untimed run that warms the cache.
+                    assert_eq!(trace.outside.len(), usize::from(cache == Cache::Hot));
+                    assert!(trace
+                        .outside
+                        .iter()
+                        .all(|(place, _)| *place == Place::OtherTime));
+                }
                 assert!((event - activity).abs() <= f64::max(1.0, 0.02 * activity));
             }
         }
+    });
+}
+
+#[test]
+fn the_tracer_sees_every_stream_copy_and_graph() {
+    with_tracer(|cuda| {
+        let bytes = 1 << 20;
+        let memory = cuda.allocate(2 * bytes).unwrap();
+        let (to, from) = (memory.address() as u64, (memory.address() + bytes) as u64);
+        // SAFETY: the allocation outlives the samples, which wait for the stream.
+        let copy = |stream: Stream| {
+            unsafe { result::memcpy_dtod_async(to, from, bytes, stream.0 as sys::CUstream) }
+                .map_err(ContenderError::new)
+        };
+        let graph = cuda.capture(&mut |stream| spin(10, stream)).unwrap();
+        let trace = |enqueue: &mut dyn FnMut(Stream) -> Result<(), ContenderError>| {
+            enqueue(cuda.stream()).unwrap();
+            cuda.synchronize().unwrap();
+            cuda.start_trace().unwrap();
+            cuda.sample(SampleMode::default(), enqueue).unwrap();
+            cuda.synchronize().unwrap();
+            cuda.stop_trace().unwrap().remove(0)
+        };
+        let counts = |trace: &Trace| (trace.activities.len(), trace.outside.len());
+        let both = trace(&mut |stream| copy(stream).and_then(|()| spin(10, stream)));
+        assert_eq!(counts(&both), (2, 0), "{both:?}");
+        let replayed = trace(&mut |stream| graph.launch(stream));
+        assert_eq!(counts(&replayed), (1, 0), "{replayed:?}");
+        assert!(replayed.activities[0].in_graph);
+        // The legacy default stream does not wait for the harness's.
+        let aside = trace(&mut |stream| spin(10, Stream(0)).and_then(|()| spin(10, stream)));
+        assert_eq!(counts(&aside), (1, 1), "{aside:?}");
+        assert_eq!(aside.outside[0].0, Place::OtherStream);
+    });
+}
+
+#[test]
+fn host_time_of_the_call_is_measured_and_not_part_of_the_sample() {
+    with_gpu(|cuda, _| {
+        let taken = samples(cuda, Cache::AsIs, |stream| {
+            std::thread::sleep(Duration::from_millis(3));
+            spin(10, stream)
+        });
+        let elapsed = median(taken.iter().map(|sample| sample.elapsed_us).collect());
+        let host = median(
+            taken
+                .iter()
+                .map(|sample| sample.enqueue_us.unwrap())
+                .collect(),
+        );
+        assert!(host > 3000.0 && elapsed < 100.0, "{host} us, {elapsed} us");
     });
 }
 
