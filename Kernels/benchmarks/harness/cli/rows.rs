@@ -1,6 +1,6 @@
 //! Turns outcomes into rows: statistics, metrics, speed-ups.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use contender::{Cost, Identity, Kind};
 use record::{
@@ -85,6 +85,12 @@ fn compare_one<'a>(
         row.against = against_others(row, race, options).map_err(failed)?;
         row.against_best = against_best(row, race, options).map_err(failed)?;
     }
+    let best = row.against_best.as_ref().map(|best| &best.speedup);
+    let doubts = row.speedup.iter().chain(best);
+    let doubts: BTreeSet<String> = doubts
+        .filter_map(|speedup| speedup.doubt(options.margin))
+        .collect();
+    row.warnings.extend(doubts);
     Ok(())
 }
 

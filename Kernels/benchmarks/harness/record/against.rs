@@ -25,10 +25,12 @@ impl Row {
 /// sample.
 pub fn speedup_over(other: &Row, row: &Row, options: &RatioOptions) -> Result<Speedup, StatsError> {
     let ratio = paired_ratio_of_processes(&pairs(other, row), options)?;
-    Ok(Speedup {
+    let mut speedup = Speedup {
         at_equal_clock: at_equal_clock(ratio.ratio, other, row),
         ..Speedup::new(&other.contender.name, &ratio)
-    })
+    };
+    speedup.ask_kernels(other, row, options);
+    Ok(speedup)
 }
 
 /// A ratio of times as one of cycles.
@@ -123,6 +125,7 @@ pub fn against_best(
         let widen = WIDEN[best.contested_by.len().min(WIDEN.len() - 1)];
         best.speedup.high = speedup.ratio * (speedup.high / speedup.ratio).powf(widen);
         best.speedup.verdict = verdict(best.speedup.low, best.speedup.high, options.margin);
+        best.speedup.ask_kernels(fastest, own, options);
     }
     Ok(Some(best))
 }

@@ -21,6 +21,7 @@ mod processes;
 #[cfg(test)]
 mod render_test;
 mod row;
+mod small;
 mod table;
 #[cfg(test)]
 mod test_samples;

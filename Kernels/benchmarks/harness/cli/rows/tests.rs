@@ -183,6 +183,30 @@ fn traced(time_us: f64, kernel_us: f64, clock_mhz: f64) -> Outcome {
 }
 
 #[test]
+fn small_times_are_decided_by_kernel_durations_as_well() {
+    let outcomes = [
+        traced(9.0, 8.0, 1800.0),
+        traced(10.0, 8.0, 1600.0),
+        traced(8.0, 7.0, 1600.0),
+    ];
+    let rows = rows_of(outcomes, None);
+    let ours = rows[0].speedup.as_ref().unwrap();
+    assert_eq!(ours.verdict, Verdict::Ambiguous);
+    assert!((ours.of_kernels.unwrap() - 1.0).abs() < 1e-9);
+    let said = &rows[0].warnings[0];
+    assert!(
+        said.contains("faster by events (1.111), but 1.000"),
+        "{said}"
+    );
+    let second = rows[2].speedup.as_ref().unwrap();
+    assert_eq!(second.verdict, Verdict::Faster);
+    assert!(rows[2].warnings.is_empty());
+    assert_eq!(rows[0].kernel_samples_us.len(), 25);
+    assert!((rows[0].kernel_us.unwrap() - 8.008).abs() < 1e-9);
+    assert_eq!(rows[0].enqueue_us, Some(4.0));
+}
+
+#[test]
 fn ratios_are_also_given_at_equal_clock() {
     let outcomes = [
         traced(90.0, 90.0, 1800.0),
