@@ -17,7 +17,7 @@ pub enum Outcome {
     Error(String),
     /// Killed by the watchdog.
     Timeout(String),
-    /// Measured, but something was found that invalidates the whole race.
+    /// Something was found that invalidates the measurement, or the whole race.
     Spoilt(String),
     Measured(Box<Measured>),
 }
@@ -44,6 +44,7 @@ impl From<&Failure> for Outcome {
                 errors: failure.errors().to_vec(),
             },
             FailureKind::Error => Outcome::Error(failure.to_string()),
+            FailureKind::Invalid => Outcome::Spoilt(failure.to_string()),
         }
     }
 }

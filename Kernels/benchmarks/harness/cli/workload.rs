@@ -187,6 +187,7 @@ impl Workshop<'_> {
             voice.step(Some(name), "passing the gate");
             errors = gate.examine(course.first(), &mut lane.first())?;
         }
+        gate::check_rests(self.device)?;
         Ok((lane, errors))
     }
 

@@ -252,6 +252,13 @@ impl Device for CpuDevice {
         Ok(Vec::new())
     }
 
+    fn background_share(&self, window: Duration) -> Option<f64> {
+        let before = cpu_info::process_time()?;
+        std::thread::sleep(window);
+        let used = cpu_info::process_time()?.saturating_sub(before);
+        Some(used.as_secs_f64() / window.as_secs_f64())
+    }
+
     fn trace_obstacle(&self) -> Option<String> {
         Some("device cpu has only one clock, and no activity tracer to check it against".into())
     }

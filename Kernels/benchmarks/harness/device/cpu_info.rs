@@ -1,6 +1,7 @@
 //! CPU information from /proc and /sys.
 
 use std::fs;
+use std::time::Duration;
 
 use contender::{DeviceInfo, DeviceKind};
 
@@ -50,6 +51,17 @@ pub(crate) fn current_clock_mhz() -> Option<f64> {
 /// Memory available without swapping.
 pub(crate) fn available_bytes() -> Option<u64> {
     kibibytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable")
+}
+
+/// CPU time of all threads of this process.
+pub(crate) fn process_time() -> Option<Duration> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes one timespec.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    (status == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
 fn cpufreq_mhz(file: &str) -> Option<f64> {

@@ -143,6 +143,12 @@ pub trait Device {
     /// What was recorded, by sample taken since `start_trace`.
     fn stop_trace(&self) -> Result<Vec<Trace>, SampleError>;
 
+    /// Share of a core that other threads of the process use while this one sleeps for `window`; none
+    /// where it does not matter, because a trace shows the work itself.
+    fn background_share(&self, _window: Duration) -> Option<f64> {
+        None
+    }
+
     /// Why nothing can be traced here, or `None` if it can. Goes into the result file.
     fn trace_obstacle(&self) -> Option<String>;
 

@@ -12,6 +12,8 @@ pub enum FailureKind {
     Wrong,
     /// It did not run.
     Error,
+    /// It ran, but cannot be measured.
+    Invalid,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +65,12 @@ pub enum Failure {
     Stale,
     #[error("the tracer saw no kernel, copy or fill in the timed region")]
     Untraced,
+    #[error(
+        "works outside of its calls: threads use {:.0} % of a core while nobody calls it; let them \
+         wait passively",
+        100.0 * share
+    )]
+    WorksUncalled { share: f64 },
     #[error("wrote its output out of stream order: work runs on another stream or thread")]
     OutOfOrder,
     #[error("no sampled unit covers '{tensor}': the problem's units leave it out")]
@@ -98,6 +106,7 @@ impl Failure {
             | Failure::Untraced
             | Failure::Oracle { .. }
             | Failure::Unsampled { .. } => FailureKind::Error,
+            Failure::WorksUncalled { .. } => FailureKind::Invalid,
             _ => FailureKind::Wrong,
         }
     }
@@ -110,11 +119,13 @@ impl Failure {
         }
     }
 
-    /// Whether the process can no longer use the device and has to be replaced.
+    /// Whether the process can no longer use the device and has to be replaced; with threads that do
+    /// not rest it would measure them too.
     pub fn device_is_lost(&self) -> bool {
         matches!(
             self,
             Failure::Device(DeviceError::Driver { sticky: true, .. })
+                | Failure::WorksUncalled { .. }
         )
     }
 }

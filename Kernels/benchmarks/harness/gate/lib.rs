@@ -12,9 +12,11 @@ mod buffers;
 mod check;
 mod failure;
 mod gate;
+mod rests;
 
 pub use answers::Answers;
 pub use budget::{Budget, Errors};
 pub use buffers::{BufferSet, Poison};
 pub use failure::{Failure, FailureKind};
 pub use gate::{Gate, GateOptions};
+pub use rests::check_rests;

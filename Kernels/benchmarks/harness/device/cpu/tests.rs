@@ -173,6 +173,24 @@ fn a_write_after_the_return_is_seen() {
     assert!(late);
 }
 
+/// Other tests work meanwhile, so only a lower bound is known.
+#[test]
+fn a_thread_that_works_while_nobody_asks_shows() {
+    let ended = AtomicBool::new(false);
+    let share = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let shares = (0..20).map(|_| CpuDevice::open().background_share(Duration::from_millis(20)));
+        let most = shares.flatten().fold(0.0, f64::max);
+        ended.store(true, Ordering::Relaxed);
+        most
+    });
+    assert!(share > 0.1, "{share}");
+}
+
 #[test]
 fn opening_is_exact() {
     assert_eq!(open(DeviceKind::Cpu).unwrap().info().kind, DeviceKind::Cpu);
