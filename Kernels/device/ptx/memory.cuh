@@ -22,6 +22,27 @@ __device__ __forceinline__ uint4 load_16(const void* address) {
     return value;
 }
 
+// A policy for loads of lines that the L2 evicts after all others.
+__device__ __forceinline__ uint64_t evict_last_policy() {
+    uint64_t policy;
+    asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+__device__ __forceinline__ uint4 load_16_by_policy(const void* address, uint64_t policy) {
+    uint4 value;
+    asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(address), "l"(policy)
+                 : "memory");
+    return value;
+}
+
+// Makes an L2 line of 128 bytes, loaded with whatever policy, as easy to evict as any other.
+__device__ __forceinline__ void make_evictable_128(const void* address) {
+    asm volatile("applypriority.global.L2::evict_normal [%0], 128;" ::"l"(address) : "memory");
+}
+
 // The same with 8 bytes, for elements that are widened to twice the size.
 __device__ __forceinline__ uint2 load_8(const void* address) {
     uint2 value;

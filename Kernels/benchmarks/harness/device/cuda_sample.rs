@@ -159,6 +159,9 @@ impl CudaDevice {
             }
         };
         let (address, bytes) = (buffer.address(), buffer.bytes() as u64);
+        // SAFETY: the stream lives as long as the device.
+        let released = unsafe { device_cuda::release_l2(self.stream().0) };
+        bridge("release_l2", released)?;
         // SAFETY: the buffer and scratch live as long as the device.
         let flushed = unsafe {
             device_cuda::flush_l2(address, bytes, self.scratch.address(), self.stream().0)

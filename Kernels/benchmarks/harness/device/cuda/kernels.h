@@ -32,8 +32,13 @@ void compare(size_t actual, size_t reference, uint64_t elements, uint32_t dtype,
              double& sum_squared_error, double& sum_squared_reference, uint64_t& non_finite,
              uint64_t& over_limit, uint64_t& first_over);
 
-// Replaces the contents of the L2: writes the first half of the buffer, then reads the other half,
-// so that no dirty line is left to be written back inside the timed region.
+// Takes back what work may have asked of the L2: persisting lines, a part reserved for them, and a
+// window on the stream whose accesses persist. Waits for nothing; the device should be idle.
+void release_l2(size_t stream);
+
+// Replaces the contents of the L2, whatever their priority: writes the first half of the buffer,
+// then reads the other half, so that no dirty line is left to be written back inside the timed
+// region.
 void flush_l2(size_t buffer, uint64_t bytes, size_t scratch, size_t stream);
 
 // Keeps the stream busy until *flag is nonzero or `limit_ns` have passed, then sets *outcome to

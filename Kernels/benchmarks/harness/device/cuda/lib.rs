@@ -89,6 +89,12 @@ mod ffi {
             first_over: &mut u64,
         ) -> Result<()>;
 
+        /// Takes back what work may have asked of the L2.
+        ///
+        /// # Safety
+        /// `stream` is a live stream of the current context.
+        unsafe fn release_l2(stream: usize) -> Result<()>;
+
         /// Replaces the contents of the L2 by clean lines. Enqueues only.
         ///
         /// # Safety

@@ -12,12 +12,14 @@ namespace ptx = device::ptx;
 namespace harness_device {
 namespace {
 
+constexpr uint64_t kLineBytes = 128;  // of the L2
+
 // More multiprocessors than any card has; ids need not be contiguous.
 constexpr uint32_t kHeads = 1024;
 
-// Flushes use the default cache policy. Lines read or written with a streaming hint are evicted
-// first, so a flush made of them would leave everybody else's lines in place, and work that itself
-// streams would find more or less of the cache free depending on what ran before it.
+// Flushes end with the default cache policy. Lines read or written with a streaming hint are
+// evicted first, so a flush made of them would leave everybody else's lines in place, and work that
+// itself streams would find more or less of the cache free depending on what ran before it.
 __global__ void flush_write_kernel(uint4* out, uint64_t vectors) {
     for (uint64_t index = grid_thread(); index < vectors; index += grid_threads()) {
         uint32_t word = static_cast<uint32_t>(index);
@@ -33,6 +35,24 @@ __global__ void flush_read_kernel(const uint4* in, uint64_t vectors, uint32_t* s
         sum += value.x ^ value.y ^ value.z ^ value.w;
     }
     if (sum == 0x9E3779B9u) *sink = sum;
+}
+
+// A line with the highest priority is evicted by such lines only. Once these have replaced all
+// others, they become ordinary again, and the rest of the flush replaces them.
+__global__ void flush_pinned_kernel(const uint4* in, uint64_t vectors, uint32_t* sink) {
+    const uint64_t policy = ptx::evict_last_policy();
+    uint32_t sum = 0;
+    for (uint64_t index = grid_thread(); index < vectors; index += grid_threads()) {
+        uint4 value = ptx::load_16_by_policy(in + index, policy);
+        sum += value.x ^ value.y ^ value.z ^ value.w;
+    }
+    if (sum == 0x9E3779B9u) *sink = sum;
+}
+
+__global__ void unpin_kernel(const uint4* in, uint64_t lines) {
+    for (uint64_t line = grid_thread(); line < lines; line += grid_threads()) {
+        ptx::make_evictable_128(in + line * (kLineBytes / sizeof(uint4)));
+    }
 }
 
 __global__ void hold_kernel(const uint32_t* flag, uint32_t* outcome, uint64_t limit_ns) {
@@ -92,12 +112,33 @@ __global__ void stamp_tail_kernel(const Head* heads, unsigned long long* claim, 
 
 }  // namespace
 
+void release_l2(size_t stream) {
+    check(cudaCtxResetPersistingL2Cache(), "cudaCtxResetPersistingL2Cache");
+    size_t reserved = 0;
+    check(cudaDeviceGetLimit(&reserved, cudaLimitPersistingL2CacheSize), "cudaDeviceGetLimit");
+    if (reserved != 0) {
+        check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0), "cudaDeviceSetLimit");
+    }
+    cudaStreamAttrValue nothing = {};
+    nothing.accessPolicyWindow.hitProp = cudaAccessPropertyNormal;
+    nothing.accessPolicyWindow.missProp = cudaAccessPropertyNormal;
+    check(
+        cudaStreamSetAttribute(as_stream(stream), cudaStreamAttributeAccessPolicyWindow, &nothing),
+        "cudaStreamSetAttribute");
+}
+
 void flush_l2(size_t buffer, uint64_t bytes, size_t scratch, size_t stream) {
     uint64_t vectors = bytes / 2 / sizeof(uint4);
     uint4* written = as_pointer<uint4>(buffer);
+    const uint4* read = written + vectors;
+    flush_pinned_kernel<<<kBlocks, kThreads, 0, as_stream(stream)>>>(read, vectors,
+                                                                     as_pointer<uint32_t>(scratch));
+    check(cudaGetLastError(), "flush_l2 pinned");
+    unpin_kernel<<<kBlocks, kThreads, 0, as_stream(stream)>>>(read, bytes / 2 / kLineBytes);
+    check(cudaGetLastError(), "flush_l2 unpin");
     flush_write_kernel<<<kBlocks, kThreads, 0, as_stream(stream)>>>(written, vectors);
     check(cudaGetLastError(), "flush_l2 write");
-    flush_read_kernel<<<kBlocks, kThreads, 0, as_stream(stream)>>>(written + vectors, vectors,
+    flush_read_kernel<<<kBlocks, kThreads, 0, as_stream(stream)>>>(read, vectors,
                                                                    as_pointer<uint32_t>(scratch));
     check(cudaGetLastError(), "flush_l2 read");
 }
