@@ -222,18 +222,23 @@ pub(crate) fn cuda(_: &Scaled, _: &[Buffer]) -> Result<Box<dyn Backend>, Contend
 }
 
 #[cfg(feature = "cuda")]
-pub(crate) fn cuda(
-    problem: &Scaled,
-    buffers: &[Buffer],
-) -> Result<Box<dyn Backend>, ContenderError> {
+pub(crate) fn cuda_work(problem: &Scaled, buffers: &[Buffer]) -> faults_cuda::Work {
     let address = |tensor: usize| buffers[tensor].address;
-    let work = faults_cuda::Work {
+    faults_cuda::Work {
         x: address(Scaled::X),
         w: address(Scaled::W),
         y: address(Scaled::Y),
         rows: problem.rows,
         columns: problem.columns,
-    };
+    }
+}
+
+#[cfg(feature = "cuda")]
+pub(crate) fn cuda(
+    problem: &Scaled,
+    buffers: &[Buffer],
+) -> Result<Box<dyn Backend>, ContenderError> {
+    let work = cuda_work(problem, buffers);
     let bytes = 4 * work.rows * work.columns;
     let allocate = || faults_cuda::allocate(bytes).map_err(ContenderError::new);
     Ok(Box::new(Cuda {

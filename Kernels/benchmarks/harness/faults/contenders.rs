@@ -10,7 +10,7 @@ use contender::{
 };
 
 use crate::backend::{self, Backend};
-use crate::Scaled;
+use crate::{outside, Scaled};
 
 /// What a contender does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,18 @@ pub enum Fault {
     CheaperWhenTimed,
     /// Right in the gate, writes half of the output when timed.
     HalfWhenTimed,
+    /// Computes into scratch memory on a stream of its own while the given one is held, which then only
+    /// copies the answer.
+    SideStream,
+    /// The same, but the call waits until the answer is there; on the CPU a thread computes between
+    /// calls.
+    EarlyLaunch,
+    /// Works for long on the host before it launches.
+    HostWork,
+    /// Asks the cache to keep its inputs: not a fault, but its cold cache must be cold.
+    PinsInputs,
+    /// The same kernel without asking.
+    PinsNothing,
     /// Right, but does one hundredth of the work twice: not a fault but a known slow-down.
     OnePercentMore,
 }
@@ -80,7 +92,7 @@ pub enum Fault {
 /// More calls than the gate makes before a contender is timed.
 const GATE_CALLS: usize = 6;
 
-const ALL: [(&str, Kind, Fault); 35] = [
+const ALL: [(&str, Kind, Fault); 40] = [
     ("honest", Kind::Own, Fault::None),
     ("baseline", Kind::Baseline, Fault::None),
     ("reference", Kind::Reference, Fault::None),
@@ -116,6 +128,11 @@ const ALL: [(&str, Kind, Fault); 35] = [
     ("low_precision_tail", Kind::Own, Fault::LowPrecisionTail),
     ("cheaper_when_timed", Kind::Own, Fault::CheaperWhenTimed),
     ("half_when_timed", Kind::Own, Fault::HalfWhenTimed),
+    ("side_stream", Kind::Own, Fault::SideStream),
+    ("early_launch", Kind::Own, Fault::EarlyLaunch),
+    ("host_work", Kind::Own, Fault::HostWork),
+    ("pins_inputs", Kind::Own, Fault::PinsInputs),
+    ("pins_nothing", Kind::Own, Fault::PinsNothing),
 ];
 
 /// All contenders, honest ones first.
@@ -163,11 +180,13 @@ impl Contender<Scaled> for FaultyContender {
         &self.identity
     }
 
-    fn supports(&self, _problem: &Scaled, _device: &DeviceInfo) -> Support {
-        match self.fault {
-            Fault::Unsupported => Support::No("it never does".into()),
-            _ => Support::Yes,
-        }
+    fn supports(&self, _problem: &Scaled, device: &DeviceInfo) -> Support {
+        let obstacle = match self.fault {
+            Fault::Unsupported => Some("it never does".into()),
+            fault if outside::is_cuda_only(fault) => device.obstacle_to(DeviceKind::Cuda),
+            _ => None,
+        };
+        obstacle.map_or(Support::Yes, Support::No)
     }
 
     fn plan_name(&self, problem: &Scaled, _device: &DeviceInfo) -> Option<String> {
@@ -194,6 +213,9 @@ impl Contender<Scaled> for FaultyContender {
         buffers: &[Buffer],
         device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
+        if let Some(bound) = outside::bind(self.fault, problem, buffers, device) {
+            return bound;
+        }
         let mut backend: Box<dyn Backend> = match device.kind {
             DeviceKind::Cpu => backend::cpu(problem, buffers),
             DeviceKind::Cuda => backend::cuda(problem, buffers)?,

@@ -5,6 +5,7 @@
 
 mod backend;
 mod contenders;
+mod outside;
 mod problem;
 pub mod suite;
 

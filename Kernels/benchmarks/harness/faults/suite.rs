@@ -49,6 +49,22 @@ const EXPECTED: [(&str, &str, &[&str]); 34] = [
     ("half_when_timed", "wrong", &["unwritten"]),
 ];
 
+/// What only a CUDA device can show, and what differs between the two.
+const EXPECTED_ON_CPU: [(&str, &str, &[&str]); 5] = [
+    ("early_launch", "invalid", &["outside of its calls"]),
+    ("side_stream", "unsupported", &["CUDA only"]),
+    ("host_work", "unsupported", &["CUDA only"]),
+    ("pins_inputs", "unsupported", &["CUDA only"]),
+    ("pins_nothing", "unsupported", &["CUDA only"]),
+];
+const EXPECTED_ON_CUDA: [(&str, &str, &[&str]); 5] = [
+    ("early_launch", "invalid", &["on another stream"]),
+    ("side_stream", "invalid", &["on another stream"]),
+    ("host_work", "invalid", &["host work"]),
+    ("pins_inputs", "ok", &[""]),
+    ("pins_nothing", "ok", &[""]),
+];
+
 /// Runs the suite.
 ///
 /// # Panics
@@ -85,8 +101,12 @@ pub fn check(program: &Path, device: &str, result: &Path) {
     let file: Value = serde_json::from_str(&text).expect("a valid result file");
     assert_eq!(file["meta"]["complete"], true);
     let rows = file["rows"].as_array().expect("rows");
-    assert_eq!(rows.len(), EXPECTED.len());
-    for (name, status, reasons) in EXPECTED {
+    let here = match device {
+        "cpu" => EXPECTED_ON_CPU,
+        _ => EXPECTED_ON_CUDA,
+    };
+    assert_eq!(rows.len(), EXPECTED.len() + here.len());
+    for (name, status, reasons) in EXPECTED.into_iter().chain(here) {
         let row = rows.iter().find(|row| row["contender"]["name"] == name);
         let row = row.unwrap_or_else(|| panic!("no row for {name}"));
         assert_eq!(row["status"], status, "{name}: {}", row["reason"]);
@@ -105,4 +125,44 @@ pub fn check(program: &Path, device: &str, result: &Path) {
         .expect("honest");
     assert_eq!(honest["verified"], true);
     assert_eq!(honest["speedup"]["baseline"], "baseline");
+}
+
+/// Times a contender alone in a problem that fits in the cache many times.
+fn alone(program: &Path, contender: &str, cache: &str, result: &Path) -> f64 {
+    let output = Command::new(program)
+        .args([
+            "--device",
+            "cuda",
+            "--configs",
+            "768x1024",
+            "--dtype",
+            "f32",
+        ])
+        .args(["--contenders", contender, "--cache", cache, "--json"])
+        .arg(result)
+        .output()
+        .expect("fault_bench starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{contender}: {stderr}");
+    let text = std::fs::read_to_string(result).expect("a result file");
+    let file: Value = serde_json::from_str(&text).expect("a valid result file");
+    let median_us = file["rows"][0]["time"]["median_us"].as_f64();
+    median_us.expect("the row has a time")
+}
+
+/// Measures on CUDA whether a cold cache is cold for a contender that asks it to keep its inputs.
+///
+/// # Panics
+/// If its time is not that of the same kernel without such wishes, or if a warm cache would not show.
+pub fn check_cold_cache(program: &Path, result: &Path) {
+    let time = |contender, cache| alone(program, contender, cache, result);
+    let (plain, hot) = (time("pins_nothing", "cold"), time("pins_nothing", "hot"));
+    let pinned = time("pins_inputs", "cold");
+    println!("cold {plain:.3} us, cold and pinned {pinned:.3} us, hot {hot:.3} us");
+    assert!(hot < 0.9 * plain, "hot {hot} us, cold {plain} us");
+    let ratio = pinned / plain;
+    assert!(
+        (ratio - 1.0).abs() < 0.05,
+        "pinned inputs take {ratio:.3} of the time"
+    );
 }

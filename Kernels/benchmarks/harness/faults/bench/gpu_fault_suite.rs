@@ -1,18 +1,29 @@
 //! The fault suite on CUDA.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-#[test]
-fn every_fault_is_caught_on_cuda() {
+/// Runs a check with the bench and a file for its results, if there is a GPU.
+fn with_gpu(name: &str, check: impl FnOnce(&Path, &Path)) {
     if let Err(error) = device::open(device::DeviceKind::Cuda) {
         println!("SKIPPED: {error}");
         return;
     }
     let folder = std::env::var("TEST_TMPDIR").expect("set by the test runner");
     let program = std::env::var("FAULT_BENCH").expect("set by the BUILD file");
-    faults::suite::check(
-        Path::new(&program),
-        "cuda",
-        &Path::new(&folder).join("faults.json"),
-    );
+    // One at a time: they measure, and they share one GPU.
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    check(Path::new(&program), &PathBuf::from(folder).join(name));
+}
+
+#[test]
+fn every_fault_is_caught_on_cuda() {
+    with_gpu("faults.json", |program, result| {
+        faults::suite::check(program, "cuda", result);
+    });
+}
+
+#[test]
+fn a_cold_cache_is_cold_for_pinned_inputs() {
+    with_gpu("cache.json", faults::suite::check_cold_cache);
 }

@@ -139,6 +139,26 @@ void memoise(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std:
     check(cudaGetLastError(), "scale_from_memory");
 }
 
+void aside(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std::size_t columns,
+           std::size_t scratch, bool host_waits, std::size_t stream) {
+    static cudaEvent_t done = [] {
+        cudaEvent_t created = nullptr;
+        check(cudaEventCreateWithFlags(&created, cudaEventDisableTiming),
+              "cudaEventCreateWithFlags");
+        return created;
+    }();
+    cudaStream_t side = other_stream(), given = reinterpret_cast<cudaStream_t>(stream);
+    launch(x, w, scratch, rows, columns, static_cast<std::uint32_t>(Mode::kSlow),
+           reinterpret_cast<std::size_t>(side));
+    if (host_waits) {
+        check(cudaStreamSynchronize(side), "cudaStreamSynchronize");
+    } else {
+        check(cudaEventRecord(done, side), "cudaEventRecord");
+        check(cudaStreamWaitEvent(given, done, 0), "cudaStreamWaitEvent");
+    }
+    copy(y, scratch, rows * columns * sizeof(float), stream);
+}
+
 std::size_t allocate(std::size_t bytes) {
     void* memory = nullptr;
     const cudaError_t status = cudaMalloc(&memory, bytes);

@@ -16,6 +16,18 @@ void launch(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std::
 void memoise(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std::size_t columns,
              std::size_t inputs, std::size_t answers, bool half, std::size_t stream);
 
+// Does the work slowly on a stream of its own, into `scratch`, and enqueues a copy on the given
+// one. Either the stream waits for the work, or the host does.
+void aside(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std::size_t columns,
+           std::size_t scratch, bool host_waits, std::size_t stream);
+
+// Lets persisting lines take as much of the L2 as the device allows.
+void reserve_cache();
+
+// Enqueues the work. With `pin`, all inputs are loaded with evict_last and are persisting.
+void pinned(std::size_t x, std::size_t w, std::size_t y, std::size_t rows, std::size_t columns,
+            bool pin, std::size_t stream);
+
 // Device memory that is never freed: the process ends with the test.
 std::size_t allocate(std::size_t bytes);
 

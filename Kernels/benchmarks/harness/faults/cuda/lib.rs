@@ -25,12 +25,32 @@ mod ffi {
             half: bool,
             stream: usize,
         ) -> Result<()>;
+        fn aside(
+            x: usize,
+            w: usize,
+            y: usize,
+            rows: usize,
+            columns: usize,
+            scratch: usize,
+            host_waits: bool,
+            stream: usize,
+        ) -> Result<()>;
+        fn pinned(
+            x: usize,
+            w: usize,
+            y: usize,
+            rows: usize,
+            columns: usize,
+            pin: bool,
+            stream: usize,
+        ) -> Result<()>;
+        fn reserve_cache() -> Result<()>;
         fn allocate(bytes: usize) -> Result<usize>;
         fn copy(to: usize, from: usize, bytes: usize, stream: usize) -> Result<()>;
     }
 }
 
-pub use ffi::{allocate, copy};
+pub use ffi::{allocate, copy, reserve_cache};
 
 /// What the kernel does; `faults.cu` repeats the order.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +101,36 @@ pub fn memoise(
         columns,
     } = *work;
     ffi::memoise(x, w, y, rows, columns, inputs, answers, half, stream)
+}
+
+/// Does the work on a stream of its own, into `scratch`, and enqueues a copy on the given one, for
+/// which either that stream or the host waits.
+pub fn aside(
+    work: &Work,
+    scratch: usize,
+    host_waits: bool,
+    stream: usize,
+) -> Result<(), cxx::Exception> {
+    let Work {
+        x,
+        w,
+        y,
+        rows,
+        columns,
+    } = *work;
+    ffi::aside(x, w, y, rows, columns, scratch, host_waits, stream)
+}
+
+/// Enqueues the work; with `pin`, the cache is asked to keep all inputs.
+pub fn pinned(work: &Work, pin: bool, stream: usize) -> Result<(), cxx::Exception> {
+    let Work {
+        x,
+        w,
+        y,
+        rows,
+        columns,
+    } = *work;
+    ffi::pinned(x, w, y, rows, columns, pin, stream)
 }
 
 /// Enqueues the work on `stream`.
