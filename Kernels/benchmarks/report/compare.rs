@@ -168,11 +168,12 @@ fn comparable(base: &Meta, new: &Meta, options: &CompareOptions) -> Result<(), R
     }
     let how = |meta: &Meta| {
         let protocol = &meta.protocol;
-        (protocol.cache, protocol.launch, protocol.timer)
+        let steady = protocol.steady_ms.is_some();
+        (protocol.cache, protocol.launch, protocol.timer, steady)
     };
     if how(base) != how(new) {
         return Err(ReportingError::Usage(format!(
-            "base was measured with {:?}, new with {:?} (cache, launch, timer); measure both the same way",
+            "base was measured with {:?}, new with {:?} (cache, launch, timer, steady); measure both the same way",
             how(base),
             how(new)
         )));

@@ -21,11 +21,12 @@ impl Place {
         let lock = meta.artifact_lock_sha256.as_deref().unwrap_or("none");
         let protocol = &meta.protocol;
         let verified = if protocol.verify { "" } else { ", unverified" };
+        let steady = protocol.steady_ms.map_or("", |_| ", steady state");
         Place {
             device: meta.device.name.clone(),
             build: format!("{git} {} {lock}", meta.build.arch),
             protocol: format!(
-                "{:?} cache, {:?} launch, {:?} timer{verified}",
+                "{:?} cache, {:?} launch, {:?} timer{steady}{verified}",
                 protocol.cache, protocol.launch, protocol.timer
             )
             .to_lowercase(),

@@ -120,6 +120,7 @@ fn protocol(plan: &Plan, options: &Options, machine: &Machine) -> Protocol {
             Timer::Op => record::Timer::Op,
             Timer::Kernel => record::Timer::Kernel,
         },
+        steady_ms: plan.steady.map(milliseconds),
         verify: !options.how.skip_verify,
         warmup_ms: milliseconds(plan.warmup),
         repeat_ms: plan.repeat.map(milliseconds),

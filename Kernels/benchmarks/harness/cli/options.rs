@@ -112,6 +112,10 @@ pub struct HowOptions {
     /// Time limit for the rounds of one workload [default: 2000 on cuda, 100 on cpu]
     #[arg(long, value_name = "MS")]
     pub budget_ms: Option<u64>,
+    /// Measure each contender alone and back to back in blocks of 500 ms that take turns, so that each
+    /// has the clock that its own power draw allows
+    #[arg(long, conflicts_with = "rep_ms")]
+    pub steady: bool,
     /// Also measure energy: run each contender this long after the race and read the device's meter
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     pub energy_ms: Option<u64>,
@@ -342,6 +346,12 @@ impl Options {
             TimerChoice::Cupti => Timer::Kernel,
             _ => Timer::Op,
         };
+        if self.how.steady && plan.timer == Timer::Kernel {
+            return Err(UsageError::new(
+                "--steady times executions back to back, which --timer cupti does not; use events",
+            ));
+        }
+        plan.steady = self.how.steady.then_some(timing::BLOCK);
         plan.warmup = Duration::from_millis(self.how.warmup_ms);
         plan.energy = self.how.energy_ms.map(Duration::from_millis);
         plan.repeat = self.how.rep_ms.map(Duration::from_millis);
@@ -415,6 +425,7 @@ mod tests {
     fn contradictions_are_usage_errors() {
         for arguments in [
             &["--iters", "3", "--rep-ms", "5"][..],
+            &["--steady", "--rep-ms", "5"],
             &["--configs", "1x1", "--suite", "smoke"],
             &["--iters", "0"],
             &["--processes", "0"],
@@ -446,6 +457,10 @@ mod tests {
         );
         let wall = parse(&["--timer", "wall"]).unwrap();
         assert!(wall.plan(DeviceKind::Cuda).is_err());
+        let steady = parse(&["--steady", "--timer", "cupti"]).unwrap();
+        assert!(steady.plan(DeviceKind::Cuda).is_err());
+        let steady = parse(&["--steady"]).unwrap().plan(DeviceKind::Cpu);
+        assert_eq!(steady.unwrap().steady, Some(timing::BLOCK));
     }
 
     proptest! {

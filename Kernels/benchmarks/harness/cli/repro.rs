@@ -62,6 +62,9 @@ pub fn command(
     if let Some(entropy) = how.entropy {
         add("--entropy", entropy.to_string());
     }
+    if how.steady {
+        words.push("--steady".to_owned());
+    }
     if how.skip_verify {
         words.push("--skip-verify".to_owned());
     }

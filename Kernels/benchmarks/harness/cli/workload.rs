@@ -7,8 +7,8 @@ use contender::{ContenderError, Identity, Kind, Support};
 use device::{Device, DeviceError};
 use gate::{Errors, Failure, Gate, GateOptions};
 use timing::{
-    energy_j, floor_us, race, validate, CacheState, Course, Lane, LaneFailure, Limits, Plan, Roofs,
-    Rotation, Step, Timing,
+    energy_j, floor_us, obstacle_to_steady, race, validate, CacheState, Course, Lane, LaneFailure,
+    Limits, Plan, Roofs, Rotation, Step, Timing,
 };
 
 use crate::erased::{AnyContender, AnyProblem};
@@ -48,6 +48,13 @@ impl Workshop<'_> {
         if contenders.is_empty() {
             return Ok(());
         }
+        if let Some(obstacle) = self.obstacle(problem) {
+            for contender in contenders {
+                let name = &contender.identity().name;
+                voice.outcome(name, Outcome::Unsupported(obstacle.clone()));
+            }
+            return Ok(());
+        }
         voice.step(None, "preparing inputs");
         let mut course = match self.course(problem) {
             Ok(course) => course,
@@ -84,6 +91,14 @@ impl Workshop<'_> {
             plan.rule.budget = self.control_budget.unwrap_or(plan.rule.budget);
         }
         plan
+    }
+
+    /// Why nobody can be measured on it in this way, if so.
+    fn obstacle(&self, problem: &AnyProblem) -> Option<String> {
+        self.plan.steady?;
+        let specs = problem.tensors();
+        let rotation = Rotation::new(specs, self.plan.cache, self.device.info());
+        obstacle_to_steady(specs, &rotation)
     }
 
     /// The buffers: as many sets as the cache size requires, or one if memory is short.

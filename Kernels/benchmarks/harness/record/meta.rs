@@ -160,6 +160,9 @@ pub struct Protocol {
     pub cache: Cache,
     pub launch: Launch,
     pub timer: Timer,
+    /// Length of the blocks that are samples, with `--steady`; otherwise a sample is one execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_ms: Option<f64>,
     /// False with `--skip-verify`; then no row is verified.
     pub verify: bool,
     pub warmup_ms: f64,

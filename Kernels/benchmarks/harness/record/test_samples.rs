@@ -64,6 +64,7 @@ pub(crate) fn meta(kind: DeviceKind) -> Meta {
             cache: Cache::Cold,
             launch: Launch::Direct,
             timer: Timer::Op,
+            steady_ms: None,
             verify: true,
             warmup_ms: 25.0,
             repeat_ms: None,

@@ -6,7 +6,7 @@ use device::{
 use gate::{BufferSet, Failure, Gate, Poison};
 use tensor::{Role, TensorSpec};
 
-use crate::{CacheState, Lane, Plan, Timer};
+use crate::{steady, CacheState, Lane, Plan, Timer};
 
 /// How the cache is made cold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl<'a> Course<'a> {
         plan: &Plan,
     ) -> Result<Sample, Failure> {
         let set = &self.sets[turn.set];
-        let rotates = plan.cache == CacheState::Cold && !self.flush;
+        let rotates = plan.cache == CacheState::Cold && !self.flush && plan.steady.is_none();
         if plan.cache == CacheState::Hot {
             lane.enqueue(turn.set, self.device.stream())?;
             self.device.synchronize()?;
@@ -148,7 +148,10 @@ impl<'a> Course<'a> {
             CacheState::Cold if touched || self.flush => Cache::Cold,
             _ => Cache::AsIs,
         };
-        let sample = self.measure(lane, turn.set, plan.timer, cache)?;
+        let sample = match plan.steady {
+            Some(length) => steady::block(self, lane, length)?,
+            None => self.measure(lane, turn.set, plan.timer, cache)?,
+        };
         if let Some(gate) = turn.gate {
             gate.check(set)?;
         }

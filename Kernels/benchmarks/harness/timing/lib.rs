@@ -12,6 +12,7 @@ mod plan;
 mod race;
 mod region;
 mod roofs;
+mod steady;
 mod trace;
 mod validity;
 
@@ -21,5 +22,6 @@ pub use lane::Lane;
 pub use plan::{CacheState, Launch, Plan, Timer};
 pub use race::{race, LaneFailure, Step, TimedSample, Timing};
 pub use roofs::{floor_us, Bandwidth, Roofs};
+pub use steady::{obstacle_to_steady, BLOCK};
 pub use trace::{Traced, TracedSample};
 pub use validity::{validate, Limits, Validity};

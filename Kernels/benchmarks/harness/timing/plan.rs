@@ -43,6 +43,8 @@ pub struct Plan {
     pub cache: CacheState,
     pub launch: Launch,
     pub timer: Timer,
+    /// A sample is a block of executions that takes at least this long, instead of one.
+    pub steady: Option<Duration>,
     /// Warm-up per contender before the first round.
     pub warmup: Duration,
     /// Timed work per contender, instead of the adaptive stop.
@@ -87,6 +89,7 @@ impl Plan {
             cache: CacheState::Cold,
             launch: Launch::Direct,
             timer: Timer::Op,
+            steady: None,
             warmup: Duration::from_millis(25),
             repeat: None,
             rule: StoppingRule::default(),
@@ -107,6 +110,14 @@ impl Plan {
         Self {
             order: mixed(self.order),
             entropy: mixed(self.entropy),
+            ..self.clone()
+        }
+    }
+
+    /// The same with samples of one execution.
+    pub(crate) fn single(&self) -> Self {
+        Self {
+            steady: None,
             ..self.clone()
         }
     }

@@ -103,7 +103,8 @@ pub fn race(
     gate: Option<&Gate>,
     announce: &mut dyn FnMut(usize, Step),
 ) -> Result<Vec<Timing>, LaneFailure> {
-    let slowest_us = warm_up(course, lanes, plan, announce)?;
+    let single = plan.single();
+    let slowest_us = warm_up(course, lanes, &single, announce)?;
     let mut stopping = Stopping::new(plan.rule_for(lanes.len(), slowest_us));
     let schedule = Schedule::new(lanes.len(), plan.order);
     let mut rounds = Rounds::new(lanes.len());
@@ -145,7 +146,7 @@ pub fn race(
         }
     };
     if let Some(gate) = gate {
-        check_after(course, lanes, plan, gate, &checked, announce)?;
+        check_after(course, lanes, &single, gate, &checked, announce)?;
     }
     let reference = drop_slow_clocks(&mut samples, plan);
     let timing = |samples| Timing {
@@ -156,7 +157,7 @@ pub fn race(
         traced: None,
     };
     let mut timings: Vec<Timing> = samples.into_iter().map(timing).collect();
-    trace(course, lanes, &mut timings, plan, announce)?;
+    trace(course, lanes, &mut timings, &single, announce)?;
     Ok(timings)
 }
 

@@ -82,6 +82,7 @@ pub fn meta(device: &str) -> Meta {
             cache: Cache::Cold,
             launch: Launch::Direct,
             timer: Timer::Op,
+            steady_ms: None,
             verify: true,
             warmup_ms: 25.0,
             repeat_ms: None,

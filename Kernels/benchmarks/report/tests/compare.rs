@@ -258,8 +258,11 @@ fn runs_that_cannot_be_compared_are_refused() {
         ..OPTIONS
     };
     assert!(compare(&base, &other, &across).is_ok());
-    let mut hot = base.clone();
+    let (mut hot, mut steady) = (base.clone(), base.clone());
     hot.runs[0].file.meta.protocol.cache = record::Cache::Hot;
-    let error = compare(&base, &hot, &OPTIONS).unwrap_err().to_string();
-    assert!(error.contains("measure both the same way"), "{error}");
+    steady.runs[0].file.meta.protocol.steady_ms = Some(500.0);
+    for other in [hot, steady] {
+        let error = compare(&base, &other, &OPTIONS).unwrap_err().to_string();
+        assert!(error.contains("measure both the same way"), "{error}");
+    }
 }

@@ -110,6 +110,27 @@ fn rounds_can_be_fixed_and_the_cache_hot_or_flushed() {
     }
 }
 
+/// Blocks are samples: paired, checked and judged like single executions.
+#[test]
+fn in_steady_state_a_sample_is_a_block() {
+    let mut steady = plan();
+    steady.steady = Some(Duration::from_millis(5));
+    steady.rule.rounds_fixed = Some(6);
+    let start = std::time::Instant::now();
+    let timings = run(&[Fault::None; 2], &steady, ROTATE).unwrap();
+    assert!(start.elapsed() > 2 * 6 * Duration::from_millis(5));
+    for timing in timings {
+        assert_eq!(timing.samples.len(), 6);
+        assert!(timing
+            .samples
+            .iter()
+            .all(|sample| sample.elapsed_us < 5000.0));
+        assert!(timing.checked_rounds >= 1);
+    }
+    let lost = run(&[Fault::None, Fault::OnlyFirstSet], &steady, ROTATE).unwrap_err();
+    assert_eq!(lost.lane, Some(1), "{}", lost.failure);
+}
+
 #[test]
 fn a_lane_that_idles_when_timed_is_found_by_the_checked_rounds() {
     let lost = run(&[Fault::None, Fault::IdleWhenTimed], &plan(), ROTATE).unwrap_err();
