@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, ValueEn
 use clap_complete::Shell;
 use contender::DeviceKind;
 use numeric::DType;
-use timing::{CacheState, Launch, Plan, Timer};
+use timing::{CacheState, Energy, Launch, Plan, Timer};
 
 use crate::erased::AnyBench;
 use crate::preset::Preset;
@@ -353,7 +353,10 @@ impl Options {
         }
         plan.steady = self.how.steady.then_some(timing::BLOCK);
         plan.warmup = Duration::from_millis(self.how.warmup_ms);
-        plan.energy = self.how.energy_ms.map(Duration::from_millis);
+        plan.energy = self.how.energy_ms.map(|ms| Energy {
+            duration: Duration::from_millis(ms),
+            limited_only: false,
+        });
         plan.repeat = self.how.rep_ms.map(Duration::from_millis);
         // A shared CPU is never quiet enough to stop early: default to short runs with wide intervals.
         plan.rule.budget = match (self.how.budget_ms, device) {

@@ -90,6 +90,8 @@ impl Workshop<'_> {
         if kinds.any(|kind| kind == Kind::Control) {
             plan.rule.budget = self.control_budget.unwrap_or(plan.rule.budget);
         }
+        // Energy does not differ between processes.
+        plan.energy = plan.energy.filter(|_| process == 0);
         plan
     }
 
@@ -281,8 +283,12 @@ impl Workshop<'_> {
         let mut outcomes = Vec::new();
         for ((lane, Entrant { identity, errors }), timing) in measured {
             voice.step(Some(&identity.name), "being judged");
-            let judged = validate(course, lane, &timing, plan, limits)
-                .and_then(|validity| Ok((validity, self.energy_j(course, lane)?)));
+            let judged = validate(course, lane, &timing, plan, limits).and_then(|validity| {
+                let energy = plan
+                    .energy
+                    .map(|energy| energy_j(course, lane, &timing, state.clock_max_mhz, energy));
+                Ok((validity, energy.transpose()?.flatten()))
+            });
             match judged {
                 Ok((validity, energy_j)) => {
                     let state = state.clone();
@@ -304,13 +310,6 @@ impl Workshop<'_> {
             voice.outcome(&identity.name, outcome);
         }
         Ok(())
-    }
-
-    fn energy_j(&self, course: &Course, lane: &mut Lane) -> Result<Option<f64>, Failure> {
-        match self.plan.energy {
-            Some(duration) => energy_j(course, lane, duration),
-            None => Ok(None),
-        }
     }
 
     fn limits(&self, problem: &AnyProblem) -> Limits {

@@ -347,6 +347,10 @@ impl Device for CudaDevice {
         }
     }
 
+    fn energy_mj(&self) -> Option<u64> {
+        self.readings.energy_mj()
+    }
+
     fn timer_overhead_us(&self) -> Result<f64, DeviceError> {
         Ok(self.overhead()?.plain_us)
     }

@@ -164,6 +164,12 @@ pub trait Device {
     /// Readings that change: clocks, power, temperature, throttling. Never changes a setting.
     fn state(&self) -> DeviceState;
 
+    /// Energy used since the driver was loaded, in mJ; the difference of two readings is the energy of
+    /// the work between them. None if there is no meter.
+    fn energy_mj(&self) -> Option<u64> {
+        None
+    }
+
     /// The timer's overhead in us: measured once, subtracted from every sample, and recorded in the
     /// result file.
     fn timer_overhead_us(&self) -> Result<f64, DeviceError>;

@@ -50,6 +50,12 @@ impl Readings {
         state.notes = notes;
         state
     }
+
+    pub(crate) fn energy_mj(&self) -> Option<u64> {
+        let nvml = self.nvml.as_ref().ok()?;
+        let device = nvml.device_by_uuid(self.uuid.as_str()).ok()?;
+        device.total_energy_consumption().ok()
+    }
 }
 
 fn read(device: &nvml_wrapper::Device, state: &mut DeviceState, notes: &mut Vec<String>) {
@@ -72,7 +78,6 @@ fn read(device: &nvml_wrapper::Device, state: &mut DeviceState, notes: &mut Vec<
     )
     .map(f64::from);
     state.ecc = known(notes, "ECC", device.is_ecc_enabled()).map(|ecc| ecc.currently_enabled);
-    state.energy_mj = known(notes, "energy", device.total_energy_consumption());
     if let Some(reasons) = known(notes, "throttle reasons", device.current_throttle_reasons()) {
         state.throttle_reasons = reason_names(reasons);
         state.clocks_locked = Some(reasons.contains(ThrottleReasons::APPLICATIONS_CLOCKS_SETTING));

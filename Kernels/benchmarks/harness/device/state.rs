@@ -27,8 +27,6 @@ pub struct DeviceState {
     pub throttle_reasons: Vec<String>,
     /// Whether ECC is on.
     pub ecc: Option<bool>,
-    /// Energy since the driver was loaded; the difference of two readings is the energy of the work.
-    pub energy_mj: Option<u64>,
     /// Driver version.
     pub driver: Option<String>,
     /// Newest CUDA version that the driver supports.

@@ -17,7 +17,7 @@ mod trace;
 mod validity;
 
 pub use course::{Course, Rotation};
-pub use energy::energy_j;
+pub use energy::{energy_j, Energy};
 pub use lane::Lane;
 pub use plan::{CacheState, Launch, Plan, Timer};
 pub use race::{race, LaneFailure, Step, TimedSample, Timing};

@@ -7,6 +7,8 @@ use numeric::{bits, index_below, stream_key};
 use serde::{Deserialize, Serialize};
 use stats::{latin_square_period, ClockFilter, StoppingRule};
 
+use crate::Energy;
+
 /// What the last-level cache holds when the timed region starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -50,8 +52,8 @@ pub struct Plan {
     /// Timed work per contender, instead of the adaptive stop.
     pub repeat: Option<Duration>,
     pub rule: StoppingRule,
-    /// Work per contender for the energy meter after the race; none by default.
-    pub energy: Option<Duration>,
+    /// What the energy meter reads after the race; nothing by default.
+    pub energy: Option<Energy>,
     pub clock_filter: ClockFilter,
     /// Determines the inputs.
     pub seed: u64,

@@ -59,6 +59,11 @@ impl Timing {
     }
 
     /// Of the samples that count.
+    pub fn median_us(&self) -> f64 {
+        median(self.kept_us())
+    }
+
+    /// Of the samples that count.
     pub fn median_clock_mhz(&self) -> Option<f64> {
         self.known_median(|sample| sample.clock_mhz)
     }

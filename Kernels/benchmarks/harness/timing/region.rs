@@ -1,6 +1,6 @@
 //! Whether the timed region holds all of the work, and the time of it.
 
-use crate::trace::{median, Traced};
+use crate::trace::Traced;
 use crate::Timing;
 
 /// Differences up to this are due to the timers: tracing adds to the edges of every activity, and a
@@ -57,7 +57,7 @@ fn timers_disagree(traced: &Traced) -> Option<String> {
 /// Whether the race saw other work than the tracer. Its clock may have been another one, which
 /// matters to some kernels and not to others: both times, and all between them, are plausible.
 fn races_differently(timing: &Timing, traced: &Traced) -> Option<String> {
-    let (raced_us, traced_us) = (median(timing.kept_us()), traced.median_activity_us());
+    let (raced_us, traced_us) = (timing.median_us(), traced.median_activity_us());
     let clocks = timing.median_clock_mhz().zip(traced.median_clock_mhz());
     let scaled_us = clocks.map_or(traced_us, |(raced, traced)| traced_us * traced / raced);
     let (low, high) = (traced_us.min(scaled_us), traced_us.max(scaled_us));

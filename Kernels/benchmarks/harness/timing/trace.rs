@@ -78,7 +78,7 @@ pub(crate) fn trace(
     if course.device().trace_obstacle().is_some() {
         return Ok(());
     }
-    let mut times = timings.iter().map(|timing| median(timing.kept_us()));
+    let mut times = timings.iter().map(Timing::median_us);
     let small = times.any(|us| us < SMALL_US);
     let rounds = match small {
         true => ROUNDS_SMALL,

@@ -71,7 +71,7 @@ fn implausible(timing: &Timing, limits: Limits) -> Option<String> {
              inside the timed region"
         ));
     }
-    let median = median(kept);
+    let median = timing.median_us();
     match limits.floor_us {
         Some(floor) if median < floor => Some(format!(
             "{median:.3} us is below the roofline floor of {floor:.3} us"
