@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use timing::Plan;
+use timing::{Energy, Plan};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -34,6 +34,12 @@ impl Preset {
             Preset::Published => 50,
             Preset::Quick => 20,
         });
+        if self == Preset::Published {
+            plan.energy = plan.energy.or(Some(Energy {
+                duration: Duration::from_millis(100),
+                limited_only: true,
+            }));
+        }
     }
 
     /// The budget of a race with a control: to be called the same takes more rounds than to be

@@ -64,9 +64,9 @@ impl Row {
                 sample.round += offset;
                 sample
             }));
-        let mean = |ours: Option<f64>, theirs: Option<f64>| {
-            let pair = ours.zip(theirs);
-            pair.map(|(ours, theirs)| ours + (theirs - ours) / number as f64)
+        let mean = |ours: Option<f64>, theirs: Option<f64>| match (ours, theirs) {
+            (Some(ours), Some(theirs)) => Some(ours + (theirs - ours) / number as f64),
+            (one, other) => one.or(other),
         };
         self.enqueue_us = mean(self.enqueue_us, other.enqueue_us);
         self.kernel_samples_us.extend(other.kernel_samples_us);
