@@ -24,6 +24,7 @@ mod options;
 mod order;
 mod outcome;
 mod output;
+mod pairs;
 mod planners;
 mod preset;
 mod profile;
