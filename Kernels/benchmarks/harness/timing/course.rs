@@ -99,6 +99,15 @@ impl<'a> Course<'a> {
         })
     }
 
+    /// What fresh inputs may cost a contender that has kept nothing. On a CPU whoever writes them leaves
+    /// them in the cache of another core; a GPU's cache is flushed before every sample.
+    pub(crate) fn moved_inputs_us(&self) -> f64 {
+        match self.device.info().kind {
+            DeviceKind::Cpu => 5.0,
+            DeviceKind::Cuda => 0.0,
+        }
+    }
+
     /// The seed of a set's own inputs.
     pub(crate) fn seed(&self, set: usize) -> u64 {
         self.seed.wrapping_add(set as u64)

@@ -135,7 +135,8 @@ fn remembers(
     let slower: usize = fresh.iter().map(slower).sum();
     let (fresh_us, repeated_us) = (median(fresh), median(repeated));
     let differs = slower as f64 >= SHARE * (PAIRS * PAIRS) as f64;
-    Ok((differs && fresh_us > FRESH_SLOWER * repeated_us).then(|| {
+    let most = (FRESH_SLOWER * repeated_us).max(repeated_us + course.moved_inputs_us());
+    Ok((differs && fresh_us > most).then(|| {
         format!(
             "takes {fresh_us:.2} us for inputs it has not seen and {repeated_us:.2} us for \
                  others: it remembers answers"
