@@ -13,6 +13,7 @@ use tensor::{Fill, TensorSpec};
 
 use crate::cuda_driver::{bridge, check, Context, Event, OwnStream, Pinned};
 use crate::cuda_sample::Overhead;
+use crate::cuda_tables::Tables;
 use crate::cuda_tracer::Tracer;
 use crate::nvml::Readings;
 use crate::{
@@ -38,6 +39,7 @@ pub struct CudaDevice {
     /// Measured by the first sample.
     pub(crate) overhead: OnceCell<Overhead>,
     readings: Readings,
+    tables: Tables,
     // Last: everything above is freed within it.
     pub(crate) context: Rc<Context>,
 }
@@ -60,6 +62,7 @@ impl CudaDevice {
             tracer: Tracer::default(),
             overhead: OnceCell::new(),
             readings: Readings::new(info.uuid.as_deref().unwrap_or_default()),
+            tables: Tables::default(),
             info,
             context,
         };
@@ -180,6 +183,27 @@ impl Device for CudaDevice {
         // SAFETY: the caller owns `spec.bytes()` of device memory at `address`.
         let filled = match &spec.fill {
             Fill::Bytes(bytes) => return self.write(address, bytes),
+            Fill::Shaped(shaped) => {
+                let (tables, slots) = (self.tables.of(self, shaped)?, shaped.slots());
+                // SAFETY: as above; every level, slot and column has an entry, which `Shaped` and
+                // `TensorSpec` check.
+                unsafe {
+                    device_cuda::fill_shaped(
+                        address,
+                        elements,
+                        dtype,
+                        key,
+                        tables.ranges,
+                        tables.levels,
+                        tables.factors,
+                        slots.outer as u64,
+                        slots.inner as u64,
+                        slots.run as u64,
+                        shaped.factors().len() as u64,
+                        stream,
+                    )
+                }
+            }
             Fill::Uniform { low, high } => unsafe {
                 device_cuda::fill_uniform(address, elements, dtype, key, *low, *high, stream)
             },

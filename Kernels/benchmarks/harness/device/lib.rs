@@ -19,6 +19,8 @@ mod cuda_sample;
 #[cfg(any(feature = "cuda", test))]
 mod cuda_scrub;
 #[cfg(feature = "cuda")]
+mod cuda_tables;
+#[cfg(feature = "cuda")]
 mod cuda_tracer;
 mod error;
 mod memory;

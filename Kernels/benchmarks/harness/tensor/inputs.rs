@@ -78,16 +78,23 @@ impl<'a> Inputs<'a> {
                     spec.dtype.round(f64::from(index_below(bits, *below)))
                 });
             }
+            Fill::Shaped(shaped) => {
+                let key = stream_key(self.seed, tensor as u32);
+                for (part, (low, high)) in shaped.parts(start, start + out.len()) {
+                    let out = &mut out[part.start - start..part.end - start];
+                    if shaped.factors().is_empty() {
+                        draw_uniform(spec.dtype, out, key, part.start, low, high);
+                        continue;
+                    }
+                    for (out, index) in out.iter_mut().zip(part) {
+                        let value = uniform(stream_bits(key, index as u64), low, high);
+                        *out = round(spec.dtype, value * shaped.factor(index));
+                    }
+                }
+            }
             Fill::Uniform { low, high } => {
                 let key = stream_key(self.seed, tensor as u32);
-                let drawn = |bits| uniform(bits, *low, *high);
-                match spec.dtype {
-                    // A special loop for the common type: oracles draw billions of elements.
-                    DType::Bf16 if low.abs().max(high.abs()) < BF16_SAFE => {
-                        draw(out, key, start, |bits| keep(drawn(bits), 16));
-                    }
-                    dtype => draw(out, key, start, |bits| round(dtype, drawn(bits))),
-                }
+                draw_uniform(spec.dtype, out, key, start, *low, *high);
             }
         }
     }
@@ -118,6 +125,18 @@ impl Input<'_> {
 fn draw(out: &mut [f64], key: u64, start: usize, value: impl Fn(u32) -> f64) {
     for (out, index) in out.iter_mut().zip(start as u64..) {
         *out = value(stream_bits(key, index));
+    }
+}
+
+/// Fills `out` with the uniform values of elements `start..`.
+fn draw_uniform(dtype: DType, out: &mut [f64], key: u64, start: usize, low: f32, high: f32) {
+    let drawn = |bits| uniform(bits, low, high);
+    match dtype {
+        // A special loop for the common type: oracles draw billions of elements.
+        DType::Bf16 if low.abs().max(high.abs()) < BF16_SAFE => {
+            draw(out, key, start, |bits| keep(drawn(bits), 16));
+        }
+        dtype => draw(out, key, start, |bits| round(dtype, drawn(bits))),
     }
 }
 
@@ -165,6 +184,7 @@ fn element(fill: &Fill, tensor: u32, seed: u64, index: usize) -> f64 {
     match fill {
         Fill::Uniform { low, high } => f64::from(uniform(bits, *low, *high)),
         Fill::Index { below } => f64::from(index_below(bits, *below)),
+        Fill::Shaped(shaped) => f64::from(shaped.element(bits, index)),
         Fill::Bytes(_) => unreachable!("exact contents are copied, not computed"),
     }
 }
@@ -172,14 +192,18 @@ fn element(fill: &Fill, tensor: u32, seed: u64, index: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Shaped, Slots};
 
     fn specs() -> Vec<TensorSpec> {
         let offsets: Vec<u8> = DType::I32.encode(&[0.0, 3.0, 7.0]);
+        let rows = Shaped::by_slot(Slots::rows(5), vec![0, 1, 0], &[(2.0, 4.0), (-70.0, 70.0)])
+            .times(vec![1.0, 0.5, 3.0, -1.0, 1.0]);
         vec![
             TensorSpec::input("x", DType::Bf16, &[4, 8]),
             TensorSpec::input("labels", DType::I64, &[16]).filled(Fill::Index { below: 5 }),
             TensorSpec::input("offsets", DType::I32, &[3]).filled(Fill::Bytes(offsets.into())),
             TensorSpec::output("y", DType::F32, &[4, 8]),
+            TensorSpec::input("rows", DType::F16, &[3, 5]).filled(rows),
         ]
     }
 
@@ -247,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "no tensor 'z' among x, labels, offsets, y")]
+    #[should_panic(expected = "no tensor 'z' among x, labels, offsets, y, rows")]
     fn an_unknown_name_is_refused() {
         Inputs::new(&specs(), 1).tensor("z");
     }

@@ -4,7 +4,9 @@
 //! oracle can check a few rows of a tensor that lives on a device.
 
 mod inputs;
+mod shaped;
 mod spec;
 
 pub use inputs::{fill_into, Input, Inputs};
+pub use shaped::{Shaped, Slots, DEAD};
 pub use spec::{place, Fill, Role, TensorSpec};

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use numeric::DType;
 
+use crate::Shaped;
+
 /// How a contender may access a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -33,6 +35,8 @@ pub enum Fill {
     Uniform { low: f32, high: f32 },
     /// Whole numbers in [0, below), for labels and indices.
     Index { below: u32 },
+    /// Uniform, in ranges that depend on the place.
+    Shaped(Arc<Shaped>),
     /// Exact contents that are the same for every seed: page tables, offsets.
     Bytes(Arc<[u8]>),
 }
@@ -92,14 +96,17 @@ impl TensorSpec {
         Self::input(name, DType::I32, shape).filled(Fill::Bytes(bytes))
     }
 
-    pub fn filled(mut self, fill: Fill) -> Self {
-        if let Fill::Bytes(bytes) = &fill {
-            assert_eq!(
+    pub fn filled(mut self, fill: impl Into<Fill>) -> Self {
+        let fill = fill.into();
+        match &fill {
+            Fill::Bytes(bytes) => assert_eq!(
                 bytes.len(),
                 self.bytes(),
                 "contents of '{}' have the wrong size",
                 self.name
-            );
+            ),
+            Fill::Shaped(shaped) => shaped.check(self.name, self.elements()),
+            Fill::Uniform { .. } | Fill::Index { .. } => {}
         }
         self.fill = fill;
         self

@@ -11,12 +11,29 @@ namespace {
 struct Uniform {
     float low;
     float high;
-    __device__ float operator()(uint32_t bits) const { return uniform(bits, low, high); }
+    __device__ float operator()(uint32_t bits, uint64_t) const { return uniform(bits, low, high); }
 };
 
 struct Index {
     uint32_t below;
-    __device__ double operator()(uint32_t bits) const { return index_below(bits, below); }
+    __device__ double operator()(uint32_t bits, uint64_t) const { return index_below(bits, below); }
+};
+
+// tensor::Shaped, with its tables in device memory.
+struct Shaped {
+    const float2* ranges;
+    const uint8_t* levels;  // null if all are 0
+    const float* factors;   // null if all are 1
+    uint64_t outer;
+    uint64_t inner;
+    uint64_t run;
+    uint64_t columns;
+    __device__ float operator()(uint32_t bits, uint64_t index) const {
+        uint64_t slot = index / outer * inner + index / run % inner;
+        float2 range = ranges[levels == nullptr ? 0 : levels[slot]];
+        float factor = factors == nullptr ? 1.0f : factors[index % columns];
+        return __fmul_rn(uniform(bits, range.x, range.y), factor);
+    }
 };
 
 template <class Type, class Distribution>
@@ -27,14 +44,14 @@ __global__ void fill_kernel(typename Type::Storage* out, uint64_t elements, uint
         Out pack;
 #pragma unroll
         for (int at = 0; at < Out::kSize; ++at) {
-            uint32_t bits = random_bits(key, index * Out::kSize + at);
-            pack.values[at] = Type::encode(distribution(bits));
+            uint64_t element = index * Out::kSize + at;
+            pack.values[at] = Type::encode(distribution(random_bits(key, element), element));
         }
         reinterpret_cast<Out*>(out)[index] = pack;
     }
     for (uint64_t index = packs * Out::kSize + grid_thread(); index < elements;
          index += grid_threads()) {
-        out[index] = Type::encode(distribution(random_bits(key, index)));
+        out[index] = Type::encode(distribution(random_bits(key, index), index));
     }
 }
 
@@ -62,6 +79,19 @@ void fill_uniform(size_t address, uint64_t elements, uint32_t dtype, uint64_t ke
 void fill_index(size_t address, uint64_t elements, uint32_t dtype, uint64_t key, uint32_t below,
                 size_t stream) {
     fill(address, elements, dtype, key, Index{below}, stream);
+}
+
+void fill_shaped(size_t address, uint64_t elements, uint32_t dtype, uint64_t key, size_t ranges,
+                 size_t levels, size_t factors, uint64_t outer, uint64_t inner, uint64_t run,
+                 uint64_t columns, size_t stream) {
+    Shaped shaped{as_pointer<const float2>(ranges),
+                  as_pointer<const uint8_t>(levels),
+                  as_pointer<const float>(factors),
+                  outer,
+                  inner,
+                  run,
+                  columns};
+    fill(address, elements, dtype, key, shaped, stream);
 }
 
 }  // namespace harness_device

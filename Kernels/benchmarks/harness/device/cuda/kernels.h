@@ -17,6 +17,11 @@ void fill_uniform(size_t address, uint64_t elements, uint32_t dtype, uint64_t ke
                   float high, size_t stream);
 void fill_index(size_t address, uint64_t elements, uint32_t dtype, uint64_t key, uint32_t below,
                 size_t stream);
+// The tables are device memory: ranges as pairs of floats, levels as bytes, factors as floats; the
+// last two may be null.
+void fill_shaped(size_t address, uint64_t elements, uint32_t dtype, uint64_t key, size_t ranges,
+                 size_t levels, size_t factors, uint64_t outer, uint64_t inner, uint64_t run,
+                 uint64_t columns, size_t stream);
 
 // Offset of the first byte that is not `value`, or `bytes` if there is none.
 uint64_t first_byte_not(size_t address, uint64_t bytes, uint8_t value, size_t scratch,

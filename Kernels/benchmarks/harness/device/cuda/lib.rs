@@ -45,6 +45,26 @@ mod ffi {
             stream: usize,
         ) -> Result<()>;
 
+        /// Fills with uniform values in ranges by slot, times factors by column. Enqueues only.
+        ///
+        /// # Safety
+        /// As for `fill_uniform`; `ranges`, and `levels` and `factors` unless 0, are device memory
+        /// with an entry for every level, slot and column.
+        unsafe fn fill_shaped(
+            address: usize,
+            elements: u64,
+            dtype: u32,
+            key: u64,
+            ranges: usize,
+            levels: usize,
+            factors: usize,
+            outer: u64,
+            inner: u64,
+            run: u64,
+            columns: u64,
+            stream: usize,
+        ) -> Result<()>;
+
         /// Offset of the first byte that is not `value`, or `bytes`. Waits.
         ///
         /// # Safety

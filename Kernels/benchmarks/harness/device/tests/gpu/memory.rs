@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use device::{Comparison, Device, DeviceError, Tolerance};
 use numeric::DType;
-use tensor::{Fill, TensorSpec};
+use tensor::{Fill, Shaped, Slots, TensorSpec};
 
 use crate::with_gpu;
 
@@ -29,6 +29,36 @@ fn filled(device: &dyn Device, spec: &TensorSpec, tensor: u32, seed: u64) -> Vec
     bytes
 }
 
+/// Slots of both kinds, several ranges, and factors.
+fn shaped() -> Fill {
+    let slots = Slots {
+        outer: 4 * 6 * 100,
+        inner: 4,
+        run: 100,
+    };
+    let levels = (0..1000).map(|slot| (slot * 7 % 3) as u8).collect();
+    let ranges = [(-1.0, 1.0), (2.5, 3.5), (0.0, 0.0)];
+    let factors = (0..100).map(|column| column as f32 * 0.1 - 3.0);
+    Shaped::by_slot(slots, levels, &ranges)
+        .times(factors.collect())
+        .into()
+}
+
+#[test]
+fn dead_memory_is_not_a_number() {
+    with_gpu(|cuda, cpu| {
+        for dtype in FLOATS {
+            let dead = Shaped::by_slot(Slots::rows(8), vec![1, 0], &[(1.0, 2.0), tensor::DEAD]);
+            let spec = TensorSpec::input("x", dtype, &[16]).filled(dead);
+            for device in [cuda as &dyn Device, cpu] {
+                let values = dtype.decode(&filled(device, &spec, 0, 42));
+                assert!(values[..8].iter().all(|value| value.is_nan()), "{dtype}");
+                assert!(values[8..].iter().all(|value| value.is_finite()), "{dtype}");
+            }
+        }
+    });
+}
+
 #[test]
 fn fill_is_bit_identical() {
     with_gpu(|cuda, cpu| {
@@ -42,6 +72,7 @@ fn fill_is_bit_identical() {
             uniform(-3.3e38, -1e38),
             Fill::Index { below: 129_280 },
             Fill::Index { below: u32::MAX },
+            shaped(),
         ];
         for dtype in FLOATS.into_iter().chain(INTEGERS) {
             for (tensor, fill) in fills.iter().enumerate() {
