@@ -40,6 +40,10 @@ pub struct Choices {
     pub dtypes: Vec<DType>,
     pub weight_dtype: WeightDType,
     pub passes: Passes,
+    /// Draws the shapes of suites that have none of their own.
+    pub shapes_seed: u64,
+    /// Draws what a problem has besides numbers, such as page tables: other in every run.
+    pub metadata_seed: u64,
 }
 
 impl Choices {

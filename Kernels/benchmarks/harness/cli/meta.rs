@@ -77,6 +77,7 @@ pub fn begin(
         complete: false,
         seed: plan.seed,
         entropy: Some(plan.entropy),
+        shapes_seed: Some(options.what.shapes_seed),
         protocol: protocol(plan, options, machine),
         roofs,
         libraries: machine.libraries.clone(),

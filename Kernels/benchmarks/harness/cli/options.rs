@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use clap_complete::Shell;
-use contender::DeviceKind;
+use contender::{DeviceKind, SHAPES_SEED};
 use numeric::DType;
 use timing::{CacheState, Energy, Launch, Plan, Timer};
 
@@ -79,6 +79,9 @@ pub struct WhatOptions {
     /// Contender to compare the others with [default: the first baseline with a time]
     #[arg(long, value_name = "NAME", value_parser = contender_name)]
     pub baseline: Option<String>,
+    /// Seed of the shapes in the suite `unseen` [default: that of the published run]
+    #[arg(long, value_name = "N", default_value_t = SHAPES_SEED, hide_default_value = true)]
+    pub shapes_seed: u64,
     /// Measure one shard of the workloads: 1/4 is the first of four
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
@@ -298,6 +301,8 @@ impl Options {
             dtypes: what.dtypes.clone(),
             weight_dtype: what.weight_dtype,
             passes: what.passes,
+            shapes_seed: what.shapes_seed,
+            metadata_seed: self.how.entropy.unwrap_or(self.how.seed),
         })
     }
 

@@ -27,6 +27,10 @@ pub struct Measured {
     /// Empty if verification was skipped.
     pub errors: Vec<Errors>,
     pub verified: bool,
+    /// Other kinds of inputs than the timed ones, on which it passed the gate.
+    pub also_right_on: Vec<String>,
+    /// How much was compared with the reference; none if nothing was verified.
+    pub reference: Option<String>,
     pub facts: Facts,
     pub timing: Timing,
     pub validity: Validity,

@@ -33,6 +33,9 @@ pub fn command(
     if let Some(baseline) = &what.baseline {
         add("--baseline", baseline.clone());
     }
+    if problem.workload().suite == "unseen" {
+        add("--shapes-seed", what.shapes_seed.to_string());
+    }
     if let Some(timer) = how.timer.and_then(|timer| timer.to_possible_value()) {
         add("--timer", timer.get_name().to_owned());
     }

@@ -122,6 +122,9 @@ fn row(problem: &AnyProblem, identity: &Identity, outcome: &Outcome, context: &R
         dtype: problem.dtype().to_string(),
         status,
         verified: false,
+        inputs: Some(problem.inputs().to_owned()),
+        also_right_on: Vec::new(),
+        reference: None,
         checked_rounds: None,
         reason,
         errors: Vec::new(),
@@ -171,6 +174,8 @@ fn describe(row: &mut Row, measured: &Measured, cost: &Cost, roofs: &Roofs) {
     let Measured {
         errors,
         verified,
+        also_right_on,
+        reference,
         facts,
         timing,
         energy_j,
@@ -198,6 +203,8 @@ fn describe(row: &mut Row, measured: &Measured, cost: &Cost, roofs: &Roofs) {
     match Summary::of(&timing.kept_us()) {
         Ok(summary) => {
             row.verified = *verified;
+            row.also_right_on = also_right_on.clone();
+            row.reference = reference.clone();
             row.checked_rounds = verified.then_some(timing.checked_rounds);
             row.metrics = Metrics {
                 energy_j: *energy_j,

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use contender::{ContenderError, Identity, Kind, Support};
+use contender::{Buffer, ContenderError, Identity, Kind, Support};
 use device::{Device, DeviceError};
 use gate::{Errors, Failure, Gate, GateOptions};
 use timing::{
@@ -30,6 +30,18 @@ pub struct Workshop<'a> {
     pub planners: RefCell<Planners>,
     /// For races with a control, instead of the plan's.
     pub control_budget: Option<Duration>,
+}
+
+fn kinds(gate: &Gate) -> Vec<String> {
+    gate.kinds().into_iter().map(str::to_owned).collect()
+}
+
+/// A failure of the reference, which is nobody's row.
+fn of_reference(failure: Failure) -> Failure {
+    match failure {
+        Failure::Device(error) => Failure::Device(error),
+        wrong => ContenderError::new(format!("the reference {wrong}")).into(),
+    }
 }
 
 /// The device no longer answers; the process has to be replaced.
@@ -173,15 +185,20 @@ impl Workshop<'_> {
                 voice.step(Some(name), "serving as the reference");
                 let set = course.first();
                 let mut bound = reference.bind(problem, set.buffers(), self.device.info())?;
-                gate.examine_values(set, &mut *bound)
-                    .map_err(|failure| match failure {
-                        Failure::Device(error) => Failure::Device(error),
-                        wrong => ContenderError::new(format!("the reference {wrong}")).into(),
-                    })?;
-                match gate.adopt_reference(set) {
+                gate.examine_reference(set, &mut *bound)
+                    .map_err(of_reference)?;
+                gate.adopt_reference(set)?;
+            } else {
+                voice.step(Some(&reference.identity().name), "serving as the reference");
+                let info = self.device.info();
+                let mut pieces = problem.pieces();
+                pieces.retain(|piece| reference.supports(&*piece.problem, info) == Support::Yes);
+                let mut bind =
+                    |piece: &AnyProblem, buffers: &[Buffer]| reference.bind(piece, buffers, info);
+                match gate.adopt_pieces(course.first(), &pieces, &mut bind) {
                     // A problem that fills memory is checked by the sample alone.
                     Err(Failure::Device(DeviceError::OutOfMemory { .. })) => {}
-                    adopted => adopted?,
+                    adopted => adopted.map_err(of_reference)?,
                 }
             }
         }
@@ -225,8 +242,7 @@ impl Workshop<'_> {
             let failed = match raced {
                 Ok(timings) => {
                     let measured = lanes.iter_mut().zip(entrants).zip(timings);
-                    let verified = gate.is_some();
-                    return self.conclude(problem, course, &plan, measured, verified, voice);
+                    return self.conclude(problem, course, &plan, measured, gate, voice);
                 }
                 Err(failed) => failed,
             };
@@ -277,7 +293,7 @@ impl Workshop<'_> {
         course: &Course,
         plan: &Plan,
         measured: impl Iterator<Item = ((&'l mut Lane, Entrant<'l>), Timing)>,
-        verified: bool,
+        gate: Option<&Gate>,
         voice: &mut Voice,
     ) -> Result<(), DeviceLost> {
         let (state, limits) = (self.device.state(), self.limits(problem));
@@ -295,7 +311,9 @@ impl Workshop<'_> {
                     let state = state.clone();
                     let measured = Measured {
                         errors,
-                        verified,
+                        verified: gate.is_some(),
+                        also_right_on: gate.map(kinds).unwrap_or_default(),
+                        reference: gate.map(|gate| gate.coverage().to_string()),
                         facts: lane.facts(),
                         timing,
                         validity,

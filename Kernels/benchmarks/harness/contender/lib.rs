@@ -14,5 +14,7 @@ pub use contender::{
 };
 pub use device_info::{DeviceInfo, DeviceKind, UnknownDevice};
 pub use functions::{bound, contender, Binding};
-pub use problem::{Cost, Math, Problem, Slice, Statement, Suite, Workload};
+pub use problem::{
+    Cost, Family, Math, Piece, Places, Problem, Slice, Statement, Suite, Workload, SHAPES_SEED,
+};
 pub use tensors::Tensors;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use numeric::DType;
 use serde::{Deserialize, Serialize};
-use tensor::{Inputs, Role, TensorSpec};
+use tensor::{Fill, Inputs, Role, TensorSpec};
 
 /// A named list of workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,10 @@ pub struct Suite {
     /// A one-line description of its shapes.
     pub about: &'static str,
 }
+
+/// Draws the suites of unseen shapes unless the user gives another seed. The day of a published run:
+/// each has shapes of its own, so no constant can be fitted to them.
+pub const SHAPES_SEED: u64 = 20_261_116;
 
 /// One shape of a suite, as data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +71,24 @@ pub struct Slice {
     pub values: Vec<f64>,
 }
 
+/// A part of a problem that can be solved on its own.
+pub struct Piece {
+    pub problem: Box<dyn Problem>,
+    pub places: Places,
+}
+
+/// For each tensor of a piece, the tensor of the whole that it is in, and its first element there;
+/// none for those of its own, such as offsets.
+pub type Places = Vec<Option<(usize, usize)>>;
+
+/// Inputs of one kind: a problem's tensors with other contents.
+#[derive(Clone, Debug)]
+pub struct Family {
+    pub name: &'static str,
+    /// The same as the problem's own, but for what inputs are filled with.
+    pub tensors: Vec<TensorSpec>,
+}
+
 /// What every problem says of itself.
 #[derive(Clone, Debug)]
 pub struct Statement {
@@ -83,6 +105,19 @@ impl Statement {
     /// If no tensor has the name.
     pub fn tensor(&self, name: &str) -> &TensorSpec {
         &self.tensors[tensor::place(&self.tensors, name)]
+    }
+
+    /// The tensors with some inputs filled differently.
+    ///
+    /// # Panics
+    /// If no tensor has a name.
+    pub fn family(&self, name: &'static str, fills: Vec<(&str, Fill)>) -> Family {
+        let mut tensors = self.tensors.clone();
+        for (tensor, fill) in fills {
+            let place = tensor::place(&tensors, tensor);
+            tensors[place] = tensors[place].clone().filled(fill);
+        }
+        Family { name, tensors }
     }
 
     /// Adds a number to those that define the workload.
@@ -123,6 +158,23 @@ pub trait Problem: Any + Send + Sync {
     /// The same slices from an honest implementation in the problem's precision: f32 arithmetic,
     /// results rounded to their types. Its error sets the tolerance.
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice>;
+
+    /// The kind of inputs that the tensors describe, and that are timed.
+    fn inputs(&self) -> &'static str {
+        "uniform"
+    }
+
+    /// Other kinds of inputs, on which a contender must be right too, though nobody is timed on them:
+    /// what uniform numbers never show, such as a maximum that moves late.
+    fn families(&self) -> Vec<Family> {
+        Vec::new()
+    }
+
+    /// The problem in pieces that can be solved one by one, for a reference that takes too long for the
+    /// whole. None if it cannot be cut.
+    fn pieces(&self) -> Vec<Piece> {
+        Vec::new()
+    }
 
     /// The maximum number of units that the gate samples; lower if a unit is expensive.
     fn sampled_units(&self) -> usize {

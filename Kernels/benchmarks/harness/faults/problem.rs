@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use contender::{Cost, Math, Problem, Slice, Statement, Workload};
+use contender::{Cost, Math, Piece, Problem, Slice, Statement, Workload};
 use numeric::DType;
 use tensor::{Inputs, TensorSpec};
 
@@ -90,6 +90,23 @@ impl Problem for Scaled {
             written_bytes: bytes(Self::Y),
             math: Math::Fp32,
         }
+    }
+
+    /// A hundred rows each.
+    fn pieces(&self) -> Vec<Piece> {
+        let piece = |first: usize| {
+            let rows = (self.rows - first).min(100);
+            let start = first * self.columns;
+            Piece {
+                problem: Box::new(Self::new(rows, self.columns)),
+                places: vec![
+                    Some((Self::X, start)),
+                    Some((Self::W, 0)),
+                    Some((Self::Y, start)),
+                ],
+            }
+        };
+        (0..self.rows).step_by(100).map(piece).collect()
     }
 
     fn units(&self) -> usize {

@@ -1,11 +1,12 @@
 //! Correct answers for a sample of units, for the inputs of one seed.
 
-use contender::{Problem, Slice};
+use contender::{Family, Problem, Slice};
 use numeric::{bits, index_below};
 use rayon::prelude::*;
-use tensor::Inputs;
+use tensor::{Inputs, TensorSpec};
 
-use crate::Failure;
+use crate::budget::Margin;
+use crate::{Budget, Failure};
 
 /// Random stream for the choice of units, separate from those of tensors.
 const UNIT_STREAM: u32 = u32::MAX;
@@ -22,9 +23,56 @@ pub struct Answers {
     /// Of fewer units than the budget was made from.
     pub(crate) small: bool,
     pub(crate) units: Vec<Unit>,
+    /// If the inputs are of another kind than those that are timed.
+    pub(crate) kind: Option<Kind>,
+}
+
+/// Inputs of another kind, and the tolerance on them.
+pub(crate) struct Kind {
+    pub(crate) family: Family,
+    pub(crate) budgets: Vec<Budget>,
+}
+
+/// A tolerance per tensor, from the honest answers for some units.
+pub(crate) fn budgets<'u>(
+    problem: &dyn Problem,
+    units: impl Iterator<Item = &'u Unit> + Clone,
+    margin: Margin,
+) -> Vec<Budget> {
+    let of_tensor = |(tensor, spec): (usize, &TensorSpec)| {
+        if problem.is_exact(tensor) {
+            return Budget::default();
+        }
+        let honest: Vec<_> = units
+            .clone()
+            .map(|unit| unit.honest_deviations(tensor))
+            .collect();
+        Budget::new(spec.dtype, &honest, problem.magnitude(tensor), margin)
+    };
+    problem
+        .tensors()
+        .iter()
+        .enumerate()
+        .map(of_tensor)
+        .collect()
 }
 
 impl Answers {
+    /// For inputs of another kind.
+    pub(crate) fn of_family(
+        problem: &dyn Problem,
+        family: Family,
+        seed: u64,
+        units: usize,
+        entropy: u64,
+    ) -> Result<Self, Failure> {
+        let mut answers = Self::on(problem, &family.tensors, seed, units, entropy)
+            .map_err(|failure| failure.on(family.name))?;
+        let budgets = budgets(problem, answers.units.iter(), Margin::OtherKind);
+        answers.kind = Some(Kind { family, budgets });
+        Ok(answers)
+    }
+
     /// For `units` units of the inputs of `seed`, drawn by `entropy`.
     pub fn new(
         problem: &dyn Problem,
@@ -32,7 +80,17 @@ impl Answers {
         units: usize,
         entropy: u64,
     ) -> Result<Self, Failure> {
-        let inputs = Inputs::new(problem.tensors(), seed);
+        Self::on(problem, problem.tensors(), seed, units, entropy)
+    }
+
+    fn on(
+        problem: &dyn Problem,
+        tensors: &[TensorSpec],
+        seed: u64,
+        units: usize,
+        entropy: u64,
+    ) -> Result<Self, Failure> {
+        let inputs = Inputs::new(tensors, seed);
         let units = sample_units(problem.units(), units, entropy)
             .into_par_iter()
             .map(|unit| {
@@ -54,6 +112,7 @@ impl Answers {
             seed,
             small: false,
             units,
+            kind: None,
         })
     }
 
@@ -89,15 +148,18 @@ fn same_places(a: &[Slice], b: &[Slice]) -> bool {
     a.iter().map(place).eq(b.iter().map(place))
 }
 
-/// `count` distinct units in ascending order, always including the first and the last.
+/// `count` distinct units in ascending order, including the first and the last unless it is one.
 fn sample_units(units: usize, count: usize, entropy: u64) -> Vec<usize> {
     if units <= count {
         return (0..units).collect();
     }
     let below = u32::try_from(units).expect("fewer than 2^32 units");
-    let mut chosen = std::collections::BTreeSet::from([0, units - 1]);
+    let mut chosen = std::collections::BTreeSet::new();
+    if count > 1 {
+        chosen.extend([0, units - 1]);
+    }
     let mut draw = 0;
-    while chosen.len() < count.max(2) {
+    while chosen.len() < count {
         chosen.insert(index_below(bits(entropy, UNIT_STREAM, draw), below) as usize);
         draw += 1;
     }
@@ -112,13 +174,20 @@ mod tests {
     proptest! {
         #[test]
         fn samples_are_distinct_sorted_and_hold_both_ends(
-            units in 1usize..5000, count in 1usize..100, seed in any::<u64>()
+            units in 1usize..5000, count in 2usize..100, seed in any::<u64>()
         ) {
             let sample = sample_units(units, count, seed);
-            prop_assert_eq!(sample.len(), units.min(count.max(2)));
+            prop_assert_eq!(sample.len(), units.min(count));
             prop_assert!(sample.windows(2).all(|pair| pair[0] < pair[1]));
             prop_assert_eq!(sample[0], 0);
             prop_assert_eq!(*sample.last().unwrap(), units - 1);
         }
+    }
+
+    #[test]
+    fn a_sample_of_one_may_be_any() {
+        let drawn = |entropy| sample_units(1000, 1, entropy);
+        assert!((0..20).all(|entropy| drawn(entropy).len() == 1));
+        assert_ne!(drawn(1), drawn(2));
     }
 }

@@ -22,7 +22,23 @@ pub struct Budget {
     pub(crate) unit_l2: f64,
 }
 
-const HONEST_FACTOR: f64 = 2.0;
+/// How many times the honest error is allowed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Margin {
+    /// On the inputs that are timed, of which many units are known.
+    Timed,
+    /// On other kinds of inputs: a few units tell right from wrong, not precise from less precise.
+    OtherKind,
+}
+
+impl Margin {
+    fn factor(self) -> f64 {
+        match self {
+            Margin::Timed => 2.0,
+            Margin::OtherKind => 4.0,
+        }
+    }
+}
 
 /// Units with fewer elements of a tensor have only the budget of the whole: a single value may be
 /// arbitrarily close to zero.
@@ -31,12 +47,18 @@ pub(crate) const UNIT_ELEMENTS_MIN: usize = 16;
 impl Budget {
     /// From the honest implementation's deviations and the oracle's values, element by element, of
     /// every unit, and the magnitude of their terms.
-    pub(crate) fn new(dtype: DType, units: &[(Vec<f64>, Vec<f64>)], magnitude: f64) -> Self {
+    pub(crate) fn new(
+        dtype: DType,
+        units: &[(Vec<f64>, Vec<f64>)],
+        magnitude: f64,
+        margin: Margin,
+    ) -> Self {
+        let factor = margin.factor();
         let (deviations, values): (Vec<_>, Vec<_>) = units.iter().cloned().unzip();
         let (deviations, values) = (deviations.concat(), values.concat());
         let honest = Errors::of(&deviations, &values, magnitude);
         let floor = floor_roundings(dtype) * dtype.unit_roundoff();
-        let allowed = |error: f64| HONEST_FACTOR * error + floor;
+        let allowed = |error: f64| factor * error + floor;
         let rel_l2 = allowed(honest.rel_l2);
         let (mut unit_max, mut unit_l2) = (f64::MAX, rel_l2);
         let large = |(_, values): &&(Vec<f64>, Vec<f64>)| values.len() >= UNIT_ELEMENTS_MIN;
@@ -53,7 +75,7 @@ impl Budget {
             (unit_max, unit_l2) = (allowed(worst_max), allowed(worst_l2));
         }
         Self {
-            max_abs: HONEST_FACTOR * honest.max_abs + floor * scale(&values, magnitude),
+            max_abs: factor * honest.max_abs + floor * scale(&values, magnitude),
             rel_l2,
             magnitude,
             unit_max,
@@ -149,16 +171,26 @@ mod tests {
 
     #[test]
     fn an_exact_honest_result_still_leaves_one_rounding() {
-        let budget = Budget::new(DType::Bf16, &[(vec![0.0, 0.0], vec![1.0, -2.0])], 0.0);
+        let budget = Budget::new(
+            DType::Bf16,
+            &[(vec![0.0, 0.0], vec![1.0, -2.0])],
+            0.0,
+            Margin::Timed,
+        );
         assert_eq!(budget.max_abs, 2.0 / 256.0);
-        let exact = Budget::new(DType::I32, &[(vec![0.0; 16], vec![7.0; 16])], 0.0);
+        let exact = Budget::new(
+            DType::I32,
+            &[(vec![0.0; 16], vec![7.0; 16])],
+            0.0,
+            Margin::Timed,
+        );
         assert_eq!(exact, Budget::default());
     }
 
     #[test]
     fn a_small_unit_is_held_to_its_own_values() {
         let unit = |value: f64| (vec![value / 512.0; 16], vec![value; 16]);
-        let budget = Budget::new(DType::Bf16, &[unit(1.0), unit(0.01)], 0.0);
+        let budget = Budget::new(DType::Bf16, &[unit(1.0), unit(0.01)], 0.0, Margin::Timed);
         let relative = 2.0 / 512.0 + 1.0 / 256.0;
         assert_eq!(budget.max_abs, relative);
         assert_eq!(budget.max_abs_in(&[1.0; 16]), relative);
@@ -171,7 +203,7 @@ mod tests {
     #[test]
     fn what_cancels_is_held_to_the_precision_of_its_terms() {
         let unit = DType::F32.unit_roundoff();
-        let budget = Budget::new(DType::F32, &[(vec![0.0], vec![0.0])], 4.0);
+        let budget = Budget::new(DType::F32, &[(vec![0.0], vec![0.0])], 4.0, Margin::Timed);
         assert_eq!(budget.max_abs, 4.0 * 32.0 * unit);
         assert_eq!(Errors::of(&[2.0], &[0.0], 4.0).rel_l2, 0.5);
         // Terms that are smaller than the sum change nothing.

@@ -7,18 +7,19 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use contender::Buffer;
+use contender::{Buffer, Family};
 use device::{Device, DeviceError, Memory};
 use numeric::DType;
 use tensor::{Fill, Role, TensorSpec};
 
 use crate::Failure;
 
-/// Neither NaN nor a likely value in any type, and different from the poison.
-const CANARY: u8 = 0xA5;
+/// NaN in every float type: what is read from a guard shows in the results. A contender that writes
+/// NaN there changes the bytes all the same, because the NaN of arithmetic has other bits.
+const CANARY: u8 = 0xFF;
 /// Minimum length of a guard; an out-of-bounds write beyond it goes unseen.
 const GUARD_BYTES: usize = 16 << 10;
-const ALIGNMENT_BYTES: usize = 256;
+pub(crate) const ALIGNMENT_BYTES: usize = 256;
 
 /// What outputs hold before a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,17 +116,30 @@ impl<'a> BufferSet<'a> {
 
     /// Resets the set: canaries, inputs of `seed`, outputs full of NaN.
     pub fn load(&self, seed: u64) -> Result<(), DeviceError> {
+        self.load_as(self.specs, seed)
+    }
+
+    /// The same with inputs of another kind. No other kind has inputs of this seed.
+    pub(crate) fn load_family(&self, family: &Family, seed: u64) -> Result<(), DeviceError> {
+        self.load_as(&family.tensors, seed)
+    }
+
+    fn load_as(&self, specs: &[TensorSpec], seed: u64) -> Result<(), DeviceError> {
         for guard in &self.guards {
             self.device.set_bytes(guard.address, guard.bytes, CANARY)?;
         }
-        self.refill(seed)?;
+        self.fill(specs, seed)?;
         self.poison(Poison::NotANumber)
     }
 
     /// Replaces the inputs by those of `seed`.
     pub fn refill(&self, seed: u64) -> Result<(), DeviceError> {
+        self.fill(self.specs, seed)
+    }
+
+    fn fill(&self, specs: &[TensorSpec], seed: u64) -> Result<(), DeviceError> {
         self.seed.set(seed);
-        for (tensor, spec) in self.specs.iter().enumerate() {
+        for (tensor, spec) in specs.iter().enumerate() {
             let buffer = self.buffers[tensor];
             if spec.role.is_read() {
                 self.device

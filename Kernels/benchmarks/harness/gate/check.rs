@@ -8,6 +8,7 @@ use tensor::TensorSpec;
 
 use crate::budget::UNIT_ELEMENTS_MIN;
 use crate::buffers::poison_byte;
+use crate::reference::{Part, Reference};
 use crate::{Answers, Budget, BufferSet, Errors, Failure, Poison};
 
 /// Fails if an output element is not finite, or still holds poison that no answer contains.
@@ -213,65 +214,93 @@ fn within(error: f64, allowed: f64) -> bool {
     error <= allowed
 }
 
-/// Compares every element, and every tile as a whole, with the reference's output at
-/// `reference[tensor]`.
+/// Compares every element that the reference has, and every tile as a whole.
 pub(crate) fn check_full(
     set: &BufferSet,
-    reference: &[Option<usize>],
+    reference: &Reference,
     budgets: &[Budget],
 ) -> Result<(), Failure> {
-    for (tensor, spec) in set.specs().iter().enumerate() {
-        let Some(address) = reference[tensor] else {
-            continue;
-        };
-        // Both sides may use up their tolerance in opposite directions, and the largest error of all
-        // elements exceeds that of a sample; tiles are held to their L2 error below. The sample may
-        // miss the largest values, too, so two roundings of each side are added in proportion, unless
-        // the tolerance is zero.
-        let roundings = if budgets[tensor] == Budget::default() {
-            0.0
-        } else {
-            4.0
-        };
-        let limit = Tolerance {
-            absolute: 3.0 * budgets[tensor].max_abs,
-            relative: roundings * spec.dtype.unit_roundoff(),
-        };
-        let actual = set.buffers()[tensor].address;
-        // The absolute tolerance fits the largest values; errors among small ones show relative to
-        // the tile that they are in.
-        let allowed_l2 = 2.0 * budgets[tensor].unit_l2 + limit.relative;
-        for tile in spec.written_ranges().into_iter().flat_map(tiles) {
-            let offset = tile.start * spec.dtype.size_bytes();
-            let found = set.device().compare(
-                actual + offset,
-                address + offset,
-                spec.dtype,
-                tile.len(),
-                limit,
-            )?;
-            if let Some(index) = found.first_over {
-                fail_if_poisoned(set, tensor, tile.start + index, [].into_iter())?;
-                return Err(Failure::WrongAgainstReference {
-                    tensor: spec.name,
-                    index: tile.start + index,
-                    count: found.over_limit,
-                    error: found.max_abs,
-                    allowed: limit.absolute,
-                });
-            }
-            let terms = budgets[tensor].magnitude.powi(2) * tile.len() as f64;
-            let norm = found.sum_squared_reference.max(terms);
-            if found.sum_squared_error > allowed_l2.powi(2) * norm
-                && tile.len() >= UNIT_ELEMENTS_MIN
-            {
-                return Err(Failure::TileAgainstReference {
-                    tensor: spec.name,
-                    index: tile.start,
-                    error: (found.sum_squared_error / norm).sqrt(),
-                    allowed: allowed_l2,
-                });
-            }
+    for part in &reference.parts {
+        check_part(set, part, &budgets[part.tensor])?;
+    }
+    Ok(())
+}
+
+fn check_part(set: &BufferSet, part: &Part, budget: &Budget) -> Result<(), Failure> {
+    let (tensor, spec) = (part.tensor, &set.specs()[part.tensor]);
+    // Both sides may use up their tolerance in opposite directions, and the largest error of all
+    // elements exceeds that of a sample; tiles are held to their L2 error below. The sample may
+    // miss the largest values, too, so two roundings of each side are added in proportion, unless
+    // the tolerance is zero.
+    let roundings = if *budget == Budget::default() {
+        0.0
+    } else {
+        4.0
+    };
+    let limit = Tolerance {
+        absolute: 3.0 * budget.max_abs,
+        relative: roundings * spec.dtype.unit_roundoff(),
+    };
+    // The absolute tolerance fits the largest values; errors among small ones show relative to
+    // the tile that they are in.
+    let allowed_l2 = 2.0 * budget.unit_l2 + limit.relative;
+    let size = spec.dtype.size_bytes();
+    for tile in tiles(part.range.clone()) {
+        let found = set.device().compare(
+            set.buffers()[tensor].address + tile.start * size,
+            part.address + (tile.start - part.range.start) * size,
+            spec.dtype,
+            tile.len(),
+            limit,
+        )?;
+        if let Some(index) = found.first_over {
+            fail_if_poisoned(set, tensor, tile.start + index, [].into_iter())?;
+            return Err(Failure::WrongAgainstReference {
+                tensor: spec.name,
+                index: tile.start + index,
+                count: found.over_limit,
+                error: found.max_abs,
+                allowed: limit.absolute,
+            });
+        }
+        let terms = budget.magnitude.powi(2) * tile.len() as f64;
+        let norm = found.sum_squared_reference.max(terms);
+        if found.sum_squared_error > allowed_l2.powi(2) * norm && tile.len() >= UNIT_ELEMENTS_MIN {
+            return Err(Failure::TileAgainstReference {
+                tensor: spec.name,
+                index: tile.start,
+                error: (found.sum_squared_error / norm).sqrt(),
+                allowed: allowed_l2,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Fails if the reference's values for a slice, which the part holds, are not the oracle's.
+pub(crate) fn check_slice(
+    set: &BufferSet,
+    part: &Part,
+    slice: &Slice,
+    budget: &Budget,
+) -> Result<(), Failure> {
+    let spec = &set.specs()[part.tensor];
+    let size = spec.dtype.size_bytes();
+    let mut bytes = vec![0; slice.values.len() * size];
+    let offset = (slice.start - part.range.start) * size;
+    set.device().read(part.address + offset, &mut bytes)?;
+    let allowed = budget.max_abs_in(&slice.values);
+    let pairs = spec.dtype.decode(&bytes).into_iter().zip(&slice.values);
+    for (index, (actual, expected)) in (slice.start..).zip(pairs) {
+        let error = (actual - expected).abs();
+        if !within(error, allowed) {
+            let what = format!(
+                "'{}'[{index}] is {actual:e}, the oracle says {expected:e}: error {error:.3e}, \
+                 allowed {allowed:.3e}",
+                spec.name
+            );
+            let errors = Vec::new();
+            return Err(Failure::Inaccurate { what, errors });
         }
     }
     Ok(())
@@ -279,7 +308,7 @@ pub(crate) fn check_full(
 
 /// Parts of a range that are compared on their own: enough to tell late rows from early ones, few
 /// enough that the comparison costs no more than reading the memory.
-fn tiles(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn tiles(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     const TILES: usize = 64;
     const ELEMENTS_MIN: usize = 16 << 10;
     // Whole vectors, so that every tile is as aligned as the range.

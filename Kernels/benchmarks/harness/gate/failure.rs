@@ -79,6 +79,11 @@ pub enum Failure {
         "the oracle's or the honest answer for unit {unit} is not finite, so it cannot be checked"
     )]
     Oracle { unit: usize },
+    #[error("{failure} (inputs: {family})")]
+    OnFamily {
+        family: &'static str,
+        failure: Box<Failure>,
+    },
     #[error(transparent)]
     Contender(#[from] ContenderError),
     #[error(transparent)]
@@ -98,6 +103,14 @@ impl From<SampleError> for Failure {
 }
 
 impl Failure {
+    /// The same, on inputs of another kind than those that are timed.
+    pub(crate) fn on(self, family: &'static str) -> Self {
+        Failure::OnFamily {
+            family,
+            failure: Box::new(self),
+        }
+    }
+
     pub fn kind(&self) -> FailureKind {
         match self {
             Failure::Contender(_)
@@ -107,6 +120,7 @@ impl Failure {
             | Failure::Oracle { .. }
             | Failure::Unsampled { .. } => FailureKind::Error,
             Failure::WorksUncalled { .. } => FailureKind::Invalid,
+            Failure::OnFamily { failure, .. } => failure.kind(),
             _ => FailureKind::Wrong,
         }
     }
@@ -115,6 +129,7 @@ impl Failure {
     pub fn errors(&self) -> &[Errors] {
         match self {
             Failure::Inaccurate { errors, .. } => errors,
+            Failure::OnFamily { failure, .. } => failure.errors(),
             _ => &[],
         }
     }
@@ -122,10 +137,11 @@ impl Failure {
     /// Whether the process can no longer use the device and has to be replaced; with threads that do
     /// not rest it would measure them too.
     pub fn device_is_lost(&self) -> bool {
-        matches!(
-            self,
-            Failure::Device(DeviceError::Driver { sticky: true, .. })
-                | Failure::WorksUncalled { .. }
-        )
+        match self {
+            Failure::OnFamily { failure, .. } => failure.device_is_lost(),
+            Failure::Device(DeviceError::Driver { sticky, .. }) => *sticky,
+            Failure::WorksUncalled { .. } => true,
+            _ => false,
+        }
     }
 }

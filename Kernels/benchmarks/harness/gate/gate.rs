@@ -5,11 +5,16 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
 
-use contender::{Bound, Problem};
-use device::{Device, Memory};
+use contender::{Bound, Piece, Problem};
+use device::Device;
+use numeric::stream_key;
+use rayon::prelude::*;
 
+use crate::answers::budgets;
+use crate::budget::Margin;
 use crate::check::{check_full, check_sample, check_written};
-use crate::{Answers, Budget, BufferSet, Errors, Failure, Poison};
+use crate::reference::{Bind, Reference};
+use crate::{Answers, Budget, BufferSet, Coverage, Errors, Failure, Poison};
 
 /// How much is checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +31,12 @@ pub struct GateOptions {
 
 /// Units compared on inputs that only some rounds see.
 const UNITS_LATER: usize = 4;
+
+/// Most units compared on inputs of another kind than those that are timed.
+const UNITS_OTHER_KIND: usize = 4;
+
+/// Random stream for the seeds of inputs of other kinds.
+const FAMILY_STREAM: u32 = u32::MAX - 16;
 
 impl GateOptions {
     pub fn new(seed: u64) -> Self {
@@ -44,17 +55,13 @@ pub struct Gate<'p> {
     entropy: u64,
     first: Rc<Answers>,
     second: Rc<Answers>,
+    /// To inputs of other kinds, one of each.
+    kinds: Vec<Rc<Answers>>,
     /// Answers to other inputs, computed when they are first needed.
     later: RefCell<BTreeMap<u64, Rc<Answers>>>,
     /// One per tensor of the problem, over both samples.
     budgets: Vec<Budget>,
     reference: Option<Reference>,
-}
-
-/// The output of a plain implementation on the first inputs, which has passed the sample itself.
-struct Reference {
-    addresses: Vec<Option<usize>>,
-    _memory: Vec<Memory>,
 }
 
 impl<'p> Gate<'p> {
@@ -63,35 +70,39 @@ impl<'p> Gate<'p> {
         let most = problem.sampled_units();
         let (units, units_second) = (options.units, options.units_second.min(most.div_ceil(4)));
         let (seed, entropy) = (options.seed, options.entropy);
-        let (first, second) = rayon::join(
-            || Answers::new(problem, seed, units.min(most), entropy),
-            || Answers::new(problem, seed.wrapping_add(1), units_second, !entropy),
+        let of_kind = |(kind, family)| {
+            let seed = stream_key(entropy, FAMILY_STREAM + kind as u32);
+            let units = most.div_ceil(16).min(UNITS_OTHER_KIND).min(units);
+            Answers::of_family(problem, family, seed, units, seed)
+        };
+        let (own, kinds) = rayon::join(
+            || {
+                rayon::join(
+                    || Answers::new(problem, seed, units.min(most), entropy),
+                    || Answers::new(problem, seed.wrapping_add(1), units_second, !entropy),
+                )
+            },
+            || {
+                let families: Vec<_> = problem.families().into_iter().enumerate().collect();
+                let kinds = families.into_par_iter().map(of_kind);
+                kinds.collect::<Result<Vec<Answers>, Failure>>()
+            },
         );
-        let (first, second) = (first?, second?);
+        let (first, second, kinds) = (own.0?, own.1?, kinds?);
         for (tensor, spec) in problem.tensors().iter().enumerate() {
             let covered = |answers: &Answers| answers.oracle(tensor).next().is_some();
             if spec.role.is_written() && !(covered(&first) && covered(&second)) {
                 return Err(Failure::Unsampled { tensor: spec.name });
             }
         }
-        let budgets = problem
-            .tensors()
-            .iter()
-            .enumerate()
-            .map(|(tensor, spec)| {
-                if problem.is_exact(tensor) {
-                    return Budget::default();
-                }
-                let units = first.units.iter().chain(&second.units);
-                let honest: Vec<_> = units.map(|unit| unit.honest_deviations(tensor)).collect();
-                Budget::new(spec.dtype, &honest, problem.magnitude(tensor))
-            })
-            .collect();
+        let units = first.units.iter().chain(&second.units);
+        let budgets = budgets(problem, units, Margin::Timed);
         Ok(Self {
             problem,
             entropy,
             first: first.into(),
             second: second.into(),
+            kinds: kinds.into_iter().map(Rc::new).collect(),
             later: RefCell::default(),
             budgets,
             reference: None,
@@ -113,9 +124,23 @@ impl<'p> Gate<'p> {
         examined
     }
 
-    /// `examine` without the order of writes: for the reference, whose output is read after all streams
-    /// have finished, and for tests of many problems, some of which get the full check.
+    /// `examine` without the order of writes, for tests of many problems, some of which get the full
+    /// check.
     pub fn examine_values(
+        &self,
+        set: &mut BufferSet,
+        bound: &mut dyn Bound,
+    ) -> Result<Vec<Errors>, Failure> {
+        self.run(set, bound, &self.second, Poison::NotANumber)?;
+        for answers in &self.kinds {
+            self.run(set, bound, answers, Poison::NotANumber)?;
+        }
+        self.run(set, bound, &self.first, Poison::Garbage(self.entropy))
+    }
+
+    /// What is asked of the reference, which is slow and not timed: its output is read after all
+    /// streams have finished, and only on the inputs that are.
+    pub fn examine_reference(
         &self,
         set: &mut BufferSet,
         bound: &mut dyn Bound,
@@ -132,7 +157,10 @@ impl<'p> Gate<'p> {
         answers: &Answers,
         poison: Poison,
     ) -> Result<Vec<Errors>, Failure> {
-        set.load(answers.seed)?;
+        match &answers.kind {
+            Some(kind) => set.load_family(&kind.family, answers.seed)?,
+            None => set.load(answers.seed)?,
+        }
         set.poison(poison)?;
         bound.enqueue(set.device().stream())?;
         set.device().synchronize()?;
@@ -142,9 +170,23 @@ impl<'p> Gate<'p> {
     /// Checks the outputs of a run in a set, and returns the errors of each output tensor.
     pub fn check(&self, set: &BufferSet) -> Result<Vec<Errors>, Failure> {
         let answers = self.answers(set.seed())?;
+        match &answers.kind {
+            Some(kind) => self
+                .check_outputs(set, &answers, &kind.budgets)
+                .map_err(|failure| failure.on(kind.family.name)),
+            None => self.check_outputs(set, &answers, &self.budgets),
+        }
+    }
+
+    fn check_outputs(
+        &self,
+        set: &BufferSet,
+        answers: &Answers,
+        budgets: &[Budget],
+    ) -> Result<Vec<Errors>, Failure> {
         set.check_untouched()?;
         check_written(set)?;
-        let errors = check_sample(set, &answers, &self.budgets).map_err(|failure| {
+        let errors = check_sample(set, answers, budgets).map_err(|failure| {
             match self.answers_another(set) {
                 true => Failure::Stale,
                 false => failure,
@@ -155,14 +197,14 @@ impl<'p> Gate<'p> {
             .as_ref()
             .filter(|_| answers.seed == self.first.seed);
         if let Some(reference) = reference {
-            check_full(set, &reference.addresses, &self.budgets)?;
+            check_full(set, reference, &self.budgets)?;
         }
         Ok(errors)
     }
 
     /// The answers to the inputs of `seed`; of other inputs than the gate's own, a few units.
     fn answers(&self, seed: u64) -> Result<Rc<Answers>, Failure> {
-        let own = [&self.first, &self.second].into_iter();
+        let own = [&self.first, &self.second].into_iter().chain(&self.kinds);
         if let Some(answers) = own.into_iter().find(|answers| answers.seed == seed) {
             return Ok(answers.clone());
         }
@@ -188,30 +230,44 @@ impl<'p> Gate<'p> {
         })
     }
 
-    /// Keeps the outputs in `set` as the full reference. Call it after `examine` has passed.
+    /// Keeps the outputs in `set` as the reference, in full if memory allows. Call it after
+    /// `examine_reference` has passed.
     pub fn adopt_reference(&mut self, set: &BufferSet) -> Result<(), Failure> {
         assert_eq!(
             set.seed(),
             self.first.seed,
             "the reference answers the first inputs"
         );
-        let (mut addresses, mut memories) = (Vec::new(), Vec::new());
-        for (spec, buffer) in set.specs().iter().zip(set.buffers()) {
-            if !spec.role.is_written() {
-                addresses.push(None);
-                continue;
-            }
-            let memory = set.device().allocate(buffer.bytes)?;
-            set.device()
-                .copy(memory.address(), buffer.address, buffer.bytes)?;
-            addresses.push(Some(memory.address()));
-            memories.push(memory);
-        }
-        self.reference = Some(Reference {
-            addresses,
-            _memory: memories,
-        });
+        self.reference = Reference::copied(set, self.entropy)?;
         Ok(())
+    }
+
+    /// Has the reference solve some pieces of a problem that is too large for it, on the inputs in
+    /// `set`, and checks them against the sampled units.
+    pub fn adopt_pieces(
+        &mut self,
+        set: &BufferSet,
+        pieces: &[Piece],
+        bind: &mut Bind,
+    ) -> Result<(), Failure> {
+        let known = (&*self.first, &*self.budgets);
+        self.reference = Reference::in_pieces(set, pieces, known, self.entropy, bind)?;
+        Ok(())
+    }
+
+    /// How much is compared with a reference.
+    pub fn coverage(&self) -> Coverage {
+        let reference = self.reference.as_ref();
+        reference.map_or(Coverage::Sample, |reference| reference.coverage)
+    }
+
+    /// The other kinds of inputs that contenders pass.
+    pub fn kinds(&self) -> Vec<&'static str> {
+        let kinds = self
+            .kinds
+            .iter()
+            .filter_map(|answers| answers.kind.as_ref());
+        kinds.map(|kind| kind.family.name).collect()
     }
 }
 

@@ -29,6 +29,8 @@ pub fn sound(row: Row, verify: bool) -> Row {
     Row {
         status: Status::Error,
         verified: false,
+        also_right_on: Vec::new(),
+        reference: None,
         checked_rounds: None,
         reason: Some(format!(
             "the harness produced a row that contradicts itself: {problem}"

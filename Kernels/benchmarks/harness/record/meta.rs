@@ -40,6 +40,9 @@ pub struct Meta {
     /// Determined what was checked, and when; absent in files of older programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy: Option<u64>,
+    /// Drew the shapes of the suite `unseen`; absent in files of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shapes_seed: Option<u64>,
     pub protocol: Protocol,
     #[serde(default)]
     pub roofs: Vec<Roof>,

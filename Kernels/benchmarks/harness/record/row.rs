@@ -71,6 +71,16 @@ pub struct Row {
     pub status: Status,
     /// The gate passed before timing and in the checked rounds.
     pub verified: bool,
+    /// The kind of inputs that it was timed on; absent in files of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<String>,
+    /// Other kinds of inputs on which it passed the gate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_right_on: Vec<String>,
+    /// How much of the output was compared with the reference's: `full`, `slices 3 of 64`, or
+    /// `sample` if only with the oracle's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     /// Timed rounds whose outputs passed the gate as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_rounds: Option<usize>,

@@ -58,6 +58,7 @@ pub(crate) fn meta(kind: DeviceKind) -> Meta {
         complete: true,
         seed: 42,
         entropy: Some(7),
+        shapes_seed: Some(3),
         protocol: Protocol {
             preset: Some("published".into()),
             processes: 3,
@@ -148,6 +149,9 @@ pub(crate) fn ok_row(workload: &str, contender: &str, scale: f64) -> Row {
         dtype: "bf16".into(),
         status: Status::Ok,
         verified: true,
+        inputs: Some("uniform".into()),
+        also_right_on: vec!["outliers".into()],
+        reference: Some("full".into()),
         checked_rounds: Some(2),
         reason: None,
         errors: vec![Errors {
@@ -198,6 +202,9 @@ pub(crate) fn failed_row(workload: &str, contender: &str, status: Status, reason
     Row {
         status,
         verified: false,
+        inputs: None,
+        also_right_on: Vec::new(),
+        reference: None,
         checked_rounds: None,
         reason: Some(reason.into()),
         errors: Vec::new(),

@@ -76,6 +76,7 @@ pub fn meta(device: &str) -> Meta {
         complete: true,
         seed: 42,
         entropy: Some(7),
+        shapes_seed: Some(3),
         protocol: Protocol {
             preset: None,
             processes: 1,

@@ -29,6 +29,8 @@ fn measured(time_us: f64, reason: Option<&str>) -> Outcome {
         facts: BTreeMap::from([("tile".to_owned(), "128x64".into())]),
         errors: Vec::new(),
         verified: true,
+        also_right_on: vec!["outliers".to_owned()],
+        reference: Some("full".to_owned()),
         timing: Timing {
             samples: (0..20).map(sample).collect(),
             reference_clock_mhz: Some(1900.0),

@@ -160,6 +160,40 @@ fn the_full_reference_sees_what_the_sample_misses() {
     ));
 }
 
+/// A reference that is too slow for the whole computes the pieces with sampled units; what it says
+/// is checked first.
+#[test]
+fn pieces_of_a_reference_see_what_the_sample_misses() {
+    let device = device::open(DeviceKind::Cpu).unwrap();
+    let problem = Scaled::new(1000, 5);
+    let options = GateOptions {
+        units: 2,
+        units_second: 2,
+        ..GateOptions::new(SEED)
+    };
+    let mut gate = Gate::new(&problem, options).unwrap();
+    assert_eq!(gate.coverage().to_string(), "sample");
+    let mut set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
+    let info = device.info().clone();
+    let bind_to = |fault, gate: &mut Gate, set: &BufferSet| {
+        gate.adopt_pieces(set, &problem.pieces(), &mut |piece, buffers| {
+            let piece: &dyn std::any::Any = piece;
+            let piece = piece.downcast_ref().expect("a piece is of the same kind");
+            FaultyContender::new("test", Kind::Reference, fault).bind(piece, buffers, &info)
+        })
+    };
+    let wrong = bind_to(Fault::WrongResult, &mut gate, &set).unwrap_err();
+    assert!(wrong.to_string().contains("the oracle says"), "{wrong}");
+    bind_to(Fault::None, &mut gate, &set).unwrap();
+    assert_eq!(gate.coverage().to_string(), "slices 2 of 10");
+    run(&problem, &gate, &mut set, Fault::None).unwrap();
+    let middle = set.buffers()[Scaled::Y].address + 4 * 251;
+    device.write(middle, &0.75f32.to_le_bytes()).unwrap();
+    let failure = gate.check(&set).unwrap_err();
+    let found = matches!(failure, Failure::WrongAgainstReference { index: 251, .. });
+    assert!(found, "{failure}");
+}
+
 /// A first row that is four thousand times as large as the others does not excuse rounding them to
 /// bf16: neither in the sample nor, where that holds only the two ends, against the full reference.
 #[test]
