@@ -1,8 +1,10 @@
 //! What is raced: suites of shapes as data, with their provenance, and the problems built from them.
 
 mod arithmetic;
+mod attention_kinds;
 mod decode;
 mod gemm;
+mod kinds;
 mod mla;
 mod norms;
 mod nsa;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use contender::{Problem, Workload};
-use tensor::Inputs;
+use tensor::{Inputs, TensorSpec};
 
 /// Every element that must be written is in exactly one unit's slices, and nothing else is.
 pub fn assert_units_cover_outputs_once(problem: &impl Problem) {
@@ -44,9 +44,27 @@ pub fn assert_named_once<'a>(
 /// Honest values are representable in their types, and within `limit` (in rounding errors of the
 /// slice's largest value) of the oracle's; exact outputs equal the oracle's.
 pub fn assert_honest_is_near(problem: &impl Problem, units: &[usize], limit: f64) {
-    let inputs = Inputs::new(problem.tensors(), 3);
+    assert_near(problem, &Inputs::new(problem.tensors(), 3), units, limit);
+}
+
+/// The same for every other kind of inputs.
+pub fn assert_honest_on_families(problem: &impl Problem, units: &[usize], limit: f64) {
+    let families = problem.families();
+    assert!(!families.is_empty(), "{}", problem.op());
+    for (seed, family) in families.iter().enumerate() {
+        let specs = problem.tensors().iter().zip(&family.tensors);
+        for (own, other) in specs {
+            let facts = |spec: &TensorSpec| (spec.name, spec.dtype, spec.shape.clone(), spec.role);
+            assert_eq!(facts(own), facts(other));
+        }
+        let inputs = Inputs::new(&family.tensors, 100 + seed as u64);
+        assert_near(problem, &inputs, units, limit);
+    }
+}
+
+fn assert_near(problem: &impl Problem, inputs: &Inputs, units: &[usize], limit: f64) {
     for &unit in units {
-        let (oracle, honest) = (problem.oracle(&inputs, unit), problem.honest(&inputs, unit));
+        let (oracle, honest) = (problem.oracle(inputs, unit), problem.honest(inputs, unit));
         assert_eq!(oracle.len(), honest.len());
         for (right, rounded) in oracle.iter().zip(&honest) {
             let dtype = problem.tensors()[right.tensor].dtype;

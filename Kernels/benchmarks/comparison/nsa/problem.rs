@@ -2,8 +2,8 @@
 //! separate operation with its own oracle. Their times can be compared; ratios are never mixed.
 
 use contender::{
-    Binding, Buffer, Contender, ContenderError, Contenders, Cost, DeviceInfo, Identity, Problem,
-    Slice, Statement, Support, Workload,
+    Binding, Buffer, Contender, ContenderError, Contenders, Cost, DeviceInfo, Family, Identity,
+    Piece, Problem, Slice, Statement, Support, Workload,
 };
 use numeric::DType;
 use tensor::Inputs;
@@ -46,6 +46,21 @@ impl Problem for SparseOrDense {
 
     fn cost(&self) -> Cost {
         self.inner().cost()
+    }
+
+    fn families(&self) -> Vec<Family> {
+        self.inner().families()
+    }
+
+    fn pieces(&self) -> Vec<Piece> {
+        let SparseOrDense::Dense(problem) = self else {
+            return Vec::new();
+        };
+        let dense = |(problem, places)| Piece {
+            problem: Box::new(Self::Dense(problem)),
+            places,
+        };
+        problem.cut().into_iter().map(dense).collect()
     }
 
     fn units(&self) -> usize {

@@ -6,21 +6,19 @@
 //!
 //! An FP8 cache holds codes; a key is its code times `k_scale`, a value its code times `v_scale`.
 
-use contender::{Cost, Math, Problem, Slice, Statement, Workload};
+use contender::{Cost, Family, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
-use tensor::{Fill, Inputs, TensorSpec};
+use tensor::{Fill, Inputs, Slots, TensorSpec};
 
 use super::answers;
 use super::shape::{DecodeShape, KvLayout, KvType};
 use crate::arithmetic::{exact, rounded};
+use crate::attention_kinds::{Attention, Levels, Tokens};
 use crate::paged::answers::sampled_units;
-use crate::paged::PageTable;
+use crate::paged::{in_any_order, PageTable};
 
-/// Codes of an FP8 cache: most of the type's range, as with calibrated scales.
-const CODES: Fill = Fill::Uniform {
-    low: -240.0,
-    high: 240.0,
-};
+/// The largest code of an FP8 cache: most of the type's range, as with calibrated scales.
+const CODE: f32 = 240.0;
 
 /// One decode step of one batch.
 #[derive(Clone, Debug)]
@@ -40,13 +38,23 @@ impl DecodeProblem {
     /// # Panics
     /// If the shape is not a valid attention shape, or its pages do not fit in 31 bits.
     pub fn new(shape: DecodeShape, dtype: DType, workload: Workload) -> Self {
+        Self::with_table(shape, dtype, workload, 0)
+    }
+
+    /// The same with sequences, pages and scales of a seed: nobody can know them before.
+    pub fn seeded(mut shape: DecodeShape, dtype: DType, workload: Workload, seed: u64) -> Self {
+        in_any_order(&mut shape.lengths, seed);
+        Self::with_table(shape, dtype, workload, seed)
+    }
+
+    fn with_table(shape: DecodeShape, dtype: DType, workload: Workload, seed: u64) -> Self {
         assert!(
             shape.kv_heads > 0 && shape.heads.is_multiple_of(shape.kv_heads),
             "{} query heads cannot share {} KV heads",
             shape.heads,
             shape.kv_heads
         );
-        let table = PageTable::of(&shape.lengths, shape.page_size, &workload);
+        let table = PageTable::of(&shape.lengths, shape.page_size, seed, &workload);
         let queries = [shape.batch(), shape.q_len, shape.heads, shape.head_dim];
         let page = match shape.layout {
             KvLayout::Nhd => [shape.page_size, shape.kv_heads],
@@ -54,11 +62,15 @@ impl DecodeProblem {
         };
         let pool = [table.pool_pages, page[0], page[1], shape.head_dim];
         let [indptr, indices, last_page_len, kv_len] = table.tensors();
-        let cache = |name| match shape.kv_type {
-            KvType::Same => TensorSpec::input(name, dtype, &pool),
-            KvType::Fp8 => TensorSpec::input(name, DType::F8E4M3, &pool).filled(CODES),
+        let (cache_dtype, most) = match shape.kv_type {
+            KvType::Same => (dtype, 1.0),
+            KvType::Fp8 => (DType::F8E4M3, CODE),
         };
-        let (k_scale, v_scale) = shape.kv_type.scales();
+        let live: Fill = tokens(&shape, &|level| table.levels(level))
+            .all(-most, most)
+            .into();
+        let cache = |name| TensorSpec::input(name, cache_dtype, &pool).filled(live.clone());
+        let (k_scale, v_scale) = shape.kv_type.scales(seed);
         Self {
             statement: Statement {
                 op: "decode",
@@ -84,6 +96,20 @@ impl DecodeProblem {
     }
 }
 
+/// Where the tokens are in the pool.
+fn tokens<'a>(shape: &DecodeShape, levels: &'a Levels<'a>) -> Tokens<'a> {
+    let token = shape.kv_heads * shape.head_dim;
+    let slots = Slots {
+        outer: shape.page_size * token,
+        inner: shape.page_size,
+        run: match shape.layout {
+            KvLayout::Nhd => token,
+            KvLayout::Hnd => shape.head_dim,
+        },
+    };
+    Tokens { slots, levels }
+}
+
 impl Problem for DecodeProblem {
     fn statement(&self) -> &Statement {
         &self.statement
@@ -106,6 +132,26 @@ impl Problem for DecodeProblem {
         }
     }
 
+    fn families(&self) -> Vec<Family> {
+        let (value, large_value) = match self.shape.kv_type {
+            KvType::Same => (1.0, 64.0),
+            KvType::Fp8 => (CODE, 448.0),
+        };
+        Attention {
+            statement: &self.statement,
+            queries: "q",
+            keys: "k_pages",
+            values: Some("v_pages"),
+            dim: self.shape.head_dim,
+            scale: self.scale,
+            key_codes: 1.0 / self.k_scale,
+            value,
+            large_value,
+            tokens: tokens(&self.shape, &|level| self.table.levels(level)),
+        }
+        .families()
+    }
+
     fn units(&self) -> usize {
         answers::units(&self.shape)
     }
@@ -115,11 +161,11 @@ impl Problem for DecodeProblem {
     }
 
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        answers::unit::<f64>(&self.shape, &self.table, inputs, unit, exact)
+        answers::unit::<f64>(self, inputs, unit, exact)
     }
 
     /// As on tensor cores: f32 sums, weights rounded to the type before they multiply the values.
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        answers::unit::<f32>(&self.shape, &self.table, inputs, unit, rounded)
+        answers::unit::<f32>(self, inputs, unit, rounded)
     }
 }

@@ -3,7 +3,9 @@ use numeric::DType;
 use tensor::Inputs;
 
 use super::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
-use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
+use crate::testing::{
+    assert_honest_is_near, assert_honest_on_families, assert_units_cover_outputs_once,
+};
 
 fn problem(lengths: &[usize], q_len: usize, layout: KvLayout) -> DecodeProblem {
     problem_over(KvType::Same, lengths, q_len, layout)
@@ -75,6 +77,15 @@ fn honest_values_are_near_and_representable() {
 }
 
 #[test]
+fn honest_values_are_near_on_every_kind_of_inputs() {
+    for kv_type in [KvType::Same, KvType::Fp8] {
+        let problem = problem_over(kv_type, &[200, 1, 33], 2, KvLayout::Hnd);
+        let units: Vec<usize> = (0..problem.units()).collect();
+        assert_honest_on_families(&problem, &units, 4.0);
+    }
+}
+
+#[test]
 fn an_empty_sequence_has_the_output_zero() {
     let problem = problem(&[4, 0], 1, KvLayout::Nhd);
     let inputs = Inputs::new(problem.tensors(), 5);
@@ -100,11 +111,12 @@ fn an_fp8_cache_has_half_the_bytes_and_values_of_the_same_size() {
     let queries = 3.0 * 6.0 * 16.0 * 2.0;
     assert_eq!(problem.cost().read_bytes, 10.0 * 2.0 * 2.0 * 16.0 + queries);
     let inputs = Inputs::new(problem.tensors(), 3);
-    let codes = inputs.tensor("v_pages").range(0, 100);
+    let row = problem.shape.cache_row(&problem.table, 0, 3, 1);
+    let codes = inputs.tensor("v_pages").range(row, 16);
     assert!(codes.iter().all(|&code| DType::F8E4M3.round(code) == code));
     let largest = codes.iter().fold(0.0, |top: f64, code| top.max(code.abs()));
     let scaled = largest * f64::from(problem.v_scale);
-    assert!((0.5..=1.25).contains(&scaled), "{scaled}");
+    assert!((0.5..=1.4).contains(&scaled), "{scaled}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use numeric::{bits, uniform};
+
 use crate::paged::PageTable;
 
 /// Axis order within a page.
@@ -22,6 +24,8 @@ impl fmt::Display for KvLayout {
     }
 }
 
+const SCALE_STREAM: u32 = 0x5CA1E;
+
 /// Element type of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KvType {
@@ -32,12 +36,13 @@ pub enum KvType {
 }
 
 impl KvType {
-    /// Factors of keys and values: for FP8, scales that bring its codes to about 1 and are not
-    /// powers of two.
-    pub fn scales(self) -> (f32, f32) {
+    /// Factors of keys and values: for FP8, scales of the seed that bring its codes to about 1.
+    pub fn scales(self, seed: u64) -> (f32, f32) {
+        let about =
+            |middle: f32, index| middle * uniform(bits(seed, SCALE_STREAM, index), 0.9, 1.1);
         match self {
             KvType::Same => (1.0, 1.0),
-            KvType::Fp8 => (0.004, 0.005),
+            KvType::Fp8 => (about(0.004, 0), about(0.005, 1)),
         }
     }
 }

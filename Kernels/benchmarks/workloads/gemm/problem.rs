@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
-use contender::{Cost, Math, Problem, Slice, Statement, Workload};
+use contender::{Cost, Family, Math, Piece, Problem, Slice, Statement, Workload};
 use numeric::{bits, index_below, DType};
-use tensor::{Fill, Inputs, TensorSpec};
+use tensor::{Fill, Inputs, Shaped, Slots, TensorSpec, DEAD};
 
 use super::answers;
 use super::shape::{GemmShape, GroupKind, RowLayout, SCALE_BLOCK};
+use crate::kinds::{outlier_columns, scattered, DRIFT, OUTLIERS, UNEVEN_ROWS};
 
 /// Random stream of the scales, separate from those of tensors.
 const SCALE_STREAM: u32 = 0x5CA1E;
@@ -46,6 +47,17 @@ impl GemmProblem {
         dtype: DType,
         workload: Workload,
     ) -> Result<Self, BadGemm> {
+        Self::seeded(shape, layout, dtype, workload, 0)
+    }
+
+    /// The same with scales of a seed.
+    pub fn seeded(
+        shape: GemmShape,
+        layout: RowLayout,
+        dtype: DType,
+        workload: Workload,
+        seed: u64,
+    ) -> Result<Self, BadGemm> {
         let out_dtype = match dtype {
             DType::Bf16 | DType::F16 => dtype,
             DType::F8E4M3 if !shape.k.is_multiple_of(SCALE_BLOCK) => {
@@ -61,15 +73,15 @@ impl GemmProblem {
             out = out.written_only(written_ranges(&layout, n));
         }
         let mut tensors = vec![
-            TensorSpec::input("a", dtype, &[rows, k]),
-            TensorSpec::input("b", dtype, &[groups, n, k]),
+            TensorSpec::input("a", dtype, &[rows, k]).filled(rows_of_a(&layout, k, &[ONE])),
+            TensorSpec::input("b", dtype, &[groups, n, k]).filled(matrices(&layout, shape, ONE)),
             out,
         ];
         if dtype == DType::F8E4M3 {
             let (deep, wide) = (k / SCALE_BLOCK, n.div_ceil(SCALE_BLOCK));
             let (rooms, line) = layout.scale_lines();
-            tensors.push(scales("a_scales", &[rooms, deep, line], 0));
-            tensors.push(scales("b_scales", &[groups, wide, deep], 1));
+            tensors.push(scales("a_scales", &[rooms, deep, line], seed, 0));
+            tensors.push(scales("b_scales", &[groups, wide, deep], seed, 1));
         }
         let indices = match layout.kind {
             GroupKind::Masked => layout.tokens.iter().map(|&rows| rows as i32).collect(),
@@ -99,7 +111,47 @@ impl GemmProblem {
     pub fn is_scaled(&self) -> bool {
         self.dtype() == DType::F8E4M3
     }
+
+    /// The product of some rows, and where its tensors are in the whole.
+    fn piece(&self, rows: std::ops::Range<usize>) -> Piece {
+        let (GemmShape { n, k }, workload) = (self.shape, self.workload().clone());
+        let layout = RowLayout::dense(rows.len());
+        let piece = Self::new(self.shape, layout.clone(), self.dtype(), workload);
+        let mut piece = piece.expect("a part of a valid product is one");
+        if self.is_scaled() {
+            let place = tensor::place(&piece.statement.tensors, "a_scales");
+            let spec = &mut piece.statement.tensors[place];
+            let inputs = Inputs::new(self.tensors(), 0);
+            let (whole, deep) = (inputs.tensor("a_scales"), k / SCALE_BLOCK);
+            let mut scales = vec![1.0; spec.elements()];
+            for block in 0..deep {
+                for row in rows.clone() {
+                    let scale = whole.get(self.layout.a_scale_index(deep, block, 0, row));
+                    scales[layout.a_scale_index(deep, block, 0, row - rows.start)] = scale;
+                }
+            }
+            let bytes = spec.dtype.encode(&scales);
+            *spec = spec.clone().filled(Fill::Bytes(bytes.into()));
+        }
+        let first = |name: &str| match name {
+            "a" => Some(rows.start * k),
+            "out" => Some(rows.start * n),
+            "a_scales" => None,
+            _ => Some(0),
+        };
+        let tensors = self.tensors().iter().enumerate();
+        let places = tensors
+            .map(|(tensor, spec)| first(spec.name).map(|first| (tensor, first)))
+            .collect();
+        Piece {
+            problem: Box::new(piece),
+            places,
+        }
+    }
 }
+
+/// Operations of one piece: few enough that several are computed.
+const PIECE_FLOPS: f64 = 2e11;
 
 /// Elements of the result that are not padding; adjacent groups without padding form one range.
 fn written_ranges(layout: &RowLayout, n: usize) -> Vec<std::ops::Range<usize>> {
@@ -114,13 +166,33 @@ fn written_ranges(layout: &RowLayout, n: usize) -> Vec<std::ops::Range<usize>> {
     ranges
 }
 
-/// Powers of two from 1/4 to 2, the same for every seed: UE8M0, which holds only powers of two, and
-/// f32 then hold the same values, and multiplying by them is exact.
-fn scales(name: &'static str, shape: &[usize], tensor: u32) -> TensorSpec {
+/// The range of ordinary elements.
+const ONE: (f32, f32) = (-1.0, 1.0);
+
+/// Rows of `a` in one of these ranges each; padding, which belongs to no group, is dead.
+fn rows_of_a(layout: &RowLayout, k: usize, ranges: &[(f32, f32)]) -> Fill {
+    let dead = ranges.len() as u8;
+    let mut levels = vec![dead; layout.rows];
+    for row in layout.used_ranges().flat_map(|(_, rows)| rows) {
+        levels[row] = scattered(row, ranges.len());
+    }
+    let ranges: Vec<_> = ranges.iter().copied().chain([DEAD]).collect();
+    Shaped::by_slot(Slots::rows(k), levels, &ranges).into()
+}
+
+/// The matrices of `b`; those of empty groups are dead.
+fn matrices(layout: &RowLayout, GemmShape { n, k }: GemmShape, range: (f32, f32)) -> Shaped {
+    let levels = layout.tokens.iter().map(|&rows| u8::from(rows == 0));
+    Shaped::by_slot(Slots::rows(n * k), levels.collect(), &[range, DEAD])
+}
+
+/// Powers of two from 1/4 to 2, by the seed: UE8M0, which holds only powers of two, and f32 then hold
+/// the same values, and multiplying by them is exact.
+fn scales(name: &'static str, shape: &[usize], seed: u64, tensor: u32) -> TensorSpec {
     let count: usize = shape.iter().product();
     let bytes: Arc<[u8]> = (0..count as u64)
         .flat_map(|index| {
-            let exponent = index_below(bits(0, SCALE_STREAM + tensor, index), 4) as i32 - 2;
+            let exponent = index_below(bits(seed, SCALE_STREAM + tensor, index), 4) as i32 - 2;
             2f32.powi(exponent).to_le_bytes()
         })
         .collect();
@@ -153,6 +225,38 @@ impl Problem for GemmProblem {
         }
     }
 
+    /// Rows of a product without groups.
+    fn pieces(&self) -> Vec<Piece> {
+        if self.layout.kind != GroupKind::Dense {
+            return Vec::new();
+        }
+        let row = 2.0 * self.shape.n as f64 * self.shape.k as f64;
+        let step = ((PIECE_FLOPS / row) as usize).clamp(1, self.layout.rows);
+        let starts = (0..self.layout.rows).step_by(step);
+        starts
+            .map(|first| self.piece(first..self.layout.rows.min(first + step)))
+            .collect()
+    }
+
+    fn families(&self) -> Vec<Family> {
+        let (layout, k) = (&self.layout, self.shape.k);
+        let uneven = [ONE, (-64.0, 64.0), (0.0, 0.0), (0.75, 0.75)];
+        let outliers = matrices(layout, self.shape, ONE).times(outlier_columns(k, 32.0));
+        // Sums of terms of one sign grow until the end.
+        let (rising, positive) = (
+            rows_of_a(layout, k, &[(0.0, 1.0)]),
+            matrices(layout, self.shape, (0.0, 1.0)),
+        );
+        vec![
+            self.statement
+                .family(UNEVEN_ROWS, vec![("a", rows_of_a(layout, k, &uneven))]),
+            self.statement
+                .family(OUTLIERS, vec![("b", outliers.into())]),
+            self.statement
+                .family(DRIFT, vec![("a", rising), ("b", positive.into())]),
+        ]
+    }
+
     fn units(&self) -> usize {
         answers::units(self.shape, &self.layout)
     }
@@ -170,7 +274,9 @@ impl Problem for GemmProblem {
 mod tests {
     use super::*;
     use crate::gemm::suites::GemmSuite;
-    use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
+    use crate::testing::{
+        assert_honest_is_near, assert_honest_on_families, assert_units_cover_outputs_once,
+    };
 
     fn problem(layout: RowLayout, n: usize, k: usize, dtype: DType) -> GemmProblem {
         let workload = GemmSuite::custom(layout.rows, n, k).2;
@@ -210,6 +316,7 @@ mod tests {
             for dtype in [DType::Bf16, DType::F16, DType::F8E4M3] {
                 let problem = problem(layout.clone(), 24, 1024, dtype);
                 assert_honest_is_near(&problem, &[0, problem.units() - 1], 2.0);
+                assert_honest_on_families(&problem, &[0, problem.units() - 1], 2.0);
             }
         }
     }
@@ -235,6 +342,22 @@ mod tests {
         let slice = problem.oracle(&inputs, unit).remove(0);
         assert_eq!(slice.start + slice.values.len(), 2 * 130);
         assert!((slice.values.last().unwrap() - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_piece_has_the_scales_and_the_places_of_its_rows() {
+        let whole = problem(RowLayout::dense(9), 130, 256, DType::F8E4M3);
+        let piece = whole.piece(6..9);
+        let [whole_scales, scales] = [&whole as &dyn Problem, &*piece.problem].map(|problem| {
+            Inputs::new(problem.tensors(), 1)
+                .tensor("a_scales")
+                .range(0, 8)
+        });
+        // Lines of twelve and of four rows.
+        assert_eq!(scales[..2], whole_scales[6..8]);
+        let places = [Some((0, 6 * 256)), Some((1, 0)), Some((2, 6 * 130)), None];
+        assert_eq!(piece.places[..4], places);
+        assert_eq!(piece.problem.units(), 3 * 9);
     }
 
     #[test]

@@ -5,15 +5,16 @@
 //! are already projected into the latent space. Visible positions and the output of an empty
 //! sequence are as in decode attention.
 
-use contender::{Cost, Math, Problem, Slice, Statement, Workload};
+use contender::{Cost, Family, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
-use tensor::{Inputs, TensorSpec};
+use tensor::{Inputs, Slots, TensorSpec};
 
 use super::answers;
 use super::shape::{MlaShape, MLA_LATENT, MLA_WIDTH};
 use crate::arithmetic::{exact, rounded};
+use crate::attention_kinds::{Attention, Levels, Tokens};
 use crate::paged::answers::sampled_units;
-use crate::paged::PageTable;
+use crate::paged::{in_any_order, PageTable};
 
 /// One decode step of one batch.
 #[derive(Clone, Debug)]
@@ -29,11 +30,22 @@ impl MlaDecodeProblem {
     /// # Panics
     /// If there is no sequence or no head, or the pages do not fit in 31 bits.
     pub fn new(shape: MlaShape, dtype: DType, workload: Workload) -> Self {
+        Self::with_table(shape, dtype, workload, 0)
+    }
+
+    /// The same with sequences and pages of a seed: nobody can know them before.
+    pub fn seeded(mut shape: MlaShape, dtype: DType, workload: Workload, seed: u64) -> Self {
+        in_any_order(&mut shape.lengths, seed);
+        Self::with_table(shape, dtype, workload, seed)
+    }
+
+    fn with_table(shape: MlaShape, dtype: DType, workload: Workload, seed: u64) -> Self {
         assert!(shape.heads > 0, "there is at least one head");
-        let table = PageTable::of(&shape.lengths, shape.page_size, &workload);
+        let table = PageTable::of(&shape.lengths, shape.page_size, seed, &workload);
         let queries = |width| [shape.batch(), shape.q_len, shape.heads, width];
         let pool = [table.pool_pages, shape.page_size, MLA_WIDTH];
         let [indptr, indices, last_page_len, kv_len] = table.tensors();
+        let live = tokens(&|level| table.levels(level)).all(-1.0, 1.0);
         Self {
             statement: Statement {
                 op: "mla_decode",
@@ -41,7 +53,7 @@ impl MlaDecodeProblem {
                 workload,
                 tensors: vec![
                     TensorSpec::input("q", dtype, &queries(MLA_WIDTH)),
-                    TensorSpec::input("cache", dtype, &pool),
+                    TensorSpec::input("cache", dtype, &pool).filled(live),
                     indptr,
                     indices,
                     last_page_len,
@@ -54,6 +66,12 @@ impl MlaDecodeProblem {
             table,
         }
     }
+}
+
+/// A token's keys and values are one row of the pool.
+fn tokens<'a>(levels: &'a Levels<'a>) -> Tokens<'a> {
+    let slots = Slots::rows(MLA_WIDTH);
+    Tokens { slots, levels }
 }
 
 impl Problem for MlaDecodeProblem {
@@ -74,6 +92,22 @@ impl Problem for MlaDecodeProblem {
             written_bytes: self.statement.tensor("out").bytes() as f64,
             math: Math::TensorCore(self.dtype()),
         }
+    }
+
+    fn families(&self) -> Vec<Family> {
+        Attention {
+            statement: &self.statement,
+            queries: "q",
+            keys: "cache",
+            values: None,
+            dim: MLA_WIDTH,
+            scale: self.scale,
+            key_codes: 1.0,
+            value: 1.0,
+            large_value: 1.0,
+            tokens: tokens(&|level| self.table.levels(level)),
+        }
+        .families()
     }
 
     fn units(&self) -> usize {
@@ -98,7 +132,9 @@ impl Problem for MlaDecodeProblem {
 mod tests {
     use super::*;
     use crate::mla::suites::MlaSuite;
-    use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
+    use crate::testing::{
+        assert_honest_is_near, assert_honest_on_families, assert_units_cover_outputs_once,
+    };
 
     fn problem(lengths: &[usize], heads: usize, q_len: usize) -> MlaDecodeProblem {
         let shape = MlaShape {
@@ -143,6 +179,7 @@ mod tests {
     fn honest_values_are_near_and_representable() {
         let problem = problem(&[200, 0], 4, 1);
         assert_honest_is_near(&problem, &[0], 4.0);
+        assert_honest_on_families(&problem, &[0, 1], 4.0);
         let inputs = Inputs::new(problem.tensors(), 5);
         assert!(problem.oracle(&inputs, 1)[0]
             .values

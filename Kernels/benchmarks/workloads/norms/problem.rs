@@ -1,9 +1,10 @@
 //! Row operations as problems: a statement, cost, and checkable units.
 
-use contender::{Cost, Math, Problem, Slice, Statement, Workload};
+use contender::{Cost, Family, Math, Problem, Slice, Statement, Workload};
 use tensor::Inputs;
 
 use super::answers::{self, Arithmetic};
+use super::families;
 use super::op::{NormOp, NormTypes};
 use crate::arithmetic::{exact, rounded};
 use crate::rows::RowShape;
@@ -54,6 +55,10 @@ impl Problem for NormProblem {
         Cost::of_whole_tensors(self.tensors(), flops, Math::Fp32)
     }
 
+    fn families(&self) -> Vec<Family> {
+        families::of(self.op, self.shape, &self.statement)
+    }
+
     fn units(&self) -> usize {
         answers::units(self.op, self.shape)
     }
@@ -85,7 +90,9 @@ mod tests {
     use numeric::DType;
 
     use crate::norms::suites::NormSuite;
-    use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
+    use crate::testing::{
+        assert_honest_is_near, assert_honest_on_families, assert_units_cover_outputs_once,
+    };
 
     fn problem(op: NormOp, rows: usize, columns: usize, activation: DType) -> NormProblem {
         let (shape, workload) = NormSuite::custom(RowShape { rows, columns });
@@ -119,6 +126,8 @@ mod tests {
             for dtype in [DType::Bf16, DType::F16, DType::F32] {
                 let problem = problem(op, 5, 130, dtype);
                 assert_honest_is_near(&problem, &[0, 4, problem.units() - 1], 16.0);
+                let units: Vec<usize> = (0..problem.units()).collect();
+                assert_honest_on_families(&problem, &units, 64.0);
             }
         }
     }

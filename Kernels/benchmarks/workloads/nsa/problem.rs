@@ -1,13 +1,15 @@
 //! Native sparse attention as problems: tensors, cost, and checkable units.
 
-use contender::{Cost, Math, Problem, Slice, Statement, Workload};
+use contender::{Cost, Family, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
-use tensor::{Fill, Inputs, TensorSpec};
+use tensor::{Fill, Inputs, Shaped, Slots, TensorSpec};
 
 use super::answers::Case;
 use super::op::{NsaOp, GATED};
 use super::shape::{NsaShape, Selection};
 use crate::arithmetic::{exact, rounded};
+use crate::attention_kinds::{Attention, LevelOf, Tokens};
+use crate::kinds::{outlier_columns, uneven_rows, uniform, LARGE, OUTLIERS, UNEVEN_ROWS};
 
 #[derive(Clone, Debug)]
 pub struct NsaProblem {
@@ -36,10 +38,16 @@ impl NsaProblem {
         )
     }
 
-    /// Any operation, with blocks from [`Selection::drawn`] if it reads any.
     pub fn new(op: NsaOp, shape: NsaShape, dtype: DType, workload: Workload) -> Self {
+        Self::seeded(op, shape, dtype, workload, 0)
+    }
+
+    /// Any operation, with blocks from [`Selection::drawn`] if it reads any.
+    pub fn seeded(op: NsaOp, shape: NsaShape, dtype: DType, workload: Workload, seed: u64) -> Self {
         let pairs = match op {
-            NsaOp::Selected => return Self::selected(Selection::drawn(shape), dtype, workload),
+            NsaOp::Selected => {
+                return Self::selected(Selection::drawn(shape, seed), dtype, workload)
+            }
             NsaOp::Gated => 0.0,
             NsaOp::Compressed | NsaOp::Sliding => {
                 let seen = |position| shape.visible(op, position).len() as f64;
@@ -134,6 +142,22 @@ fn gated_tensors(shape: NsaShape, dtype: DType) -> Vec<TensorSpec> {
         .collect()
 }
 
+/// Of the first branch; the others stay as they are.
+fn gated_families(statement: &Statement, shape: NsaShape) -> Vec<Family> {
+    let (branch, elements) = (GATED[0].0, statement.tensor("out").elements());
+    let outliers = Shaped::flat(-1.0, 1.0).times(outlier_columns(shape.dim, 32.0));
+    let rows = uneven_rows(
+        shape.dim,
+        elements,
+        &[(-1.0, 1.0), (0.0, 0.0), (0.75, 0.75)],
+    );
+    vec![
+        statement.family(OUTLIERS, vec![(branch, outliers.into())]),
+        statement.family(LARGE, vec![(branch, uniform(90.0, 110.0))]),
+        statement.family(UNEVEN_ROWS, vec![(branch, rows.into())]),
+    ]
+}
+
 impl Problem for NsaProblem {
     fn statement(&self) -> &Statement {
         &self.statement
@@ -153,6 +177,34 @@ impl Problem for NsaProblem {
             }
         };
         Cost::of_whole_tensors(self.tensors(), flops, math)
+    }
+
+    fn families(&self) -> Vec<Family> {
+        let (shape, statement) = (self.shape, &self.statement);
+        if self.op == NsaOp::Gated {
+            return gated_families(statement, shape);
+        }
+        let rows = shape.rows(self.op);
+        let levels = |level: LevelOf| {
+            let of_sequence = |_| (0..rows).map(|position| level(position, rows));
+            (0..shape.batch).flat_map(of_sequence).collect()
+        };
+        Attention {
+            statement,
+            queries: "queries",
+            keys: "keys",
+            values: Some("values"),
+            dim: shape.dim,
+            scale: self.scale,
+            key_codes: 1.0,
+            value: 1.0,
+            large_value: 64.0,
+            tokens: Tokens {
+                slots: Slots::rows(shape.groups * shape.dim),
+                levels: &levels,
+            },
+        }
+        .families()
     }
 
     fn units(&self) -> usize {

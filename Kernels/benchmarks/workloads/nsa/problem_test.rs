@@ -4,7 +4,7 @@ use reference::attention;
 use tensor::Inputs;
 
 use super::{NsaOp, NsaProblem, NsaShape, NsaSuite};
-use crate::testing::assert_units_cover_outputs_once;
+use crate::testing::{assert_honest_on_families, assert_units_cover_outputs_once};
 
 fn problem(op: NsaOp, sizes: &[usize]) -> NsaProblem {
     let (shape, workload) = NsaSuite::custom(NsaShape::from_sizes(sizes).unwrap());
@@ -78,4 +78,14 @@ fn cost_counts_what_is_seen() {
     // Positions 3 and 4 see the one whole block.
     assert_eq!(flops(NsaOp::Compressed), 4.0 * 2.0 * 16.0);
     assert_eq!(flops(NsaOp::Gated), 5.0 * 5.0 * 16.0);
+}
+
+#[test]
+fn honest_values_are_near_on_every_kind_of_inputs() {
+    for op in NsaOp::ALL {
+        let problem = problem(op, &[1, 40, 4, 2, 64, 8, 3, 9]);
+        let units: Vec<usize> = (0..problem.units()).collect();
+        // Queries are rounded after they are scaled, so scores of 110 are off by up to a tenth.
+        assert_honest_on_families(&problem, &units, 60.0);
+    }
 }

@@ -177,9 +177,8 @@ impl Selection {
     }
 
     /// Resembles a selection by score: always the first block, the query's own and the one before it,
-    /// plus random others from those before it.
-    pub fn drawn(shape: NsaShape) -> Self {
-        const SEED: u64 = 7;
+    /// plus others from those before it, drawn by `seed`.
+    pub fn drawn(shape: NsaShape, seed: u64) -> Self {
         let mut indices = Vec::with_capacity(shape.tokens() * shape.groups * shape.selected);
         for query in 0..shape.tokens() * shape.groups {
             let own = query / shape.groups % shape.sequence / shape.block;
@@ -196,7 +195,7 @@ impl Selection {
             let most = shape.selected.min(own + 1);
             let mut draw = 0;
             while row.len() < most {
-                let random = bits(SEED, query as u32, draw);
+                let random = bits(seed, query as u32, draw);
                 take(&mut row, index_below(random, own as u32 + 1) as usize);
                 draw += 1;
             }
@@ -277,7 +276,7 @@ mod tests {
     fn drawn_selections_are_sound_and_full() {
         for sizes in [[2, 10, 4, 2, 16, 4, 2], [1, 200, 16, 1, 64, 32, 5]] {
             let shape = NsaShape::from_sizes(&sizes).unwrap();
-            let drawn = Selection::drawn(shape);
+            let drawn = Selection::drawn(shape, 7);
             assert_eq!(
                 Selection::new(shape, drawn.indices().to_vec()),
                 Ok(drawn.clone())
@@ -294,7 +293,7 @@ mod tests {
     #[test]
     fn unsound_selections_are_refused() {
         let changed = |place: usize, block: i32| {
-            let mut indices = Selection::drawn(shape()).indices().to_vec();
+            let mut indices = Selection::drawn(shape(), 7).indices().to_vec();
             indices[place] = block;
             Selection::new(shape(), indices)
         };
@@ -345,6 +344,6 @@ mod tests {
     fn keys_are_counted_up_to_the_query() {
         let shape = NsaShape::from_sizes(&[1, 5, 1, 1, 16, 4, 1]).unwrap();
         // Positions 0 to 3 read 1 to 4 keys of block 0, position 4 the first of block 1.
-        assert_eq!(Selection::drawn(shape).keys_read(), 11.0);
+        assert_eq!(Selection::drawn(shape, 7).keys_read(), 11.0);
     }
 }

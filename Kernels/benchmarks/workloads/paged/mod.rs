@@ -4,4 +4,5 @@ pub(crate) mod answers;
 pub(crate) mod lengths;
 mod table;
 
+pub(crate) use table::in_any_order;
 pub use table::{BadPageTable, PageTable};

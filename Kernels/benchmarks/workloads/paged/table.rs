@@ -4,8 +4,11 @@ use contender::Workload;
 use numeric::{bits, index_below};
 use tensor::TensorSpec;
 
-/// Stream and seed of the permutation: the table does not depend on the seed of the inputs.
-const SEED: u64 = 7;
+use crate::attention_kinds::{LevelOf, DEAD_LEVEL};
+
+/// Random streams of the permutation of pages, and of sequences.
+const PAGE_STREAM: u32 = 0;
+const SEQUENCE_STREAM: u32 = 1;
 
 /// The host's copy of a page table. Page `p` of sequence `s` is `indices[indptr[s] + p]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,9 +33,9 @@ pub struct PageTable {
 pub struct BadPageTable(pub String);
 
 impl PageTable {
-    /// A table for sequences of these lengths, with pages scattered over a pool an eighth larger than
-    /// needed.
-    pub fn scattered(lengths: &[usize], page_size: usize) -> Result<Self, BadPageTable> {
+    /// A table for sequences of these lengths, with pages scattered by `seed` over a pool an eighth
+    /// larger than needed.
+    pub fn scattered(lengths: &[usize], page_size: usize, seed: u64) -> Result<Self, BadPageTable> {
         if page_size == 0 {
             return Err(BadPageTable("page size 0; it must be at least 1".into()));
         }
@@ -47,10 +50,7 @@ impl PageTable {
             )));
         }
         let mut pool: Vec<i32> = (0..pool_pages as i32).collect();
-        for last in (1..pool_pages).rev() {
-            let other = index_below(bits(SEED, 0, last as u64), last as u32 + 1);
-            pool.swap(last, other as usize);
-        }
+        shuffle(&mut pool, seed, PAGE_STREAM);
         pool.truncate(needed);
         let ends = pages.iter().scan(0, |end, pages| {
             *end += *pages as i32;
@@ -116,6 +116,18 @@ impl PageTable {
         page * self.page_size + place
     }
 
+    /// A level for every row of the pool: `level` of a token's position and its sequence's length, or
+    /// that of dead memory, which no token owns.
+    pub(crate) fn levels(&self, level: LevelOf) -> Vec<u8> {
+        let mut levels = vec![DEAD_LEVEL; self.pool_pages * self.page_size];
+        for (sequence, &length) in self.lengths.iter().enumerate() {
+            for token in 0..length as usize {
+                levels[self.row(sequence, token)] = level(token, length as usize);
+            }
+        }
+        levels
+    }
+
     /// Call this before reading through the table.
     pub fn validate(&self) -> Result<(), BadPageTable> {
         let bad = |text: String| Err(BadPageTable(text));
@@ -166,9 +178,9 @@ impl PageTable {
     ///
     /// # Panics
     /// If there is no sequence, or the pages do not fit in 31 bits.
-    pub(crate) fn of(lengths: &[usize], page_size: usize, workload: &Workload) -> Self {
+    pub(crate) fn of(lengths: &[usize], page_size: usize, seed: u64, workload: &Workload) -> Self {
         assert!(!lengths.is_empty(), "a batch has at least one sequence");
-        let table = Self::scattered(lengths, page_size);
+        let table = Self::scattered(lengths, page_size, seed);
         table.unwrap_or_else(|error| panic!("{}: {error}", workload.name))
     }
 
@@ -190,6 +202,18 @@ impl PageTable {
     }
 }
 
+/// The same sequences in an order of the seed: which one is long is not known before.
+pub fn in_any_order(lengths: &mut [usize], seed: u64) {
+    shuffle(lengths, seed, SEQUENCE_STREAM);
+}
+
+fn shuffle<T>(items: &mut [T], seed: u64, stream: u32) {
+    for last in (1..items.len()).rev() {
+        let other = index_below(bits(seed, stream, last as u64), last as u32 + 1);
+        items.swap(last, other as usize);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -199,7 +223,7 @@ mod tests {
     #[test]
     fn every_token_has_a_place_of_its_own() {
         for page_size in [1, 3, 16] {
-            let table = PageTable::scattered(&[5, 0, 16, 1, 33], page_size).unwrap();
+            let table = PageTable::scattered(&[5, 0, 16, 1, 33], page_size, 7).unwrap();
             let mut seen = BTreeSet::new();
             for (sequence, &length) in table.lengths.iter().enumerate() {
                 for token in 0..length as usize {
@@ -214,8 +238,34 @@ mod tests {
     }
 
     #[test]
+    fn another_seed_gives_other_pages_and_another_order() {
+        let table = |seed| PageTable::scattered(&[500, 300], 16, seed).unwrap();
+        assert_eq!(table(1), table(1));
+        assert_ne!(table(1).indices, table(2).indices);
+        let order = |seed| {
+            let mut lengths: Vec<usize> = (1..20).collect();
+            in_any_order(&mut lengths, seed);
+            lengths
+        };
+        assert_ne!(order(1), order(2));
+        let mut sorted = order(1);
+        sorted.sort_unstable();
+        assert!(sorted.into_iter().eq(1..20));
+    }
+
+    #[test]
+    fn what_no_token_owns_is_dead() {
+        let table = PageTable::scattered(&[5, 0, 3], 4, 7).unwrap();
+        let levels = table.levels(|position, _| position as u8);
+        assert_eq!(levels.len(), table.pool_pages * 4);
+        assert_eq!(levels[table.row(0, 4)], 4);
+        let dead = levels.iter().filter(|&&level| level == DEAD_LEVEL).count();
+        assert_eq!(dead, levels.len() - 8);
+    }
+
+    #[test]
     fn offsets_and_last_pages() {
-        let table = PageTable::scattered(&[5, 0, 16, 1], 4).unwrap();
+        let table = PageTable::scattered(&[5, 0, 16, 1], 4, 7).unwrap();
         assert_eq!(table.indptr, [0, 2, 2, 6, 7]);
         assert_eq!(table.last_page_lengths, [1, 0, 4, 1]);
         assert_eq!(table.pool_pages, 9);
@@ -223,14 +273,14 @@ mod tests {
 
     #[test]
     fn no_sequence_at_all_is_a_table_too() {
-        let table = PageTable::scattered(&[0, 0], 16).unwrap();
+        let table = PageTable::scattered(&[0, 0], 16, 7).unwrap();
         assert!(table.indices.is_empty());
         assert_eq!(table.tensors()[1].shape, [1]);
     }
 
     #[test]
     fn tables_out_of_range_are_refused_with_the_entry() {
-        let good = PageTable::scattered(&[40, 7], 16).unwrap();
+        let good = PageTable::scattered(&[40, 7], 16, 7).unwrap();
         let refused = |change: &dyn Fn(&mut PageTable), words: &str| {
             let mut table = good.clone();
             change(&mut table);
@@ -250,7 +300,7 @@ mod tests {
             "sequence 1 of 17 tokens has 1 pages",
         );
         refused(&|t| t.last_page_lengths[0] = 9, "holds 9 tokens, not 8");
-        assert!(PageTable::scattered(&[1], 0).is_err());
-        assert!(PageTable::scattered(&[usize::MAX / 32], 16).is_err());
+        assert!(PageTable::scattered(&[1], 0, 7).is_err());
+        assert!(PageTable::scattered(&[usize::MAX / 32], 16, 7).is_err());
     }
 }

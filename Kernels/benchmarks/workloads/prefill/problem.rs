@@ -1,12 +1,13 @@
 //! Variable-length attention over whole prompts as a problem: tensors, cost, and checkable units.
 
-use contender::{Cost, Math, Problem, Slice, Statement, Workload};
+use contender::{Cost, Family, Math, Piece, Places, Problem, Slice, Statement, Workload};
 use numeric::DType;
-use tensor::{Fill, Inputs, TensorSpec};
+use tensor::{Fill, Inputs, Slots, TensorSpec};
 
 use super::answers;
 use super::shape::{cumulative, BadPrefill, PrefillOp, PrefillShape};
 use crate::arithmetic::{exact, rounded};
+use crate::attention_kinds::{Attention, LevelOf, Tokens};
 
 /// One batch. The tensors, in the order of the contenders' buffers:
 ///
@@ -58,12 +59,50 @@ impl PrefillProblem {
         })
     }
 
+    /// The batch in pieces of a few hundred queries of one sequence, each with the keys that they see,
+    /// and the places of their tensors in the whole.
+    pub fn cut(&self) -> Vec<(Self, Places)> {
+        let shape = &self.shape;
+        let (starts_q, starts_kv) = (cumulative(&shape.q_lens), cumulative(&shape.kv_lens));
+        let mut pieces = Vec::new();
+        for sequence in 0..shape.batch() {
+            let queries = shape.q_lens[sequence];
+            for first in (0..queries).step_by(PIECE_QUERIES) {
+                let last = queries.min(first + PIECE_QUERIES) - 1;
+                let piece = PrefillShape {
+                    q_lens: vec![last + 1 - first],
+                    kv_lens: vec![shape.visible(sequence, last)],
+                    ..shape.clone()
+                };
+                let workload = self.workload().clone();
+                let problem = Self::new(self.op, piece, self.dtype(), workload);
+                let problem = problem.expect("a part of a valid batch is one");
+                let query = (starts_q[sequence] + first) * shape.heads;
+                let key = starts_kv[sequence] * shape.kv_heads * shape.head_dim;
+                let place = |spec: &TensorSpec| match spec.name {
+                    "q" | "out" => Some(query * shape.head_dim),
+                    "lse" => Some(query),
+                    "k" | "v" => Some(key),
+                    _ => None,
+                };
+                let places = self.tensors().iter().enumerate();
+                let places = places.map(|(tensor, spec)| place(spec).map(|first| (tensor, first)));
+                let places = places.collect();
+                pieces.push((problem, places));
+            }
+        }
+        pieces
+    }
+
     /// The same as an operation of another name.
     pub fn named(mut self, op: &'static str) -> Self {
         self.statement.op = op;
         self
     }
 }
+
+/// Queries of one piece: tens of pieces of a long prompt.
+const PIECE_QUERIES: usize = 256;
 
 fn tensors(op: PrefillOp, shape: &PrefillShape, dtype: DType) -> Vec<TensorSpec> {
     let queries = [shape.total_q(), shape.heads, shape.head_dim];
@@ -106,6 +145,38 @@ impl Problem for PrefillProblem {
             dtype => Math::TensorCore(dtype),
         };
         Cost::of_whole_tensors(self.tensors(), flops, math)
+    }
+
+    fn pieces(&self) -> Vec<Piece> {
+        let piece = |(problem, places)| Piece {
+            problem: Box::new(problem),
+            places,
+        };
+        self.cut().into_iter().map(piece).collect()
+    }
+
+    fn families(&self) -> Vec<Family> {
+        let shape = &self.shape;
+        let levels = |level: LevelOf| {
+            let of_sequence = |&length| (0..length).map(move |position| level(position, length));
+            shape.kv_lens.iter().flat_map(of_sequence).collect()
+        };
+        Attention {
+            statement: &self.statement,
+            queries: "q",
+            keys: "k",
+            values: Some("v"),
+            dim: shape.head_dim,
+            scale: self.scale,
+            key_codes: 1.0,
+            value: 1.0,
+            large_value: 64.0,
+            tokens: Tokens {
+                slots: Slots::rows(shape.kv_heads * shape.head_dim),
+                levels: &levels,
+            },
+        }
+        .families()
     }
 
     /// Pairs of a query and a head.

@@ -3,7 +3,9 @@ use numeric::DType;
 use tensor::{Input, Inputs};
 
 use super::{PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
-use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
+use crate::testing::{
+    assert_honest_is_near, assert_honest_on_families, assert_units_cover_outputs_once,
+};
 
 fn problem(op: PrefillOp, q_lens: &[usize], kv_lens: &[usize], causal: bool) -> PrefillProblem {
     let shape = PrefillShape {
@@ -103,7 +105,9 @@ fn answers_follow_the_definition() {
 #[test]
 fn honest_values_are_near_the_oracle_and_representable() {
     let problem = problem(PrefillOp::PrefillLse, &[40], &[90], true);
-    assert_honest_is_near(&problem, &[0, 17, problem.units() - 1], 4.0);
+    let units = [0, 17, problem.units() - 1];
+    assert_honest_is_near(&problem, &units, 4.0);
+    assert_honest_on_families(&problem, &units, 4.0);
 }
 
 #[test]

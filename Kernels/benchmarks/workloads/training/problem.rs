@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use contender::{Cost, Math, Problem, Slice, Statement, Workload};
+use contender::{Cost, Family, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
 use reference::quantize::ScaleFormat;
 use reference::rope;
 use tensor::{Fill, Inputs, TensorSpec};
 
-use super::answers;
 use super::op::{Activation, Pass, Scaling, TrainingOp};
 use super::shape::{RopeShape, TrainingShape};
+use super::{answers, families};
 use crate::arithmetic::{exact, rounded};
 use crate::rows::RowShape;
 
@@ -165,6 +165,10 @@ impl Problem for TrainingProblem {
         };
         let flops = self.op.flops_per_element() * elements as f64;
         Cost::of_whole_tensors(self.tensors(), flops, Math::Fp32)
+    }
+
+    fn families(&self) -> Vec<Family> {
+        families::of(self.op, self.shape, &self.statement)
     }
 
     fn units(&self) -> usize {

@@ -3,7 +3,9 @@ use numeric::DType;
 use tensor::Inputs;
 
 use super::{TrainingOp, TrainingProblem, TrainingSuite};
-use crate::testing::{assert_honest_is_near, assert_units_cover_outputs_once};
+use crate::testing::{
+    assert_honest_is_near, assert_honest_on_families, assert_units_cover_outputs_once,
+};
 
 fn problems(dtype: DType) -> impl Iterator<Item = TrainingProblem> {
     TrainingOp::all().flat_map(move |op| {
@@ -48,7 +50,9 @@ fn units_cover_every_output_element_once() {
 fn honest_values_are_near_the_oracle_and_representable() {
     for dtype in [DType::Bf16, DType::F16, DType::F32] {
         for problem in problems(dtype) {
-            assert_honest_is_near(&problem, &[0, problem.units() - 1], 8.0);
+            let units = [0, problem.units() / 2, problem.units() - 1];
+            assert_honest_is_near(&problem, &units, 8.0);
+            assert_honest_on_families(&problem, &units, 64.0);
         }
     }
 }
