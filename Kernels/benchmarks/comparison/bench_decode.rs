@@ -20,13 +20,18 @@ fn main() -> ExitCode {
 }
 
 fn problems(choices: &Choices) -> Result<Vec<DecodeProblem>, UsageError> {
-    let workloads = choices.workloads(DecodeSuite::workloads, |sizes| {
-        let shape = custom(sizes)?;
-        let workload = DecodeSuite::custom(&shape);
-        Ok((shape, workload))
-    })?;
+    let workloads = choices.workloads(
+        |suite: DecodeSuite| suite.drawn(choices.shapes_seed),
+        |sizes| {
+            let shape = custom(sizes)?;
+            let workload = DecodeSuite::custom(&shape);
+            Ok((shape, workload))
+        },
+    )?;
     choices.problems(workloads, |(shape, workload), dtype| {
-        Ok::<_, Infallible>(DecodeProblem::new(shape.clone(), dtype, workload.clone()))
+        let (shape, workload) = (shape.clone(), workload.clone());
+        let seed = choices.metadata_seed;
+        Ok::<_, Infallible>(DecodeProblem::seeded(shape, dtype, workload, seed))
     })
 }
 

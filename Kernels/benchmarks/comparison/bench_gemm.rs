@@ -21,14 +21,18 @@ fn main() -> ExitCode {
 }
 
 fn problems(choices: &Choices) -> Result<Vec<GemmProblem>, UsageError> {
-    let workloads = choices.workloads(GemmSuite::workloads, |sizes| match *sizes {
-        [m, n, k] => Ok(GemmSuite::custom(m, n, k)),
-        _ => Err(UsageError::of_shape(
-            sizes,
-            "is not a matrix product; write MxNxK, like 4096x4096x7168",
-        )),
-    })?;
+    let workloads = choices.workloads(
+        |suite: GemmSuite| suite.drawn(choices.shapes_seed),
+        |sizes| match *sizes {
+            [m, n, k] => Ok(GemmSuite::custom(m, n, k)),
+            _ => Err(UsageError::of_shape(
+                sizes,
+                "is not a matrix product; write MxNxK, like 4096x4096x7168",
+            )),
+        },
+    )?;
     choices.problems(workloads, |(shape, layout, workload), dtype| {
-        GemmProblem::new(*shape, layout.clone(), dtype, workload.clone())
+        let (layout, workload) = (layout.clone(), workload.clone());
+        GemmProblem::seeded(*shape, layout, dtype, workload, choices.metadata_seed)
     })
 }

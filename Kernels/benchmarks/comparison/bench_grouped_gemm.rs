@@ -18,14 +18,18 @@ fn main() -> ExitCode {
 }
 
 fn problems(choices: &Choices) -> Result<Vec<GemmProblem>, UsageError> {
-    let workloads = choices.workloads(GroupedGemmSuite::workloads, |sizes| match *sizes {
-        [groups, each, n, k] => Ok(GroupedGemmSuite::custom(groups, each, n, k)),
-        _ => Err(UsageError::of_shape(
-            sizes,
-            "is not a grouped product; write GROUPSxROWSxNxK, like 8x4096x4096x7168",
-        )),
-    })?;
+    let workloads = choices.workloads(
+        |suite: GroupedGemmSuite| suite.drawn(choices.shapes_seed),
+        |sizes| match *sizes {
+            [groups, each, n, k] => Ok(GroupedGemmSuite::custom(groups, each, n, k)),
+            _ => Err(UsageError::of_shape(
+                sizes,
+                "is not a grouped product; write GROUPSxROWSxNxK, like 8x4096x4096x7168",
+            )),
+        },
+    )?;
     choices.problems(workloads, |(shape, layout, workload), dtype| {
-        GemmProblem::new(*shape, layout.clone(), dtype, workload.clone())
+        let (layout, workload) = (layout.clone(), workload.clone());
+        GemmProblem::seeded(*shape, layout, dtype, workload, choices.metadata_seed)
     })
 }

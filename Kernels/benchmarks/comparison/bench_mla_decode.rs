@@ -22,17 +22,18 @@ fn main() -> ExitCode {
 }
 
 fn problems(choices: &Choices) -> Result<Vec<MlaDecodeProblem>, UsageError> {
-    let workloads = choices.workloads(MlaSuite::workloads, |sizes| {
-        let shape = custom(sizes)?;
-        let workload = MlaSuite::custom(&shape);
-        Ok((shape, workload))
-    })?;
+    let workloads = choices.workloads(
+        |suite: MlaSuite| suite.drawn(choices.shapes_seed),
+        |sizes| {
+            let shape = custom(sizes)?;
+            let workload = MlaSuite::custom(&shape);
+            Ok((shape, workload))
+        },
+    )?;
     choices.problems(workloads, |(shape, workload), dtype| {
-        Ok::<_, Infallible>(MlaDecodeProblem::new(
-            shape.clone(),
-            dtype,
-            workload.clone(),
-        ))
+        let (shape, workload) = (shape.clone(), workload.clone());
+        let seed = choices.metadata_seed;
+        Ok::<_, Infallible>(MlaDecodeProblem::seeded(shape, dtype, workload, seed))
     })
 }
 

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 fn problems(choices: &Choices) -> Result<Vec<NormProblem>, UsageError> {
     let mut problems = Vec::new();
     for op in NormOp::all().filter(|op| choices.passes.include(op.is_backward())) {
-        let of_suite = |suite: NormSuite| suite.workloads(op);
+        let of_suite = |suite: NormSuite| suite.drawn(op, choices.shapes_seed);
         let workloads = choices.workloads(of_suite, |sizes| match *sizes {
             [rows, columns] => Ok(NormSuite::custom(RowShape { rows, columns })),
             _ => Err(UsageError::of_shape(

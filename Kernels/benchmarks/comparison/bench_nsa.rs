@@ -21,10 +21,13 @@ fn main() -> ExitCode {
 
 /// Forward only: nothing to run for backward.
 fn problems(choices: &Choices) -> Result<Vec<SparseOrDense>, UsageError> {
-    let workloads = choices.workloads(NsaSuite::workloads, |sizes| {
-        let shape = NsaShape::from_sizes(sizes).map_err(UsageError::new)?;
-        Ok(NsaSuite::custom(shape))
-    })?;
+    let workloads = choices.workloads(
+        |suite: NsaSuite| suite.drawn(choices.shapes_seed),
+        |sizes| {
+            let shape = NsaShape::from_sizes(sizes).map_err(UsageError::new)?;
+            Ok(NsaSuite::custom(shape))
+        },
+    )?;
     if !choices.passes.forward() {
         return Err(UsageError::new(
             "bench_nsa has no backward pass; use --mode fwd",
@@ -34,7 +37,8 @@ fn problems(choices: &Choices) -> Result<Vec<SparseOrDense>, UsageError> {
     for (shape, workload) in workloads {
         for &dtype in &choices.dtypes {
             for op in NsaOp::ALL {
-                let problem = NsaProblem::new(op, shape, dtype, workload.clone());
+                let (workload, seed) = (workload.clone(), choices.metadata_seed);
+                let problem = NsaProblem::seeded(op, shape, dtype, workload, seed);
                 problems.push(SparseOrDense::Sparse(problem));
             }
             let dense = SparseOrDense::dense(shape, dtype, workload.clone());

@@ -28,7 +28,7 @@ fn problems(choices: &Choices) -> Result<Vec<PrefillProblem>, UsageError> {
     }
     let of_suite = |suite: PrefillSuite| {
         let of_op = |&op: &PrefillOp| {
-            let workloads = suite.workloads().into_iter();
+            let workloads = suite.drawn(choices.shapes_seed).into_iter();
             workloads.map(move |(shape, workload)| (op, shape, workload))
         };
         suite.ops().iter().flat_map(of_op).collect()

@@ -21,7 +21,7 @@ fn main() -> ExitCode {
 fn problems(choices: &Choices) -> Result<Vec<TrainingProblem>, UsageError> {
     let mut problems = Vec::new();
     for op in TrainingOp::all().filter(|op| choices.passes.include(op.is_backward())) {
-        let of_suite = |suite: TrainingSuite| suite.workloads(op);
+        let of_suite = |suite: TrainingSuite| suite.drawn(op, choices.shapes_seed);
         let mut workloads = choices.workloads(of_suite, |sizes| {
             let shape = TrainingShape::from_sizes(sizes).map_err(UsageError::new)?;
             Ok(TrainingSuite::custom(shape))

@@ -15,6 +15,7 @@ mod suite;
 #[cfg(test)]
 mod testing;
 mod training;
+mod unseen;
 
 pub use decode::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
 pub use gemm::{

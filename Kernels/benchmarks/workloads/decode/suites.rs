@@ -1,11 +1,12 @@
 //! Suites of shapes for decode attention.
 
-use contender::Workload;
+use contender::{Workload, SHAPES_SEED};
 use serde_json::Value;
 
 use super::shape::{DecodeShape, KvLayout, KvType};
-use crate::paged::lengths::long_tail;
+use crate::paged::lengths::{jittered, long_tail};
 use crate::suite::{axes, suites, workload};
+use crate::unseen::{distinct, Draws, SHAPES};
 
 suites! {
     pub enum DecodeSuite {
@@ -16,6 +17,8 @@ suites! {
         Speculative("speculative", "2 to 8 new tokens per sequence"),
         Pages("pages", "pages of 1 to 128 tokens in both layouts, heads of 64"),
         Fp8("fp8", "FP8 caches with a scale, batch 1 to 256, 2k to 128k tokens"),
+        Jittered("jittered", "batches of lengths that all differ, from half of the longest on"),
+        Unseen("unseen", "24 shapes drawn by --shapes-seed, within the ranges of models"),
         Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
 }
@@ -102,8 +105,26 @@ const FP8_STEPS: [(usize, usize); 6] = [
 const MODULAR_BATCHES: [usize; 4] = [1, 8, 32, 128];
 const MODULAR_CONTEXTS: [usize; 2] = [1024, 8192];
 
+/// Model, batch, longest sequence.
+const JITTERED: [(&Model, usize, usize); 8] = [
+    (&LLAMA_8B, 8, 32_768),
+    (&LLAMA_8B, 32, 8192),
+    (&LLAMA_8B, 128, 4096),
+    (&LLAMA_70B, 16, 8192),
+    (&LLAMA_70B, 64, 4096),
+    (&LLAMA_70B, 256, 1024),
+    (&QWEN_7B, 32, 16_384),
+    (&QWEN_235B, 64, 8192),
+];
+
 impl DecodeSuite {
+    /// The suite as published.
     pub fn workloads(self) -> Vec<(DecodeShape, Workload)> {
+        self.drawn(SHAPES_SEED)
+    }
+
+    /// The suite, with unseen shapes of a seed.
+    pub fn drawn(self, seed: u64) -> Vec<(DecodeShape, Workload)> {
         let entries: Vec<Entry> = match self {
             DecodeSuite::Modular => MODULAR_BATCHES
                 .iter()
@@ -146,6 +167,14 @@ impl DecodeSuite {
                     even(&QWEN_235B, 32, 16_384).pages(64).fp8(),
                 ])
                 .collect(),
+            DecodeSuite::Jittered => JITTERED
+                .iter()
+                .map(|&(model, batch, longest)| uneven(model, batch, longest).pages(16))
+                .collect(),
+            DecodeSuite::Unseen => {
+                let draw = |draws| unseen(draws).workload("unseen");
+                return distinct(seed, SHAPES, draw, |(_, workload)| workload);
+            }
             DecodeSuite::Smoke => smoke(),
         };
         let suite = self.to_string();
@@ -192,6 +221,50 @@ fn pages() -> Vec<Entry> {
     entries
 }
 
+/// A step of a model of today, or of one of eight GPUs that share it.
+fn unseen(draws: Draws) -> Entry {
+    let kv_heads = draws.one_of(0, &[1, 2, 4, 8, 8, 16]);
+    let group = draws.one_of(1, &[1, 2, 4, 4, 5, 6, 7, 8, 8, 12, 16]);
+    let head_dim = draws.one_of(2, &[64, 128, 128, 128]);
+    let context = draws.size(3, 128, 131_072, 1);
+    let token = kv_heads * head_dim;
+    let batch = draws
+        .size(4, 1, 256, 1)
+        .min((UNSEEN_ELEMENTS / (token * context)).max(1));
+    let q_len = if draws.once_in(5, 6) {
+        2 + draws.below(6, 4)
+    } else {
+        1
+    };
+    let model = Model {
+        name: "unseen",
+        provenance: "drawn within the ranges of Llama, Qwen, Mistral, Gemma and GLM models",
+        heads: kv_heads * group,
+        kv_heads,
+        head_dim,
+    };
+    let lengths = draws.lengths(7, batch, context.max(q_len));
+    let name = format!("h{}kv{kv_heads}d{head_dim}_b{batch}s{context}", model.heads);
+    let mut entry = entry(&model, name, lengths).pages(draws.one_of(10, &[16, 16, 32, 64, 128]));
+    entry
+        .shape
+        .lengths
+        .iter_mut()
+        .for_each(|length| *length = (*length).max(q_len));
+    if draws.once_in(11, 4) {
+        entry = entry.laid_out(KvLayout::Hnd);
+    }
+    if q_len > 1 {
+        entry = entry.queries(q_len);
+    } else if draws.once_in(12, 5) {
+        entry = entry.fp8();
+    }
+    entry
+}
+
+/// Elements of the keys of a drawn step: 2 GiB of bf16.
+const UNSEEN_ELEMENTS: usize = 1 << 30;
+
 /// Edge cases: one token, an empty sequence, last pages that are full, nearly empty and in between.
 fn smoke() -> Vec<Entry> {
     const SMALL: Model = Model {
@@ -234,6 +307,18 @@ struct Entry {
 
 fn even(model: &Model, batch: usize, context: usize) -> Entry {
     entry(model, format!("b{batch}s{context}"), vec![context; batch])
+}
+
+fn uneven(model: &Model, batch: usize, longest: usize) -> Entry {
+    let mut entry = entry(
+        model,
+        format!("b{batch}jit{longest}"),
+        jittered(batch, longest),
+    );
+    entry
+        .provenance
+        .push_str("; lengths between half and all of the longest, no two alike");
+    entry
 }
 
 fn tail(model: &Model, batch: usize, longest: usize) -> Entry {
@@ -328,6 +413,32 @@ mod tests {
                 assert_eq!(has_kv_dtype, shape.kv_type == KvType::Fp8);
                 assert!(shape.heads.is_multiple_of(shape.kv_heads));
             }
+        }
+    }
+
+    #[test]
+    fn unseen_shapes_are_drawn_legal_and_fit() {
+        let drawn = |seed| DecodeSuite::Unseen.drawn(seed);
+        crate::unseen::assert_drawn(|seed| drawn(seed).into_iter().map(|w| w.0).collect(), 24);
+        for (shape, workload) in (0..40).flat_map(drawn) {
+            assert!(
+                shape.heads.is_multiple_of(shape.kv_heads),
+                "{}",
+                workload.name
+            );
+            let tokens: usize = shape.lengths.iter().sum();
+            assert!(tokens * shape.kv_heads * shape.head_dim <= UNSEEN_ELEMENTS);
+            assert!(shape.lengths.iter().all(|length| *length >= shape.q_len));
+        }
+    }
+
+    #[test]
+    fn no_two_jittered_sequences_are_alike() {
+        for (shape, workload) in DecodeSuite::Jittered.workloads() {
+            let mut lengths = shape.lengths.clone();
+            lengths.sort_unstable();
+            lengths.dedup();
+            assert_eq!(lengths.len(), shape.batch(), "{}", workload.name);
         }
     }
 

@@ -1,11 +1,12 @@
 //! Suites of shapes for grouped GEMMs: the experts of mixture-of-experts models.
 
-use contender::Workload;
+use contender::{Workload, SHAPES_SEED};
 use numeric::{bits, index_below, uniform};
 use serde_json::Value;
 
 use super::shape::{GemmShape, GroupKind, RowLayout};
 use crate::suite::{self, axes, suites};
+use crate::unseen::{distinct, Draws, SHAPES};
 
 suites! {
     pub enum GroupedGemmSuite {
@@ -13,6 +14,7 @@ suites! {
         Decode("decode", "16 or 32 tokens per expert, 1 to 256 experts"),
         Masked("masked", "equal space per expert, partly used"),
         Zipf("zipf", "few busy experts, some without tokens"),
+        Unseen("unseen", "24 shapes drawn by --shapes-seed, within the ranges of models"),
         Smoke("smoke", "edge cases; fits a CPU"),
     }
 }
@@ -120,7 +122,13 @@ const SMOKE_SIDES: (usize, usize) = (272, 256);
 pub type GroupedWorkload = (GemmShape, RowLayout, Workload);
 
 impl GroupedGemmSuite {
+    /// The suite as published.
     pub fn workloads(self) -> Vec<GroupedWorkload> {
+        self.drawn(SHAPES_SEED)
+    }
+
+    /// The suite, with unseen shapes of a seed.
+    pub fn drawn(self, seed: u64) -> Vec<GroupedWorkload> {
         let experts = "experts of DeepSeek-V3 and Kimi K2: n x k 4096x7168 and 7168x2048";
         let lines = |lines: &[Line], provenance: &str| {
             lines
@@ -142,6 +150,7 @@ impl GroupedGemmSuite {
                 &ZIPF,
                 &format!("{experts}; popularity of experts by Zipf's law"),
             ),
+            GroupedGemmSuite::Unseen => distinct(seed, SHAPES, unseen, |(_, _, workload)| workload),
             GroupedGemmSuite::Smoke => smoke(),
         }
     }
@@ -171,6 +180,36 @@ impl GroupedGemmSuite {
         made
     }
 }
+
+/// A layer of experts, or one GPU's share of it.
+fn unseen(draws: Draws) -> GroupedWorkload {
+    // Gate and up together, or down.
+    let (hidden, expert) = (
+        draws.size(0, 2048, 7168, 256),
+        draws.size(1, 512, 4096, 128),
+    );
+    let (n, k) = match draws.once_in(2, 2) {
+        true => (2 * expert, hidden),
+        false => (hidden, expert),
+    };
+    let groups = draws.size(3, 2, 256, 1).min(UNSEEN_ELEMENTS / (n * k));
+    let each = draws.size(4, 4, 2048, 1).min((1 << 15) / groups);
+    let spread = draws.one_of(5, &[Spread::Even, Spread::Uneven, Spread::Zipf]);
+    let tokens = spread.tokens(groups, each);
+    let most = tokens.iter().max().copied().unwrap_or(0);
+    let masked = most <= 256 && draws.once_in(6, 3);
+    let layout = match masked {
+        true => RowLayout::masked(tokens, most.next_multiple_of(128)),
+        false => RowLayout::contiguous(tokens),
+    };
+    let kind = if masked { "masked" } else { "" };
+    let name = format!("g{groups}m{each}{}{kind}_{n}x{k}", spread.name());
+    let provenance = "drawn within the ranges of Mixtral, Qwen3, DeepSeek-V3 and Kimi K2 experts";
+    workload(GroupedGemmSuite::Unseen, name, (n, k), layout, provenance)
+}
+
+/// Elements of the matrices of a drawn layer: 4 GiB of bf16.
+const UNSEEN_ELEMENTS: usize = 1 << 31;
 
 /// All edge cases at once: an empty group, one row, whole tiles, one row more; in both layouts.
 fn smoke() -> Vec<GroupedWorkload> {
@@ -221,6 +260,18 @@ mod tests {
 
     use super::*;
     use crate::testing::assert_named_once;
+
+    #[test]
+    fn unseen_shapes_are_drawn_and_legal() {
+        let sizes = |(shape, layout, _): GroupedWorkload| (shape, layout);
+        let drawn = |seed| GroupedGemmSuite::Unseen.drawn(seed).into_iter().map(sizes);
+        crate::unseen::assert_drawn(|seed| drawn(seed).collect(), 24);
+        for (GemmShape { n, k }, layout) in (0..40).flat_map(drawn) {
+            assert!(n.is_multiple_of(8) && k.is_multiple_of(128));
+            assert!(layout.groups() * n * k <= UNSEEN_ELEMENTS);
+            assert!(layout.rows <= 1 << 17 && layout.used_rows() > 0);
+        }
+    }
 
     #[test]
     fn names_are_unique_and_axes_say_the_shape() {

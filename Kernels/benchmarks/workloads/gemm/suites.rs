@@ -1,15 +1,17 @@
 //! Suites of shapes for dense GEMMs.
 
-use contender::Workload;
+use contender::{Workload, SHAPES_SEED};
 
 use super::shape::{GemmShape, RowLayout};
 use crate::suite::{axes, suites, workload};
+use crate::unseen::{distinct, Draws, SHAPES};
 
 suites! {
     pub enum GemmSuite {
         Square("square", "cubes of 512 to 16384"),
         Dsv3("dsv3", "DeepSeek-V3's projections, decode and prefill rows"),
         Llama("llama", "projections of Llama 3 8B and 70B"),
+        Unseen("unseen", "24 shapes drawn by --shapes-seed, within the ranges of models"),
         Smoke("smoke", "small shapes; fits a CPU"),
     }
 }
@@ -51,7 +53,13 @@ const SMOKE: [(usize, usize, usize); 5] = [
 pub type DenseWorkload = (GemmShape, RowLayout, Workload);
 
 impl GemmSuite {
+    /// The suite as published.
     pub fn workloads(self) -> Vec<DenseWorkload> {
+        self.drawn(SHAPES_SEED)
+    }
+
+    /// The suite, with unseen shapes of a seed.
+    pub fn drawn(self, seed: u64) -> Vec<DenseWorkload> {
         let grid = |rows: &[usize], sides: &[(usize, usize)], provenance: &str| {
             rows.iter()
                 .flat_map(|&m| sides.iter().map(move |&(n, k)| (m, n, k)))
@@ -73,6 +81,7 @@ impl GemmSuite {
                 &LLAMA,
                 "projections of Llama 3 8B and 70B: qkv, o, gate and up together, down",
             ),
+            GemmSuite::Unseen => distinct(seed, SHAPES, unseen, |(_, _, workload)| workload),
             GemmSuite::Smoke => SMOKE
                 .iter()
                 .map(|&(m, n, k)| dense("smoke", m, n, k, "small shapes of this project"))
@@ -86,6 +95,16 @@ impl GemmSuite {
     }
 }
 
+/// A projection of a model: rows of any number, sides of whole vectors, and of whole tiles three
+/// times in four.
+fn unseen(draws: Draws) -> DenseWorkload {
+    let m = draws.size(0, 1, 16_384, 1);
+    let n = draws.size(1, 512, 32_768, draws.one_of(2, &[8, 64, 128, 256]));
+    let k = draws.size(3, 512, 28_672, 128);
+    let provenance = "drawn within the ranges of projections from Qwen2.5 0.5B to Llama 3 405B";
+    dense("unseen", m, n, k, provenance)
+}
+
 fn dense(suite: &str, m: usize, n: usize, k: usize, provenance: &str) -> DenseWorkload {
     let axes = axes([("m", m), ("n", n), ("k", k)]);
     let workload = workload(suite, format!("{m}x{n}x{k}"), provenance, axes);
@@ -96,6 +115,17 @@ fn dense(suite: &str, m: usize, n: usize, k: usize, provenance: &str) -> DenseWo
 mod tests {
     use super::*;
     use crate::testing::assert_named_once;
+
+    #[test]
+    fn unseen_shapes_are_drawn_and_legal() {
+        let sizes = |(shape, layout, _): DenseWorkload| (layout.rows, shape);
+        let drawn = |seed| GemmSuite::Unseen.drawn(seed).into_iter().map(sizes);
+        crate::unseen::assert_drawn(|seed| drawn(seed).collect(), 24);
+        for (m, GemmShape { n, k }) in (0..40).flat_map(drawn) {
+            assert!(m > 0 && n.is_multiple_of(8) && k.is_multiple_of(128));
+            assert!(m * n <= 1 << 29 && n * k <= 1 << 30);
+        }
+    }
 
     #[test]
     fn names_are_unique_and_axes_say_the_shape() {

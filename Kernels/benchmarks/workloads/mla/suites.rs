@@ -1,16 +1,19 @@
 //! Suites of shapes for multi-head latent attention decode.
 
-use contender::Workload;
+use contender::{Workload, SHAPES_SEED};
 
-use super::shape::{MlaShape, MLA_LATENT, MLA_ROPE};
-use crate::paged::lengths::long_tail;
+use super::shape::{MlaShape, MLA_LATENT, MLA_ROPE, MLA_WIDTH};
+use crate::paged::lengths::{jittered, long_tail};
 use crate::suite::{axes, suites, workload};
+use crate::unseen::{distinct, Draws, SHAPES};
 
 suites! {
     pub enum MlaSuite {
         Dsv3("dsv3", "DeepSeek-V3: 128 heads, or 16 of them, pages of 64"),
         Kimi("kimi", "Kimi K2: 64 heads, 8k to 128k tokens, pages of 32"),
         LongTail("long_tail", "batches of many short and a few long sequences"),
+        Jittered("jittered", "batches of lengths that all differ, from half of the longest on"),
+        Unseen("unseen", "24 shapes drawn by --shapes-seed, within the ranges of models"),
         Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
 }
@@ -39,7 +42,13 @@ const KIMI: [Step; 5] = [
 ];
 
 impl MlaSuite {
+    /// The suite as published.
     pub fn workloads(self) -> Vec<(MlaShape, Workload)> {
+        self.drawn(SHAPES_SEED)
+    }
+
+    /// The suite, with unseen shapes of a seed.
+    pub fn drawn(self, seed: u64) -> Vec<(MlaShape, Workload)> {
         let even = |steps: &[Step], page_size, provenance: &str| {
             let step = |&(heads, batch, context, q_len): &Step| {
                 let shape = MlaShape {
@@ -71,6 +80,24 @@ impl MlaSuite {
                     named("long_tail", format!("tail{longest}"), shape, provenance)
                 })
                 .to_vec(),
+            MlaSuite::Jittered => [
+                (128, 16, 8192),
+                (128, 64, 4096),
+                (16, 64, 8192),
+                (64, 32, 16_384),
+            ]
+            .map(|(heads, batch, longest)| {
+                let shape = MlaShape {
+                    lengths: jittered(batch, longest),
+                    q_len: 1,
+                    heads,
+                    page_size: 64,
+                };
+                let provenance = "lengths between half and all of the longest, no two alike";
+                named("jittered", format!("jit{longest}"), shape, provenance)
+            })
+            .to_vec(),
+            MlaSuite::Unseen => distinct(seed, SHAPES, unseen, |(_, workload)| workload),
             MlaSuite::Smoke => {
                 let edge = |name: &str, lengths: &[usize], heads, q_len, page_size| {
                     let shape = MlaShape {
@@ -105,6 +132,25 @@ impl MlaSuite {
     }
 }
 
+/// A step of DeepSeek-V2, V3 or Kimi K2, or of one of several GPUs that share it.
+fn unseen(draws: Draws) -> (MlaShape, Workload) {
+    let context = draws.size(0, 128, 131_072, 1);
+    let batch = draws
+        .size(1, 1, 256, 1)
+        .min((UNSEEN_TOKENS / context).max(1));
+    let shape = MlaShape {
+        lengths: draws.lengths(2, batch, context),
+        q_len: draws.one_of(5, &[1, 1, 1, 2]),
+        heads: draws.one_of(6, &[8, 16, 16, 32, 64, 128, 128]),
+        page_size: draws.one_of(7, &[32, 64, 64]),
+    };
+    let provenance = "drawn within the ranges of DeepSeek-V2, V3 and Kimi K2; latent 512, rope 64";
+    named("unseen", format!("s{context}"), shape, provenance)
+}
+
+/// Cached tokens of a drawn step: 2 GiB of bf16.
+const UNSEEN_TOKENS: usize = (1 << 30) / MLA_WIDTH;
+
 fn named(suite: &str, what: String, shape: MlaShape, provenance: &str) -> (MlaShape, Workload) {
     let MlaShape {
         q_len,
@@ -133,6 +179,16 @@ fn named(suite: &str, what: String, shape: MlaShape, provenance: &str) -> (MlaSh
 mod tests {
     use super::*;
     use crate::testing::assert_named_once;
+
+    #[test]
+    fn unseen_shapes_are_drawn_legal_and_fit() {
+        let drawn = |seed| MlaSuite::Unseen.drawn(seed);
+        crate::unseen::assert_drawn(|seed| drawn(seed).into_iter().map(|w| w.0).collect(), 24);
+        for (shape, _) in (0..40).flat_map(drawn) {
+            assert!(shape.lengths.iter().sum::<usize>() <= UNSEEN_TOKENS);
+            assert!(shape.lengths.iter().all(|length| *length >= shape.q_len));
+        }
+    }
 
     #[test]
     fn names_are_unique_and_axes_say_the_shape() {

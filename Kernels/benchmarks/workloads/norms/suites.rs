@@ -1,16 +1,19 @@
 //! Suites of shapes for the row operations.
 
-use contender::Workload;
+use contender::{Workload, SHAPES_SEED};
+use numeric::stream_key;
 
 use super::op::NormOp;
 use crate::rows::RowShape;
 use crate::suite::{axes, suites, workload};
+use crate::unseen::{distinct, Draws};
 
 suites! {
     pub enum NormSuite {
         Quack("quack", "batch x sequence of Quack's suite, hidden 4096"),
         Dsv3("dsv3", "prefill rows at hidden sizes around DeepSeek-V3's"),
         Decode("decode", "1 to 2048 rows at the hidden sizes of models"),
+        Unseen("unseen", "8 shapes per op drawn by --shapes-seed, within the ranges of models"),
         Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
 }
@@ -28,8 +31,14 @@ const DECODE_HIDDEN: [usize; 3] = [4096, 7168, 8192];
 const SMOKE: [(usize, usize); 2] = [(3, 1001), (512, 768)];
 
 impl NormSuite {
-    /// The suite's shapes for an operation. For cross-entropy, columns are vocabularies.
+    /// The suite's shapes for an operation, as published. For cross-entropy, columns are
+    /// vocabularies.
     pub fn workloads(self, op: NormOp) -> Vec<(RowShape, Workload)> {
+        self.drawn(op, SHAPES_SEED)
+    }
+
+    /// The suite, with unseen shapes of a seed.
+    pub fn drawn(self, op: NormOp, seed: u64) -> Vec<(RowShape, Workload)> {
         match self {
             NormSuite::Quack => quack(),
             NormSuite::Dsv3 if op.is_cross_entropy() => grid(
@@ -50,6 +59,10 @@ impl NormSuite {
                 &DECODE_HIDDEN,
                 "tokens of one decode step at hidden sizes of Llama 3 8B, DeepSeek-V3, Llama 3 70B",
             ),
+            NormSuite::Unseen => {
+                let seed = stream_key(seed, op as u32);
+                distinct(seed, UNSEEN_SHAPES, |draws| unseen(op, draws), |(_, w)| w)
+            }
             NormSuite::Smoke => SMOKE
                 .iter()
                 .map(|&(rows, columns)| {
@@ -68,6 +81,30 @@ impl NormSuite {
     pub fn custom(shape: RowShape) -> (RowShape, Workload) {
         plain("custom".to_owned(), shape, "given on the command line")
     }
+}
+
+/// Shapes of each operation.
+const UNSEEN_SHAPES: u64 = 8;
+
+/// Elements of a drawn matrix: 1 GiB of bf16.
+const UNSEEN_ELEMENTS: usize = 1 << 29;
+
+/// Rows of any number; widths of whole vectors, once in eight of any even number.
+fn unseen(op: NormOp, draws: Draws) -> (RowShape, Workload) {
+    let step = draws.one_of(0, &[2, 8, 8, 64, 64, 64, 128, 128]);
+    let (columns, provenance) = match op.is_cross_entropy() {
+        true => (
+            draws.size(1, 32_000, 262_144, step),
+            "drawn: vocabularies from Llama 2's 32000 to Gemma 3's 262144",
+        ),
+        false => (
+            draws.size(1, 896, 16_384, step),
+            "drawn: hidden sizes from Qwen2.5 0.5B's 896 to Llama 3 405B's 16384",
+        ),
+    };
+    let rows = draws.size(2, 1, 131_072, 1).min(UNSEEN_ELEMENTS / columns);
+    let shape = RowShape { rows, columns };
+    plain(NormSuite::Unseen.to_string(), shape, provenance)
 }
 
 fn plain(suite: String, shape: RowShape, provenance: &str) -> (RowShape, Workload) {
@@ -138,6 +175,19 @@ mod tests {
         let entropy = shapes(NormSuite::Dsv3, NormOp::CrossEntropyForward);
         assert_eq!((entropy.len(), entropy[11].columns), (12, 12288));
         assert_eq!(shapes(NormSuite::Decode, NormOp::RmsNormForward).len(), 12);
+    }
+
+    #[test]
+    fn unseen_shapes_are_drawn_per_op_and_fit() {
+        let drawn = |seed| {
+            let of_op = move |op| NormSuite::Unseen.drawn(op, seed);
+            NormOp::all().flat_map(of_op).map(|(shape, _)| shape)
+        };
+        crate::unseen::assert_drawn(|seed| drawn(seed).collect(), 24);
+        for shape in (0..40).flat_map(drawn) {
+            assert!(shape.rows > 0 && shape.columns % 2 == 0);
+            assert!(shape.rows * shape.columns <= UNSEEN_ELEMENTS);
+        }
     }
 
     #[test]

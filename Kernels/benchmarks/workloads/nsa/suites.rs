@@ -1,14 +1,16 @@
 //! Suites of shapes for native sparse attention.
 
-use contender::Workload;
+use contender::{Workload, SHAPES_SEED};
 
 use super::shape::NsaShape;
 use crate::suite::{self, axes, suites};
+use crate::unseen::{distinct, Draws, SHAPES};
 
 suites! {
     pub enum NsaSuite {
         Short("short", "256 to 2048 tokens, blocks of 32 and 64, 1 and 4 groups"),
         Long("long", "8 Ki to 64 Ki tokens, 16 blocks of 64, 64 heads in 4 groups"),
+        Unseen("unseen", "24 shapes drawn by --shapes-seed, around those of the paper"),
         Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
 }
@@ -36,7 +38,13 @@ const LONG: [Sizes; 4] = [
 const SMOKE: [&[usize]; 2] = [&[1, 77, 4, 2, 64, 32, 2, 20], &[2, 128, 16, 1, 64, 32, 8]];
 
 impl NsaSuite {
+    /// The suite as published.
     pub fn workloads(self) -> Vec<(NsaShape, Workload)> {
+        self.drawn(SHAPES_SEED)
+    }
+
+    /// The suite, with unseen shapes of a seed.
+    pub fn drawn(self, seed: u64) -> Vec<(NsaShape, Workload)> {
         let all = |sizes: &'static [Sizes]| sizes.iter().map(|sizes| &sizes[..]).collect();
         let (sizes, provenance): (Vec<&[usize]>, _) = match self {
             NsaSuite::Short => (
@@ -47,6 +55,7 @@ impl NsaSuite {
                 all(&LONG),
                 "the NSA paper's 64 heads in 4 groups, 16 blocks of 64, at 8 Ki to 64 Ki tokens",
             ),
+            NsaSuite::Unseen => return distinct(seed, SHAPES, unseen, |(_, workload)| workload),
             NsaSuite::Smoke => (
                 SMOKE.to_vec(),
                 "small shapes and edge cases of this project",
@@ -64,6 +73,29 @@ impl NsaSuite {
         workload("custom", shape, "given on the command line")
     }
 }
+
+/// Sequences of any length; groups of 16 heads, which the exported baseline has, and others.
+fn unseen(draws: Draws) -> (NsaShape, Workload) {
+    let groups = draws.one_of(0, &[1, 2, 4]);
+    let sequence = draws.size(1, 256, 32_768, draws.one_of(2, &[1, 64, 64]));
+    let shape = NsaShape {
+        batch: draws
+            .size(3, 1, 4, 1)
+            .min((UNSEEN_TOKENS / sequence).max(1)),
+        sequence,
+        heads: groups * draws.one_of(4, &[8, 16, 16, 16]),
+        groups,
+        dim: draws.one_of(5, &[64, 128]),
+        block: draws.one_of(6, &[32, 64]),
+        selected: draws.one_of(7, &[4, 8, 12, 16]),
+        window: draws.size(8, 64, 1024, 32),
+    };
+    let provenance = "drawn around the NSA paper's heads, blocks and window, and fla's tests";
+    workload("unseen", shape, provenance)
+}
+
+/// Tokens of a drawn batch.
+const UNSEEN_TOKENS: usize = 1 << 15;
 
 fn workload(suite: &str, shape: NsaShape, provenance: &str) -> (NsaShape, Workload) {
     let axes = axes([
@@ -83,6 +115,16 @@ fn workload(suite: &str, shape: NsaShape, provenance: &str) -> (NsaShape, Worklo
 mod tests {
     use super::*;
     use crate::testing::assert_named_once;
+
+    #[test]
+    fn unseen_shapes_are_drawn_and_legal() {
+        let drawn = |seed| NsaSuite::Unseen.drawn(seed);
+        crate::unseen::assert_drawn(|seed| drawn(seed).into_iter().map(|w| w.0).collect(), 24);
+        for (shape, _) in (0..40).flat_map(drawn) {
+            assert!(shape.heads.is_multiple_of(shape.groups));
+            assert!(shape.tokens() <= UNSEEN_TOKENS);
+        }
+    }
 
     #[test]
     fn names_are_unique_in_each_suite() {

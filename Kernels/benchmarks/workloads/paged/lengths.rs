@@ -1,6 +1,6 @@
 //! Sequence lengths of a batch, the same in every run.
 
-use numeric::{bits, uniform};
+use numeric::{bits, index_below, uniform};
 
 const SEED: u64 = 11;
 
@@ -17,6 +17,22 @@ pub fn long_tail(batch: usize, shortest: usize, longest: usize) -> Vec<usize> {
             (drawn as usize).clamp(shortest, longest)
         })
         .collect()
+}
+
+/// Between half and all of `longest`, no two alike, in no order: nothing is gained by assuming that
+/// sequences are equally long.
+pub fn jittered(batch: usize, longest: usize) -> Vec<usize> {
+    let step = longest / 2 / batch;
+    let jitter =
+        |sequence: usize| index_below(bits(SEED, 1, sequence as u64), step as u32) as usize;
+    let mut lengths: Vec<usize> = (0..batch)
+        .map(|sequence| longest - step * sequence - jitter(sequence))
+        .collect();
+    for last in (1..batch).rev() {
+        let other = index_below(bits(SEED, 2, last as u64), last as u32 + 1);
+        lengths.swap(last, other as usize);
+    }
+    lengths
 }
 
 #[cfg(test)]

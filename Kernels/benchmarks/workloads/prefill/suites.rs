@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use contender::Workload;
+use contender::{Workload, SHAPES_SEED};
 use numeric::{bits, uniform};
 
 use super::shape::{BadPrefill, PrefillOp, PrefillShape};
 use crate::suite::{self, axes, suites};
+use crate::unseen::{distinct, Draws, SHAPES};
 
 suites! {
     pub enum PrefillSuite {
@@ -17,6 +18,7 @@ suites! {
         Qwen("qwen", "one prompt of 1k to 32k, heads of Qwen2.5 7B (28, 4 kv, d 128)"),
         Small("small", "1 to 32 sequences of 128 or 256, 1 to 8 heads, d 64, no mask"),
         Ragged("ragged", "batches with seeded log-normal lengths, heads of Llama 3 8B"),
+        Unseen("unseen", "24 batches drawn by --shapes-seed, within the ranges of models"),
         Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
 }
@@ -111,7 +113,13 @@ impl PrefillSuite {
         }
     }
 
+    /// The suite as published.
     pub fn workloads(self) -> Vec<(PrefillShape, Workload)> {
+        self.drawn(SHAPES_SEED)
+    }
+
+    /// The suite, with unseen batches of a seed.
+    pub fn drawn(self, seed: u64) -> Vec<(PrefillShape, Workload)> {
         match self {
             PrefillSuite::Modular => modular(),
             PrefillSuite::Llama8b => prompts(self, LLAMA_8B, "heads of Llama 3 8B"),
@@ -120,6 +128,7 @@ impl PrefillSuite {
             PrefillSuite::Qwen => prompts(self, QWEN_7B, "heads of Qwen2.5 7B"),
             PrefillSuite::Small => small(),
             PrefillSuite::Ragged => MIXES.iter().enumerate().map(ragged).collect(),
+            PrefillSuite::Unseen => distinct(seed, SHAPES, unseen, |(_, workload)| workload),
             PrefillSuite::Smoke => smoke(),
         }
     }
@@ -216,6 +225,45 @@ fn small() -> Vec<(PrefillShape, Workload)> {
         .map(batch)
         .collect()
 }
+
+/// Prompts of a model of today, or one GPU's share of its heads; a prefix is cached once in three.
+fn unseen(draws: Draws) -> (PrefillShape, Workload) {
+    let kv_heads = draws.one_of(0, &[1, 2, 4, 8, 8, 16]);
+    let heads = kv_heads * draws.one_of(1, &[1, 2, 4, 4, 5, 6, 7, 8, 8, 12]);
+    let longest = draws.size(2, 64, LONGEST, 1);
+    let batch = draws
+        .size(3, 1, 32, 1)
+        .min((UNSEEN_TOKENS / longest).max(1));
+    let q_lens = draws.lengths(4, batch, longest);
+    let cached = match draws.once_in(7, 3) {
+        true => draws.size(8, 64, 8192, 1),
+        false => 0,
+    };
+    let shape = PrefillShape {
+        kv_lens: q_lens.iter().map(|q| q + cached).collect(),
+        q_lens,
+        heads,
+        kv_heads,
+        head_dim: draws.one_of(9, &[64, 128, 128, 128]),
+        causal: !draws.once_in(10, 6),
+    };
+    let mask = if shape.causal { "" } else { "full" };
+    let name = format!(
+        "h{heads}kv{kv_heads}d{}_b{batch}q{longest}c{cached}{mask}",
+        shape.head_dim
+    );
+    let provenance = "drawn within the ranges of Llama, Qwen, Mistral, Gemma and GLM models";
+    let axes = [
+        ("batch", batch),
+        ("total_q", shape.total_q()),
+        ("total_kv", shape.total_kv()),
+    ];
+    let workload = workload(PrefillSuite::Unseen, name, provenance, &axes);
+    (shape, workload)
+}
+
+/// Prompts of a drawn batch together.
+const UNSEEN_TOKENS: usize = 1 << 16;
 
 /// The heads are Llama 3 8B's.
 fn ragged((index, mix): (usize, &Mix)) -> (PrefillShape, Workload) {
@@ -315,6 +363,16 @@ mod tests {
                 assert_eq!(shape.validate(), Ok(()), "{suite}/{}", workload.name);
                 assert_eq!(workload.axes["batch"], shape.batch());
             }
+        }
+    }
+
+    #[test]
+    fn unseen_batches_are_drawn_legal_and_fit() {
+        let drawn = |seed| PrefillSuite::Unseen.drawn(seed);
+        crate::unseen::assert_drawn(|seed| drawn(seed).into_iter().map(|w| w.0).collect(), 24);
+        for (shape, workload) in (0..40).flat_map(drawn) {
+            assert_eq!(shape.validate(), Ok(()), "{}", workload.name);
+            assert!(shape.total_q() <= UNSEEN_TOKENS, "{}", workload.name);
         }
     }
 

@@ -1,17 +1,20 @@
 //! Suites of shapes for the training primitives.
 
-use contender::Workload;
+use contender::{Workload, SHAPES_SEED};
+use numeric::stream_key;
 
 use super::op::TrainingOp;
 use super::shape::{RopeShape, TrainingShape};
 use crate::rows::RowShape;
 use crate::suite::{self, axes, suites};
+use crate::unseen::{distinct, Draws};
 
 suites! {
     pub enum TrainingSuite {
         Llama("llama", "widths and heads of Llama 3 8B and 70B"),
         DeepSeek("deepseek", "widths and heads of DeepSeek-V3"),
         TrainScale("trainscale", "16384x4096, and B=32 S=4096 D=8192"),
+        Unseen("unseen", "4 shapes per op drawn by --shapes-seed, within the ranges of models"),
         Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
 }
@@ -118,8 +121,19 @@ const SMOKE: Shapes = Shapes {
 };
 
 impl TrainingSuite {
+    /// The suite as published.
     pub fn workloads(self, op: TrainingOp) -> Vec<(TrainingShape, Workload)> {
+        self.drawn(op, SHAPES_SEED)
+    }
+
+    /// The suite, with unseen shapes of a seed.
+    pub fn drawn(self, op: TrainingOp, seed: u64) -> Vec<(TrainingShape, Workload)> {
         let shapes = match self {
+            TrainingSuite::Unseen => {
+                let place = TrainingOp::all().position(|other| other == op);
+                let seed = stream_key(seed, place.expect("an op of the list") as u32);
+                return distinct(seed, UNSEEN_SHAPES, |draws| unseen(op, draws), |(_, w)| w);
+            }
             TrainingSuite::Llama => LLAMA,
             TrainingSuite::DeepSeek => DEEPSEEK,
             TrainingSuite::TrainScale => TRAINSCALE,
@@ -159,6 +173,49 @@ impl TrainingSuite {
     }
 }
 
+/// Shapes of each operation.
+const UNSEEN_SHAPES: u64 = 4;
+
+/// Elements of a drawn tensor: 1 GiB of bf16.
+const UNSEEN_ELEMENTS: usize = 1 << 29;
+
+/// Tokens of any number; widths of whole groups of a quantisation for its operations, otherwise of
+/// whole vectors; heads as in models.
+fn unseen(op: TrainingOp, draws: Draws) -> (TrainingShape, Workload) {
+    let suite = TrainingSuite::Unseen.to_string();
+    if op.is_rope() {
+        let key_heads = draws.one_of(0, &[1, 2, 4, 8, 8]);
+        let query_heads = key_heads * draws.one_of(1, &[1, 4, 5, 7, 8]);
+        let dim = draws.one_of(2, &[64, 128, 128]);
+        let token = query_heads * dim;
+        let sequence = draws.size(3, 128, 32_768, 1);
+        let shape = TrainingShape::Rope(RopeShape {
+            batch: draws
+                .size(4, 1, 32, 1)
+                .min(UNSEEN_ELEMENTS / (sequence * token))
+                .max(1),
+            sequence,
+            query_heads,
+            key_heads,
+            dim,
+        });
+        return workload(
+            &suite,
+            shape,
+            "drawn within the ranges of Llama, Qwen and GLM heads",
+        );
+    }
+    let step = match op {
+        TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) => 128,
+        _ => draws.one_of(0, &[8, 64, 128]),
+    };
+    let columns = draws.size(1, 896, 53_248, step);
+    let rows = draws.size(2, 64, 131_072, 1).min(UNSEEN_ELEMENTS / columns);
+    let shape = TrainingShape::Rows(RowShape { rows, columns });
+    let source = "drawn: widths from Qwen2.5 0.5B's 896 to Llama 3 405B's 53248";
+    workload(&suite, shape, source)
+}
+
 fn workload(suite: &str, shape: TrainingShape, provenance: &str) -> (TrainingShape, Workload) {
     let sizes: Vec<(&str, usize)> = match shape {
         TrainingShape::Rows(RowShape { rows, columns }) => {
@@ -180,6 +237,22 @@ fn workload(suite: &str, shape: TrainingShape, provenance: &str) -> (TrainingSha
 mod tests {
     use super::*;
     use crate::testing::assert_named_once;
+
+    #[test]
+    fn unseen_shapes_are_drawn_per_op_and_fit() {
+        let drawn = |seed| {
+            let of_op = move |op| TrainingSuite::Unseen.drawn(op, seed);
+            TrainingOp::all().flat_map(of_op).map(|(shape, _)| shape)
+        };
+        crate::unseen::assert_drawn(|seed| drawn(seed).collect(), 24);
+        for shape in (0..40).flat_map(drawn) {
+            let elements = match shape {
+                TrainingShape::Rows(shape) => shape.rows * shape.columns,
+                TrainingShape::Rope(shape) => shape.tokens() * shape.query_heads * shape.dim,
+            };
+            assert!(elements > 0 && elements <= UNSEEN_ELEMENTS, "{shape}");
+        }
+    }
 
     #[test]
     fn names_are_unique_and_shapes_belong_to_their_op() {
