@@ -1,10 +1,13 @@
 //! Decode under the interpreter, against plain sums: segments are split and merged.
 
 use decode::Step;
+use numeric::DType;
+use support::kinds::assert_right_on_every_kind;
 use support::paged::{attend, upload_i32, Pages};
 use support::{
     assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype, Variant,
 };
+use workloads::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
 
 #[test]
 fn pages_in_bf16() {
@@ -60,4 +63,49 @@ fn pages_in_bf16() {
             .unwrap();
         assert_close("out", &download(&out), &wanted, 0.01, 3e-3);
     });
+}
+
+#[test]
+fn every_kind_of_inputs() {
+    for (kv_type, layout) in [(KvType::Same, KvLayout::Nhd), (KvType::Fp8, KvLayout::Hnd)] {
+        let shape = DecodeShape {
+            lengths: vec![100, 37, 1],
+            q_len: 1,
+            heads: 8,
+            kv_heads: 2,
+            head_dim: 128,
+            page_size: 16,
+            layout,
+            kv_type,
+        };
+        let workload = DecodeSuite::custom(&shape);
+        let problem = DecodeProblem::seeded(shape, DType::Bf16, workload, 9);
+        let (shape, table) = (&problem.shape, &problem.table);
+        assert_right_on_every_kind(&problem, |address| {
+            let step = Step {
+                q: address("q"),
+                k_pages: address("k_pages"),
+                v_pages: address("v_pages"),
+                page_indptr: address("page_indptr"),
+                page_indices: address("page_indices"),
+                kv_len: address("kv_len"),
+                out: address("out"),
+                batch: shape.batch(),
+                q_len: shape.q_len,
+                heads: shape.heads,
+                kv_heads: shape.kv_heads,
+                head_dim: shape.head_dim,
+                page_size: shape.page_size,
+                pool_pages: table.pool_pages,
+                head_major: layout == KvLayout::Hnd,
+                dtype: Dtype::Bf16,
+                fp8_cache: kv_type == KvType::Fp8,
+                scale: problem.scale * problem.k_scale,
+                value_scale: problem.v_scale,
+            };
+            let (indptr, indices, lengths) = (&table.indptr, &table.indices, &table.lengths);
+            // SAFETY: the addresses are those of the tensors.
+            unsafe { decode::plan(&step, Variant::Tuned, indptr, indices, lengths) }
+        });
+    }
 }

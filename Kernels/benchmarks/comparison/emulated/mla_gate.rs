@@ -1,10 +1,13 @@
 //! MLA under the interpreter, against plain sums: 16 rows on the portable kernel, 128 heads on Hopper's.
 
 use mla::Step;
+use numeric::DType;
+use support::kinds::assert_right_on_every_kind;
 use support::paged::{attend, upload_i32, Pages};
 use support::{
     assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype, Variant,
 };
+use workloads::{MlaDecodeProblem, MlaShape, MlaSuite};
 
 const WIDTH: usize = 576;
 const LATENT: usize = 512;
@@ -63,4 +66,46 @@ fn hopper() {
     // Three tiles, then one, which one consumer takes alone.
     check(128, Variant::Tuned, &[150]);
     check(128, Variant::Tuned, &[64]);
+}
+
+fn on_every_kind(heads: usize, variant: Variant, lengths: &[usize]) {
+    let shape = MlaShape {
+        lengths: lengths.to_vec(),
+        q_len: 1,
+        heads,
+        page_size: 64,
+    };
+    let workload = MlaSuite::custom(&shape);
+    let problem = MlaDecodeProblem::seeded(shape, DType::Bf16, workload, 9);
+    let (shape, table) = (&problem.shape, &problem.table);
+    assert_right_on_every_kind(&problem, |address| {
+        let step = Step {
+            q: address("q"),
+            cache: address("cache"),
+            page_indptr: address("page_indptr"),
+            page_indices: address("page_indices"),
+            kv_len: address("kv_len"),
+            out: address("out"),
+            batch: shape.batch(),
+            q_len: shape.q_len,
+            heads,
+            page_size: shape.page_size,
+            pool_pages: table.pool_pages,
+            dtype: Dtype::Bf16,
+            scale: problem.scale,
+        };
+        let (indptr, indices, lengths) = (&table.indptr, &table.indices, &table.lengths);
+        // SAFETY: the addresses are those of the tensors.
+        unsafe { mla::plan(&step, variant, indptr, indices, lengths) }
+    });
+}
+
+#[test]
+fn every_kind_of_inputs_on_the_portable_kernel() {
+    on_every_kind(16, Variant::Portable, &[70, 33]);
+}
+
+#[test]
+fn every_kind_of_inputs_on_hoppers_kernel() {
+    on_every_kind(64, Variant::Tuned, &[90]);
 }

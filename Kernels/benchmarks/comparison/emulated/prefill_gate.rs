@@ -1,11 +1,14 @@
 //! Prefill under the interpreter, against the oracle.
 
+use numeric::DType;
 use prefill::Batch;
 use runtime::Memory;
+use support::kinds::assert_right_on_every_kind;
 use support::{
     assert_caught, assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype,
     Variant,
 };
+use workloads::{PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
 
 const HEADS: usize = 2;
 
@@ -102,4 +105,48 @@ fn planted_faults() {
     let wait = "wgmma.wait_group.sync.aligned 0;";
     let best = case(Variant::Tuned, 128, true);
     assert_caught((wait, "wgmma.wait_group.sync.aligned 1;"), best);
+}
+
+#[test]
+fn every_kind_of_inputs() {
+    for (variant, head_dim, causal) in [
+        (Variant::Portable, 64, true),
+        (Variant::Tuned, 128, true),
+        (Variant::Tuned, 64, false),
+    ] {
+        let shape = PrefillShape {
+            q_lens: vec![70, 90],
+            kv_lens: vec![70, 120],
+            heads: HEADS,
+            kv_heads: 1,
+            head_dim,
+            causal,
+        };
+        let workload = PrefillSuite::custom("kinds".to_owned());
+        let problem = PrefillProblem::new(PrefillOp::PrefillLse, shape, DType::Bf16, workload);
+        let problem = problem.unwrap();
+        let shape = &problem.shape;
+        assert_right_on_every_kind(&problem, |address| {
+            let batch = Batch {
+                q: address("q"),
+                k: address("k"),
+                v: address("v"),
+                starts_q: address("cu_q"),
+                starts_kv: address("cu_kv"),
+                out: address("out"),
+                lse: address("lse"),
+                total_q: shape.total_q(),
+                total_kv: shape.total_kv(),
+                longest_kv: 120,
+                heads: shape.heads,
+                kv_heads: shape.kv_heads,
+                head_dim,
+                causal,
+                scale: problem.scale,
+                dtype: Dtype::Bf16,
+            };
+            // SAFETY: the addresses are those of the tensors.
+            unsafe { prefill::plan(&batch, variant, &[0, 70, 160], &[0, 70, 190]) }
+        });
+    }
 }

@@ -1,5 +1,6 @@
-//! What the gates share: schedules, inputs, device memory of a type, and a comparison.
+//! What the gates share: schedules, inputs, device memory of a type, and comparisons.
 
+pub mod kinds;
 pub mod paged;
 
 pub use bridge::{Dtype, Variant};
