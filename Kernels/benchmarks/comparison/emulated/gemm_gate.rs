@@ -1,10 +1,13 @@
 //! Matrix products under the interpreter, against plain sums in f64.
 
 use gemm::{Layout, Product};
+use numeric::DType;
+use support::kinds::assert_right_on_every_kind;
 use support::{
     assert_caught, assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype,
     Variant, BF16,
 };
+use workloads::{GemmProblem, GemmShape, GemmSuite, GroupKind, RowLayout};
 
 fn product(rows: usize, n: usize, k: usize, variant: Variant) -> impl Fn() {
     let (a, b) = (inputs(1, rows * k), inputs(2, n * k));
@@ -67,4 +70,48 @@ fn planted_faults() {
     let hopper = product(300, 512, 320, Variant::Tuned);
     let wait = "wgmma.wait_group.sync.aligned 1;";
     assert_caught((wait, "wgmma.wait_group.sync.aligned 2;"), &hopper);
+}
+
+/// Groups with padding and an empty one; what belongs to no group is NaN.
+#[test]
+fn every_kind_of_inputs() {
+    let tokens = vec![3, 0, 17];
+    for (layout, dtype) in [
+        (RowLayout::dense(40), DType::Bf16),
+        (RowLayout::contiguous(tokens.clone()), DType::Bf16),
+        (RowLayout::masked(tokens.clone(), 32), DType::F8E4M3),
+    ] {
+        let (n, k) = (136, 256);
+        let (rows, kind, index) = match layout.kind {
+            GroupKind::Dense => (layout.rows, Layout::Dense, ""),
+            GroupKind::Contiguous => (layout.rows, Layout::Contiguous, "group_of_row"),
+            GroupKind::Masked => (layout.room(), Layout::Masked, "rows_of_group"),
+        };
+        let (shape, workload) = (GemmShape { n, k }, GemmSuite::custom(rows, n, k).2);
+        let problem = GemmProblem::seeded(shape, layout.clone(), dtype, workload, 9).unwrap();
+        for variant in [Variant::Portable, Variant::Tuned] {
+            assert_right_on_every_kind(&problem, |address| {
+                let product = Product {
+                    a: address("a"),
+                    b: address("b"),
+                    out: address("out"),
+                    a_scales: address("a_scales"),
+                    b_scales: address("b_scales"),
+                    index: address(index),
+                    rows,
+                    n,
+                    k,
+                    groups: layout.groups(),
+                    dtype: match dtype {
+                        DType::Bf16 => Dtype::Bf16,
+                        _ => Dtype::E4m3,
+                    },
+                    layout: kind,
+                    expected_rows: 10,
+                };
+                // SAFETY: the addresses are those of the tensors.
+                unsafe { gemm::plan(&product, variant) }
+            });
+        }
+    }
 }

@@ -1,14 +1,19 @@
 //! The row operations under the interpreter, against the oracles.
 
+use contender::Problem;
 use machine::Schedule;
 use norms::{Norm, Tensor};
+use numeric::DType;
 use reference::layernorm::Statistics;
 use reference::{layernorm, rmsnorm};
 use runtime::Memory;
+use support::kinds::assert_right_on_every_kind;
 use support::{
     assert_caught, assert_close, download, inputs, room, run, under, under_every_schedule, upload,
     Dtype, Variant, BF16,
 };
+use tensor::TensorSpec;
+use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
 
 fn run_norm(
     op: &str,
@@ -199,4 +204,35 @@ fn a_tensor_that_is_too_small_is_found_out() {
             "{text}"
         );
     });
+}
+
+#[test]
+fn every_kind_of_inputs() {
+    for op in NormOp::all() {
+        for (rows, columns) in [(7, 1000), (3, 8192)] {
+            let (shape, workload) = NormSuite::custom(RowShape { rows, columns });
+            let types = NormTypes {
+                activation: DType::Bf16,
+                weight: DType::Bf16,
+            };
+            let problem = NormProblem::new(op, shape, types, workload);
+            assert_right_on_every_kind(&problem, |address| {
+                let tensor = |spec: &TensorSpec| Tensor {
+                    name: spec.name.to_owned(),
+                    address: address(spec.name),
+                };
+                let norm = Norm {
+                    op: op.name().to_owned(),
+                    rows,
+                    columns,
+                    dtype: Dtype::Bf16,
+                    weight_dtype: Dtype::Bf16,
+                    epsilon: problem.epsilon,
+                    tensors: problem.tensors().iter().map(tensor).collect(),
+                };
+                // SAFETY: the addresses are those of the tensors.
+                unsafe { norms::plan(&norm, Variant::Tuned) }
+            });
+        }
+    }
 }
