@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::memory::{Allocations, Block as Bytes, Recent, View};
 use crate::op::LANES;
 use crate::program::{Module, Program, RESERVED_SHARED};
+use crate::race::Races;
 use crate::random::Random;
 use crate::tensor_memory::TensorMemory;
 use crate::warp::{Group, Outstanding, Wait, Warp};
@@ -27,6 +28,16 @@ pub enum Schedule {
     },
 }
 
+/// Whether accesses of shared memory that nothing orders are errors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watch {
+    #[default]
+    Off,
+    All,
+    /// Kernels that drop rows of a wgmma from this one on may read anything for them.
+    AllButRowsFrom(u32),
+}
+
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub grid: [u32; 3],
@@ -41,6 +52,7 @@ pub struct Launch {
     /// Thread instructions of a cluster before it is given up.
     pub limit: u64,
     pub multiprocessors: u32,
+    pub races: Watch,
 }
 
 impl Default for Launch {
@@ -55,6 +67,7 @@ impl Default for Launch {
             workers: 1,
             limit: 1 << 36,
             multiprocessors: 132,
+            races: Watch::Off,
         }
     }
 }
@@ -259,6 +272,13 @@ fn engine<'a>(
         .code
         .iter()
         .any(|decoded| matches!(decoded.op, crate::op::Op::Tcgen(_)));
+    let races = (launch.races != Watch::Off).then(|| {
+        Box::new(Races::new(
+            ranks as usize,
+            threads.div_ceil(32) as usize,
+            shared as usize,
+        ))
+    });
     let blocks = (0..ranks)
         .map(|rank| {
             let within = [
@@ -300,8 +320,10 @@ fn engine<'a>(
         cluster_phase: 0,
         timeout: false,
         counts: counted,
+        races,
         executed: 0,
         block: 0,
+        pc: 0,
     }
 }
 

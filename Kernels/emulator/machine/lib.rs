@@ -17,6 +17,7 @@ mod memory;
 mod number;
 mod op;
 mod program;
+mod race;
 mod random;
 #[cfg(test)]
 mod scenarios;
@@ -25,7 +26,7 @@ mod tensor_memory;
 mod warp;
 
 pub use error::{Error, Place};
-pub use launch::{run, Launch, Report, Schedule, MOST_SHARED};
+pub use launch::{run, Launch, Report, Schedule, Watch, MOST_SHARED};
 pub use memory::{Allocations, Block};
 pub use program::{Module, Program, UnknownForm};
 pub use tensor_map::TensorMap;

@@ -265,12 +265,15 @@ pub enum Op {
     Load {
         ty: Type,
         space: Space,
+        /// Volatile, or ordered: may meet others of the kind.
+        strong: bool,
         targets: Box<[Target]>,
         address: Address,
     },
     Store {
         ty: Type,
         space: Space,
+        strong: bool,
         values: Box<[Value]>,
         address: Address,
     },
@@ -343,7 +346,10 @@ pub enum Op {
         target: Target,
         a: Option<Bit>,
     },
-    ClusterArrive,
+    ClusterArrive {
+        /// Orders no memory.
+        relaxed: bool,
+    },
     ClusterWait,
     MbarrierInit {
         address: Address,
@@ -446,6 +452,7 @@ pub enum Op {
         barrier: Address,
     },
     FenceProxyAsync,
+    FenceMbarrierInit,
     LoadMatrix {
         targets: Box<[u32]>,
         transposed: bool,

@@ -183,6 +183,7 @@ pub unsafe fn launch(
         schedule: settings.schedule,
         workers: settings.workers,
         multiprocessors: settings.multiprocessors,
+        races: settings.races,
         ..Launch::default()
     };
     let report = machine::run(&module, &kernel.name, &launch, allocations())

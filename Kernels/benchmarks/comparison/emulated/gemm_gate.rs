@@ -4,8 +4,8 @@ use gemm::{Layout, Product};
 use numeric::DType;
 use support::kinds::assert_right_on_every_kind;
 use support::{
-    assert_caught, assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype,
-    Variant, BF16,
+    assert_caught, assert_close, assert_race, download, inputs, room, run, under_every_schedule,
+    under_every_schedule_dropping_rows_from, upload, Dtype, Variant, BF16,
 };
 use workloads::{GemmProblem, GemmShape, GemmSuite, GroupKind, RowLayout};
 
@@ -56,7 +56,7 @@ fn portable() {
 fn hopper() {
     // Several tiles a block, then few rows, where blocks of a cluster share k.
     under_every_schedule(product(300, 512, 320, Variant::Tuned));
-    under_every_schedule(product(16, 256, 4096, Variant::Tuned));
+    under_every_schedule_dropping_rows_from(32, product(16, 256, 4096, Variant::Tuned));
 }
 
 #[test]
@@ -70,6 +70,7 @@ fn planted_faults() {
     let hopper = product(300, 512, 320, Variant::Tuned);
     let wait = "wgmma.wait_group.sync.aligned 1;";
     assert_caught((wait, "wgmma.wait_group.sync.aligned 2;"), &hopper);
+    assert_race(("cp.async.wait_group 2;", ""), "cp.async", &portable);
 }
 
 /// Groups with padding and an empty one; what belongs to no group is NaN.

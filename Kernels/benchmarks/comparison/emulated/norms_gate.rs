@@ -9,8 +9,8 @@ use reference::{layernorm, rmsnorm};
 use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
 use support::{
-    assert_caught, assert_close, download, inputs, room, run, under, under_every_schedule, upload,
-    Dtype, Variant, BF16,
+    assert_caught, assert_close, assert_race, download, inputs, room, run, under,
+    under_every_schedule, upload, Dtype, Variant, BF16,
 };
 use tensor::TensorSpec;
 use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
@@ -63,6 +63,7 @@ fn rmsnorm_forward() {
 #[test]
 fn planted_faults() {
     assert_caught(("bar.sync 0;", ""), rmsnorm_of(5, 4096));
+    assert_race(("bar.sync 0;", ""), "is not ordered with", rmsnorm_of(5, 4096));
     assert_caught(
         ("barrier.cluster.wait.acquire.aligned;", ""),
         rmsnorm_of(2, 65536),

@@ -134,13 +134,16 @@ impl Form<'_> {
             ],
             _ => return None,
         };
-        let mut proxy = false;
+        let (mut proxy, mut mbarriers) = (false, false);
         for word in words {
             let found = self.opcode.takes(word);
             proxy |= found && *word == "async";
+            mbarriers |= found && *word == "mbarrier_init";
         }
         Some(if proxy {
             Op::FenceProxyAsync
+        } else if mbarriers {
+            Op::FenceMbarrierInit
         } else {
             Op::Nothing
         })
@@ -220,7 +223,7 @@ impl Form<'_> {
     }
 
     fn ld(&mut self) -> Result<Op> {
-        self.takes_order();
+        let strong = self.takes_order();
         let hinted = self.opcode.takes_cache_hints();
         let in_parameters = self.takes_parameter_space();
         let space = self.space();
@@ -253,6 +256,7 @@ impl Form<'_> {
                     Op::Load {
                         ty,
                         space,
+                        strong,
                         targets,
                         address,
                     }
@@ -262,6 +266,7 @@ impl Form<'_> {
         Ok(Op::Load {
             ty,
             space,
+            strong,
             targets,
             address: self.address(1)?,
         })
@@ -278,7 +283,7 @@ impl Form<'_> {
     }
 
     fn st(&mut self) -> Result<Op> {
-        self.takes_order();
+        let strong = self.takes_order();
         let hinted = self.opcode.takes_cache_hints();
         let in_parameters = self.takes_parameter_space();
         let space = if in_parameters {
@@ -298,6 +303,7 @@ impl Form<'_> {
         Ok(Op::Store {
             ty,
             space,
+            strong,
             values,
             address: self.address(0)?,
         })

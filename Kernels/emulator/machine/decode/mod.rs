@@ -329,15 +329,18 @@ impl<'a> Form<'a> {
             .unwrap_or(Space::Generic)
     }
 
-    /// Memory order and scope: accesses here are always in order.
-    pub fn takes_order(&mut self) {
+    /// Memory order and scope; whether the order is stronger than weak. Accesses here are always in order.
+    pub fn takes_order(&mut self) -> bool {
+        self.opcode.takes("weak");
+        let mut strong = false;
         for word in [
-            "weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio",
+            "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio",
         ] {
-            self.opcode.takes(word);
+            strong |= self.opcode.takes(word);
         }
         for word in ["cta", "cluster", "gpu", "sys"] {
             self.opcode.takes(word);
         }
+        strong
     }
 }

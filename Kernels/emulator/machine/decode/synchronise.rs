@@ -142,9 +142,10 @@ impl Form<'_> {
             if !arrives && !self.opcode.takes("wait") {
                 return Err("neither arrive nor wait".to_owned());
             }
-            for word in ["acquire", "release", "relaxed"] {
+            for word in ["acquire", "release"] {
                 self.opcode.takes(word);
             }
+            let relaxed = self.opcode.takes("relaxed");
             let gather = if self.opcode.takes("aligned") {
                 Gather::Warp
             } else {
@@ -152,7 +153,7 @@ impl Form<'_> {
             };
             return Ok((
                 if arrives {
-                    Op::ClusterArrive
+                    Op::ClusterArrive { relaxed }
                 } else {
                     Op::ClusterWait
                 },

@@ -7,6 +7,7 @@ use super::{Engine, Run};
 use crate::error::Trap;
 use crate::launch::Schedule;
 use crate::op::*;
+use crate::race::By;
 use crate::tensor_map::{self, TensorMap};
 use crate::warp::{lanes, Warp};
 
@@ -47,6 +48,8 @@ impl Engine<'_> {
                     };
                     Self::check_alignment(lane, copy.to.into(), *bytes)?;
                     Self::check_alignment(lane, copy.from, *bytes)?;
+                    self.touch(warp.index, 1 << lane, (copy.to, *bytes), By::Copy, true)
+                        .map_err(|message| Trap::in_lane(lane, message))?;
                     if self.defers() {
                         warp.outstanding[at].open.push(copy);
                     } else {
@@ -56,6 +59,9 @@ impl Engine<'_> {
                 }
             }
             Op::CopyCommit => {
+                if let Some(races) = &mut self.races {
+                    races.commit_copies(self.block, warp.index, mask);
+                }
                 for lane in lanes(mask) {
                     let own = &mut warp.outstanding[lane as usize];
                     let group = std::mem::take(&mut own.open);
@@ -63,11 +69,18 @@ impl Engine<'_> {
                 }
             }
             Op::CopyWait(left) => {
+                if let Some(races) = &mut self.races {
+                    races.wait_copies(self.block, warp.index, mask, *left as usize);
+                }
                 for lane in lanes(mask) {
                     self.finish_copies(warp, lane, *left as usize)?;
                 }
             }
             Op::CopyWaitAll => {
+                if let Some(races) = &mut self.races {
+                    races.commit_copies(self.block, warp.index, mask);
+                    races.wait_copies(self.block, warp.index, mask, 0);
+                }
                 for lane in lanes(mask) {
                     let own = &mut warp.outstanding[lane as usize];
                     let group = std::mem::take(&mut own.open);
@@ -83,6 +96,10 @@ impl Engine<'_> {
                     if *counted {
                         barrier.pending += 1;
                     }
+                    let view = self
+                        .races
+                        .as_mut()
+                        .map(|races| Box::new(races.release_copies(self.block, warp.index, lane)));
                     let own = &warp.outstanding[lane as usize];
                     let work = Work::CopyArrive {
                         warp: warp.index,
@@ -90,15 +107,24 @@ impl Engine<'_> {
                         barrier: addresses[lane as usize],
                         groups: own.groups.len(),
                         open: own.open.len(),
+                        view,
                     };
-                    if self.launch.schedule == Schedule::AtOnce {
-                        self.arrive(addresses[lane as usize]).map_err(failed)?;
-                    } else {
-                        self.enqueue(work, pc)?;
+                    self.touch_work(warp.index, lane, &work).map_err(failed)?;
+                    match work {
+                        Work::CopyArrive { view, .. }
+                            if self.launch.schedule == Schedule::AtOnce =>
+                        {
+                            self.arrive_with(addresses[lane as usize], view.as_deref());
+                            self.arrive(addresses[lane as usize]).map_err(failed)?;
+                        }
+                        work => self.enqueue(work, pc)?,
                     }
                 }
             }
             Op::BulkCommit => {
+                if let Some(races) = &mut self.races {
+                    races.commit_bulk(self.block, warp.index, mask);
+                }
                 for lane in lanes(mask) {
                     let own = &mut warp.outstanding[lane as usize];
                     let group = std::mem::take(&mut own.bulk_open);
@@ -106,6 +132,9 @@ impl Engine<'_> {
                 }
             }
             Op::BulkWait(groups) => {
+                if let Some(races) = &mut self.races {
+                    races.wait_bulk(self.block, warp.index, mask, *groups as usize);
+                }
                 for lane in lanes(mask) {
                     self.finish_bulk(warp, lane, *groups as usize)?;
                 }
@@ -138,14 +167,14 @@ impl Engine<'_> {
                         .iter()
                         .flat_map(|values| values[at].to_le_bytes()[..bytes].to_vec())
                         .collect();
-                    self.enqueue(
-                        Work::StoreAsync {
-                            to: to[at],
-                            data,
-                            barrier: barriers[at],
-                        },
-                        pc,
-                    )?;
+                    let work = Work::StoreAsync {
+                        to: to[at],
+                        data,
+                        barrier: barriers[at],
+                    };
+                    self.touch_work(warp.index, lane, &work)
+                        .map_err(|message| Trap::in_lane(lane, message))?;
+                    self.enqueue(work, pc)?;
                 }
             }
             _ => {
@@ -334,6 +363,7 @@ impl Engine<'_> {
             }
             _ => return Err("an instruction that the machine cannot execute".to_owned()),
         };
+        self.touch_work(warp.index, lane, &work)?;
         if waits {
             if self.defers() {
                 warp.outstanding[at].bulk_open.push(work);

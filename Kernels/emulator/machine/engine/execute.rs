@@ -19,7 +19,7 @@ fn join(logic: Logic, a: u32, b: u32) -> u32 {
 impl Engine<'_> {
     pub(super) fn execute(&mut self, warp: &mut Warp, op: &Op, mask: u32, pc: usize) -> Run<Flow> {
         match op {
-            Op::Nothing | Op::WarpSync | Op::FenceProxyAsync => {}
+            Op::Nothing => {}
             Op::W1(f, d, a) => {
                 let out = f(&self.words(warp, *a));
                 warp.set_words(*d, mask, &out);
@@ -334,15 +334,17 @@ impl Engine<'_> {
             Op::Load {
                 ty,
                 space,
+                strong,
                 targets,
                 address,
-            } => self.load(warp, mask, (*ty, *space, targets, *address))?,
+            } => self.load(warp, mask, (*ty, *space, *strong, targets, *address))?,
             Op::Store {
                 ty,
                 space,
+                strong,
                 values,
                 address,
-            } => self.store(warp, mask, (*ty, *space, values, *address))?,
+            } => self.store(warp, mask, (*ty, *space, *strong, values, *address))?,
             Op::CopyLocal { from, to, bytes } => self.copy_local(warp, mask, *from, *to, *bytes),
             Op::Atomic {
                 atomic,
@@ -359,8 +361,8 @@ impl Engine<'_> {
                 for lane in lanes(mask) {
                     let (value, swap) = (values[lane as usize], swaps[lane as usize]);
                     let change = |old| combine(*atomic, *ty, old, value, swap);
-                    let old =
-                        self.update(lane, *space, addresses[lane as usize], ty.bytes(), change)?;
+                    let (who, address) = ((warp.index, lane), addresses[lane as usize]);
+                    let old = self.update(who, *space, address, ty.bytes(), change)?;
                     warp.set_lane(*target, lane, old);
                 }
             }
@@ -380,7 +382,7 @@ impl Engine<'_> {
                         Self::check_alignment(lane, address, total)?;
                         let change = |old| combine(*atomic, *ty, old, data[lane as usize], 0);
                         self.update(
-                            lane,
+                            (warp.index, lane),
                             *space,
                             address + u64::from(ty.bytes()) * at as u64,
                             ty.bytes(),

@@ -97,16 +97,12 @@ impl Engine<'_> {
 
     pub(super) fn arrive(&mut self, address: u32) -> Result<(), String> {
         self.progress += 1;
-        self.mbarrier(address)?.arrive(1)
+        self.change_mbarrier(address, |barrier| barrier.arrive(1))
     }
 
     pub(super) fn complete_bytes(&mut self, address: u32, bytes: u32) -> Result<(), String> {
         self.progress += 1;
-        self.mbarrier(address)?.expect_bytes(-i64::from(bytes))
-    }
-
-    pub(super) fn arrive_at(&mut self, address: u32) -> Result<(), String> {
-        self.arrive(address)
+        self.change_mbarrier(address, |barrier| barrier.expect_bytes(-i64::from(bytes)))
     }
 
     pub(super) fn land(&mut self, work: &Work, block: u32) -> Result<(), String> {
@@ -162,6 +158,7 @@ impl Engine<'_> {
                 barrier,
                 groups,
                 open,
+                view,
             } => {
                 let own = &mut self.blocks[block as usize].warps[*warp as usize].outstanding
                     [*lane as usize];
@@ -174,6 +171,7 @@ impl Engine<'_> {
                 for copy in copies {
                     self.copy(copy)?;
                 }
+                self.arrive_with(*barrier, view.as_deref());
                 self.arrive(*barrier)
             }
             Work::TensorLoad {
@@ -186,11 +184,7 @@ impl Engine<'_> {
             } => {
                 self.load_box(map, at, *to, *blocks)?;
                 for rank in lanes(*blocks) {
-                    let owner = if *pair {
-                        rank & !1 | barrier >> 24 & 1
-                    } else {
-                        rank
-                    };
+                    let owner = signalled(rank, *barrier, *pair);
                     self.complete_bytes(owner << 24 | barrier & 0xff_ffff, map.box_bytes())?;
                 }
                 Ok(())
@@ -337,6 +331,15 @@ impl Engine<'_> {
             self.finish_bulk(warp, lane, 0)?;
         }
         Ok(())
+    }
+}
+
+/// The block whose mbarrier a copy to `rank` signals: one of a pair for both.
+pub(super) fn signalled(rank: u32, barrier: u32, pair: bool) -> u32 {
+    if pair {
+        rank & !1 | barrier >> 24 & 1
+    } else {
+        rank
     }
 }
 

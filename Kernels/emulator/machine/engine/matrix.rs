@@ -8,6 +8,7 @@ use crate::lanes::fused;
 use crate::launch::Schedule;
 use crate::number::{bf16_to_f32, f16_to_f32, f32_to_f16, E2M1, E2M3, E3M2, E4M3, E5M2};
 use crate::op::*;
+use crate::race::By;
 use crate::warp::{lanes, Warp};
 
 /// The value of an element that lies at the low end of a word.
@@ -71,7 +72,7 @@ impl Engine<'_> {
             } => {
                 let addresses = self.shared_addresses(warp, *address);
                 for (number, target) in targets.iter().enumerate() {
-                    let matrix = self.rows(&addresses, number)?;
+                    let matrix = self.rows(warp.index, &addresses, number)?;
                     for (lane, word) in warp.words[*target as usize].iter_mut().enumerate() {
                         let (row, column) = (lane / 4, lane % 4 * 2);
                         let at = |row: usize, column: usize| {
@@ -100,6 +101,9 @@ impl Engine<'_> {
                         let lane = (number * 8 + row) as u32;
                         let address = addresses[lane as usize];
                         Self::check_alignment(lane, address.into(), 16)?;
+                        let by = By::Thread { strong: false };
+                        self.touch(warp.index, mask, (address, 16), by, true)
+                            .map_err(|message| Trap::in_lane(lane, message))?;
                         let to = self
                             .shared(address, 16)
                             .map_err(|message| Trap::in_lane(lane, message))?;
@@ -175,8 +179,14 @@ impl Engine<'_> {
             Op::WgmmaCommit => {
                 let group = std::mem::take(&mut warp.products.open);
                 warp.products.groups.push_back(group);
+                if let Some(races) = &mut self.races {
+                    races.commit_products(self.block, warp.index);
+                }
             }
             Op::WgmmaWait(left) => {
+                if let Some(races) = &mut self.races {
+                    races.wait_products(self.block, warp.index, *left as usize);
+                }
                 while warp.products.groups.len() > *left as usize {
                     for product in warp.products.groups.pop_front().unwrap_or_default() {
                         if !product.done {
@@ -199,17 +209,18 @@ impl Engine<'_> {
                     }
                 };
                 let a = match &wgmma.a {
-                    WgmmaA::Shared(wide) => uniform(self.wides(warp, *wide))?,
-                    WgmmaA::Registers(_) => 0,
+                    WgmmaA::Shared(wide) => Some(uniform(self.wides(warp, *wide))?),
+                    WgmmaA::Registers(_) => None,
                 };
                 let b = uniform(self.wides(warp, wgmma.b))?;
                 let accumulates = warp.bit(wgmma.accumulates);
                 if accumulates != 0 && accumulates != u32::MAX {
                     return Err(Trap::new("a scale-d that differs between lanes"));
                 }
+                self.touch_product(warp, wgmma, a, b).map_err(Trap::new)?;
                 let mut product = Product {
                     pc,
-                    a,
+                    a: a.unwrap_or(0),
                     b,
                     accumulates: accumulates != 0,
                     done: false,
@@ -232,12 +243,15 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn rows(&mut self, addresses: &Words, number: usize) -> Run<[[u16; 8]; 8]> {
+    fn rows(&mut self, warp: u32, addresses: &Words, number: usize) -> Run<[[u16; 8]; 8]> {
         let mut matrix = [[0; 8]; 8];
         for (row, values) in matrix.iter_mut().enumerate() {
             let lane = (number * 8 + row) as u32;
             let address = addresses[lane as usize];
             Self::check_alignment(lane, address.into(), 16)?;
+            let by = By::Thread { strong: false };
+            self.touch(warp, u32::MAX, (address, 16), by, false)
+                .map_err(|message| Trap::in_lane(lane, message))?;
             let bytes = self
                 .shared(address, 16)
                 .map_err(|message| Trap::in_lane(lane, message))?;

@@ -4,6 +4,7 @@ mod asynchronous;
 mod execute;
 mod landing;
 mod matrix;
+mod ordering;
 mod shared;
 mod synchronise;
 mod tcgen;
@@ -17,6 +18,7 @@ use crate::launch::{Launch, Schedule};
 use crate::memory::{Recent, View};
 use crate::op::*;
 use crate::program::Program;
+use crate::race::Races;
 use crate::random::Random;
 use crate::tensor_memory::TensorMemory;
 use crate::warp::{Group, Wait, Warp};
@@ -75,8 +77,12 @@ pub struct Engine<'a> {
     /// Waits for mbarriers return without success.
     pub timeout: bool,
     pub counts: &'a mut [u64],
+    /// Where races are looked for.
+    pub races: Option<Box<Races>>,
     pub executed: u64,
     pub block: usize,
+    /// The instruction that runs.
+    pub pc: usize,
 }
 
 const SLICE: u32 = 400;
@@ -272,6 +278,7 @@ impl<'a> Engine<'a> {
             {
                 self.barrier_result(warp, group.mask, id, pc);
             }
+            self.pass(warp.index, &group);
             warp.groups[at].wait = Wait::Ready;
         }
         warp.merge();
@@ -354,6 +361,7 @@ impl<'a> Engine<'a> {
                 self.counts[pc] += lanes;
                 self.executed += lanes;
                 group.pc += 1;
+                self.pc = pc;
                 if active == 0 {
                     continue;
                 }

@@ -3,6 +3,7 @@
 use super::{Engine, Run};
 use crate::error::Trap;
 use crate::op::*;
+use crate::race::By;
 use crate::warp::{lanes, Warp};
 
 /// Where generic addresses of shared and local memory begin: no process has memory there.
@@ -140,9 +141,9 @@ impl Engine<'_> {
         &mut self,
         warp: &mut Warp,
         mask: u32,
-        op: (syntax::Type, Space, &[Target], Address),
+        op: (syntax::Type, Space, bool, &[Target], Address),
     ) -> Run<()> {
-        let (ty, space, targets, address) = op;
+        let (ty, space, strong, targets, address) = op;
         let bytes = ty.bytes();
         let total = bytes * targets.len() as u32;
         let addresses = self.addresses(warp, address);
@@ -173,6 +174,14 @@ impl Engine<'_> {
                     }
                 }
                 Location::Shared(address) => {
+                    self.touch(
+                        warp.index,
+                        1 << lane,
+                        (address, total),
+                        By::Thread { strong },
+                        false,
+                    )
+                    .map_err(failed)?;
                     let slice = self.shared(address, total).map_err(failed)?;
                     for (target, part) in targets.iter().zip(slice.chunks_exact(bytes as usize)) {
                         warp.set_lane(*target, lane, extend(Self::bytes_of(part)));
@@ -196,14 +205,19 @@ impl Engine<'_> {
         &mut self,
         warp: &mut Warp,
         mask: u32,
-        op: (syntax::Type, Space, &[Value], Address),
+        op: (syntax::Type, Space, bool, &[Value], Address),
     ) -> Run<()> {
-        let (ty, space, values, address) = op;
+        let (ty, space, strong, values, address) = op;
         let bytes = ty.bytes();
         let total = bytes * values.len() as u32;
         let addresses = self.addresses(warp, address);
         for lane in lanes(mask) {
             Self::check_alignment(lane, addresses[lane as usize], total)?;
+            if let Location::Shared(address) = locate(space, addresses[lane as usize]) {
+                let by = By::Thread { strong };
+                self.touch(warp.index, 1 << lane, (address, total), by, true)
+                    .map_err(|message| Trap::in_lane(lane, message))?;
+            }
         }
         for (at, value) in values.iter().enumerate() {
             let data = self.values(warp, *value);
@@ -246,7 +260,7 @@ impl Engine<'_> {
     /// Changes a value in memory at once, and returns the old one.
     pub fn update(
         &mut self,
-        lane: u32,
+        (warp, lane): (u32, u32),
         space: Space,
         address: u64,
         bytes: u32,
@@ -260,6 +274,9 @@ impl Engine<'_> {
                 .update(&mut self.recent, address, bytes, change)
                 .map_err(failed),
             Location::Shared(address) => {
+                let by = By::Thread { strong: true };
+                self.touch(warp, 1 << lane, (address, bytes), by, true)
+                    .map_err(failed)?;
                 let slice = self.shared(address, bytes).map_err(failed)?;
                 let old = Self::bytes_of(slice);
                 slice.copy_from_slice(&change(old).to_le_bytes()[..bytes as usize]);

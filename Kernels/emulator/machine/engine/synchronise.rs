@@ -17,6 +17,21 @@ impl Engine<'_> {
         pc: usize,
     ) -> Run<Flow> {
         match op {
+            Op::WarpSync => {
+                if let Some(races) = &mut self.races {
+                    races.synchronise_warp(self.block, warp.index, mask);
+                }
+            }
+            Op::FenceProxyAsync => {
+                if let Some(races) = &mut self.races {
+                    races.fence_proxy(self.block, warp.index, mask);
+                }
+            }
+            Op::FenceMbarrierInit => {
+                if let Some(races) = &mut self.races {
+                    races.publish(self.block, warp.index, mask);
+                }
+            }
             Op::ActiveMask(target) => warp.set_words(*target, mask, &[mask; LANES]),
             Op::Shuffle {
                 kind,
@@ -92,7 +107,7 @@ impl Engine<'_> {
             Op::Barrier {
                 kind, id, count, a, ..
             } => return self.barrier(warp, mask, pc, (*kind, *id, *count, *a)),
-            Op::ClusterArrive => {
+            Op::ClusterArrive { relaxed } => {
                 for lane in lanes(mask) {
                     if warp.cluster_arrivals[lane as usize] > self.cluster_phase {
                         return Err(Trap::in_lane(
@@ -101,6 +116,9 @@ impl Engine<'_> {
                         ));
                     }
                     warp.cluster_arrivals[lane as usize] = self.cluster_phase + 1;
+                }
+                if let Some(races) = &mut self.races {
+                    races.arrive_cluster(self.block, warp.index, mask, *relaxed);
                 }
                 self.cluster_arrived += mask.count_ones();
                 self.complete_cluster();
@@ -112,6 +130,9 @@ impl Engine<'_> {
                     .unwrap_or(0);
                 if phase > self.cluster_phase {
                     return Ok(Flow::Wait(Wait::Cluster { phase }));
+                }
+                if let Some(races) = &mut self.races {
+                    races.pass_cluster(self.block, warp.index, mask);
                 }
             }
             Op::MbarrierInit { address, count } => {
@@ -128,6 +149,9 @@ impl Engine<'_> {
                     self.blocks[address as usize >> 24]
                         .mbarriers
                         .insert(address & 0xff_ffff, barrier);
+                    if let Some(races) = &mut self.races {
+                        races.make_mbarrier(self.block, warp.index, lane, address, pc);
+                    }
                 }
             }
             Op::MbarrierInvalidate { address } => {
@@ -153,22 +177,27 @@ impl Engine<'_> {
                 let addresses = self.shared_addresses(warp, *address);
                 let counts = count.map_or([1; LANES], |count| self.words(warp, count));
                 let bytes = expects.map(|bytes| self.words(warp, bytes));
+                if *arrives {
+                    self.release_to(warp.index, mask, &addresses)?;
+                }
                 for lane in lanes(mask) {
-                    let failed = |message| Trap::in_lane(lane, message);
-                    let barrier = self.mbarrier(addresses[lane as usize]).map_err(failed)?;
-                    let before = barrier.state();
-                    if let Some(bytes) = bytes {
-                        let bytes = i64::from(bytes[lane as usize]);
-                        barrier
-                            .expect_bytes(if *completes { -bytes } else { bytes })
-                            .map_err(failed)?;
-                    }
-                    if *drops {
-                        barrier.expected = barrier.expected.saturating_sub(counts[lane as usize]);
-                    }
-                    if *arrives {
-                        barrier.arrive(counts[lane as usize]).map_err(failed)?;
-                    }
+                    let at = lane as usize;
+                    let mut before = 0;
+                    self.change_mbarrier(addresses[at], |barrier| {
+                        before = barrier.state();
+                        if let Some(bytes) = bytes {
+                            let bytes = i64::from(bytes[at]);
+                            barrier.expect_bytes(if *completes { -bytes } else { bytes })?;
+                        }
+                        if *drops {
+                            barrier.expected = barrier.expected.saturating_sub(counts[at]);
+                        }
+                        if *arrives {
+                            barrier.arrive(counts[at])?;
+                        }
+                        Ok(())
+                    })
+                    .map_err(|message| Trap::in_lane(lane, message))?;
                     warp.set_lane(*state, lane, before);
                     self.progress += 1;
                 }
@@ -226,6 +255,7 @@ impl Engine<'_> {
                 .map_err(|message| Trap::in_lane(lane, message))?;
             over |= u32::from(barrier.is_over(parities[lane as usize])) << lane;
         }
+        self.observe(warp.index, mask, over, &addresses)?;
         warp.set_bits(*target, mask, over);
         if over == mask {
             warp.waited = None;
@@ -320,6 +350,9 @@ impl Engine<'_> {
         } else {
             mask.count_ones()
         };
+        if let Some(races) = &mut self.races {
+            races.arrive_named(self.block, warp.index, mask, id as usize);
+        }
         let named = &mut self.blocks[self.block].named[id as usize];
         if named.arrived > 0 && named.expected != count {
             return Err(Trap::new(format!(
@@ -354,6 +387,9 @@ impl Engine<'_> {
             (named.arrived, named.votes, named.voters) = (0, 0, 0);
             named.phase += 1;
             self.progress += 1;
+            if let Some(races) = &mut self.races {
+                races.complete_named(self.block, id);
+            }
         }
     }
 
@@ -376,6 +412,9 @@ impl Engine<'_> {
             self.cluster_arrived = 0;
             self.cluster_phase += 1;
             self.progress += 1;
+            if let Some(races) = &mut self.races {
+                races.complete_cluster();
+            }
         }
     }
 }

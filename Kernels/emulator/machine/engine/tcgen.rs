@@ -6,6 +6,7 @@ use crate::descriptor::Descriptor;
 use crate::error::{Error, Trap};
 use crate::launch::Schedule;
 use crate::op::*;
+use crate::race::By;
 use crate::tensor_memory::TensorMemory;
 use crate::warp::{lanes, Warp};
 
@@ -26,6 +27,9 @@ impl Engine<'_> {
                 let base = self
                     .tensor_memory(self.block)
                     .and_then(|memory| memory.allocate(columns))
+                    .map_err(Trap::new)?;
+                let by = By::Thread { strong: false };
+                self.touch(warp.index, mask, (to, 4), by, true)
                     .map_err(Trap::new)?;
                 self.shared(to, 4)
                     .map_err(Trap::new)?
@@ -116,6 +120,8 @@ impl Engine<'_> {
                 for lane in lanes(mask) {
                     let work = self
                         .tensor_work(warp, op, lane)
+                        .map_err(|message| Trap::in_lane(lane, message))?;
+                    self.touch_tensor_work(warp.index, lane, &work)
                         .map_err(|message| Trap::in_lane(lane, message))?;
                     let when = self.due();
                     self.blocks[self.block]
@@ -213,7 +219,15 @@ impl Engine<'_> {
             } => {
                 let barrier = self.shared_addresses(warp, *barrier)[at];
                 let blocks = multicast.map(|mask| self.words(warp, mask)[at] & 0xffff);
-                Ok(TensorWork::Commit { barrier, blocks })
+                let view = self
+                    .races
+                    .as_mut()
+                    .map(|races| Box::new(races.release_tensor(self.block, warp.index, lane)));
+                Ok(TensorWork::Commit {
+                    barrier,
+                    blocks,
+                    view,
+                })
             }
             Tcgen::Mma {
                 pair,
@@ -290,13 +304,15 @@ impl Engine<'_> {
         match work {
             TensorWork::Commit {
                 barrier,
-                blocks: None,
-            } => self.arrive_at(*barrier),
-            TensorWork::Commit {
-                barrier,
-                blocks: Some(blocks),
+                blocks,
+                view,
             } => {
-                lanes(*blocks).try_for_each(|rank| self.arrive_at(rank << 24 | barrier & 0xff_ffff))
+                for rank in lanes(blocks.unwrap_or(1 << (barrier >> 24))) {
+                    let barrier = rank << 24 | barrier & 0xff_ffff;
+                    self.arrive_with(barrier, view.as_deref());
+                    self.arrive(barrier)?;
+                }
+                Ok(())
             }
             TensorWork::Copy {
                 pair,
@@ -331,13 +347,7 @@ impl Engine<'_> {
         descriptor: u64,
     ) -> Result<(), String> {
         let descriptor = Descriptor::blackwell(descriptor)?;
-        let (rows, chunks) = match shape {
-            CopyShape::S128x256 => (128, 2),
-            CopyShape::S4x256 => (4, 2),
-            CopyShape::S128x128 => (128, 1),
-            CopyShape::S64x128Pairs02 | CopyShape::S64x128Pairs01 => (64, 1),
-            CopyShape::S32x128 => (32, 1),
-        };
+        let (rows, chunks) = shape.rows_and_chunks();
         let (column, lane) = (to & 0xffff, to >> 16 & 0x7f);
         for row in 0..rows {
             for chunk in 0..chunks {

@@ -1,6 +1,7 @@
 //! Work that is under way beside the threads.
 
 use crate::op::{Atomic, Element};
+use crate::race::View;
 use crate::tensor_map::TensorMap;
 
 /// `cp.async` of one thread.
@@ -75,6 +76,8 @@ pub enum Work {
         barrier: u32,
         groups: usize,
         open: usize,
+        /// What the thread did and knew, for the race detector.
+        view: Option<Box<View>>,
     },
 }
 
@@ -107,6 +110,7 @@ pub enum TensorWork {
     Commit {
         barrier: u32,
         blocks: Option<u32>,
+        view: Option<Box<View>>,
     },
 }
 

@@ -30,6 +30,19 @@ pub enum CopyShape {
     S32x128,
 }
 
+impl CopyShape {
+    /// Rows, and chunks of 16 bytes in each.
+    pub fn rows_and_chunks(self) -> (u32, u32) {
+        match self {
+            Self::S128x256 => (128, 2),
+            Self::S4x256 => (4, 2),
+            Self::S128x128 => (128, 1),
+            Self::S64x128Pairs02 | Self::S64x128Pairs01 => (64, 1),
+            Self::S32x128 => (32, 1),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Tcgen {
     Alloc {

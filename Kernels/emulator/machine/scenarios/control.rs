@@ -1,7 +1,7 @@
 //! Control flow, warps, barriers, and what goes wrong with them.
 
 use super::{execute, kernel, refusal, threads, SCHEDULES};
-use crate::Launch;
+use crate::{Launch, Watch};
 
 #[test]
 fn lanes_part_and_meet_again() {
@@ -31,9 +31,8 @@ fn lanes_that_spin_do_not_starve_the_others() {
     // Lane 0 polls shared memory that lane 1 writes from a higher address.
     let text = kernel(
         1,
-        ".shared .align 4 .u32 flag; mov.u32 %r1, %tid.x; mov.u32 %r9, 0; st.shared.u32 [flag], %r9;
-        bar.warp.sync -1;
-         setp.eq.u32 %p1, %r1, 1; @%p1 bra WRITE;
+        ".shared .align 4 .u32 flag; mov.u32 %r1, %tid.x; mov.u32 %r9, 0; setp.eq.u32 %p1, %r1, 1;
+         @%p1 st.shared.u32 [flag], %r9; bar.warp.sync -1; @%p1 bra WRITE;
          POLL: ld.volatile.shared.u32 %r2, [flag]; setp.eq.u32 %p2, %r2, 0; @%p2 bra POLL;
          bra END;
          WRITE: mov.u32 %r3, 7; st.volatile.shared.u32 [flag], %r3;
@@ -168,6 +167,7 @@ fn a_barrier_orders_the_warps_of_a_block() {
             &broken,
             &Launch {
                 schedule: *schedule,
+                races: Watch::Off,
                 ..threads(128)
             },
             &mut buffers,

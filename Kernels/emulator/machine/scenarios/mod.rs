@@ -3,9 +3,10 @@
 mod asynchronous;
 mod control;
 mod products;
+mod races;
 mod tensor_cores;
 
-use crate::{run, Allocations, Block, Error, Launch, Module, Report, Schedule};
+use crate::{run, Allocations, Block, Error, Launch, Module, Report, Schedule, Watch};
 
 pub const SCHEDULES: [Schedule; 4] = [
     Schedule::AtOnce,
@@ -77,9 +78,11 @@ pub fn execute_prepared(
     report
 }
 
+/// A block that is watched for races.
 pub fn threads(count: u32) -> Launch {
     Launch {
         block: [count, 1, 1],
+        races: Watch::All,
         ..Launch::default()
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bridge::{Plan, UniquePtr};
 use half::bf16;
-use machine::Schedule;
+use machine::{Schedule, Watch};
 use runtime::{Memory, Settings};
 
 const SCHEDULES: [Schedule; 4] = [
@@ -24,54 +24,116 @@ const SCHEDULES: [Schedule; 4] = [
 /// Settings and reports are the process's: tests take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Runs a case under one schedule, on a device of few multiprocessors so that blocks take several tiles.
-pub fn under(schedule: Schedule, case: impl FnOnce()) {
-    run_case(schedule, None, case);
+/// How a case is run.
+#[derive(Clone, Copy)]
+struct Way {
+    schedule: Schedule,
+    /// Where races are looked for: what is found does not depend on the schedule.
+    races: Watch,
+    fault: Option<(&'static str, &'static str)>,
 }
 
-fn run_case(schedule: Schedule, fault: Option<(&'static str, &'static str)>, case: impl FnOnce()) {
+/// Runs a case under one schedule, on a device of few multiprocessors so that blocks take several tiles.
+pub fn under(schedule: Schedule, case: impl FnOnce()) {
+    run_case(
+        Way {
+            schedule,
+            races: Watch::Off,
+            fault: None,
+        },
+        case,
+    );
+}
+
+fn run_case(way: Way, case: impl FnOnce()) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     runtime::set(Settings {
-        schedule,
+        schedule: way.schedule,
         workers: 1,
         multiprocessors: 4,
-        fault,
+        races: way.races,
+        fault: way.fault,
     });
     runtime::take_reports();
     case();
 }
 
+/// Every schedule; the first is watched for races.
+fn ways(races: Watch) -> impl Iterator<Item = Way> {
+    SCHEDULES.into_iter().map(move |schedule| Way {
+        schedule,
+        races: if schedule == SCHEDULES[0] {
+            races
+        } else {
+            Watch::Off
+        },
+        fault: None,
+    })
+}
+
 pub fn under_every_schedule(case: impl Fn()) {
-    for schedule in SCHEDULES {
-        under(schedule, || {
+    under_every_schedule_watching(Watch::All, case);
+}
+
+/// The same, for kernels that drop rows of their products from `row` on.
+pub fn under_every_schedule_dropping_rows_from(row: u32, case: impl Fn()) {
+    under_every_schedule_watching(Watch::AllButRowsFrom(row), case);
+}
+
+fn under_every_schedule_watching(races: Watch, case: impl Fn()) {
+    for way in ways(races) {
+        run_case(way, || {
             case();
             let reports = runtime::take_reports();
             let instructions: u64 = reports
                 .iter()
                 .map(|(_, report)| report.thread_instructions)
                 .sum();
-            assert!(instructions > 0, "nothing ran under {schedule:?}");
+            assert!(instructions > 0, "nothing ran under {:?}", way.schedule);
         });
     }
 }
 
-/// Plants a fault in the PTX of a case that is right without it: some schedule must find it out.
+/// What a case says of a fault planted in its PTX; none where it survives.
+fn complaint(way: Way, case: &impl Fn()) -> Option<String> {
+    let payload = catch_unwind(AssertUnwindSafe(|| run_case(way, case))).err()?;
+    let text = payload
+        .downcast_ref::<String>()
+        .map_or_else(String::new, String::clone);
+    assert!(!text.contains("to plant a fault in"), "{text}");
+    Some(text)
+}
+
+/// Plants a fault in the PTX of a case that is right without it: some schedule must find it out by its values alone.
 pub fn assert_caught(fault: (&'static str, &'static str), case: impl Fn()) {
-    let caught = SCHEDULES.iter().filter(|schedule| {
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            run_case(**schedule, Some(fault), &case)
-        }));
-        let Err(payload) = outcome else { return false };
-        let text = payload.downcast_ref::<String>().map_or("", String::as_str);
-        assert!(!text.contains("to plant a fault in"), "{text}");
-        true
+    let caught = ways(Watch::Off).any(|way| {
+        let fault = Some(fault);
+        complaint(Way { fault, ..way }, &case).is_some()
     });
     assert!(
-        caught.count() > 0,
+        caught,
         "nobody noticed {:?} in the place of {:?}",
-        fault.1,
-        fault.0
+        fault.1, fault.0
     );
+}
+
+/// Plants a fault that is a race: it is named under every schedule, with both accesses.
+pub fn assert_race(fault: (&'static str, &'static str), words: &str, case: impl Fn()) {
+    for schedule in SCHEDULES {
+        let way = Way {
+            schedule,
+            races: Watch::All,
+            fault: Some(fault),
+        };
+        let text = complaint(way, &case).unwrap_or_default();
+        let places = text.matches("PTX line").count();
+        assert!(
+            text.contains("race: ") && text.contains(words) && places == 2,
+            "{schedule:?}: {:?} in the place of {:?}: {text}",
+            fault.1,
+            fault.0
+        );
+    }
 }
 
 /// Enqueues a plan, which the interpreter runs at once; the error it found, if it did.
