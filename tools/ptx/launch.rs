@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use half::{bf16, f16};
-use machine::{Allocations, Block, Launch, Module, Report, Schedule, TensorMap};
+use machine::{Allocations, Block, Launch, Module, Report, Schedule, TensorMap, Watch};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -89,9 +89,40 @@ struct Map {
     swizzle: u32,
 }
 
+/// How a launch is run.
+#[derive(Clone, Copy)]
+pub struct How {
+    pub schedule: Schedule,
+    pub workers: usize,
+    pub races: Watch,
+    /// Thread instructions of a cluster before it is given up.
+    pub limit: u64,
+}
+
+impl Default for How {
+    fn default() -> Self {
+        Self {
+            schedule: Schedule::AtOnce,
+            workers: 1,
+            races: Watch::Off,
+            limit: Launch::default().limit,
+        }
+    }
+}
+
 pub struct Outcome {
     pub report: Report,
-    pub verdict: String,
+    /// Values that are as expected.
+    pub compared: usize,
+}
+
+impl Outcome {
+    pub fn verdict(&self) -> String {
+        match self.compared {
+            0 => "nothing was compared".to_owned(),
+            compared => format!("{compared} values as expected"),
+        }
+    }
 }
 
 impl Dtype {
@@ -175,12 +206,8 @@ impl Description {
         serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    pub fn run(
-        &self,
-        module: &Module,
-        schedule: Schedule,
-        workers: usize,
-    ) -> Result<Outcome, String> {
+    pub fn run(&self, module: &Module, how: How) -> Result<Outcome, String> {
+        let schedule = how.schedule;
         let allocations = Allocations::default();
         let mut blocks: BTreeMap<&str, Block> = BTreeMap::new();
         for (name, buffer) in &self.buffers {
@@ -224,7 +251,9 @@ impl Description {
             dynamic_shared_bytes: self.dynamic_shared_bytes,
             parameters,
             schedule,
-            workers,
+            workers: how.workers,
+            races: how.races,
+            limit: how.limit,
             ..Launch::default()
         };
         let report = machine::run(module, &self.kernel, &launch, &allocations)
@@ -235,12 +264,7 @@ impl Description {
                 .verify(name, &blocks[name.as_str()])
                 .map_err(|reason| format!("{schedule:?}: {reason}"))?;
         }
-        let verdict = if compared == 0 {
-            "nothing was compared".to_owned()
-        } else {
-            format!("{compared} values as expected")
-        };
-        Ok(Outcome { report, verdict })
+        Ok(Outcome { report, compared })
     }
 
     fn argument(
@@ -345,8 +369,8 @@ mod tests {
             serde_json::from_str(json).map_err(|error| error.to_string())?;
         let module = Module::load(SCALE).map_err(|error| error.to_string())?;
         description
-            .run(&module, Schedule::AtOnce, 1)
-            .map(|outcome| outcome.verdict)
+            .run(&module, How::default())
+            .map(|outcome| outcome.verdict())
     }
 
     fn launch(changes: &[(&str, &str)]) -> String {

@@ -1,6 +1,8 @@
 //! Runs and checks PTX on the CPU: no GPU, no driver.
 
+mod coverage;
 mod launch;
+mod mutate;
 mod report;
 
 use std::fs;
@@ -8,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use machine::{Module, Schedule};
+use launch::How;
+use machine::{Module, Schedule, Watch};
 
 /// Runs kernels in PTX for sm_90a and sm_100a in an interpreter, and says what is wrong with them.
 #[derive(Parser)]
@@ -34,12 +37,32 @@ enum Task {
         /// Threads of this machine; several make the order of atomics differ from run to run.
         #[arg(long, default_value_t = 1)]
         workers: usize,
+        /// Also look for accesses of shared memory that nothing orders.
+        #[arg(long)]
+        races: bool,
         /// Where to write what ran, as JSON.
         #[arg(long)]
         counters: Option<PathBuf>,
     },
+    /// Plants faults in a kernel, one at a time, and lists those that its launch does not notice.
+    Mutate {
+        file: PathBuf,
+        /// As for run; at least one buffer has values to expect.
+        #[arg(long)]
+        launch: PathBuf,
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Faults of each kind, spread over the lines that run.
+        #[arg(long, default_value_t = 4)]
+        per_kind: usize,
+    },
     /// Parses files and lists every instruction form that the interpreter does not know.
     Check {
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Lists the forms of our kernels and the gates that executed each, from the gates' counters.json.
+    Coverage {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
@@ -97,16 +120,25 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
             schedule,
             seed,
             workers,
+            races,
             counters,
         } => {
             let module = load(&file)?;
             let launch = launch::Description::read(&launch)?;
             let mut reports = Vec::new();
             for schedule in schedule.schedules(seed) {
-                let outcome = launch.run(&module, schedule, workers)?;
+                let how = How {
+                    schedule,
+                    workers,
+                    races: if races { Watch::All } else { Watch::Off },
+                    ..How::default()
+                };
+                let outcome = launch.run(&module, how)?;
                 println!(
-                    "{schedule:?}: {} thread instructions; {}",
-                    outcome.report.thread_instructions, outcome.verdict
+                    "{schedule:?}: {} thread instructions, {}; {}",
+                    outcome.report.counters.thread_instructions,
+                    report::rate(&outcome.report),
+                    outcome.verdict()
                 );
                 reports.push((schedule, outcome.report));
             }
@@ -114,6 +146,26 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
                 fs::write(&path, report::json(&reports))
                     .map_err(|error| format!("{}: {error}", path.display()))?;
             }
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Mutate {
+            file,
+            launch,
+            seed,
+            per_kind,
+        } => {
+            let text = fs::read_to_string(&file)
+                .map_err(|error| format!("{}: {error}", file.display()))?;
+            let launch = launch::Description::read(&launch)?;
+            let rows = mutate::run(&text, &launch, &Kind::All.schedules(seed), per_kind)?;
+            for row in &rows {
+                let noticed = row.noticed.as_deref().unwrap_or("SURVIVED");
+                let kind = row.mutant.kind.to_string();
+                let first = noticed.lines().next().unwrap_or_default();
+                println!("{kind:<38}  line {:>6}  {first}", row.mutant.change.line);
+            }
+            let survived = rows.iter().filter(|row| row.noticed.is_none()).count();
+            println!("{} mutants, {survived} survived", rows.len());
             Ok(ExitCode::SUCCESS)
         }
         Task::Check { files } => {
@@ -147,6 +199,10 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
             } else {
                 ExitCode::FAILURE
             })
+        }
+        Task::Coverage { files } => {
+            print!("{}", coverage::table(&files)?);
+            Ok(ExitCode::SUCCESS)
         }
         Task::Forms { files } => {
             let modules = files

@@ -3,43 +3,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use machine::{Module, Report, Schedule};
+use machine::{class, Module, Report, Schedule};
 use serde_json::json;
-
-/// What an instruction does, in the words of the unit that does it.
-fn class(form: &str) -> &'static str {
-    let base = form.split('.').next().unwrap_or_default();
-    match base {
-        "mma" | "wgmma" | "tcgen05" => "tensor core",
-        "ex2" | "lg2" | "rcp" | "rsqrt" | "sqrt" | "sin" | "cos" | "tanh" => "special function",
-        "cp" => "asynchronous copy",
-        "ld" | "st" | "atom" | "red" | "ldmatrix" | "stmatrix" => "memory",
-        "bar" | "barrier" | "mbarrier" | "fence" | "membar" | "griddepcontrol" => "synchronisation",
-        "shfl" | "vote" | "redux" | "match" | "elect" | "activemask" => "warp",
-        "bra" | "brx" | "call" | "ret" | "exit" => "control",
-        "cvt" | "cvta" => "conversion",
-        _ => "arithmetic",
-    }
-}
 
 pub fn json(reports: &[(Schedule, Report)]) -> String {
     let runs: Vec<_> = reports
         .iter()
         .map(|(schedule, report)| {
-            let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
-            for (form, count) in &report.forms {
-                *classes.entry(class(form)).or_default() += count;
-            }
             json!({
                 "schedule": format!("{schedule:?}"),
-                "thread_instructions": report.thread_instructions,
                 "clusters": report.clusters,
-                "classes": classes,
-                "forms": report.forms,
+                "counters": report.counters,
             })
         })
         .collect();
     format!("{:#}\n", json!({ "runs": runs }))
+}
+
+/// How fast a launch ran on each core outside of its matrix products.
+pub fn rate(report: &Report) -> String {
+    format!(
+        "{:.1} M/s per core outside of products, which took {:.0} %",
+        report.counters.thread_instructions as f64 / report.other_time.as_secs_f64() / 1e6,
+        100.0 * report.product_time.as_secs_f64()
+            / (report.product_time + report.other_time).as_secs_f64()
+    )
 }
 
 pub fn forms(modules: &[Module]) -> Result<String, String> {

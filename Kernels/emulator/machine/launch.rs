@@ -1,9 +1,11 @@
 //! A grid, spread over the machine's cores.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
+use crate::counters::{Counters, Tally};
 use crate::engine::{Block, Engine, Named};
 use crate::error::Error;
 use crate::memory::{Allocations, Block as Bytes, Recent, View};
@@ -72,19 +74,22 @@ impl Default for Launch {
     }
 }
 
-/// What a launch did: how often each instruction ran, by form.
+/// What a launch did, and how long that took here.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    pub thread_instructions: u64,
     pub clusters: u64,
-    /// By opcode with its modifiers.
-    pub forms: BTreeMap<String, u64>,
+    pub counters: Counters,
+    /// Lines of the PTX text that ran.
+    pub lines: BTreeSet<u32>,
+    /// Of all workers together: outside of matrix products, and in them.
+    pub other_time: Duration,
+    pub product_time: Duration,
 }
 
 /// What all workers did together, and the error of the earliest cluster.
 struct Sum {
-    counts: Vec<u64>,
-    executed: u64,
+    tally: Tally,
+    time: Duration,
     error: Option<(u64, Error)>,
 }
 
@@ -172,13 +177,13 @@ pub fn run(
     let next = AtomicU64::new(0);
     let failed = AtomicBool::new(false);
     let result = Mutex::new(Sum {
-        counts: vec![0; program.code.len()],
-        executed: 0,
+        tally: Tally::of(&program),
+        time: Duration::ZERO,
         error: None,
     });
     let work = || {
-        let mut counted = vec![0u64; program.code.len()];
-        let mut executed = 0;
+        let started = Instant::now();
+        let mut counted = Tally::of(&program);
         let mut error = None;
         while !failed.load(Ordering::Relaxed) {
             let cluster = next.fetch_add(1, Ordering::Relaxed);
@@ -194,21 +199,16 @@ pub fn run(
                 cluster,
                 &mut counted,
             );
-            match engine.run(cluster) {
-                Ok(instructions) => executed += instructions,
-                Err(found) => {
-                    failed.store(true, Ordering::Relaxed);
-                    error = Some((cluster, found));
-                }
+            if let Err(found) = engine.run(cluster) {
+                failed.store(true, Ordering::Relaxed);
+                error = Some((cluster, found));
             }
         }
         let mut result = result
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        for (sum, count) in result.counts.iter_mut().zip(&counted) {
-            *sum += count;
-        }
-        result.executed += executed;
+        result.tally.add(&counted);
+        result.time += started.elapsed();
         let earlier = result
             .error
             .as_ref()
@@ -227,24 +227,23 @@ pub fn run(
             }
         });
     }
-    let Sum {
-        counts,
-        executed,
-        error,
-    } = result
+    let Sum { tally, time, error } = result
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some((_, error)) = error {
         return Err(error);
     }
-    let mut forms: BTreeMap<String, u64> = BTreeMap::new();
-    for (pc, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-        *forms.entry(program.opcode(pc).to_string()).or_default() += count;
-    }
+    let ran = tally
+        .ran
+        .iter()
+        .enumerate()
+        .filter(|(_, lanes)| **lanes > 0);
     Ok(Report {
-        thread_instructions: executed,
         clusters,
-        forms,
+        counters: Counters::of(&program, &tally),
+        lines: ran.map(|(pc, _)| program.line(pc)).collect(),
+        other_time: time.saturating_sub(tally.product_time),
+        product_time: tally.product_time,
     })
 }
 
@@ -255,7 +254,7 @@ fn engine<'a>(
     parameters: &'a Bytes,
     counts: &[u32],
     cluster: u64,
-    counted: &'a mut [u64],
+    counted: &'a mut Tally,
 ) -> Engine<'a> {
     let corner = [
         (cluster % u64::from(counts[0])) as u32 * launch.cluster[0],
@@ -319,7 +318,7 @@ fn engine<'a>(
         cluster_arrived: 0,
         cluster_phase: 0,
         timeout: false,
-        counts: counted,
+        tally: counted,
         races,
         executed: 0,
         block: 0,

@@ -5,6 +5,7 @@
 //! wait shows. Not modelled: time, the caches, the order of sums inside a tensor core, the last bits of approximations.
 
 mod convert;
+mod counters;
 mod decode;
 mod descriptor;
 mod engine;
@@ -25,6 +26,7 @@ mod tensor_map;
 mod tensor_memory;
 mod warp;
 
+pub use counters::{class, Counters};
 pub use error::{Error, Place};
 pub use launch::{run, Launch, Report, Schedule, Watch, MOST_SHARED};
 pub use memory::{Allocations, Block};

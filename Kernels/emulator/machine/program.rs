@@ -345,6 +345,10 @@ impl Program {
         }
     }
 
+    pub(crate) fn line(&self, pc: usize) -> u32 {
+        self.places[pc].1
+    }
+
     pub(crate) fn opcode(&self, pc: usize) -> &Arc<str> {
         &self.places[pc].0
     }

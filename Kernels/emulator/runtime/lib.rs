@@ -11,5 +11,5 @@ mod registry;
 mod settings;
 mod tensor;
 
-pub use registry::{take_reports, Memory};
-pub use settings::{set, Settings};
+pub use registry::{compute_capability, forms, take_reports, text_of, Memory};
+pub use settings::{set, Fault, Settings};

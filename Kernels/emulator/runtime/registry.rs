@@ -1,12 +1,12 @@
 //! What objects register, what host code allocates, and launches.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use machine::{Allocations, Block, Launch, Module, Report};
 
-use crate::settings;
+use crate::settings::{self, Fault};
 
 /// A kernel by the address of its host function.
 #[derive(Clone)]
@@ -16,14 +16,13 @@ struct Kernel {
     most_dynamic_shared: u32,
 }
 
-/// A text and what takes its place.
-type Fault = Option<(&'static str, &'static str)>;
-
 #[derive(Default)]
 struct Registry {
     /// The texts of each translation unit, or why there are none.
     units: Vec<Result<Vec<String>, String>>,
-    modules: HashMap<(usize, Fault), Arc<Module>>,
+    modules: HashMap<usize, Arc<Module>>,
+    /// The module with a fault that was launched last.
+    faulty: Option<(usize, Fault, Arc<Module>)>,
     kernels: HashMap<usize, Kernel>,
     variables: HashMap<usize, (usize, String)>,
     blocks: HashMap<u64, Block>,
@@ -76,21 +75,69 @@ pub fn allow_shared(host: usize, bytes: u32) -> bool {
         .is_some()
 }
 
-fn module(unit: usize, fault: Fault) -> Result<Arc<Module>, String> {
+fn load(text: &str) -> Result<Arc<Module>, String> {
+    Module::load(text)
+        .map(Arc::new)
+        .map_err(|error| error.to_string())
+}
+
+// Of several architectures the first.
+fn text(registry: &Registry, unit: usize) -> Result<&str, String> {
+    match &registry.units[unit] {
+        Ok(texts) => Ok(&texts[0]),
+        Err(reason) => Err(reason.clone()),
+    }
+}
+
+fn module(unit: usize) -> Result<Arc<Module>, String> {
     let mut registry = registry();
-    if let Some(module) = registry.modules.get(&(unit, fault)) {
+    if let Some(module) = registry.modules.get(&unit) {
         return Ok(module.clone());
     }
-    let texts = registry.units[unit].clone()?;
-    // Of several architectures the first.
-    let text = match fault {
-        None => texts[0].clone(),
-        Some((from, to)) if texts[0].contains(from) => texts[0].replace(from, to),
-        Some((from, _)) => return Err(format!("the PTX has no {from:?} to plant a fault in")),
-    };
-    let module = Arc::new(Module::load(&text).map_err(|error| error.to_string())?);
-    registry.modules.insert((unit, fault), module.clone());
+    let module = load(text(&registry, unit)?)?;
+    registry.modules.insert(unit, module.clone());
     Ok(module)
+}
+
+fn faulty_module(unit: usize, fault: &Fault) -> Result<Arc<Module>, String> {
+    let mut registry = registry();
+    if let Some((_, _, module)) = registry
+        .faulty
+        .as_ref()
+        .filter(|(of, same, _)| *of == unit && same == fault)
+    {
+        return Ok(module.clone());
+    }
+    let text = text(&registry, unit)?;
+    let text = match fault {
+        Fault::Everywhere(from, to) if text.contains(from) => text.replace(from, to),
+        Fault::Everywhere(from, _) => {
+            return Err(format!("the PTX has no {from:?} to plant a fault in"))
+        }
+        Fault::Line {
+            line, text: new, ..
+        } => {
+            let mut lines: Vec<&str> = text.lines().collect();
+            let Some(old) = lines.get_mut((*line as usize).wrapping_sub(1)) else {
+                return Err(format!("the PTX has no line {line} to plant a fault in"));
+            };
+            *old = new;
+            lines.join("\n")
+        }
+    };
+    let module = load(&text)?;
+    registry.faulty = Some((unit, fault.clone(), module.clone()));
+    Ok(module)
+}
+
+/// The PTX of the translation unit that a kernel belongs to.
+pub fn text_of(kernel: &str) -> Option<String> {
+    let registry = registry();
+    let found = registry
+        .kernels
+        .values()
+        .find(|found| found.name == kernel)?;
+    text(&registry, found.unit).ok().map(str::to_owned)
 }
 
 /// The architecture of the first translation unit that has PTX: 90 or 100.
@@ -115,7 +162,7 @@ pub fn compute_capability() -> Option<u32> {
 pub fn variable(host: usize) -> Result<(u64, u64), String> {
     let found = registry().variables.get(&host).cloned();
     let (unit, name) = found.ok_or("no such variable of device code")?;
-    module(unit, None)?
+    module(unit)?
         .variable(&name)
         .ok_or_else(|| format!("no variable {name} in the PTX"))
 }
@@ -149,7 +196,14 @@ pub unsafe fn launch(
         .cloned()
         .ok_or(Refusal::UnknownKernel)?;
     let settings = settings::get();
-    let module = module(kernel.unit, settings.fault).map_err(Refusal::Failed)?;
+    let module = match &settings.fault {
+        Some(fault @ Fault::Everywhere(..)) => faulty_module(kernel.unit, fault),
+        Some(fault @ Fault::Line { kernel: name, .. }) if *name == kernel.name => {
+            faulty_module(kernel.unit, fault)
+        }
+        _ => module(kernel.unit),
+    }
+    .map_err(Refusal::Failed)?;
     let program = module
         .program(&kernel.name)
         .map_err(|error| Refusal::Failed(error.to_string()))?;
@@ -184,12 +238,31 @@ pub unsafe fn launch(
         workers: settings.workers,
         multiprocessors: settings.multiprocessors,
         races: settings.races,
-        ..Launch::default()
+        limit: settings.limit,
     };
     let report = machine::run(&module, &kernel.name, &launch, allocations())
         .map_err(|error| Refusal::Failed(error.to_string()))?;
     registry().reports.push((kernel.name, report));
     Ok(())
+}
+
+/// The instruction forms of every kernel that is linked in, and how often each stands there.
+///
+/// # Errors
+///
+/// Where an object carries no PTX, or the parser refuses it.
+pub fn forms() -> Result<BTreeMap<String, u64>, String> {
+    let units = registry().units.len();
+    let mut forms = BTreeMap::new();
+    for unit in 0..units {
+        let module = module(unit)?;
+        for function in &module.syntax().functions {
+            for instruction in &function.instructions {
+                *forms.entry(instruction.opcode.to_string()).or_default() += 1;
+            }
+        }
+    }
+    Ok(forms)
 }
 
 /// What kernels did since the last call, in the order of their launches.

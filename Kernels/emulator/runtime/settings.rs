@@ -4,28 +4,53 @@ use std::sync::{Mutex, PoisonError};
 
 use machine::{Schedule, Watch};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A change of kernels' PTX, which a gate must find out.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// A text and what takes its place everywhere.
+    Everywhere(&'static str, &'static str),
+    /// A line of the translation unit of one kernel, counted from 1.
+    Line {
+        kernel: String,
+        line: u32,
+        text: String,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub schedule: Schedule,
     pub workers: usize,
     pub multiprocessors: u32,
     pub races: Watch,
-    /// Text of kernels' PTX and what takes its place everywhere: a gate must find such a fault out.
-    pub fault: Option<(&'static str, &'static str)>,
+    /// Thread instructions of a cluster before it is given up.
+    pub limit: u64,
+    pub fault: Option<Fault>,
 }
 
-static SETTINGS: Mutex<Settings> = Mutex::new(Settings {
-    schedule: Schedule::AtOnce,
-    workers: 1,
-    multiprocessors: 4,
-    races: Watch::Off,
-    fault: None,
-});
+impl Settings {
+    /// Without faults and races, on one core.
+    pub const fn under(schedule: Schedule) -> Self {
+        Self {
+            schedule,
+            workers: 1,
+            multiprocessors: 4,
+            races: Watch::Off,
+            limit: 1 << 36,
+            fault: None,
+        }
+    }
+}
+
+static SETTINGS: Mutex<Settings> = Mutex::new(Settings::under(Schedule::AtOnce));
 
 pub fn set(settings: Settings) {
     *SETTINGS.lock().unwrap_or_else(PoisonError::into_inner) = settings;
 }
 
 pub(crate) fn get() -> Settings {
-    *SETTINGS.lock().unwrap_or_else(PoisonError::into_inner)
+    SETTINGS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
 }

@@ -1,5 +1,7 @@
 //! Matrices in registers and shared memory: ldmatrix, mma.sync, wgmma.
 
+use std::time::Instant;
+
 use super::work::Product;
 use super::{Engine, Run};
 use crate::descriptor::Descriptor;
@@ -59,6 +61,16 @@ fn transposed(rows: &[f32], count: usize, depth: usize) -> Vec<f32> {
 
 impl Engine<'_> {
     pub(super) fn matrix(&mut self, warp: &mut Warp, op: &Op, mask: u32, pc: usize) -> Run<()> {
+        if !matches!(op, Op::Mma { .. } | Op::MmaInteger { .. }) {
+            return self.matrix_step(warp, op, mask, pc);
+        }
+        let started = Instant::now();
+        let result = self.matrix_step(warp, op, mask, pc);
+        self.tally.product_time += started.elapsed();
+        result
+    }
+
+    fn matrix_step(&mut self, warp: &mut Warp, op: &Op, mask: u32, pc: usize) -> Run<()> {
         if mask != u32::MAX {
             return Err(Trap::new(
                 "a matrix instruction without all lanes of its warp",
@@ -304,6 +316,7 @@ impl Engine<'_> {
 
     // A warp's 16 rows of a warpgroup's product.
     fn product(&mut self, warp: &mut Warp, product: &Product) -> Run<()> {
+        let started = Instant::now();
         let program = self.program;
         let Op::Wgmma(op) = &program.code[product.pc].op else {
             return Err(Trap::new("not a product"));
@@ -378,6 +391,7 @@ impl Engine<'_> {
             }
         }
         self.progress += 1;
+        self.tally.product_time += started.elapsed();
         Ok(())
     }
 

@@ -13,6 +13,7 @@ pub mod work;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::counters::Tally;
 use crate::error::{Error, Trap};
 use crate::launch::{Launch, Schedule};
 use crate::memory::{Recent, View};
@@ -76,7 +77,7 @@ pub struct Engine<'a> {
     pub cluster_phase: u64,
     /// Waits for mbarriers return without success.
     pub timeout: bool,
-    pub counts: &'a mut [u64],
+    pub tally: &'a mut Tally,
     /// Where races are looked for.
     pub races: Option<Box<Races>>,
     pub executed: u64,
@@ -91,7 +92,7 @@ const PATIENCE: u32 = 4;
 
 impl<'a> Engine<'a> {
     /// Runs one cluster to its end.
-    pub fn run(mut self, cluster: u64) -> Result<u64, Error> {
+    pub fn run(mut self, cluster: u64) -> Result<(), Error> {
         let mut order: Vec<(usize, usize)> = (0..self.blocks.len())
             .flat_map(|block| (0..self.blocks[block].warps.len()).map(move |warp| (block, warp)))
             .collect();
@@ -128,7 +129,7 @@ impl<'a> Engine<'a> {
             if self.blocks.iter().all(|block| block.live == 0) {
                 while self.force()? {}
                 self.check_end(cluster)?;
-                return Ok(self.executed);
+                return Ok(());
             }
             if self.progress != before {
                 idle = 0;
@@ -358,7 +359,7 @@ impl<'a> Engine<'a> {
                 left -= 1;
                 ran = true;
                 let lanes = u64::from(active.count_ones());
-                self.counts[pc] += lanes;
+                self.tally.ran[pc] += lanes;
                 self.executed += lanes;
                 group.pc += 1;
                 self.pc = pc;

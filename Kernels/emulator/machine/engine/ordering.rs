@@ -24,6 +24,17 @@ impl Engine<'_> {
     ) -> Result<(), String> {
         match &mut self.races {
             None => Ok(()),
+            Some(_)
+                if self
+                    .blocks
+                    .get(range.0 as usize >> 24)
+                    .is_some_and(|block| block.live == 0) =>
+            {
+                Err(format!(
+                    "shared memory of block {} of the cluster, which has ended",
+                    range.0 >> 24
+                ))
+            }
             Some(races) => races.touch(
                 self.program,
                 (self.block, warp, mask),

@@ -1,5 +1,7 @@
 //! Fifth-generation tensor cores: tensor memory and the products that go to it.
 
+use std::time::Instant;
+
 use super::work::{TensorMma, TensorPending, TensorScales, TensorWork};
 use super::{Engine, Flow, Run};
 use crate::descriptor::Descriptor;
@@ -330,11 +332,17 @@ impl Engine<'_> {
                     .try_for_each(|block| self.copy_to_tensor(block, *shape, *to, *descriptor))
             }
             TensorWork::Mma(mma) => {
+                let started = Instant::now();
+                *self.tally.products.entry(mma.name()).or_default() += 1;
+                self.tally.multiply_adds += u64::from(mma.rows * mma.columns * mma.depth);
                 if mma.pair {
                     self.tensor_product(block & !1, block & !1, mma)?;
-                    return self.tensor_product(block | 1, block & !1, mma);
+                    self.tensor_product(block | 1, block & !1, mma)?;
+                } else {
+                    self.tensor_product(block, block, mma)?;
                 }
-                self.tensor_product(block, block, mma)
+                self.tally.product_time += started.elapsed();
+                Ok(())
             }
         }
     }

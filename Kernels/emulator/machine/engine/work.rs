@@ -138,6 +138,22 @@ pub struct TensorMma {
     pub scales: Option<TensorScales>,
 }
 
+impl TensorMma {
+    /// As counters name it.
+    pub fn name(&self) -> String {
+        format!(
+            "tcgen05.mma m{}n{}k{} {:?} {:?}{}{}",
+            self.rows,
+            self.columns,
+            self.depth,
+            self.a_element,
+            self.b_element,
+            if self.scales.is_some() { " scaled" } else { "" },
+            if self.pair { " pair" } else { "" },
+        )
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct TensorScales {
     pub a: u32,

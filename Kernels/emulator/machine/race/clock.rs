@@ -56,6 +56,13 @@ impl Clock {
             .is_some_and(|known| known.covers(mask, epoch))
     }
 
+    /// Whether anything of an agent is known.
+    pub fn knows(&self, agent: u32) -> bool {
+        self.0
+            .get(agent as usize)
+            .is_some_and(|known| *known != Known::All(0))
+    }
+
     pub fn join(&mut self, other: &Self) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), Known::All(0));

@@ -7,14 +7,15 @@
 mod clock;
 mod order;
 mod shadow;
+mod words;
 
 use std::collections::HashMap;
 
 pub use clock::View;
 use order::Order;
-use shadow::{threads, Access, Conflict, Proxy, Shadow};
+use shadow::{Access, Proxy, Shadow};
 
-use crate::program::{Program, RESERVED_SHARED};
+use crate::program::Program;
 
 /// Agents of a warp.
 const STREAMS: u32 = 4;
@@ -183,6 +184,14 @@ impl Races {
             self.warps[at].acquire(mask, place);
         }
         let order = &self.warps[at];
+        // Shared memory of a block that has not begun is not there yet.
+        let first = rank * self.warps_per_block;
+        let mut threads = (first..first + self.warps_per_block).map(|warp| warp * STREAMS);
+        if rank as usize != block && !order.has_heard_of(mask, &mut threads) {
+            return Err(format!(
+                "race: shared memory of block {rank} of the cluster, which may not have begun"
+            ));
+        }
         let access = self.stamp(order, mask, by, (pc, writes));
         let Some(shadow) = self.shadows.get_mut(rank as usize) else {
             return Ok(());
@@ -201,66 +210,6 @@ impl Races {
             |earlier: &Access| order.is_after(mask, &access, earlier) || waited_for(earlier);
         let found = shadow.touch((offset, offset + bytes), access, &ordered);
         found.map_err(|conflict| self.describe(program, at, mask, &access, rank, &conflict))
-    }
-
-    fn describe(
-        &self,
-        program: &Program,
-        at: usize,
-        mask: u32,
-        access: &Access,
-        rank: u32,
-        conflict: &Conflict,
-    ) -> String {
-        let earlier = &conflict.earlier;
-        let verb = |access: &Access| if access.writes { "write" } else { "read" };
-        let generic = Access {
-            proxy: Proxy::Generic,
-            ..*access
-        };
-        let only_fence =
-            Order::crosses(access, earlier) && self.warps[at].is_after(mask, &generic, earlier);
-        format!(
-            "race: {} by {} of shared +{} of block {rank} {} the {} by {}\n  at {}\n  and",
-            verb(access),
-            self.who(access),
-            i64::from(conflict.offset) - i64::from(RESERVED_SHARED),
-            if only_fence {
-                "without fence.proxy.async after"
-            } else {
-                "is not ordered with"
-            },
-            verb(earlier),
-            self.who(earlier),
-            program.place(earlier.pc as usize),
-        )
-    }
-
-    fn who(&self, access: &Access) -> String {
-        let first_tensor = self.tensor_agent(0);
-        if access.agent >= first_tensor {
-            let number = (access.agent - first_tensor) as usize;
-            return match number.checked_sub(self.shadows.len()) {
-                None => format!("tcgen05 of block {number}"),
-                Some(signal) => {
-                    let address = self.signals.get(signal).copied().unwrap_or(0);
-                    format!(
-                        "the copy for mbarrier +{} of block {}",
-                        (address & 0xff_ffff) as i64 - i64::from(RESERVED_SHARED),
-                        address >> 24
-                    )
-                }
-            };
-        }
-        let warp = access.agent / STREAMS;
-        let (block, warp) = (warp / self.warps_per_block, warp % self.warps_per_block);
-        let what = match access.agent % STREAMS {
-            THREADS => threads(warp, access.lanes),
-            COPIES => format!("cp.async of {}", threads(warp, access.lanes)),
-            BULK => format!("the bulk copy of {}", threads(warp, access.lanes)),
-            _ => format!("wgmma of warps {warp} to {}", warp + 3),
-        };
-        format!("{what} of block {block}")
     }
 
     pub fn synchronise_warp(&mut self, block: usize, warp: u32, mask: u32) {
@@ -313,7 +262,11 @@ impl Races {
     }
 
     pub fn make_mbarrier(&mut self, block: usize, warp: u32, lane: u32, address: u32, pc: usize) {
-        let made = self.order(block, warp).access(1 << lane, pc, true, false);
+        // An arrival that orders no memory is enough: a fence of its own makes it visible.
+        let made = Access {
+            stored: false,
+            ..self.order(block, warp).access(1 << lane, pc, true, false)
+        };
         self.signals.push(address);
         let agent = self.tensor_agent(self.shadows.len() as u32) + self.signals.len() as u32 - 1;
         self.mbarriers.insert(
@@ -326,35 +279,6 @@ impl Races {
                 published: false,
             },
         );
-    }
-
-    /// Whether an mbarrier may be used yet: by threads, or by work beside them.
-    pub fn check_mbarrier(
-        &self,
-        program: &Program,
-        (block, warp, mask): (usize, u32, u32),
-        address: u32,
-        asynchronous: bool,
-    ) -> Result<(), String> {
-        let order = &self.warps[block * self.warps_per_block as usize + warp as usize];
-        let Some(phases) = self.mbarriers.get(&address) else {
-            return Ok(());
-        };
-        let access = order.access(mask, 0, true, false);
-        let lacks = if asynchronous && !phases.published {
-            "copies may not see yet: no fence after"
-        } else if phases.published || order.is_after(mask, &access, &phases.made) {
-            return Ok(());
-        } else {
-            "is not ordered with"
-        };
-        Err(format!(
-            "race: use of mbarrier +{} of block {} that {lacks} its initialisation by {}\n  at {}\n  and",
-            i64::from(address & 0xff_ffff) - i64::from(RESERVED_SHARED),
-            address >> 24,
-            self.who(&phases.made),
-            program.place(phases.made.pc as usize),
-        ))
     }
 
     pub fn release(&mut self, block: usize, warp: u32, mask: u32) -> View {

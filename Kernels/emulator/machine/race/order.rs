@@ -222,6 +222,15 @@ impl Order {
         }
     }
 
+    /// Whether lanes know of anything that a thread of those agents did.
+    pub fn has_heard_of(&self, mask: u32, mut agents: impl Iterator<Item = u32>) -> bool {
+        let (_, view) = match self.parts.iter().find(|(own, _)| own & mask != 0) {
+            Some(part) => part,
+            None => return false,
+        };
+        agents.any(|agent| view.done.knows(agent))
+    }
+
     /// Whether a warp has waited for a group of products.
     pub fn has_products(&self, group: u32) -> bool {
         self.products.done[0] >= group

@@ -1,7 +1,5 @@
 //! Who touched each byte of shared memory last: 16 bytes together, until somebody touches fewer.
 
-use crate::warp::lanes;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proxy {
     Generic,
@@ -149,21 +147,6 @@ impl Shadow {
             }
         }
         Ok(())
-    }
-}
-
-/// The lanes of an access as threads of a block.
-pub fn threads(warp: u32, mask: u32) -> String {
-    match mask.count_ones() {
-        1 => format!("thread {}", warp * 32 + mask.trailing_zeros()),
-        32 => format!("warp {warp}"),
-        _ => {
-            let list: Vec<String> = lanes(mask)
-                .take(4)
-                .map(|lane| (warp * 32 + lane).to_string())
-                .collect();
-            format!("threads {} of warp {warp}", list.join(", "))
-        }
     }
 }
 

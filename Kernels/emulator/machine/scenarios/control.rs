@@ -23,7 +23,7 @@ fn lanes_part_and_meet_again() {
         .collect();
     assert_eq!(buffers[0], wanted);
     // The shuffle ran once for all.
-    assert_eq!(report.forms["shfl.sync.down.b32"], 32);
+    assert_eq!(report.counters.forms["shfl.sync.down.b32"], 32);
 }
 
 #[test]
@@ -295,5 +295,5 @@ fn a_grid_is_the_same_on_several_cores() {
         (0..640).map(|n: u32| n * n).collect::<Vec<u32>>()
     );
     assert_eq!((buffers[1][0], report.clusters), (640, 10));
-    assert_eq!(report.forms["st.global.u32"], 640);
+    assert_eq!(report.counters.forms["st.global.u32"], 640);
 }

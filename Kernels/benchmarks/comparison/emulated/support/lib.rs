@@ -1,9 +1,12 @@
 //! What the gates share: schedules, inputs, device memory of a type, and comparisons.
 
+mod account;
 pub mod kinds;
+mod mutants;
 pub mod paged;
 
 pub use bridge::{Dtype, Variant};
+pub use mutants::{assert_mutants, Kind, Survivor};
 
 use std::fmt::Display;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -11,8 +14,8 @@ use std::sync::{Mutex, PoisonError};
 
 use bridge::{Plan, UniquePtr};
 use half::bf16;
-use machine::{Schedule, Watch};
-use runtime::{Memory, Settings};
+use machine::{Report, Schedule, Watch};
+use runtime::{Fault, Memory, Settings};
 
 const SCHEDULES: [Schedule; 4] = [
     Schedule::AtOnce,
@@ -24,50 +27,28 @@ const SCHEDULES: [Schedule; 4] = [
 /// Settings and reports are the process's: tests take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// How a case is run.
-#[derive(Clone, Copy)]
-struct Way {
-    schedule: Schedule,
-    /// Where races are looked for: what is found does not depend on the schedule.
-    races: Watch,
-    fault: Option<(&'static str, &'static str)>,
-}
-
 /// Runs a case under one schedule, on a device of few multiprocessors so that blocks take several tiles.
 pub fn under(schedule: Schedule, case: impl FnOnce()) {
-    run_case(
-        Way {
-            schedule,
-            races: Watch::Off,
-            fault: None,
-        },
-        case,
-    );
+    run_case(Settings::under(schedule), case);
 }
 
-fn run_case(way: Way, case: impl FnOnce()) {
+fn run_case(settings: Settings, case: impl FnOnce()) -> Vec<(String, Report)> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    runtime::set(Settings {
-        schedule: way.schedule,
-        workers: 1,
-        multiprocessors: 4,
-        races: way.races,
-        fault: way.fault,
-    });
+    runtime::set(settings);
     runtime::take_reports();
     case();
+    runtime::take_reports()
 }
 
-/// Every schedule; the first is watched for races.
-fn ways(races: Watch) -> impl Iterator<Item = Way> {
-    SCHEDULES.into_iter().map(move |schedule| Way {
-        schedule,
+/// Every schedule; the first is watched for races, since what is found does not depend on the schedule.
+fn ways(races: Watch) -> impl Iterator<Item = Settings> {
+    SCHEDULES.into_iter().map(move |schedule| Settings {
         races: if schedule == SCHEDULES[0] {
             races
         } else {
             Watch::Off
         },
-        fault: None,
+        ..Settings::under(schedule)
     })
 }
 
@@ -82,20 +63,15 @@ pub fn under_every_schedule_dropping_rows_from(row: u32, case: impl Fn()) {
 
 fn under_every_schedule_watching(races: Watch, case: impl Fn()) {
     for way in ways(races) {
-        run_case(way, || {
-            case();
-            let reports = runtime::take_reports();
-            let instructions: u64 = reports
-                .iter()
-                .map(|(_, report)| report.thread_instructions)
-                .sum();
-            assert!(instructions > 0, "nothing ran under {:?}", way.schedule);
-        });
+        let schedule = way.schedule;
+        let reports = run_case(way, &case);
+        assert!(!reports.is_empty(), "nothing ran under {schedule:?}");
+        account::add(&reports, schedule == SCHEDULES[0]);
     }
 }
 
 /// What a case says of a fault planted in its PTX; none where it survives.
-fn complaint(way: Way, case: &impl Fn()) -> Option<String> {
+fn complaint(way: Settings, case: &impl Fn()) -> Option<String> {
     let payload = catch_unwind(AssertUnwindSafe(|| run_case(way, case))).err()?;
     let text = payload
         .downcast_ref::<String>()
@@ -107,8 +83,8 @@ fn complaint(way: Way, case: &impl Fn()) -> Option<String> {
 /// Plants a fault in the PTX of a case that is right without it: some schedule must find it out by its values alone.
 pub fn assert_caught(fault: (&'static str, &'static str), case: impl Fn()) {
     let caught = ways(Watch::Off).any(|way| {
-        let fault = Some(fault);
-        complaint(Way { fault, ..way }, &case).is_some()
+        let fault = Some(Fault::Everywhere(fault.0, fault.1));
+        complaint(Settings { fault, ..way }, &case).is_some()
     });
     assert!(
         caught,
@@ -120,10 +96,10 @@ pub fn assert_caught(fault: (&'static str, &'static str), case: impl Fn()) {
 /// Plants a fault that is a race: it is named under every schedule, with both accesses.
 pub fn assert_race(fault: (&'static str, &'static str), words: &str, case: impl Fn()) {
     for schedule in SCHEDULES {
-        let way = Way {
-            schedule,
+        let way = Settings {
             races: Watch::All,
-            fault: Some(fault),
+            fault: Some(Fault::Everywhere(fault.0, fault.1)),
+            ..Settings::under(schedule)
         };
         let text = complaint(way, &case).unwrap_or_default();
         let places = text.matches("PTX line").count();
@@ -144,6 +120,11 @@ pub fn run<E: Display>(plan: Result<UniquePtr<Plan>, E>) -> Result<(), String> {
     let plan = plan.unwrap_or_else(|error| panic!("no plan: {error}"));
     // SAFETY: the interpreter finishes before it returns, and checks every access.
     unsafe { plan.enqueue(0) }.map_err(|error| error.to_string())
+}
+
+/// Whether kernels for Hopper alone are built; elsewhere the tuned ones are the portable ones.
+pub fn is_hopper() -> bool {
+    runtime::compute_capability() == Some(90)
 }
 
 /// Values from -1 to 1 that a seed repeats, rounded to bf16.

@@ -1,0 +1,116 @@
+//! Systematic faults: every mutant of a case's kernels is caught, or its survival is explained.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use machine::{Launch, Watch};
+pub use mutation::Kind;
+use mutation::Mutant;
+use runtime::{Fault, Settings};
+
+use crate::{complaint, run_case, ways};
+
+/// Mutants of a kind that no schedule notices, and why that is right.
+pub struct Survivor {
+    pub kind: Kind,
+    pub count: usize,
+    pub why: &'static str,
+}
+
+/// Runs up to `per_kind` mutants of each kind and each kernel of a case; at least `least` in all. The table goes to the
+/// test's log and outputs.
+pub fn assert_mutants(
+    name: &str,
+    (per_kind, least): (usize, usize),
+    races: Watch,
+    survivors: &[Survivor],
+    case: impl Fn(),
+) {
+    let mut lines: BTreeMap<String, (BTreeSet<u32>, u64)> = BTreeMap::new();
+    let first = ways(races).next();
+    for (kernel, report) in first.map_or_else(Vec::new, |way| run_case(way, &case)) {
+        let (ran, instructions) = lines.entry(kernel).or_default();
+        ran.extend(report.lines);
+        *instructions += report.counters.thread_instructions;
+    }
+    let mut table = String::new();
+    let mut survived: BTreeMap<Kind, usize> = BTreeMap::new();
+    let mut total = 0;
+    for (kernel, (ran, instructions)) in &lines {
+        let text = runtime::text_of(kernel).unwrap_or_default();
+        for mutant in mutation::mutants(&text, ran, per_kind) {
+            total += 1;
+            let verdict = verdict(kernel, &mutant, 16 * instructions + (1 << 22), races, &case);
+            if verdict.is_none() {
+                *survived.entry(mutant.kind).or_default() += 1;
+            }
+            let verdict = verdict.unwrap_or_else(|| "SURVIVED".to_owned());
+            let old = text.lines().nth(mutant.change.line as usize - 1);
+            let line = mutant.change.line;
+            let old = old.unwrap_or_default().trim();
+            let old: String = old.chars().take(60).collect();
+            writeln!(
+                table,
+                "{:<38}  {line:>6}  {verdict:<12}  {old}",
+                mutant.kind.to_string()
+            )
+            .unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+    let left: usize = survived.values().sum();
+    println!(
+        "{name}: {} of {total} mutants caught\n{table}",
+        total - left
+    );
+    if let Some(folder) = std::env::var_os("TEST_UNDECLARED_OUTPUTS_DIR") {
+        let path = PathBuf::from(folder).join(format!("mutants_{name}.txt"));
+        std::fs::write(&path, &table).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    let explained: BTreeMap<Kind, usize> = survivors
+        .iter()
+        .filter(|survivor| !survivor.why.is_empty())
+        .map(|survivor| (survivor.kind, survivor.count))
+        .collect();
+    assert_eq!(survived, explained, "{name}\n{table}");
+    assert!(total >= least, "{name}: {total} mutants, not {least}");
+}
+
+/// How a mutant was noticed.
+fn verdict(
+    kernel: &str,
+    mutant: &Mutant,
+    limit: u64,
+    races: Watch,
+    case: &impl Fn(),
+) -> Option<String> {
+    let fault = Fault::Line {
+        kernel: kernel.to_owned(),
+        line: mutant.change.line,
+        text: mutant.change.text.clone(),
+    };
+    debug_assert!(limit < Launch::default().limit);
+    ways(races).find_map(|way| {
+        let schedule = way.schedule;
+        let text = complaint(
+            Settings {
+                fault: Some(fault.clone()),
+                limit,
+                ..way
+            },
+            case,
+        )?;
+        let how = [
+            ("race: ", "race"),
+            ("deadlock", "deadlock"),
+            ("has not ended", "endless"),
+            ("PTX line", "refused"),
+        ]
+        .into_iter()
+        .find(|(word, _)| text.contains(word))
+        .map_or("values", |(_, how)| how);
+        let schedule = format!("{schedule:?}");
+        let schedule = schedule.split([' ', '{']).next().unwrap_or_default();
+        Some(format!("{how} {schedule}"))
+    })
+}

@@ -1,0 +1,231 @@
+//! What a kernel did, in the terms of the units that did it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::op::{Op, Space, Tcgen, WgmmaA};
+use crate::program::Program;
+
+/// What workers count while clusters run.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Lanes that ran each instruction.
+    pub ran: Vec<u64>,
+    /// Bytes of copies whose size only the launch knows.
+    pub bytes: BTreeMap<&'static str, u64>,
+    /// Products whose shape only the launch knows.
+    pub products: BTreeMap<String, u64>,
+    pub multiply_adds: u64,
+    pub product_time: Duration,
+}
+
+impl Tally {
+    pub fn of(program: &Program) -> Self {
+        Self {
+            ran: vec![0; program.code.len()],
+            ..Self::default()
+        }
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        for (sum, count) in self.ran.iter_mut().zip(&other.ran) {
+            *sum += count;
+        }
+        for (what, bytes) in &other.bytes {
+            *self.bytes.entry(what).or_default() += bytes;
+        }
+        for (shape, count) in &other.products {
+            *self.products.entry(shape.clone()).or_default() += count;
+        }
+        self.multiply_adds += other.multiply_adds;
+        self.product_time += other.product_time;
+    }
+
+    pub fn moved(&mut self, what: &'static str, bytes: u64) {
+        *self.bytes.entry(what).or_default() += bytes;
+    }
+}
+
+/// Counts of one launch, or of several added up.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Counters {
+    pub thread_instructions: u64,
+    /// Thread instructions by the unit that executes them.
+    pub classes: BTreeMap<&'static str, u64>,
+    /// Matrix products by instruction and shape; a warpgroup's or a tensor core's counts once.
+    pub products: BTreeMap<String, u64>,
+    pub multiply_adds: u64,
+    /// By space and direction, of threads, copies and operands.
+    pub bytes: BTreeMap<&'static str, u64>,
+    pub special_functions: u64,
+    /// Warps that met at a barrier or asked for a phase of one.
+    pub waits: BTreeMap<&'static str, u64>,
+    /// Thread instructions by opcode with its modifiers.
+    pub forms: BTreeMap<String, u64>,
+}
+
+/// What an instruction does, in the words of the unit that does it.
+pub fn class(form: &str) -> &'static str {
+    let base = form.split('.').next().unwrap_or_default();
+    match base {
+        "mma" | "wgmma" | "tcgen05" => "tensor core",
+        "ex2" | "lg2" | "rcp" | "rsqrt" | "sqrt" | "sin" | "cos" | "tanh" => "special function",
+        "cp" => "asynchronous copy",
+        "ld" | "st" | "atom" | "red" | "ldmatrix" | "stmatrix" => "memory",
+        "bar" | "barrier" | "mbarrier" | "fence" | "membar" | "griddepcontrol" => "synchronisation",
+        "shfl" | "vote" | "redux" | "match" | "elect" | "activemask" => "warp",
+        "bra" | "brx" | "call" | "ret" | "exit" => "control",
+        "cvt" | "cvta" => "conversion",
+        _ => "arithmetic",
+    }
+}
+
+impl Counters {
+    pub fn of(program: &Program, tally: &Tally) -> Self {
+        let mut counters = Self {
+            products: tally.products.clone(),
+            multiply_adds: tally.multiply_adds,
+            bytes: tally.bytes.clone(),
+            ..Self::default()
+        };
+        for (pc, lanes) in tally
+            .ran
+            .iter()
+            .enumerate()
+            .filter(|(_, lanes)| **lanes > 0)
+        {
+            let form = program.opcode(pc);
+            let class = class(form);
+            counters.thread_instructions += lanes;
+            *counters.forms.entry(form.to_string()).or_default() += lanes;
+            *counters.classes.entry(class).or_default() += lanes;
+            if class == "special function" {
+                counters.special_functions += lanes;
+            }
+            counters.count(&program.code[pc].op, *lanes);
+        }
+        counters
+    }
+
+    fn count(&mut self, op: &Op, lanes: u64) {
+        let mut moved = |what, bytes: u64| *self.bytes.entry(what).or_default() += bytes;
+        let mut wait = |what| *self.waits.entry(what).or_default() += lanes.div_ceil(32);
+        let read = |space: Space| match space {
+            Space::Generic => "generic read",
+            Space::Global => "global read",
+            Space::Shared => "shared read",
+            Space::Local => "local read",
+        };
+        let written = |space: Space| match space {
+            Space::Generic => "generic written",
+            Space::Global => "global written",
+            Space::Shared => "shared written",
+            Space::Local => "local written",
+        };
+        match op {
+            Op::Load {
+                ty, space, targets, ..
+            } => moved(
+                read(*space),
+                lanes * u64::from(ty.bytes()) * targets.len() as u64,
+            ),
+            Op::Store {
+                ty, space, values, ..
+            } => moved(
+                written(*space),
+                lanes * u64::from(ty.bytes()) * values.len() as u64,
+            ),
+            Op::Atomic { ty, space, .. } => {
+                moved(read(*space), lanes * u64::from(ty.bytes()));
+                moved(written(*space), lanes * u64::from(ty.bytes()));
+            }
+            Op::ReduceVector {
+                ty, space, values, ..
+            } => moved(
+                written(*space),
+                lanes * u64::from(ty.bytes()) * values.len() as u64,
+            ),
+            // Eight rows of 16 bytes a matrix.
+            Op::LoadMatrix { targets, .. } => {
+                moved("shared read", lanes / 32 * 128 * targets.len() as u64);
+            }
+            Op::StoreMatrix { values, .. } => {
+                moved("shared written", lanes / 32 * 128 * values.len() as u64);
+            }
+            Op::CopyAsync { bytes, .. } => moved("cp.async", lanes * u64::from(*bytes)),
+            Op::StoreAsync { ty, values, .. } => moved(
+                "st.async",
+                lanes * u64::from(ty.bytes()) * values.len() as u64,
+            ),
+            Op::Mma {
+                depth,
+                a_type,
+                b_type,
+                ..
+            } => {
+                let shape = format!("mma.sync m16n8k{depth} {a_type:?} {b_type:?}");
+                self.product(shape, lanes / 32, (16, 8, *depth));
+            }
+            Op::MmaInteger { depth, .. } => {
+                self.product(
+                    format!("mma.sync m16n8k{depth} integer"),
+                    lanes / 32,
+                    (16, 8, *depth),
+                );
+            }
+            Op::Wgmma(op) => {
+                let bytes = |rows: u32, bits: u32| u64::from(rows * op.depth * bits / 8);
+                let mut operands = bytes(op.columns, op.b_type.bits());
+                if let WgmmaA::Shared(_) = op.a {
+                    operands += bytes(64, op.a_type.bits());
+                }
+                moved("operands of wgmma", lanes / 128 * operands);
+                let shape = format!(
+                    "wgmma m64n{}k{} {:?} {:?}",
+                    op.columns, op.depth, op.a_type, op.b_type
+                );
+                self.product(shape, lanes / 128, (64, op.columns, op.depth));
+            }
+            Op::Tcgen(tcgen) => match &**tcgen {
+                Tcgen::Load { targets, .. } => {
+                    moved("tensor memory read", lanes * 4 * targets.len() as u64);
+                }
+                Tcgen::Store { values, .. } => {
+                    moved("tensor memory written", lanes * 4 * values.len() as u64);
+                }
+                Tcgen::WaitLoad | Tcgen::WaitStore => wait("tcgen05.wait"),
+                _ => {}
+            },
+            Op::Barrier { .. } => wait("barrier"),
+            Op::ClusterWait => wait("cluster barrier"),
+            Op::MbarrierTest { .. } => wait("mbarrier"),
+            Op::CopyWait(_) | Op::CopyWaitAll => wait("cp.async group"),
+            Op::BulkWait(_) => wait("bulk group"),
+            Op::WgmmaWait(_) => wait("wgmma group"),
+            _ => {}
+        }
+    }
+
+    fn product(&mut self, shape: String, count: u64, (rows, columns, depth): (u32, u32, u32)) {
+        *self.products.entry(shape).or_default() += count;
+        self.multiply_adds += count * u64::from(rows * columns * depth);
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        fn sum<K: Ord + Clone>(into: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
+            for (key, count) in from {
+                *into.entry(key.clone()).or_default() += count;
+            }
+        }
+        self.thread_instructions += other.thread_instructions;
+        self.multiply_adds += other.multiply_adds;
+        self.special_functions += other.special_functions;
+        sum(&mut self.classes, &other.classes);
+        sum(&mut self.products, &other.products);
+        sum(&mut self.bytes, &other.bytes);
+        sum(&mut self.waits, &other.waits);
+        sum(&mut self.forms, &other.forms);
+    }
+}
