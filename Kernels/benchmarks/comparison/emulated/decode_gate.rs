@@ -1,16 +1,17 @@
 //! Decode under the interpreter, against plain sums: segments are split and merged.
 
 use decode::Step;
+use machine::Watch;
 use numeric::DType;
 use support::kinds::assert_right_on_every_kind;
 use support::paged::{attend, upload_i32, Pages};
 use support::{
-    assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype, Variant,
+    assert_close, assert_mutants, download, inputs, room, run, under_every_schedule, upload, Dtype,
+    Kind, Survivor, Variant,
 };
 use workloads::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
 
-#[test]
-fn pages_in_bf16() {
+fn pages_in_bf16() -> impl Fn() {
     let (heads, kv_heads, head_dim) = (8, 2, 128);
     let lengths = [300, 37];
     let pages = Pages::of(&lengths, 16);
@@ -33,7 +34,7 @@ fn pages_in_bf16() {
             scale,
         ));
     }
-    under_every_schedule(|| {
+    move || {
         let (q, k, v, out) = (upload(&q), upload(&k), upload(&v), room(wanted.len()));
         let table = [&pages.indptr, &pages.indices, &pages.lengths].map(|list| upload_i32(list));
         let step = Step {
@@ -62,7 +63,34 @@ fn pages_in_bf16() {
         run(unsafe { decode::plan(&step, Variant::Tuned, indptr, indices, &pages.lengths) })
             .unwrap();
         assert_close("out", &download(&out), &wanted, 0.01, 3e-3);
-    });
+    }
+}
+
+#[test]
+fn segments() {
+    under_every_schedule(pages_in_bf16());
+}
+
+#[test]
+fn mutants() {
+    let survivors = [
+        Survivor {
+            kind: Kind::DropBarrier,
+            count: 1,
+            why: "the last of a team's only segment: nothing overwrites its results",
+        },
+        Survivor {
+            kind: Kind::DropWarpBarrier,
+            count: 1,
+            why: "after ldmatrix, which all lanes have run before any goes on",
+        },
+        Survivor {
+            kind: Kind::DropCopyWait,
+            count: 1,
+            why: "the last: every group that is left is empty",
+        },
+    ];
+    assert_mutants("pages", (2, 6), Watch::All, &survivors, pages_in_bf16());
 }
 
 #[test]

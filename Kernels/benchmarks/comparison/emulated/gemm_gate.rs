@@ -1,11 +1,13 @@
 //! Matrix products under the interpreter, against plain sums in f64.
 
 use gemm::{Layout, Product};
+use machine::Watch;
 use numeric::DType;
 use support::kinds::assert_right_on_every_kind;
 use support::{
-    assert_caught, assert_close, assert_race, download, inputs, room, run, under_every_schedule,
-    under_every_schedule_dropping_rows_from, upload, Dtype, Variant, BF16,
+    assert_caught, assert_close, assert_mutants, assert_race, download, inputs, is_hopper, room,
+    run, under_every_schedule, under_every_schedule_dropping_rows_from, upload, Dtype, Kind,
+    Survivor, Variant, BF16,
 };
 use workloads::{GemmProblem, GemmShape, GemmSuite, GroupKind, RowLayout};
 
@@ -67,10 +69,48 @@ fn planted_faults() {
         &portable,
     );
     assert_caught(("xor.b32", "or.b32"), &portable);
+    assert_race(("cp.async.wait_group 2;", ""), "cp.async", &portable);
+    if !is_hopper() {
+        return;
+    }
     let hopper = product(300, 512, 320, Variant::Tuned);
     let wait = "wgmma.wait_group.sync.aligned 1;";
     assert_caught((wait, "wgmma.wait_group.sync.aligned 2;"), &hopper);
-    assert_race(("cp.async.wait_group 2;", ""), "cp.async", &portable);
+}
+
+#[test]
+fn mutants_of_portable() {
+    // Some blocks take two tiles.
+    let case = product(300, 256, 320, Variant::Portable);
+    assert_mutants("portable", (2, 6), Watch::All, &[], case);
+}
+
+#[test]
+fn mutants_of_hopper() {
+    let survivors = [
+        Survivor {
+            kind: Kind::DropProductFence,
+            count: 1,
+            why: "no other instruction has touched the registers since; only the first product is refused without",
+        },
+        Survivor {
+            kind: Kind::ArriveCount,
+            count: 1,
+            why: "the barrier of shared k, which this shape does not use",
+        },
+    ];
+    if is_hopper() {
+        let case = product(300, 512, 320, Variant::Tuned);
+        assert_mutants("hopper", (2, 12), Watch::All, &survivors, case);
+    }
+}
+
+#[test]
+fn mutants_of_shared_k() {
+    if is_hopper() {
+        let case = product(16, 256, 4096, Variant::Tuned);
+        assert_mutants("shared_k", (1, 8), Watch::AllButRowsFrom(32), &[], case);
+    }
 }
 
 /// Groups with padding and an empty one; what belongs to no group is NaN.

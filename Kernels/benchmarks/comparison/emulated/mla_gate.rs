@@ -1,19 +1,22 @@
 //! MLA under the interpreter, against plain sums: 16 rows on the portable kernel, 128 heads on Hopper's.
 
+use machine::Watch;
 use mla::Step;
 use numeric::DType;
 use support::kinds::assert_right_on_every_kind;
 use support::paged::{attend, upload_i32, Pages};
 use support::{
-    assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype, Variant,
+    assert_close, assert_mutants, assert_race, download, inputs, is_hopper, room, run,
+    under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
 };
 use workloads::{MlaDecodeProblem, MlaShape, MlaSuite};
 
 const WIDTH: usize = 576;
 const LATENT: usize = 512;
 
-fn check(heads: usize, variant: Variant, lengths: &[usize]) {
-    let pages = Pages::of(lengths, 64);
+fn case(heads: usize, variant: Variant, lengths: &[usize]) -> impl Fn() {
+    let lengths = lengths.to_vec();
+    let pages = Pages::of(&lengths, 64);
     let q = inputs(1, lengths.len() * heads * WIDTH);
     let cache = inputs(2, pages.pool * pages.size * WIDTH);
     let scale = 1.0 / (WIDTH as f64).sqrt();
@@ -31,7 +34,7 @@ fn check(heads: usize, variant: Variant, lengths: &[usize]) {
             scale,
         ));
     }
-    under_every_schedule(|| {
+    move || {
         let (q, cache, out) = (upload(&q), upload(&cache), room(wanted.len()));
         let table = [&pages.indptr, &pages.indices, &pages.lengths].map(|list| upload_i32(list));
         let step = Step {
@@ -53,19 +56,51 @@ fn check(heads: usize, variant: Variant, lengths: &[usize]) {
         // SAFETY: the addresses are those of the tensors.
         run(unsafe { mla::plan(&step, variant, indptr, indices, &pages.lengths) }).unwrap();
         assert_close("out", &download(&out), &wanted, 0.01, 3e-3);
-    });
+    }
 }
 
 #[test]
 fn portable() {
-    check(16, Variant::Portable, &[150, 70]);
+    under_every_schedule(case(16, Variant::Portable, &[150, 70]));
 }
 
 #[test]
 fn hopper() {
     // Three tiles, then one, which one consumer takes alone.
-    check(128, Variant::Tuned, &[150]);
-    check(128, Variant::Tuned, &[64]);
+    under_every_schedule(case(128, Variant::Tuned, &[150]));
+    under_every_schedule(case(128, Variant::Tuned, &[64]));
+}
+
+#[test]
+fn planted_faults() {
+    if !is_hopper() {
+        return;
+    }
+    let seesaw = case(128, Variant::Tuned, &[150]);
+    assert_race(
+        ("fence.proxy.async.shared::cta;", ""),
+        "without fence.proxy.async",
+        &seesaw,
+    );
+}
+
+#[test]
+fn mutants_of_portable() {
+    let case = case(16, Variant::Portable, &[150, 70]);
+    assert_mutants("portable", (1, 5), Watch::All, &[], case);
+}
+
+#[test]
+fn mutants_of_hopper() {
+    let survivors = [Survivor {
+        kind: Kind::DropPhaseWait,
+        count: 1,
+        why: "the first queries find their room empty",
+    }];
+    if is_hopper() {
+        let case = case(128, Variant::Tuned, &[150]);
+        assert_mutants("hopper", (1, 8), Watch::All, &survivors, case);
+    }
 }
 
 fn on_every_kind(heads: usize, variant: Variant, lengths: &[usize]) {

@@ -1,7 +1,7 @@
 //! The row operations under the interpreter, against the oracles.
 
 use contender::Problem;
-use machine::Schedule;
+use machine::{Schedule, Watch};
 use norms::{Norm, Tensor};
 use numeric::DType;
 use reference::layernorm::Statistics;
@@ -9,8 +9,8 @@ use reference::{layernorm, rmsnorm};
 use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
 use support::{
-    assert_caught, assert_close, assert_race, download, inputs, room, run, under,
-    under_every_schedule, upload, Dtype, Variant, BF16,
+    assert_caught, assert_close, assert_mutants, assert_race, download, inputs, room, run, under,
+    under_every_schedule, upload, Dtype, Kind, Survivor, Variant, BF16,
 };
 use tensor::TensorSpec;
 use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
@@ -63,7 +63,11 @@ fn rmsnorm_forward() {
 #[test]
 fn planted_faults() {
     assert_caught(("bar.sync 0;", ""), rmsnorm_of(5, 4096));
-    assert_race(("bar.sync 0;", ""), "is not ordered with", rmsnorm_of(5, 4096));
+    assert_race(
+        ("bar.sync 0;", ""),
+        "is not ordered with",
+        rmsnorm_of(5, 4096),
+    );
     assert_caught(
         ("barrier.cluster.wait.acquire.aligned;", ""),
         rmsnorm_of(2, 65536),
@@ -236,4 +240,21 @@ fn every_kind_of_inputs() {
             });
         }
     }
+}
+
+#[test]
+fn mutants() {
+    assert_mutants("block", (2, 1), Watch::All, &[], rmsnorm_of(5, 4096));
+    let survivors = [Survivor {
+        kind: Kind::RelaxClusterArrive,
+        count: 1,
+        why: "the first only says that the peers have begun: no memory to order",
+    }];
+    assert_mutants(
+        "cluster",
+        (2, 3),
+        Watch::All,
+        &survivors,
+        rmsnorm_of(2, 65536),
+    );
 }

@@ -1,12 +1,13 @@
 //! Prefill under the interpreter, against the oracle.
 
+use machine::Watch;
 use numeric::DType;
 use prefill::Batch;
 use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
 use support::{
-    assert_caught, assert_close, download, inputs, room, run, under_every_schedule, upload, Dtype,
-    Variant,
+    assert_caught, assert_close, assert_mutants, download, inputs, is_hopper, room, run,
+    under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
 };
 use workloads::{PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
 
@@ -102,6 +103,9 @@ fn planted_faults() {
         &portable,
     );
     assert_caught(("xor.b32", "or.b32"), &portable);
+    if !is_hopper() {
+        return;
+    }
     let wait = "wgmma.wait_group.sync.aligned 0;";
     let best = case(Variant::Tuned, 128, true);
     assert_caught((wait, "wgmma.wait_group.sync.aligned 1;"), best);
@@ -148,5 +152,31 @@ fn every_kind_of_inputs() {
             // SAFETY: the addresses are those of the tensors.
             unsafe { prefill::plan(&batch, variant, &[0, 70, 160], &[0, 70, 190]) }
         });
+    }
+}
+
+#[test]
+fn mutants_of_portable() {
+    let case = case(Variant::Portable, 128, true);
+    assert_mutants("portable", (2, 5), Watch::All, &[], case);
+}
+
+#[test]
+fn mutants_of_hopper() {
+    let survivors = [
+        Survivor {
+            kind: Kind::DropWarpBarrier,
+            count: 1,
+            why: "no warp writes the rows of two tiles at this shape",
+        },
+        Survivor {
+            kind: Kind::DropProductFence,
+            count: 1,
+            why: "no other instruction has touched the registers since; only the first product is refused without",
+        },
+    ];
+    if is_hopper() {
+        let case = case(Variant::Tuned, 128, true);
+        assert_mutants("hopper", (2, 12), Watch::All, &survivors, case);
     }
 }
