@@ -88,7 +88,7 @@ pub(crate) fn trace(
         timer: Timer::Op,
         ..plan.clone()
     };
-    let schedule = Schedule::new(lanes.len(), !plan.seed);
+    let schedule = Schedule::new(lanes.len(), !plan.order);
     let order: Vec<usize> = (0..rounds)
         .flat_map(|round| schedule.order(round))
         .collect();
