@@ -230,10 +230,10 @@ fn small() -> Vec<(PrefillShape, Workload)> {
 fn unseen(draws: Draws) -> (PrefillShape, Workload) {
     let kv_heads = draws.one_of(0, &[1, 2, 4, 8, 8, 16]);
     let heads = kv_heads * draws.one_of(1, &[1, 2, 4, 4, 5, 6, 7, 8, 8, 12]);
-    let longest = draws.size(2, 64, LONGEST, 1);
-    let batch = draws
-        .size(3, 1, 32, 1)
-        .min((UNSEEN_TOKENS / longest).max(1));
+    let longest = (UNSEEN_PAIRS / heads).isqrt();
+    let longest = draws.size(2, 64, LONGEST, 1).min(longest);
+    let most = (UNSEEN_TOKENS / longest).min(UNSEEN_PAIRS / (heads * longest * longest));
+    let batch = draws.size(3, 1, 32, 1).min(most);
     let q_lens = draws.lengths(4, batch, longest);
     let cached = match draws.once_in(7, 3) {
         true => draws.size(8, 64, 8192, 1),
@@ -262,8 +262,10 @@ fn unseen(draws: Draws) -> (PrefillShape, Workload) {
     (shape, workload)
 }
 
-/// Prompts of a drawn batch together.
+/// Prompts of a drawn batch together, and their pairs of a query and a key in all heads: about as many
+/// as in the longest prompt of the suites.
 const UNSEEN_TOKENS: usize = 1 << 16;
+const UNSEEN_PAIRS: usize = 1 << 36;
 
 /// The heads are Llama 3 8B's.
 fn ragged((index, mix): (usize, &Mix)) -> (PrefillShape, Workload) {
@@ -373,6 +375,8 @@ mod tests {
         for (shape, workload) in (0..40).flat_map(drawn) {
             assert_eq!(shape.validate(), Ok(()), "{}", workload.name);
             assert!(shape.total_q() <= UNSEEN_TOKENS, "{}", workload.name);
+            let squares = shape.q_lens.iter().map(|length| length * length);
+            assert!(shape.heads * squares.sum::<usize>() <= UNSEEN_PAIRS);
         }
     }
 
