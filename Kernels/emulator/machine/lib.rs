@@ -11,6 +11,7 @@ mod descriptor;
 mod engine;
 mod error;
 mod flatten;
+mod grid;
 mod lanes;
 mod launch;
 mod mbarrier;
@@ -28,7 +29,8 @@ mod warp;
 
 pub use counters::{class, Counters};
 pub use error::{Error, Place};
-pub use launch::{run, Launch, Report, Schedule, Watch, MOST_SHARED};
+pub use grid::{run, Report, MOST_SHARED};
+pub use launch::{Launch, Schedule, Watch};
 pub use memory::{Allocations, Block};
 pub use program::{Module, Program, UnknownForm};
 pub use tensor_map::TensorMap;

@@ -1,0 +1,294 @@
+//! A grid, spread over the machine's cores.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::counters::{Counters, Tally};
+use crate::engine::{Block, Engine, Named};
+use crate::error::Error;
+use crate::launch::{Launch, Schedule, Watch};
+use crate::memory::{Allocations, Block as Bytes, Recent, View};
+use crate::op::LANES;
+use crate::program::{Module, Program, RESERVED_SHARED};
+use crate::race::Races;
+use crate::random::Random;
+use crate::tensor_memory::TensorMemory;
+use crate::warp::{Group, Outstanding, Wait, Warp};
+
+/// What a launch did, and how long that took here.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub clusters: u64,
+    pub counters: Counters,
+    /// Lines of the PTX text that ran.
+    pub lines: BTreeSet<u32>,
+    /// Of all workers together: outside of matrix products, and in them.
+    pub other_time: Duration,
+    pub product_time: Duration,
+}
+
+/// What all workers did together, and the error of the earliest cluster.
+struct Sum {
+    tally: Tally,
+    time: Duration,
+    error: Option<(u64, Error)>,
+}
+
+/// The most shared memory that a block may have beside what the system keeps.
+pub const MOST_SHARED: u32 = 232_448;
+
+fn check(program: &Program, launch: &Launch) -> Result<(), String> {
+    let threads: u64 = launch.block.iter().map(|size| u64::from(*size)).product();
+    let blocks: u64 = launch.cluster.iter().map(|size| u64::from(*size)).product();
+    if launch.grid.contains(&0) || launch.block.contains(&0) || launch.cluster.contains(&0) {
+        return Err(format!(
+            "a grid of {:?} blocks of {:?} threads in clusters of {:?}",
+            launch.grid, launch.block, launch.cluster
+        ));
+    }
+    if threads > u64::from(program.max_threads().min(1024)) {
+        return Err(format!(
+            "{threads} threads per block; the kernel was compiled for {}",
+            program.max_threads().min(1024)
+        ));
+    }
+    if blocks > 16 {
+        return Err(format!("{blocks} blocks in a cluster; 16 are the most"));
+    }
+    if let Some(axis) =
+        (0..3).find(|axis| !launch.grid[*axis].is_multiple_of(launch.cluster[*axis]))
+    {
+        return Err(format!(
+            "a grid of {:?} is not a multiple of clusters of {:?} in dimension {axis}",
+            launch.grid, launch.cluster
+        ));
+    }
+    if let Some(required) = program.directives.get("reqnctapercluster") {
+        let required: Vec<u32> = required.iter().copied().chain([1, 1, 1]).take(3).collect();
+        if launch.cluster.as_slice() != required {
+            return Err(format!(
+                "clusters of {:?}; the kernel was compiled for {required:?}",
+                launch.cluster
+            ));
+        }
+    }
+    let shared = program.dynamic_start - RESERVED_SHARED + launch.dynamic_shared_bytes;
+    if shared > MOST_SHARED {
+        return Err(format!(
+            "{shared} bytes of shared memory per block; {MOST_SHARED} are the most"
+        ));
+    }
+    if launch.parameters.len() != program.parameter_bytes as usize {
+        return Err(format!(
+            "{} bytes of parameters; the kernel takes {}",
+            launch.parameters.len(),
+            program.parameter_bytes
+        ));
+    }
+    Ok(())
+}
+
+/// Runs a kernel of a module over a grid.
+///
+/// # Errors
+///
+/// Where the launch does not suit the kernel, or the kernel does something wrong: the error says what and where.
+pub fn run(
+    module: &Module,
+    kernel: &str,
+    launch: &Launch,
+    allocations: &Allocations,
+) -> Result<Report, Error> {
+    let program = module.program(kernel)?;
+    check(&program, launch).map_err(|reason| Error::Launch {
+        kernel: kernel.to_owned(),
+        reason,
+    })?;
+    let parameters = Bytes::from_bytes(&launch.parameters);
+    let mut also = module.ranges();
+    also.push(parameters.range());
+    let view = allocations.view(&also);
+    let counts: Vec<u32> = launch
+        .grid
+        .iter()
+        .zip(launch.cluster)
+        .map(|(grid, cluster)| grid / cluster)
+        .collect();
+    let clusters: u64 = counts.iter().map(|count| u64::from(*count)).product();
+    let next = AtomicU64::new(0);
+    let failed = AtomicBool::new(false);
+    let result = Mutex::new(Sum {
+        tally: Tally::of(&program),
+        time: Duration::ZERO,
+        error: None,
+    });
+    let work = || {
+        let started = Instant::now();
+        let mut counted = Tally::of(&program);
+        let mut error = None;
+        while !failed.load(Ordering::Relaxed) {
+            let cluster = next.fetch_add(1, Ordering::Relaxed);
+            if cluster >= clusters {
+                break;
+            }
+            let engine = engine(
+                &program,
+                launch,
+                &view,
+                &parameters,
+                &counts,
+                cluster,
+                &mut counted,
+            );
+            if let Err(found) = engine.run(cluster) {
+                failed.store(true, Ordering::Relaxed);
+                error = Some((cluster, found));
+            }
+        }
+        let mut result = result
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        result.tally.add(&counted);
+        result.time += started.elapsed();
+        let earlier = result
+            .error
+            .as_ref()
+            .is_none_or(|old| error.as_ref().is_some_and(|new| new.0 < old.0));
+        if error.is_some() && earlier {
+            result.error = error;
+        }
+    };
+    let workers = launch.workers.clamp(1, clusters.clamp(1, 1024) as usize);
+    if workers == 1 {
+        work();
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(work);
+            }
+        });
+    }
+    let Sum { tally, time, error } = result
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some((_, error)) = error {
+        return Err(error);
+    }
+    let ran = tally
+        .ran
+        .iter()
+        .enumerate()
+        .filter(|(_, lanes)| **lanes > 0);
+    Ok(Report {
+        clusters,
+        counters: Counters::of(&program, &tally),
+        lines: ran.map(|(pc, _)| program.line(pc)).collect(),
+        other_time: time.saturating_sub(tally.product_time),
+        product_time: tally.product_time,
+    })
+}
+
+fn engine<'a>(
+    program: &'a Program,
+    launch: &'a Launch,
+    memory: &'a View,
+    parameters: &'a Bytes,
+    counts: &[u32],
+    cluster: u64,
+    counted: &'a mut Tally,
+) -> Engine<'a> {
+    let corner = [
+        (cluster % u64::from(counts[0])) as u32 * launch.cluster[0],
+        (cluster / u64::from(counts[0]) % u64::from(counts[1])) as u32 * launch.cluster[1],
+        (cluster / u64::from(counts[0]) / u64::from(counts[1])) as u32 * launch.cluster[2],
+    ];
+    let ranks: u32 = launch.cluster.iter().product();
+    let threads: u32 = launch.block.iter().product();
+    let shared = match launch.dynamic_shared_bytes {
+        0 => program.static_end,
+        bytes => program.dynamic_start + bytes,
+    };
+    let has_tensor = program
+        .code
+        .iter()
+        .any(|decoded| matches!(decoded.op, crate::op::Op::Tcgen(_)));
+    let races = (launch.races != Watch::Off).then(|| {
+        Box::new(Races::new(
+            ranks as usize,
+            threads.div_ceil(32) as usize,
+            shared as usize,
+        ))
+    });
+    let blocks = (0..ranks)
+        .map(|rank| {
+            let within = [
+                rank % launch.cluster[0],
+                rank / launch.cluster[0] % launch.cluster[1],
+                rank / launch.cluster[0] / launch.cluster[1],
+            ];
+            Block {
+                id: std::array::from_fn(|axis| corner[axis] + within[axis]),
+                // Not a number in every format: what nobody wrote shows.
+                shared: vec![0xff; shared as usize],
+                warps: (0..threads.div_ceil(32))
+                    .map(|index| warp(program, index, threads))
+                    .collect(),
+                named: [Named::default(); 16],
+                mbarriers: BTreeMap::new(),
+                live: threads,
+                tensor: has_tensor.then(|| Box::new(TensorMemory::new())),
+                tensor_queue: VecDeque::new(),
+            }
+        })
+        .collect();
+    let seed = match launch.schedule {
+        Schedule::AtOnce => 0,
+        Schedule::Random { seed } | Schedule::Late { seed } => seed,
+    };
+    Engine {
+        program,
+        launch,
+        memory,
+        parameter_address: parameters.address(),
+        blocks,
+        random: Random::new(seed, cluster),
+        recent: Recent::default(),
+        round: 0,
+        progress: 0,
+        queue: Vec::new(),
+        cluster_arrived: 0,
+        cluster_phase: 0,
+        timeout: false,
+        tally: counted,
+        races,
+        executed: 0,
+        block: 0,
+        pc: 0,
+    }
+}
+
+fn warp(program: &Program, index: u32, threads: u32) -> Warp {
+    let lanes = (threads - index * 32).min(32);
+    let alive = if lanes == 32 {
+        u32::MAX
+    } else {
+        (1 << lanes) - 1
+    };
+    Warp {
+        index,
+        words: vec![[0; LANES]; program.words as usize],
+        wides: vec![[0; LANES]; program.wides as usize],
+        bits: vec![0; program.bits as usize],
+        local: vec![0; program.local_bytes as usize * LANES],
+        groups: vec![Group {
+            mask: alive,
+            pc: 0,
+            wait: Wait::Ready,
+        }],
+        alive,
+        outstanding: (0..LANES).map(|_| Outstanding::default()).collect(),
+        ..Warp::default()
+    }
+}
