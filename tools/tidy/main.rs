@@ -1,9 +1,10 @@
 //! Checks the source tree for what formatters and compilers miss; see `rules`.
 
+mod circles;
 mod modules;
 mod rules;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fs, io};
@@ -31,6 +32,7 @@ fn run() -> io::Result<usize> {
         return Err(io::Error::other(format!("no file in {}", root.display())));
     }
     let mut count = 0;
+    let mut rust = BTreeMap::new();
     for file in &files {
         // Files that are not text have no lines to check.
         let Ok(text) = fs::read_to_string(root.join(file)) else {
@@ -40,6 +42,17 @@ fn run() -> io::Result<usize> {
             println!("{}:{}: {}", file.display(), finding.line, finding.message);
             count += 1;
         }
+        if file.extension().is_some_and(|extension| extension == "rs") {
+            rust.insert(file.clone(), text);
+        }
+    }
+    let crates = files.iter().filter(|file| file.ends_with("BUILD.bazel"));
+    let crates = crates
+        .filter_map(|file| Some(file.parent()?.to_owned()))
+        .collect();
+    for circle in circles::check(&rust, &crates) {
+        println!("{circle}");
+        count += 1;
     }
     for complaint in check_modules(&root)? {
         println!("MODULE.bazel: {complaint}");
