@@ -9,9 +9,9 @@ use crate::Timing;
 const SLACK_US_PER_ACTIVITY: f64 = 1.5;
 /// Between two clocks for the same samples.
 const SLACK_SHARE: f64 = 0.02;
-/// Between samples of the race and traced ones, at equal time or at equal cycles. Tracing slows some
-/// kernels down: most by less than 5 %, one of Liger's by 20 %.
-const TIE_SHARE: f64 = 0.25;
+/// Between samples of the race and traced ones, at equal time or at equal cycles. On an H200 11 of
+/// 1547 rows differed by more than 5 % and 1.5 us, one of them, of 31 ms at the power limit, by 9 %.
+const TIE_SHARE: f64 = 0.15;
 const TIE_US_PER_ACTIVITY: f64 = 2.5;
 /// Host time to queue one execution: for the call, and for each kernel, copy or fill.
 const HOST_US: f64 = 250.0;
@@ -150,11 +150,11 @@ mod tests {
             assert_eq!(outside_region(&timing, true), None);
             reason.is_none()
         };
-        assert!(tied(1249.0, 1500.0) && tied(751.0, 1500.0));
-        assert!(!tied(1251.0, 1500.0) && !tied(749.0, 1500.0));
+        assert!(tied(1149.0, 1500.0) && tied(851.0, 1500.0));
+        assert!(!tied(1151.0, 1500.0) && !tied(849.0, 1500.0));
         // A fifth less clock: compute takes a quarter longer, copies the same time.
-        assert!(tied(1560.0, 1200.0) && tied(760.0, 1200.0));
-        assert!(!tied(1570.0, 1200.0) && !tied(740.0, 1200.0));
+        assert!(tied(1430.0, 1200.0) && tied(860.0, 1200.0));
+        assert!(!tied(1440.0, 1200.0) && !tied(840.0, 1200.0));
     }
 
     #[test]
