@@ -15,21 +15,44 @@
 
 namespace device {
 
-// Page-locked memory of the thread, for a plan on its way to the device.
-inline void* staging(std::size_t bytes) {
-    struct Unlock {
-        void operator()(void* start) const { static_cast<void>(cudaFreeHost(start)); }
-    };
-    thread_local std::unique_ptr<void, Unlock> memory;
-    thread_local std::size_t size = 0;
-    if (size < bytes) {
-        void* start = nullptr;
-        check(cudaMallocHost(&start, bytes), "cudaMallocHost of a plan's staging memory");
-        memory.reset(start);
-        size = bytes;
+// What a plan takes on its way to the device: page-locked memory, and a stream that waits for no
+// other. One per thread, kept for its next plan.
+class Staging {
+  public:
+    static Staging& of_thread() {
+        thread_local Staging staging;
+        return staging;
     }
-    return memory.get();
-}
+
+    void* memory(std::size_t bytes) {
+        if (bytes_ < bytes) {
+            void* start = nullptr;
+            check(cudaMallocHost(&start, bytes), "cudaMallocHost of a plan's staging memory");
+            memory_.reset(start);
+            bytes_ = bytes;
+        }
+        return memory_.get();
+    }
+    cudaStream_t stream() const { return stream_.get(); }
+
+  private:
+    Staging() {
+        cudaStream_t stream = nullptr;
+        check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+              "cudaStreamCreateWithFlags");
+        stream_.reset(stream);
+    }
+
+    // At the thread's end a failure means that the context is gone, and these with it.
+    struct Free {
+        void operator()(void* start) const { static_cast<void>(cudaFreeHost(start)); }
+        void operator()(cudaStream_t stream) const { static_cast<void>(cudaStreamDestroy(stream)); }
+    };
+
+    std::unique_ptr<void, Free> memory_;
+    std::size_t bytes_ = 0;
+    std::unique_ptr<CUstream_st, Free> stream_;
+};
 
 // Writes a list to its section of a staged workspace; const to the kernels that read it.
 template <class T>
@@ -49,17 +72,18 @@ class Planner {
         Carver sizes;
         carve(sizes);
         memory_ = std::make_shared<Memory>(sizes.bytes());
-        void* const staged = staging(sizes.tables());
+        Staging& staging = Staging::of_thread();
+        void* const staged = staging.memory(sizes.tables());
         Carver parts(memory_->start());
         const auto workspace = carve(parts);
         start();
         Carver host(staged);
         fill(carve(host));
         check(cudaMemcpyAsync(memory_->start(), staged, sizes.tables(), cudaMemcpyHostToDevice,
-                              /*stream=*/nullptr),
+                              staging.stream()),
               "copy of a plan");
         stop();
-        check(cudaStreamSynchronize(nullptr), "copy of a plan");
+        check(cudaStreamSynchronize(staging.stream()), "copy of a plan");
         return workspace;
     }
 
