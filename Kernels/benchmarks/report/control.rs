@@ -3,11 +3,11 @@
 use record::{controls, ResultFile, Row, Status};
 use stats::Verdict;
 
-/// The controls of a file without the verdict `same`. One whose contender does not support its
-/// workload is not odd.
+/// The controls of a file that were found to be different, or have no time. One whose contender does
+/// not support its workload is not odd; nor is one that the run could not decide.
 pub fn odd_controls(file: &ResultFile) -> Vec<&Row> {
     let odd = |row: &&Row| match &row.speedup {
-        Some(speedup) => speedup.verdict != Verdict::Same,
+        Some(speedup) => matches!(speedup.verdict, Verdict::Faster | Verdict::Slower),
         None => row.status != Status::Unsupported,
     };
     controls(file).filter(odd).collect()

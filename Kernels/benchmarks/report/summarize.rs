@@ -92,11 +92,13 @@ fn controls(view: &View) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let odd = crate::odd_controls(&view.file);
+    let verdicts = rows.iter().filter_map(|row| row.speedup.as_ref());
+    let same = verdicts.filter(|speedup| speedup.verdict == Verdict::Same);
     let mut text = format!(
-        "## The same contender twice: {} of {} the same, {}\n\n",
-        rows.len() - odd.len(),
+        "## The same contender twice: {} of {} the same, {} different, {}\n\n",
+        same.count(),
         rows.len(),
+        crate::odd_controls(&view.file).len(),
         cell(&view.title)
     );
     text += &header(&["row", "ratio :", "95 % interval :", "verdict"]);

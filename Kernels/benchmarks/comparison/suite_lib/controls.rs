@@ -28,7 +28,7 @@ pub fn complaint(files: &[ResultFile]) -> Option<String> {
         .sum();
     let each: Vec<String> = odd.iter().map(|row| described(row)).collect();
     Some(format!(
-        "the same contender twice is not the same in {} of {}: {}; do not publish this run: measure \
+        "the same contender twice is different in {} of {}: {}; do not publish this run: measure \
          again on a quieter machine",
         odd.len(),
         count_text(all, "race"),

@@ -39,7 +39,7 @@ pub struct Options {
 #[derive(Debug, Clone, Default, PartialEq, Parser, Serialize, Deserialize)]
 pub struct Kept {
     /// Protocol of every bench: published takes about 25 minutes on an H200, quick about 8. Both
-    /// race our contenders against themselves, and the suite fails if a verdict is not `same`
+    /// race our contenders against themselves, and the suite fails if it finds them different
     #[arg(long, value_enum, value_name = "NAME")]
     #[serde(default)]
     pub protocol: Option<Preset>,
