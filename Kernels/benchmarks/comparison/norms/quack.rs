@@ -70,10 +70,9 @@ enum Parameter {
     Lse,
 }
 
-/// None for an op that Quack lacks.
-fn parameters(op: NormOp) -> Option<&'static [Parameter]> {
+fn parameters(op: NormOp) -> &'static [Parameter] {
     use Parameter::{Lse, Matrix, Vector};
-    Some(match op {
+    match op {
         NormOp::RmsNormForward => &[Matrix("x"), Vector("weight"), Matrix("out")],
         NormOp::LayerNormForward => &[Matrix("x"), Vector("weight"), Vector("bias"), Matrix("out")],
         // The outputs of norm and sum come last: in place of x and the residual.
@@ -123,8 +122,7 @@ fn parameters(op: NormOp) -> Option<&'static [Parameter]> {
             Vector("mean"),
             Matrix("x_gradient"),
         ],
-        _ => return None,
-    })
+    }
 }
 
 fn bind(problem: &NormProblem, tensors: &Tensors, device: &DeviceInfo) -> Binding {
@@ -139,8 +137,7 @@ fn bind(problem: &NormProblem, tensors: &Tensors, device: &DeviceInfo) -> Bindin
         stride: stride as i64,
     };
     let (mut arguments, mut lse) = (Vec::new(), None);
-    let lacking = || ContenderError::new(format!("Quack has no {}", problem.op));
-    for parameter in parameters(problem.op).ok_or_else(lacking)? {
+    for parameter in parameters(problem.op) {
         arguments.push(match parameter {
             Parameter::Matrix(name) => tensor(tensors.address(name)?, rows, columns),
             Parameter::Vector(name) => tensor(tensors.address(name)?, rows, 1),
