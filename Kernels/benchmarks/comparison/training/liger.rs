@@ -47,6 +47,15 @@ fn unsupported(problem: &TrainingProblem, device: &DeviceInfo) -> Option<String>
     let Some(name) = kernel_name(problem) else {
         return Some("Liger has no kernel for it".to_owned());
     };
+    // Triton compiles integers that are multiples of 16 apart from others; RoPE's sequences are such.
+    if let TrainingShape::Rope(shape) = problem.shape {
+        if !shape.sequence.is_multiple_of(16) {
+            return Some(format!(
+                "sequences of {}; exported for multiples of 16",
+                shape.sequence
+            ));
+        }
+    }
     match triton::archive(Library::Liger, &device.arch) {
         Err(error) => Some(error.to_string()),
         Ok(archive) if archive.find(&name).is_none() => Some(format!(
