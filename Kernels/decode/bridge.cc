@@ -42,9 +42,10 @@ std::unique_ptr<device::Plan> plan(const Step& step, Variant variant,
                                    rust::Slice<const std::int32_t> indptr,
                                    rust::Slice<const std::int32_t> indices,
                                    rust::Slice<const std::int32_t> lengths) {
-    device::Planner planner;
     const Decode params = params_of(step);
     const device::PageTable table = device::page_table(step.batch, indptr, indices, lengths);
+    validate_pages(table, params.shape.cache());
+    device::Planner planner;
     if (variant == Variant::Plain) {
         validate(table, params.shape.cache());
         const auto* offsets = pointer<std::int32_t>(step.page_indptr);

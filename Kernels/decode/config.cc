@@ -71,18 +71,28 @@ int choose_team(const std::vector<int>& tiles, int warps) {
     return longest * (warps / kHalf) <= total * kMostParts ? kHalf : kWarps;
 }
 
-// The segments of a list, earliest first.
+// The segments of a list: the first of every share, then the others.
 std::vector<Segment> list_of(const device::SplitPlan& cut, const PageTable& table, int kv_heads) {
     std::vector<Segment> list(cut.segments.size());
     int next = cut.blocks();
+    int sequence = 0;
+    int kv_head = 0;
+    int item = 0;
     for (int share = 0; share < cut.blocks(); ++share) {
         int at = share;
         for (int index = cut.block_begin[share]; index < cut.block_begin[share + 1]; ++index) {
             const device::Segment& part = cut.segments[index];
-            const int sequence = part.item / kv_heads;
+            // Items come in order, one at a time.
+            if (part.item != item) {
+                item = part.item;
+                if (++kv_head == kv_heads) {
+                    kv_head = 0;
+                    ++sequence;
+                }
+            }
             const bool is_last = index + 1 == cut.block_begin[share + 1];
             list[at] = {sequence,
-                        part.item % kv_heads,
+                        kv_head,
                         table.indptr[sequence],
                         table.lengths[sequence],
                         part.tile_begin,
@@ -90,7 +100,7 @@ std::vector<Segment> list_of(const device::SplitPlan& cut, const PageTable& tabl
                         part.slot,
                         part.first_slot,
                         part.parts,
-                        part.item,
+                        item,
                         is_last ? -1 : next,
                         0};
             at = next;

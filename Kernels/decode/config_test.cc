@@ -61,8 +61,8 @@ void refused_shapes() {
 
 void refused_tables() {
     Table table;
-    table.indices[1] = 100;
-    expect_refused([&] { plan(llama(), table.view(), 132); }, "entry 1 names page 100");
+    table.lengths[1] = -1;
+    expect_refused([&] { plan(llama(), table.view(), 132); }, "sequence 1 of -1 tokens");
 }
 
 // A plan's segments cover every tile of every head of every sequence once, even if sequences are

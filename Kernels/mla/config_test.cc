@@ -66,8 +66,8 @@ void refused_shapes() {
 
 void refused_tables() {
     Table table;
-    table.indices[1] = 100;
-    expect_refused([&] { plan(deepseek(), table.view(), kHopper); }, "entry 1 names page 100");
+    table.lengths[1] = -1;
+    expect_refused([&] { plan(deepseek(), table.view(), kHopper); }, "sequence 1 of -1 tokens");
 }
 
 // Covers every tile of every sequence once, even of empty ones, and merges every split one.

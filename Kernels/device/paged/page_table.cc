@@ -32,6 +32,9 @@ void validate(const PageTable& table, const PagedCache& cache) {
         require(length >= 0 && pages == divide_up(length, cache.page_size), "page table: sequence ",
                 sequence, " of ", length, " tokens has ", pages, " pages of ", cache.page_size);
     }
+}
+
+void validate_pages(const PageTable& table, const PagedCache& cache) {
     // Negative pages are the largest unsigned ones. A loop without a way out is vectorised, and
     // tables are long.
     std::uint32_t largest = 0;

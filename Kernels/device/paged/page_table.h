@@ -44,7 +44,11 @@ PageTable page_table(std::size_t batch, const List& indptr, const List& indices,
             static_cast<std::int64_t>(indices.size())};
 }
 
-// Throws std::invalid_argument, naming the entry, for a table that must not be read through.
+// Throws std::invalid_argument, naming the sequence, for offsets that do not fit the lengths.
 void validate(const PageTable& table, const PagedCache& cache);
+
+// The same, naming the entry, for one that must not be read through. A server's allocator vouches
+// for its pages; who cannot know checks a table once, not in every step.
+void validate_pages(const PageTable& table, const PagedCache& cache);
 
 }  // namespace device

@@ -14,7 +14,9 @@ struct Table {
     std::vector<std::int32_t> indptr = {0, 3, 4}, indices = {5, 9, 0, 99}, lengths = {40, 7};
 
     void validate() const {
-        device::validate(device::page_table(kCache.batch, indptr, indices, lengths), kCache);
+        const auto table = device::page_table(kCache.batch, indptr, indices, lengths);
+        device::validate(table, kCache);
+        device::validate_pages(table, kCache);
     }
 };
 

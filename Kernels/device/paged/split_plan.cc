@@ -2,30 +2,21 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <stdexcept>
-#include <string>
+
+#include "Kernels/device/require.h"
 
 namespace device {
 namespace {
 
-void require(bool holds, const std::string& message) {
-    if (!holds) throw std::invalid_argument("split plan: " + message);
-}
-
-// Turns the segments of a plan into parts of their items.
-void number_parts(SplitPlan& plan, std::size_t items) {
-    std::vector<int> parts(items, 0);
-    for (const Segment& segment : plan.segments) ++parts[segment.item];
-    int next = -1;
-    for (Segment& segment : plan.segments) {
-        segment.parts = parts[segment.item];
-        if (segment.parts == 1) {
-            segment.slot = segment.first_slot = -1;
-            continue;
-        }
-        if (segment.tile_begin == 0) next = plan.slots;
-        segment.first_slot = next;
-        segment.slot = plan.slots++;
+// The segments of one item, which are the plan's last, become its parts.
+void number_parts(SplitPlan& plan, std::size_t first) {
+    const int parts = static_cast<int>(plan.segments.size() - first);
+    if (parts == 1) return;
+    const int first_slot = plan.slots;
+    for (auto segment = plan.segments.begin() + first; segment != plan.segments.end(); ++segment) {
+        segment->slot = plan.slots++;
+        segment->first_slot = first_slot;
+        segment->parts = parts;
     }
 }
 
@@ -49,14 +40,13 @@ bool aligned_blocks(const std::vector<int>& tiles, std::int64_t& blocks) {
 }  // namespace
 
 SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules) {
-    require(rules.blocks_max > 0,
-            "blocks_max is " + std::to_string(rules.blocks_max) + "; use at least 1");
-    require(rules.tiles_min > 0,
-            "tiles_min is " + std::to_string(rules.tiles_min) + "; use at least 1");
-    require(rules.segment_cost >= 0, "segment_cost is negative");
+    require(rules.blocks_max > 0, "split plan: blocks_max is ", rules.blocks_max,
+            "; use at least 1");
+    require(rules.tiles_min > 0, "split plan: tiles_min is ", rules.tiles_min, "; use at least 1");
+    require(rules.segment_cost >= 0, "split plan: segment_cost is negative");
     std::int64_t total = 0;
     for (const int count : tiles) {
-        require(count >= 0, "an item has " + std::to_string(count) + " tiles");
+        require(count >= 0, "split plan: an item has ", count, " tiles");
         total += count;
     }
     const auto items = static_cast<std::int64_t>(tiles.size());
@@ -68,21 +58,34 @@ SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules) {
     const bool is_even = aligned_blocks(tiles, blocks);
     const std::int64_t segments = is_even ? std::max(items, blocks) : items + blocks;
     total += segments * rules.segment_cost;
-    // What the blocks up to this one should have done.
-    auto due = [&](std::int64_t block) { return total * (block + 1) / blocks; };
 
     SplitPlan plan;
+    plan.segments.reserve(items + blocks);
+    plan.block_begin.reserve(blocks + 1);
     plan.block_begin.push_back(0);
     std::int64_t spent = 0;
-    auto close_block = [&] { plan.block_begin.push_back(static_cast<int>(plan.segments.size())); };
+    // What the blocks up to this one should have done: total * (block + 1) / blocks, rounded down.
+    std::int64_t due = total / blocks;
+    std::int64_t rest = total % blocks;
+    bool is_last = blocks == 1;
+    bool is_empty = true;
+    auto close_block = [&] {
+        plan.block_begin.push_back(static_cast<int>(plan.segments.size()));
+        is_last = plan.blocks() + 1 >= blocks;
+        is_empty = true;
+        due += total / blocks;
+        rest += total % blocks;
+        if (rest >= blocks) {
+            rest -= blocks;
+            ++due;
+        }
+    };
     for (std::size_t item = 0; item < tiles.size(); ++item) {
+        const std::size_t first = plan.segments.size();
         int begin = 0;
         for (bool done = false; !done;) {
-            const bool is_last = plan.blocks() + 1 >= blocks;
-            const bool is_empty = plan.block_begin.back() == static_cast<int>(plan.segments.size());
             // Relative to the sum of all shares so far, so that the next block makes up the rest.
-            const std::int64_t room = due(plan.blocks()) - spent;
-            const std::int64_t fits = room - rules.segment_cost;
+            const std::int64_t fits = due - spent - rules.segment_cost;
             const int left = tiles[item] - begin;
             // A sliver is not worth a segment, neither here nor in the next block.
             if (!is_last && !is_empty && fits < std::min(rules.tiles_min, left)) {
@@ -94,14 +97,15 @@ SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules) {
                 count = static_cast<int>(std::max<std::int64_t>(fits, 1));
             }
             plan.segments.push_back({static_cast<int>(item), begin, begin + count, -1, -1, 1});
+            is_empty = false;
             begin += count;
             spent += count + rules.segment_cost;
             done = begin == tiles[item];
-            if (!is_last && spent >= due(plan.blocks())) close_block();
+            if (!is_last && spent >= due) close_block();
         }
+        number_parts(plan, first);
     }
-    if (plan.block_begin.back() != static_cast<int>(plan.segments.size())) close_block();
-    number_parts(plan, tiles.size());
+    if (!is_empty) close_block();
     return plan;
 }
 
