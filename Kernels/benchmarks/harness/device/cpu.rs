@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use contender::{DeviceInfo, Stream};
+use contender::{Buffer, DeviceInfo, Stream};
 use numeric::DType;
 use rayon::prelude::*;
 use tensor::TensorSpec;
@@ -16,7 +16,7 @@ use crate::cpu_compare;
 use crate::memory::ALIGNMENT_BYTES;
 use crate::{
     checksum, cpu_info, Cache, Comparison, Device, DeviceError, DeviceState, Enqueue, Graph,
-    Memory, Queue, Sample, SampleError, SampleMode, Tolerance, Trace,
+    Memory, Queue, Sample, SampleError, SampleMode, Tiles, Tolerance, Trace,
 };
 
 /// Work unit of the parallel loops: fixed, so that sums do not depend on the number of cores.
@@ -146,17 +146,17 @@ impl Device for CpuDevice {
         Ok(())
     }
 
-    fn first_byte_not(
+    fn first_bytes_not(
         &self,
-        address: usize,
-        bytes: usize,
+        ranges: &[Buffer],
         value: u8,
-    ) -> Result<Option<usize>, DeviceError> {
-        let range = self.range(address, bytes)?;
-        Ok(range
-            .par_iter()
-            .with_min_len(CHUNK_BYTES)
-            .position_first(|byte| *byte != value))
+    ) -> Result<Vec<Option<usize>>, DeviceError> {
+        let first = |range: &Buffer| {
+            let bytes = self.range(range.address, range.bytes)?;
+            let bytes = bytes.par_iter().with_min_len(CHUNK_BYTES);
+            Ok(bytes.position_first(|byte| *byte != value))
+        };
+        ranges.iter().map(first).collect()
     }
 
     fn read(&self, address: usize, out: &mut [u8]) -> Result<(), DeviceError> {
@@ -180,8 +180,10 @@ impl Device for CpuDevice {
         Ok(())
     }
 
-    fn checksum(&self, address: usize, bytes: usize) -> Result<u64, DeviceError> {
-        Ok(checksum::of_bytes(self.range(address, bytes)?))
+    fn checksums(&self, ranges: &[Buffer]) -> Result<Vec<u64>, DeviceError> {
+        let bytes = |range: &Buffer| self.range(range.address, range.bytes);
+        let sum = |range| Ok(checksum::of_bytes(bytes(range)?));
+        ranges.iter().map(sum).collect()
     }
 
     fn compare(
@@ -189,12 +191,18 @@ impl Device for CpuDevice {
         actual: usize,
         reference: usize,
         dtype: DType,
-        elements: usize,
+        Tiles { elements, step }: Tiles,
         limit: Tolerance,
-    ) -> Result<Comparison, DeviceError> {
-        let bytes = elements * dtype.size_bytes();
-        let (actual, reference) = (self.range(actual, bytes)?, self.range(reference, bytes)?);
-        Ok(cpu_compare::compare(actual, reference, dtype, limit))
+    ) -> Result<Vec<Comparison>, DeviceError> {
+        let size = dtype.size_bytes();
+        let (actual, reference) = (
+            self.range(actual, elements * size)?.chunks(step * size),
+            self.range(reference, elements * size)?.chunks(step * size),
+        );
+        let tiles = actual.zip(reference);
+        Ok(tiles
+            .map(|(actual, reference)| cpu_compare::compare(actual, reference, dtype, limit))
+            .collect())
     }
 
     fn stream(&self) -> Stream {
@@ -226,21 +234,15 @@ impl Device for CpuDevice {
 
     fn writes_out_of_order(
         &self,
-        watched: &[(usize, usize)],
+        watched: &[Buffer],
         _value: u8,
         _length: Duration,
         enqueue: &mut Enqueue,
     ) -> Result<bool, SampleError> {
         enqueue(self.stream())?;
-        let sums = || -> Result<Vec<u64>, DeviceError> {
-            watched
-                .iter()
-                .map(|(address, bytes)| self.checksum(*address, *bytes))
-                .collect()
-        };
-        let at_return = sums()?;
+        let at_return = self.checksums(watched)?;
         std::thread::sleep(LATE_WRITE_WAIT);
-        Ok(at_return != sums()?)
+        Ok(at_return != self.checksums(watched)?)
     }
 
     fn start_trace(&self) -> Result<(), SampleError> {

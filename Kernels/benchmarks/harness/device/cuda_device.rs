@@ -4,21 +4,21 @@ use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use contender::{DeviceInfo, DeviceKind, Stream};
+use contender::{Buffer, DeviceInfo, DeviceKind, Stream};
 use cudarc::driver::result;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use libraries::Library;
 use numeric::DType;
 use tensor::{Fill, TensorSpec};
 
-use crate::cuda_driver::{bridge, check, Context, Event, OwnStream, Pinned};
+use crate::cuda_driver::{bridge, check, Context, Event, OwnStream, Pinned, Staging};
 use crate::cuda_sample::Overhead;
 use crate::cuda_tables::Tables;
 use crate::cuda_tracer::Tracer;
 use crate::nvml::Readings;
 use crate::{
-    checksum, Cache, Comparison, Device, DeviceError, DeviceState, Enqueue, Graph, Memory, Sample,
-    SampleError, SampleMode, Tolerance, Trace,
+    Cache, Comparison, Device, DeviceError, DeviceState, Enqueue, Graph, Memory, Sample,
+    SampleError, SampleMode, Tiles, Tolerance, Trace,
 };
 
 /// The first GPU in CUDA_VISIBLE_DEVICES.
@@ -30,6 +30,8 @@ pub struct CudaDevice {
     pub(crate) start: Event,
     pub(crate) stop: Event,
     pub(crate) words: Pinned,
+    /// Where scans leave their results, and copies to the host pass.
+    pub(crate) staging: Staging,
     pub(crate) scratch: Memory,
     pub(crate) stamps: Memory,
     /// Allocated by the first cold sample.
@@ -55,6 +57,7 @@ impl CudaDevice {
             start: Event::new()?,
             stop: Event::new()?,
             words: Pinned::new()?,
+            staging: Staging::new()?,
             scratch: context.allocate(device_cuda::scratch_bytes())?,
             stamps: context.allocate(device_cuda::stamp_bytes())?,
             flush: OnceCell::new(),
@@ -77,7 +80,7 @@ impl CudaDevice {
         // SAFETY: scratch is live device memory, the stream is live.
         let ran = unsafe {
             let (scratch, stream) = (self.scratch.address(), self.stream().0);
-            device_cuda::first_byte_not(scratch, 1, 0, scratch, stream)
+            device_cuda::first_byte_not(scratch, 1, 0, scratch, self.staging.address(), stream)
         };
         ran.map_err(|error| DeviceError::Incompatible {
             arch: self.info.arch.clone(),
@@ -112,7 +115,7 @@ impl CudaDevice {
 }
 
 /// Code of a dtype as `cuda/values.cuh` numbers them.
-fn dtype_code(dtype: DType) -> u32 {
+pub(crate) fn dtype_code(dtype: DType) -> u32 {
     match dtype {
         DType::F32 => 0,
         DType::F16 => 1,
@@ -211,32 +214,24 @@ impl Device for CudaDevice {
                 device_cuda::fill_index(address, elements, dtype, key, *below, stream)
             },
         };
-        bridge("fill", filled)?;
-        self.stream.synchronize()
+        bridge("fill", filled)
     }
 
     fn set_bytes(&self, address: usize, bytes: usize, value: u8) -> Result<(), DeviceError> {
-        if bytes > 0 {
-            // SAFETY: the caller owns the range.
-            let set =
-                unsafe { result::memset_d8_async(address as u64, value, bytes, self.stream.0) };
-            check("cuMemsetD8Async", set)?;
+        if bytes == 0 {
+            return Ok(());
         }
-        self.stream.synchronize()
+        // SAFETY: the caller owns the range.
+        let set = unsafe { result::memset_d8_async(address as u64, value, bytes, self.stream.0) };
+        check("cuMemsetD8Async", set)
     }
 
-    fn first_byte_not(
+    fn first_bytes_not(
         &self,
-        address: usize,
-        bytes: usize,
+        ranges: &[Buffer],
         value: u8,
-    ) -> Result<Option<usize>, DeviceError> {
-        let (scratch, stream) = (self.scratch.address(), self.stream().0);
-        // SAFETY: the caller owns the range; scratch is as large as required.
-        let first = bridge("first_byte_not", unsafe {
-            device_cuda::first_byte_not(address, bytes as u64, value, scratch, stream)
-        })? as usize;
-        Ok((first < bytes).then_some(first))
+    ) -> Result<Vec<Option<usize>>, DeviceError> {
+        self.scan_first_bytes_not(ranges, value, &self.stream)
     }
 
     fn read(&self, address: usize, out: &mut [u8]) -> Result<(), DeviceError> {
@@ -246,6 +241,10 @@ impl Device for CudaDevice {
             check("cuMemcpyDtoHAsync", copied)?;
         }
         self.stream.synchronize()
+    }
+
+    fn read_all(&self, ranges: &[Buffer]) -> Result<Vec<Vec<u8>>, DeviceError> {
+        self.read_staged(ranges)
     }
 
     fn write(&self, address: usize, from: &[u8]) -> Result<(), DeviceError> {
@@ -272,13 +271,8 @@ impl Device for CudaDevice {
         self.stream.synchronize()
     }
 
-    fn checksum(&self, address: usize, bytes: usize) -> Result<u64, DeviceError> {
-        let (scratch, stream) = (self.scratch.address(), self.stream().0);
-        // SAFETY: the caller owns the range; scratch is as large as required.
-        let sum = bridge("checksum", unsafe {
-            device_cuda::checksum_sum(address, bytes as u64, scratch, stream)
-        })?;
-        Ok(checksum::finish(sum, bytes))
+    fn checksums(&self, ranges: &[Buffer]) -> Result<Vec<u64>, DeviceError> {
+        self.scan_checksums(ranges)
     }
 
     fn compare(
@@ -286,33 +280,10 @@ impl Device for CudaDevice {
         actual: usize,
         reference: usize,
         dtype: DType,
-        elements: usize,
+        tiles: Tiles,
         limit: Tolerance,
-    ) -> Result<Comparison, DeviceError> {
-        let mut result = Comparison::default();
-        let mut first_over = 0;
-        // SAFETY: the caller owns both tensors; scratch is as large as required.
-        let compared = unsafe {
-            device_cuda::compare(
-                actual,
-                reference,
-                elements as u64,
-                dtype_code(dtype),
-                limit.absolute,
-                limit.relative,
-                self.scratch.address(),
-                self.stream().0,
-                &mut result.max_abs,
-                &mut result.sum_squared_error,
-                &mut result.sum_squared_reference,
-                &mut result.non_finite,
-                &mut result.over_limit,
-                &mut first_over,
-            )
-        };
-        bridge("compare", compared)?;
-        result.first_over = (result.over_limit > 0).then_some(first_over as usize);
-        Ok(result)
+    ) -> Result<Vec<Comparison>, DeviceError> {
+        self.scan_compare(actual, reference, dtype, tiles, limit)
     }
 
     fn stream(&self) -> Stream {
@@ -333,7 +304,7 @@ impl Device for CudaDevice {
 
     fn writes_out_of_order(
         &self,
-        watched: &[(usize, usize)],
+        watched: &[Buffer],
         value: u8,
         length: Duration,
         enqueue: &mut Enqueue,

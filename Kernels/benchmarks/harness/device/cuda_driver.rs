@@ -298,3 +298,47 @@ impl Drop for Pinned {
         let _ = unsafe { result::free_host(self.0.cast()) };
     }
 }
+
+/// Pinned host memory, at the same address for the device.
+pub(crate) struct Staging(*mut u8);
+
+impl Staging {
+    pub(crate) const BYTES: usize = 1 << 20;
+
+    pub(crate) fn new() -> Result<Self, DeviceError> {
+        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        // SAFETY: the context is current; freed once, on drop.
+        let memory = unsafe { result::malloc_host(Self::BYTES, flags) };
+        Ok(Self(check("cuMemHostAlloc", memory)?.cast()))
+    }
+
+    pub(crate) fn address(&self) -> usize {
+        self.0 as usize
+    }
+
+    /// The first `count` values.
+    ///
+    /// # Safety
+    /// They have been written, and nothing writes them while they are borrowed.
+    pub(crate) unsafe fn values<T>(&self, count: usize) -> &[T] {
+        assert!(count * size_of::<T>() <= Self::BYTES);
+        // SAFETY: inside the allocation, which is aligned to a page; the caller knows the rest.
+        unsafe { std::slice::from_raw_parts(self.0.cast(), count) }
+    }
+
+    /// # Safety
+    /// Nobody else uses these bytes while they are borrowed.
+    #[expect(clippy::mut_from_ref, reason = "the device writes it too")]
+    pub(crate) unsafe fn bytes_mut(&self, start: usize, count: usize) -> &mut [u8] {
+        assert!(start + count <= Self::BYTES);
+        // SAFETY: inside the allocation.
+        unsafe { std::slice::from_raw_parts_mut(self.0.add(start), count) }
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // SAFETY: from `malloc_host`, freed here only.
+        let _ = unsafe { result::free_host(self.0.cast()) };
+    }
+}

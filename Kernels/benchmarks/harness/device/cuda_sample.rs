@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use contender::{ContenderError, Stream};
+use contender::{Buffer, ContenderError, Stream};
 use cudarc::driver::{result, sys};
 
 use crate::cuda_device::CudaDevice;
@@ -210,7 +210,7 @@ impl CudaDevice {
 
     pub(crate) fn watch_while_held(
         &self,
-        watched: &[(usize, usize)],
+        watched: &[Buffer],
         value: u8,
         length: Duration,
         enqueue: &mut Enqueue,
@@ -221,7 +221,9 @@ impl CudaDevice {
             .map_err(SampleError::from)
             .and_then(|()| {
                 std::thread::sleep(escape_wait(length));
-                let written = self.any_byte_not(watched, value)?;
+                // On the side stream, while the other one is held: nobody else uses scratch.
+                let firsts = self.scan_first_bytes_not(watched, value, &self.side)?;
+                let written = firsts.iter().any(Option::is_some);
                 if hold.timed_out() {
                     return Err(SampleError::Unsupported(
                         "the work waits for its own stream, so its stream order cannot be checked"
@@ -237,21 +239,6 @@ impl CudaDevice {
         released?;
         synchronized?;
         Ok(written)
-    }
-
-    /// On the side stream, while the other one is held.
-    fn any_byte_not(&self, watched: &[(usize, usize)], value: u8) -> Result<bool, DeviceError> {
-        let (scratch, side) = (self.scratch.address(), self.side.0 as usize);
-        for (address, bytes) in watched {
-            let bytes = *bytes as u64;
-            // SAFETY: the caller owns the range; nobody else uses scratch while the stream is held.
-            let first =
-                unsafe { device_cuda::first_byte_not(*address, bytes, value, scratch, side) };
-            if bridge("first_byte_not", first)? < bytes {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     pub(crate) fn capture_graph(

@@ -19,8 +19,8 @@ pub(crate) struct Addresses {
     pub factors: usize,
 }
 
-/// As many as a problem has tensors, and some more.
-const TABLES_MAX: usize = 8;
+/// As many as a problem has tensors in all kinds of inputs, and some more.
+const TABLES_MAX: usize = 64;
 
 impl Tables {
     /// Copies the tables to the device, unless they are there.

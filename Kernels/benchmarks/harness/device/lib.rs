@@ -16,6 +16,8 @@ mod cuda_device;
 mod cuda_driver;
 #[cfg(feature = "cuda")]
 mod cuda_sample;
+#[cfg(feature = "cuda")]
+mod cuda_scan;
 #[cfg(any(feature = "cuda", test))]
 mod cuda_scrub;
 #[cfg(feature = "cuda")]
@@ -30,12 +32,12 @@ mod sample;
 mod state;
 mod trace;
 
-pub use contender::{ContenderError, DeviceInfo, DeviceKind, Stream};
+pub use contender::{Buffer, ContenderError, DeviceInfo, DeviceKind, Stream};
 pub use cpu::CpuDevice;
 #[cfg(feature = "cuda")]
 pub use cuda_device::CudaDevice;
 pub use error::{DeviceError, SampleError};
-pub use memory::{Comparison, Memory, Tolerance};
+pub use memory::{Comparison, Memory, Tiles, Tolerance};
 pub use sample::{Cache, Queue, Sample, SampleMode};
 pub use state::DeviceState;
 pub use trace::{Activity, Place, Trace};
@@ -57,8 +59,9 @@ pub trait Graph {
     fn nodes(&self) -> usize;
 }
 
-/// One device. Addresses are host addresses on the CPU and device addresses on CUDA; every call that
-/// touches memory is synchronous, except for what an [`Enqueue`] itself enqueues.
+/// One device. Addresses are host addresses on the CPU and device addresses on CUDA. Calls take effect in
+/// the order of the device's stream, on which contenders enqueue their work too; those that return
+/// something wait for it, [`Device::fill`] and [`Device::set_bytes`] need not.
 ///
 /// A device belongs to the thread that opened it.
 pub trait Device {
@@ -81,16 +84,24 @@ pub trait Device {
     /// Sets every byte. 0xFF is the poison: NaN in every floating-point dtype of `numeric`.
     fn set_bytes(&self, address: usize, bytes: usize, value: u8) -> Result<(), DeviceError>;
 
-    /// Offset of the first byte that is not `value`: the canary scan.
-    fn first_byte_not(
+    /// In each range, the offset of the first byte that is not `value`: the canary scan.
+    fn first_bytes_not(
         &self,
-        address: usize,
-        bytes: usize,
+        ranges: &[Buffer],
         value: u8,
-    ) -> Result<Option<usize>, DeviceError>;
+    ) -> Result<Vec<Option<usize>>, DeviceError>;
 
     /// Copies device memory to the host.
     fn read(&self, address: usize, out: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Copies of many ranges, which is faster than one by one.
+    fn read_all(&self, ranges: &[Buffer]) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let read = |range: &Buffer| {
+            let mut bytes = vec![0; range.bytes];
+            self.read(range.address, &mut bytes).map(|()| bytes)
+        };
+        ranges.iter().map(read).collect()
+    }
 
     /// Copies host memory to the device.
     fn write(&self, address: usize, from: &[u8]) -> Result<(), DeviceError>;
@@ -98,19 +109,19 @@ pub trait Device {
     /// Copies within the device; the ranges do not overlap.
     fn copy(&self, to: usize, from: usize, bytes: usize) -> Result<(), DeviceError>;
 
-    /// A position-dependent 64-bit checksum, the same on every device for the same bytes.
-    fn checksum(&self, address: usize, bytes: usize) -> Result<u64, DeviceError>;
+    /// A position-dependent 64-bit checksum of each range, the same on every device for the same bytes.
+    fn checksums(&self, ranges: &[Buffer]) -> Result<Vec<u64>, DeviceError>;
 
-    /// Compares `elements` values of `dtype`, accumulating in f64. A NaN or an infinity in `actual`
-    /// is counted in `non_finite` and in `over_limit`, whatever the limit is.
+    /// Compares values of `dtype`, accumulating in f64; one result per tile. A NaN or an infinity in `actual` is counted in `non_finite` and in `over_limit`,
+    /// whatever the limit is.
     fn compare(
         &self,
         actual: usize,
         reference: usize,
         dtype: DType,
-        elements: usize,
+        tiles: Tiles,
         limit: Tolerance,
-    ) -> Result<Comparison, DeviceError>;
+    ) -> Result<Vec<Comparison>, DeviceError>;
 
     /// The stream that every sample uses. `Stream(0)` on the CPU.
     fn stream(&self) -> Stream;
@@ -126,13 +137,13 @@ pub trait Device {
     /// [`SampleError::Unsupported`] on the CPU.
     fn capture(&self, enqueue: &mut Enqueue) -> Result<Box<dyn Graph>, SampleError>;
 
-    /// Whether `enqueue` writes to a watched range (address, bytes; filled with the byte `value`) out
+    /// Whether `enqueue` writes to a watched range, filled with the byte `value`, out
     /// of stream order: on CUDA on another stream, on the CPU after it has returned. Run the work once
     /// beforehand: a first launch loads its module, which waits for the stream. `length` is how long
     /// that run took, including everything it started, and determines how long to watch.
     fn writes_out_of_order(
         &self,
-        watched: &[(usize, usize)],
+        watched: &[Buffer],
         value: u8,
         length: Duration,
         enqueue: &mut Enqueue,

@@ -86,8 +86,25 @@ pub struct Comparison {
     pub non_finite: u64,
     /// Elements out of tolerance, including the non-finite ones.
     pub over_limit: u64,
-    /// Index of the first of those.
+    /// Index of the first of those, in its tile.
     pub first_over: Option<usize>,
+}
+
+/// Elements to compare, in tiles of `step` of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Tiles {
+    pub elements: usize,
+    pub step: usize,
+}
+
+impl Tiles {
+    /// All in one.
+    pub fn one(elements: usize) -> Self {
+        Self {
+            elements,
+            step: elements.max(1),
+        }
+    }
 }
 
 impl Comparison {

@@ -42,7 +42,7 @@ pub struct BufferSet<'a> {
     seed: Cell<u64>,
     poison: Cell<Poison>,
     /// Checksums of the inputs by seed, taken when they were first generated.
-    checksums: RefCell<HashMap<u64, Vec<Option<u64>>>>,
+    checksums: RefCell<HashMap<u64, Vec<u64>>>,
     _memory: Memory,
 }
 
@@ -150,7 +150,8 @@ impl<'a> BufferSet<'a> {
             let sums = self.checksums_now()?;
             self.checksums.borrow_mut().insert(seed, sums);
         }
-        Ok(())
+        // Binding may read them, on any stream.
+        self.device.synchronize()
     }
 
     /// Undoes a run: restores the inputs that it updated in place.
@@ -218,18 +219,18 @@ impl<'a> BufferSet<'a> {
 
     /// Fails if a canary or an input has changed.
     pub fn check_untouched(&self) -> Result<(), Failure> {
-        for (index, guard) in self.guards.iter().enumerate() {
-            if let Some(at) = self
-                .device
-                .first_byte_not(guard.address, guard.bytes, CANARY)?
-            {
-                return Err(self.stray_write(index, at));
-            }
+        let firsts = self.device.first_bytes_not(&self.guards, CANARY)?;
+        if let Some((guard, at)) = firsts
+            .into_iter()
+            .enumerate()
+            .find_map(|(guard, first)| Some((guard, first?)))
+        {
+            return Err(self.stray_write(guard, at));
         }
         let checksums = self.checksums.borrow();
         let expected = &checksums[&self.seed()];
         let found = self.checksums_now()?;
-        for ((expected, found), spec) in expected.iter().zip(found).zip(self.specs) {
+        for ((spec, _), (expected, found)) in self.inputs().zip(expected.iter().zip(found)) {
             if *expected != found {
                 return Err(Failure::InputChanged { tensor: spec.name });
             }
@@ -237,15 +238,16 @@ impl<'a> BufferSet<'a> {
         Ok(())
     }
 
+    /// The read-only tensors.
+    fn inputs(&self) -> impl Iterator<Item = (&'a TensorSpec, Buffer)> + '_ {
+        let tensors = self.specs.iter().zip(self.buffers.iter().copied());
+        tensors.filter(|(spec, _)| spec.role == Role::Input)
+    }
+
     /// Checksums of the read-only tensors.
-    fn checksums_now(&self) -> Result<Vec<Option<u64>>, DeviceError> {
-        let tensors = self.specs.iter().zip(&self.buffers);
-        tensors
-            .map(|(spec, buffer)| match spec.role {
-                Role::Input => Ok(Some(self.device.checksum(buffer.address, buffer.bytes)?)),
-                _ => Ok(None),
-            })
-            .collect()
+    fn checksums_now(&self) -> Result<Vec<u64>, DeviceError> {
+        let buffers: Vec<Buffer> = self.inputs().map(|(_, buffer)| buffer).collect();
+        self.device.checksums(&buffers)
     }
 
     /// Names the tensor whose edge is closest to the out-of-bounds write.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use contender::Slice;
-use device::{Device, Tolerance};
+use contender::{Buffer, Slice};
+use device::{Device, Tiles, Tolerance};
 use tensor::TensorSpec;
 
 use crate::budget::UNIT_ELEMENTS_MIN;
@@ -32,7 +32,9 @@ fn check_range_written(set: &BufferSet, tensor: usize, range: Range<usize>) -> R
             absolute: 0.0,
             relative: 0.0,
         };
-        let found = device.compare(start, start, spec.dtype, range.len(), limit)?;
+        let whole = Tiles::one(range.len());
+        let found = device.compare(start, start, spec.dtype, whole, limit)?;
+        let found = found.first().copied().unwrap_or_default();
         (found.first_over, found.non_finite)
     } else if set.last_poison() == Poison::NotANumber {
         poisoned_integers(device, spec, start, range.len())?
@@ -144,17 +146,20 @@ struct Sample {
 
 impl Sample {
     fn read(set: &BufferSet, answers: &Answers, tensor: usize) -> Result<Self, Failure> {
-        let dtype = set.specs()[tensor].dtype;
-        let address = set.buffers()[tensor].address;
+        let (dtype, whole) = (set.specs()[tensor].dtype, set.buffers()[tensor]);
+        let place = |slice: &Slice| Buffer {
+            address: whole.address + slice.start * dtype.size_bytes(),
+            bytes: slice.values.len() * dtype.size_bytes(),
+        };
+        let places: Vec<Buffer> = answers.oracle(tensor).map(place).collect();
+        let mut copies = set.device().read_all(&places)?.into_iter();
         let mut sample = Self::default();
         for unit in &answers.units {
             let start = sample.indices.len();
-            for slice in unit.oracle.iter().filter(|slice| slice.tensor == tensor) {
-                let count = slice.values.len();
-                let mut bytes = vec![0; count * dtype.size_bytes()];
-                set.device()
-                    .read(address + slice.start * dtype.size_bytes(), &mut bytes)?;
-                sample.indices.extend(slice.start..slice.start + count);
+            let slices = unit.oracle.iter().filter(|slice| slice.tensor == tensor);
+            for (slice, bytes) in slices.zip(&mut copies) {
+                let end = slice.start + slice.values.len();
+                sample.indices.extend(slice.start..end);
                 sample.actual.extend(dtype.decode(&bytes));
                 sample.expected.extend(&slice.values);
             }
@@ -244,15 +249,16 @@ fn check_part(set: &BufferSet, part: &Part, budget: &Budget) -> Result<(), Failu
     // The absolute tolerance fits the largest values; errors among small ones show relative to
     // the tile that they are in.
     let allowed_l2 = 2.0 * budget.unit_l2 + limit.relative;
-    let size = spec.dtype.size_bytes();
-    for tile in tiles(part.range.clone()) {
-        let found = set.device().compare(
-            set.buffers()[tensor].address + tile.start * size,
-            part.address + (tile.start - part.range.start) * size,
-            spec.dtype,
-            tile.len(),
-            limit,
-        )?;
+    let (address, elements) = (set.buffers()[tensor].address, part.range.len());
+    let step = tile_elements(elements);
+    let compared = set.device().compare(
+        address + part.range.start * spec.dtype.size_bytes(),
+        part.address,
+        spec.dtype,
+        Tiles { elements, step },
+        limit,
+    )?;
+    for (tile, found) in tiles(part.range.clone()).zip(compared) {
         if let Some(index) = found.first_over {
             fail_if_poisoned(set, tensor, tile.start + index, [].into_iter())?;
             return Err(Failure::WrongAgainstReference {
@@ -306,14 +312,19 @@ pub(crate) fn check_slice(
     Ok(())
 }
 
-/// Parts of a range that are compared on their own: enough to tell late rows from early ones, few
-/// enough that the comparison costs no more than reading the memory.
-pub(crate) fn tiles(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+/// Length of the parts of a range that are compared on their own: enough of them to tell late rows from
+/// early ones, few enough that the comparison costs no more than reading the memory.
+fn tile_elements(elements: usize) -> usize {
     const TILES: usize = 64;
     const ELEMENTS_MIN: usize = 16 << 10;
     // Whole vectors, so that every tile is as aligned as the range.
-    let step = range.len().div_ceil(TILES).next_multiple_of(1024);
-    let step = step.max(ELEMENTS_MIN);
+    let step = elements.div_ceil(TILES).next_multiple_of(1024);
+    step.max(ELEMENTS_MIN)
+}
+
+/// Those parts.
+pub(crate) fn tiles(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let step = tile_elements(range.len());
     let (start, end) = (range.start, range.end);
     (start..end)
         .step_by(step)

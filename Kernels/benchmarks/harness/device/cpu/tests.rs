@@ -62,13 +62,12 @@ fn the_canary_scan_finds_the_first_change() {
     let memory = device.allocate(bytes).unwrap();
     let address = memory.address();
     device.set_bytes(address, bytes, 0xA5).unwrap();
-    assert_eq!(device.first_byte_not(address, bytes, 0xA5).unwrap(), None);
+    let ranges = [1 << 20, bytes].map(|bytes| Buffer { address, bytes });
+    let firsts = || device.first_bytes_not(&ranges, 0xA5).unwrap();
+    assert_eq!(firsts(), [None, None]);
     device.write(address + (2 << 20) + 5, &[0]).unwrap();
     device.write(address + bytes - 1, &[0]).unwrap();
-    assert_eq!(
-        device.first_byte_not(address, bytes, 0xA5).unwrap(),
-        Some((2 << 20) + 5)
-    );
+    assert_eq!(firsts(), [None, Some((2 << 20) + 5)]);
 }
 
 #[test]
@@ -77,10 +76,19 @@ fn copies_and_checksums_follow_the_bytes() {
     let (first, second) = (device.allocate(100).unwrap(), device.allocate(100).unwrap());
     device.set_bytes(first.address(), 100, 3).unwrap();
     device.copy(second.address(), first.address(), 100).unwrap();
-    let sum = device.checksum(first.address(), 100).unwrap();
-    assert_eq!(sum, device.checksum(second.address(), 100).unwrap());
+    let ranges = [&first, &second].map(|memory| Buffer {
+        address: memory.address(),
+        bytes: 100,
+    });
+    let equal = || {
+        let sums = device.checksums(&ranges).unwrap();
+        sums[0] == sums[1]
+    };
+    assert!(equal());
     device.write(second.address() + 50, &[4]).unwrap();
-    assert_ne!(sum, device.checksum(second.address(), 100).unwrap());
+    assert!(!equal());
+    let copies = device.read_all(&ranges).unwrap();
+    assert_eq!((copies[0][50], copies[1][50]), (3, 4));
     assert!(device
         .copy(first.address() + 1, first.address(), 50)
         .is_err());
@@ -102,10 +110,15 @@ fn poison_never_compares_equal() {
         DType::F8E4M3,
         DType::F8E8M0,
     ] {
+        let tiles = Tiles {
+            elements: 16,
+            step: 10,
+        };
         let result = device
-            .compare(memory.address(), memory.address(), dtype, 16, limit)
+            .compare(memory.address(), memory.address(), dtype, tiles, limit)
             .unwrap();
-        assert_eq!((result.non_finite, result.over_limit), (16, 16), "{dtype}");
+        let counts = result.iter().map(|tile| (tile.non_finite, tile.over_limit));
+        assert_eq!(counts.collect::<Vec<_>>(), [(10, 10), (6, 6)], "{dtype}");
     }
 }
 
@@ -141,7 +154,8 @@ fn a_refusal_is_passed_on() {
 fn a_write_after_the_return_is_seen() {
     let device = CpuDevice::open();
     let memory = device.allocate(8).unwrap();
-    let (address, watched) = (memory.address(), [(memory.address(), 8)]);
+    let address = memory.address();
+    let watched = [Buffer { address, bytes: 8 }];
     device.set_bytes(address, 8, 0xFF).unwrap();
     let orderly = device.writes_out_of_order(&watched, 0xFF, Duration::ZERO, &mut |_| Ok(()));
     assert!(!orderly.unwrap());

@@ -1,10 +1,7 @@
 // Scans over memory: canary scan, checksum, comparison.
 //
 // All three reduce in two steps without atomics: each block writes one partial result to scratch,
-// and the host combines them in block order, so sums of doubles are reproducible.
-
-#include <algorithm>
-#include <vector>
+// and one more block combines them in a fixed order, so sums of doubles are reproducible.
 
 #include "Kernels/benchmarks/harness/device/cuda/kernels.h"
 #include "Kernels/benchmarks/harness/device/cuda/launch.cuh"
@@ -14,18 +11,64 @@ namespace {
 
 constexpr uint64_t kNone = ~0ull;
 
+// What a scan makes of two partial results, and of none.
+struct Least {
+    using Value = uint64_t;
+    static __device__ Value none() { return kNone; }
+    static __device__ Value join(Value a, Value b) { return a < b ? a : b; }
+};
+
+struct Sum {
+    using Value = uint64_t;
+    static __device__ Value none() { return 0; }
+    static __device__ Value join(Value a, Value b) { return a + b; }
+};
+
+struct Compared {
+    using Value = Comparison;
+    static __device__ Value none() { return {0, 0, 0, 0, 0, kNone}; }
+    static __device__ Value join(const Value& a, const Value& b) {
+        return {a.max_abs > b.max_abs ? a.max_abs : b.max_abs,
+                a.sum_squared_error + b.sum_squared_error,
+                a.sum_squared_reference + b.sum_squared_reference,
+                a.non_finite + b.non_finite,
+                a.over_limit + b.over_limit,
+                a.first_over < b.first_over ? a.first_over : b.first_over};
+    }
+};
+
 // Reduces the values of a block in a fixed tree; the result is valid in thread 0.
-template <class T, class Join>
-__device__ T reduce_block(T value, Join join) {
-    __shared__ T values[kThreads];
+template <class Scan>
+__device__ typename Scan::Value reduce_block(const typename Scan::Value& value) {
+    __shared__ typename Scan::Value values[kThreads];
     values[threadIdx.x] = value;
     for (int half = kThreads / 2; half > 0; half /= 2) {
         __syncthreads();  // values of the previous round are written
         if (threadIdx.x < half) {
-            values[threadIdx.x] = join(values[threadIdx.x], values[threadIdx.x + half]);
+            values[threadIdx.x] = Scan::join(values[threadIdx.x], values[threadIdx.x + half]);
         }
     }
     return values[0];
+}
+
+// Combines the partial results of each block's own `count`.
+template <class Scan>
+__global__ void join_kernel(const typename Scan::Value* partials, unsigned count,
+                            typename Scan::Value* results) {
+    typename Scan::Value value = Scan::none();
+    for (unsigned at = threadIdx.x; at < count; at += kThreads) {
+        value = Scan::join(value, partials[blockIdx.x * count + at]);
+    }
+    value = reduce_block<Scan>(value);
+    if (threadIdx.x == 0) results[blockIdx.x] = value;
+}
+
+template <class Scan>
+void join(size_t scratch, unsigned results, unsigned count, size_t address, size_t stream) {
+    using Value = typename Scan::Value;
+    join_kernel<Scan><<<results, kThreads, 0, as_stream(stream)>>>(
+        as_pointer<Value>(scratch), count, as_pointer<Value>(address));
+    check(cudaGetLastError(), "join");
 }
 
 // The 8-byte little-endian word at `index`, padded with `pad` beyond the end.
@@ -85,7 +128,7 @@ __global__ void first_byte_not_kernel(const uint8_t* start, uint64_t bytes, uint
             first = index * 8 + (__ffsll(static_cast<long long>(difference)) - 1) / 8;
         }
     });
-    first = reduce_block(first, [](uint64_t a, uint64_t b) { return a < b ? a : b; });
+    first = reduce_block<Least>(first);
     if (threadIdx.x == 0) partials[blockIdx.x] = first;
 }
 
@@ -95,32 +138,14 @@ __global__ void checksum_kernel(const uint8_t* start, uint64_t bytes, uint64_t p
     for_each_word(start, bytes, packs, 0, [&](uint64_t word, uint64_t index) {
         sum += mix(word + (index + 1) * kIncrement);
     });
-    sum = reduce_block(sum, [](uint64_t a, uint64_t b) { return a + b; });
+    sum = reduce_block<Sum>(sum);
     if (threadIdx.x == 0) partials[blockIdx.x] = sum;
-}
-
-struct Partial {
-    double max_abs;
-    double sum_squared_error;
-    double sum_squared_reference;
-    uint64_t non_finite;
-    uint64_t over_limit;
-    uint64_t first_over;
-};
-
-__host__ __device__ Partial join(const Partial& a, const Partial& b) {
-    return {a.max_abs > b.max_abs ? a.max_abs : b.max_abs,
-            a.sum_squared_error + b.sum_squared_error,
-            a.sum_squared_reference + b.sum_squared_reference,
-            a.non_finite + b.non_finite,
-            a.over_limit + b.over_limit,
-            a.first_over < b.first_over ? a.first_over : b.first_over};
 }
 
 template <class Type>
 __device__ void compare_element(typename Type::Storage actual_stored,
                                 typename Type::Storage reference_stored, uint64_t index,
-                                double absolute, double relative, Partial& sum) {
+                                double absolute, double relative, Comparison& sum) {
     double actual = Type::decode(actual_stored);
     double reference = Type::decode(reference_stored);
     double error = fabs(actual - reference);
@@ -140,13 +165,19 @@ __device__ void compare_element(typename Type::Storage actual_stored,
     }
 }
 
+// Block row y compares the tile of `step` elements there.
 template <class Type>
 __global__ void compare_kernel(const typename Type::Storage* actuals,
                                const typename Type::Storage* references, uint64_t elements,
-                               uint64_t packs, double absolute, double relative,
-                               Partial* partials) {
+                               uint64_t step, bool aligned, double absolute, double relative,
+                               Comparison* partials) {
     using In = Pack<typename Type::Storage>;
-    Partial sum = {0, 0, 0, 0, 0, kNone};
+    uint64_t start = blockIdx.y * step;
+    uint64_t end = min(step, elements - start);
+    uint64_t packs = aligned && start % In::kSize == 0 ? end / In::kSize : 0;
+    actuals += start;
+    references += start;
+    Comparison sum = Compared::none();
     for (uint64_t pack = grid_thread(); pack < packs; pack += grid_threads()) {
         In actual = reinterpret_cast<const In*>(actuals)[pack];
         In reference = reinterpret_cast<const In*>(references)[pack];
@@ -156,70 +187,50 @@ __global__ void compare_kernel(const typename Type::Storage* actuals,
                                   absolute, relative, sum);
         }
     }
-    for (uint64_t index = packs * In::kSize + grid_thread(); index < elements;
-         index += grid_threads()) {
+    for (uint64_t index = packs * In::kSize + grid_thread(); index < end; index += grid_threads()) {
         compare_element<Type>(actuals[index], references[index], index, absolute, relative, sum);
     }
-    sum = reduce_block(sum, [](const Partial& a, const Partial& b) { return join(a, b); });
-    if (threadIdx.x == 0) partials[blockIdx.x] = sum;
-}
-
-// The partial results of all blocks, in block order. Waits for the stream.
-template <class T>
-std::vector<T> read_partials(size_t scratch, size_t stream) {
-    std::vector<T> partials(kBlocks);
-    check(cudaMemcpyAsync(partials.data(), as_pointer<T>(scratch), kBlocks * sizeof(T),
-                          cudaMemcpyDeviceToHost, as_stream(stream)),
-          "copy of partial results");
-    check(cudaStreamSynchronize(as_stream(stream)), "wait for partial results");
-    return partials;
+    sum = reduce_block<Compared>(sum);
+    if (threadIdx.x == 0) partials[blockIdx.y * gridDim.x + blockIdx.x] = sum;
 }
 
 }  // namespace
 
-size_t scratch_bytes() { return kBlocks * sizeof(Partial); }
+size_t scratch_bytes() { return kBlocks * sizeof(Comparison); }
 
-uint64_t first_byte_not(size_t address, uint64_t bytes, uint8_t value, size_t scratch,
-                        size_t stream) {
+void first_byte_not(size_t address, uint64_t bytes, uint8_t value, size_t scratch, size_t result,
+                    size_t stream) {
     first_byte_not_kernel<<<kBlocks, kThreads, 0, as_stream(stream)>>>(
         as_pointer<uint8_t>(address), bytes, packs<uint64_t>(address, bytes / 8), value,
         as_pointer<uint64_t>(scratch));
     check(cudaGetLastError(), "first_byte_not");
-    std::vector<uint64_t> partials = read_partials<uint64_t>(scratch, stream);
-    return std::min(*std::min_element(partials.begin(), partials.end()), bytes);
+    join<Least>(scratch, 1, kBlocks, result, stream);
 }
 
-uint64_t checksum_sum(size_t address, uint64_t bytes, size_t scratch, size_t stream) {
+void checksum_sum(size_t address, uint64_t bytes, size_t scratch, size_t result, size_t stream) {
     checksum_kernel<<<kBlocks, kThreads, 0, as_stream(stream)>>>(
         as_pointer<uint8_t>(address), bytes, packs<uint64_t>(address, bytes / 8),
         as_pointer<uint64_t>(scratch));
     check(cudaGetLastError(), "checksum");
-    uint64_t sum = 0;
-    for (uint64_t partial : read_partials<uint64_t>(scratch, stream)) sum += partial;
-    return sum;
+    join<Sum>(scratch, 1, kBlocks, result, stream);
 }
 
-void compare(size_t actual, size_t reference, uint64_t elements, uint32_t dtype, double absolute,
-             double relative, size_t scratch, size_t stream, double& max_abs,
-             double& sum_squared_error, double& sum_squared_reference, uint64_t& non_finite,
-             uint64_t& over_limit, uint64_t& first_over) {
+void compare(size_t actual, size_t reference, uint64_t elements, uint64_t step, uint32_t dtype,
+             double absolute, double relative, size_t scratch, size_t results, size_t stream) {
+    if (elements == 0) return;
+    uint64_t tiles = (elements + step - 1) / step;
+    if (tiles > kBlocks) throw std::runtime_error("too many tiles to compare");
+    dim3 grid(kBlocks / tiles, tiles);
+    bool aligned = actual % kPackBytes == 0 && reference % kPackBytes == 0;
     dispatch(dtype, [&](auto type) {
         using Type = decltype(type);
         using Storage = typename Type::Storage;
-        uint64_t whole = reference % kPackBytes == 0 ? packs<Storage>(actual, elements) : 0;
-        compare_kernel<Type><<<kBlocks, kThreads, 0, as_stream(stream)>>>(
-            as_pointer<Storage>(actual), as_pointer<Storage>(reference), elements, whole, absolute,
-            relative, as_pointer<Partial>(scratch));
+        compare_kernel<Type><<<grid, kThreads, 0, as_stream(stream)>>>(
+            as_pointer<Storage>(actual), as_pointer<Storage>(reference), elements, step, aligned,
+            absolute, relative, as_pointer<Comparison>(scratch));
     });
     check(cudaGetLastError(), "compare");
-    Partial sum = {0, 0, 0, 0, 0, elements};
-    for (const Partial& partial : read_partials<Partial>(scratch, stream)) sum = join(sum, partial);
-    max_abs = sum.max_abs;
-    sum_squared_error = sum.sum_squared_error;
-    sum_squared_reference = sum.sum_squared_reference;
-    non_finite = sum.non_finite;
-    over_limit = sum.over_limit;
-    first_over = sum.first_over;
+    join<Compared>(scratch, grid.y, grid.x, results, stream);
 }
 
 }  // namespace harness_device

@@ -1,8 +1,8 @@
 // The harness's own work on the GPU, as plain host functions for the bridge.
 //
 // Addresses are device addresses and streams are CUstream values, both as integers. Functions throw
-// std::runtime_error with CUDA's error name and text. Those that return a result wait for the
-// stream; the others only enqueue. `scratch` is device memory of scratch_bytes().
+// std::runtime_error with CUDA's error name and text. All only enqueue. `scratch` is device memory
+// of scratch_bytes(); results are pinned host memory, mapped into the device.
 #pragma once
 
 #include <cstddef>
@@ -23,19 +23,27 @@ void fill_shaped(size_t address, uint64_t elements, uint32_t dtype, uint64_t key
                  size_t levels, size_t factors, uint64_t outer, uint64_t inner, uint64_t run,
                  uint64_t columns, size_t stream);
 
-// Offset of the first byte that is not `value`, or `bytes` if there is none.
-uint64_t first_byte_not(size_t address, uint64_t bytes, uint8_t value, size_t scratch,
-                        size_t stream);
+// Offset of the first byte that is not `value`, or one beyond the end if there is none.
+void first_byte_not(size_t address, uint64_t bytes, uint8_t value, size_t scratch, size_t result,
+                    size_t stream);
 
 // The sum of crate device's checksum, before its last step.
-uint64_t checksum_sum(size_t address, uint64_t bytes, size_t scratch, size_t stream);
+void checksum_sum(size_t address, uint64_t bytes, size_t scratch, size_t result, size_t stream);
 
-// Element-wise comparison; sums have a fixed order, so repeats agree to the last bit.
-// `first_over` is `elements` if nothing is over the limit.
-void compare(size_t actual, size_t reference, uint64_t elements, uint32_t dtype, double absolute,
-             double relative, size_t scratch, size_t stream, double& max_abs,
-             double& sum_squared_error, double& sum_squared_reference, uint64_t& non_finite,
-             uint64_t& over_limit, uint64_t& first_over);
+// As crate device reads it.
+struct Comparison {
+    double max_abs;
+    double sum_squared_error;
+    double sum_squared_reference;
+    uint64_t non_finite;
+    uint64_t over_limit;
+    uint64_t first_over;  // in its tile; undefined if nothing is over the limit
+};
+
+// Element-wise comparison, one result per tile of `step` elements; sums have a fixed order, so
+// repeats agree to the last bit.
+void compare(size_t actual, size_t reference, uint64_t elements, uint64_t step, uint32_t dtype,
+             double absolute, double relative, size_t scratch, size_t results, size_t stream);
 
 // Takes back what work may have asked of the L2: persisting lines, a part reserved for them, and a
 // window on the stream whose accesses persist. Waits for nothing; the device should be idle.

@@ -6,7 +6,7 @@
 #![expect(
     clippy::missing_safety_doc,
     clippy::too_many_arguments,
-    reason = "of the glue that cxx generates; a struct for results would tie the kernels to cxx"
+    reason = "of the glue that cxx generates"
 )]
 
 #[cxx::bridge(namespace = "harness_device")]
@@ -65,19 +65,21 @@ mod ffi {
             stream: usize,
         ) -> Result<()>;
 
-        /// Offset of the first byte that is not `value`, or `bytes`. Waits.
+        /// Offset of the first byte that is not `value`, or one beyond the end. Enqueues only.
         ///
         /// # Safety
-        /// `address` is device memory of `bytes`; `scratch` of `scratch_bytes()`.
+        /// `address` is device memory of `bytes`; `scratch` of `scratch_bytes()`; `result` is pinned
+        /// host memory of one word.
         unsafe fn first_byte_not(
             address: usize,
             bytes: u64,
             value: u8,
             scratch: usize,
+            result: usize,
             stream: usize,
-        ) -> Result<u64>;
+        ) -> Result<()>;
 
-        /// Sum of the checksum's words. Waits.
+        /// Sum of the checksum's words. Enqueues only.
         ///
         /// # Safety
         /// As for `first_byte_not`.
@@ -85,28 +87,26 @@ mod ffi {
             address: usize,
             bytes: u64,
             scratch: usize,
+            result: usize,
             stream: usize,
-        ) -> Result<u64>;
+        ) -> Result<()>;
 
-        /// Compares element by element. Waits.
+        /// Compares element by element, in tiles of `step`. Enqueues only.
         ///
         /// # Safety
-        /// Both tensors are device memory of `elements` elements of `dtype`; `scratch` as above.
+        /// Both tensors are device memory of `elements` elements of `dtype`; `scratch` as above;
+        /// `results` is pinned host memory with room for a [`Compared`] per tile.
         unsafe fn compare(
             actual: usize,
             reference: usize,
             elements: u64,
+            step: u64,
             dtype: u32,
             absolute: f64,
             relative: f64,
             scratch: usize,
+            results: usize,
             stream: usize,
-            max_abs: &mut f64,
-            sum_squared_error: &mut f64,
-            sum_squared_reference: &mut f64,
-            non_finite: &mut u64,
-            over_limit: &mut u64,
-            first_over: &mut u64,
         ) -> Result<()>;
 
         /// Takes back what work may have asked of the L2.
@@ -188,3 +188,15 @@ mod ffi {
 }
 
 pub use ffi::*;
+
+/// `Comparison` of `kernels.h`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Compared {
+    pub max_abs: f64,
+    pub sum_squared_error: f64,
+    pub sum_squared_reference: f64,
+    pub non_finite: u64,
+    pub over_limit: u64,
+    pub first_over: u64,
+}

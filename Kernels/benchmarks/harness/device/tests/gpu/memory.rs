@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use device::{Comparison, Device, DeviceError, Tolerance};
+use device::{Buffer, Comparison, Device, DeviceError, Tiles, Tolerance};
 use numeric::DType;
 use tensor::{Fill, Shaped, Slots, TensorSpec};
 
@@ -27,6 +27,11 @@ fn filled(device: &dyn Device, spec: &TensorSpec, tensor: u32, seed: u64) -> Vec
     let mut bytes = vec![0; spec.bytes()];
     device.read(memory.address(), &mut bytes).unwrap();
     bytes
+}
+
+fn first_byte_not(device: &dyn Device, address: usize, bytes: usize, value: u8) -> Option<usize> {
+    let range = Buffer { address, bytes };
+    device.first_bytes_not(&[range], value).unwrap()[0]
 }
 
 /// Slots of both kinds, several ranges, and factors.
@@ -110,8 +115,8 @@ fn fill_passes_two_to_the_31_elements() {
         assert_eq!(expected, actual);
         cuda.set_bytes(memory.address(), spec.bytes(), 0).unwrap();
         cuda.write(memory.address() + elements - 1, &[1]).unwrap();
-        let found = cuda.first_byte_not(memory.address(), elements, 0);
-        assert_eq!(found.unwrap(), Some(elements - 1));
+        let found = first_byte_not(cuda, memory.address(), elements, 0);
+        assert_eq!(found, Some(elements - 1));
     });
 }
 
@@ -122,11 +127,11 @@ fn the_canary_scan_finds_every_position() {
         for (offset, bytes) in [(0, 5000), (1, 4999), (3, 13), (8, 8), (0, 1), (0, 0)] {
             let address = memory.address() + offset;
             cuda.set_bytes(memory.address(), 5000, 0xA5).unwrap();
-            assert_eq!(cuda.first_byte_not(address, bytes, 0xA5).unwrap(), None);
+            assert_eq!(first_byte_not(cuda, address, bytes, 0xA5), None);
             for position in [0, bytes / 2, bytes.saturating_sub(1)] {
                 if position < bytes {
                     cuda.write(address + position, &[0x5A]).unwrap();
-                    let found = cuda.first_byte_not(address, bytes, 0xA5).unwrap();
+                    let found = first_byte_not(cuda, address, bytes, 0xA5);
                     assert_eq!(found, Some(position), "offset {offset}, {bytes} bytes");
                     cuda.write(address + position, &[0xA5]).unwrap();
                 }
@@ -143,12 +148,29 @@ fn checksums_equal_the_cpus() {
         let (there, here) = (cuda.allocate(size).unwrap(), cpu.allocate(size).unwrap());
         cuda.fill(there.address(), &spec, 0, 5).unwrap();
         cpu.fill(here.address(), &spec, 0, 5).unwrap();
-        for (offset, bytes) in [(0, size), (1, size - 1), (5, 9), (16, 8), (0, 7), (0, 0)] {
-            let expected = cpu.checksum(here.address() + offset, bytes).unwrap();
-            let actual = cuda.checksum(there.address() + offset, bytes).unwrap();
-            assert_eq!(expected, actual, "offset {offset}, {bytes} bytes");
-        }
+        let places = [(0, size), (1, size - 1), (5, 9), (16, 8), (0, 7), (0, 0)];
+        let ranges = |start: usize| {
+            places.map(|(offset, bytes)| Buffer {
+                address: start + offset,
+                bytes,
+            })
+        };
+        let expected = cpu.checksums(&ranges(here.address())).unwrap();
+        assert_eq!(expected, cuda.checksums(&ranges(there.address())).unwrap());
+        let copies = cuda.read_all(&ranges(there.address())).unwrap();
+        assert_eq!(copies, cpu.read_all(&ranges(here.address())).unwrap());
     });
+}
+
+fn assert_same(expected: &Comparison, actual: &Comparison) {
+    let exact = |of: &Comparison| (of.max_abs, of.non_finite, of.over_limit, of.first_over);
+    assert_eq!(exact(expected), exact(actual));
+    let close = |a: f64, b: f64| (a - b).abs() <= 1e-10 * a.abs();
+    assert!(
+        close(expected.sum_squared_error, actual.sum_squared_error)
+            && close(expected.sum_squared_reference, actual.sum_squared_reference),
+        "{expected:?} {actual:?}"
+    );
 }
 
 #[test]
@@ -165,7 +187,7 @@ fn comparison_equals_the_cpus() {
                 high: 9.0,
             };
             let spec = TensorSpec::input("x", dtype, &[elements]).filled(fill);
-            let run = |device: &dyn Device| -> Comparison {
+            let run = |device: &dyn Device, step: usize| -> Vec<Comparison> {
                 let (actual, reference) = (
                     device.allocate(spec.bytes()).unwrap(),
                     device.allocate(spec.bytes()).unwrap(),
@@ -180,23 +202,21 @@ fn comparison_equals_the_cpus() {
                         actual.address(),
                         reference.address(),
                         dtype,
-                        elements,
+                        Tiles { elements, step },
                         limit,
                     )
                     .unwrap()
             };
-            let (expected, actual) = (run(cpu), run(cuda));
-            assert_eq!(expected.max_abs, actual.max_abs, "{dtype}");
-            assert_eq!(expected.non_finite, actual.non_finite, "{dtype}");
-            assert_eq!(expected.over_limit, actual.over_limit, "{dtype}");
-            assert_eq!(expected.first_over, actual.first_over, "{dtype}");
-            let close = |a: f64, b: f64| (a - b).abs() <= 1e-10 * a.abs();
-            assert!(
-                close(expected.sum_squared_error, actual.sum_squared_error)
-                    && close(expected.sum_squared_reference, actual.sum_squared_reference),
-                "{dtype}: {expected:?} {actual:?}"
-            );
-            assert!(!actual.passes());
+            // One tile, some, more than are compared at a time, and tiles that are not aligned.
+            for step in [elements, 16 << 10, 2048, 30_001] {
+                let (expected, actual) = (run(cpu, step), run(cuda, step));
+                assert_eq!(expected.len(), elements.div_ceil(step));
+                assert_eq!(expected.len(), actual.len());
+                for (expected, actual) in expected.iter().zip(&actual) {
+                    assert_same(expected, actual);
+                }
+                assert!(!actual[0].passes());
+            }
         }
     });
 }
@@ -211,7 +231,7 @@ fn an_impossible_allocation_is_refused_and_harmless() {
         cuda.set_bytes(memory.address(), 1000, 1).unwrap();
         let other = cuda.allocate(1000).unwrap();
         cuda.copy(other.address(), memory.address(), 1000).unwrap();
-        let found = cuda.first_byte_not(other.address(), 1000, 1);
-        assert_eq!(found.unwrap(), None);
+        let found = first_byte_not(cuda, other.address(), 1000, 1);
+        assert_eq!(found, None);
     });
 }

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use cudarc::driver::{result, sys};
 use device::{
-    Cache, ContenderError, CudaDevice, Device, Place, Queue, Sample, SampleError, SampleMode,
-    Stream, Trace,
+    Buffer, Cache, ContenderError, CudaDevice, Device, Place, Queue, Sample, SampleError,
+    SampleMode, Stream, Trace,
 };
 
 use crate::with_gpu;
@@ -127,7 +127,8 @@ fn work_on_another_stream_is_seen() {
     with_gpu(|cuda, _| {
         let bytes = 1 << 20;
         let memory = cuda.allocate(bytes).unwrap();
-        let (address, watched) = (memory.address(), [(memory.address(), bytes)]);
+        let address = memory.address();
+        let watched = [Buffer { address, bytes }];
         let fill = |stream: usize| {
             // SAFETY: the allocation outlives the call; stream 0 is the legacy default stream.
             unsafe { device_cuda::fill_index(address, 1 << 18, 5, 1, 9, stream) }

@@ -1,0 +1,166 @@
+//! Scans over memory on CUDA. Many are queued at a time: what a single one costs is mostly the wait.
+
+use contender::Buffer;
+use cudarc::driver::result;
+use device_cuda::Compared;
+use numeric::DType;
+
+use crate::cuda_device::{dtype_code, CudaDevice};
+use crate::cuda_driver::{bridge, check, OwnStream, Staging};
+use crate::{checksum, Comparison, Device, DeviceError, Tiles, Tolerance};
+
+/// Results that are waited for at a time.
+const SCANS: usize = Staging::BYTES / size_of::<u64>();
+/// Tiles that are compared at a time.
+const TILES: usize = 64;
+
+impl CudaDevice {
+    pub(crate) fn scan_first_bytes_not(
+        &self,
+        ranges: &[Buffer],
+        value: u8,
+        stream: &OwnStream,
+    ) -> Result<Vec<Option<usize>>, DeviceError> {
+        let firsts = self.scan(ranges, stream, |range, result| {
+            let (bytes, scratch) = (range.bytes as u64, self.scratch.address());
+            let stream = stream.0 as usize;
+            // SAFETY: the caller owns the range; scratch and result are as large as required.
+            let queued = unsafe {
+                device_cuda::first_byte_not(range.address, bytes, value, scratch, result, stream)
+            };
+            bridge("first_byte_not", queued)
+        })?;
+        let inside = |(first, range): (u64, &Buffer)| {
+            let first = usize::try_from(first).ok();
+            first.filter(|first| *first < range.bytes)
+        };
+        Ok(firsts.into_iter().zip(ranges).map(inside).collect())
+    }
+
+    pub(crate) fn scan_checksums(&self, ranges: &[Buffer]) -> Result<Vec<u64>, DeviceError> {
+        let sums = self.scan(ranges, &self.stream, |range, result| {
+            let (bytes, scratch) = (range.bytes as u64, self.scratch.address());
+            let stream = self.stream().0;
+            // SAFETY: as above.
+            let queued =
+                unsafe { device_cuda::checksum_sum(range.address, bytes, scratch, result, stream) };
+            bridge("checksum", queued)
+        })?;
+        let sums = sums.into_iter().zip(ranges);
+        Ok(sums
+            .map(|(sum, range)| checksum::finish(sum, range.bytes))
+            .collect())
+    }
+
+    /// Queues one scan per range, waits, and returns the word that each has left.
+    fn scan(
+        &self,
+        ranges: &[Buffer],
+        stream: &OwnStream,
+        mut queue: impl FnMut(&Buffer, usize) -> Result<(), DeviceError>,
+    ) -> Result<Vec<u64>, DeviceError> {
+        let mut words = Vec::new();
+        for some in ranges.chunks(SCANS) {
+            for (place, range) in some.iter().enumerate() {
+                queue(range, self.staging.address() + place * size_of::<u64>())?;
+            }
+            stream.synchronize()?;
+            // SAFETY: the scans have left a word each, and have finished.
+            words.extend_from_slice(unsafe { self.staging.values::<u64>(some.len()) });
+        }
+        Ok(words)
+    }
+
+    pub(crate) fn scan_compare(
+        &self,
+        actual: usize,
+        reference: usize,
+        dtype: DType,
+        Tiles { elements, step }: Tiles,
+        limit: Tolerance,
+    ) -> Result<Vec<Comparison>, DeviceError> {
+        let mut found = Vec::new();
+        for start in (0..elements).step_by(TILES * step) {
+            let some = (elements - start).min(TILES * step);
+            let offset = start * dtype.size_bytes();
+            // SAFETY: the caller owns both tensors; scratch and staging are as large as required.
+            let queued = unsafe {
+                device_cuda::compare(
+                    actual + offset,
+                    reference + offset,
+                    some as u64,
+                    step as u64,
+                    dtype_code(dtype),
+                    limit.absolute,
+                    limit.relative,
+                    self.scratch.address(),
+                    self.staging.address(),
+                    self.stream().0,
+                )
+            };
+            bridge("compare", queued)?;
+            self.stream.synchronize()?;
+            // SAFETY: there is a result for every tile, and the kernels have finished.
+            let tiles = unsafe { self.staging.values::<Compared>(some.div_ceil(step)) };
+            found.extend(tiles.iter().map(comparison));
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn read_staged(&self, ranges: &[Buffer]) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let mut copies = Vec::new();
+        let mut rest = ranges;
+        while let Some(first) = rest.first() {
+            if first.bytes > Staging::BYTES {
+                let mut bytes = vec![0; first.bytes];
+                self.read(first.address, &mut bytes)?;
+                copies.push(bytes);
+                rest = &rest[1..];
+                continue;
+            }
+            let mut used = 0;
+            let fits = |range: &&Buffer| {
+                used += range.bytes;
+                used <= Staging::BYTES
+            };
+            let (some, others) = rest.split_at(rest.iter().take_while(fits).count());
+            copies.extend(self.read_some(some)?);
+            rest = others;
+        }
+        Ok(copies)
+    }
+
+    /// Of ranges that fit into the staging memory together.
+    fn read_some(&self, ranges: &[Buffer]) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let mut end = 0;
+        for range in ranges {
+            // SAFETY: the caller owns the range; nothing else uses the staging memory until the wait.
+            let copied = unsafe {
+                let to = self.staging.bytes_mut(end, range.bytes);
+                result::memcpy_dtoh_async(to, range.address as u64, self.stream.0)
+            };
+            check("cuMemcpyDtoHAsync", copied)?;
+            end += range.bytes;
+        }
+        self.stream.synchronize()?;
+        // SAFETY: the copies have finished.
+        let mut bytes = unsafe { self.staging.values::<u8>(end) };
+        let mut next = |range: &Buffer| {
+            let (copy, others) = bytes.split_at(range.bytes);
+            bytes = others;
+            copy.to_vec()
+        };
+        Ok(ranges.iter().map(&mut next).collect())
+    }
+}
+
+fn comparison(compared: &Compared) -> Comparison {
+    Comparison {
+        max_abs: compared.max_abs,
+        sum_squared_error: compared.sum_squared_error,
+        sum_squared_reference: compared.sum_squared_reference,
+        non_finite: compared.non_finite,
+        over_limit: compared.over_limit,
+        first_over: (compared.over_limit > 0).then_some(compared.first_over as usize),
+    }
+}
