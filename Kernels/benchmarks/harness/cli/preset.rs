@@ -26,6 +26,14 @@ impl Preset {
         }
     }
 
+    /// Other kinds of inputs that every workload is proved right on.
+    pub(crate) fn kinds(self) -> usize {
+        match self {
+            Preset::Published => usize::MAX,
+            Preset::Quick => 2,
+        }
+    }
+
     pub(crate) fn apply(self, plan: &mut Plan) {
         plan.warmup = Duration::from_millis(3);
         // Noise slower than this shows between processes.

@@ -9,7 +9,6 @@ use device::Device;
 
 use crate::options::Options;
 use crate::outcome::Outcome;
-use crate::preset::Preset;
 use crate::protocol::{self, Event, Machine, Step, Task};
 use crate::selection::Selection;
 use crate::workload::Workshop;
@@ -39,7 +38,7 @@ pub fn serve(selection: &Selection, options: &Options) -> Result<ExitCode, Usage
         roofs: roofs::summary(&roofs),
         selection,
         planners: RefCell::default(),
-        control_budget: options.how.protocol.map(Preset::control_budget),
+        preset: options.how.protocol,
     };
     voice.say(&Event::Ready(Box::new(machine)));
     for task in tasks {

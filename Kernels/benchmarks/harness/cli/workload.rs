@@ -1,7 +1,6 @@
 //! One workload, from buffers to outcomes.
 
 use std::cell::RefCell;
-use std::time::Duration;
 
 use contender::{Buffer, ContenderError, Identity, Kind, Support};
 use device::{Device, DeviceError};
@@ -15,6 +14,7 @@ use crate::erased::{AnyContender, AnyProblem};
 use crate::outcome::{Measured, Outcome};
 use crate::pairs::pairs_to_know;
 use crate::planners::Planners;
+use crate::preset::Preset;
 use crate::protocol::Task;
 use crate::selection::Selection;
 use crate::worker::Voice;
@@ -28,8 +28,8 @@ pub struct Workshop<'a> {
     pub roofs: Roofs,
     pub selection: &'a Selection,
     pub planners: RefCell<Planners>,
-    /// For races with a control, instead of the plan's.
-    pub control_budget: Option<Duration>,
+    /// Of the protocol, if it has a name.
+    pub preset: Option<Preset>,
 }
 
 fn kinds(gate: &Gate) -> Vec<String> {
@@ -75,14 +75,21 @@ impl Workshop<'_> {
         };
         voice.step(None, "computing the oracle's answers");
         let plan = self.plan_for(problem, task.process, &contenders);
-        let gate = match self.gate(problem, &plan, &mut course, voice) {
+        let gate = match self.gate(problem, &plan, task.process, &mut course, voice) {
             Ok(gate) => gate,
             Err(failure) => return self.fail_all(&contenders, &failure, voice),
         };
         let mut entrants = Vec::new();
         for contender in contenders {
             let identity = contender.identity();
-            match self.admit(problem, contender, &mut course, gate.as_ref(), voice) {
+            let first = task.process == 0;
+            match self.admit(
+                problem,
+                contender,
+                &mut course,
+                (gate.as_ref(), first),
+                voice,
+            ) {
                 Ok((lane, errors)) => entrants.push((lane, Entrant { identity, errors })),
                 Err(failure) => self.fail(&identity.name, &failure, voice)?,
             }
@@ -101,7 +108,8 @@ impl Workshop<'_> {
             .for_another(&format!("{op} {dtype} {suite}/{name} {process}"));
         let mut kinds = contenders.iter().map(|each| each.identity().kind);
         if kinds.any(|kind| kind == Kind::Control) {
-            plan.rule.budget = self.control_budget.unwrap_or(plan.rule.budget);
+            let budget = self.preset.map(Preset::control_budget);
+            plan.rule.budget = budget.unwrap_or(plan.rule.budget);
         }
         // Energy does not differ between processes.
         plan.energy = plan.energy.filter(|_| process == 0);
@@ -162,11 +170,13 @@ impl Workshop<'_> {
         supporting
     }
 
-    /// The gate, with the output of the reference contender if there is one that passes.
+    /// The gate, with the output of the reference contender if there is one that passes. The first
+    /// process proves everything; those after it, that what they time is right.
     fn gate<'p>(
         &self,
         problem: &'p AnyProblem,
         plan: &Plan,
+        process: usize,
         course: &mut Course,
         voice: &mut Voice,
     ) -> Result<Option<Gate<'p>>, Failure> {
@@ -177,7 +187,17 @@ impl Workshop<'_> {
             entropy: plan.entropy,
             ..GateOptions::new(plan.seed)
         };
-        let mut gate = Gate::new(problem, options)?;
+        if process > 0 {
+            return Ok(Some(Gate::new(
+                problem,
+                GateOptions {
+                    kinds: 0,
+                    ..options
+                },
+            )?));
+        }
+        let kinds = self.preset.map_or(usize::MAX, Preset::kinds);
+        let mut gate = Gate::new(problem, GateOptions { kinds, ..options })?;
         if let Some(reference) = &self.selection.reference {
             if reference.supports(problem, self.device.info()) == Support::Yes {
                 // Not a contender to measure: if it fails, nobody can be verified.
@@ -205,13 +225,13 @@ impl Workshop<'_> {
         Ok(Some(gate))
     }
 
-    /// Binds one contender and puts it through the gate.
+    /// Binds one contender and puts it through the gate, for the first time or again.
     fn admit(
         &self,
         problem: &AnyProblem,
         contender: &AnyContender,
         course: &mut Course,
-        gate: Option<&Gate>,
+        (gate, first): (Option<&Gate>, bool),
         voice: &mut Voice,
     ) -> Result<(Lane, Vec<Errors>), Failure> {
         let name = &contender.identity().name;
@@ -220,7 +240,10 @@ impl Workshop<'_> {
         let mut errors = Vec::new();
         if let Some(gate) = gate {
             voice.step(Some(name), "passing the gate");
-            errors = gate.examine(course.first(), &mut lane.first())?;
+            errors = match first {
+                true => gate.examine(course.first(), &mut lane.first())?,
+                false => gate.examine_values(course.first(), &mut lane.first())?,
+            };
         }
         gate::check_rests(self.device)?;
         Ok((lane, errors))

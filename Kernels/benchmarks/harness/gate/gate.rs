@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
 
-use contender::{Bound, Piece, Problem};
+use contender::{Bound, Family, Piece, Problem};
 use device::Device;
-use numeric::stream_key;
+use numeric::{bits, index_below, stream_key};
 use rayon::prelude::*;
 
 use crate::answers::budgets;
@@ -25,7 +25,9 @@ pub struct GateOptions {
     pub units: usize,
     /// Units compared on the second inputs, which exist to be different.
     pub units_second: usize,
-    /// Draws the units, and the garbage that outputs hold before a run.
+    /// Most other kinds of inputs that are tried; which ones is drawn.
+    pub kinds: usize,
+    /// Draws the units, the kinds, and the garbage that outputs hold before a run.
     pub entropy: u64,
 }
 
@@ -38,12 +40,16 @@ const UNITS_OTHER_KIND: usize = 4;
 /// Random stream for the seeds of inputs of other kinds.
 const FAMILY_STREAM: u32 = u32::MAX - 16;
 
+/// Random stream for the choice of kinds.
+const CHOICE_STREAM: u32 = u32::MAX - 17;
+
 impl GateOptions {
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
             units: 64,
             units_second: 16,
+            kinds: usize::MAX,
             entropy: seed,
         }
     }
@@ -83,8 +89,8 @@ impl<'p> Gate<'p> {
                 )
             },
             || {
-                let families: Vec<_> = problem.families().into_iter().enumerate().collect();
-                let kinds = families.into_par_iter().map(of_kind);
+                let kinds = drawn(problem.families(), options.kinds, entropy);
+                let kinds = kinds.into_par_iter().map(of_kind);
                 kinds.collect::<Result<Vec<Answers>, Failure>>()
             },
         );
@@ -124,8 +130,7 @@ impl<'p> Gate<'p> {
         examined
     }
 
-    /// `examine` without the order of writes, for tests of many problems, some of which get the full
-    /// check.
+    /// `examine` without the order of writes, for those who have passed the whole before.
     pub fn examine_values(
         &self,
         set: &mut BufferSet,
@@ -271,6 +276,16 @@ impl<'p> Gate<'p> {
     }
 }
 
+/// At most `most` of the families, with their places.
+fn drawn(families: Vec<Family>, most: usize, entropy: u64) -> Vec<(usize, Family)> {
+    let mut families: Vec<_> = families.into_iter().enumerate().collect();
+    for draw in 0..families.len().saturating_sub(most) {
+        let random = bits(entropy, CHOICE_STREAM, draw as u64);
+        families.remove(index_below(random, families.len() as u32) as usize);
+    }
+    families
+}
+
 /// Fails a contender whose writes are not ordered by the given stream. The set holds intact inputs;
 /// tensors updated in place may hold an earlier answer.
 fn check_order(set: &mut BufferSet, bound: &mut dyn Bound) -> Result<(), Failure> {
@@ -291,7 +306,7 @@ fn check_order(set: &mut BufferSet, bound: &mut dyn Bound) -> Result<(), Failure
         // Tensors updated in place are overwritten too: only the order matters here, not the values.
         if spec.role.is_written() {
             device.set_bytes(buffer.address, buffer.bytes, WATCHED)?;
-            watched.push((buffer.address, buffer.bytes));
+            watched.push(*buffer);
         }
     }
     let late = device.writes_out_of_order(&watched, WATCHED, length, &mut |stream| {
@@ -301,4 +316,33 @@ fn check_order(set: &mut BufferSet, bound: &mut dyn Bound) -> Result<(), Failure
         return Err(Failure::OutOfOrder);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_drawn_without_repeats_and_each_by_some_entropy() {
+        let families = || {
+            let family = |name| Family {
+                name,
+                tensors: Vec::new(),
+            };
+            ["large", "drift", "outliers"].map(family).to_vec()
+        };
+        let places = |most, entropy| -> Vec<usize> {
+            let drawn = drawn(families(), most, entropy);
+            drawn.into_iter().map(|(place, _)| place).collect()
+        };
+        assert_eq!(places(usize::MAX, 1), [0, 1, 2]);
+        assert!(places(0, 1).is_empty());
+        let mut seen = std::collections::BTreeSet::new();
+        for entropy in 0..100 {
+            let two = places(2, entropy);
+            assert!(two.len() == 2 && two[0] < two[1]);
+            seen.extend(two);
+        }
+        assert_eq!(seen.len(), 3);
+    }
 }
