@@ -167,7 +167,7 @@ pub fn to_github_action_benchmark(views: &[View]) -> Value {
         .flat_map(|view| view.file.rows.iter().map(move |row| (view, row)));
     let entry = |(view, row): (&View, &Row)| {
         let time = row.time.as_ref()?;
-        let speedup = row.speedup.as_ref().map(|speedup| {
+        let speedup = row.headline().map(|speedup| {
             let (low, high) = (speedup.low, speedup.high);
             let interval = record::interval_text(low, high);
             let ratio = record::ratio_text(speedup.ratio);

@@ -11,9 +11,9 @@ const CELL_HEIGHT: f64 = 24.0;
 
 /// One block of cells per contender.
 pub fn heatmap(subject: &Subject) -> Option<String> {
-    let by_speedup = subject.rows.iter().any(|row| row.speedup.is_some());
+    let by_speedup = subject.rows.iter().any(|row| row.headline().is_some());
     let value = |row: &Row| match by_speedup {
-        true => row.speedup.as_ref().map(|speedup| speedup.ratio),
+        true => row.headline().map(|speedup| speedup.ratio),
         false => row.metrics.roof_share,
     };
     let valued: Vec<&Row> = subject
@@ -27,7 +27,7 @@ pub fn heatmap(subject: &Subject) -> Option<String> {
     let ys = y_axis.as_ref().map_or(vec![0], |axis| sizes(&valued, axis));
     let (xs, ys) = (thinned(xs), thinned(ys));
     let what = match by_speedup {
-        true => "speed-up over the baseline: blue is faster, red slower",
+        true => "ours against the best other, others against the baseline: blue is faster, red slower",
         false => "share of the measured roof: blue is more",
     };
     let mut svg = Svg::new(0.0, &subject.title, &format!("{}; {what}", subject.device));
