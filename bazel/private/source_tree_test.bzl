@@ -18,7 +18,7 @@ def source_tree_test(name, program, args = [], data = [], env = {}):
     # buildifier: disable=native-sh-test
     native.sh_test(
         name = name,
-        size = "small",
+        size = "medium",
         srcs = ["//bazel/private:source_tree_test.sh"],
         args = ["$(rootpath {})".format(program)] + args,
         data = data + [program, "//:MODULE.bazel"],

@@ -112,8 +112,8 @@ pub trait Device {
     /// A position-dependent 64-bit checksum of each range, the same on every device for the same bytes.
     fn checksums(&self, ranges: &[Buffer]) -> Result<Vec<u64>, DeviceError>;
 
-    /// Compares values of `dtype`, accumulating in f64; one result per tile. A NaN or an infinity in `actual` is counted in `non_finite` and in `over_limit`,
-    /// whatever the limit is.
+    /// Compares values of `dtype`, accumulating in f64; one result per tile. A NaN or an infinity in
+    /// `actual` is counted in `non_finite` and in `over_limit`, whatever the limit is.
     fn compare(
         &self,
         actual: usize,

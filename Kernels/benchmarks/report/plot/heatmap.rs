@@ -27,7 +27,9 @@ pub fn heatmap(subject: &Subject) -> Option<String> {
     let ys = y_axis.as_ref().map_or(vec![0], |axis| sizes(&valued, axis));
     let (xs, ys) = (thinned(xs), thinned(ys));
     let what = match by_speedup {
-        true => "ours against the best other, others against the baseline: blue is faster, red slower",
+        true => {
+            "ours against the best other, others against the baseline: blue is faster, red slower"
+        }
         false => "share of the measured roof: blue is more",
     };
     let mut svg = Svg::new(0.0, &subject.title, &format!("{}; {what}", subject.device));
