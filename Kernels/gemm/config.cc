@@ -40,8 +40,11 @@ void validate(const Shape& shape) {
 
 Config choose(const Shape& shape, const Machine& machine) {
     validate(shape);
-    return machine.arch == Arch::kHopper ? hopper::choose(shape, machine)
-                                         : portable::choose(shape, machine);
+    if (machine.arch == Arch::kHopper) return hopper::choose(shape, machine);
+    if (machine.arch == Arch::kBlackwell && !shape.scaled()) {
+        return blackwell::choose(shape, machine);
+    }
+    return portable::choose(shape, machine);
 }
 
 std::string describe(const Config& config) {

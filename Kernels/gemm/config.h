@@ -63,6 +63,10 @@ Config choose(const Shape& shape, const Machine& machine);
 namespace hopper {
 Config choose(const Shape& shape, const Machine& machine);
 }
+namespace blackwell {
+// Not for FP8.
+Config choose(const Shape& shape, const Machine& machine);
+}  // namespace blackwell
 
 // `hopper 128x256, 3 stages`, for errors.
 std::string describe(const Config& config);

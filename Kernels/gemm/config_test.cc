@@ -18,6 +18,7 @@ using testing::expect;
 
 constexpr gemm::Machine kHopper = {132, Arch::kHopper};
 constexpr gemm::Machine kPortable = kHopper.portable();
+constexpr gemm::Machine kBlackwell = {148, Arch::kBlackwell};
 
 void every_shape_has_a_grid() {
     for (const Dtype type : {Dtype::Bf16, Dtype::F16, Dtype::E4m3}) {
@@ -28,6 +29,8 @@ void every_shape_has_a_grid() {
                     const Config config = choose(shape, kPortable);
                     expect(config.blocks >= 1 && config.blocks <= 3 * 132, "blocks in range");
                     expect(config.stages >= 3, "enough stages to hide memory");
+                    const Config newest = choose(shape, kBlackwell);
+                    expect(newest.blocks >= 1 && newest.blocks <= 3 * 148, "blocks in range");
                 }
             }
         }
@@ -158,6 +161,25 @@ void bad_shapes_are_named() {
 
 }  // namespace
 
+void blackwell_pairs_share_large_tiles() {
+    const auto choice = [](const Shape& shape) {
+        const Config config = choose(shape, kBlackwell);
+        return device::to_string(config.arch) + " " + std::to_string(config.tile_rows) + "x" +
+               std::to_string(config.tile_columns);
+    };
+    const auto dense = [](int rows, int n, int k) {
+        return Shape{rows, n, k, 1, Dtype::Bf16, Layout::kDense, 0};
+    };
+    expect(choice(dense(8192, 8192, 8192)) == "blackwell 256x256", "two blocks share a tile");
+    expect(choice(dense(16, 4096, 7168)) == "blackwell 128x64", "many blocks read the weights");
+    const Shape groups = {8 * 512, 4096, 7168, 8, Dtype::Bf16, Layout::kContiguous, 0};
+    expect(choice(groups).substr(0, 13) == "blackwell 128", "no tile spans two groups");
+    Shape scaled = dense(4096, 4096, 7168);
+    scaled.dtype = Dtype::E4m3;
+    expect(choice(scaled).substr(0, 8) == "portable", "FP8 has no kernel of its own");
+    expect(choose(dense(8192, 8192, 8192), kBlackwell).blocks == 148, "all multiprocessors");
+}
+
 int main() {
     every_shape_has_a_grid();
     few_rows_get_small_tiles();
@@ -165,6 +187,7 @@ int main() {
     hopper_tiles_fit_groups();
     every_group_layout_has_a_tile();
     split_grids_cover_all_tiles();
+    blackwell_pairs_share_large_tiles();
     bad_shapes_are_named();
     std::puts("passed");
 }

@@ -18,6 +18,11 @@ template <class T>
 void launch(const Gemm& params, const Config& config, cudaStream_t stream);
 }
 
+namespace blackwell {
+template <class T>
+void launch(const Gemm& params, const Config& config, cudaStream_t stream);
+}
+
 void validate(const Gemm& params) {
     using device::require_aligned;
     validate(params.shape);
@@ -37,6 +42,11 @@ void launch(const Gemm& params, const Config& config, cudaStream_t stream) {
         using T = decltype(element);
         if constexpr (device::built(Arch::kHopper)) {
             if (config.arch == Arch::kHopper) return hopper::launch<T>(params, config, stream);
+        }
+        if constexpr (device::built(Arch::kBlackwell)) {
+            if (config.arch == Arch::kBlackwell) {
+                return blackwell::launch<T>(params, config, stream);
+            }
         }
         device::require(config.arch == Arch::kPortable, "gemm for ", device::to_string(config.arch),
                         " is not built");

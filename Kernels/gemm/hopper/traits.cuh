@@ -8,6 +8,7 @@
 #include "Kernels/device/ptx/wgmma.cuh"
 #include "Kernels/gemm/element.cuh"
 #include "Kernels/gemm/hopper/split.cuh"
+#include "Kernels/gemm/ring.cuh"
 #include "Kernels/gemm/scheduler.cuh"
 
 namespace gemm::hopper {
@@ -79,26 +80,6 @@ struct Traits {
     // The storage is aligned by hand.
     static constexpr int kSharedBytes = sizeof(SharedStorage) + 1024;
     static_assert(kSharedBytes <= 227 * 1024, "too much shared memory");
-};
-
-// Position in the ring: the stage, and the parity of its current phase.
-template <int kStages>
-struct Ring {
-    int stage = 0;
-    unsigned parity = 0;
-
-    __device__ void advance() {
-        if (++stage == kStages) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
-
-    __device__ void skip(int steps) {
-        stage += steps;
-        parity ^= stage / kStages % 2;
-        stage %= kStages;
-    }
 };
 
 // For 64 rows.

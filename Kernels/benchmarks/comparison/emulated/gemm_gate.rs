@@ -5,9 +5,9 @@ use machine::Watch;
 use numeric::DType;
 use support::kinds::assert_right_on_every_kind;
 use support::{
-    assert_caught, assert_close, assert_mutants, assert_race, download, inputs, is_hopper, room,
-    run, under_every_schedule, under_every_schedule_dropping_rows_from, upload, Dtype, Kind,
-    Survivor, Variant, BF16,
+    assert_caught, assert_close, assert_mutants, assert_race, download, inputs, is_blackwell,
+    is_hopper, room, run, under_every_schedule, under_every_schedule_dropping_rows_from, upload,
+    Dtype, Kind, Survivor, Variant, BF16,
 };
 use workloads::{GemmProblem, GemmShape, GemmSuite, GroupKind, RowLayout};
 
@@ -56,9 +56,22 @@ fn portable() {
 
 #[test]
 fn hopper() {
+    if !is_hopper() {
+        return;
+    }
     // Several tiles a block, then few rows, where blocks of a cluster share k.
     under_every_schedule(product(300, 512, 320, Variant::Tuned));
     under_every_schedule_dropping_rows_from(32, product(16, 256, 4096, Variant::Tuned));
+}
+
+#[test]
+fn blackwell() {
+    if !is_blackwell() {
+        return;
+    }
+    // Several tiles a pair of blocks, whose rows and columns end inside, then few rows, one block each.
+    under_every_schedule(product(600, 712, 328, Variant::Tuned));
+    under_every_schedule(product(16, 256, 1024, Variant::Tuned));
 }
 
 #[test]
@@ -70,6 +83,10 @@ fn planted_faults() {
     );
     assert_caught(("xor.b32", "or.b32"), &portable);
     assert_race(("cp.async.wait_group 2;", ""), "cp.async", &portable);
+    if is_blackwell() {
+        let blackwell = product(600, 712, 328, Variant::Tuned);
+        assert_caught(("tcgen05.wait::ld.sync.aligned;", ""), &blackwell);
+    }
     if !is_hopper() {
         return;
     }
@@ -102,6 +119,35 @@ fn mutants_of_hopper() {
     if is_hopper() {
         let case = product(300, 512, 320, Variant::Tuned);
         assert_mutants("hopper", (2, 12), Watch::All, &survivors, case);
+    }
+}
+
+#[test]
+fn mutants_of_blackwell() {
+    let ends = |warp_barriers| {
+        [
+            Survivor {
+                kind: Kind::DropBulkWait,
+                count: 1,
+                why: "the last copies of a block, which the interpreter lets finish",
+            },
+            Survivor {
+                kind: Kind::DropWarpBarrier,
+                count: warp_barriers,
+                why: "it brings the warp together for a barrier, where the interpreter waits for all lanes anyway",
+            },
+            Survivor {
+                kind: Kind::RelaxClusterArrive,
+                count: 1,
+                why: "after the last barrier nothing is read, only tensor memory freed",
+            },
+        ]
+    };
+    if is_blackwell() {
+        let pairs = product(600, 712, 328, Variant::Tuned);
+        assert_mutants("blackwell pairs", (2, 12), Watch::All, &ends(2), pairs);
+        let single = product(16, 4088, 320, Variant::Tuned);
+        assert_mutants("blackwell", (2, 12), Watch::All, &ends(2)[..2], single);
     }
 }
 

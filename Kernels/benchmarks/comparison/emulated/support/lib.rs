@@ -122,9 +122,14 @@ pub fn run<E: Display>(plan: Result<UniquePtr<Plan>, E>) -> Result<(), String> {
     unsafe { plan.enqueue(0) }.map_err(|error| error.to_string())
 }
 
-/// Whether kernels for Hopper alone are built; elsewhere the tuned ones are the portable ones.
+/// Whether kernels for Hopper alone are built.
 pub fn is_hopper() -> bool {
     runtime::compute_capability() == Some(90)
+}
+
+/// Whether kernels for Blackwell alone are built; families without one run their portable ones.
+pub fn is_blackwell() -> bool {
+    runtime::compute_capability() == Some(100)
 }
 
 /// Values from -1 to 1 that a seed repeats, rounded to bf16.

@@ -1,0 +1,147 @@
+// Blackwell's products: operands in shared memory, sums in tensor memory, one thread for a block or
+// a pair of blocks; one instruction per function. sm_100a only: elsewhere they trap.
+//
+// Tensor memory has 128 lanes by 512 columns of 32 bits. A product of 128 rows per block has row r
+// in lane r and column c in column c. With kBlocks = 2 the even block of a pair issues for both:
+// each holds its half of a's rows, half of b's columns, and the sums of its own rows.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "Kernels/device/ptx/memory.cuh"
+
+#if defined(__CUDA_ARCH_FEAT_SM100_ALL)
+#define H2H_TCGEN05_ASM(...) asm volatile(__VA_ARGS__)
+#else
+#define H2H_TCGEN05_ASM(...) __trap()
+#endif
+
+namespace device::ptx {
+
+// Allocates columns, a power of two from 32 to 512, and writes their address to shared memory. A
+// whole warp calls it, in both blocks of a pair; it waits while others hold too much.
+template <int kBlocks>
+__device__ __forceinline__ void tensor_memory_allocate(std::uint32_t* result, int columns) {
+    if constexpr (kBlocks == 1) {
+        H2H_TCGEN05_ASM("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(
+                            shared_address(result)),
+                        "r"(columns) : "memory");
+    } else {
+        H2H_TCGEN05_ASM("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(
+                            shared_address(result)),
+                        "r"(columns) : "memory");
+    }
+}
+
+// Promises that this block allocates no more.
+template <int kBlocks>
+__device__ __forceinline__ void tensor_memory_relinquish() {
+    if constexpr (kBlocks == 1) {
+        H2H_TCGEN05_ASM("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;");
+    } else {
+        H2H_TCGEN05_ASM("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;");
+    }
+}
+
+// Must happen before the block ends. A whole warp calls it, in both blocks of a pair.
+template <int kBlocks>
+__device__ __forceinline__ void tensor_memory_free(std::uint32_t address, int columns) {
+    if constexpr (kBlocks == 1) {
+        H2H_TCGEN05_ASM("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address),
+                        "r"(columns));
+    } else {
+        H2H_TCGEN05_ASM("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" ::"r"(address),
+                        "r"(columns));
+    }
+}
+
+// Order this thread's tensor-memory accesses before or after a synchronisation with other threads.
+__device__ __forceinline__ void tensor_fence_before_sync() {
+    H2H_TCGEN05_ASM("tcgen05.fence::before_thread_sync;" :: : "memory");
+}
+__device__ __forceinline__ void tensor_fence_after_sync() {
+    H2H_TCGEN05_ASM("tcgen05.fence::after_thread_sync;" :: : "memory");
+}
+
+// An operand in rows of 128 bytes under the 128-byte swizzle, depth contiguous: eight rows are 1024
+// bytes. Steps along the depth are 32 bytes, 2 in the descriptor.
+__device__ __forceinline__ std::uint64_t tensor_operand(std::uint32_t shared) {
+    constexpr std::uint64_t kVersion = std::uint64_t{1} << 46;
+    constexpr std::uint64_t kSwizzle128 = std::uint64_t{2} << 61;
+    return (shared & 0x3ffff) >> 4 | std::uint64_t{1} << 16 | std::uint64_t{1024 >> 4} << 32 |
+           kVersion | kSwizzle128;
+}
+
+// What a product of 16-bit operands with fp32 sums computes; rows are those of all its blocks.
+template <class T>
+constexpr std::uint32_t tensor_product(int rows, int columns) {
+    constexpr std::uint32_t kFloatSums = 1u << 4;
+    constexpr std::uint32_t kType = std::is_same_v<T, __nv_bfloat16> ? 1 : 0;
+    static_assert(std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>, "16-bit operands");
+    return kFloatSums | kType << 7 | kType << 10 | static_cast<std::uint32_t>(columns / 8) << 17 |
+           static_cast<std::uint32_t>(rows / 16) << 24;
+}
+
+// Multiplies 16 of the depth and writes the sums to tensor memory, or adds to them.
+template <int kBlocks>
+__device__ __forceinline__ void tensor_multiply(std::uint32_t sums, std::uint64_t a,
+                                                std::uint64_t b, std::uint32_t product, bool add) {
+    if constexpr (kBlocks == 1) {
+        H2H_TCGEN05_ASM(
+            "{ .reg .pred add; setp.ne.u32 add, %4, 0;"
+            " tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, add; }" ::"r"(sums),
+            "l"(a), "l"(b), "r"(product), "r"(static_cast<std::uint32_t>(add)) : "memory");
+    } else {
+        H2H_TCGEN05_ASM(
+            "{ .reg .pred add; setp.ne.u32 add, %4, 0;"
+            " tcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3, add; }" ::"r"(sums),
+            "l"(a), "l"(b), "r"(product), "r"(static_cast<std::uint32_t>(add)) : "memory");
+    }
+}
+
+// Arrives at the barrier, in both blocks of a pair, once this thread's products so far are
+// complete.
+template <int kBlocks>
+__device__ __forceinline__ void tensor_commit(std::uint64_t* barrier) {
+    if constexpr (kBlocks == 1) {
+        H2H_TCGEN05_ASM(
+            "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(
+                shared_address(barrier)) : "memory");
+    } else {
+        H2H_TCGEN05_ASM(
+            "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster"
+            ".b64 [%0], %1;" ::"r"(shared_address(barrier)),
+            "h"(std::uint16_t{3}) : "memory");
+    }
+}
+
+// 32 columns of the lanes that belong to this warp, 32 (warp % 4) and the next 31: one lane per
+// thread. The lane is in the upper half of the address. Only after tensor_wait_for_loads may the
+// words be used.
+__device__ __forceinline__ void tensor_load(std::uint32_t (&words)[32], std::uint32_t address) {
+    H2H_TCGEN05_ASM(
+        "tcgen05.ld.sync.aligned.32x32b.x32.b32 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, [%32];"
+        : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]), "=r"(words[4]),
+          "=r"(words[5]), "=r"(words[6]), "=r"(words[7]), "=r"(words[8]), "=r"(words[9]),
+          "=r"(words[10]), "=r"(words[11]), "=r"(words[12]), "=r"(words[13]), "=r"(words[14]),
+          "=r"(words[15]), "=r"(words[16]), "=r"(words[17]), "=r"(words[18]), "=r"(words[19]),
+          "=r"(words[20]), "=r"(words[21]), "=r"(words[22]), "=r"(words[23]), "=r"(words[24]),
+          "=r"(words[25]), "=r"(words[26]), "=r"(words[27]), "=r"(words[28]), "=r"(words[29]),
+          "=r"(words[30]), "=r"(words[31])
+        : "r"(address)
+        : "memory");
+}
+
+// Waits for this thread's loads. The compiler does not know that the words change until then, so
+// pin them afterwards.
+__device__ __forceinline__ void tensor_wait_for_loads() {
+    H2H_TCGEN05_ASM("tcgen05.wait::ld.sync.aligned;" :: : "memory");
+}
+
+}  // namespace device::ptx

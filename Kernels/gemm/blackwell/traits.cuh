@@ -1,0 +1,59 @@
+// Shared by the parts of Blackwell's kernel: its shape and its shared memory.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "Kernels/gemm/element.cuh"
+#include "Kernels/gemm/ring.cuh"
+#include "Kernels/gemm/scheduler.cuh"
+
+namespace gemm::blackwell {
+
+struct Operands {
+    CUtensorMap a;      // {k, rows, groups of a masked layout or 1}
+    CUtensorMap b;      // {k, n, groups}
+    CUtensorMap out;    // {n, rows}; not for masked layouts
+    bool stores_boxes;  // by TMA through `out`
+};
+
+template <class T, int kBlocksValue, int kColumnsValue, int kStagesValue>
+struct Traits {
+    using Element = T;
+    using Out = OutOf<T>;
+    static constexpr int kBlocks = kBlocksValue;  // per tile
+    static constexpr int kColumns = kColumnsValue;
+    static constexpr int kStages = kStagesValue;
+    static constexpr int kBlockRows = 128;
+    static constexpr int kRows = kBlockRows * kBlocks;
+    static constexpr int kBlockColumns = kColumns / kBlocks;  // of b, in a block's shared memory
+    static constexpr int kDepth = 64;                         // of a stage: 128 bytes
+    static constexpr int kStageBytes = (kBlockRows + kBlockColumns) * 128;
+    // One tile's sums are stored while the next one's are made.
+    static constexpr int kBuffers = 2;
+    static constexpr int kTensorColumns = kBuffers * kColumns;
+    static_assert(kTensorColumns <= 512 && (kTensorColumns & (kTensorColumns - 1)) == 0);
+    static_assert(kColumns % 64 == 0, "the result is stored in boxes of 64 columns");
+
+    // Warps: copies, products, tensor memory, none, and four that store.
+    static constexpr int kThreads = 256;
+
+    struct SharedStorage {
+        alignas(1024) std::uint8_t a[kStages][kBlockRows * 128];
+        alignas(1024) std::uint8_t b[kStages][kBlockColumns * 128];
+        // 32 rows by 64 columns per storing warp.
+        alignas(1024) std::uint8_t out[4][32 * 128];
+        std::uint64_t full[kStages];     // a stage's bytes have arrived, in both blocks
+        std::uint64_t empty[kStages];    // and have been read
+        std::uint64_t summed[kBuffers];  // a tile's sums are complete
+        std::uint64_t stored[kBuffers];  // and have been read, in both blocks
+        std::uint32_t tensor_memory;
+        TileList list;
+    };
+    // The storage is aligned by hand.
+    static constexpr int kSharedBytes = sizeof(SharedStorage) + 1024;
+    static_assert(kSharedBytes <= 227 * 1024, "too much shared memory");
+};
+
+}  // namespace gemm::blackwell
