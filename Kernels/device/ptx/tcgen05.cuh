@@ -8,6 +8,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include <cstdint>
 #include <type_traits>
@@ -76,32 +77,47 @@ __device__ __forceinline__ std::uint64_t tensor_operand(std::uint32_t shared) {
            kVersion | kSwizzle128;
 }
 
-// What a product of 16-bit operands with fp32 sums computes; rows are those of all its blocks.
+// Depth contiguous without swizzle, as 8-row by 16-byte core matrices: neighbours along the rows
+// are 128 bytes apart, the two along the depth a whole column of core matrices.
+__device__ __forceinline__ std::uint64_t tensor_core_matrix_operand(std::uint32_t shared,
+                                                                    int rows) {
+    constexpr std::uint64_t kCoreBytes = 128;
+    constexpr std::uint64_t kVersion = std::uint64_t{1} << 46;
+    const std::uint64_t column_bytes = rows / 8 * kCoreBytes;
+    return (shared & 0x3ffff) >> 4 | (column_bytes >> 4) << 16 | (kCoreBytes >> 4) << 32 | kVersion;
+}
+
+// What a product of bf16, f16 or e4m3 operands with fp32 sums computes; rows are those of all its
+// blocks.
 template <class T>
 constexpr std::uint32_t tensor_product(int rows, int columns) {
     constexpr std::uint32_t kFloatSums = 1u << 4;
+    // f16 and e4m3 are number 0 of their kinds.
     constexpr std::uint32_t kType = std::is_same_v<T, __nv_bfloat16> ? 1 : 0;
-    static_assert(std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>, "16-bit operands");
     return kFloatSums | kType << 7 | kType << 10 | static_cast<std::uint32_t>(columns / 8) << 17 |
            static_cast<std::uint32_t>(rows / 16) << 24;
 }
 
-// Multiplies 16 of the depth and writes the sums to tensor memory, or adds to them.
-template <int kBlocks>
+// Multiplies 32 bytes of the depth and writes the sums to tensor memory, or adds to them.
+#define H2H_TENSOR_MULTIPLY(group, kind)                                                    \
+    H2H_TCGEN05_ASM("{ .reg .pred add; setp.ne.u32 add, %4, 0; tcgen05.mma." group "." kind \
+                    " [%0], %1, %2, %3, add; }" ::"r"(sums),                                \
+                    "l"(a), "l"(b), "r"(product), "r"(static_cast<std::uint32_t>(add)) : "memory")
+template <class T, int kBlocks>
 __device__ __forceinline__ void tensor_multiply(std::uint32_t sums, std::uint64_t a,
                                                 std::uint64_t b, std::uint32_t product, bool add) {
-    if constexpr (kBlocks == 1) {
-        H2H_TCGEN05_ASM(
-            "{ .reg .pred add; setp.ne.u32 add, %4, 0;"
-            " tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, add; }" ::"r"(sums),
-            "l"(a), "l"(b), "r"(product), "r"(static_cast<std::uint32_t>(add)) : "memory");
+    constexpr bool kBytes = std::is_same_v<T, __nv_fp8_e4m3>;
+    if constexpr (kBlocks == 1 && !kBytes) {
+        H2H_TENSOR_MULTIPLY("cta_group::1", "kind::f16");
+    } else if constexpr (kBlocks == 1) {
+        H2H_TENSOR_MULTIPLY("cta_group::1", "kind::f8f6f4");
+    } else if constexpr (!kBytes) {
+        H2H_TENSOR_MULTIPLY("cta_group::2", "kind::f16");
     } else {
-        H2H_TCGEN05_ASM(
-            "{ .reg .pred add; setp.ne.u32 add, %4, 0;"
-            " tcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3, add; }" ::"r"(sums),
-            "l"(a), "l"(b), "r"(product), "r"(static_cast<std::uint32_t>(add)) : "memory");
+        H2H_TENSOR_MULTIPLY("cta_group::2", "kind::f8f6f4");
     }
 }
+#undef H2H_TENSOR_MULTIPLY
 
 // Arrives at the barrier, in both blocks of a pair, once this thread's products so far are
 // complete.

@@ -106,8 +106,8 @@ __device__ void multiply(const Gemm& p, std::uint32_t tensor_memory,
             const std::uint64_t stage_b = b + ring.stage * (sizeof(shared.b[0]) / 16);
 #pragma unroll
             for (int part = 0; part < Traits::kDepth / 16; ++part) {
-                ptx::tensor_multiply<Traits::kBlocks>(sums, stage_a + 2 * part, stage_b + 2 * part,
-                                                      kProduct, step > 0 || part > 0);
+                ptx::tensor_multiply<typename Traits::Element, Traits::kBlocks>(
+                    sums, stage_a + 2 * part, stage_b + 2 * part, kProduct, step > 0 || part > 0);
             }
             ptx::tensor_commit<Traits::kBlocks>(&shared.empty[ring.stage]);
             ring.advance();

@@ -77,12 +77,30 @@ impl fmt::Display for Fp32Shape {
     }
 }
 
+/// How tensor cores are kept busy.
 #[derive(Clone, Copy)]
-struct Warpgroups(u32);
+enum TensorShape {
+    Warpgroups(u32),
+    TensorMemory,
+}
 
-impl fmt::Display for Warpgroups {
+impl fmt::Display for TensorShape {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "wgmma m64n256, {} warpgroups per SM", self.0)
+        match self {
+            TensorShape::Warpgroups(count) => {
+                write!(formatter, "wgmma m64n256, {count} warpgroups per SM")
+            }
+            TensorShape::TensorMemory => write!(formatter, "tcgen05 m128n256, one thread per SM"),
+        }
+    }
+}
+
+/// The ways of a generation; none if it has no kernel.
+fn tensor_shapes(device: &dyn Device) -> Vec<TensorShape> {
+    match device.info().compute_capability {
+        Some((9, 0)) => [1, 2, 3].map(TensorShape::Warpgroups).to_vec(),
+        Some((10, 0)) => vec![TensorShape::TensorMemory],
+        _ => Vec::new(),
     }
 }
 
@@ -99,19 +117,16 @@ pub(crate) fn measure(device: &dyn Device) -> Result<Measured, RooflineError> {
         notes: Vec::new(),
     };
     measured.peaks.push(fp32(device)?);
-    if device
-        .info()
-        .compute_capability
-        .is_some_and(|(major, _)| major == 9)
-    {
-        for (dtype, code) in TENSOR {
-            measured.peaks.push(tensor(device, dtype, code)?);
-        }
-    } else {
+    let shapes = tensor_shapes(device);
+    if shapes.is_empty() {
         measured.notes.push(format!(
-            "tensor-core peaks are measured only with wgmma on Hopper, not on {}",
+            "tensor-core peaks are measured with wgmma on sm_90a and tcgen05 on sm_100a, not on {}",
             device.info().arch
         ));
+    } else {
+        for (dtype, code) in TENSOR {
+            measured.peaks.push(tensor(device, &shapes, dtype, code)?);
+        }
     }
     Ok(measured)
 }
@@ -219,9 +234,15 @@ fn fp32(device: &dyn Device) -> Result<Peak, RooflineError> {
     )
 }
 
-fn tensor(device: &dyn Device, dtype: DType, code: u32) -> Result<Peak, RooflineError> {
+fn tensor(
+    device: &dyn Device,
+    shapes: &[TensorShape],
+    dtype: DType,
+    code: u32,
+) -> Result<Peak, RooflineError> {
     let sms = device.info().multiprocessors;
     let bytes = roofline_cuda::tensor_operand_bytes();
+    let bytes = bytes.max(roofline_cuda::tensor_memory_operand_bytes());
     let operands = device.allocate(bytes)?;
     let spec =
         TensorSpec::input("operands", dtype, &[bytes / dtype.size_bytes()]).filled(Fill::Uniform {
@@ -229,27 +250,31 @@ fn tensor(device: &dyn Device, dtype: DType, code: u32) -> Result<Peak, Roofline
             high: 1.0,
         });
     device.fill(operands.address(), &spec, 0, 1)?;
-    let shapes = [Warpgroups(1), Warpgroups(2), Warpgroups(3)];
     let out = device.allocate(sms as usize * 3 * 128 * size_of::<f32>())?;
-    let per_warpgroup = roofline_cuda::tensor_flops_per_step(code) * u64::from(TENSOR_STEPS);
+    let per_step = |shape| match shape {
+        TensorShape::Warpgroups(count) => {
+            u64::from(count) * roofline_cuda::tensor_flops_per_step(code)
+        }
+        TensorShape::TensorMemory => roofline_cuda::tensor_memory_flops_per_step(code),
+    };
     best_of(
         device,
         &format!("tensor_{dtype}"),
-        &shapes,
-        |shape| Amount::Flops((per_warpgroup * u64::from(sms * shape.0)) as f64),
+        shapes,
+        |shape| Amount::Flops((per_step(shape) * u64::from(sms * TENSOR_STEPS)) as f64),
         |shape, stream| {
             let (operands, out) = (operands.address(), out.address());
+            let (steps, stream) = (TENSOR_STEPS, stream.0);
             // SAFETY: both allocations outlive the samples.
             unsafe {
-                roofline_cuda::tensor_steps(
-                    code,
-                    sms,
-                    shape.0,
-                    TENSOR_STEPS,
-                    operands,
-                    out,
-                    stream.0,
-                )
+                match shape {
+                    TensorShape::Warpgroups(count) => {
+                        roofline_cuda::tensor_steps(code, sms, count, steps, operands, out, stream)
+                    }
+                    TensorShape::TensorMemory => {
+                        roofline_cuda::tensor_memory_steps(code, sms, steps, operands, out, stream)
+                    }
+                }
             }
             .map_err(ContenderError::new)
         },

@@ -42,4 +42,11 @@ uint64_t tensor_flops_per_step(uint32_t type);  // of one warpgroup
 void tensor_steps(uint32_t type, uint32_t blocks, uint32_t warpgroups, uint32_t steps,
                   size_t operands, size_t out, size_t stream);
 
+// The same on Blackwell, whose sums are in tensor memory: 128 threads per block, one block per
+// multiprocessor.
+size_t tensor_memory_operand_bytes();
+uint64_t tensor_memory_flops_per_step(uint32_t type);  // of one block
+void tensor_memory_steps(uint32_t type, uint32_t blocks, uint32_t steps, size_t operands,
+                         size_t out, size_t stream);
+
 }  // namespace roofline

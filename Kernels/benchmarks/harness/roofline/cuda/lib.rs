@@ -68,6 +68,25 @@ mod ffi {
             out: usize,
             stream: usize,
         ) -> Result<()>;
+
+        /// Bytes of operands of the kernel whose sums are in tensor memory.
+        fn tensor_memory_operand_bytes() -> usize;
+
+        /// Operations of one of its blocks in one step.
+        fn tensor_memory_flops_per_step(dtype: u32) -> u64;
+
+        /// Multiply-adds with sums in tensor memory, by blocks of 128 threads.
+        ///
+        /// # Safety
+        /// `operands` is device memory of `tensor_memory_operand_bytes()`, `out` one float per thread.
+        unsafe fn tensor_memory_steps(
+            dtype: u32,
+            blocks: u32,
+            steps: u32,
+            operands: usize,
+            out: usize,
+            stream: usize,
+        ) -> Result<()>;
     }
 }
 

@@ -45,10 +45,10 @@ __global__ void fp32_kernel(const float* operands, float* out, uint32_t steps) {
     out[static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
 }
 
-constexpr int kRows = 64;                              // of A, per warpgroup
-constexpr int kColumns = 256;                          // of B
-constexpr int kDepthBytes = 32;                        // of one instruction
-constexpr int kAccumulators = kRows * kColumns / 128;  // per thread
+constexpr int kRows = 64;                                               // of A, per warpgroup
+constexpr int kColumns = 256;                                           // of B
+constexpr int kDepthBytes = 32;                                         // of one instruction
+[[maybe_unused]] constexpr int kAccumulators = kRows * kColumns / 128;  // per thread
 constexpr int kSlices = 4;
 constexpr int kUnroll = 4;
 constexpr int kWarpgroupThreads = 128;

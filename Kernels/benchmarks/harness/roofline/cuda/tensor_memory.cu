@@ -1,0 +1,158 @@
+// The peak of Blackwell's tensor cores: one thread per SM multiplies tiles in shared memory into
+// two sets of sums in tensor memory, which take turns. Operands differ from slice to slice, as for
+// Hopper (math.cu).
+
+#include <string>
+
+#include "Kernels/benchmarks/harness/roofline/cuda/kernels.h"
+#include "Kernels/bridge/convert.h"
+#include "Kernels/device/launch.h"
+#include "Kernels/device/ptx/mbarrier.cuh"
+#include "Kernels/device/ptx/memory.cuh"
+#include "Kernels/device/ptx/registers.cuh"
+#include "Kernels/device/ptx/tcgen05.cuh"
+
+namespace roofline {
+namespace {
+
+using device::check;
+using device::pointer;
+namespace ptx = device::ptx;
+
+constexpr int kRows = 128;
+constexpr int kColumns = 256;
+constexpr int kDepthBytes = 32;  // of one instruction
+constexpr int kSlices = 4;
+constexpr int kUnroll = 4;
+constexpr int kSums = 2;
+constexpr int kThreads = 128;
+
+struct alignas(128) Operands {
+    uint8_t a[kSlices][kRows * kDepthBytes];
+    uint8_t b[kSlices][kColumns * kDepthBytes];
+};
+
+struct SharedStorage {
+    Operands operands;
+    std::uint64_t done[2];  // of every other step
+    std::uint32_t tensor_memory;
+};
+
+// At most two steps are in flight, and none at the end.
+template <class T>
+__device__ void multiply(SharedStorage& shared, std::uint32_t sums, uint32_t steps) {
+    constexpr std::uint32_t kProduct = ptx::tensor_product<T>(kRows, kColumns);
+    uint64_t a[kSlices];
+    uint64_t b[kSlices];
+#pragma unroll
+    for (int slice = 0; slice < kSlices; ++slice) {
+        const Operands& tiles = shared.operands;
+        a[slice] = ptx::tensor_core_matrix_operand(ptx::shared_address(tiles.a[slice]), kRows);
+        b[slice] = ptx::tensor_core_matrix_operand(ptx::shared_address(tiles.b[slice]), kColumns);
+    }
+    for (uint32_t step = 0; step < steps; ++step) {
+        // The phase before the first counts as complete.
+        ptx::mbarrier_wait(&shared.done[step % 2], (step / 2 + 1) % 2);
+#pragma unroll
+        for (int i = 0; i < kSlices * kUnroll; ++i) {
+            ptx::tensor_multiply<T, 1>(sums + i % kSums * kColumns, a[i % kSlices], b[i % kSlices],
+                                       kProduct, step > 0 || i >= kSums);
+        }
+        ptx::tensor_commit<1>(&shared.done[step % 2]);
+    }
+    // The products of a thread complete in order.
+    ptx::mbarrier_wait(&shared.done[(steps - 1) % 2], (steps - 1) / 2 % 2);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads, 1)
+    tensor_memory_kernel(const uint4* operands, float* out, uint32_t steps) {
+    extern __shared__ __align__(128) uint8_t bytes[];
+    SharedStorage& shared = *reinterpret_cast<SharedStorage*>(bytes);
+    for (int i = threadIdx.x; i < sizeof(Operands) / sizeof(uint4); i += blockDim.x) {
+        reinterpret_cast<uint4*>(&shared.operands)[i] = operands[i];
+    }
+    if (threadIdx.x < 32) {
+        ptx::tensor_memory_allocate<1>(&shared.tensor_memory, kSums * kColumns);
+        ptx::tensor_memory_relinquish<1>();
+    }
+    if (threadIdx.x == 0) {
+        for (std::uint64_t& done : shared.done) ptx::mbarrier_init(&done, 1);
+        ptx::fence_mbarrier_init();
+    }
+    // The tensor cores read ordinary stores through the async proxy, which needs its own fence.
+    ptx::fence_async_proxy();
+    ptx::tensor_fence_before_sync();
+    __syncthreads();  // operands, barriers and the address are there
+    ptx::tensor_fence_after_sync();
+    const std::uint32_t sums = shared.tensor_memory;
+    if (threadIdx.x == 0) multiply<T>(shared, sums, steps);
+    __syncwarp();
+    ptx::tensor_fence_before_sync();
+    __syncthreads();  // the sums are complete
+    ptx::tensor_fence_after_sync();
+    const std::uint32_t lanes = sums + (threadIdx.x / 32 * 32 << 16);
+    float sum = 0;
+    for (int column = 0; column < kSums * kColumns; column += 32) {
+        std::uint32_t words[32];
+        ptx::tensor_load(words, lanes + column);
+        ptx::tensor_wait_for_loads();
+        ptx::pin(words);
+        for (int i = 0; i < 32; ++i) sum += __uint_as_float(words[i]);
+    }
+    out[static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
+    ptx::tensor_fence_before_sync();
+    __syncthreads();  // nobody reads tensor memory any more
+    ptx::tensor_fence_after_sync();
+    if (threadIdx.x < 32) ptx::tensor_memory_free<1>(sums, kSums * kColumns);
+}
+
+template <class T>
+void launch(uint32_t blocks, uint32_t steps, size_t operands, size_t out, size_t stream) {
+    auto* kernel = tensor_memory_kernel<T>;
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               sizeof(SharedStorage)),
+          "tensor_memory_steps: shared memory");
+    kernel<<<blocks, kThreads, sizeof(SharedStorage), pointer<CUstream_st>(stream)>>>(
+        pointer<uint4>(operands), pointer<float>(out), steps);
+    check(cudaGetLastError(), "tensor_memory_steps");
+}
+
+// tcgen05 exists only there; elsewhere the kernel traps.
+void require_blackwell() {
+    int device = 0;
+    int major = 0;
+    check(cudaGetDevice(&device), "tensor_memory_steps: device");
+    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+          "tensor_memory_steps: compute capability");
+    if (major != 10) {
+        throw std::runtime_error("tensor memory exists on compute capability 10.x only, not " +
+                                 std::to_string(major) + ".x");
+    }
+}
+
+}  // namespace
+
+size_t tensor_memory_operand_bytes() { return sizeof(Operands); }
+
+uint64_t tensor_memory_flops_per_step(uint32_t type) {
+    uint64_t depth = type == kF8E4M3 ? kDepthBytes : kDepthBytes / 2;
+    return 2ull * kRows * kColumns * depth * kSlices * kUnroll;
+}
+
+void tensor_memory_steps(uint32_t type, uint32_t blocks, uint32_t steps, size_t operands,
+                         size_t out, size_t stream) {
+    require_blackwell();
+    if (steps < 1) throw std::runtime_error("tensor_memory_steps: no steps");
+    switch (type) {
+        case kBf16:
+            return launch<__nv_bfloat16>(blocks, steps, operands, out, stream);
+        case kF16:
+            return launch<__half>(blocks, steps, operands, out, stream);
+        case kF8E4M3:
+            return launch<__nv_fp8_e4m3>(blocks, steps, operands, out, stream);
+    }
+    throw std::runtime_error("tensor_memory_steps: no element type " + std::to_string(type));
+}
+
+}  // namespace roofline
