@@ -41,9 +41,7 @@ void validate(const Shape& shape) {
 Config choose(const Shape& shape, const Machine& machine) {
     validate(shape);
     if (machine.arch == Arch::kHopper) return hopper::choose(shape, machine);
-    if (machine.arch == Arch::kBlackwell && !shape.scaled()) {
-        return blackwell::choose(shape, machine);
-    }
+    if (machine.arch == Arch::kBlackwell) return blackwell::choose(shape, machine);
     return portable::choose(shape, machine);
 }
 

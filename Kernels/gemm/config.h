@@ -64,7 +64,6 @@ namespace hopper {
 Config choose(const Shape& shape, const Machine& machine);
 }
 namespace blackwell {
-// Not for FP8.
 Config choose(const Shape& shape, const Machine& machine);
 }  // namespace blackwell
 

@@ -16,6 +16,7 @@ using device::divide_up;
 // Contiguous groups start at multiples of 128 rows, and masked ones end anywhere: their tiles have
 // 128.
 bool exists(const TileShape& tile, const Shape& shape) {
+    if (tile.scaled != shape.scaled()) return false;
     return tile.blocks == 1 || shape.layout == Layout::kDense;
 }
 
@@ -25,17 +26,18 @@ std::int64_t likely_tiles(const Shape& shape, const TileShape& tile) {
 }
 
 double cost_of(const Shape& shape, const Machine& machine, const TileShape& tile) {
-    constexpr double kProductsPerCycle = 4096;  // of 16-bit operands, per SM
-    constexpr double kBytesPerCycle = 64;       // from L2, per SM
-    constexpr double kDepth = 64;               // of a stage
-    constexpr double kEnds = 3000;              // first stage, and last tile's epilogue
+    constexpr double kProductsPerCycle = 64;  // of 128 bytes of k, per SM
+    constexpr double kBytesPerCycle = 64;     // from L2, per SM
+    constexpr double kStageBytes = 128;       // of k, per row
+    constexpr double kEnds = 3000;            // first stage, and last tile's epilogue
     const std::int64_t waves =
         divide_up(likely_tiles(shape, tile) * tile.blocks, machine.multiprocessors);
-    const double products = 128 * tile.columns * kDepth / kProductsPerCycle;
+    const double products = 128 * tile.columns / kProductsPerCycle;
     // Rows that do not exist are not copied.
     const double rows = std::min<double>(128, static_cast<double>(shape.likely_rows()));
-    const double copies = (rows + tile.columns / tile.blocks) * 2 * kDepth / kBytesPerCycle;
-    const double steps = static_cast<double>(divide_up(shape.k, static_cast<int>(kDepth)));
+    const double copies = (rows + tile.columns / tile.blocks) * kStageBytes / kBytesPerCycle;
+    const std::int64_t k_bytes = std::int64_t{shape.k} * device::bytes_of(shape.dtype);
+    const double steps = static_cast<double>(divide_up(k_bytes, std::int64_t{128}));
     return static_cast<double>(waves) * steps * std::max(products, copies) + kEnds;
 }
 

@@ -33,7 +33,7 @@ template <class T>
 void launch(const Gemm& params, const Config& config, cudaStream_t stream) {
     const bool launched = device::any_index<std::size(kTiles)>([&](auto index) {
         constexpr TileShape kTile = kTiles[index];
-        if constexpr (!kScaled<T>) {
+        if constexpr (kTile.scaled == kScaled<T>) {
             if (config.tile != index) return false;
             launch_tile<Traits<T, kTile.blocks, kTile.columns, kTile.stages>>(params, config,
                                                                               stream);

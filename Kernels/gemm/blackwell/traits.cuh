@@ -28,25 +28,29 @@ struct Traits {
     static constexpr int kBlockRows = 128;
     static constexpr int kRows = kBlockRows * kBlocks;
     static constexpr int kBlockColumns = kColumns / kBlocks;  // of b, in a block's shared memory
-    static constexpr int kDepth = 64;                         // of a stage: 128 bytes
+    static constexpr int kDepth = 128 / sizeof(T);            // of a stage
     static constexpr int kStageBytes = (kBlockRows + kBlockColumns) * 128;
-    // One tile's sums are stored while the next one's are made.
-    static constexpr int kBuffers = 2;
+    // A tile's sums are stored while the next one's are made. FP8: so are those of each stage.
+    static constexpr int kBuffers = kScaled<T> ? 4 : 2;
     static constexpr int kTensorColumns = kBuffers * kColumns;
     static_assert(kTensorColumns <= 512 && (kTensorColumns & (kTensorColumns - 1)) == 0);
     static_assert(kColumns % 64 == 0, "the result is stored in boxes of 64 columns");
 
-    // Warps: copies, products, tensor memory, none, and four that store.
-    static constexpr int kThreads = 256;
+    // Groups of four warps that store, each some of the columns.
+    static constexpr int kStoringGroups = kScaled<T> ? 2 : 1;
+    static constexpr int kGroupColumns = kColumns / kStoringGroups;
+    // Warps: copies, products, tensor memory, none, and those that store.
+    static constexpr int kThreads = 128 + kStoringGroups * 128;
+    static_assert(!kScaled<T> || (kColumns == kScaleBlock && kGroupColumns == 64 && kBlocks == 1));
 
     struct SharedStorage {
         alignas(1024) std::uint8_t a[kStages][kBlockRows * 128];
         alignas(1024) std::uint8_t b[kStages][kBlockColumns * 128];
         // 32 rows by 64 columns per storing warp.
-        alignas(1024) std::uint8_t out[4][32 * 128];
+        alignas(1024) std::uint8_t out[kStoringGroups * 4][32 * 128];
         std::uint64_t full[kStages];     // a stage's bytes have arrived, in both blocks
         std::uint64_t empty[kStages];    // and have been read
-        std::uint64_t summed[kBuffers];  // a tile's sums are complete
+        std::uint64_t summed[kBuffers];  // sums are complete
         std::uint64_t stored[kBuffers];  // and have been read, in both blocks
         std::uint32_t tensor_memory;
         TileList list;

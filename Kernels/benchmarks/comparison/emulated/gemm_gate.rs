@@ -3,6 +3,7 @@
 use gemm::{Layout, Product};
 use machine::Watch;
 use numeric::DType;
+use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
 use support::{
     assert_caught, assert_close, assert_mutants, assert_race, download, inputs, is_blackwell,
@@ -48,6 +49,74 @@ fn product(rows: usize, n: usize, k: usize, variant: Variant) -> impl Fn() {
     }
 }
 
+/// FP8 operands with scales, tuned.
+fn scaled_product(rows: usize, n: usize, k: usize) -> impl Fn() {
+    let codes = |seed, count| {
+        let values: Vec<f64> = inputs(seed, count)
+            .iter()
+            .map(|value| 200.0 * value)
+            .collect();
+        let bytes = DType::F8E4M3.encode(&values);
+        (DType::F8E4M3.decode(&bytes), bytes)
+    };
+    // Up to 3, as f32.
+    let scales = |seed, count| {
+        let values: Vec<f64> = inputs(seed, count)
+            .iter()
+            .map(|value| 2.0 + value)
+            .collect();
+        let bytes = DType::F32.encode(&values);
+        (values, bytes)
+    };
+    let (line, blocks) = (rows.next_multiple_of(4), k / 128);
+    let ((a, a_bytes), (b, b_bytes)) = (codes(1, rows * k), codes(2, n * k));
+    let ((a_scales, a_scale_bytes), (b_scales, b_scale_bytes)) = (
+        scales(3, line * blocks),
+        scales(4, n.div_ceil(128) * blocks),
+    );
+    let wanted: Vec<f64> = (0..rows * n)
+        .map(|at| {
+            let (row, column) = (at / n, at % n);
+            let term = |i: usize| {
+                let scale =
+                    a_scales[i / 128 * line + row] * b_scales[column / 128 * blocks + i / 128];
+                a[row * k + i] * b[column * k + i] * scale
+            };
+            (0..k).map(term).sum()
+        })
+        .collect();
+    move || {
+        let (a, b, out) = (
+            Memory::from_bytes(&a_bytes),
+            Memory::from_bytes(&b_bytes),
+            room(rows * n),
+        );
+        let (a_scales, b_scales) = (
+            Memory::from_bytes(&a_scale_bytes),
+            Memory::from_bytes(&b_scale_bytes),
+        );
+        let product = Product {
+            a: a.address(),
+            b: b.address(),
+            out: out.address(),
+            a_scales: a_scales.address(),
+            b_scales: b_scales.address(),
+            index: 0,
+            rows,
+            n,
+            k,
+            groups: 1,
+            dtype: Dtype::E4m3,
+            layout: Layout::Dense,
+            expected_rows: 0,
+        };
+        // SAFETY: the addresses are those of the tensors.
+        run(unsafe { gemm::plan(&product, Variant::Tuned) }).unwrap();
+        let what = format!("{rows}x{n}x{k}");
+        assert_close(&what, &download(&out), &wanted, BF16, 2.0);
+    }
+}
+
 #[test]
 fn portable() {
     // Steps of depth that are no multiple of the stages, and rows that are no multiple of a tile.
@@ -72,6 +141,7 @@ fn blackwell() {
     // Several tiles a pair of blocks, whose rows and columns end inside, then few rows, one block each.
     under_every_schedule(product(600, 712, 328, Variant::Tuned));
     under_every_schedule(product(16, 256, 1024, Variant::Tuned));
+    under_every_schedule(scaled_product(300, 328, 768));
 }
 
 #[test]
@@ -148,6 +218,8 @@ fn mutants_of_blackwell() {
         assert_mutants("blackwell pairs", (2, 12), Watch::All, &ends(2), pairs);
         let single = product(16, 4088, 320, Variant::Tuned);
         assert_mutants("blackwell", (2, 12), Watch::All, &ends(2)[..2], single);
+        let scaled = scaled_product(300, 328, 768);
+        assert_mutants("blackwell FP8", (2, 12), Watch::All, &ends(2)[..2], scaled);
     }
 }
 
