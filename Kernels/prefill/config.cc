@@ -1,6 +1,7 @@
 #include "Kernels/prefill/config.h"
 
 #include "Kernels/device/require.h"
+#include "Kernels/prefill/blackwell/tiles.h"
 #include "Kernels/prefill/hopper/tiles.h"
 #include "Kernels/prefill/portable/tiles.h"
 
@@ -32,6 +33,9 @@ Config choose(const Shape& shape, const Machine& machine) {
     // `small` has both).
     if (machine.arch == Arch::kHopper && (shape.head_dim > 64 || shape.keys > hopper->keys)) {
         return {Arch::kHopper, *hopper};
+    }
+    if (machine.arch == Arch::kBlackwell) {
+        return {Arch::kBlackwell, *find(blackwell::kTiles, shape.head_dim)};
     }
     return {Arch::kPortable, *portable};
 }

@@ -68,7 +68,9 @@ void shapes_get_a_kernel_or_a_reason() {
     for (const int head_dim : {64, 128}) {
         const prefill::Config hopper = choose({4096, 32, 8, head_dim, 4096}, kHopper);
         expect(describe(hopper) == "hopper 128x128", describe(hopper));
-        const prefill::Config other = choose({4096, 32, 8, head_dim, 4096}, kBlackwell);
+        const prefill::Config blackwell = choose({4096, 32, 8, head_dim, 4096}, kBlackwell);
+        expect(describe(blackwell) == "blackwell 256x128", describe(blackwell));
+        const prefill::Config other = choose({4096, 32, 8, head_dim, 4096}, kHopper.portable());
         const char* right = head_dim == 64 ? "portable 128x64" : "portable 128x48";
         expect(describe(other) == right, describe(other));
     }
@@ -85,7 +87,6 @@ void one_tile_of_small_heads_takes_the_portable_kernel() {
     expect(arch(64, 128) == Arch::kPortable, "128 keys");
     expect(arch(64, 129) == Arch::kHopper, "a second tile of keys");
     expect(arch(128, 128) == Arch::kHopper, "heads of 128");
-    expect(choose({1, 1, 1, 64, 1}, kBlackwell).arch == Arch::kPortable, "no kernel of its own");
 }
 
 }  // namespace

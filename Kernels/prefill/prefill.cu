@@ -17,6 +17,11 @@ namespace hopper {
 template <class T>
 void launch(const Prefill& params, const Config& config, cudaStream_t stream);
 }
+
+namespace blackwell {
+template <class T>
+void launch(const Prefill& params, const Config& config, cudaStream_t stream);
+}
 namespace {
 
 void check(const Prefill& params) {
@@ -41,6 +46,11 @@ void launch(const Prefill& params, const Config& config, cudaStream_t stream) {
         using T = decltype(element);
         if constexpr (device::built(Arch::kHopper)) {
             if (config.arch == Arch::kHopper) return hopper::launch<T>(params, config, stream);
+        }
+        if constexpr (device::built(Arch::kBlackwell)) {
+            if (config.arch == Arch::kBlackwell) {
+                return blackwell::launch<T>(params, config, stream);
+            }
         }
         device::require(config.arch == Arch::kPortable, "prefill for ",
                         device::to_string(config.arch), " is not built");

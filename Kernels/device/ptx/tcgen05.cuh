@@ -77,6 +77,17 @@ __device__ __forceinline__ std::uint64_t tensor_operand(std::uint32_t shared) {
            kVersion | kSwizzle128;
 }
 
+// The same memory with rows along the depth and N contiguous: 64 elements per row, the next 64 of N
+// `block_bytes` further. Steps of 16 along the depth are 2048 bytes. Its product has kWidthMajorB.
+__device__ __forceinline__ std::uint64_t tensor_width_major_operand(std::uint32_t shared,
+                                                                    std::uint32_t block_bytes) {
+    constexpr std::uint64_t kVersion = std::uint64_t{1} << 46;
+    constexpr std::uint64_t kSwizzle128 = std::uint64_t{2} << 61;
+    return (shared & 0x3ffff) >> 4 | static_cast<std::uint64_t>(block_bytes >> 4) << 16 |
+           std::uint64_t{1024 >> 4} << 32 | kVersion | kSwizzle128;
+}
+constexpr std::uint32_t kWidthMajorB = 1u << 16;
+
 // Depth contiguous without swizzle, as 8-row by 16-byte core matrices: neighbours along the rows
 // are 128 bytes apart, the two along the depth a whole column of core matrices.
 __device__ __forceinline__ std::uint64_t tensor_core_matrix_operand(std::uint32_t shared,
@@ -119,6 +130,17 @@ __device__ __forceinline__ void tensor_multiply(std::uint32_t sums, std::uint64_
 }
 #undef H2H_TENSOR_MULTIPLY
 
+// The same for 16-bit operands in one block, with a in tensor memory: a row per lane, two
+// neighbours of the depth per column. Steps of 16 along the depth are 8 columns.
+__device__ __forceinline__ void tensor_multiply_from_memory(std::uint32_t sums, std::uint32_t a,
+                                                            std::uint64_t b, std::uint32_t product,
+                                                            bool add) {
+    H2H_TCGEN05_ASM(
+        "{ .reg .pred add; setp.ne.u32 add, %4, 0;"
+        " tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, add; }" ::"r"(sums),
+        "r"(a), "l"(b), "r"(product), "r"(static_cast<std::uint32_t>(add)) : "memory");
+}
+
 // Arrives at the barrier, in both blocks of a pair, once this thread's products so far are
 // complete.
 template <int kBlocks>
@@ -152,6 +174,27 @@ __device__ __forceinline__ void tensor_load(std::uint32_t (&words)[32], std::uin
           "=r"(words[30]), "=r"(words[31])
         : "r"(address)
         : "memory");
+}
+
+// Writes 32 columns of the lanes that belong to this warp.
+__device__ __forceinline__ void tensor_store(std::uint32_t address,
+                                             const std::uint32_t (&words)[32]) {
+    H2H_TCGEN05_ASM(
+        "tcgen05.st.sync.aligned.32x32b.x32.b32 [%0], "
+        "{%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
+        "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" ::"r"(
+            address),
+        "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]), "r"(words[4]), "r"(words[5]),
+        "r"(words[6]), "r"(words[7]), "r"(words[8]), "r"(words[9]), "r"(words[10]), "r"(words[11]),
+        "r"(words[12]), "r"(words[13]), "r"(words[14]), "r"(words[15]), "r"(words[16]),
+        "r"(words[17]), "r"(words[18]), "r"(words[19]), "r"(words[20]), "r"(words[21]),
+        "r"(words[22]), "r"(words[23]), "r"(words[24]), "r"(words[25]), "r"(words[26]),
+        "r"(words[27]), "r"(words[28]), "r"(words[29]), "r"(words[30]), "r"(words[31]) : "memory");
+}
+
+// Waits for this thread's stores.
+__device__ __forceinline__ void tensor_wait_for_stores() {
+    H2H_TCGEN05_ASM("tcgen05.wait::st.sync.aligned;" :: : "memory");
 }
 
 // Waits for this thread's loads. The compiler does not know that the words change until then, so

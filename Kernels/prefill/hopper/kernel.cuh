@@ -8,10 +8,6 @@
 // values of this one, so that its softmax overlaps the tensor cores; and the two ping-pong: they
 // take turns issuing products, so that one's softmax runs under the other's.
 //
-// Sequences are packed, and a box of keys may reach past the end of its sequence. The tensor maps
-// have the row dimension twice, as `row within bounds` and `row of the end`: rows past the end are
-// out of bounds in the first and arrive as zeros, whatever the neighbour holds.
-//
 // Shared memory: boxes of 64 elements by any number of rows, under the 128-byte swizzle.
 #pragma once
 
@@ -24,6 +20,7 @@
 #include "Kernels/device/ptx/wgmma.cuh"
 #include "Kernels/prefill/arguments.cuh"
 #include "Kernels/prefill/hopper/rows.cuh"
+#include "Kernels/prefill/packed_map.cuh"
 
 namespace prefill::hopper {
 
@@ -86,18 +83,6 @@ __device__ __forceinline__ Slot slot_of(int step) {
     return {step % 2, static_cast<unsigned>(step / 2 % 2)};
 }
 
-// Rows `first` to `first + box` of the sequence with `valid` rows from `start` on.
-template <class Traits>
-__device__ __forceinline__ void copy_boxes(unsigned char* to, int box_bytes, const CUtensorMap& map,
-                                           std::uint64_t* barrier, int head, int bound, int start,
-                                           int valid, int first) {
-#pragma unroll
-    for (int box = 0; box < Traits::kBoxes; ++box) {
-        ptx::load_box(to + box * box_bytes, map, barrier, box * 64, head, bound - valid + first,
-                      start + valid);
-    }
-}
-
 // One work item: a tile of queries of one head.
 struct Piece {
     Tile tile;
@@ -135,22 +120,23 @@ __device__ __forceinline__ void produce(typename Traits::Storage& storage, const
         const Tile& tile = piece.tile;
         const int kv_head = piece.head / arguments.group;
         ptx::mbarrier_expect_bytes(&storage.queries_full, Traits::kBoxes * Traits::kQueryBoxBytes);
-        copy_boxes<Traits>(storage.queries, Traits::kQueryBoxBytes, maps.q, &storage.queries_full,
-                           piece.head, arguments.total_q, tile.first_row, tile.rows, 0);
+        copy_boxes<Traits::kBoxes>(storage.queries, Traits::kQueryBoxBytes, maps.q,
+                                   &storage.queries_full, piece.head, arguments.total_q,
+                                   tile.first_row, tile.rows, 0);
         for (int first = 0; first < piece.seen; first += Traits::kKeys, ++step) {
             const auto [stage, parity] = slot_of(step);
             ptx::mbarrier_wait(&storage.keys_empty[stage], parity ^ 1);
             ptx::mbarrier_expect_bytes(&storage.keys_full[stage],
                                        Traits::kBoxes * Traits::kKeyBoxBytes);
-            copy_boxes<Traits>(storage.keys[stage], Traits::kKeyBoxBytes, maps.k,
-                               &storage.keys_full[stage], kv_head, arguments.total_kv,
-                               tile.first_key, piece.seen, first);
+            copy_boxes<Traits::kBoxes>(storage.keys[stage], Traits::kKeyBoxBytes, maps.k,
+                                       &storage.keys_full[stage], kv_head, arguments.total_kv,
+                                       tile.first_key, piece.seen, first);
             ptx::mbarrier_wait(&storage.values_empty[stage], parity ^ 1);
             ptx::mbarrier_expect_bytes(&storage.values_full[stage],
                                        Traits::kBoxes * Traits::kKeyBoxBytes);
-            copy_boxes<Traits>(storage.values[stage], Traits::kKeyBoxBytes, maps.v,
-                               &storage.values_full[stage], kv_head, arguments.total_kv,
-                               tile.first_key, piece.seen, first);
+            copy_boxes<Traits::kBoxes>(storage.values[stage], Traits::kKeyBoxBytes, maps.v,
+                                       &storage.values_full[stage], kv_head, arguments.total_kv,
+                                       tile.first_key, piece.seen, first);
         }
         // Drawn as late as the copies allow, so that a block with a long item takes fewer.
         index = gridDim.x + atomicAdd(&arguments.counters->drawn, 1);

@@ -6,8 +6,8 @@ use prefill::Batch;
 use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
 use support::{
-    assert_caught, assert_close, assert_mutants, download, inputs, is_hopper, room, run,
-    under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
+    assert_caught, assert_close, assert_mutants, download, inputs, is_blackwell, is_hopper, room,
+    run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
 };
 use workloads::{PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
 
@@ -15,8 +15,11 @@ const HEADS: usize = 2;
 
 fn case(variant: Variant, head_dim: usize, causal: bool) -> impl Fn() {
     // Two sequences, so that tiles end raggedly.
-    let starts = [0, 70, 200];
-    let total = 200;
+    attention([0, 70, 200], variant, head_dim, causal)
+}
+
+fn attention(starts: [usize; 3], variant: Variant, head_dim: usize, causal: bool) -> impl Fn() {
+    let total = starts[2];
     let (q, k, v) = (
         inputs(1, total * HEADS * head_dim),
         inputs(2, total * head_dim),
@@ -64,7 +67,7 @@ fn case(variant: Variant, head_dim: usize, causal: bool) -> impl Fn() {
             lse: lse.address(),
             total_q: total,
             total_kv: total,
-            longest_kv: 130,
+            longest_kv: starts[2] as usize - starts[1] as usize,
             heads: HEADS,
             kv_heads: 1,
             head_dim,
@@ -93,6 +96,30 @@ fn portable() {
 fn best() {
     under_every_schedule(case(Variant::Tuned, 128, true));
     under_every_schedule(case(Variant::Tuned, 64, false));
+}
+
+/// Two tiles of queries with different numbers of steps, and blocks that take two items.
+const LONGER: [usize; 3] = [0, 70, 480];
+
+#[test]
+fn blackwell() {
+    if is_blackwell() {
+        under_every_schedule(attention(LONGER, Variant::Tuned, 128, true));
+        under_every_schedule(attention(LONGER, Variant::Tuned, 64, false));
+    }
+}
+
+#[test]
+fn mutants_of_blackwell() {
+    if is_blackwell() {
+        let case = attention(LONGER, Variant::Tuned, 64, true);
+        let survivors = [Survivor {
+            kind: Kind::DropWarpBarrier,
+            count: 2,
+            why: "aligned instructions around them bring the warp together too",
+        }];
+        assert_mutants("blackwell", (2, 12), Watch::All, &survivors, case);
+    }
 }
 
 #[test]

@@ -1,0 +1,44 @@
+// Builds the tensor maps and launches Blackwell's kernel with the chosen tile.
+#pragma once
+
+#include <algorithm>
+
+#include "Kernels/device/any_index.h"
+#include "Kernels/device/launch.h"
+#include "Kernels/device/require.h"
+#include "Kernels/prefill/blackwell/kernel.cuh"
+#include "Kernels/prefill/blackwell/tiles.h"
+
+namespace prefill::blackwell {
+
+template <class Traits>
+void launch_tile(const Prefill& params, cudaStream_t stream) {
+    const auto map = [&](const void* address, int rows, int heads) {
+        return packed_map<typename Traits::T>(address, rows, heads, params.head_dim, 128);
+    };
+    const Maps maps = {
+        map(params.q, params.total_q, params.heads),
+        map(params.k, params.total_kv, params.kv_heads),
+        map(params.v, params.total_kv, params.kv_heads),
+    };
+    device::Launch shape;
+    const int pieces = params.tile_count * params.heads;
+    shape.grid = dim3(static_cast<unsigned>(std::min(pieces, device::multiprocessors())));
+    shape.block = dim3(Traits::kThreads);
+    shape.shared_bytes = Traits::kSharedBytes;
+    device::launch("prefill_blackwell", prefill_kernel<Traits>, shape, stream, arguments_of(params),
+                   maps);
+}
+
+template <class T>
+void launch(const Prefill& params, const Config& config, cudaStream_t stream) {
+    const bool launched = device::any_index<std::size(kTiles)>([&](auto index) {
+        constexpr TileShape kTile = kTiles[index];
+        if (config.tile.head_dim != kTile.head_dim) return false;
+        launch_tile<Traits<T, kTile.head_dim>>(params, stream);
+        return true;
+    });
+    device::require(launched, "no Blackwell kernel was built with the chosen tile");
+}
+
+}  // namespace prefill::blackwell

@@ -1,0 +1,161 @@
+// A warpgroup's softmax over the scores of its tile in tensor memory. Lane r of tensor memory, and
+// with it thread r of the group, has row r: no thread needs another's numbers.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/device/convert.cuh"
+#include "Kernels/device/ptx/math.cuh"
+#include "Kernels/device/ptx/mbarrier.cuh"
+#include "Kernels/device/ptx/registers.cuh"
+#include "Kernels/device/ptx/tcgen05.cuh"
+#include "Kernels/prefill/blackwell/traits.cuh"
+
+namespace prefill::blackwell {
+
+namespace ptx = device::ptx;
+
+struct Row {
+    // Maximum score before scaling; the weights are relative to it.
+    float largest = -INFINITY;
+    float total = 0;
+};
+
+// 32 columns at a time, complete on return.
+template <int kColumns>
+__device__ __forceinline__ void load_columns(std::uint32_t address, float (&values)[kColumns]) {
+    std::uint32_t words[kColumns / 32][32];
+#pragma unroll
+    for (int part = 0; part < kColumns / 32; ++part) {
+        ptx::tensor_load(words[part], address + part * 32);
+    }
+    ptx::tensor_wait_for_loads();
+#pragma unroll
+    for (int part = 0; part < kColumns / 32; ++part) {
+        ptx::pin(words[part]);
+#pragma unroll
+        for (int i = 0; i < 32; ++i) values[part * 32 + i] = __uint_as_float(words[part][i]);
+    }
+}
+
+// The sums of the rows so far, which no product is adding to.
+template <class Traits>
+__device__ __forceinline__ void rescale(std::uint32_t sums, float factor) {
+    for (int column = 0; column < Traits::kHeadDim; column += 32) {
+        float values[32];
+        load_columns(sums + column, values);
+        std::uint32_t words[32];
+#pragma unroll
+        for (int i = 0; i < 32; ++i) words[i] = __float_as_uint(values[i] * factor);
+        ptx::tensor_store(sums + column, words);
+    }
+}
+
+// Turns the scores of a step into weights, in their place. Keys from `limit` on are masked.
+template <class Traits>
+__device__ __forceinline__ void weigh(const PrefillArguments& arguments, std::uint32_t lanes,
+                                      int tile, int limit, bool is_first, Row& row) {
+    float scores[Traits::kKeys];
+    load_columns(lanes + Traits::scores(tile), scores);
+    if (limit < Traits::kKeys) {
+#pragma unroll
+        for (int key = 0; key < Traits::kKeys; ++key) {
+            if (key >= limit) scores[key] = -INFINITY;
+        }
+    }
+    float largest = row.largest;
+#pragma unroll
+    for (int key = 0; key < Traits::kKeys; ++key) largest = fmaxf(largest, scores[key]);
+    // The scores came after all earlier products, so that nothing is being added to the sums.
+    const bool lags = (largest - row.largest) * arguments.scale_log2 > kLag;
+    if (__any_sync(~0u, lags)) {
+        const float factor = ptx::exp2_fast((row.largest - largest) * arguments.scale_log2);
+        row.largest = largest;
+        row.total *= factor;
+        if (!is_first) rescale<Traits>(lanes + Traits::sums(tile), factor);
+    }
+    const float reference = row.largest * arguments.scale_log2;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        std::uint32_t words[32];
+#pragma unroll
+        for (int pair = 0; pair < 32; ++pair) {
+            const int key = half * 64 + pair * 2;
+            const float first = ptx::exp2_fast(fmaf(scores[key], arguments.scale_log2, -reference));
+            const float second =
+                ptx::exp2_fast(fmaf(scores[key + 1], arguments.scale_log2, -reference));
+            row.total += first + second;
+            words[pair] = device::pack_pair(first, second, typename Traits::T{});
+        }
+        ptx::tensor_store(lanes + Traits::scores(tile) + half * 32, words);
+    }
+    ptx::tensor_wait_for_stores();
+}
+
+// Divides the thread's row by its total and writes it.
+template <class Traits>
+__device__ __forceinline__ void write_row(const PrefillArguments& arguments, const Piece& piece,
+                                          std::uint32_t sums, int row_number, const Row& row) {
+    const bool exists = row_number < piece.tile.rows;
+    const std::int64_t place =
+        std::int64_t{piece.tile.first_row + row_number} * arguments.heads + piece.head;
+    const float inverse = 1.0f / row.total;
+    auto* out = static_cast<uint4*>(arguments.out) + place * (Traits::kHeadDim / 8);
+    for (int column = 0; column < Traits::kHeadDim; column += 32) {
+        float values[32];
+        load_columns(sums + column, values);
+        if (!exists) continue;
+#pragma unroll
+        for (int packet = 0; packet < 4; ++packet) {
+            const auto pair = [&](int i) {
+                const float* at = &values[packet * 8 + i];
+                return device::pack_pair(at[0] * inverse, at[1] * inverse, typename Traits::T{});
+            };
+            out[column / 8 + packet] = {pair(0), pair(2), pair(4), pair(6)};
+        }
+    }
+    if (exists && arguments.lse != nullptr) {
+        arguments.lse[place] = (row.largest * arguments.scale_log2 + log2f(row.total)) * kLn2;
+    }
+}
+
+// The softmax of one of the two tiles, over all work items.
+template <class Traits>
+__device__ void soften(const PrefillArguments& arguments, typename Traits::Storage& storage,
+                       int tile) {
+    const int pieces = arguments.tile_count * arguments.heads;
+    const int in_tile = threadIdx.x % 128;
+    const int lane = threadIdx.x % 32;
+    const std::uint32_t lanes =
+        storage.tensor_memory + (static_cast<std::uint32_t>(in_tile / 32 * 32) << 16);
+    Phase queries, scores, sums;
+    while (true) {
+        ptx::mbarrier_wait(&storage.queries_full, queries.next());
+        // Only the first lane reads it, because only that lane releases the slot.
+        const int index = __shfl_sync(~0u, lane == 0 ? storage.piece : 0, 0);
+        if (index >= pieces) break;
+        if (lane == 0) ptx::mbarrier_arrive(&storage.queries_empty);
+        const Piece piece = piece_at(arguments, index);
+        const int row_number = tile * Traits::kRows + in_tile;
+        // Keys left from a step on, for this row.
+        int visible = piece.tile.visible + arguments.step * row_number;
+        Row row;
+        const int steps = piece.steps(tile);
+        for (int step = 0; step < steps; ++step, visible -= Traits::kKeys) {
+            ptx::mbarrier_wait(&storage.scores_full[tile], scores.next());
+            ptx::tensor_fence_after_sync();
+            weigh<Traits>(arguments, lanes, tile, visible, step == 0, row);
+            ptx::tensor_fence_before_sync();
+            __syncwarp();
+            if (lane == 0) ptx::mbarrier_arrive(&storage.weights_full[tile]);
+        }
+        if (steps == 0) continue;
+        ptx::mbarrier_wait(&storage.sums_full[tile], sums.next());
+        ptx::tensor_fence_after_sync();
+        write_row<Traits>(arguments, piece, lanes + Traits::sums(tile), row_number, row);
+        // Before the next item's first weights, which let products write the sums again.
+        ptx::tensor_fence_before_sync();
+    }
+}
+
+}  // namespace prefill::blackwell

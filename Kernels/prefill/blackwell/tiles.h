@@ -1,0 +1,10 @@
+// The tiles that Blackwell's kernel is built with: two of 128 queries each.
+#pragma once
+
+#include "Kernels/prefill/config.h"
+
+namespace prefill::blackwell {
+
+inline constexpr TileShape kTiles[] = {{64, 256, 128}, {128, 256, 128}};
+
+}  // namespace prefill::blackwell
