@@ -186,10 +186,13 @@ impl Module {
                 )
             })
             .collect();
+        let starts = flat.steps.iter();
+        let starts = starts.map(|step| step.instruction.span.start).collect();
         Ok(Ok(Program {
             name: name.to_owned(),
             code,
             places,
+            starts,
             files: self.syntax.files.clone().into_iter().collect(),
             words: counts[0],
             wides: counts[1],
@@ -314,6 +317,8 @@ pub struct Program {
     pub name: String,
     pub(crate) code: Vec<Decoded>,
     places: Vec<Origin>,
+    /// Where each instruction begins in the text.
+    starts: Vec<usize>,
     files: HashMap<u32, String>,
     pub(crate) words: u32,
     pub(crate) wides: u32,
@@ -347,6 +352,10 @@ impl Program {
 
     pub(crate) fn line(&self, pc: usize) -> u32 {
         self.places[pc].1
+    }
+
+    pub(crate) fn start(&self, pc: usize) -> usize {
+        self.starts[pc]
     }
 
     pub(crate) fn opcode(&self, pc: usize) -> &Arc<str> {

@@ -1,6 +1,7 @@
 //! A parsed translation unit. Names are resolved: operands hold numbers of registers and variables.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{Space, Special, Type};
@@ -11,6 +12,10 @@ pub struct Module {
     pub version: (u32, u32),
     /// As `.target` has it, such as `sm_90a`.
     pub target: String,
+    /// Where that word stands in the text, in bytes.
+    pub target_span: Range<usize>,
+    /// Where the text goes on behind `.version`, `.target` and `.address_size`.
+    pub head_end: usize,
     /// Source files by the numbers that locations name.
     pub files: BTreeMap<u32, String>,
     /// Module-scope variables, and shared ones of functions.
@@ -66,6 +71,8 @@ pub struct Function {
     pub name: String,
     pub is_entry: bool,
     pub has_body: bool,
+    /// Where the body begins in the text, behind its brace.
+    pub body_start: usize,
     pub line: u32,
     pub parameters: Vec<Parameter>,
     pub returns: Vec<Parameter>,
@@ -94,6 +101,8 @@ pub struct Instruction {
     /// With its modifiers.
     pub opcode: Arc<str>,
     pub operands: Vec<Operand>,
+    /// Where it stands in the text, in bytes: from its guard to its semicolon.
+    pub span: Range<usize>,
     /// Of the PTX text.
     pub line: u32,
     /// Number of one of the function's locations.

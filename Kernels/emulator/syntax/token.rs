@@ -15,6 +15,8 @@ pub struct Token<'a> {
     pub kind: Kind,
     /// Without quotes.
     pub text: &'a str,
+    /// Where it begins in the source, in bytes.
+    pub start: usize,
     pub line: u32,
 }
 
@@ -63,6 +65,7 @@ pub fn tokens(source: &str) -> Result<Vec<Token<'_>>, ParseError> {
                 found.push(Token {
                     kind: Kind::Quoted,
                     text: &source[start + 1..at - 1],
+                    start,
                     line,
                 });
                 line += bytes[start..at].iter().filter(|b| **b == b'\n').count() as u32;
@@ -82,6 +85,7 @@ pub fn tokens(source: &str) -> Result<Vec<Token<'_>>, ParseError> {
                 found.push(Token {
                     kind: Kind::Word,
                     text: &source[start..at],
+                    start,
                     line,
                 });
             }
@@ -91,6 +95,7 @@ pub fn tokens(source: &str) -> Result<Vec<Token<'_>>, ParseError> {
                 found.push(Token {
                     kind: Kind::Mark(byte),
                     text: &source[start..at],
+                    start,
                     line,
                 });
             }

@@ -47,6 +47,7 @@ impl<'a> Parser<'a> {
             name: name.to_owned(),
             is_entry,
             has_body: !self.peek_is(b';'),
+            body_start: 0,
             line,
             parameters,
             returns,
@@ -154,6 +155,7 @@ impl<'a> Parser<'a> {
 
     fn block(&mut self, body: &mut Body<'a>) -> Result<()> {
         self.expect(b'{')?;
+        body.function.body_start = self.span(self.at - 1).end;
         loop {
             if self.takes(b'}') {
                 if !body.scopes.close() {
@@ -310,7 +312,7 @@ impl<'a> Parser<'a> {
     }
 
     fn instruction(&mut self, body: &mut Body<'a>) -> Result<()> {
-        let line = self.line();
+        let (line, first) = (self.line(), self.at);
         let mut guard = None;
         if self.takes(b'@') {
             let negated = self.takes(b'!');
@@ -350,6 +352,7 @@ impl<'a> Parser<'a> {
             guard,
             opcode,
             operands,
+            span: self.span(first).start..self.span(self.at - 1).end,
             line,
             location: body.location,
         });

@@ -6,6 +6,7 @@ mod operand;
 mod scope;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::token::{self, Kind, Token};
@@ -46,6 +47,12 @@ impl<'a> Parser<'a> {
     fn line(&self) -> u32 {
         let at = self.at.min(self.tokens.len().saturating_sub(1));
         self.tokens.get(at).map_or(1, |token| token.line)
+    }
+
+    // Where a token stands in the source.
+    fn span(&self, at: usize) -> Range<usize> {
+        let token = self.tokens[at];
+        token.start..token.start + token.text.len()
     }
 
     fn error<T>(&self, message: impl Into<String>) -> Result<T> {
@@ -151,14 +158,17 @@ impl<'a> Parser<'a> {
                 }
                 ".target" => {
                     self.module.target = self.word()?.to_owned();
+                    self.module.target_span = self.span(self.at - 1);
                     while self.takes(b',') {
                         self.word()?;
                     }
+                    self.module.head_end = self.span(self.at - 1).end;
                 }
                 ".address_size" => {
                     if self.number()? != 64 {
                         return self.error_at(line, "addresses of 64 bits alone are supported");
                     }
+                    self.module.head_end = self.span(self.at - 1).end;
                 }
                 ".visible" => linkage = Linkage::Visible,
                 ".extern" => linkage = Linkage::Extern,
