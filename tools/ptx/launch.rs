@@ -73,6 +73,8 @@ enum Argument {
     F64(f64),
     #[serde(rename = "tensor_map")]
     Map(Map),
+    /// Members one after the other, as C lays them out.
+    Struct(Vec<Argument>),
 }
 
 #[derive(Deserialize)]
@@ -310,7 +312,29 @@ impl Description {
                 };
                 tensor.encode()?.to_vec()
             }
+            Argument::Struct(members) => {
+                let mut bytes = Vec::new();
+                for member in members {
+                    let value = self.argument(member, blocks)?;
+                    bytes.resize(bytes.len().next_multiple_of(member.alignment()), 0);
+                    bytes.extend(value);
+                }
+                bytes.resize(bytes.len().next_multiple_of(argument.alignment()), 0);
+                bytes
+            }
         })
+    }
+}
+
+impl Argument {
+    fn alignment(&self) -> usize {
+        match self {
+            Self::U8(_) => 1,
+            Self::I32(_) | Self::U32(_) | Self::F32(_) => 4,
+            Self::Buffer(_) | Self::I64(_) | Self::U64(_) | Self::F64(_) => 8,
+            Self::Map(_) => 128,
+            Self::Struct(members) => members.iter().map(Self::alignment).max().unwrap_or(1),
+        }
     }
 }
 
@@ -395,6 +419,19 @@ mod tests {
             outcome(&launch(&[("\"expect\": [2.5, 5, 7.5, 10]", "\"fill\": 0")])).unwrap(),
             "nothing was compared"
         );
+    }
+
+    #[test]
+    fn a_struct_is_laid_out_as_in_c() {
+        let argument = r#"{"struct": [{"u8": 1}, {"u64": 2}, {"struct": [{"u8": 3}, {"i32": 4}]}, {"u8": 5}]}"#;
+        let argument: Argument = serde_json::from_str(argument).unwrap();
+        let description: Description = serde_json::from_str(&launch(&[])).unwrap();
+        let bytes = description.argument(&argument, &BTreeMap::new()).unwrap();
+        let mut wanted = [0; 32];
+        for (at, value) in [(0, 1), (8, 2), (16, 3), (20, 4), (24, 5)] {
+            wanted[at] = value;
+        }
+        assert_eq!(bytes, wanted);
     }
 
     #[test]
