@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 use launch::How;
 use machine::{Module, Schedule, Watch};
+use rewriter::{Options, When};
 
 /// Runs kernels in PTX for sm_90a and sm_100a in an interpreter, and says what is wrong with them.
 #[derive(Parser)]
@@ -61,6 +62,16 @@ enum Task {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
+    /// Rewrites a file of sm_100a for sm_90a, with an emulation of what Hopper lacks.
+    Rewrite {
+        file: PathBuf,
+        /// Where to write the file for sm_90a.
+        #[arg(long, short)]
+        output: PathBuf,
+        /// Do tensor cores' work when the thread that issued it waits, not at once.
+        #[arg(long)]
+        late: bool,
+    },
     /// Lists the forms of our kernels and the gates that executed each, from the gates' counters.json.
     Coverage {
         #[arg(required = true)]
@@ -109,6 +120,18 @@ fn main() -> ExitCode {
 fn load(file: &Path) -> Result<Module, String> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     Module::load(&text).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn rewrite(file: &Path, output: &Path, late: bool) -> Result<(), String> {
+    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let when = if late { When::Late } else { When::AtOnce };
+    let options = Options {
+        when,
+        ..Options::default()
+    };
+    let text = rewriter::rewrite(&text, &options)
+        .map_err(|error| format!("{}: {error}", file.display()))?;
+    fs::write(output, text).map_err(|error| format!("{}: {error}", output.display()))
 }
 
 fn run(cli: Cli) -> Result<ExitCode, String> {
@@ -200,6 +223,10 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
                 ExitCode::FAILURE
             })
         }
+        Task::Rewrite { file, output, late } => {
+            rewrite(&file, &output, late)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Task::Coverage { files } => {
             print!("{}", coverage::table(&files)?);
             Ok(ExitCode::SUCCESS)
@@ -211,6 +238,33 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
                 .collect::<Result<Vec<_>, _>>()?;
             print!("{}", report::forms(&modules)?);
             Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_leaves_no_file() {
+        let folder = PathBuf::from(std::env::var_os("TEST_TMPDIR").expect("Bazel sets it"));
+        let (file, output) = (folder.join("in.ptx"), folder.join("out.ptx"));
+        let text = |body: &str| {
+            format!(".version 9.0\n.target sm_100a\n.address_size 64\n.entry k() {{ {body} ret; }}")
+        };
+        fs::write(&file, text("tcgen05.unheard_of [0];")).unwrap();
+        let message = rewrite(&file, &output, false).unwrap_err();
+        assert!(
+            message.contains("in.ptx: k: PTX line 4: tcgen05.unheard_of"),
+            "{message}"
+        );
+        assert!(!output.exists());
+        fs::write(&file, text("tcgen05.wait::ld.sync.aligned;")).unwrap();
+        for late in [false, true] {
+            rewrite(&file, &output, late).unwrap();
+            let written = fs::read_to_string(&output).unwrap();
+            assert!(written.contains("sm_90a") && !written.contains("tcgen05."));
         }
     }
 }
