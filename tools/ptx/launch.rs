@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use half::{bf16, f16};
-use machine::{Allocations, Block, Launch, Module, Report, Schedule, TensorMap, Watch};
+use machine::{Allocations, Block, Launch, Module, Program, Report, Schedule, TensorMap, Watch};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -13,13 +14,13 @@ use serde::Deserialize;
 pub struct Description {
     kernel: String,
     #[serde(default = "one")]
-    grid: [u32; 3],
+    pub grid: [u32; 3],
     #[serde(default = "one")]
-    block: [u32; 3],
+    pub block: [u32; 3],
     #[serde(default = "one")]
-    cluster: [u32; 3],
+    pub cluster: [u32; 3],
     #[serde(default)]
-    dynamic_shared_bytes: u32,
+    pub dynamic_shared_bytes: u32,
     #[serde(default)]
     buffers: BTreeMap<String, Buffer>,
     #[serde(default)]
@@ -120,10 +121,14 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn verdict(&self) -> String {
-        match self.compared {
-            0 => "nothing was compared".to_owned(),
-            compared => format!("{compared} values as expected"),
-        }
+        verdict(self.compared)
+    }
+}
+
+pub fn verdict(compared: usize) -> String {
+    match compared {
+        0 => "nothing was compared".to_owned(),
+        compared => format!("{compared} values as expected"),
     }
 }
 
@@ -208,20 +213,26 @@ impl Description {
         serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    pub fn run(&self, module: &Module, how: How) -> Result<Outcome, String> {
-        let schedule = how.schedule;
-        let allocations = Allocations::default();
-        let mut blocks: BTreeMap<&str, Block> = BTreeMap::new();
-        for (name, buffer) in &self.buffers {
-            let bytes = buffer.bytes(name)?;
-            let block = Block::from_bytes(&bytes);
-            // SAFETY: blocks live until the launch has ended, and nobody borrows their bytes meanwhile.
-            unsafe { allocations.allow(block.address(), bytes.len() as u64) };
-            blocks.insert(name, block);
-        }
-        let program = module
+    /// What buffers hold before the launch.
+    pub fn contents(&self) -> Result<Vec<(&str, Vec<u8>)>, String> {
+        let buffers = self.buffers.iter();
+        buffers
+            .map(|(name, buffer)| Ok((name.as_str(), buffer.bytes(name)?)))
+            .collect()
+    }
+
+    pub fn program(&self, module: &Module) -> Result<Arc<Program>, String> {
+        module
             .program(&self.kernel)
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| error.to_string())
+    }
+
+    /// The parameters of the kernel where buffers have these addresses.
+    pub fn parameters(
+        &self,
+        program: &Program,
+        addresses: &BTreeMap<&str, u64>,
+    ) -> Result<Vec<u8>, String> {
         if self.arguments.len() != program.parameters.len() {
             return Err(format!(
                 "{}: {} arguments for {} parameters",
@@ -235,7 +246,7 @@ impl Description {
             self.arguments.iter().zip(&program.parameters).enumerate()
         {
             let value = self
-                .argument(argument, &blocks)
+                .argument(argument, addresses)
                 .map_err(|reason| format!("argument {}: {reason}", number + 1))?;
             if value.len() != *bytes as usize {
                 return Err(format!(
@@ -246,6 +257,26 @@ impl Description {
             }
             parameters[*offset as usize..][..value.len()].copy_from_slice(&value);
         }
+        Ok(parameters)
+    }
+
+    /// Saves a buffer and compares it as the launch says; how many values were compared.
+    pub fn verify(&self, name: &str, bytes: &[u8]) -> Result<usize, String> {
+        self.buffers[name].verify(name, bytes)
+    }
+
+    pub fn run(&self, module: &Module, how: How) -> Result<Outcome, String> {
+        let schedule = how.schedule;
+        let allocations = Allocations::default();
+        let mut blocks: BTreeMap<&str, Block> = BTreeMap::new();
+        for (name, bytes) in self.contents()? {
+            let block = Block::from_bytes(&bytes);
+            // SAFETY: blocks live until the launch has ended, and nobody borrows their bytes meanwhile.
+            unsafe { allocations.allow(block.address(), bytes.len() as u64) };
+            blocks.insert(name, block);
+        }
+        let addresses = blocks.iter().map(|(name, block)| (*name, block.address()));
+        let parameters = self.parameters(&*self.program(module)?, &addresses.collect())?;
         let launch = Launch {
             grid: self.grid,
             block: self.block,
@@ -261,9 +292,9 @@ impl Description {
         let report = machine::run(module, &self.kernel, &launch, &allocations)
             .map_err(|error| format!("{schedule:?}: {error}"))?;
         let mut compared = 0;
-        for (name, buffer) in &self.buffers {
-            compared += buffer
-                .verify(name, &blocks[name.as_str()])
+        for (name, block) in &blocks {
+            compared += self
+                .verify(name, &block.to_bytes())
                 .map_err(|reason| format!("{schedule:?}: {reason}"))?;
         }
         Ok(Outcome { report, compared })
@@ -272,12 +303,12 @@ impl Description {
     fn argument(
         &self,
         argument: &Argument,
-        blocks: &BTreeMap<&str, Block>,
+        addresses: &BTreeMap<&str, u64>,
     ) -> Result<Vec<u8>, String> {
         let address = |name: &str| {
-            blocks
+            addresses
                 .get(name)
-                .map(Block::address)
+                .copied()
                 .ok_or_else(|| format!("there is no buffer {name}"))
         };
         Ok(match argument {
@@ -315,7 +346,7 @@ impl Description {
             Argument::Struct(members) => {
                 let mut bytes = Vec::new();
                 for member in members {
-                    let value = self.argument(member, blocks)?;
+                    let value = self.argument(member, addresses)?;
                     bytes.resize(bytes.len().next_multiple_of(member.alignment()), 0);
                     bytes.extend(value);
                 }
@@ -339,10 +370,9 @@ impl Argument {
 }
 
 impl Buffer {
-    fn verify(&self, name: &str, block: &Block) -> Result<usize, String> {
-        let bytes = block.to_bytes();
+    fn verify(&self, name: &str, bytes: &[u8]) -> Result<usize, String> {
         if let Some(path) = &self.save {
-            fs::write(path, &bytes)
+            fs::write(path, bytes)
                 .map_err(|error| format!("buffer {name}: {}: {error}", path.display()))?;
         }
         let Some(expect) = &self.expect else {

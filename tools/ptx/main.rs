@@ -1,5 +1,6 @@
 //! Runs and checks PTX on the CPU: no GPU, no driver.
 
+mod card;
 mod coverage;
 mod launch;
 mod mutate;
@@ -44,6 +45,13 @@ enum Task {
         /// Where to write what ran, as JSON.
         #[arg(long)]
         counters: Option<PathBuf>,
+    },
+    /// Runs a kernel on this machine's GPU, with the launch that run takes. Nothing is timed.
+    Card {
+        file: PathBuf,
+        /// As for run.
+        #[arg(long)]
+        launch: PathBuf,
     },
     /// Plants faults in a kernel, one at a time, and lists those that its launch does not notice.
     Mutate {
@@ -169,6 +177,14 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
                 fs::write(&path, report::json(&reports))
                     .map_err(|error| format!("{}: {error}", path.display()))?;
             }
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Card { file, launch } => {
+            let text = fs::read_to_string(&file)
+                .map_err(|error| format!("{}: {error}", file.display()))?;
+            let launch = launch::Description::read(&launch)?;
+            let compared = card::run(&launch, &load(&file)?, &text)?;
+            println!("{}", launch::verdict(compared));
             Ok(ExitCode::SUCCESS)
         }
         Task::Mutate {
