@@ -202,7 +202,7 @@ impl Counters {
             Op::ClusterWait => wait("cluster barrier"),
             Op::MbarrierTest { .. } => wait("mbarrier"),
             Op::CopyWait(_) | Op::CopyWaitAll => wait("cp.async group"),
-            Op::BulkWait(_) => wait("bulk group"),
+            Op::BulkWait { .. } => wait("bulk group"),
             Op::WgmmaWait(_) => wait("wgmma group"),
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::counters::{Counters, Tally};
@@ -11,8 +11,9 @@ use crate::error::Error;
 use crate::launch::{Launch, Schedule, Watch};
 use crate::memory::{Allocations, Block as Bytes, Recent, View};
 use crate::op::LANES;
+use crate::op::{Op, Tcgen};
 use crate::program::{Module, Program, RESERVED_SHARED};
-use crate::race::Races;
+use crate::race::{Global, Races, TensorFences, Touched};
 use crate::random::Random;
 use crate::tensor_memory::TensorMemory;
 use crate::warp::{Group, Outstanding, Wait, Warp};
@@ -24,6 +25,8 @@ pub struct Report {
     pub counters: Counters,
     /// Lines of the PTX text that ran.
     pub lines: BTreeSet<u32>,
+    /// Where races were looked for: what it did to global memory.
+    pub touched: Option<Arc<Touched>>,
     /// Of all workers together: outside of matrix products, and in them.
     pub other_time: Duration,
     pub product_time: Duration,
@@ -124,6 +127,8 @@ pub fn run(
         time: Duration::ZERO,
         error: None,
     });
+    let global = (launch.races != Watch::Off)
+        .then(|| Arc::new(Mutex::new(Global::after(launch.before.clone()))));
     let work = || {
         let started = Instant::now();
         let mut counted = Tally::of(&program);
@@ -139,7 +144,7 @@ pub fn run(
                 &view,
                 &parameters,
                 &counts,
-                cluster,
+                (cluster, global.as_ref()),
                 &mut counted,
             );
             if let Err(found) = engine.run(cluster) {
@@ -185,6 +190,10 @@ pub fn run(
         clusters,
         counters: Counters::of(&program, &tally),
         lines: ran.map(|(pc, _)| program.line(pc)).collect(),
+        touched: global.map(|global| {
+            let global = global.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::new(global.touched())
+        }),
         other_time: time.saturating_sub(tally.product_time),
         product_time: tally.product_time,
     })
@@ -196,7 +205,7 @@ fn engine<'a>(
     memory: &'a View,
     parameters: &'a Bytes,
     counts: &[u32],
-    cluster: u64,
+    (cluster, global): (u64, Option<&Arc<Mutex<Global>>>),
     counted: &'a mut Tally,
 ) -> Engine<'a> {
     let corner = [
@@ -210,12 +219,18 @@ fn engine<'a>(
         0 => program.static_end,
         bytes => program.dynamic_start + bytes,
     };
-    let has_tensor = program
-        .code
-        .iter()
-        .any(|decoded| matches!(decoded.op, crate::op::Op::Tcgen(_)));
-    let races = (launch.races != Watch::Off).then(|| {
+    let has = |wanted: fn(&Tcgen) -> bool| {
+        let mut code = program.code.iter();
+        code.any(|decoded| matches!(&decoded.op, Op::Tcgen(op) if wanted(op)))
+    };
+    let has_tensor = has(|_| true);
+    let races = global.map(|global| {
         Box::new(Races::new(
+            (cluster as u32, global.clone()),
+            TensorFences {
+                before: has(|op| matches!(op, Tcgen::Fence { before: true })),
+                after: has(|op| matches!(op, Tcgen::Fence { before: false })),
+            },
             ranks as usize,
             threads.div_ceil(32) as usize,
             shared as usize,

@@ -1,5 +1,9 @@
 //! What a grid is, and how it is to run.
 
+use std::sync::Arc;
+
+use crate::race::Touched;
+
 /// When asynchronous work lands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
@@ -14,7 +18,7 @@ pub enum Schedule {
     },
 }
 
-/// Whether accesses of shared memory that nothing orders are errors.
+/// Whether accesses of memory that nothing orders are errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Watch {
     #[default]
@@ -39,6 +43,8 @@ pub struct Launch {
     pub limit: u64,
     pub multiprocessors: u32,
     pub races: Watch,
+    /// What the launch before touched, where this one may begin before it has ended.
+    pub before: Option<Arc<Touched>>,
 }
 
 impl Default for Launch {
@@ -54,6 +60,7 @@ impl Default for Launch {
             limit: 1 << 36,
             multiprocessors: 132,
             races: Watch::Off,
+            before: None,
         }
     }
 }

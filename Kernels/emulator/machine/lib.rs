@@ -36,4 +36,5 @@ pub use meaning::Meaning;
 pub use memory::{Allocations, Block};
 pub use op::{Address, Bit, CopyShape, Tcgen, TcgenA, TcgenKind, TcgenShape, Value, Wide, Word};
 pub use program::{Module, Program, UnknownForm};
+pub use race::Touched;
 pub use tensor_map::TensorMap;

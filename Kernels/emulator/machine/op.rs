@@ -86,6 +86,35 @@ pub type WD = fn(&Words) -> Wides;
 pub type Wwp = fn(&Words, &Words) -> u32;
 pub type Ddp = fn(&Wides, &Wides) -> u32;
 
+/// How far an access or a fence is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    Weak,
+    Block,
+    Cluster,
+    Device,
+}
+
+/// How an access takes part in the order of memory: strong ones may meet each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strength {
+    pub scope: Scope,
+    pub acquires: bool,
+    pub releases: bool,
+}
+
+impl Strength {
+    pub const WEAK: Self = Self::relaxed(Scope::Weak);
+
+    pub const fn relaxed(scope: Scope) -> Self {
+        Self {
+            scope,
+            acquires: false,
+            releases: false,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logic {
     And,
@@ -265,15 +294,14 @@ pub enum Op {
     Load {
         ty: Type,
         space: Space,
-        /// Volatile, or ordered: may meet others of the kind.
-        strong: bool,
+        strength: Strength,
         targets: Box<[Target]>,
         address: Address,
     },
     Store {
         ty: Type,
         space: Space,
-        strong: bool,
+        strength: Strength,
         values: Box<[Value]>,
         address: Address,
     },
@@ -286,6 +314,7 @@ pub enum Op {
         atomic: Atomic,
         ty: Type,
         space: Space,
+        strength: Strength,
         target: Target,
         address: Address,
         value: Value,
@@ -296,6 +325,7 @@ pub enum Op {
         atomic: Atomic,
         ty: Type,
         space: Space,
+        strength: Strength,
         address: Address,
         values: Box<[Value]>,
     },
@@ -429,7 +459,11 @@ pub enum Op {
         barrier: Address,
     },
     BulkCommit,
-    BulkWait(u32),
+    BulkWait {
+        groups: u32,
+        /// Only until the sources were read.
+        read: bool,
+    },
     TensorLoad {
         shared: Address,
         map: Address,
@@ -451,6 +485,8 @@ pub enum Op {
         values: Box<[Value]>,
         barrier: Address,
     },
+    /// Orders what was before it with what comes after, as far as its scope.
+    Fence(Scope),
     FenceProxyAsync,
     FenceMbarrierInit,
     LoadMatrix {
@@ -483,6 +519,8 @@ pub enum Op {
         b: Box<[Word]>,
         c: Box<[Word]>,
     },
+    /// Waits for the grids before this one.
+    GridWait,
     WgmmaFence,
     WgmmaCommit,
     WgmmaWait(u32),

@@ -82,6 +82,12 @@ impl TensorMemory {
         Ok((column * ROWS + lane) as usize)
     }
 
+    /// Whether columns belong to one allocation.
+    pub fn holds(&self, first: u32, count: u32) -> bool {
+        let mut held = self.held.iter();
+        held.any(|(start, size)| *start <= first && first + count <= start + size)
+    }
+
     pub fn read(&self, lane: u32, column: u32) -> Result<u32, String> {
         Ok(self.words[self.index(lane, column)?])
     }

@@ -71,7 +71,7 @@ pub struct Warp {
 }
 
 pub fn lanes(mask: u32) -> impl Iterator<Item = u32> {
-    std::iter::successors(Some(mask), |mask| Some(mask & (mask - 1)))
+    std::iter::successors(Some(mask), |mask| Some(mask & mask.wrapping_sub(1)))
         .take_while(|mask| *mask != 0)
         .map(u32::trailing_zeros)
 }

@@ -185,6 +185,7 @@ pub unsafe extern "C" fn cudaLaunchKernel(
         block: block.axes(),
         cluster: [1; 3],
         dynamic_shared_bytes,
+        overlaps_previous: false,
     };
     // SAFETY: as the caller's.
     unsafe { run(host, &shape, arguments) }
@@ -220,13 +221,14 @@ pub unsafe extern "C" fn cudaLaunchKernelExC(
         (config, attributes)
     };
     let mut cluster = [1; 3];
+    let mut overlaps_previous = false;
     for attribute in attributes {
         match attribute.id {
             CLUSTER_DIMENSION => {
                 cluster = [attribute.value[0], attribute.value[1], attribute.value[2]]
             }
-            // Kernels run one after the other here.
-            STREAM_SERIALIZATION => {}
+            // Kernels run one after the other here; the race detector knows better.
+            STREAM_SERIALIZATION => overlaps_previous = attribute.value[0] != 0,
             other => {
                 return fail(
                     INVALID_VALUE,
@@ -245,6 +247,7 @@ pub unsafe extern "C" fn cudaLaunchKernelExC(
         block: config.block.axes(),
         cluster,
         dynamic_shared_bytes,
+        overlaps_previous,
     };
     // SAFETY: as the caller's.
     unsafe { run(host, &shape, arguments) }
@@ -323,6 +326,7 @@ pub unsafe extern "C" fn cudaMemcpy(
     bytes: usize,
     kind: c_int,
 ) -> Status {
+    registry::settle();
     const TO_DEVICE: c_int = 1;
     const FROM_DEVICE: c_int = 2;
     const ON_DEVICE: c_int = 3;
@@ -357,6 +361,7 @@ pub unsafe extern "C" fn cudaMemcpyAsync(
 
 #[no_mangle]
 pub unsafe extern "C" fn cudaMemset(to: *mut c_void, value: c_int, bytes: usize) -> Status {
+    registry::settle();
     if !registry::covers(to as u64, bytes as u64) {
         return fail(
             INVALID_VALUE,
@@ -409,6 +414,7 @@ pub unsafe extern "C" fn cudaMemcpyToSymbol(
 
 #[no_mangle]
 pub extern "C" fn cudaDeviceSynchronize() -> Status {
+    registry::settle();
     SUCCESS
 }
 
@@ -427,6 +433,7 @@ pub extern "C" fn cudaStreamDestroy(_: *mut c_void) -> Status {
 
 #[no_mangle]
 pub extern "C" fn cudaStreamSynchronize(_: *mut c_void) -> Status {
+    registry::settle();
     SUCCESS
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use machine::{Allocations, Block, Launch, Module, Report};
+use machine::{Allocations, Block, Launch, Module, Report, Touched};
 
 use crate::settings::{self, Fault};
 
@@ -27,6 +27,8 @@ struct Registry {
     variables: HashMap<usize, (usize, String)>,
     blocks: HashMap<u64, Block>,
     reports: Vec<(String, Report)>,
+    /// What the last launch did to global memory, until the host waits for it.
+    touched: Option<Arc<Touched>>,
 }
 
 fn registry() -> MutexGuard<'static, Registry> {
@@ -172,6 +174,8 @@ pub struct Shape {
     pub block: [u32; 3],
     pub cluster: [u32; 3],
     pub dynamic_shared_bytes: u32,
+    /// It may begin before the launch before it has ended.
+    pub overlaps_previous: bool,
 }
 
 pub enum Refusal {
@@ -239,10 +243,16 @@ pub unsafe fn launch(
         multiprocessors: settings.multiprocessors,
         races: settings.races,
         limit: settings.limit,
+        before: registry()
+            .touched
+            .take()
+            .filter(|_| shape.overlaps_previous),
     };
     let report = machine::run(&module, &kernel.name, &launch, allocations())
         .map_err(|error| Refusal::Failed(error.to_string()))?;
-    registry().reports.push((kernel.name, report));
+    let mut registry = registry();
+    registry.touched = report.touched.clone();
+    registry.reports.push((kernel.name, report));
     Ok(())
 }
 
@@ -275,7 +285,13 @@ pub fn allocate(bytes: usize) -> u64 {
     keep(Block::filled(bytes, 0xff))
 }
 
+/// The host has waited for the device.
+pub fn settle() {
+    registry().touched = None;
+}
+
 fn keep(block: Block) -> u64 {
+    settle();
     let (address, bytes) = block.range();
     // SAFETY: the registry keeps the block until it is withdrawn, and lends it to nobody.
     unsafe { allocations().allow(address, bytes) };
@@ -285,6 +301,7 @@ fn keep(block: Block) -> u64 {
 
 /// False where nothing was allocated there.
 pub fn free(address: u64) -> bool {
+    settle();
     allocations().withdraw(address);
     registry().blocks.remove(&address).is_some()
 }

@@ -18,7 +18,7 @@ impl Form<'_> {
     }
 
     fn store_async(&mut self) -> Result<Op> {
-        self.takes_order();
+        self.takes_strength(Scope::Weak);
         self.opcode.takes("shared::cluster");
         if !self.opcode.takes("mbarrier::complete_tx::bytes") {
             return Err("st.async without an mbarrier".to_owned());
@@ -94,9 +94,10 @@ impl Form<'_> {
             return Ok(Op::BulkCommit);
         }
         if self.opcode.takes("wait_group") {
-            // A source that was read and a store that landed are one event here.
-            self.opcode.takes("read");
-            return Ok(Op::BulkWait(self.immediate(0)? as u32));
+            return Ok(Op::BulkWait {
+                groups: self.immediate(0)? as u32,
+                read: self.opcode.takes("read"),
+            });
         }
         if self.opcode.takes("prefetch") {
             for word in [

@@ -82,6 +82,9 @@ impl Form<'_> {
                 self.ty()?;
                 Op::MoveWide(self.wide_target(0)?, Wide::Immediate(0))
             }
+            "fence" | "membar" => self.fence(),
+            "griddepcontrol" if self.opcode.takes("wait") => Op::GridWait,
+            "griddepcontrol" if self.opcode.takes("launch_dependents") => Op::Nothing,
             base => match self.without_effect(base) {
                 Some(op) => op,
                 None => return Ok(None),
@@ -93,7 +96,6 @@ impl Form<'_> {
     fn without_effect(&mut self, base: &str) -> Option<Op> {
         let words: &[&str] = match base {
             "nanosleep" => &["u32"],
-            "membar" => &["cta", "gl", "gpu", "sys", "proxy", "alias"],
             "prefetch" => &[
                 "global",
                 "local",
@@ -108,45 +110,38 @@ impl Form<'_> {
             "prefetchu" => &["L1"],
             "discard" => &["global", "L2"],
             "applypriority" => &["global", "L2::evict_normal"],
-            "griddepcontrol" => &["launch_dependents", "wait"],
             "setmaxnreg" => &["inc", "dec", "sync", "aligned", "u32"],
-            "fence" => &[
-                "sc",
-                "acq_rel",
-                "acquire",
-                "release",
-                "cta",
-                "cluster",
-                "gpu",
-                "sys",
-                "mbarrier_init",
-                "proxy",
-                "alias",
-                "async",
-                "async::generic",
-                "tensormap::generic",
-                "global",
-                "shared::cta",
-                "shared::cluster",
-                "async.global",
-                "sync_restrict::shared::cta",
-                "sync_restrict::shared::cluster",
-            ],
             _ => return None,
         };
-        let (mut proxy, mut mbarriers) = (false, false);
         for word in words {
-            let found = self.opcode.takes(word);
-            proxy |= found && *word == "async";
-            mbarriers |= found && *word == "mbarrier_init";
+            self.opcode.takes(word);
         }
-        Some(if proxy {
-            Op::FenceProxyAsync
-        } else if mbarriers {
-            Op::FenceMbarrierInit
-        } else {
-            Op::Nothing
-        })
+        Some(Op::Nothing)
+    }
+
+    fn fence(&mut self) -> Op {
+        let scope = self.takes_scope();
+        for word in ["sc", "acq_rel", "acquire", "release", "alias", "global"] {
+            self.opcode.takes(word);
+        }
+        for word in [
+            "async::generic",
+            "tensormap::generic",
+            "shared::cta",
+            "shared::cluster",
+            "sync_restrict::shared::cta",
+            "sync_restrict::shared::cluster",
+        ] {
+            self.opcode.takes(word);
+        }
+        let [mbarriers, proxy, asynchronous] =
+            ["mbarrier_init", "proxy", "async"].map(|word| self.opcode.takes(word));
+        match (mbarriers, asynchronous, scope) {
+            (true, ..) => Op::FenceMbarrierInit,
+            (_, true, _) => Op::FenceProxyAsync,
+            (.., Some(scope)) if !proxy => Op::Fence(scope),
+            _ => Op::Nothing,
+        }
     }
 
     fn mov(&mut self) -> Result<Op> {
@@ -223,7 +218,7 @@ impl Form<'_> {
     }
 
     fn ld(&mut self) -> Result<Op> {
-        let strong = self.takes_order();
+        let strength = self.takes_strength(Scope::Weak);
         let hinted = self.opcode.takes_cache_hints();
         let in_parameters = self.takes_parameter_space();
         let space = self.space();
@@ -256,7 +251,7 @@ impl Form<'_> {
                     Op::Load {
                         ty,
                         space,
-                        strong,
+                        strength,
                         targets,
                         address,
                     }
@@ -266,7 +261,7 @@ impl Form<'_> {
         Ok(Op::Load {
             ty,
             space,
-            strong,
+            strength,
             targets,
             address: self.address(1)?,
         })
@@ -283,7 +278,7 @@ impl Form<'_> {
     }
 
     fn st(&mut self) -> Result<Op> {
-        let strong = self.takes_order();
+        let strength = self.takes_strength(Scope::Weak);
         let hinted = self.opcode.takes_cache_hints();
         let in_parameters = self.takes_parameter_space();
         let space = if in_parameters {
@@ -303,7 +298,7 @@ impl Form<'_> {
         Ok(Op::Store {
             ty,
             space,
-            strong,
+            strength,
             values,
             address: self.address(0)?,
         })
@@ -347,7 +342,7 @@ impl Form<'_> {
     }
 
     fn atom(&mut self) -> Result<Op> {
-        self.takes_order();
+        let strength = self.takes_strength(Scope::Device);
         let hinted = self.opcode.takes_cache_hints();
         let space = self.space();
         let atomic = self.atomic()?;
@@ -361,6 +356,7 @@ impl Form<'_> {
             atomic,
             ty,
             space,
+            strength,
             target: self.target(0)?,
             address: self.address(1)?,
             value: self.value(2, ty)?,
@@ -373,7 +369,7 @@ impl Form<'_> {
     }
 
     fn red(&mut self) -> Result<Op> {
-        self.takes_order();
+        let strength = self.takes_strength(Scope::Device);
         let hinted = self.opcode.takes_cache_hints();
         let space = self.space();
         let atomic = self.atomic()?;
@@ -392,6 +388,7 @@ impl Form<'_> {
             atomic,
             ty,
             space,
+            strength,
             address: self.address(0)?,
             values,
         })

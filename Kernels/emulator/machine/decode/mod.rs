@@ -13,7 +13,9 @@ use std::collections::HashMap;
 use syntax::{Opcode, Operand, Symbol, Type};
 
 use crate::flatten::{Flat, Step, StepKind};
-use crate::op::{Address, Bit, Decoded, Gather, Op, Space, Target, Value, Wide, Word};
+use crate::op::{
+    Address, Bit, Decoded, Gather, Op, Scope, Space, Strength, Target, Value, Wide, Word,
+};
 
 pub type Result<T> = std::result::Result<T, String>;
 
@@ -329,18 +331,30 @@ impl<'a> Form<'a> {
             .unwrap_or(Space::Generic)
     }
 
-    /// Memory order and scope; whether the order is stronger than weak. Accesses here are always in order.
-    pub fn takes_order(&mut self) -> bool {
+    /// Memory order and scope, or what is usual without a word for them.
+    pub fn takes_strength(&mut self, usual: Scope) -> Strength {
         self.opcode.takes("weak");
-        let mut strong = false;
-        for word in [
-            "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio",
-        ] {
-            strong |= self.opcode.takes(word);
+        let words = [
+            "volatile", "relaxed", "mmio", "acquire", "release", "acq_rel",
+        ];
+        let [volatile, relaxed, mmio, acquire, release, both] =
+            words.map(|word| self.opcode.takes(word));
+        let strong = volatile || relaxed || mmio || acquire || release || both;
+        let usual = if strong { Scope::Device } else { usual };
+        Strength {
+            scope: self.takes_scope().unwrap_or(usual),
+            acquires: acquire || both,
+            releases: release || both,
         }
-        for word in ["cta", "cluster", "gpu", "sys"] {
-            self.opcode.takes(word);
-        }
-        strong
+    }
+
+    pub fn takes_scope(&mut self) -> Option<Scope> {
+        self.opcode.takes_one(&[
+            ("cta", Scope::Block),
+            ("cluster", Scope::Cluster),
+            ("gpu", Scope::Device),
+            ("gl", Scope::Device),
+            ("sys", Scope::Device),
+        ])
     }
 }

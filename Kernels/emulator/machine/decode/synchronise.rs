@@ -231,7 +231,7 @@ impl Form<'_> {
                 .find(|kind| self.opcode.takes(kind))
                 .ok_or("no kind of mbarrier")?,
         };
-        self.takes_order();
+        self.takes_strength(Scope::Weak);
         let parity = self.opcode.takes("parity");
         let no_complete = self.opcode.takes("noComplete");
         if self.space() == Space::Global {

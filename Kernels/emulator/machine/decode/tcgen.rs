@@ -47,10 +47,12 @@ impl Form<'_> {
                 return Ok((wait.1, Gather::Warp));
             }
         }
-        if self.opcode.takes("fence::before_thread_sync")
-            || self.opcode.takes("fence::after_thread_sync")
-        {
-            return Ok((Tcgen::Fence, Gather::None));
+        let fences = [
+            ("fence::before_thread_sync", true),
+            ("fence::after_thread_sync", false),
+        ];
+        if let Some(before) = self.opcode.takes_one(&fences) {
+            return Ok((Tcgen::Fence { before }, Gather::None));
         }
         let kind = KINDS
             .into_iter()

@@ -2,6 +2,7 @@
 
 use syntax::Type;
 
+use super::ordering::Touch;
 use super::work::{Copy, Work};
 use super::{Engine, Run};
 use crate::error::Trap;
@@ -49,6 +50,10 @@ impl Engine<'_> {
                     Self::check_alignment(lane, copy.to.into(), *bytes)?;
                     Self::check_alignment(lane, copy.from, *bytes)?;
                     self.touch(warp.index, 1 << lane, (copy.to, *bytes), By::Copy, true)
+                        .and_then(|()| {
+                            let from = (copy.from, source_bytes);
+                            self.touch_global((warp.index, 1 << lane), from, By::Copy, Touch::Read)
+                        })
                         .map_err(|message| Trap::in_lane(lane, message))?;
                     if self.defers() {
                         warp.outstanding[at].open.push(copy);
@@ -131,9 +136,9 @@ impl Engine<'_> {
                     own.bulk_groups.push_back(group);
                 }
             }
-            Op::BulkWait(groups) => {
+            Op::BulkWait { groups, read } => {
                 if let Some(races) = &mut self.races {
-                    races.wait_bulk(self.block, warp.index, mask, *groups as usize);
+                    races.wait_bulk((self.block, warp.index, mask), *groups as usize, *read);
                 }
                 for lane in lanes(mask) {
                     self.finish_bulk(warp, lane, *groups as usize)?;

@@ -2,6 +2,7 @@
 
 use syntax::{Axis, Special};
 
+use super::ordering::Touch;
 use super::shared::{combine, locate, Location, LOCAL_WINDOW, SHARED_WINDOW};
 use super::{Engine, Flow, Run};
 use crate::error::Trap;
@@ -334,22 +335,23 @@ impl Engine<'_> {
             Op::Load {
                 ty,
                 space,
-                strong,
+                strength,
                 targets,
                 address,
-            } => self.load(warp, mask, (*ty, *space, *strong, targets, *address))?,
+            } => self.load(warp, mask, (*ty, *space, *strength, targets, *address))?,
             Op::Store {
                 ty,
                 space,
-                strong,
+                strength,
                 values,
                 address,
-            } => self.store(warp, mask, (*ty, *space, *strong, values, *address))?,
+            } => self.store(warp, mask, (*ty, *space, *strength, values, *address))?,
             Op::CopyLocal { from, to, bytes } => self.copy_local(warp, mask, *from, *to, *bytes),
             Op::Atomic {
                 atomic,
                 ty,
                 space,
+                strength,
                 target,
                 address,
                 value,
@@ -362,7 +364,8 @@ impl Engine<'_> {
                     let (value, swap) = (values[lane as usize], swaps[lane as usize]);
                     let change = |old| combine(*atomic, *ty, old, value, swap);
                     let (who, address) = ((warp.index, lane), addresses[lane as usize]);
-                    let old = self.update(who, *space, address, ty.bytes(), change)?;
+                    let how = (*space, *strength, Touch::Both);
+                    let old = self.update(who, how, address, ty.bytes(), change)?;
                     warp.set_lane(*target, lane, old);
                 }
             }
@@ -370,6 +373,7 @@ impl Engine<'_> {
                 atomic,
                 ty,
                 space,
+                strength,
                 address,
                 values,
             } => {
@@ -383,7 +387,7 @@ impl Engine<'_> {
                         let change = |old| combine(*atomic, *ty, old, data[lane as usize], 0);
                         self.update(
                             (warp.index, lane),
-                            *space,
+                            (*space, *strength, Touch::Write),
                             address + u64::from(ty.bytes()) * at as u64,
                             ty.bytes(),
                             change,
@@ -463,7 +467,7 @@ impl Engine<'_> {
             | Op::BulkReduce { .. }
             | Op::BulkShare { .. }
             | Op::BulkCommit
-            | Op::BulkWait(_)
+            | Op::BulkWait { .. }
             | Op::TensorLoad { .. }
             | Op::TensorStore { .. }
             | Op::StoreAsync { .. } => {

@@ -353,7 +353,7 @@ pub(super) fn signalled(rank: u32, barrier: u32, pair: bool) -> u32 {
 }
 
 // The part of a box's row inside the tensor: where it begins, bytes to skip in the row, bytes.
-fn span(map: &TensorMap, at: &[i64; 5], number: u32) -> Option<(u64, usize, usize)> {
+pub(super) fn span(map: &TensorMap, at: &[i64; 5], number: u32) -> Option<(u64, usize, usize)> {
     let mut rest = number;
     let mut address = map.address;
     let outer = at.iter().zip(&map.box_sizes).zip(&map.sizes).skip(1);

@@ -113,7 +113,7 @@ impl Engine<'_> {
                         let lane = (number * 8 + row) as u32;
                         let address = addresses[lane as usize];
                         Self::check_alignment(lane, address.into(), 16)?;
-                        let by = By::Thread { strong: false };
+                        let by = By::WEAK;
                         self.touch(warp.index, mask, (address, 16), by, true)
                             .map_err(|message| Trap::in_lane(lane, message))?;
                         let to = self
@@ -261,7 +261,7 @@ impl Engine<'_> {
             let lane = (number * 8 + row) as u32;
             let address = addresses[lane as usize];
             Self::check_alignment(lane, address.into(), 16)?;
-            let by = By::Thread { strong: false };
+            let by = By::WEAK;
             self.touch(warp, u32::MAX, (address, 16), by, false)
                 .map_err(|message| Trap::in_lane(lane, message))?;
             let bytes = self

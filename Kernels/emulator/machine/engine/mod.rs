@@ -8,6 +8,7 @@ mod ordering;
 mod shared;
 mod synchronise;
 mod tcgen;
+mod tensor_order;
 mod tensor_product;
 pub mod work;
 

@@ -1,18 +1,65 @@
 //! What the race detector is told of: accesses of shared memory, and what orders them.
 
-use super::landing::signalled;
-use super::work::{TensorWork, Work};
+use super::landing::{signalled, span};
+use super::work::Work;
 use super::{Engine, Run};
 use crate::descriptor::Descriptor;
 use crate::error::Trap;
 use crate::launch::Watch;
 use crate::mbarrier::Mbarrier;
-use crate::op::{Element, Wgmma, Words};
+use crate::op::{Scope, Wgmma, Words};
 use crate::race::{By, View};
 use crate::tensor_map::TensorMap;
 use crate::warp::{lanes, Group, Wait, Warp};
 
+/// What an access does to global memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    Read,
+    Write,
+    Both,
+}
+
 impl Engine<'_> {
+    #[inline(always)]
+    pub(super) fn touch_global(
+        &mut self,
+        (warp, mask): (u32, u32),
+        range: (u64, u32),
+        by: By,
+        touch: Touch,
+    ) -> Result<(), String> {
+        match &mut self.races {
+            Some(races) if range.1 > 0 => races.touch_global(
+                self.program,
+                (self.block, warp, mask),
+                range,
+                by,
+                (self.pc, touch != Touch::Read, touch != Touch::Write),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The rows of a box inside of its tensor.
+    fn touch_tensor_rows(
+        &mut self,
+        who: (u32, u32),
+        (map, at): (&TensorMap, &[i64; 5]),
+        by: By,
+        touch: Touch,
+    ) -> Result<(), String> {
+        if self.races.is_none() {
+            return Ok(());
+        }
+        for number in 0..map.box_sizes[1..].iter().product::<u32>() {
+            if let Some((address, _, bytes)) = span(map, at, number) {
+                self.touch_global(who, (address, bytes as u32), by, touch)?;
+            }
+        }
+        Ok(())
+    }
+
     #[inline(always)]
     pub(super) fn touch(
         &mut self,
@@ -221,36 +268,40 @@ impl Engine<'_> {
             return Ok(());
         }
         let mask = 1 << lane;
+        let who = (warp, mask);
         let there = |rank: u32, address: u32| rank << 24 | address & 0xff_ffff;
         match work {
             Work::BulkLoad {
                 to,
+                from,
                 bytes,
                 barrier,
                 blocks,
-                ..
             } => {
                 for rank in lanes(*blocks) {
                     let barrier = there(rank, *barrier);
                     self.check_mbarrier(warp, mask, barrier, true)?;
                     let range = (there(rank, *to), *bytes);
-                    self.touch(warp, mask, range, By::bulk_load(barrier), true)?;
+                    let by = By::bulk_load(barrier);
+                    self.touch_global(who, (*from, *bytes), by, Touch::Read)?;
+                    self.touch(warp, mask, range, by, true)?;
                 }
                 Ok(())
             }
             Work::TensorLoad {
                 map,
+                at,
                 to,
                 barrier,
                 blocks,
                 pair,
-                ..
             } => {
                 for rank in lanes(*blocks) {
                     let barrier = there(signalled(rank, *barrier, *pair), *barrier);
                     self.check_mbarrier(warp, mask, barrier, true)?;
-                    let to = there(rank, *to);
-                    self.touch_box(warp, lane, (map, to), By::bulk_load(barrier), true)?;
+                    let (to, by) = (there(rank, *to), By::bulk_load(barrier));
+                    self.touch_tensor_rows(who, (map, at), by, Touch::Read)?;
+                    self.touch_box(warp, lane, (map, to), by, true)?;
                 }
                 Ok(())
             }
@@ -270,79 +321,30 @@ impl Engine<'_> {
                 let range = (*to, data.len() as u32);
                 self.touch(warp, mask, range, By::store_async(*barrier), true)
             }
-            Work::BulkStore { from, bytes, .. } | Work::BulkReduce { from, bytes, .. } => {
+            Work::BulkStore { to, from, bytes } => {
+                let by = By::BulkWrite(Scope::Weak);
+                self.touch_global(who, (*to, *bytes), by, Touch::Write)?;
                 self.touch(warp, mask, (*from, *bytes), By::Bulk, false)
             }
-            Work::TensorStore { map, from, .. } => {
+            Work::BulkReduce {
+                to, from, bytes, ..
+            } => {
+                let by = By::BulkWrite(Scope::Device);
+                self.touch_global(who, (*to, *bytes), by, Touch::Write)?;
+                self.touch(warp, mask, (*from, *bytes), By::Bulk, false)
+            }
+            Work::TensorStore {
+                map,
+                at,
+                from,
+                reduce,
+            } => {
+                let scope = reduce.map_or(Scope::Weak, |_| Scope::Device);
+                let by = By::BulkWrite(scope);
+                self.touch_tensor_rows(who, (map, at), by, Touch::Write)?;
                 self.touch_box(warp, lane, (map, *from), By::Bulk, false)
             }
             Work::CopyArrive { barrier, .. } => self.check_mbarrier(warp, mask, *barrier, true),
-        }
-    }
-
-    /// What a tensor core will read from shared memory.
-    pub(super) fn touch_tensor_work(
-        &mut self,
-        warp: u32,
-        lane: u32,
-        work: &TensorWork,
-    ) -> Result<(), String> {
-        if self.races.is_none() {
-            return Ok(());
-        }
-        let who = (warp, 1 << lane);
-        let by = By::Tensor {
-            rank: self.block as u32,
-        };
-        let ranks = |pair: bool, block: usize| {
-            if pair {
-                block & !1..=block | 1
-            } else {
-                block..=block
-            }
-        };
-        match work {
-            TensorWork::Commit { .. } => Ok(()),
-            TensorWork::Copy {
-                pair,
-                shape,
-                descriptor,
-                ..
-            } => {
-                let descriptor = Descriptor::blackwell(*descriptor)?;
-                let (rows, chunks) = shape.rows_and_chunks();
-                for rank in ranks(*pair, self.block) {
-                    self.touch_operand(who, rank, descriptor, (0, rows, chunks * 16), None, by)?;
-                }
-                Ok(())
-            }
-            TensorWork::Mma(mma) => {
-                let groups = if mma.pair { 2 } else { 1 };
-                let bytes = |element: Element| match element {
-                    Element::E2m1 if mma.dense4 => mma.depth / 2,
-                    other => mma.depth * other.bits() / 8,
-                };
-                let operand = |rows: u32, element: Element, transposed: bool| {
-                    if transposed {
-                        ((0, rows * element.bits() / 8, 0), Some(mma.depth))
-                    } else {
-                        ((0, rows, bytes(element)), None)
-                    }
-                };
-                for rank in ranks(mma.pair, self.block) {
-                    if !mma.a_in_tensor {
-                        let (shape, depth) =
-                            operand(mma.rows / groups, mma.a_element, mma.a_transposed);
-                        let descriptor = Descriptor::blackwell(mma.a)?;
-                        self.touch_operand(who, rank, descriptor, shape, depth, by)?;
-                    }
-                    let (shape, depth) =
-                        operand(mma.columns / groups, mma.b_element, mma.b_transposed);
-                    let descriptor = Descriptor::blackwell(mma.b)?;
-                    self.touch_operand(who, rank, descriptor, shape, depth, by)?;
-                }
-                Ok(())
-            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Addresses, and the memory behind them.
 
+use super::ordering::Touch;
 use super::{Engine, Run};
 use crate::error::Trap;
 use crate::op::*;
@@ -141,9 +142,9 @@ impl Engine<'_> {
         &mut self,
         warp: &mut Warp,
         mask: u32,
-        op: (syntax::Type, Space, bool, &[Target], Address),
+        op: (syntax::Type, Space, Strength, &[Target], Address),
     ) -> Run<()> {
-        let (ty, space, strong, targets, address) = op;
+        let (ty, space, strength, targets, address) = op;
         let bytes = ty.bytes();
         let total = bytes * targets.len() as u32;
         let addresses = self.addresses(warp, address);
@@ -161,6 +162,9 @@ impl Engine<'_> {
             let failed = |message| Trap::in_lane(lane, message);
             match locate(space, address) {
                 Location::Global(address) => {
+                    let by = By::Thread(strength);
+                    self.touch_global((warp.index, 1 << lane), (address, total), by, Touch::Read)
+                        .map_err(failed)?;
                     for (at, target) in targets.iter().enumerate() {
                         let value = self
                             .memory
@@ -174,14 +178,9 @@ impl Engine<'_> {
                     }
                 }
                 Location::Shared(address) => {
-                    self.touch(
-                        warp.index,
-                        1 << lane,
-                        (address, total),
-                        By::Thread { strong },
-                        false,
-                    )
-                    .map_err(failed)?;
+                    let by = By::Thread(strength);
+                    self.touch(warp.index, 1 << lane, (address, total), by, false)
+                        .map_err(failed)?;
                     let slice = self.shared(address, total).map_err(failed)?;
                     for (target, part) in targets.iter().zip(slice.chunks_exact(bytes as usize)) {
                         warp.set_lane(*target, lane, extend(Self::bytes_of(part)));
@@ -205,19 +204,24 @@ impl Engine<'_> {
         &mut self,
         warp: &mut Warp,
         mask: u32,
-        op: (syntax::Type, Space, bool, &[Value], Address),
+        op: (syntax::Type, Space, Strength, &[Value], Address),
     ) -> Run<()> {
-        let (ty, space, strong, values, address) = op;
+        let (ty, space, strength, values, address) = op;
         let bytes = ty.bytes();
         let total = bytes * values.len() as u32;
         let addresses = self.addresses(warp, address);
         for lane in lanes(mask) {
             Self::check_alignment(lane, addresses[lane as usize], total)?;
-            if let Location::Shared(address) = locate(space, addresses[lane as usize]) {
-                let by = By::Thread { strong };
-                self.touch(warp.index, 1 << lane, (address, total), by, true)
-                    .map_err(|message| Trap::in_lane(lane, message))?;
+            let by = By::Thread(strength);
+            let who = (warp.index, 1 << lane);
+            match locate(space, addresses[lane as usize]) {
+                Location::Shared(address) => self.touch(who.0, who.1, (address, total), by, true),
+                Location::Global(address) => {
+                    self.touch_global(who, (address, total), by, Touch::Write)
+                }
+                Location::Local(_) => Ok(()),
             }
+            .map_err(|message| Trap::in_lane(lane, message))?;
         }
         for (at, value) in values.iter().enumerate() {
             let data = self.values(warp, *value);
@@ -261,7 +265,7 @@ impl Engine<'_> {
     pub fn update(
         &mut self,
         (warp, lane): (u32, u32),
-        space: Space,
+        (space, strength, touch): (Space, Strength, Touch),
         address: u64,
         bytes: u32,
         change: impl Fn(u64) -> u64,
@@ -269,12 +273,16 @@ impl Engine<'_> {
         Self::check_alignment(lane, address, bytes)?;
         let failed = |message| Trap::in_lane(lane, message);
         match locate(space, address) {
-            Location::Global(address) => self
-                .memory
-                .update(&mut self.recent, address, bytes, change)
-                .map_err(failed),
+            Location::Global(address) => {
+                let by = By::Thread(strength);
+                self.touch_global((warp, 1 << lane), (address, bytes), by, touch)
+                    .map_err(failed)?;
+                self.memory
+                    .update(&mut self.recent, address, bytes, change)
+                    .map_err(failed)
+            }
             Location::Shared(address) => {
-                let by = By::Thread { strong: true };
+                let by = By::Thread(strength);
                 self.touch(warp, 1 << lane, (address, bytes), by, true)
                     .map_err(failed)?;
                 let slice = self.shared(address, bytes).map_err(failed)?;

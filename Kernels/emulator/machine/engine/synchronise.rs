@@ -27,6 +27,16 @@ impl Engine<'_> {
                     races.fence_proxy(self.block, warp.index, mask);
                 }
             }
+            Op::Fence(scope) => {
+                if let Some(races) = &mut self.races {
+                    races.fence_memory(self.block, warp.index, mask, *scope);
+                }
+            }
+            Op::GridWait => {
+                if let Some(races) = &mut self.races {
+                    races.follow(self.block, warp.index, mask);
+                }
+            }
             Op::FenceMbarrierInit => {
                 if let Some(races) = &mut self.races {
                     races.publish(self.block, warp.index, mask);

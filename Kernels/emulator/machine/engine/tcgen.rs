@@ -8,8 +8,8 @@ use crate::descriptor::Descriptor;
 use crate::error::{Error, Trap};
 use crate::launch::Schedule;
 use crate::op::*;
-use crate::race::By;
-use crate::tensor_memory::TensorMemory;
+use crate::race::{By, TensorBy};
+use crate::tensor_memory::{TensorMemory, ROWS};
 use crate::warp::{lanes, Warp};
 
 impl Engine<'_> {
@@ -30,7 +30,7 @@ impl Engine<'_> {
                     .tensor_memory(self.block)
                     .and_then(|memory| memory.allocate(columns))
                     .map_err(Trap::new)?;
-                let by = By::Thread { strong: false };
+                let by = By::WEAK;
                 self.touch(warp.index, mask, (to, 4), by, true)
                     .map_err(Trap::new)?;
                 self.shared(to, 4)
@@ -47,6 +47,9 @@ impl Engine<'_> {
                     self.words(warp, *base)[first],
                     self.words(warp, *columns)[first],
                 );
+                let all = (base & 0xffff, columns);
+                self.touch_columns(warp.index, mask, self.block, all, (0, ROWS), TensorBy::Free)
+                    .map_err(Trap::new)?;
                 self.tensor_memory(self.block)
                     .and_then(|memory| memory.free(base, columns))
                     .map_err(Trap::new)?;
@@ -63,6 +66,7 @@ impl Engine<'_> {
                 address,
             } => {
                 let addresses = self.shared_addresses(warp, *address);
+                self.touch_cells(warp, *shape, &addresses, targets.len(), TensorBy::Load)?;
                 for (number, target) in targets.iter().enumerate() {
                     let mut out = [0; LANES];
                     for (lane, word) in out.iter_mut().enumerate() {
@@ -94,6 +98,7 @@ impl Engine<'_> {
                 address,
             } => {
                 let addresses = self.shared_addresses(warp, *address);
+                self.touch_cells(warp, *shape, &addresses, values.len(), TensorBy::Store)?;
                 for (number, value) in values.iter().enumerate() {
                     let words = self.words(warp, *value);
                     for (lane, word) in words.iter().enumerate() {
@@ -113,11 +118,23 @@ impl Engine<'_> {
                 }
             }
             Tcgen::WaitLoad => {
+                if let Some(races) = &mut self.races {
+                    races.wait_tensor(self.block, warp.index, true);
+                }
                 for (target, words) in std::mem::take(&mut warp.tensor_loads) {
                     warp.words[target as usize] = words;
                 }
             }
-            Tcgen::WaitStore | Tcgen::Fence => {}
+            Tcgen::WaitStore => {
+                if let Some(races) = &mut self.races {
+                    races.wait_tensor(self.block, warp.index, false);
+                }
+            }
+            Tcgen::Fence { before } => {
+                if let Some(races) = &mut self.races {
+                    races.fence_tensor(self.block, warp.index, mask, *before);
+                }
+            }
             Tcgen::Mma { .. } | Tcgen::Copy { .. } | Tcgen::Commit { .. } => {
                 for lane in lanes(mask) {
                     let work = self

@@ -204,7 +204,7 @@ impl Engine<'_> {
 }
 
 /// Lane and column of an accumulator's element.
-fn place(mma: &TensorMma, rows: u32, row: u32, column: u32) -> (u32, u32) {
+pub(super) fn place(mma: &TensorMma, rows: u32, row: u32, column: u32) -> (u32, u32) {
     match (rows, mma.pair) {
         (64, true) => (
             row + if column < mma.columns / 2 { 0 } else { 64 },

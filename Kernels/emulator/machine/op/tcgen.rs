@@ -94,7 +94,10 @@ pub enum Tcgen {
     },
     WaitLoad,
     WaitStore,
-    Fence,
+    /// Before a synchronisation of threads, or after one.
+    Fence {
+        before: bool,
+    },
 }
 
 #[derive(Clone, Debug)]

@@ -1,5 +1,8 @@
 //! What a thread knows of the others: vector clocks whose entries are warps, or work beside them.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::op::LANES;
 use crate::warp::lanes;
 
@@ -91,6 +94,9 @@ impl Clock {
     }
 }
 
+/// What is known of each cluster of a grid.
+pub type Reach = BTreeMap<u32, Arc<View>>;
+
 /// Three degrees of what came before: done, visible to threads, visible to the async proxy. Each holds the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
@@ -100,6 +106,14 @@ pub struct View {
     pub visible: Clock,
     /// Enough for asynchronous work to do so.
     pub fenced: Clock,
+    /// Work on tensor memory that a `tcgen05.fence::before_thread_sync` or a commit told of.
+    pub told: Clock,
+    /// Such work from before a `tcgen05.fence::after_thread_sync`.
+    pub heard: Clock,
+    /// The grids before this one have ended.
+    pub follows: bool,
+    /// What is known of other clusters, by way of global memory.
+    pub foreign: Option<Arc<Reach>>,
 }
 
 impl View {
@@ -107,6 +121,26 @@ impl View {
         self.done.join(&other.done);
         self.visible.join(&other.visible);
         self.fenced.join(&other.fenced);
+        self.told.join(&other.told);
+        self.heard.join(&other.heard);
+        self.follows |= other.follows;
+        match (&mut self.foreign, &other.foreign) {
+            (_, None) => {}
+            (None, Some(_)) => self.foreign = other.foreign.clone(),
+            (Some(own), Some(other)) if Arc::ptr_eq(own, other) => {}
+            (Some(own), Some(other)) => join_reach(Arc::make_mut(own), other),
+        }
+    }
+
+    /// The clock that must hold an earlier access: of one that crosses to the async proxy, or of a thread's store.
+    pub fn clock(&self, crosses: bool, stored: bool) -> &Clock {
+        if crosses {
+            &self.fenced
+        } else if stored {
+            &self.visible
+        } else {
+            &self.done
+        }
     }
 
     /// Asynchronous work that has signalled its end.
@@ -114,6 +148,18 @@ impl View {
         for clock in [&mut self.done, &mut self.visible, &mut self.fenced] {
             clock.raise_all(agent, epoch);
         }
+    }
+}
+
+pub fn join_reach(own: &mut Reach, other: &Reach) {
+    for (cluster, view) in other {
+        own.entry(*cluster)
+            .and_modify(|own| {
+                if !Arc::ptr_eq(own, view) {
+                    Arc::make_mut(own).join(view);
+                }
+            })
+            .or_insert_with(|| view.clone());
     }
 }
 

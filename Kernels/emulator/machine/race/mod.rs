@@ -1,39 +1,51 @@
-//! Finds accesses of shared memory that nothing orders, whichever of them happened to come first.
+//! Finds accesses of shared, tensor and global memory that nothing orders, whichever of them came first.
 //!
 //! FastTrack over barriers, mbarriers and the ends of asynchronous work. Clocks are kept per warp, and apart for lanes
 //! that know different things; epochs per access. Asynchronous work counts from its issue to the event that its
 //! completion is known by, so that no schedule hides a race. Shuffles and votes order nothing, as documented.
 
 mod clock;
+mod global;
 mod order;
 mod shadow;
+mod tensor;
 mod words;
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 pub use clock::View;
+pub use global::{Global, Touched};
 use order::Order;
+pub use order::TensorFences;
 use shadow::{Access, Proxy, Shadow};
+pub use tensor::TensorBy;
 
+use crate::op::{Scope, Strength};
 use crate::program::Program;
 
 /// Agents of a warp.
-const STREAMS: u32 = 4;
+const STREAMS: u32 = 7;
 const THREADS: u32 = 0;
 const COPIES: u32 = 1;
 const BULK: u32 = 2;
 const PRODUCTS: u32 = 3;
+const BULK_WRITES: u32 = 4;
+const TENSOR_LOADS: u32 = 5;
+const TENSOR_STORES: u32 = 6;
 
-/// Who touches shared memory on behalf of a warp's lanes.
+/// Who touches memory on behalf of a warp's lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// A load or store; strong ones may meet each other.
-    Thread { strong: bool },
+    /// A load or store.
+    Thread(Strength),
     /// `cp.async`.
     Copy,
     /// A bulk copy that a group waits for.
     Bulk,
-    /// wgmma.
+    /// Its stores, of which other ones may be strong.
+    BulkWrite(Scope),
+    /// A warp's quarter of a wgmma.
     Product,
     /// tcgen05, of a block.
     Tensor { rank: u32 },
@@ -42,6 +54,8 @@ pub enum By {
 }
 
 impl By {
+    pub const WEAK: Self = Self::Thread(Strength::WEAK);
+
     pub fn bulk_load(address: u32) -> Self {
         Self::Barrier {
             address,
@@ -82,11 +96,14 @@ struct Phases {
 
 #[derive(Debug)]
 pub struct Races {
+    cluster: u32,
     warps: Vec<Order>,
     warps_per_block: u32,
     shadows: Vec<Shadow>,
+    tensors: Vec<Shadow>,
+    global: Arc<Mutex<Global>>,
     named: Vec<Meeting>,
-    cluster: Meeting,
+    meeting: Meeting,
     mbarriers: HashMap<u32, Phases>,
     strong: HashMap<u32, View>,
     /// Commits of tcgen05 by block, counted from 1.
@@ -96,16 +113,27 @@ pub struct Races {
 }
 
 impl Races {
-    pub fn new(blocks: usize, warps_per_block: usize, shared_bytes: usize) -> Self {
+    pub fn new(
+        (cluster, global): (u32, Arc<Mutex<Global>>),
+        fences: TensorFences,
+        blocks: usize,
+        warps_per_block: usize,
+        shared_bytes: usize,
+    ) -> Self {
         let warps = warps_per_block as u32;
         Self {
-            warps: (0..blocks as u32)
-                .flat_map(|block| (0..warps).map(move |warp| Order::new(block, warp, warps)))
+            cluster,
+            warps: (0..blocks as u32 * warps)
+                .map(|warp| Order::new(cluster, fences, warp))
                 .collect(),
             warps_per_block: warps,
-            shadows: (0..blocks).map(|_| Shadow::new(shared_bytes)).collect(),
+            shadows: (0..blocks)
+                .map(|_| Shadow::new(shadow::SHARED, shared_bytes))
+                .collect(),
+            tensors: Vec::new(),
+            global,
             named: vec![Meeting::default(); 16 * blocks],
-            cluster: Meeting::default(),
+            meeting: Meeting::default(),
             mbarriers: HashMap::new(),
             strong: HashMap::new(),
             tensor: vec![1; blocks],
@@ -122,7 +150,7 @@ impl Races {
     }
 
     fn stamp(&self, order: &Order, mask: u32, by: By, (pc, writes): (usize, bool)) -> Access {
-        let plain = order.access(mask, pc, writes, false);
+        let plain = order.access(mask, pc, writes, Scope::Weak);
         let lane = mask.trailing_zeros();
         let work = |agent, lanes, epoch, proxy| Access {
             agent,
@@ -132,7 +160,10 @@ impl Races {
             ..plain
         };
         match by {
-            By::Thread { strong } => Access { strong, ..plain },
+            By::Thread(strength) => Access {
+                scope: strength.scope,
+                ..plain
+            },
             By::Copy => work(
                 plain.agent + COPIES,
                 mask,
@@ -145,7 +176,22 @@ impl Races {
                 order.bulk.open(lane),
                 Proxy::Async,
             ),
-            By::Product => work(order.product_agent, 1, order.products.open(0), Proxy::Async),
+            By::BulkWrite(scope) => Access {
+                scope,
+                stored: false,
+                ..work(
+                    plain.agent + BULK_WRITES,
+                    mask,
+                    order.bulk_writes.open(lane),
+                    Proxy::Async,
+                )
+            },
+            By::Product => work(
+                plain.agent + PRODUCTS,
+                1,
+                order.products.open(0),
+                Proxy::Async,
+            ),
             By::Tensor { rank } => work(
                 self.tensor_agent(rank),
                 1,
@@ -177,7 +223,7 @@ impl Races {
     ) -> Result<(), String> {
         let at = block * self.warps_per_block as usize + warp as usize;
         let (rank, offset) = (address >> 24, address & 0xff_ffff);
-        if let By::Thread { strong: true } = by {
+        if matches!(by, By::Thread(strength) if strength.scope != Scope::Weak) {
             let view = self.warps[at].release(mask);
             let place = self.strong.entry(address).or_default();
             place.join(&view);
@@ -196,20 +242,15 @@ impl Races {
         let Some(shadow) = self.shadows.get_mut(rank as usize) else {
             return Ok(());
         };
-        let (warps, warps_per_block) = (&self.warps, self.warps_per_block);
-        // A warp of the group that has waited for it wrote after it, though this one comes to its own part only now.
-        let waited_for = |earlier: &Access| {
-            let (own, writer) = (access.agent / STREAMS, earlier.agent / STREAMS);
-            let same = by == By::Product
-                && writer < warps.len() as u32
-                && writer / warps_per_block == own / warps_per_block
-                && writer % warps_per_block / 4 == own % warps_per_block / 4;
-            same && earlier.stored && warps[writer as usize].has_products(access.epoch)
+        let warps = self.warps_per_block;
+        let ordered = |earlier: &Access| {
+            may_meet(warps, &access, earlier) || order.is_after(mask, &access, earlier)
         };
-        let ordered =
-            |earlier: &Access| order.is_after(mask, &access, earlier) || waited_for(earlier);
         let found = shadow.touch((offset, offset + bytes), access, &ordered);
-        found.map_err(|conflict| self.describe(program, at, mask, &access, rank, &conflict))
+        found.map_err(|conflict| {
+            let place = words::shared(rank, conflict.offset);
+            self.describe(program, (at, mask), &access, &place, &conflict)
+        })
     }
 
     pub fn synchronise_warp(&mut self, block: usize, warp: u32, mask: u32) {
@@ -249,23 +290,25 @@ impl Races {
             view.visible = clock::Clock::default();
             view.fenced = clock::Clock::default();
         }
-        self.cluster.gathered.join(&view);
+        self.meeting.gathered.join(&view);
     }
 
     pub fn complete_cluster(&mut self) {
-        self.cluster.complete();
+        self.meeting.complete();
     }
 
     pub fn pass_cluster(&mut self, block: usize, warp: u32, mask: u32) {
         let at = block * self.warps_per_block as usize + warp as usize;
-        self.warps[at].acquire(mask, &self.cluster.last);
+        self.warps[at].acquire(mask, &self.meeting.last);
     }
 
     pub fn make_mbarrier(&mut self, block: usize, warp: u32, lane: u32, address: u32, pc: usize) {
         // An arrival that orders no memory is enough: a fence of its own makes it visible.
         let made = Access {
             stored: false,
-            ..self.order(block, warp).access(1 << lane, pc, true, false)
+            ..self
+                .order(block, warp)
+                .access(1 << lane, pc, true, Scope::Weak)
         };
         self.signals.push(address);
         let agent = self.tensor_agent(self.shadows.len() as u32) + self.signals.len() as u32 - 1;
@@ -326,11 +369,18 @@ impl Races {
     }
 
     pub fn commit_bulk(&mut self, block: usize, warp: u32, mask: u32) {
-        self.order(block, warp).bulk.commit(mask);
+        let order = self.order(block, warp);
+        order.bulk.commit(mask);
+        order.bulk_writes.commit(mask);
     }
 
-    pub fn wait_bulk(&mut self, block: usize, warp: u32, mask: u32, left: usize) {
-        self.order(block, warp).bulk.wait(mask, left);
+    /// Waits until sources were read, or until what they became is there too.
+    pub fn wait_bulk(&mut self, (block, warp, mask): (usize, u32, u32), left: usize, read: bool) {
+        let order = self.order(block, warp);
+        order.bulk.wait(mask, left);
+        if !read {
+            order.bulk_writes.wait(mask, left);
+        }
     }
 
     pub fn commit_products(&mut self, block: usize, warp: u32) {
@@ -346,7 +396,22 @@ impl Races {
         let agent = self.tensor_agent(block as u32);
         let mut view = self.order(block, warp).release(1 << lane);
         view.raise_all(agent, self.tensor[block]);
+        view.told.join(&view.heard);
+        view.told.raise_all(agent, self.tensor[block]);
         self.tensor[block] += 1;
         view
     }
+}
+
+/// Whether accesses are strong in each other's scope.
+fn may_meet(warps_per_block: u32, a: &Access, b: &Access) -> bool {
+    let block = |access: &Access| access.agent / STREAMS / warps_per_block;
+    let needed = if a.cluster != b.cluster {
+        Scope::Device
+    } else if block(a) != block(b) {
+        Scope::Cluster
+    } else {
+        Scope::Block
+    };
+    a.scope >= needed && b.scope >= needed
 }

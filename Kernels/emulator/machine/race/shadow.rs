@@ -1,4 +1,6 @@
-//! Who touched each byte of shared memory last: 16 bytes together, until somebody touches fewer.
+//! Who touched each byte of a memory last: many bytes together, until somebody touches fewer.
+
+use crate::op::Scope;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proxy {
@@ -6,16 +8,17 @@ pub enum Proxy {
     Async,
 }
 
-/// A touch of shared memory: by whom, when in their own count, where in the program.
+/// A touch of memory: by whom, when in their own count, where in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
+    pub cluster: u32,
     pub agent: u32,
     pub lanes: u32,
     pub epoch: u32,
     pub pc: u32,
     pub proxy: Proxy,
-    /// Atomic, or of an order stronger than weak: such accesses may meet.
-    pub strong: bool,
+    /// Accesses that are strong in each other's scope may meet.
+    pub scope: Scope,
     pub writes: bool,
     /// A thread's store or `cp.async`, which others see by an order of memory alone.
     pub stored: bool,
@@ -24,9 +27,9 @@ pub struct Access {
 #[derive(Clone, Debug, Default)]
 struct Cell {
     write: Option<Access>,
-    /// Since the write; a lane stands in one of them only.
+    /// Since the write; a lane stands in one of them only. The last few of other clusters.
     reads: Vec<Access>,
-    /// Where the four parts are, if it was taken apart.
+    /// Where the parts are, if it was taken apart.
     parts: Option<u32>,
 }
 
@@ -46,7 +49,9 @@ impl Cell {
         }
         let mut known = false;
         self.reads.retain_mut(|read| {
-            if read.agent != access.agent || read.strong != access.strong {
+            let same = (read.cluster, read.agent, read.scope)
+                == (access.cluster, access.agent, access.scope);
+            if !same {
                 return true;
             }
             if read.epoch == access.epoch {
@@ -58,22 +63,30 @@ impl Cell {
             read.lanes != 0
         });
         if !known {
+            let foreign = |read: &Access| read.cluster != access.cluster;
+            if self.reads.iter().filter(|read| foreign(read)).count() > FOREIGN_READS {
+                if let Some(oldest) = self.reads.iter().position(foreign) {
+                    self.reads.remove(oldest);
+                }
+            }
             self.reads.push(access);
         }
         Ok(())
     }
-
-    fn taken_apart(&self) -> [Self; 4] {
-        std::array::from_fn(|_| self.clone())
-    }
 }
 
-/// Bytes of a cell on each level; a cell has four parts on the next.
-const SIZES: [u32; 3] = [16, 4, 1];
+/// Reads of other clusters that a cell remembers.
+const FOREIGN_READS: usize = 4;
+
+/// Bytes of a cell on each level: shared memory, tensor memory in columns of 128 lanes, and global memory.
+pub const SHARED: &[u32] = &[16, 4, 1];
+pub const TENSOR: &[u32] = &[512, 128, 4];
+pub const GLOBAL: &[u32] = &[128, 16, 4, 1];
 
 #[derive(Debug)]
 pub struct Shadow {
-    levels: [Vec<Cell>; 3],
+    sizes: &'static [u32],
+    levels: Vec<Vec<Cell>>,
 }
 
 /// Where two accesses meet.
@@ -84,14 +97,10 @@ pub struct Conflict {
 }
 
 impl Shadow {
-    pub fn new(bytes: usize) -> Self {
-        Self {
-            levels: [
-                vec![Cell::default(); bytes.div_ceil(SIZES[0] as usize)],
-                Vec::new(),
-                Vec::new(),
-            ],
-        }
+    pub fn new(sizes: &'static [u32], bytes: usize) -> Self {
+        let mut levels = vec![Vec::new(); sizes.len()];
+        levels[0] = vec![Cell::default(); bytes.div_ceil(sizes[0] as usize)];
+        Self { sizes, levels }
     }
 
     pub fn touch(
@@ -100,10 +109,29 @@ impl Shadow {
         access: Access,
         ordered: &impl Fn(&Access) -> bool,
     ) -> Result<(), Box<Conflict>> {
-        for at in start / SIZES[0]..end.div_ceil(SIZES[0]) {
-            self.touch_cell(0, at, at * SIZES[0], (start, end), access, ordered)?;
+        let size = self.sizes[0];
+        for at in start / size..end.div_ceil(size) {
+            self.touch_cell(0, at, at * size, (start, end), access, ordered)?;
         }
         Ok(())
+    }
+
+    /// Cells of the first level that anything was done to, and whether any of it was a write.
+    pub fn touched(&self) -> impl Iterator<Item = (usize, bool)> + '_ {
+        let cells = self.levels[0].iter().enumerate();
+        cells.filter_map(|(at, cell)| Some((at, self.writes(0, cell)?)))
+    }
+
+    fn writes(&self, level: usize, cell: &Cell) -> Option<bool> {
+        let own = match cell.write {
+            Some(_) => Some(true),
+            None => cell.reads.first().map(|_| false),
+        };
+        let Some(first) = cell.parts else { return own };
+        let count = self.sizes[level] / self.sizes[level + 1];
+        let parts = &self.levels[level + 1][first as usize..(first + count) as usize];
+        let below = parts.iter().filter_map(|part| self.writes(level + 1, part));
+        below.chain(own).reduce(|a, b| a || b)
     }
 
     fn touch_cell(
@@ -115,7 +143,7 @@ impl Shadow {
         access: Access,
         ordered: &impl Fn(&Access) -> bool,
     ) -> Result<(), Box<Conflict>> {
-        let size = SIZES[level];
+        let size = self.sizes[level];
         let cell = &mut self.levels[level][at as usize];
         if cell.parts.is_none() && start <= offset && offset + size <= end {
             return cell
@@ -125,15 +153,15 @@ impl Shadow {
         let first = match cell.parts {
             Some(first) => first,
             None => {
-                let parts = cell.taken_apart();
+                let parts = vec![cell.clone(); (size / self.sizes[level + 1]) as usize];
                 let first = self.levels[level + 1].len() as u32;
                 self.levels[level][at as usize].parts = Some(first);
                 self.levels[level + 1].extend(parts);
                 first
             }
         };
-        let size = SIZES[level + 1];
-        for part in 0..4 {
+        let (count, size) = (size / self.sizes[level + 1], self.sizes[level + 1]);
+        for part in 0..count {
             let offset = offset + part * size;
             if offset < end && start < offset + size {
                 self.touch_cell(
@@ -156,12 +184,13 @@ mod tests {
 
     fn access(agent: u32, writes: bool) -> Access {
         Access {
+            cluster: 0,
             agent,
             lanes: 1,
             epoch: 1,
             pc: 0,
             proxy: Proxy::Generic,
-            strong: false,
+            scope: Scope::Weak,
             writes,
             stored: writes,
         }
@@ -169,7 +198,7 @@ mod tests {
 
     #[test]
     fn bytes_beside_each_other_do_not_meet() {
-        let mut shadow = Shadow::new(64);
+        let mut shadow = Shadow::new(SHARED, 64);
         let never = |_: &Access| false;
         for byte in 0..32 {
             shadow

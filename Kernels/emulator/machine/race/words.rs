@@ -2,7 +2,8 @@
 
 use super::order::Order;
 use super::shadow::{Access, Conflict, Proxy};
-use super::{Races, BULK, COPIES, STREAMS, THREADS};
+use super::{Races, BULK, BULK_WRITES, COPIES, STREAMS, TENSOR_LOADS, TENSOR_STORES, THREADS};
+use crate::op::Scope;
 use crate::program::{Program, RESERVED_SHARED};
 use crate::warp::lanes;
 
@@ -11,14 +12,25 @@ fn offset(address: u32) -> i64 {
     i64::from(address & 0xff_ffff) - i64::from(RESERVED_SHARED)
 }
 
+pub fn shared(rank: u32, address: u32) -> String {
+    format!("shared +{} of block {rank}", offset(address))
+}
+
+pub fn tensor(rank: usize, lane: u32, column: u32) -> String {
+    format!("tensor memory at lane {lane}, column {column} of block {rank}")
+}
+
+pub fn global(address: u64) -> String {
+    format!("global {address:#x}")
+}
+
 impl Races {
     pub(super) fn describe(
         &self,
         program: &Program,
-        at: usize,
-        mask: u32,
+        (at, mask): (usize, u32),
         access: &Access,
-        rank: u32,
+        place: &str,
         conflict: &Conflict,
     ) -> String {
         let earlier = &conflict.earlier;
@@ -30,10 +42,9 @@ impl Races {
         let only_fence =
             Order::crosses(access, earlier) && self.warps[at].is_after(mask, &generic, earlier);
         format!(
-            "race: {} by {} of shared +{} of block {rank} {} the {} by {}\n  at {}\n  and",
+            "race: {} by {} of {place} {} the {} by {}\n  at {}\n  and",
             verb(access),
             self.who(access),
-            offset(conflict.offset),
             if only_fence {
                 "without fence.proxy.async after"
             } else {
@@ -51,6 +62,9 @@ impl Races {
             let number = (access.agent - first_tensor) as usize;
             return match number.checked_sub(self.shadows.len()) {
                 None => format!("tcgen05 of block {number}"),
+                _ if access.cluster != self.cluster => {
+                    format!("a copy for an mbarrier of cluster {}", access.cluster)
+                }
                 Some(signal) => {
                     let address = self.signals.get(signal).copied().unwrap_or(0);
                     format!(
@@ -66,10 +80,16 @@ impl Races {
         let what = match access.agent % STREAMS {
             THREADS => threads(warp, access.lanes),
             COPIES => format!("cp.async of {}", threads(warp, access.lanes)),
-            BULK => format!("the bulk copy of {}", threads(warp, access.lanes)),
-            _ => format!("wgmma of warps {warp} to {}", warp + 3),
+            BULK | BULK_WRITES => format!("the bulk copy of {}", threads(warp, access.lanes)),
+            TENSOR_LOADS => format!("tcgen05.ld of warp {warp}"),
+            TENSOR_STORES => format!("tcgen05.st of warp {warp}"),
+            _ => format!("wgmma of warp {warp}"),
         };
-        format!("{what} of block {block}")
+        if access.cluster == self.cluster {
+            format!("{what} of block {block}")
+        } else {
+            format!("{what} of block {block} of cluster {}", access.cluster)
+        }
     }
 
     /// Whether an mbarrier may be used yet: by threads, or by work beside them.
@@ -84,7 +104,7 @@ impl Races {
         let Some(phases) = self.mbarriers.get(&address) else {
             return Ok(());
         };
-        let access = order.access(mask, 0, true, false);
+        let access = order.access(mask, 0, true, Scope::Weak);
         let lacks = if asynchronous && !phases.published {
             "copies may not see yet: no fence after"
         } else if order.is_after(mask, &access, &phases.made) {

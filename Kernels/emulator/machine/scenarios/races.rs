@@ -219,3 +219,121 @@ fn atomics_may_meet_and_order_what_was_before() {
     let bare = "bar.sync 0; atom.shared.add.u32 %r7, [%r90], 1;";
     assert_race(&exchange(bare), &threads(64), &["atom.shared"]);
 }
+
+/// Two blocks of a grid: block 0 writes a word of p0, block 1 reads it, each with one thread.
+fn hand_over(writer: &str, reader: &str) -> String {
+    kernel(
+        2,
+        &format!(
+            "mov.u32 %r1, %ctaid.x; ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; setp.ne.u32 %p1, %r1, 0;
+             @%p1 bra R; st.global.u32 [%d1], %r1; {writer} bra E; R: {reader} ld.global.u32 %r3, [%d1]; E:"
+        ),
+    )
+}
+
+fn grid(blocks: u32) -> Launch {
+    Launch {
+        grid: [blocks, 1, 1],
+        ..threads(1)
+    }
+}
+
+#[test]
+fn blocks_of_a_grid() {
+    let release = "atom.acq_rel.gpu.global.add.u32 %r2, [%d2], 1;";
+    assert_clean(&hand_over(release, release), &grid(2));
+    assert_race(
+        &hand_over("", ""),
+        &grid(2),
+        &[
+            "of global 0x",
+            "ld.global.u32",
+            "st.global.u32",
+            "of cluster 0",
+        ],
+    );
+    // Relaxed atomics pass on what a fence before them told, and bring it with the next fence.
+    let (told, heard) = (
+        "membar.gl; atom.global.add.u32 %r2, [%d2], 1;",
+        "atom.global.add.u32 %r2, [%d2], 1; fence.acq_rel.gpu;",
+    );
+    assert_clean(&hand_over(told, heard), &grid(2));
+    assert_race(&hand_over(&told[11..], heard), &grid(2), &["ld.global.u32"]);
+    let unfenced = heard.replace("fence.acq_rel.gpu;", "fence.acq_rel.cta;");
+    assert_race(&hand_over(told, &unfenced), &grid(2), &["ld.global.u32"]);
+    // A scope that does not reach the other block.
+    let near = "atom.relaxed.cta.global.add.u32 %r2, [%d2], 1;";
+    assert_race(&hand_over(near, near), &grid(2), &["atom.relaxed.cta"]);
+    // A third block learns of the first by way of the second.
+    let chain = hand_over(release, release).replace("ld.global.u32 %r3", "@%p1 ld.global.u32 %r3");
+    assert_clean(&chain, &grid(3));
+}
+
+#[test]
+fn bulk_stores_to_global_memory() {
+    let store = |wait: &str, fence: &str| {
+        exchange(&format!(
+            "fence.proxy.async.shared::cta; bar.sync 0;
+             @!%p9 bra GO; cp.async.bulk.global.shared::cta.bulk_group [%d2], [%r90], 256;
+             cp.async.bulk.commit_group; cp.async.bulk.wait_group{wait} 0; GO: bar.sync 0;
+             mad.wide.u32 %d3, %r1, 4, %d2; ld.global.u32 %r20, [%d3]; {fence}"
+        ))
+    };
+    assert_clean(&store("", ""), &threads(64));
+    // The source was read; the store may not have landed.
+    assert_race(
+        &store(".read", ""),
+        &threads(64),
+        &["write by the bulk copy of thread 0", "ld.global.u32"],
+    );
+    // Stores of threads, then a copy of them by the async proxy.
+    let load = |fence: &str| {
+        exchange(&format!(
+            "mad.wide.u32 %d3, %r1, 4, %d2; st.global.u32 [%d3], %r1; {fence} bar.sync 0;
+             @!%p9 bra M; mov.u32 %r8, 1; mbarrier.init.shared::cta.b64 [%r91], %r8;
+             fence.proxy.async; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r91], 16;
+             cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r90], [%d2], 16, [%r91];
+             W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r91], 0; @!%p1 bra W; M: bar.sync 0;"
+        ))
+    };
+    assert_clean(&load("fence.proxy.async;"), &threads(64));
+    let unfenced = load("").replace(
+        "fence.proxy.async; mbarrier",
+        "fence.mbarrier_init.release.cluster; mbarrier",
+    );
+    assert_race(&unfenced, &threads(64), &["fence.proxy.async"]);
+}
+
+#[test]
+fn a_launch_that_overlaps_the_one_before() {
+    let text = kernel(
+        2,
+        "ld.param.u64 %d1, [p0]; ld.global.u32 %r1, [%d1]; griddepcontrol.wait;",
+    );
+    let module = crate::Module::load(&text).unwrap();
+    let (allocations, room) = (crate::Allocations::default(), crate::Block::filled(1024, 0));
+    // SAFETY: the block outlives the launches and nobody looks at it meanwhile.
+    unsafe { allocations.allow(room.address(), 1024) };
+    let run = |text: &crate::Module, before| {
+        let launch = Launch {
+            parameters: [room.address(); 2]
+                .iter()
+                .flat_map(|at| at.to_le_bytes())
+                .collect(),
+            before,
+            ..threads(1)
+        };
+        crate::run(text, "k", &launch, &allocations)
+    };
+    let writes = kernel(2, "ld.param.u64 %d1, [p0]; st.global.u32 [%d1], 1;");
+    let writer = crate::Module::load(&writes).unwrap();
+    let before = run(&writer, None).unwrap().touched;
+    run(&module, None).unwrap();
+    let error = run(&module, before.clone()).unwrap_err().to_string();
+    assert!(error.contains("before griddepcontrol.wait"), "{error}");
+    let waits = text.replace(
+        "ld.global.u32 %r1, [%d1]; griddepcontrol.wait;",
+        "griddepcontrol.wait; ld.global.u32 %r1, [%d1];",
+    );
+    run(&crate::Module::load(&waits).unwrap(), before).unwrap();
+}
