@@ -18,6 +18,8 @@ pub enum Wait {
     Ready,
     /// Until a round after this one: a poll that failed.
     Round(u64),
+    /// The same for columns of tensor memory, at the instruction that asks for them.
+    Columns(u64),
     /// A named barrier; the instruction that takes its result, if it has one.
     Barrier {
         id: u32,

@@ -117,9 +117,13 @@ impl Form<'_> {
 
     fn tcgen_mma(&mut self) -> Result<Tcgen> {
         let pair = self.pair()?;
+        let ws = self.opcode.takes("ws");
+        // How operands are kept for the next product changes no value.
+        self.opcode.takes_prefixed("collector::");
         let kind = self
             .opcode
             .takes_one(&[
+                ("kind::i8", TcgenKind::I8),
                 ("kind::f16", TcgenKind::F16),
                 ("kind::tf32", TcgenKind::Tf32),
                 ("kind::f8f6f4", TcgenKind::F8f6f4),
@@ -132,6 +136,9 @@ impl Form<'_> {
             kind,
             TcgenKind::Mxf8f6f4 | TcgenKind::Mxf4 | TcgenKind::Mxf4nvf4
         );
+        if ws && (pair || scaled) {
+            return Err(".ws of a pair of blocks, or with scales".to_owned());
+        }
         if scaled != self.opcode.takes("block_scale") {
             return Err("block scales and a kind that do not go together".to_owned());
         }
@@ -169,6 +176,9 @@ impl Form<'_> {
             _ => Box::default(),
         };
         let accumulates = self.bit(at)?;
+        if ws && self.operands.len() > at + 1 {
+            return Err("a mask of columns that are zero".to_owned());
+        }
         let scale_input = if self.operands.len() > at + 1 {
             self.immediate(at + 1)? as u32
         } else {
@@ -179,8 +189,12 @@ impl Form<'_> {
             return Err(format!("an input scale of {scale_input}"));
         }
         self.expect_operands(at + 1..=at + 2)?;
+        if !matches!(disabled.len(), 0 | 4 | 8) || disabled.len() == if pair { 4 } else { 8 } {
+            return Err(format!("a mask of {} words of lanes", disabled.len()));
+        }
         Ok(Tcgen::Mma {
             pair,
+            ws,
             kind,
             d: self.address(0)?,
             a,
@@ -197,11 +211,12 @@ impl Form<'_> {
     fn tcgen_transfer(&mut self, loads: bool) -> Result<Tcgen> {
         let shapes = [
             ("32x32b", TcgenShape::S32x32, 1),
+            ("16x32bx2", TcgenShape::S16x32Twice { split: 0 }, 1),
             ("16x64b", TcgenShape::S16x64, 1),
             ("16x128b", TcgenShape::S16x128, 2),
             ("16x256b", TcgenShape::S16x256, 4),
         ];
-        let (_, shape, each) = shapes
+        let (_, mut shape, each) = shapes
             .into_iter()
             .find(|(name, ..)| self.opcode.takes(name))
             .ok_or("no shape")?;
@@ -213,11 +228,18 @@ impl Form<'_> {
         if self.ty()? != Type::B32 || !repeat.is_power_of_two() || repeat > 128 {
             return Err("a transfer of another size".to_owned());
         }
-        let (address, registers) = if loads {
-            (self.address(1)?, 0)
+        let packed = self
+            .opcode
+            .takes(if loads { "pack::16b" } else { "unpack::16b" });
+        let (address, mut registers) = if loads { (1, 0) } else { (0, 1) };
+        if let TcgenShape::S16x32Twice { split } = &mut shape {
+            self.expect_operands(3..=3)?;
+            *split = self.immediate(if loads { 2 } else { 1 })? as u32;
+            registers *= 2;
         } else {
-            (self.address(0)?, 1)
-        };
+            self.expect_operands(2..=2)?;
+        }
+        let address = self.address(address)?;
         let count = self.parts(registers)?.len();
         if count != each * repeat {
             return Err(format!("{count} registers for {}", each * repeat));
@@ -225,12 +247,14 @@ impl Form<'_> {
         Ok(if loads {
             Tcgen::Load {
                 shape,
+                packed,
                 targets: self.word_targets(registers)?,
                 address,
             }
         } else {
             Tcgen::Store {
                 shape,
+                packed,
                 values: self.words(registers)?,
                 address,
             }
@@ -262,9 +286,16 @@ impl Form<'_> {
             }
             other => other,
         };
+        let narrow = if self.opcode.takes("b8x16") {
+            let formats = [("b6x16_p32", 6), ("b4x16_p64", 4)];
+            Some(self.opcode.takes_one(&formats).ok_or("no source format")?)
+        } else {
+            None
+        };
         Ok(Tcgen::Copy {
             pair,
             shape,
+            narrow,
             address: self.address(0)?,
             descriptor: self.wide(1)?,
         })

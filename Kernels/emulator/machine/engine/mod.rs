@@ -60,6 +60,8 @@ pub enum Flow {
     Split(Vec<(u32, usize)>),
     Exit,
     Wait(Wait),
+    /// The same instruction once more, when others may have freed columns.
+    Again,
 }
 
 pub struct Engine<'a> {
@@ -178,6 +180,7 @@ impl<'a> Engine<'a> {
                     let on = match group.wait {
                         Wait::Ready => "lanes that are elsewhere".to_owned(),
                         Wait::Round(_) => "a poll".to_owned(),
+                        Wait::Columns(_) => "columns of tensor memory that others hold".to_owned(),
                         Wait::Barrier { id, .. } => {
                             let named = block.named[id as usize];
                             format!(
@@ -205,9 +208,8 @@ impl<'a> Engine<'a> {
                             )
                         }
                     };
-                    let pc = group
-                        .pc
-                        .saturating_sub(usize::from(group.wait != Wait::Ready));
+                    let stands = matches!(group.wait, Wait::Ready | Wait::Columns(_));
+                    let pc = group.pc.saturating_sub(usize::from(!stands));
                     text += &format!(
                         "\n  block {rank} warp {}, {} lanes, wait for {on}\n    at {}",
                         warp.index,
@@ -252,7 +254,7 @@ impl<'a> Engine<'a> {
     fn is_ready(&self, group: &Group, timeout: bool) -> bool {
         match group.wait {
             Wait::Ready => true,
-            Wait::Round(round) => self.round > round,
+            Wait::Round(round) | Wait::Columns(round) => self.round > round,
             Wait::Barrier { id, phase, .. } => {
                 self.blocks[self.block].named[id as usize].phase != phase
             }
@@ -407,6 +409,12 @@ impl<'a> Engine<'a> {
                         if !keep {
                             break;
                         }
+                    }
+                    Flow::Again => {
+                        polled = true;
+                        group.pc = pc;
+                        group.wait = Wait::Columns(self.round);
+                        break;
                     }
                     Flow::Wait(wait) => {
                         polled |= matches!(wait, Wait::Round(_) | Wait::Mbarrier { .. });

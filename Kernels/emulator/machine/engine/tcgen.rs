@@ -30,6 +30,10 @@ impl Engine<'_> {
                     .tensor_memory(self.block)
                     .and_then(|memory| memory.allocate(columns))
                     .map_err(Trap::new)?;
+                // Another warp may free some.
+                let Some(base) = base else {
+                    return Ok(Flow::Again);
+                };
                 let by = By::WEAK;
                 self.touch(warp.index, mask, (to, 4), by, true)
                     .map_err(Trap::new)?;
@@ -62,26 +66,31 @@ impl Engine<'_> {
             }
             Tcgen::Load {
                 shape,
+                packed,
                 targets,
                 address,
             } => {
                 let addresses = self.shared_addresses(warp, *address);
-                self.touch_cells(warp, *shape, &addresses, targets.len(), TensorBy::Load)?;
+                self.touch_cells(
+                    warp,
+                    (*shape, *packed),
+                    &addresses,
+                    targets.len(),
+                    TensorBy::Load,
+                )?;
                 for (number, target) in targets.iter().enumerate() {
                     let mut out = [0; LANES];
                     for (lane, word) in out.iter_mut().enumerate() {
-                        let (row, column) = Self::cell(
-                            warp.index,
-                            *shape,
-                            addresses[lane],
-                            lane as u32,
-                            number as u32,
-                        )
-                        .map_err(|message| Trap::in_lane(lane as u32, message))?;
-                        *word = self
-                            .tensor_memory(self.block)
-                            .and_then(|memory| memory.read(row, column))
-                            .map_err(|message| Trap::in_lane(lane as u32, message))?;
+                        let failed = |message| Trap::in_lane(lane as u32, message);
+                        let who = (warp.index, lane as u32, number as u32);
+                        let (row, column) =
+                            Self::cell(who, (*shape, *packed), addresses[lane]).map_err(failed)?;
+                        let memory = self.tensor_memory(self.block).map_err(failed)?;
+                        *word = memory.read(row, column).map_err(failed)?;
+                        if *packed {
+                            let next = memory.read(row, column + 1).map_err(failed)?;
+                            *word = *word & 0xffff | next << 16;
+                        }
                     }
                     if self.launch.schedule == Schedule::AtOnce {
                         warp.words[*target as usize] = out;
@@ -94,26 +103,32 @@ impl Engine<'_> {
             }
             Tcgen::Store {
                 shape,
+                packed,
                 values,
                 address,
             } => {
                 let addresses = self.shared_addresses(warp, *address);
-                self.touch_cells(warp, *shape, &addresses, values.len(), TensorBy::Store)?;
+                self.touch_cells(
+                    warp,
+                    (*shape, *packed),
+                    &addresses,
+                    values.len(),
+                    TensorBy::Store,
+                )?;
                 for (number, value) in values.iter().enumerate() {
                     let words = self.words(warp, *value);
                     for (lane, word) in words.iter().enumerate() {
                         let failed = |message| Trap::in_lane(lane as u32, message);
-                        let (row, column) = Self::cell(
-                            warp.index,
-                            *shape,
-                            addresses[lane],
-                            lane as u32,
-                            number as u32,
-                        )
-                        .map_err(failed)?;
-                        self.tensor_memory(self.block)
-                            .and_then(|memory| memory.write(row, column, *word))
-                            .map_err(failed)?;
+                        let who = (warp.index, lane as u32, number as u32);
+                        let (row, column) =
+                            Self::cell(who, (*shape, *packed), addresses[lane]).map_err(failed)?;
+                        let memory = self.tensor_memory(self.block).map_err(failed)?;
+                        if *packed {
+                            memory.write(row, column, word & 0xffff).map_err(failed)?;
+                            memory.write(row, column + 1, word >> 16).map_err(failed)?;
+                        } else {
+                            memory.write(row, column, *word).map_err(failed)?;
+                        }
                     }
                 }
             }
@@ -174,37 +189,22 @@ impl Engine<'_> {
             .ok_or_else(|| "no tensor memory".to_owned())
     }
 
-    // Lane and column of tensor memory behind a register of a thread.
+    // Lane and column of tensor memory behind a register of a thread; the first column of a packed one.
     pub(super) fn cell(
-        warp: u32,
-        shape: TcgenShape,
+        (warp, lane, number): (u32, u32, u32),
+        (shape, packed): (TcgenShape, bool),
         address: u32,
-        lane: u32,
-        number: u32,
     ) -> Result<(u32, u32), String> {
-        let (base, row0, column) = (warp % 4 * 32, address >> 16 & 0xffff, address & 0xffff);
-        let half = row0.wrapping_sub(base);
+        let (base, row, column) = (warp % 4 * 32, address >> 16 & 0xffff, address & 0xffff);
+        let half = row.wrapping_sub(base);
         if half != 0 && (shape == TcgenShape::S32x32 || half != 16) {
             return Err(format!(
-                "lane {row0} of tensor memory, while the warp reaches {base} to {}",
+                "lane {row} of tensor memory, while the warp reaches {base} to {}",
                 base + 31
             ));
         }
-        Ok(match shape {
-            TcgenShape::S32x32 => (base + lane, column + number),
-            TcgenShape::S16x64 => (
-                row0 + lane / 4 + 8 * (lane % 2),
-                column + lane / 2 % 2 + 2 * number,
-            ),
-            TcgenShape::S16x128 => (
-                row0 + lane / 4 + 8 * (number % 2),
-                column + lane % 4 + 4 * (number / 2),
-            ),
-            TcgenShape::S16x256 => (
-                row0 + lane / 4 + 8 * (number / 2 % 2),
-                column + lane % 4 * 2 + number % 2 + 8 * (number / 4),
-            ),
-        })
+        let (below, right) = shape.cell(lane, number);
+        Ok((row + below, column + right * if packed { 2 } else { 1 }))
     }
 
     pub(super) fn tensor_work(
@@ -218,6 +218,7 @@ impl Engine<'_> {
             Tcgen::Copy {
                 pair,
                 shape,
+                narrow,
                 address,
                 descriptor,
             } => {
@@ -229,6 +230,7 @@ impl Engine<'_> {
                 Ok(TensorWork::Copy {
                     pair: *pair,
                     shape: *shape,
+                    narrow: *narrow,
                     to,
                     descriptor,
                 })
@@ -250,6 +252,7 @@ impl Engine<'_> {
             }
             Tcgen::Mma {
                 pair,
+                ws,
                 kind,
                 d,
                 a,
@@ -261,9 +264,6 @@ impl Engine<'_> {
                 accumulates,
                 scale_input,
             } => {
-                if disabled.iter().any(|word| self.words(warp, *word)[at] != 0) {
-                    return Err("disabled lanes of tensor memory are not supported".to_owned());
-                }
                 let (a, a_in_tensor) = match a {
                     TcgenA::Shared(wide) => (self.wides(warp, *wide)[at], false),
                     TcgenA::Tensor(address) => {
@@ -271,7 +271,10 @@ impl Engine<'_> {
                     }
                 };
                 let bits = self.words(warp, *descriptor)[at];
-                let mut mma = describe(*kind, bits, *pair)?;
+                let mut mma = describe(*kind, bits, (*pair, *ws))?;
+                for (to, word) in mma.disabled.iter_mut().zip(disabled) {
+                    *to = self.words(warp, *word)[at];
+                }
                 mma.d = self.shared_addresses(warp, *d)[at];
                 (mma.a, mma.a_in_tensor) = (a, a_in_tensor);
                 mma.b = self.wides(warp, *b)[at];
@@ -282,6 +285,7 @@ impl Engine<'_> {
                 } else if mma.a_element.bits() == 8
                     && !matches!(mma.a_element, Element::E4m3 | Element::E5m2)
                     || mma.a_transposed
+                    || *ws
                 {
                     return Err(
                         "an operand in tensor memory of another layout than rows of whole bytes"
@@ -336,6 +340,7 @@ impl Engine<'_> {
             TensorWork::Copy {
                 pair,
                 shape,
+                narrow,
                 to,
                 descriptor,
             } => {
@@ -344,9 +349,9 @@ impl Engine<'_> {
                 } else {
                     vec![block]
                 };
-                blocks
-                    .into_iter()
-                    .try_for_each(|block| self.copy_to_tensor(block, *shape, *to, *descriptor))
+                blocks.into_iter().try_for_each(|block| {
+                    self.copy_to_tensor(block, (*shape, *narrow), *to, *descriptor)
+                })
             }
             TensorWork::Mma(mma) => {
                 let started = Instant::now();
@@ -367,7 +372,7 @@ impl Engine<'_> {
     pub(super) fn copy_to_tensor(
         &mut self,
         block: usize,
-        shape: CopyShape,
+        (shape, narrow): (CopyShape, Option<u32>),
         to: u32,
         descriptor: u64,
     ) -> Result<(), String> {
@@ -377,8 +382,14 @@ impl Engine<'_> {
         for row in 0..rows {
             for chunk in 0..chunks {
                 let address = (block as u32) << 24 | descriptor.along_depth(row, chunk * 16);
-                let words: Vec<u32> = self
-                    .shared(address, 16)?
+                let mut bytes = [0; 16];
+                bytes.copy_from_slice(self.shared(address, 16)?);
+                if let Some(bits) = narrow {
+                    let packed = u128::from_le_bytes(bytes);
+                    let element = |at: u32| (packed >> (at * bits)) as u8 & ((1 << bits) - 1);
+                    bytes = std::array::from_fn(|at| element(at as u32));
+                }
+                let words: Vec<u32> = bytes
                     .chunks_exact(4)
                     .map(|part| u32::from_le_bytes([part[0], part[1], part[2], part[3]]))
                     .collect();
@@ -407,7 +418,7 @@ impl Engine<'_> {
 }
 
 /// What an instruction descriptor says, checked.
-fn describe(kind: TcgenKind, bits: u32, pair: bool) -> Result<TensorMma, String> {
+fn describe(kind: TcgenKind, bits: u32, (pair, ws): (bool, bool)) -> Result<TensorMma, String> {
     let four = matches!(kind, TcgenKind::Mxf4 | TcgenKind::Mxf4nvf4);
     let (a, b) = (
         bits >> 7 & 7,
@@ -418,6 +429,8 @@ fn describe(kind: TcgenKind, bits: u32, pair: bool) -> Result<TensorMma, String>
             (TcgenKind::F16, 0) => Element::F16,
             (TcgenKind::F16, 1) => Element::Bf16,
             (TcgenKind::Tf32, 2) => Element::Tf32,
+            (TcgenKind::I8, 0) => Element::U8,
+            (TcgenKind::I8, 1) => Element::S8,
             (TcgenKind::F8f6f4 | TcgenKind::Mxf8f6f4, 0) => Element::E4m3,
             (TcgenKind::F8f6f4 | TcgenKind::Mxf8f6f4, 1) => Element::E5m2,
             (TcgenKind::F8f6f4 | TcgenKind::Mxf8f6f4, 3) => Element::E2m3,
@@ -444,27 +457,41 @@ fn describe(kind: TcgenKind, bits: u32, pair: bool) -> Result<TensorMma, String>
         return Err("products of depth 96 are not supported".to_owned());
     }
     let per_block = if pair { rows / 2 } else { rows };
-    let known = matches!((rows, pair), (64 | 128, false) | (128 | 256, true))
-        && (!scaled || per_block == 128);
-    let step = if rows == 64 {
-        8
-    } else if pair {
-        32
-    } else {
-        16
+    let known = match (rows, pair) {
+        _ if ws => matches!((rows, columns), (32 | 64 | 128, 64 | 128 | 256)),
+        (64 | 128, false) | (128 | 256, true) => !scaled || per_block == 128,
+        _ => false,
+    };
+    let step = match (rows, pair) {
+        // Bytes that are integers come in 8, 16, 24, 32 and then in steps of 16.
+        (64, _) if kind == TcgenKind::I8 && columns > 32 => 16,
+        (64, _) => 8,
+        (_, true) => 32,
+        _ => 16,
     };
     if !known || columns == 0 || columns > 256 || !columns.is_multiple_of(step) {
         return Err(format!(
-            "a product of {rows} rows and {columns} columns{}",
-            if pair { " of a pair" } else { "" }
+            "a product of {rows} rows and {columns} columns{}{}",
+            if pair { " of a pair" } else { "" },
+            if ws { " with .ws" } else { "" },
         ));
     }
     let d_format = if scaled { 1 } else { bits >> 4 & 3 };
-    if d_format > 1 || d_format == 0 && kind == TcgenKind::Tf32 {
+    let fits = match kind {
+        TcgenKind::I8 => d_format == 2,
+        TcgenKind::Tf32 => d_format == 1,
+        _ => d_format <= 1,
+    };
+    if !fits {
         return Err(format!("an accumulator of format {d_format}"));
+    }
+    if kind == TcgenKind::I8 && bits >> 13 & 3 != 0 {
+        return Err("integers that are negated".to_owned());
     }
     Ok(TensorMma {
         pair,
+        ws,
+        disabled: [0; 8],
         d: 0,
         a: 0,
         a_in_tensor: false,
@@ -474,13 +501,14 @@ fn describe(kind: TcgenKind, bits: u32, pair: bool) -> Result<TensorMma, String>
         depth: match kind {
             TcgenKind::F16 => 16,
             TcgenKind::Tf32 => 8,
-            TcgenKind::F8f6f4 | TcgenKind::Mxf8f6f4 => 32,
+            TcgenKind::F8f6f4 | TcgenKind::Mxf8f6f4 | TcgenKind::I8 => 32,
             TcgenKind::Mxf4 | TcgenKind::Mxf4nvf4 => 64,
         },
         a_element: element(a)?,
         b_element: element(b)?,
         dense4: four,
         half: d_format == 0,
+        whole: (kind == TcgenKind::I8).then_some(bits >> 3 & 1 == 1),
         negated: (bits >> 13 ^ bits >> 14) & 1 == 1,
         a_transposed: !four && bits >> 15 & 1 == 1,
         b_transposed: !four && bits >> 16 & 1 == 1,

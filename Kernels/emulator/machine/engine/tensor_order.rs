@@ -61,7 +61,7 @@ impl Engine<'_> {
     pub(super) fn touch_cells(
         &mut self,
         warp: &Warp,
-        shape: TcgenShape,
+        (shape, packed): (TcgenShape, bool),
         addresses: &Words,
         registers: usize,
         by: TensorBy,
@@ -73,12 +73,19 @@ impl Engine<'_> {
         for number in 0..registers as u32 {
             let step = if shape == TcgenShape::S32x32 { 32 } else { 1 };
             for lane in (0..addresses.len()).step_by(step) {
+                let who = (warp.index, lane as u32, number);
                 let (row, column) =
-                    Self::cell(warp.index, shape, addresses[lane], lane as u32, number)
-                        .map_err(failed(lane))?;
+                    Self::cell(who, (shape, packed), addresses[lane]).map_err(failed(lane))?;
                 let lanes = (row, row + step as u32);
-                self.touch_columns(warp.index, u32::MAX, self.block, (column, 1), lanes, by)
-                    .map_err(failed(lane))?;
+                self.touch_columns(
+                    warp.index,
+                    u32::MAX,
+                    self.block,
+                    (column, 1 + u32::from(packed)),
+                    lanes,
+                    by,
+                )
+                .map_err(failed(lane))?;
             }
         }
         Ok(())
@@ -91,6 +98,10 @@ impl Engine<'_> {
         let quarters = |lane: u32| (0..4).map(move |at| (lane + 32 * at, lane + 32 * at + 16));
         let (columns, lane) = part(mma.d, mma.columns);
         match (rows, mma.pair) {
+            _ if mma.ws => {
+                let each = (columns.0, columns.1 * rows / ROWS);
+                self.touch_core(who, rank, each, (0, ROWS), true)?;
+            }
             (64, true) => {
                 let half = (columns.0, columns.1 / 2);
                 self.touch_core(who, rank, half, (0, ROWS), true)?;
@@ -149,6 +160,7 @@ impl Engine<'_> {
                 shape,
                 to,
                 descriptor,
+                ..
             } => {
                 let descriptor = Descriptor::blackwell(*descriptor)?;
                 let (rows, chunks) = shape.rows_and_chunks();

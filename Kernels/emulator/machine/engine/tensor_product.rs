@@ -73,13 +73,25 @@ impl Engine<'_> {
             for (column, sum) in sums.iter().enumerate() {
                 let (lane, column) = place(mma, rows, row, column as u32);
                 let (lane, column) = (lane + d_lane, column + d_column);
+                let word = (block % 2 * if mma.pair { 4 } else { 0 }) + lane as usize / 32;
+                if mma.disabled[word % 8] >> (lane % 32) & 1 == 1 {
+                    continue;
+                }
                 let memory = self.tensor_memory(block)?;
                 let old = if mma.accumulates {
                     memory.read(lane, column)?
                 } else {
                     0
                 };
-                let bits = if mma.half {
+                let bits = if let Some(saturates) = mma.whole {
+                    let total = i64::from(old as i32) + *sum as i64;
+                    let most = i64::from(i32::MIN)..=i64::from(i32::MAX);
+                    if saturates {
+                        total.clamp(*most.start(), *most.end()) as u32
+                    } else {
+                        total as u32
+                    }
+                } else if mma.half {
                     f32_to_f16(f16_to_f32(old & 0xffff) * mma.input_scale + sign * sum)
                 } else {
                     (f32::from_bits(old) * mma.input_scale + sign * sum).to_bits()
@@ -205,6 +217,11 @@ impl Engine<'_> {
 
 /// Lane and column of an accumulator's element.
 pub(super) fn place(mma: &TensorMma, rows: u32, row: u32, column: u32) -> (u32, u32) {
+    // Columns fill the lanes that rows leave.
+    if mma.ws {
+        let each = mma.columns * rows / 128;
+        return (row + column / each * rows, column % each);
+    }
     match (rows, mma.pair) {
         (64, true) => (
             row + if column < mma.columns / 2 { 0 } else { 64 },

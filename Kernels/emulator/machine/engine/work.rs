@@ -104,6 +104,7 @@ pub enum TensorWork {
     Copy {
         pair: bool,
         shape: crate::op::CopyShape,
+        narrow: Option<u32>,
         to: u32,
         descriptor: u64,
     },
@@ -117,6 +118,9 @@ pub enum TensorWork {
 #[derive(Clone, Debug)]
 pub struct TensorMma {
     pub pair: bool,
+    pub ws: bool,
+    /// Lanes of both blocks that keep what they have.
+    pub disabled: [u32; 8],
     pub d: u32,
     /// A descriptor, or an address in tensor memory.
     pub a: u64,
@@ -130,6 +134,8 @@ pub struct TensorMma {
     /// Four bits an element, two in a byte.
     pub dense4: bool,
     pub half: bool,
+    /// Sums are integers, which may saturate.
+    pub whole: Option<bool>,
     pub negated: bool,
     pub a_transposed: bool,
     pub b_transposed: bool,

@@ -7,6 +7,7 @@ pub enum TcgenKind {
     F16,
     Tf32,
     F8f6f4,
+    I8,
     Mxf8f6f4,
     Mxf4,
     Mxf4nvf4,
@@ -18,6 +19,26 @@ pub enum TcgenShape {
     S16x64,
     S16x128,
     S16x256,
+    /// Two halves of a warp, the second one some columns further.
+    S16x32Twice {
+        split: u32,
+    },
+}
+
+impl TcgenShape {
+    /// Lane of tensor memory and column behind a register, from where the address points.
+    pub fn cell(self, lane: u32, number: u32) -> (u32, u32) {
+        match self {
+            Self::S32x32 => (lane, number),
+            Self::S16x64 => (lane / 4 + 8 * (lane % 2), lane / 2 % 2 + 2 * number),
+            Self::S16x128 => (lane / 4 + 8 * (number % 2), lane % 4 + 4 * (number / 2)),
+            Self::S16x256 => (
+                lane / 4 + 8 * (number / 2 % 2),
+                lane % 4 * 2 + number % 2 + 8 * (number / 4),
+            ),
+            Self::S16x32Twice { split } => (lane % 16, lane / 16 * split + number),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +81,8 @@ pub enum Tcgen {
     },
     Mma {
         pair: bool,
+        /// Weights stay: rows are few, and columns fill the lanes.
+        ws: bool,
         kind: TcgenKind,
         d: Address,
         a: TcgenA,
@@ -74,17 +97,22 @@ pub enum Tcgen {
     },
     Load {
         shape: TcgenShape,
+        /// The low halves of two columns in one register.
+        packed: bool,
         targets: Box<[u32]>,
         address: Address,
     },
     Store {
         shape: TcgenShape,
+        packed: bool,
         values: Box<[Word]>,
         address: Address,
     },
     Copy {
         pair: bool,
         shape: CopyShape,
+        /// Bits of an element, of which 16 at the start of 16 bytes become bytes.
+        narrow: Option<u32>,
         address: Address,
         descriptor: Wide,
     },

@@ -116,6 +116,11 @@ impl Shadow {
         Ok(())
     }
 
+    /// Whoever comes next to a cell of the first level is the first one there.
+    pub fn forget(&mut self, offset: u32) {
+        self.levels[0][(offset / self.sizes[0]) as usize] = Cell::default();
+    }
+
     /// Cells of the first level that anything was done to, and whether any of it was a write.
     pub fn touched(&self) -> impl Iterator<Item = (usize, bool)> + '_ {
         let cells = self.levels[0].iter().enumerate();

@@ -74,6 +74,9 @@ impl Races {
         }
         let range = |lane: u32| (column * ROWS + lane) * 4;
         let found = self.tensors[rank].touch((range(lanes.0), range(lanes.1)), access, &ordered);
+        if by == TensorBy::Free && found.is_ok() {
+            self.tensors[rank].forget(range(0));
+        }
         found.map_err(|conflict| {
             let place = words::tensor(rank, conflict.offset / 4 % ROWS, conflict.offset / 4 / ROWS);
             self.describe(program, (at, mask), &access, &place, &conflict)

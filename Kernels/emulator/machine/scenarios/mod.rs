@@ -5,6 +5,7 @@ mod control;
 mod products;
 mod races;
 mod tensor_cores;
+mod tensor_forms;
 mod tensor_races;
 
 use crate::{run, Allocations, Block, Error, Launch, Module, Report, Schedule, Watch};

@@ -8,7 +8,7 @@ fn small(at: usize) -> f32 {
     ((at as u32).wrapping_mul(2_654_435_761) >> 29) as f32 - 3.0
 }
 
-fn words(bytes: &[u8]) -> Vec<u32> {
+pub fn words(bytes: &[u8]) -> Vec<u32> {
     bytes
         .chunks(4)
         .map(|part| u32::from_le_bytes([part[0], part[1], part[2], part[3]]))
@@ -16,12 +16,12 @@ fn words(bytes: &[u8]) -> Vec<u32> {
 }
 
 /// A descriptor of rows of 32 bytes in two columns of cores, without a swizzle.
-fn descriptor(start: u64, leading: u64) -> u64 {
+pub fn descriptor(start: u64, leading: u64) -> u64 {
     start >> 4 | (leading >> 4) << 16 | (128 >> 4) << 32 | 1 << 46
 }
 
 /// Puts a row's 32 bytes of depth where such a descriptor has them.
-fn place(bytes: &mut [u8], start: usize, leading: usize, row: usize, at: usize, value: u8) {
+pub fn place(bytes: &mut [u8], start: usize, leading: usize, row: usize, at: usize, value: u8) {
     bytes[start + at / 16 * leading + row / 8 * 128 + row % 8 * 16 + at % 16] = value;
 }
 
