@@ -141,6 +141,16 @@ impl Dtype {
         }
     }
 
+    /// Whether integers are in range; floats round.
+    fn holds(self, value: f64) -> bool {
+        let range = match self {
+            Self::U8 => 0.0..=f64::from(u8::MAX),
+            Self::I32 => f64::from(i32::MIN)..=f64::from(i32::MAX),
+            Self::F32 | Self::F16 | Self::Bf16 => return true,
+        };
+        range.contains(&value) && value.fract() == 0.0
+    }
+
     fn encode(self, value: f64) -> Vec<u8> {
         match self {
             Self::U8 => vec![value as u8],
@@ -176,7 +186,15 @@ impl Dtype {
 
 impl Buffer {
     fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
-        let size = self.elements * self.dtype.bytes();
+        const MOST: usize = 1 << 34;
+        let size = self.elements.saturating_mul(self.dtype.bytes());
+        if size > MOST {
+            return Err(format!(
+                "buffer {name}: {} elements; {} are the most",
+                self.elements,
+                MOST / self.dtype.bytes()
+            ));
+        }
         if let Some(file) = &self.file {
             let bytes = fs::read(file)
                 .map_err(|error| format!("buffer {name}: {}: {error}", file.display()))?;
@@ -195,6 +213,14 @@ impl Buffer {
                 self.values.len(),
                 self.elements
             ));
+        }
+        if let Some(value) = self
+            .values
+            .iter()
+            .chain([&self.fill])
+            .find(|value| !self.dtype.holds(**value))
+        {
+            return Err(format!("buffer {name}: {value} is no value of its type"));
         }
         let rest = std::iter::repeat_n(&self.fill, self.elements - self.values.len());
         Ok(self
@@ -490,6 +516,46 @@ mod tests {
                 "4 values for 3 elements",
             ),
             (("\"block\"", "\"blocks\""), "unknown field"),
+            (
+                ("\"f32\": 2.5", "\"u8\": 300"),
+                "integer `300`, expected u8",
+            ),
+            (("\"f32\": 2.5", "\"half\": 2.5"), "unknown variant `half`"),
+            (
+                ("\"elements\": 4", "\"elements\": 18446744073709551615"),
+                "elements; 4294967296 are the most",
+            ),
+            (
+                ("\"dtype\": \"f32\"", "\"dtype\": \"u8\", \"fill\": 256"),
+                "256 is no value of its type",
+            ),
+            (
+                (
+                    "[4, 1, 1]",
+                    "[4, 1, 1], \"dynamic_shared_bytes\": 4294967295",
+                ),
+                "bytes of shared memory per block; 232448 are the most",
+            ),
+            (
+                ("[4, 1, 1]", "[4294967295, 4294967295, 4294967295]"),
+                "threads per block; the kernel was compiled for 1024",
+            ),
+            (
+                (
+                    "[4, 1, 1]",
+                    "[4, 1, 1], \"grid\": [4294967295, 65535, 65535]",
+                ),
+                "2^31 are the most",
+            ),
+            (
+                ("[4, 1, 1]", "[4, 1, 1], \"cluster\": [3, 1, 1]"),
+                "is not a multiple of clusters of",
+            ),
+            (("\"kernel\": \"scale\",", ""), "missing field `kernel`"),
+            (
+                ("\"arguments\": [", "\"arguments\": ]"),
+                "expected value at line",
+            ),
         ] {
             let error = outcome(&launch(&[changes])).expect_err(words);
             assert!(error.contains(words), "{error}");

@@ -43,8 +43,11 @@ struct Sum {
 pub const MOST_SHARED: u32 = 232_448;
 
 fn check(program: &Program, launch: &Launch) -> Result<(), String> {
-    let threads: u64 = launch.block.iter().map(|size| u64::from(*size)).product();
-    let blocks: u64 = launch.cluster.iter().map(|size| u64::from(*size)).product();
+    let product = |sizes: [u32; 3]| {
+        let sizes = sizes.iter().map(|size| u64::from(*size));
+        sizes.fold(1, u64::saturating_mul)
+    };
+    let (threads, blocks) = (product(launch.block), product(launch.cluster));
     if launch.grid.contains(&0) || launch.block.contains(&0) || launch.cluster.contains(&0) {
         return Err(format!(
             "a grid of {:?} blocks of {:?} threads in clusters of {:?}",
@@ -55,6 +58,12 @@ fn check(program: &Program, launch: &Launch) -> Result<(), String> {
         return Err(format!(
             "{threads} threads per block; the kernel was compiled for {}",
             program.max_threads().min(1024)
+        ));
+    }
+    if product(launch.grid) > 1 << 31 {
+        return Err(format!(
+            "a grid of {:?} blocks; 2^31 are the most",
+            launch.grid
         ));
     }
     if blocks > 16 {
@@ -77,8 +86,9 @@ fn check(program: &Program, launch: &Launch) -> Result<(), String> {
             ));
         }
     }
-    let shared = program.dynamic_start - RESERVED_SHARED + launch.dynamic_shared_bytes;
-    if shared > MOST_SHARED {
+    let shared =
+        u64::from(program.dynamic_start - RESERVED_SHARED) + u64::from(launch.dynamic_shared_bytes);
+    if shared > u64::from(MOST_SHARED) {
         return Err(format!(
             "{shared} bytes of shared memory per block; {MOST_SHARED} are the most"
         ));

@@ -2,6 +2,7 @@
 
 mod asynchronous;
 mod control;
+mod damage;
 mod products;
 mod races;
 mod tensor_cores;
