@@ -219,6 +219,8 @@ class Consumer {
     __device__ __forceinline__ void clear_tail(const Segment& segment, int first_token) {
         const int valid = segment.length - first_token;
         if (valid >= 64) return;
+        // Other warps' scores may still read them: a warp's wait is not known to cover those.
+        ptx::named_barrier_sync(kOwn + kConsumer, 128);
         std::uint8_t* tile = shared_.cached[kConsumer];
         for (int index = threadIdx.x % 128; index < (64 - valid) * 64; index += 128) {
             const int row = valid + index / 64, packet = index % 64;
@@ -305,6 +307,8 @@ class Consumer {
         clear_tail(segment, first_token);
         start_own_sums();
         const float same[2] = {1.0f, 1.0f};
+        // Weights overwrite the rope chunk: a warp's wait is not known to cover the others' scores.
+        ptx::named_barrier_sync(kOwn + kConsumer, 128);
         hand_over(same);
         ptx::named_barrier_arrive(kSecondWeights, 256);
         ptx::named_barrier_sync(kFirstWeights, 256);
