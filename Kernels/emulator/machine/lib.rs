@@ -20,6 +20,7 @@ mod memory;
 mod number;
 mod op;
 mod program;
+mod proven;
 mod race;
 mod random;
 #[cfg(test)]
@@ -36,5 +37,6 @@ pub use meaning::Meaning;
 pub use memory::{Allocations, Block};
 pub use op::{Address, Bit, CopyShape, Tcgen, TcgenA, TcgenKind, TcgenShape, Value, Wide, Word};
 pub use program::{Module, Program, UnknownForm};
+pub use proven::proof;
 pub use race::Touched;
 pub use tensor_map::TensorMap;

@@ -75,11 +75,6 @@ fn segments() {
 fn mutants() {
     let survivors = [
         Survivor {
-            kind: Kind::DropBarrier,
-            count: 1,
-            why: "the last of a team's only segment: nothing overwrites its results",
-        },
-        Survivor {
             kind: Kind::DropWarpBarrier,
             count: 1,
             why: "after ldmatrix, which all lanes have run before any goes on",
@@ -136,4 +131,9 @@ fn every_kind_of_inputs() {
             unsafe { decode::plan(&step, Variant::Tuned, indptr, indices, lengths) }
         });
     }
+}
+
+#[test]
+fn every_form_is_proven() {
+    support::assert_proven();
 }

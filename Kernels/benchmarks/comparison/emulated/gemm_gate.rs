@@ -274,3 +274,8 @@ fn every_kind_of_inputs() {
         }
     }
 }
+
+#[test]
+fn every_form_is_proven() {
+    support::assert_proven();
+}

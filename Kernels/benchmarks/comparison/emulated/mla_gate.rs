@@ -144,3 +144,8 @@ fn every_kind_of_inputs_on_the_portable_kernel() {
 fn every_kind_of_inputs_on_hoppers_kernel() {
     on_every_kind(64, Variant::Tuned, &[90]);
 }
+
+#[test]
+fn every_form_is_proven() {
+    support::assert_proven();
+}

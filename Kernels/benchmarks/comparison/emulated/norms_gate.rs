@@ -258,3 +258,8 @@ fn mutants() {
         rmsnorm_of(2, 65536),
     );
 }
+
+#[test]
+fn every_form_is_proven() {
+    support::assert_proven();
+}

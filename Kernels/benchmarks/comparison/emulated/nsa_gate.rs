@@ -180,3 +180,8 @@ fn mutants() {
         assert_mutants(&format!("{op:?}"), (1, 4), Watch::All, &[], branch(op, 64));
     }
 }
+
+#[test]
+fn every_form_is_proven() {
+    support::assert_proven();
+}

@@ -207,3 +207,8 @@ fn mutants_of_hopper() {
         assert_mutants("hopper", (2, 12), Watch::All, &survivors, case);
     }
 }
+
+#[test]
+fn every_form_is_proven() {
+    support::assert_proven();
+}

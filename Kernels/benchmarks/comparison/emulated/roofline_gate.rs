@@ -62,3 +62,8 @@ fn blackwell() {
             .unwrap();
     });
 }
+
+#[test]
+fn every_form_is_proven() {
+    support::assert_proven();
+}

@@ -41,7 +41,7 @@ const STORE: &str =
 st.global.u32 [%d4], %r5;";
 
 #[test]
-fn a_missing_wait_for_copies_of_threads_shows() {
+pub fn a_missing_wait_for_copies_of_threads_shows() {
     let copy = "mad.lo.u32 %r2, %r1, 16, %r91; mad.wide.u32 %d3, %r1, 16, %d1;
     cp.async.cg.shared.global [%r2], [%d3], 16, 12;
         cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;";
@@ -62,7 +62,7 @@ fn a_missing_wait_for_copies_of_threads_shows() {
 }
 
 #[test]
-fn copies_that_arrive_at_an_mbarrier() {
+pub fn copies_that_arrive_at_an_mbarrier() {
     for counted in ["", ".noinc"] {
         // Counted copies add the arrival that they make; the thread itself arrives too.
         let arrivals = if counted.is_empty() { 32 } else { 64 };
@@ -84,7 +84,7 @@ fn copies_that_arrive_at_an_mbarrier() {
 }
 
 #[test]
-fn a_missing_wait_for_a_bulk_copy_shows() {
+pub fn a_missing_wait_for_a_bulk_copy_shows() {
     let copy = "@!%p9 bra GO; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r90], 128;
         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r91], [%d1], 128, [%r90]; GO:";
     let text = kernel(2, &format!("{BARRIER}{copy}{WAIT}{STORE}"));
@@ -102,7 +102,7 @@ fn a_missing_wait_for_a_bulk_copy_shows() {
 }
 
 #[test]
-fn a_missing_wait_for_a_bulk_store_shows() {
+pub fn a_missing_wait_for_a_bulk_store_shows() {
     let text = kernel(
         2,
         &format!(
@@ -124,7 +124,7 @@ fn a_missing_wait_for_a_bulk_store_shows() {
 }
 
 #[test]
-fn a_box_is_cut_at_the_tensor_and_swizzled() {
+pub fn a_box_is_cut_at_the_tensor_and_swizzled() {
     // 8 by 8 words from (36, 3) of 40 by 5: most columns and rows lie outside.
     let copy =
         "@!%p9 bra GO; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r90], 256; mov.u32 %r80, 36;
@@ -204,7 +204,7 @@ fn a_box_is_cut_at_the_tensor_and_swizzled() {
 }
 
 #[test]
-fn blocks_of_a_cluster_write_into_each_other() {
+pub fn blocks_of_a_cluster_write_into_each_other() {
     let text = kernel(
         2,
         &format!(

@@ -4,7 +4,7 @@ use super::{execute, kernel, refusal, threads, SCHEDULES};
 use crate::{Launch, Watch};
 
 #[test]
-fn lanes_part_and_meet_again() {
+pub fn lanes_part_and_meet_again() {
     // Lane n loops n times; all lanes then take part in one shuffle.
     let text = kernel(
         1,
@@ -27,7 +27,7 @@ fn lanes_part_and_meet_again() {
 }
 
 #[test]
-fn lanes_that_spin_do_not_starve_the_others() {
+pub fn lanes_that_spin_do_not_starve_the_others() {
     // Lane 0 polls shared memory that lane 1 writes from a higher address.
     let text = kernel(
         1,
@@ -44,7 +44,7 @@ fn lanes_that_spin_do_not_starve_the_others() {
 }
 
 #[test]
-fn functions_and_tables_of_branches() {
+pub fn functions_and_tables_of_branches() {
     let text = kernel(
         1,
         "mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 3;
@@ -75,7 +75,7 @@ fn functions_and_tables_of_branches() {
 }
 
 #[test]
-fn votes_elections_and_reductions() {
+pub fn votes_elections_and_reductions() {
     let text = kernel(
         1,
         "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 5; vote.sync.ballot.b32 %r2, %p1, -1;
@@ -106,7 +106,7 @@ fn votes_elections_and_reductions() {
 }
 
 #[test]
-fn carries_and_fields() {
+pub fn carries_and_fields() {
     let text = kernel(
         1,
         "mov.u32 %r1, 0xffffffff; mov.u32 %r2, 1; add.cc.u32 %r3, %r1, %r2; addc.u32 %r4, %r1, %r1;
@@ -137,7 +137,7 @@ fn carries_and_fields() {
 }
 
 #[test]
-fn a_barrier_orders_the_warps_of_a_block() {
+pub fn a_barrier_orders_the_warps_of_a_block() {
     let text = kernel(
         1,
         ".shared .align 4 .b8 room[512]; mov.u32 %r1, %tid.x; mov.u32 %r9, room; mad.lo.u32 %r2, %r1, 4, %r9;
@@ -179,7 +179,7 @@ fn a_barrier_orders_the_warps_of_a_block() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_place() {
+pub fn what_is_wrong_is_named_with_its_place() {
     let cases = [
         ("ld.param.u64 %d1, [p0];
         ld.global.u32 %r1, [%d1+16];", "out of bounds: 4 bytes at 16 of an allocation of 16"),
@@ -214,7 +214,7 @@ fn what_is_wrong_is_named_with_its_place() {
 }
 
 #[test]
-fn unknown_instructions_are_refused_before_anything_runs() {
+pub fn unknown_instructions_are_refused_before_anything_runs() {
     for (body, words) in [
         ("wobble.b32 %r1, %r2;", "no such opcode"),
         ("add.wild.s32 %r1, %r1, %r2;", "modifier .wild"),
@@ -230,7 +230,7 @@ fn unknown_instructions_are_refused_before_anything_runs() {
 }
 
 #[test]
-fn launches_that_do_not_suit_the_kernel() {
+pub fn launches_that_do_not_suit_the_kernel() {
     let text = kernel(0, "");
     for (launch, words) in [
         (
@@ -276,7 +276,7 @@ fn launches_that_do_not_suit_the_kernel() {
 }
 
 #[test]
-fn a_grid_is_the_same_on_several_cores() {
+pub fn a_grid_is_the_same_on_several_cores() {
     let text = kernel(
         2,
         "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; mad.lo.u32 %r3, %r1, 64, %r2;

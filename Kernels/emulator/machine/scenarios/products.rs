@@ -17,7 +17,7 @@ fn packed(values: &[f32], encode: fn(f32) -> u32) -> Vec<u32> {
 }
 
 #[test]
-fn a_product_of_a_warp_from_ldmatrix() {
+pub fn a_product_of_a_warp_from_ldmatrix() {
     // A is 16 by 16 with rows of 32 bytes, B 16 by 8 with rows (of depth) of 16 bytes.
     let text = kernel(
         3,
@@ -130,7 +130,7 @@ fn check_warpgroup(text: &str, room: &[u32], product: impl Fn(usize, usize) -> f
 }
 
 #[test]
-fn a_warpgroup_with_swizzled_operands() {
+pub fn a_warpgroup_with_swizzled_operands() {
     // Rows of 128 bytes; 16-byte chunk c of row r lies at c ^ (r % 8). A at 0.
     let value = |row: usize, k: usize| small((row * 64 + k) as u32);
     let mut halves = vec![0u32; 64 * 64];
@@ -158,7 +158,7 @@ fn a_warpgroup_with_swizzled_operands() {
 }
 
 #[test]
-fn a_warpgroup_with_bytes_and_no_swizzle() {
+pub fn a_warpgroup_with_bytes_and_no_swizzle() {
     // Cores of 8 rows of 16 bytes: rows 128 bytes apart in steps of 8, depth 1024 bytes apart in A and 256 in B.
     let value = |row: usize, k: usize| small((row * 40 + k) as u32) / 2.0;
     let mut bytes = vec![0u8; 8192];
@@ -187,7 +187,7 @@ fn a_warpgroup_with_bytes_and_no_swizzle() {
 }
 
 #[test]
-fn a_transposed_operand() {
+pub fn a_transposed_operand() {
     // Both operands with contiguous rows: 64 by 16 of A as depth-major rows of 128 bytes, B as rows of 32 bytes.
     let value = |row: usize, k: usize| small((row * 16 + k + 7) as u32);
     let mut bytes = vec![0u8; 8192];

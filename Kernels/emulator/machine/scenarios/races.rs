@@ -49,7 +49,7 @@ fn assert_race(text: &str, launch: &Launch, words: &[&str]) {
 }
 
 #[test]
-fn threads_of_a_block() {
+pub fn threads_of_a_block() {
     assert_clean(&exchange("bar.sync 0;"), &threads(64));
     assert_race(
         &exchange(""),
@@ -74,7 +74,7 @@ fn threads_of_a_block() {
 }
 
 #[test]
-fn lanes_of_a_warp() {
+pub fn lanes_of_a_warp() {
     let swap = |between: &str| exchange(between).replace("%r1, 33", "%r1, 1");
     assert_clean(&swap("bar.warp.sync -1;"), &threads(32));
     assert_race(&swap(""), &threads(32), &["by thread 0 of block 0"]);
@@ -83,7 +83,7 @@ fn lanes_of_a_warp() {
 }
 
 #[test]
-fn mbarriers() {
+pub fn mbarriers() {
     let made =
         "@!%p9 bra M; mov.u32 %r8, 64; mbarrier.init.shared::cta.b64 [%r91], %r8; M: bar.sync 0;
         st.shared.u32 [%r3], %r1; mbarrier.arrive.shared::cta.b64 %d9, [%r91];";
@@ -107,7 +107,7 @@ fn mbarriers() {
 }
 
 #[test]
-fn copies_of_threads() {
+pub fn copies_of_threads() {
     let copy =
         "bar.sync 0; mad.wide.u32 %d3, %r1, 4, %d1; cp.async.ca.shared.global [%r3], [%d3], 4;
         cp.async.commit_group;";
@@ -125,7 +125,7 @@ fn copies_of_threads() {
 }
 
 #[test]
-fn bulk_copies() {
+pub fn bulk_copies() {
     let load = "bar.sync 0; @!%p9 bra M; mov.u32 %r8, 1; mbarrier.init.shared::cta.b64 [%r91], %r8;
         fence.proxy.async.shared::cta; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r91], 256;
         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r90], [%d1], 256, [%r91]; M: bar.sync 0;";
@@ -159,7 +159,7 @@ fn bulk_copies() {
 }
 
 #[test]
-fn bulk_stores() {
+pub fn bulk_stores() {
     let store = "fence.proxy.async.shared::cta; bar.sync 0;
         @!%p9 bra GO; cp.async.bulk.global.shared::cta.bulk_group [%d2], [%r90], 256; cp.async.bulk.commit_group;
         cp.async.bulk.wait_group.read 0; GO: bar.sync 0; st.shared.u32 [%r3], %r1; bar.sync 0;";
@@ -186,7 +186,7 @@ fn bulk_stores() {
 }
 
 #[test]
-fn blocks_of_a_cluster() {
+pub fn blocks_of_a_cluster() {
     let meet = "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;";
     let text = |arrive: &str| {
         exchange(&format!(
@@ -213,7 +213,7 @@ fn blocks_of_a_cluster() {
 }
 
 #[test]
-fn atomics_may_meet_and_order_what_was_before() {
+pub fn atomics_may_meet_and_order_what_was_before() {
     let counted = "bar.sync 0; atom.shared.add.u32 %r7, [%r90], 1; bar.sync 0;";
     assert_clean(&exchange(counted), &threads(64));
     let bare = "bar.sync 0; atom.shared.add.u32 %r7, [%r90], 1;";
@@ -239,7 +239,7 @@ fn grid(blocks: u32) -> Launch {
 }
 
 #[test]
-fn blocks_of_a_grid() {
+pub fn blocks_of_a_grid() {
     let release = "atom.acq_rel.gpu.global.add.u32 %r2, [%d2], 1;";
     assert_clean(&hand_over(release, release), &grid(2));
     assert_race(
@@ -270,7 +270,7 @@ fn blocks_of_a_grid() {
 }
 
 #[test]
-fn bulk_stores_to_global_memory() {
+pub fn bulk_stores_to_global_memory() {
     let store = |wait: &str, fence: &str| {
         exchange(&format!(
             "fence.proxy.async.shared::cta; bar.sync 0;
@@ -305,7 +305,7 @@ fn bulk_stores_to_global_memory() {
 }
 
 #[test]
-fn a_launch_that_overlaps_the_one_before() {
+pub fn a_launch_that_overlaps_the_one_before() {
     let text = kernel(
         2,
         "ld.param.u64 %d1, [p0]; ld.global.u32 %r1, [%d1]; griddepcontrol.wait;",

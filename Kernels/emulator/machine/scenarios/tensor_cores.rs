@@ -287,3 +287,11 @@ fn what_is_not_a_product_is_refused() {
         .to_string();
     assert!(error.contains("is not allocated"), "{error}");
 }
+
+/// What other tests take for granted.
+pub fn all() {
+    halves();
+    bytes_and_narrower();
+    bytes_with_a_scale_for_32();
+    four_bits_with_a_scale_for_16();
+}

@@ -54,8 +54,8 @@ const MMA: &str = "tcgen05.mma.cta_group::1.kind::i8 [%r7], %d6, %d7, %r8, %p4;"
 #[test]
 fn integers_of_eight_bits() {
     let out = output(&product(MMA, integers(32, 128), ""), &bytes(32), 4096);
-    for at in 0..4096 {
-        assert_eq!(out[at] as i32, 2 * whole(at / 32, at % 32), "{at}");
+    for (at, sum) in out.iter().enumerate() {
+        assert_eq!(*sum as i32, 2 * whole(at / 32, at % 32), "{at}");
     }
     // A collector changes nothing.
     let kept = MMA.replace("kind::i8", "kind::i8.collector::a::fill");
@@ -114,11 +114,11 @@ fn lanes_that_keep_what_they_have() {
         .replacen("ONCE", &clear, 1)
         .replacen("ONCE", &masked, 1);
     let out = output(&text, &bytes(32), 4096);
-    for at in 0..4096 {
+    for (at, sum) in out.iter().enumerate() {
         let lane = at / 32;
         let kept = [5u32, 0, u32::MAX, 1 << 31][lane / 32] >> (lane % 32) & 1 == 1;
         let times = if kept { 1 } else { 2 };
-        assert_eq!(out[at] as i32, times * whole(lane, at % 32), "{at}");
+        assert_eq!(*sum as i32, times * whole(lane, at % 32), "{at}");
     }
 }
 
@@ -226,9 +226,9 @@ fn shapes_of_loads_and_stores() {
             "tcgen05.ld.sync.aligned.{shape}.b32 {registers}, [%r7]{split}; tcgen05.wait::ld.sync.aligned;"
         );
         let out = of_one_warp(&warp(&load, count), &[0; 8192], 32 * count);
-        for at in 0..32 * count {
+        for (at, word) in out.iter().enumerate() {
             let (lane, column) = cell(at / count, at % count);
-            assert_eq!(out[at] as usize, 1000 * lane + column, "{shape} {at}");
+            assert_eq!(*word as usize, 1000 * lane + column, "{shape} {at}");
         }
         // Stored 16 columns further and loaded again, all is where it was.
         let back = format!(
@@ -251,12 +251,12 @@ fn halves_of_two_columns_in_a_register() {
         "tcgen05.ld.sync.aligned.32x32b.x4.pack::16b.b32 {registers}, [%r7]; tcgen05.wait::ld.sync.aligned;"
     );
     let out = of_one_warp(&warp(&load, 4), &[0; 8192], 128);
-    for at in 0..128 {
+    for (at, word) in out.iter().enumerate() {
         let (first, second) = (
             1000 * (at / 4) + at % 4 * 2,
             1000 * (at / 4) + at % 4 * 2 + 1,
         );
-        assert_eq!(out[at] as usize, first & 0xffff | (second & 0xffff) << 16);
+        assert_eq!(*word as usize, first & 0xffff | (second & 0xffff) << 16);
     }
     let spread = list(8);
     let back = format!(
@@ -265,8 +265,8 @@ fn halves_of_two_columns_in_a_register() {
          tcgen05.ld.sync.aligned.32x32b.x8.b32 {spread}, [%r8]; tcgen05.wait::ld.sync.aligned;"
     );
     let out = of_one_warp(&warp(&back, 8), &[0; 8192], 256);
-    for at in 0..256 {
-        assert_eq!(out[at] as usize, (1000 * (at / 8) + at % 8) & 0xffff);
+    for (at, word) in out.iter().enumerate() {
+        assert_eq!(*word as usize, (1000 * (at / 8) + at % 8) & 0xffff);
     }
 }
 
@@ -348,4 +348,15 @@ fn columns_that_another_warp_holds() {
         error.contains("deadlock") && error.contains("tcgen05.alloc"),
         "{error}"
     );
+}
+
+/// What other tests take for granted.
+pub fn all() {
+    integers_of_eight_bits();
+    sums_that_saturate();
+    lanes_that_keep_what_they_have();
+    few_rows_with_stationary_weights();
+    shapes_of_loads_and_stores();
+    halves_of_two_columns_in_a_register();
+    copies_from_shared_memory();
 }

@@ -41,9 +41,6 @@ pub fn add(reports: &[(String, Report)], counts: bool) {
     let Some(folder) = std::env::var_os("TEST_UNDECLARED_OUTPUTS_DIR") else {
         return;
     };
-    static PRESENT: OnceLock<BTreeMap<String, u64>> = OnceLock::new();
-    let present =
-        PRESENT.get_or_init(|| runtime::forms().unwrap_or_else(|error| panic!("{error}")));
     let rate = account.thread_instructions as f64 / account.other_time.as_secs_f64();
     let file = json!({
         "test": std::env::var("TEST_TARGET").unwrap_or_default(),
@@ -51,9 +48,27 @@ pub fn add(reports: &[(String, Report)], counts: bool) {
         "thread_instructions_per_second": rate.round(),
         "kernels": account.kernels,
         "executed": account.executed,
-        "present": present,
+        "present": present(),
     });
     let path = PathBuf::from(folder).join("counters.json");
     std::fs::write(&path, format!("{file:#}\n"))
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}
+
+/// The forms of every kernel that is linked in.
+fn present() -> &'static BTreeMap<String, u64> {
+    static PRESENT: OnceLock<BTreeMap<String, u64>> = OnceLock::new();
+    PRESENT.get_or_init(|| runtime::forms().unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// Every form of the linked kernels has a test with known results.
+pub fn assert_proven() {
+    let unproven: Vec<_> = present()
+        .keys()
+        .filter(|form| machine::proof(form).is_none())
+        .collect();
+    assert!(
+        unproven.is_empty(),
+        "nothing proves {unproven:?}: add them to the tests in Kernels/emulator/machine/scenarios"
+    );
 }

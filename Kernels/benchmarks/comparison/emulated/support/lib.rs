@@ -5,6 +5,7 @@ pub mod kinds;
 mod mutants;
 pub mod paged;
 
+pub use account::assert_proven;
 pub use bridge::{Dtype, Variant};
 pub use mutants::{assert_mutants, Kind, Survivor};
 
