@@ -5,11 +5,12 @@
 
 mod rules;
 mod statement;
+mod values;
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-use rules::{Around, RULES};
+use rules::{Around, Rule};
 use statement::Statement;
 
 /// What was done to an instruction.
@@ -36,6 +37,13 @@ pub enum Kind {
     Accumulate,
     ArriveCount,
     ExpectedBytes,
+    Bound,
+    Offset,
+    Sign,
+    Extreme,
+    Function,
+    ShuffleStep,
+    Constant,
 }
 
 impl fmt::Display for Kind {
@@ -62,6 +70,13 @@ impl fmt::Display for Kind {
             Self::Accumulate => "does not accumulate",
             Self::ArriveCount => "one arrival more expected",
             Self::ExpectedBytes => "16 bytes more expected",
+            Self::Bound => "a comparison off by one",
+            Self::Offset => "an offset of an address forgotten",
+            Self::Sign => "a sign flipped",
+            Self::Extreme => "the smaller for the larger",
+            Self::Function => "a special function left out",
+            Self::ShuffleStep => "a shuffle's step changed",
+            Self::Constant => "a constant doubled",
         })
     }
 }
@@ -80,12 +95,37 @@ pub struct Mutant {
     pub change: Change,
 }
 
+/// What a kernel's author got wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slip {
+    /// Waits, barriers, fences, layouts, products.
+    Order,
+    /// Bounds, addresses and arithmetic of each thread.
+    Value,
+}
+
+impl Slip {
+    pub const ALL: &[Self] = &[Self::Order, Self::Value];
+
+    fn rules(self) -> &'static [Rule] {
+        match self {
+            Self::Order => rules::RULES,
+            Self::Value => values::RULES,
+        }
+    }
+}
+
 /// The mutants of the lines that a run has executed: at most `per_kind` of each kind, the first, the last and others
 /// evenly between.
-pub fn mutants(text: &str, executed: &BTreeSet<u32>, per_kind: usize) -> Vec<Mutant> {
+pub fn mutants(
+    text: &str,
+    executed: &BTreeSet<u32>,
+    slips: &[Slip],
+    per_kind: usize,
+) -> Vec<Mutant> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
-    for rule in RULES {
+    for rule in slips.iter().flat_map(|slip| slip.rules()) {
         let all: Vec<Mutant> = executed
             .iter()
             .filter_map(|line| {
@@ -123,7 +163,7 @@ mod tests {
         // Sums that come from another product, and a flag that is not always zero.
         let before = "mma.sync.x {%f3,%f4}, {%r1}, {%r2}, {%f5};\nmov.u32 %r5, 1;";
         let text = format!("{before}\n{line}\n{following}\n");
-        mutants(&text, &BTreeSet::from([3]), 1)
+        mutants(&text, &BTreeSet::from([3]), Slip::ALL, 1)
             .into_iter()
             .map(|mutant| (mutant.kind, mutant.change.text))
             .collect()
@@ -162,6 +202,34 @@ mod tests {
                 "{ .reg .pred add; setp.ne.b32 add, 0, 0; wgmma.mma_async.x {%f1}, %rd1, %rd2, add, 1, 1, 0, 0; }",
             ),
             (
+                "@%p1 setp.ge.s32 %p2, %r1, %r2;",
+                Kind::Bound,
+                "@%p1 setp.gt.s32 %p2, %r1, %r2;",
+            ),
+            (
+                "st.global.v4.b32 [%rd1+16], {%r1,%r2,%r3,%r4};",
+                Kind::Offset,
+                "st.global.v4.b32 [%rd1], {%r1,%r2,%r3,%r4};",
+            ),
+            ("sub.f32 %f1, %f2, %f3;", Kind::Sign, "add.f32 %f1, %f2, %f3;"),
+            ("neg.f32 %f1, %f2;", Kind::Sign, "mov.b32 %f1, %f2;"),
+            ("max.f32 %f1, %f2, %f3;", Kind::Extreme, "min.f32 %f1, %f2, %f3;"),
+            (
+                "{ ex2.approx.ftz.f32 %f1, %f2; }",
+                Kind::Function,
+                "{ mov.b32 %f1, %f2; }",
+            ),
+            (
+                "shfl.sync.bfly.b32 %r1|%p1, %r2, 16, 31, -1;",
+                Kind::ShuffleStep,
+                "shfl.sync.bfly.b32 %r1|%p1, %r2, 8, 31, -1;",
+            ),
+            (
+                "mul.f32 %f1, %f2, 0f3F000000;",
+                Kind::Constant,
+                "mul.f32 %f1, %f2, 0f3F800000;",
+            ),
+            (
                 "mma.sync.x {%f1,%f2}, {%r1}, {%r2}, {%f3,%f4};",
                 Kind::Accumulate,
                 "mma.sync.x {%f1,%f2}, {%r1}, {%r2}, {0f00000000, 0f00000000};",
@@ -174,7 +242,7 @@ mod tests {
             );
         }
         let first = "mov.f32 %f9, 0f00000000;\nmma.sync.x {%f1,%f2}, {%r1}, {%r2}, {%f9,%f9};\n";
-        assert_eq!(mutants(first, &BTreeSet::from([2]), 1), []);
+        assert_eq!(mutants(first, &BTreeSet::from([2]), &[Slip::Order], 1), []);
         let wait = "{ .reg .pred done; again: mbarrier.try_wait.parity.b64 done, [%r1], %r2; \
             @done bra end; bra again; end: }";
         let found = changed(wait, "");
@@ -197,7 +265,7 @@ mod tests {
     fn samples_are_spread_over_what_ran() {
         let text = "bar.sync 0;\n".repeat(9);
         let lines = |per_kind| -> Vec<u32> {
-            mutants(&text, &(2..=8).collect(), per_kind)
+            mutants(&text, &(2..=8).collect(), &[Slip::Order], per_kind)
                 .iter()
                 .map(|mutant| mutant.change.line)
                 .collect()
@@ -205,7 +273,7 @@ mod tests {
         assert_eq!(lines(1), [2]);
         assert_eq!(lines(3), [2, 5, 8]);
         assert_eq!(lines(99).len(), 7);
-        let mutant = &mutants(&text, &BTreeSet::from([3]), 1)[0];
+        let mutant = &mutants(&text, &BTreeSet::from([3]), &[Slip::Order], 1)[0];
         assert_eq!(apply(&text, &mutant.change).lines().nth(2), Some(""));
     }
 }

@@ -150,7 +150,7 @@ fn more_bytes(statement: &Statement, _: Around) -> Option<String> {
     statement.computed(last(statement), "add.u32", 16)
 }
 
-const fn rule(kind: Kind, opcode: &'static str, change: Rewrite) -> Rule {
+pub const fn rule(kind: Kind, opcode: &'static str, change: Rewrite) -> Rule {
     Rule {
         kind,
         opcode,

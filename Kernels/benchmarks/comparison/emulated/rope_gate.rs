@@ -4,12 +4,18 @@ use reference::rope::{rotate, Pairs};
 use rope::Rope;
 use runtime::Memory;
 use support::{
-    assert_close, download, inputs, run, under_every_schedule, upload, Dtype, Variant, BF16,
+    assert_close, assert_value_mutants, download, inputs, run, under_every_schedule, upload, Dtype,
+    Variant, BF16,
 };
 
-#[test]
-fn forward() {
-    let (tokens, query_heads, key_heads, dim) = (20, 4, 2, 128);
+/// Queries and keys of so many tokens, turned in place, against the oracle.
+fn forward_of(interleaved: bool, tokens: usize) -> impl Fn() {
+    let (query_heads, key_heads, dim) = (4, 2, 128);
+    let pairs = if interleaved {
+        Pairs::Interleaved
+    } else {
+        Pairs::HalfSplit
+    };
     let (q, k) = (
         inputs(1, tokens * query_heads * dim),
         inputs(2, tokens * key_heads * dim),
@@ -25,49 +31,66 @@ fn forward() {
             .collect()
     };
     let (cos, sin) = (singles(f64::cos), singles(f64::sin));
-    for (interleaved, pairs) in [(false, Pairs::HalfSplit), (true, Pairs::Interleaved)] {
-        let turned = |values: &[f64], heads: usize| -> Vec<f64> {
-            let head = |(at, head): (usize, &[f64])| {
-                let from = at / heads * dim / 2;
-                rotate(
-                    pairs,
-                    head,
-                    &cos[from..from + dim / 2],
-                    &sin[from..from + dim / 2],
-                )
-            };
-            values.chunks(dim).enumerate().flat_map(head).collect()
+    let turned = |values: &[f64], heads: usize| -> Vec<f64> {
+        let head = |(at, head): (usize, &[f64])| {
+            let from = at / heads * dim / 2;
+            rotate(
+                pairs,
+                head,
+                &cos[from..from + dim / 2],
+                &sin[from..from + dim / 2],
+            )
         };
-        let (q_wanted, k_wanted) = (turned(&q, query_heads), turned(&k, key_heads));
-        under_every_schedule(|| {
-            let upload_f32 = |values: &[f64]| {
-                Memory::from_bytes(
-                    &values
-                        .iter()
-                        .flat_map(|value| (*value as f32).to_le_bytes())
-                        .collect::<Vec<u8>>(),
-                )
-            };
-            let (queries, keys, cos, sin) =
-                (upload(&q), upload(&k), upload_f32(&cos), upload_f32(&sin));
-            let rope = Rope {
-                backward: false,
-                interleaved,
-                dtype: Dtype::Bf16,
-                tokens,
-                sequence: tokens,
-                query_heads,
-                key_heads,
-                dim,
-                queries: queries.address(),
-                keys: keys.address(),
-                cos: cos.address(),
-                sin: sin.address(),
-            };
-            // SAFETY: the addresses are those of the tensors.
-            run(unsafe { rope::plan(&rope, Variant::Tuned) }).unwrap();
-            assert_close("queries", &download(&queries), &q_wanted, BF16, 1e-5);
-            assert_close("keys", &download(&keys), &k_wanted, BF16, 1e-5);
-        });
+        values.chunks(dim).enumerate().flat_map(head).collect()
+    };
+    let (q_wanted, k_wanted) = (turned(&q, query_heads), turned(&k, key_heads));
+    move || {
+        let upload_f32 = |values: &[f64]| {
+            Memory::from_bytes(
+                &values
+                    .iter()
+                    .flat_map(|value| (*value as f32).to_le_bytes())
+                    .collect::<Vec<u8>>(),
+            )
+        };
+        let (queries, keys, cos, sin) =
+            (upload(&q), upload(&k), upload_f32(&cos), upload_f32(&sin));
+        let rope = Rope {
+            backward: false,
+            interleaved,
+            dtype: Dtype::Bf16,
+            tokens,
+            sequence: tokens,
+            query_heads,
+            key_heads,
+            dim,
+            queries: queries.address(),
+            keys: keys.address(),
+            cos: cos.address(),
+            sin: sin.address(),
+        };
+        // SAFETY: the addresses are those of the tensors.
+        run(unsafe { rope::plan(&rope, Variant::Tuned) }).unwrap();
+        assert_close("queries", &download(&queries), &q_wanted, BF16, 1e-5);
+        assert_close("keys", &download(&keys), &k_wanted, BF16, 1e-5);
     }
+}
+
+#[test]
+fn forward() {
+    for interleaved in [false, true] {
+        under_every_schedule(forward_of(interleaved, 20));
+    }
+}
+
+#[test]
+fn mutants() {
+    for (name, interleaved) in [("halves", false), ("interleaved", true)] {
+        assert_value_mutants(name, (3, 4), &[], forward_of(interleaved, 5));
+    }
+}
+
+#[test]
+fn every_form_is_proven() {
+    support::assert_proven();
 }

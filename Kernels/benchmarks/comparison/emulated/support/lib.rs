@@ -7,7 +7,7 @@ pub mod paged;
 
 pub use account::assert_proven;
 pub use bridge::{Dtype, Variant};
-pub use mutants::{assert_mutants, Kind, Survivor};
+pub use mutants::{assert_mutants, assert_value_mutants, Kind, Survivor};
 
 use std::fmt::Display;
 use std::panic::{catch_unwind, AssertUnwindSafe};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use machine::{Launch, Watch};
 pub use mutation::Kind;
-use mutation::Mutant;
+use mutation::{Mutant, Slip};
 use runtime::{Fault, Settings};
 
 use crate::{complaint, run_case, ways};
@@ -22,6 +22,27 @@ pub struct Survivor {
 /// test's log and outputs.
 pub fn assert_mutants(
     name: &str,
+    counts: (usize, usize),
+    races: Watch,
+    survivors: &[Survivor],
+    case: impl Fn(),
+) {
+    assert_slips(name, &[Slip::Order], counts, races, survivors, case);
+}
+
+/// The same, with faults in what each thread computes by itself.
+pub fn assert_value_mutants(
+    name: &str,
+    counts: (usize, usize),
+    survivors: &[Survivor],
+    case: impl Fn(),
+) {
+    assert_slips(name, Slip::ALL, counts, Watch::All, survivors, case);
+}
+
+fn assert_slips(
+    name: &str,
+    slips: &[Slip],
     (per_kind, least): (usize, usize),
     races: Watch,
     survivors: &[Survivor],
@@ -39,7 +60,7 @@ pub fn assert_mutants(
     let mut total = 0;
     for (kernel, (ran, instructions)) in &lines {
         let text = runtime::text_of(kernel).unwrap_or_default();
-        for mutant in mutation::mutants(&text, ran, per_kind) {
+        for mutant in mutation::mutants(&text, ran, slips, per_kind) {
             total += 1;
             let verdict = verdict(kernel, &mutant, 16 * instructions + (1 << 22), races, &case);
             if verdict.is_none() {
