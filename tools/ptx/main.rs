@@ -1,5 +1,6 @@
 //! Runs and checks PTX on the CPU: no GPU, no driver.
 
+mod bounds;
 mod card;
 mod coverage;
 mod launch;
@@ -84,6 +85,18 @@ enum Task {
     Coverage {
         #[arg(required = true)]
         files: Vec<PathBuf>,
+    },
+    /// Holds what the units of an H200 need for our Hopper kernels against measured times, as a table.
+    Bounds {
+        /// A result file of this repository, gzipped or not.
+        #[arg(long)]
+        results: PathBuf,
+        /// Rows of each operation, the longest first.
+        #[arg(long, default_value_t = 8)]
+        rows: usize,
+        /// The gates' counters.json, built for sm_90a.
+        #[arg(required = true)]
+        counters: Vec<PathBuf>,
     },
     /// Lists the instruction forms of files, how often each stands there, and whether it is known.
     Forms {
@@ -245,6 +258,14 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
         }
         Task::Coverage { files } => {
             print!("{}", coverage::table(&files)?);
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Bounds {
+            results,
+            rows,
+            counters,
+        } => {
+            print!("{}", bounds::table(&results, &counters, rows)?);
             Ok(ExitCode::SUCCESS)
         }
         Task::Forms { files } => {
