@@ -48,7 +48,9 @@ impl TensorMemory {
             return Ok(None);
         };
         self.held.push((first, columns));
-        self.words[(first * ROWS) as usize..((first + columns) * ROWS) as usize].fill(POISON);
+        for lane in self.words.chunks_exact_mut(COLUMNS as usize) {
+            lane[first as usize..(first + columns) as usize].fill(POISON);
+        }
         Ok(Some(first))
     }
 
@@ -67,17 +69,25 @@ impl TensorMemory {
     }
 
     fn index(&self, lane: u32, column: u32) -> Result<usize, String> {
-        if lane >= ROWS
-            || !self
-                .held
-                .iter()
-                .any(|(start, count)| (*start..start + count).contains(&column))
-        {
+        let held = |(start, count): &(u32, u32)| (*start..start + count).contains(&column);
+        if lane >= ROWS || !self.held.iter().any(held) {
             return Err(format!(
                 "tensor memory at lane {lane}, column {column} is not allocated"
             ));
         }
-        Ok((column * ROWS + lane) as usize)
+        Ok((lane * COLUMNS + column) as usize)
+    }
+
+    /// Columns of one lane, of which all must be held.
+    pub fn columns(&mut self, lane: u32, first: u32, count: u32) -> Result<&mut [u32], String> {
+        let within = |(start, held): &(u32, u32)| *start <= first && first + count <= start + held;
+        if !self.held.iter().any(within) {
+            for column in first..first + count {
+                self.index(lane, column)?;
+            }
+        }
+        let start = self.index(lane, first)?;
+        Ok(&mut self.words[start..start + count as usize])
     }
 
     /// Whether columns belong to one allocation.

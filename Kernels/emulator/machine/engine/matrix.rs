@@ -1,5 +1,6 @@
 //! Matrices in registers and shared memory: ldmatrix, mma.sync, wgmma.
 
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use super::work::Product;
@@ -29,6 +30,33 @@ pub fn decode(element: Element, bits: u32) -> f32 {
     }
 }
 
+/// The values of packed elements of whole bytes.
+fn decode_each(element: Element, bytes: &[u8], out: &mut [f32]) {
+    static TABLES: LazyLock<[[f32; 256]; 2]> = LazyLock::new(|| {
+        [E4M3, E5M2].map(|format| std::array::from_fn(|bits| format.decode(bits as u32)))
+    });
+    let look_up = |table: &[f32; 256], out: &mut [f32]| {
+        for (value, byte) in out.iter_mut().zip(bytes) {
+            *value = table[*byte as usize];
+        }
+    };
+    match element {
+        Element::E4m3 => look_up(&TABLES[0], out),
+        Element::E5m2 => look_up(&TABLES[1], out),
+        Element::Bf16 => {
+            for (value, pair) in out.iter_mut().zip(bytes.as_chunks::<2>().0) {
+                *value = bf16_to_f32(u16::from_le_bytes(*pair).into());
+            }
+        }
+        _ => {
+            let size = element.bits() as usize / 8;
+            for (value, part) in out.iter_mut().zip(bytes.chunks_exact(size)) {
+                *value = decode(element, little(part));
+            }
+        }
+    }
+}
+
 /// Puts a fragment's registers into rows: `rows[16][depth]` of A, or `rows[8][depth]` of B.
 fn spread(fragment: &[Words], element: Element, depth: usize, is_a: bool, rows: &mut [f32]) {
     let each = 32 / element.bits() as usize;
@@ -49,7 +77,8 @@ fn spread(fragment: &[Words], element: Element, depth: usize, is_a: bool, rows: 
     }
 }
 
-fn transposed(rows: &[f32], count: usize, depth: usize) -> Vec<f32> {
+/// `columns[at][row]` of `rows[row][at]`.
+pub(super) fn transposed(rows: &[f32], count: usize, depth: usize) -> Vec<f32> {
     let mut columns = vec![0.0; rows.len()];
     for row in 0..count {
         for at in 0..depth {
@@ -151,9 +180,9 @@ impl Engine<'_> {
                 let columns = transposed(&columns, 8, depth);
                 let addends = fragment(c);
                 let mut out = vec![[0u32; LANES]; d.len()];
-                for row in 0..16 {
-                    let mut sums = [0f32; 8];
-                    fused::product(&mut sums, &rows[row * depth..][..depth], &columns);
+                let mut sums = [0f32; 16 * 8];
+                fused::product(&mut sums, &rows, &columns, 8);
+                for (row, sums) in sums.chunks_exact(8).enumerate() {
                     for (column, sum) in sums.iter().enumerate() {
                         let lane = row % 8 * 4 + column / 2;
                         let at = row / 8 * 2 + column % 2;
@@ -363,10 +392,9 @@ impl Engine<'_> {
         if op.negated {
             rows.iter_mut().for_each(|value| *value = -*value);
         }
-        let mut sums = vec![0f32; columns];
-        for row in 0..16 {
-            sums.fill(0.0);
-            fused::product(&mut sums, &rows[row * depth..][..depth], &b);
+        let mut sums = vec![0f32; 16 * columns];
+        fused::product(&mut sums, &rows, &b, columns);
+        for (row, sums) in sums.chunks_exact(columns).enumerate() {
             for (column, sum) in sums.iter().enumerate() {
                 let lane = row % 8 * 4 + column % 8 / 2;
                 let at = column / 8 * 4 + row / 8 * 2 + column % 2;
@@ -422,9 +450,7 @@ impl Engine<'_> {
             for (chunk, values) in to.chunks_mut(each).enumerate() {
                 let address = descriptor.along_depth(first + row, chunk as u32 * 16);
                 let part = self.shared(base | address, 16)?;
-                for (value, part) in values.iter_mut().zip(part.chunks_exact(bytes as usize)) {
-                    *value = decode(element, little(part));
-                }
+                decode_each(element, part, values);
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Products of fifth-generation tensor cores: operands, block scales, sums in tensor memory.
 
+use super::matrix::transposed;
 use super::work::{TensorMma, TensorScales};
 use super::Engine;
 use crate::descriptor::Descriptor;
@@ -58,46 +59,73 @@ impl Engine<'_> {
                 &mut b,
             )?;
         }
-        let mut wide = vec![0.0; columns * depth];
-        for column in 0..columns {
-            for k in 0..depth {
-                wide[k * columns + column] = b[column * depth + k];
+        let b = transposed(&b, columns, depth);
+        let mut sums = vec![0f32; rows as usize * columns];
+        fused::product(&mut sums, &a, &b, columns);
+        if mma.negated {
+            sums.iter_mut().for_each(|sum| *sum = -*sum);
+        }
+        let (d_column, d_lane) = (mma.d & 0xffff, mma.d >> 16 & 0x7f);
+        let plain = !mma.ws && mma.whole.is_none() && mma.disabled.iter().all(|word| *word == 0);
+        for (row, sums) in sums.chunks_exact(columns).enumerate() {
+            let row = row as u32;
+            if !plain {
+                self.add_row(block, mma, (rows, row), sums)?;
+                continue;
+            }
+            let memory = self.tensor_memory(block)?;
+            for (lane, sums) in places(mma, rows, row, sums) {
+                let words = memory.columns(lane + d_lane, d_column, sums.len() as u32)?;
+                let scale = mma.input_scale;
+                for (word, sum) in words.iter_mut().zip(sums) {
+                    *word = match (mma.half, mma.accumulates) {
+                        (false, true) => (f32::from_bits(*word) * scale + sum).to_bits(),
+                        (false, false) => sum.to_bits(),
+                        (true, true) => f32_to_f16(f16_to_f32(*word & 0xffff) * scale + sum),
+                        (true, false) => f32_to_f16(*sum),
+                    };
+                }
             }
         }
-        let sign = if mma.negated { -1.0 } else { 1.0 };
+        Ok(())
+    }
+
+    /// A row of a product that leaves lanes out, spreads over them, or is of integers.
+    fn add_row(
+        &mut self,
+        block: usize,
+        mma: &TensorMma,
+        (rows, row): (u32, u32),
+        sums: &[f32],
+    ) -> Result<(), String> {
         let (d_column, d_lane) = (mma.d & 0xffff, mma.d >> 16 & 0x7f);
-        let mut sums = vec![0f32; columns];
-        for row in 0..rows {
-            sums.fill(0.0);
-            fused::product(&mut sums, &a[row as usize * depth..][..depth], &wide);
-            for (column, sum) in sums.iter().enumerate() {
-                let (lane, column) = place(mma, rows, row, column as u32);
-                let (lane, column) = (lane + d_lane, column + d_column);
-                let word = (block % 2 * if mma.pair { 4 } else { 0 }) + lane as usize / 32;
-                if mma.disabled[word % 8] >> (lane % 32) & 1 == 1 {
-                    continue;
-                }
-                let memory = self.tensor_memory(block)?;
-                let old = if mma.accumulates {
-                    memory.read(lane, column)?
-                } else {
-                    0
-                };
-                let bits = if let Some(saturates) = mma.whole {
-                    let total = i64::from(old as i32) + *sum as i64;
-                    let most = i64::from(i32::MIN)..=i64::from(i32::MAX);
-                    if saturates {
-                        total.clamp(*most.start(), *most.end()) as u32
-                    } else {
-                        total as u32
-                    }
-                } else if mma.half {
-                    f32_to_f16(f16_to_f32(old & 0xffff) * mma.input_scale + sign * sum)
-                } else {
-                    (f32::from_bits(old) * mma.input_scale + sign * sum).to_bits()
-                };
-                memory.write(lane, column, bits)?;
+        for (column, sum) in sums.iter().enumerate() {
+            let (lane, column) = place(mma, rows, row, column as u32);
+            let (lane, column) = (lane + d_lane, column + d_column);
+            let word = (block % 2 * if mma.pair { 4 } else { 0 }) + lane as usize / 32;
+            if mma.disabled[word % 8] >> (lane % 32) & 1 == 1 {
+                continue;
             }
+            let memory = self.tensor_memory(block)?;
+            let old = if mma.accumulates {
+                memory.read(lane, column)?
+            } else {
+                0
+            };
+            let bits = if let Some(saturates) = mma.whole {
+                let total = i64::from(old as i32) + *sum as i64;
+                let most = i64::from(i32::MIN)..=i64::from(i32::MAX);
+                if saturates {
+                    total.clamp(*most.start(), *most.end()) as u32
+                } else {
+                    total as u32
+                }
+            } else if mma.half {
+                f32_to_f16(f16_to_f32(old & 0xffff) * mma.input_scale + sum)
+            } else {
+                (f32::from_bits(old) * mma.input_scale + sum).to_bits()
+            };
+            memory.write(lane, column, bits)?;
         }
         Ok(())
     }
@@ -230,4 +258,20 @@ pub(super) fn place(mma: &TensorMma, rows: u32, row: u32, column: u32) -> (u32, 
         (64, false) => (row / 16 * 32 + row % 16, column),
         _ => (row, column),
     }
+}
+
+/// Lanes of a row of an accumulator, with the sums that go to the first columns there.
+fn places<'s>(
+    mma: &TensorMma,
+    rows: u32,
+    row: u32,
+    sums: &'s [f32],
+) -> impl Iterator<Item = (u32, &'s [f32])> {
+    let halves = if rows == 64 && mma.pair { 2 } else { 1 };
+    let lane = match (rows, mma.pair) {
+        (64, false) => row / 16 * 32 + row % 16,
+        _ => row,
+    };
+    let parts = sums.chunks_exact(sums.len() / halves).enumerate();
+    parts.map(move |(half, sums)| (lane + 64 * half as u32, sums))
 }
