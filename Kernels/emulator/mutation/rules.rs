@@ -142,6 +142,23 @@ fn adds_to_zero(statement: &Statement, around: Around) -> Option<String> {
     statement.with_operand(3, &format!("{{{zeros}}}"))
 }
 
+// Operands of tensor cores: the sums' place, two descriptors or an address, what the instruction does, a predicate.
+fn unswizzled(statement: &Statement, _: Around) -> Option<String> {
+    statement.computed(2, "and.b64", u64::MAX >> 3)
+}
+
+fn other_stride_of_b(statement: &Statement, _: Around) -> Option<String> {
+    statement.computed(2, "xor.b64", 0x20 << 32)
+}
+
+fn further_along(statement: &Statement, _: Around) -> Option<String> {
+    statement.computed(2, "add.u64", 2)
+}
+
+fn sum_alone(statement: &Statement, _: Around) -> Option<String> {
+    statement.with_register(last(statement), "pred", "setp.ne.u32 changed, 0, 0")
+}
+
 fn one_more(statement: &Statement, _: Around) -> Option<String> {
     statement.computed(last(statement), "add.u32", 1)
 }
@@ -176,6 +193,12 @@ pub const RULES: &[Rule] = &[
     rule(Kind::DropProductFence, "wgmma.fence", drop),
     rule(Kind::DropCommit, "cp.async.commit_group", drop),
     rule(Kind::DropCommit, "wgmma.commit_group", drop),
+    rule(Kind::DropCommit, "tcgen05.commit", drop),
+    rule(Kind::DropTensorWait, "tcgen05.wait", drop),
+    rule(Kind::DescriptorSwizzle, "tcgen05.mma", unswizzled),
+    rule(Kind::DescriptorStride, "tcgen05.mma", other_stride_of_b),
+    rule(Kind::DepthAdvance, "tcgen05.mma", further_along),
+    rule(Kind::Accumulate, "tcgen05.mma", sum_alone),
     rule(Kind::Swizzle, "xor.b32", or_for_xor),
     rule(Kind::DescriptorSwizzle, "or.b64", other_layout),
     rule(Kind::DescriptorStride, "or.b64", other_stride),

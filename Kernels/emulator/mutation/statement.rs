@@ -65,14 +65,24 @@ impl<'a> Statement<'a> {
     }
 
     /// The line with an operand replaced by what an instruction makes of it and a number.
-    pub fn computed(&self, operand: usize, instruction: &str, number: u32) -> Option<String> {
+    pub fn computed(&self, operand: usize, instruction: &str, number: u64) -> Option<String> {
+        let bits = instruction
+            .rsplit(|letter: char| !letter.is_ascii_digit())
+            .next()?;
+        let old = *self.operands().get(operand)?;
+        let step = format!("{instruction} changed, {old}, {number}");
+        self.with_register(operand, &format!("b{bits}"), &step)
+    }
+
+    /// The line with an operand replaced by a register that a statement before it sets.
+    pub fn with_register(&self, operand: usize, kind: &str, step: &str) -> Option<String> {
         if !self.guard.is_empty() {
             return None;
         }
         let mut operands = self.operands();
-        let old = std::mem::replace(operands.get_mut(operand)?, "changed");
+        *operands.get_mut(operand)? = "changed";
         Some(format!(
-            "{}{{ .reg .b32 changed; {instruction} changed, {old}, {number}; {} {}; }}{}",
+            "{}{{ .reg .{kind} changed; {step}; {} {}; }}{}",
             self.before,
             self.opcode(),
             operands.join(", "),
