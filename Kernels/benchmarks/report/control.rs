@@ -8,7 +8,7 @@ use stats::Verdict;
 pub fn odd_controls(file: &ResultFile) -> Vec<&Row> {
     let odd = |row: &&Row| match &row.speedup {
         Some(speedup) => matches!(speedup.verdict, Verdict::Faster | Verdict::Slower),
-        None => row.status != Status::Unsupported,
+        None => !matches!(row.status, Status::Emulated | Status::Unsupported),
     };
     controls(file).filter(odd).collect()
 }

@@ -66,8 +66,9 @@ fn check_row(row: &Row, verify: bool) -> Result<(), String> {
         if row.time.is_some() || speedups(row).next().is_some() {
             return Err(format!("status {} with a time or a speed-up", row.status));
         }
-        if row.verified {
-            return Err(format!("status {} but verified", row.status));
+        if row.verified != (row.status == Status::Emulated) {
+            let which = if row.verified { "but" } else { "and not" };
+            return Err(format!("status {} {which} verified", row.status));
         }
     }
     check_numbers(row)

@@ -159,6 +159,12 @@ fn contradictions_are_not_written() {
     );
     assert!(refused(&|file| file.rows[0].time = None).contains("ok without a time"));
     assert!(refused(&|file| file.rows[0].verified = false).contains("verified"));
+    assert!(refused(&|file| {
+        let mut emulated = failed_row("w", "c", Status::Emulated, "right");
+        emulated.verified = false;
+        file.rows.push(emulated);
+    })
+    .contains("emulated and not verified"));
     assert!(refused(&|file| file.meta.gpu = None).contains("meta.gpu"));
     assert!(refused(&|file| file.rows[0].samples_us[0] = None).contains("time.count"));
     assert!(

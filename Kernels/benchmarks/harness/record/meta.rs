@@ -81,6 +81,8 @@ pub struct Build {
 pub enum DeviceKind {
     Cpu,
     Cuda,
+    /// Kernels as PTX, interpreted.
+    Ptx,
 }
 
 impl fmt::Display for DeviceKind {
@@ -88,6 +90,7 @@ impl fmt::Display for DeviceKind {
         f.pad(match self {
             DeviceKind::Cpu => "cpu",
             DeviceKind::Cuda => "cuda",
+            DeviceKind::Ptx => "ptx",
         })
     }
 }

@@ -14,11 +14,13 @@ pub struct ResultFile {
     pub rows: Vec<Row>,
 }
 
-/// The outcome of a contender on a workload. Only `ok` has a time.
+/// The outcome of a contender on a workload. Only `ok` has a time; `emulated` has passed the gate too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Ok,
+    /// Its kernels passed the gate as PTX, interpreted; nobody can time that.
+    Emulated,
     /// The gate found a wrong output; never timed, or its time is discarded.
     Wrong,
     /// The contender says it cannot run this workload here.
@@ -32,8 +34,9 @@ pub enum Status {
 }
 
 impl Status {
-    pub const ALL: [Status; 6] = [
+    pub const ALL: [Status; 7] = [
         Status::Ok,
+        Status::Emulated,
         Status::Wrong,
         Status::Unsupported,
         Status::Invalid,
@@ -43,7 +46,7 @@ impl Status {
 
     /// Whether a run with such a row exits with code 1.
     pub fn is_failure(self) -> bool {
-        !matches!(self, Status::Ok | Status::Unsupported)
+        !matches!(self, Status::Ok | Status::Emulated | Status::Unsupported)
     }
 }
 
@@ -51,6 +54,7 @@ impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Status::Ok => "ok",
+            Status::Emulated => "emulated",
             Status::Wrong => "wrong",
             Status::Unsupported => "unsupported",
             Status::Invalid => "invalid",
@@ -84,7 +88,7 @@ pub struct Row {
     /// Timed rounds whose outputs passed the gate as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_rounds: Option<usize>,
-    /// Why the status is not `ok`.
+    /// Why the status is not `ok`, or what `emulated` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// One entry per output tensor that the gate checked.

@@ -224,7 +224,7 @@ fn paint_of(row: &Row) -> Option<&'static str> {
             Some(Verdict::Same) => None,
             None => Some(DIM),
         },
-        Status::Unsupported => Some(DIM),
+        Status::Emulated | Status::Unsupported => Some(DIM),
         _ => Some(RED_BOLD),
     }
 }

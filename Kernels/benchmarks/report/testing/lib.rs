@@ -160,7 +160,7 @@ pub fn row(op: &str, rows: usize, contender: &str, kind: ContenderKind, samples:
 pub fn failed_row(op: &str, rows: usize, contender: &str, status: Status, reason: &str) -> Row {
     Row {
         status,
-        verified: false,
+        verified: status == Status::Emulated,
         reason: Some(reason.into()),
         time: None,
         samples_us: Vec::new(),
