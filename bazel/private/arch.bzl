@@ -16,6 +16,21 @@ def per_arch(cuda, cpu):
         "//conditions:default": cuda,
     })
 
+def per_device(gpu, emulated):
+    """A select by what runs the kernels; nothing where there are none.
+
+    Args:
+      gpu: the list where they are machine code.
+      emulated: the list where they are PTX for the interpreter.
+    Returns:
+      The select.
+    """
+    return select({
+        "//bazel/cuda:none": [],
+        "//bazel/cuda:is_emulated": emulated,
+        "//conditions:default": gpu,
+    })
+
 def on_shelf(**lists):
     """A list of what belongs to the shelves of kernels that are being built; empty where the arch is none.
 
@@ -24,26 +39,26 @@ def on_shelf(**lists):
     Returns:
       The selects, added up.
     """
-    return _where_built("shelf", SHELVES, lists)
+    return _where_built("shelf", SHELVES, lists, "")
 
 def on_sm(**lists):
-    """The same by SM: for machine code that was compiled elsewhere, which runs on no other.
+    """The same by SM: for machine code that was compiled elsewhere, which runs on no other and is not interpreted.
 
     Args:
       **lists: by SM, as nvcc names it.
     Returns:
       The selects, added up.
     """
-    return _where_built("SM", SMS.keys(), lists)
+    return _where_built("SM", SMS.keys(), lists, "machine_code_")
 
-def _where_built(kind, known, lists):
+def _where_built(kind, known, lists, prefix):
     unknown = [name for name in lists if name not in known]
     if unknown:
         fail("no {} is called {}; there are {}".format(kind, unknown[0], known))
     total = []
     for name, part in lists.items():
         total = total + select({
-            "//bazel/cuda:" + name: part,
+            "//bazel/cuda:" + prefix + name: part,
             "//conditions:default": [],
         })
     return total
@@ -97,5 +112,13 @@ BUILT_DEFINES = on_shelf(**{shelf: ["H2H_BUILT_" + shelf.upper()] for shelf in S
 # The SMs as words, for who looks into a binary.
 ARCH_WORDS = _by_value(lambda sms: sms)
 
-# And as a word that env!() sees, for what a binary says of itself.
-ARCH_ENV = _by_value(lambda sms: {"HEAD_TO_HEAD_ARCH": "+".join(sms) or "none"})
+def _arch_env():
+    choices = {}
+    for value, sms in ARCH_VALUES.items():
+        virtual = [sm.replace("sm_", "compute_") for sm in sms]
+        choices["//bazel/cuda:native_" + value] = {"HEAD_TO_HEAD_ARCH": "+".join(sms) or "none"}
+        choices["//bazel/cuda:emulated_" + value] = {"HEAD_TO_HEAD_ARCH": "+".join(virtual) or "none"}
+    return select(choices)
+
+# And as a word that env!() sees, for what a binary says of itself; PTX is for virtual architectures.
+ARCH_ENV = _arch_env()

@@ -46,6 +46,10 @@ def arch_settings(name, detected):
             name = built,
             match_any = ["is_" + value for value in values_with(built)],
         )
+        selects.config_setting_group(
+            name = "machine_code_" + built,
+            match_all = [built, "is_native"],
+        )
 
 def libraries_setting(name, detected):
     """True when CUDA is built, and the libraries flag is lock, or auto where the machine has a GPU.

@@ -1,7 +1,7 @@
 """gpu_test: a Rust test that needs a GPU, and is skipped with a reason without one."""
 
 load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_test")
-load(":arch.bzl", "per_arch")
+load(":arch.bzl", "per_device")
 
 def gpu_test(name, srcs, crate_root = None, deps = [], cuda_deps = [], data = [], env = {}, size = "large"):
     """Declares a test tagged gpu; without a GPU it must print "SKIPPED: <reason>" and pass.
@@ -11,7 +11,7 @@ def gpu_test(name, srcs, crate_root = None, deps = [], cuda_deps = [], data = []
       srcs: its sources; the first is the root.
       crate_root: the root where it is another.
       deps: crates it always uses.
-      cuda_deps: crates it uses only where CUDA is built; they come with the feature "cuda".
+      cuda_deps: crates it uses only where kernels are machine code; they come with the feature "cuda".
       data: files it reads.
       env: variables it sees.
       size: Bazel's size, which sets its time limit.
@@ -20,13 +20,13 @@ def gpu_test(name, srcs, crate_root = None, deps = [], cuda_deps = [], data = []
         name = name,
         size = size,
         srcs = srcs,
-        crate_features = per_arch(["cuda"], []),
+        crate_features = per_device(["cuda"], []),
         crate_root = crate_root or srcs[0],
         data = data,
         env = env,
         # One GPU: tests that use it take turns.
         tags = ["exclusive-if-local", "gpu"],
-        deps = deps + per_arch(cuda_deps, []),
+        deps = deps + per_device(cuda_deps, []),
     )
     rust_clippy(
         name = name + "_clippy",

@@ -1,13 +1,15 @@
 """rust_crate: a library crate, its unit tests and its integration tests."""
 
 load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_library", "rust_test")
-load(":arch.bzl", "per_arch")
+load(":arch.bzl", "per_arch", "per_device")
 load(":visibility.bzl", "layer_visibility")
 
 def rust_crate(
         name,
         deps = [],
         cuda_deps = [],
+        gpu_deps = [],
+        emulated_deps = [],
         test_deps = [],
         features = [],
         data = [],
@@ -25,6 +27,8 @@ def rust_crate(
       name: the crate, named like its folder.
       deps: crates it uses.
       cuda_deps: crates it uses only where CUDA is built; they come with the feature "cuda".
+      gpu_deps: the same where kernels are machine code, not PTX for the interpreter.
+      emulated_deps: crates it uses where they are PTX; they come with the feature "emulated".
       test_deps: crates only its tests use.
       features: features that are always on.
       data: files it reads at run time.
@@ -37,6 +41,9 @@ def rust_crate(
     """
     deps = deps + (per_arch(cuda_deps, []) if cuda_deps else [])
     features = features + (per_arch(["cuda"], []) if cuda_deps else [])
+    if gpu_deps:
+        deps = deps + per_device(gpu_deps, emulated_deps)
+        features = features + per_device(["cuda"], ["emulated"] if emulated_deps else [])
     rust_library(
         name = name,
         srcs = native.glob(["**/*.rs"], exclude = ["tests/**"]),

@@ -15,6 +15,7 @@ const MEMORY_ALLOCATION: Status = 2;
 const INVALID_DEVICE_FUNCTION: Status = 98;
 const INVALID_DEVICE: Status = 101;
 const LAUNCH_FAILURE: Status = 719;
+const NOT_SUPPORTED: Status = 801;
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -205,6 +206,19 @@ pub unsafe extern "C" fn __cudaLaunchKernel(
 }
 
 #[no_mangle]
+pub extern "C" fn cudaLaunchCooperativeKernel(
+    _: *const c_void,
+    _: Dim3,
+    _: Dim3,
+    _: *const *const c_void,
+    _: usize,
+    _: *mut c_void,
+) -> Status {
+    let message = "a cooperative launch, whose blocks wait for each other; here they take turns";
+    fail(NOT_SUPPORTED, message)
+}
+
+#[no_mangle]
 pub unsafe extern "C" fn cudaLaunchKernelExC(
     config: *const Config,
     host: *const c_void,
@@ -275,6 +289,29 @@ pub extern "C" fn cudaFuncSetAttribute(
             &format!("function attribute {attribute} of {value}"),
         ),
     }
+}
+
+/// By threads and shared memory; registers, which PTX does not count, may allow fewer on hardware.
+#[no_mangle]
+pub unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    blocks: *mut c_int,
+    _: *const c_void,
+    threads: c_int,
+    shared: usize,
+    _: c_uint,
+) -> Status {
+    const MOST_THREADS: usize = 2048;
+    const MOST_BLOCKS: usize = 32;
+    // The system keeps a kilobyte of each block's.
+    const KEPT: usize = 1024;
+    let Some(threads) = usize::try_from(threads).ok().filter(|count| *count > 0) else {
+        return fail(INVALID_VALUE, "blocks without threads");
+    };
+    let by_shared = (machine::MOST_SHARED as usize + KEPT) / (shared + KEPT);
+    let most = MOST_BLOCKS.min(MOST_THREADS / threads).min(by_shared);
+    // SAFETY: the caller's variable.
+    unsafe { *blocks = most as c_int };
+    SUCCESS
 }
 
 #[no_mangle]
@@ -460,6 +497,14 @@ pub unsafe extern "C" fn cudaGetDeviceCount(count: *mut c_int) -> Status {
     SUCCESS
 }
 
+/// That of a toolkit new enough for every PTX here.
+#[no_mangle]
+pub unsafe extern "C" fn cudaDriverGetVersion(version: *mut c_int) -> Status {
+    // SAFETY: the caller's variable.
+    unsafe { *version = 13_000 };
+    SUCCESS
+}
+
 #[no_mangle]
 pub unsafe extern "C" fn cudaDeviceGetAttribute(
     value: *mut c_int,
@@ -540,6 +585,7 @@ pub extern "C" fn cudaGetErrorName(status: Status) -> *const c_char {
         INVALID_DEVICE_FUNCTION => c"cudaErrorInvalidDeviceFunction",
         INVALID_DEVICE => c"cudaErrorInvalidDevice",
         LAUNCH_FAILURE => c"cudaErrorLaunchFailure",
+        NOT_SUPPORTED => c"cudaErrorNotSupported",
         _ => c"an error of another kind",
     }
     .as_ptr()

@@ -306,6 +306,20 @@ pub fn free(address: u64) -> bool {
     registry().blocks.remove(&address).is_some()
 }
 
+/// Makes memory of the process device memory until it is withdrawn.
+///
+/// # Safety
+///
+/// It stays valid until then, and nobody borrows it while a kernel runs.
+pub unsafe fn lend(address: usize, bytes: usize) {
+    // SAFETY: as the caller's.
+    unsafe { allocations().allow(address as u64, bytes as u64) };
+}
+
+pub fn withdraw(address: usize) {
+    allocations().withdraw(address as u64);
+}
+
 /// Whether all of a range is device memory.
 pub fn covers(address: u64, bytes: u64) -> bool {
     allocations().covers(address, bytes)

@@ -42,6 +42,15 @@ impl Settings {
     }
 }
 
+/// Those of the largest card that has a compute capability: H200, B200.
+pub const fn multiprocessors_of(capability: u32) -> u32 {
+    if capability < 100 {
+        132
+    } else {
+        148
+    }
+}
+
 static SETTINGS: Mutex<Settings> = Mutex::new(Settings::under(Schedule::AtOnce));
 
 pub fn set(settings: Settings) {

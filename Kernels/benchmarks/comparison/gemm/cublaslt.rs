@@ -46,6 +46,9 @@ fn dtype(problem: &GemmProblem) -> Type {
 
 fn unsupported(problem: &GemmProblem, chooses: bool, device: &DeviceInfo) -> Option<String> {
     let grouped = problem.layout.kind != GroupKind::Dense;
+    if let Some(obstacle) = device.obstacle_to_machine_code() {
+        return Some(obstacle);
+    }
     if let Err(error) = Library::get() {
         return Some(error.to_string());
     }

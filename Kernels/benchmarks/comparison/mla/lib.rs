@@ -19,7 +19,7 @@ pub fn contenders(device: DeviceKind) -> Contenders<MlaDecodeProblem> {
     match device {
         DeviceKind::Cpu => cpu::contenders(),
         // The first baseline is the default to compare with.
-        DeviceKind::Cuda => on_cuda![
+        DeviceKind::Cuda | DeviceKind::Ptx => on_cuda![
             ours::contenders,
             flashinfer::contenders,
             cutlass::contenders,

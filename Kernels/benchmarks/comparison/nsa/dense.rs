@@ -10,7 +10,9 @@ use workloads::PrefillProblem;
 pub fn contenders(device: DeviceKind) -> Contenders<PrefillProblem> {
     let mut all: Contenders<_> = match device {
         DeviceKind::Cpu => cpu::contenders(),
-        DeviceKind::Cuda => on_cuda![ours::contenders, flash_attention::contenders],
+        DeviceKind::Cuda | DeviceKind::Ptx => {
+            on_cuda![ours::contenders, flash_attention::contenders]
+        }
     };
     // Our portable kernel has its row in bench_prefill.
     all.retain(|contender| contender.identity().name != "ours_portable");

@@ -23,6 +23,8 @@ fn sparse(device: DeviceKind) -> Contenders<NsaProblem> {
     match device {
         DeviceKind::Cpu => cpu::contenders(),
         // The first baseline is the default to compare with.
-        DeviceKind::Cuda => on_cuda![ours::contenders, fla::contenders, ours::reference],
+        DeviceKind::Cuda | DeviceKind::Ptx => {
+            on_cuda![ours::contenders, fla::contenders, ours::reference]
+        }
     }
 }

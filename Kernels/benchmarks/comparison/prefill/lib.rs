@@ -21,7 +21,7 @@ pub fn contenders(device: DeviceKind) -> Contenders<PrefillProblem> {
     match device {
         DeviceKind::Cpu => cpu::contenders(),
         // The first baseline is the default to compare with.
-        DeviceKind::Cuda => on_cuda![
+        DeviceKind::Cuda | DeviceKind::Ptx => on_cuda![
             ours::contenders,
             flashinfer::contenders,
             trtllm_gen::contenders,

@@ -206,7 +206,7 @@ fn pass(
 fn workers(kind: DeviceKind) -> usize {
     const MOST: usize = 12;
     match kind {
-        DeviceKind::Cpu => 1,
+        DeviceKind::Cpu | DeviceKind::Ptx => 1,
         DeviceKind::Cuda => {
             std::thread::available_parallelism().map_or(1, |count| count.get().min(MOST))
         }
@@ -250,7 +250,7 @@ fn is_library(contender: &dyn Contender<NormProblem>, device: &dyn Device) -> bo
 fn turn(kind: DeviceKind) -> Option<MutexGuard<'static, ()>> {
     static TURN: Mutex<()> = Mutex::new(());
     match kind {
-        DeviceKind::Cpu => None,
+        DeviceKind::Cpu | DeviceKind::Ptx => None,
         DeviceKind::Cuda => Some(TURN.lock().unwrap_or_else(PoisonError::into_inner)),
     }
 }

@@ -51,7 +51,8 @@ pub fn measure(
     let options = &options;
     let plan = options.plan(selection.choices.device)?;
     let mut outputs = Outputs::new(&options.output, bench.name)?;
-    let (mut supervisor, machine) = match start(options, &workers) {
+    let (mut supervisor, machine) = match start(options.timeout(selection.choices.device), &workers)
+    {
         Ok(started) => started,
         Err(error) => return Ok(give_up(bench.name, &error)),
     };
@@ -116,10 +117,9 @@ fn entropy() -> std::io::Result<u64> {
 }
 
 fn start(
-    options: &Options,
+    timeout: Duration,
     arguments: &[String],
 ) -> Result<(Supervisor, Machine), SupervisorError> {
-    let timeout = Duration::from_secs(options.how.timeout_s);
     let mut supervisor = Supervisor::new(arguments, timeout)?;
     let machine = supervisor.start()?;
     Ok((supervisor, machine))

@@ -34,15 +34,15 @@ pub fn begin(
     let kind = match info.kind {
         DeviceKind::Cpu => record::DeviceKind::Cpu,
         DeviceKind::Cuda => record::DeviceKind::Cuda,
+        DeviceKind::Ptx => record::DeviceKind::Ptx,
     };
     let mut warnings = state.warnings();
-    warnings.extend(
-        machine
-            .cross_check_obstacle
-            .iter()
-            .map(|why| format!("timers are not cross-checked: {why}")),
-    );
-    if roofs.is_empty() {
+    let timed = info.kind != DeviceKind::Ptx;
+    warnings.extend(machine.cross_check_obstacle.iter().map(|why| match timed {
+        true => format!("timers are not cross-checked: {why}"),
+        false => format!("nothing is timed: {why}"),
+    }));
+    if roofs.is_empty() && timed {
         warnings.push(
             "no measured roofs for this device: times are not checked against the roofline".into(),
         );

@@ -43,7 +43,7 @@ pub struct Options {
 
 #[derive(Clone, Debug, Args)]
 pub struct WhatOptions {
-    /// Device: cpu or cuda [default: cuda if the program is built for it, else cpu]
+    /// Device: cpu, cuda or ptx [default: what the program is built for]
     #[arg(long)]
     pub device: Option<DeviceKind>,
     /// Suite of workloads; repeatable; see --list [default: smoke]
@@ -138,7 +138,7 @@ pub struct HowOptions {
     /// Skip the gate; every row is marked unverified
     #[arg(long)]
     pub skip_verify: bool,
-    /// Treat a contender as hung after this long without a sign of life
+    /// Treat a contender as hung after this long without a sign of life, ten times as long on ptx
     #[arg(long, value_name = "S", default_value_t = 60,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout_s: u64,
@@ -268,12 +268,7 @@ impl Options {
 
     /// The requested device, or the one the program was built for. Never a fallback.
     pub fn device(&self, bench: &AnyBench) -> DeviceKind {
-        let built_for = if bench.arch == "none" {
-            DeviceKind::Cpu
-        } else {
-            DeviceKind::Cuda
-        };
-        self.what.device.unwrap_or(built_for)
+        self.what.device.unwrap_or(built_for(bench.arch))
     }
 
     pub fn choices(&self, bench: &AnyBench) -> Result<Choices, UsageError> {
@@ -308,7 +303,9 @@ impl Options {
 
     pub fn timer(&self, device: DeviceKind) -> Result<TimerChoice, UsageError> {
         match (device, self.how.timer) {
-            (DeviceKind::Cpu, None | Some(TimerChoice::Wall)) => Ok(TimerChoice::Wall),
+            (DeviceKind::Cpu, None | Some(TimerChoice::Wall)) | (DeviceKind::Ptx, None) => {
+                Ok(TimerChoice::Wall)
+            }
             (DeviceKind::Cuda, None) => Ok(TimerChoice::Events),
             (DeviceKind::Cuda, Some(timer)) if timer != TimerChoice::Wall => Ok(timer),
             (device, Some(timer)) => {
@@ -318,14 +315,20 @@ impl Options {
                 Err(UsageError(format!(
                     "device {device} has no timer '{}'; use {}",
                     name.unwrap_or_default(),
-                    if device == DeviceKind::Cpu {
-                        "wall"
-                    } else {
-                        "events, graph or cupti"
+                    match device {
+                        DeviceKind::Cpu => "wall",
+                        DeviceKind::Cuda => "events, graph or cupti",
+                        DeviceKind::Ptx => "device cuda to measure",
                     }
                 )))
             }
         }
+    }
+
+    /// How long a contender may be silent; interpreted kernels take a thousand times as long.
+    pub fn timeout(&self, device: DeviceKind) -> Duration {
+        let slower = if device == DeviceKind::Ptx { 10 } else { 1 };
+        Duration::from_secs(self.how.timeout_s) * slower
     }
 
     /// Processes that measure each workload.
@@ -338,6 +341,11 @@ impl Options {
 
     pub fn plan(&self, device: DeviceKind) -> Result<Plan, UsageError> {
         let timer = self.timer(device)?;
+        if device == DeviceKind::Ptx && self.how.skip_verify {
+            return Err(UsageError::new(
+                "device ptx verifies and does nothing else; drop --skip-verify",
+            ));
+        }
         let mut plan = Plan::new(self.how.seed);
         plan.cache = match self.how.cache {
             CacheChoice::Cold => CacheState::Cold,
@@ -367,7 +375,7 @@ impl Options {
         plan.rule.budget = match (self.how.budget_ms, device) {
             (Some(budget_ms), _) => Duration::from_millis(budget_ms),
             (None, DeviceKind::Cpu) => plan.rule.duration_min,
-            (None, DeviceKind::Cuda) => plan.rule.budget,
+            (None, DeviceKind::Cuda | DeviceKind::Ptx) => plan.rule.budget,
         };
         if let Some(preset) = self.how.protocol {
             preset.apply(&mut plan);
@@ -375,6 +383,15 @@ impl Options {
         plan.entropy = self.how.entropy.unwrap_or(plan.entropy);
         plan.rule.rounds_fixed = self.how.iters.map(|rounds| rounds as usize);
         Ok(plan)
+    }
+}
+
+/// What runs the kernels of a build; PTX has virtual architectures.
+pub fn built_for(arch: &str) -> DeviceKind {
+    match arch {
+        "none" => DeviceKind::Cpu,
+        arch if arch.starts_with("compute_") => DeviceKind::Ptx,
+        _ => DeviceKind::Cuda,
     }
 }
 
@@ -469,6 +486,17 @@ mod tests {
         assert!(steady.plan(DeviceKind::Cuda).is_err());
         let steady = parse(&["--steady"]).unwrap().plan(DeviceKind::Cpu);
         assert_eq!(steady.unwrap().steady, Some(timing::BLOCK));
+    }
+
+    #[test]
+    fn the_interpreter_verifies_and_times_nothing() {
+        assert_eq!(built_for("compute_100a"), DeviceKind::Ptx);
+        assert!(parse(&[]).unwrap().plan(DeviceKind::Ptx).is_ok());
+        for refused in ["--skip-verify", "--timer=events"] {
+            let plan = parse(&[refused]).unwrap().plan(DeviceKind::Ptx);
+            let error = plan.unwrap_err().to_string();
+            assert!(error.contains("device ptx"), "{error}");
+        }
     }
 
     proptest! {

@@ -20,6 +20,19 @@ pub enum Outcome {
     /// Something was found that invalidates the measurement, or the whole race.
     Spoilt(String),
     Measured(Box<Measured>),
+    /// Right on a device without a clock.
+    Emulated(Box<Emulated>),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Emulated {
+    pub errors: Vec<Errors>,
+    /// All kinds of inputs but the usual one.
+    pub also_right_on: Vec<String>,
+    /// How much was compared with the reference.
+    pub reference: String,
+    /// The contender's own, and what its kernels did.
+    pub facts: Facts,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

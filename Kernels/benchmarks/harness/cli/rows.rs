@@ -12,7 +12,7 @@ use timing::{Roofs, Timing};
 
 use crate::control;
 use crate::erased::AnyProblem;
-use crate::outcome::{Measured, Outcome};
+use crate::outcome::{Emulated, Measured, Outcome};
 
 /// What the rows of a run have in common.
 pub struct RowContext<'a> {
@@ -149,6 +149,19 @@ fn row(problem: &AnyProblem, identity: &Identity, outcome: &Outcome, context: &R
         Outcome::Measured(measured) => {
             describe(&mut row, measured, &problem.cost(), context.roofs);
         }
+        Outcome::Emulated(emulated) => {
+            let Emulated {
+                errors,
+                also_right_on,
+                reference,
+                facts,
+            } = &**emulated;
+            row.verified = true;
+            row.errors = errors.iter().map(report_errors).collect();
+            row.also_right_on = also_right_on.clone();
+            row.reference = Some(reference.clone());
+            row.facts = facts.clone();
+        }
         Outcome::Wrong { errors, .. } => row.errors = errors.iter().map(report_errors).collect(),
         _ => {}
     }
@@ -162,6 +175,12 @@ fn status(outcome: &Outcome) -> (Status, Option<String>) {
         Outcome::Error(reason) => (Status::Error, Some(reason.clone())),
         Outcome::Timeout(reason) => (Status::Timeout, Some(reason.clone())),
         Outcome::Spoilt(reason) => (Status::Invalid, Some(reason.clone())),
+        Outcome::Emulated(emulated) => {
+            let schedules = emulated.facts["schedules"].as_array().map_or(0, Vec::len);
+            let words =
+                format!("functionally correct under emulation (PTX, {schedules} schedules)");
+            (Status::Emulated, Some(words))
+        }
         Outcome::Measured(measured) => match &measured.validity.reason {
             Some(reason) => (Status::Invalid, Some(reason.clone())),
             None => (Status::Ok, None),

@@ -6,7 +6,7 @@ use contender::{DeviceKind, Kind};
 use device::DeviceError;
 
 use crate::erased::{AnyBench, AnyContender, Contenders, Problems};
-use crate::options::Options;
+use crate::options::{built_for, Options};
 use crate::{control, Choices, UsageError};
 
 /// Both sides of the comparison, the same in the supervisor and its workers.
@@ -55,9 +55,13 @@ impl Selection {
         }
         let mut contenders = (bench.contenders)(&choices);
         contenders.extend(control::control((bench.contenders)(&choices)));
-        if choices.device == DeviceKind::Cuda && bench.arch == "none" {
-            return Err(UsageError(DeviceError::NotBuilt.to_string()));
+        match (choices.device, built_for(bench.arch)) {
+            (DeviceKind::Cuda, DeviceKind::Cpu) => Err(DeviceError::NotBuilt),
+            (DeviceKind::Cuda, DeviceKind::Ptx) => Err(DeviceError::Emulated),
+            (DeviceKind::Ptx, DeviceKind::Cpu | DeviceKind::Cuda) => Err(DeviceError::NotEmulated),
+            _ => Ok(()),
         }
+        .map_err(UsageError::new)?;
         let known = names(&contenders, |contender| &contender.identity().name);
         check_known("contender", &what.contenders, &known)?;
         check_known("contender", what.baseline.as_slice(), &known)?;

@@ -10,10 +10,12 @@ use serde::{Deserialize, Serialize};
 pub enum DeviceKind {
     Cpu,
     Cuda,
+    /// Kernels as PTX, interpreted on the CPU: checked, never timed.
+    Ptx,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown device '{0}'; use cpu or cuda")]
+#[error("unknown device '{0}'; use cpu, cuda or ptx")]
 pub struct UnknownDevice(pub String);
 
 impl fmt::Display for DeviceKind {
@@ -21,6 +23,7 @@ impl fmt::Display for DeviceKind {
         f.pad(match self {
             DeviceKind::Cpu => "cpu",
             DeviceKind::Cuda => "cuda",
+            DeviceKind::Ptx => "ptx",
         })
     }
 }
@@ -32,6 +35,7 @@ impl FromStr for DeviceKind {
         match text {
             "cpu" => Ok(DeviceKind::Cpu),
             "cuda" => Ok(DeviceKind::Cuda),
+            "ptx" => Ok(DeviceKind::Ptx),
             _ => Err(UnknownDevice(text.to_owned())),
         }
     }
@@ -57,12 +61,19 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
+    /// Why machine code without PTX does not run here, if it does not.
+    pub fn obstacle_to_machine_code(&self) -> Option<String> {
+        (self.kind == DeviceKind::Ptx).then(|| "machine code without PTX to interpret".to_owned())
+    }
+
     /// Why what runs on one kind of device does not run here, if it does not.
     pub fn obstacle_to(&self, kind: DeviceKind) -> Option<String> {
-        let only = match kind {
-            DeviceKind::Cpu => "runs on the CPU only",
-            DeviceKind::Cuda => "runs on CUDA only",
+        let (only, here) = match kind {
+            DeviceKind::Cpu => ("runs on the CPU only", self.kind == DeviceKind::Cpu),
+            // The interpreter takes the place of the CUDA runtime.
+            DeviceKind::Cuda => ("runs on CUDA only", self.kind != DeviceKind::Cpu),
+            DeviceKind::Ptx => ("runs as PTX only", self.kind == DeviceKind::Ptx),
         };
-        (self.kind != kind).then(|| only.to_owned())
+        (!here).then(|| only.to_owned())
     }
 }

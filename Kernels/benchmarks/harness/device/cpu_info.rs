@@ -54,7 +54,7 @@ pub(crate) fn available_bytes() -> Option<u64> {
 }
 
 /// CPU time of all threads of this process.
-pub(crate) fn process_time() -> Option<Duration> {
+pub fn process_time() -> Option<Duration> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

@@ -11,6 +11,21 @@ pub enum DeviceError {
          GPU, or with --config=sm90a or --config=sm100a, or use --device cpu"
     )]
     NotBuilt,
+    /// The program's kernels are PTX.
+    #[error(
+        "device cuda: this program's kernels are PTX for the interpreter; use --device ptx, or build \
+         without --config=emulated"
+    )]
+    Emulated,
+    /// The program's kernels are machine code, or there are none.
+    #[error(
+        "device ptx: this program has no PTX to interpret; build with --config=emulated (sm_90a) or \
+         --config=emulated100a (sm_100a)"
+    )]
+    NotEmulated,
+    /// Time on the interpreter says nothing about time on a GPU.
+    #[error("device ptx: it interprets kernels and has no clock; use --device cuda to measure")]
+    NoClock,
     /// No driver, or no GPU behind it.
     #[error("device cuda: {reason}; {remedy}, or use --device cpu")]
     Unavailable {

@@ -1,9 +1,9 @@
 //! The device under measurement: memory, seeded fill, scans, comparison, and one timed sample.
 //!
-//! Two implementations of one trait: [`CpuDevice`], always built, and `CudaDevice`, built with the
-//! feature `cuda`. The harness above sees only [`Device`], so both run the same protocol. There is
-//! no fallback from one to the other: [`open`] returns the requested device or an error with the
-//! remedy.
+//! Implementations of one trait: [`CpuDevice`], always built, and `CudaDevice` or `PtxDevice`, built
+//! with the features `cuda` and `emulated`. The harness above sees only [`Device`], so all run the
+//! same protocol. There is no fallback from one to the other: [`open`] returns the requested device
+//! or an error with the remedy.
 
 mod checksum;
 mod cpu;
@@ -28,16 +28,21 @@ mod error;
 mod memory;
 #[cfg(feature = "cuda")]
 mod nvml;
+#[cfg(feature = "emulated")]
+mod ptx;
 mod sample;
 mod state;
 mod trace;
 
-pub use contender::{Buffer, ContenderError, DeviceInfo, DeviceKind, Stream};
+pub use contender::{Buffer, ContenderError, DeviceInfo, DeviceKind, Facts, Stream};
 pub use cpu::CpuDevice;
+pub use cpu_info::process_time;
 #[cfg(feature = "cuda")]
 pub use cuda_device::CudaDevice;
 pub use error::{DeviceError, SampleError};
 pub use memory::{Comparison, Memory, Tiles, Tolerance};
+#[cfg(feature = "emulated")]
+pub use ptx::{PtxDevice, SCHEDULES};
 pub use sample::{Cache, Queue, Sample, SampleMode};
 pub use state::DeviceState;
 pub use trace::{Activity, Place, Trace};
@@ -183,6 +188,11 @@ pub trait Device {
         None
     }
 
+    /// What the work did since the last call, on a device that counts and has no clock; none elsewhere.
+    fn take_counters(&self) -> Option<Facts> {
+        None
+    }
+
     /// The timer's overhead in us: measured once, subtracted from every sample, and recorded in the
     /// result file.
     fn timer_overhead_us(&self) -> Result<f64, DeviceError>;
@@ -195,7 +205,13 @@ pub fn open(kind: DeviceKind) -> Result<Box<dyn Device>, DeviceError> {
         DeviceKind::Cpu => Ok(Box::new(CpuDevice::open())),
         #[cfg(feature = "cuda")]
         DeviceKind::Cuda => Ok(Box::new(CudaDevice::open()?)),
-        #[cfg(not(feature = "cuda"))]
+        #[cfg(feature = "emulated")]
+        DeviceKind::Cuda => Err(DeviceError::Emulated),
+        #[cfg(not(any(feature = "cuda", feature = "emulated")))]
         DeviceKind::Cuda => Err(DeviceError::NotBuilt),
+        #[cfg(feature = "emulated")]
+        DeviceKind::Ptx => Ok(Box::new(PtxDevice::open()?)),
+        #[cfg(not(feature = "emulated"))]
+        DeviceKind::Ptx => Err(DeviceError::NotEmulated),
     }
 }

@@ -218,7 +218,7 @@ impl Contender<Scaled> for FaultyContender {
         }
         let mut backend: Box<dyn Backend> = match device.kind {
             DeviceKind::Cpu => backend::cpu(problem, buffers),
-            DeviceKind::Cuda => backend::cuda(problem, buffers)?,
+            DeviceKind::Cuda | DeviceKind::Ptx => backend::cuda(problem, buffers)?,
         };
         if self.fault == Fault::AllocationFailure {
             backend.allocate(2 * device.memory_bytes as usize)?;

@@ -19,7 +19,7 @@ pub(crate) fn bind(
     let ours = is_cuda_only(fault) || fault == Fault::EarlyLaunch;
     ours.then(|| match device.kind {
         DeviceKind::Cpu => Ok(Box::new(Early::new(problem, buffers)) as Box<dyn Bound>),
-        DeviceKind::Cuda => cuda(fault, problem, buffers),
+        DeviceKind::Cuda | DeviceKind::Ptx => cuda(fault, problem, buffers),
     })
 }
 

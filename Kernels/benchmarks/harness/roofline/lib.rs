@@ -35,5 +35,6 @@ pub fn measure(device: &dyn Device) -> Result<Measured, RooflineError> {
         DeviceKind::Cuda => cuda::measure(device),
         #[cfg(not(feature = "cuda"))]
         DeviceKind::Cuda => Err(device::DeviceError::NotBuilt.into()),
+        DeviceKind::Ptx => Err(device::DeviceError::NoClock.into()),
     }
 }

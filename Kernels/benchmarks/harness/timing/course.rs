@@ -104,7 +104,7 @@ impl<'a> Course<'a> {
     pub(crate) fn moved_inputs_us(&self) -> f64 {
         match self.device.info().kind {
             DeviceKind::Cpu => 5.0,
-            DeviceKind::Cuda => 2.0,
+            DeviceKind::Cuda | DeviceKind::Ptx => 2.0,
         }
     }
 

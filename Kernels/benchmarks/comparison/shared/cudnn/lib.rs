@@ -98,6 +98,8 @@ impl<P: Problem, O: Clone + Debug + PartialEq> Contender<P> for OperationContend
 
 /// Why cuDNN is not available, if so.
 fn absent(device: &DeviceInfo) -> Option<String> {
-    let obstacle = device.obstacle_to(DeviceKind::Cuda);
+    let obstacle = device
+        .obstacle_to(DeviceKind::Cuda)
+        .or_else(|| device.obstacle_to_machine_code());
     obstacle.or_else(|| cudnn::library().err().map(str::to_owned))
 }

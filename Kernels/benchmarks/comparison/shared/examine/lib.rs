@@ -38,7 +38,11 @@ pub fn cpu() -> Box<dyn Device> {
 pub fn gpu() -> Option<Box<dyn Device>> {
     match device::open(DeviceKind::Cuda) {
         Ok(device) => Some(device),
-        Err(error @ (DeviceError::NotBuilt | DeviceError::Unavailable { .. })) => {
+        Err(
+            error @ (DeviceError::NotBuilt
+            | DeviceError::Emulated
+            | DeviceError::Unavailable { .. }),
+        ) => {
             println!("SKIPPED: {error}");
             None
         }

@@ -8,6 +8,9 @@ use numeric::DType;
 
 /// Why TRT-LLM-gen, which comes for one architecture and in separate files, cannot run at all.
 pub fn absent(dtype: DType, device: &DeviceInfo) -> Option<String> {
+    if let Some(obstacle) = device.obstacle_to_machine_code() {
+        return Some(obstacle);
+    }
     if device.arch != "sm_100a" {
         return Some(format!("only for sm_100a; this is {}", device.arch));
     }

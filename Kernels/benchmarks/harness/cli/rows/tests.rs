@@ -226,6 +226,27 @@ fn ratios_are_also_given_at_equal_clock() {
 }
 
 #[test]
+fn what_is_emulated_is_verified_and_has_no_time() {
+    let facts = BTreeMap::from([("schedules".to_owned(), vec!["AtOnce", "Late"].into())]);
+    let emulated = Outcome::Emulated(Box::new(Emulated {
+        errors: Vec::new(),
+        also_right_on: vec!["outliers".to_owned()],
+        reference: "full".to_owned(),
+        facts,
+    }));
+    let rows = rows_of([emulated.clone(), emulated.clone(), emulated], None);
+    for row in &rows {
+        assert_eq!((row.status, row.verified), (Status::Emulated, true));
+        assert!(row.time.is_none() && row.speedup.is_none() && !row.status.is_failure());
+        let reason = row.reason.as_deref().unwrap();
+        assert_eq!(
+            reason,
+            "functionally correct under emulation (PTX, 2 schedules)"
+        );
+    }
+}
+
+#[test]
 fn failures_have_a_reason_and_no_time() {
     let wrong = Outcome::Wrong {
         reason: "off".into(),

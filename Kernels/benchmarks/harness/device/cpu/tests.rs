@@ -213,4 +213,9 @@ fn opening_is_exact() {
         let error = open(DeviceKind::Cuda).err().unwrap().to_string();
         assert!(error.contains("--device cpu"), "{error}");
     }
+    #[cfg(not(feature = "emulated"))]
+    {
+        let error = open(DeviceKind::Ptx).err().unwrap().to_string();
+        assert!(error.contains("--config=emulated"), "{error}");
+    }
 }
