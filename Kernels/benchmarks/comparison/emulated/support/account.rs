@@ -23,8 +23,25 @@ static ACCOUNT: Mutex<Account> = Mutex::new(Account {
     other_time: Duration::ZERO,
 });
 
-/// Adds launches; where Bazel gives a folder for outputs, the file there is up to date afterwards.
+/// Adds launches of our kernels; where Bazel gives a folder for outputs, the file there is up to date afterwards.
 pub fn add(reports: &[(String, Report)], counts: bool) {
+    static PRESENT: OnceLock<BTreeMap<String, u64>> = OnceLock::new();
+    let present =
+        || PRESENT.get_or_init(|| runtime::forms().unwrap_or_else(|error| panic!("{error}")));
+    record(reports, counts, present);
+}
+
+/// The same of others' kernels, of which those that do not run need not be known.
+pub fn add_of_others(reports: &[(String, Report)]) {
+    static NONE: BTreeMap<String, u64> = BTreeMap::new();
+    record(reports, true, || &NONE);
+}
+
+fn record(
+    reports: &[(String, Report)],
+    counts: bool,
+    present: impl Fn() -> &'static BTreeMap<String, u64>,
+) {
     let mut account = ACCOUNT.lock().unwrap_or_else(PoisonError::into_inner);
     for (kernel, report) in reports {
         let forms = &report.counters.forms;

@@ -1,12 +1,14 @@
 //! What the gates share: schedules, inputs, device memory of a type, and comparisons.
 
 mod account;
+mod gate;
 pub mod kinds;
 mod mutants;
 pub mod paged;
 
 pub use account::assert_proven;
 pub use bridge::{Dtype, Variant};
+pub use gate::Table;
 pub use mutants::{assert_mutants, assert_value_mutants, Kind, Survivor};
 
 use std::fmt::Display;

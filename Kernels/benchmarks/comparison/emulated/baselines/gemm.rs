@@ -1,0 +1,46 @@
+//! DeepGEMM's grouped products on Blackwell.
+
+use contender::DeviceKind;
+use numeric::DType;
+use support::{Kind, Survivor, Table};
+use workloads::{GemmProblem, GemmShape, GroupedGemmSuite, RowLayout};
+
+fn grouped(layout: RowLayout, dtype: DType) -> GemmProblem {
+    let shape = GemmShape { n: 4096, k: 7168 };
+    let workload = GroupedGemmSuite::custom(layout.groups(), layout.rows, shape.n, shape.k).2;
+    GemmProblem::new(shape, layout, dtype, workload).unwrap()
+}
+
+#[test]
+fn right_under_every_schedule() {
+    let contenders = gemm_contenders::contenders(DeviceKind::Ptx);
+    let mut table = Table::default();
+    for dtype in [DType::Bf16, DType::F8E4M3] {
+        let problem = grouped(RowLayout::contiguous(vec![128]), dtype);
+        table.assert_right(&contenders, "deep_gemm", &problem);
+    }
+}
+
+#[test]
+fn mutants() {
+    let (table, contenders) = (
+        Table::default(),
+        gemm_contenders::contenders(DeviceKind::Ptx),
+    );
+    let problem = grouped(RowLayout::contiguous(vec![128]), DType::Bf16);
+    let survivor = |kind, why| Survivor {
+        kind,
+        count: 1,
+        why,
+    };
+    let one_tile = "each block has one tile, so that no buffer is stored from twice";
+    let no_value = "no value shows it, and races are not watched";
+    let survivors = [
+        survivor(Kind::DropBulkWait, one_tile),
+        survivor(Kind::DropBarrier, one_tile),
+        survivor(Kind::DropWarpBarrier, "the lanes are together anyway"),
+        survivor(Kind::DropProxyFence, no_value),
+        survivor(Kind::DropInitFence, no_value),
+    ];
+    table.assert_mutants(&contenders, "deep_gemm", &problem, (1, 17), &survivors);
+}
