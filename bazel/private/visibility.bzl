@@ -20,6 +20,14 @@ _MAY_SEE = {
     "Kernels/libraries": ["//Kernels:__subpackages__"],
     "Kernels/reference": ["//Kernels/benchmarks:__subpackages__"],
     "tools": ["//tools:__subpackages__"],
+    "tools/children": [
+        "//Kernels/benchmarks:__subpackages__",
+        "//tools:__subpackages__",
+    ],
+    "tools/fuzz": [
+        "//Kernels/benchmarks:__subpackages__",
+        "//tools:__subpackages__",
+    ],
     "tools/workspace": [
         "//Kernels/benchmarks:__subpackages__",
         "//tools:__subpackages__",

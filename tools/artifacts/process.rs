@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use children::Leash;
+
 use crate::cancel::Cancel;
 use crate::error::{At, Error, Result};
 
@@ -27,6 +29,7 @@ pub fn run(
         message,
     };
     let mut child = command
+        .leash()
         .spawn()
         .map_err(|error| failed(format!("cannot start: {error}")))?;
     let status = loop {
@@ -34,9 +37,7 @@ pub fn run(
             break status;
         }
         if let Err(error) = cancel.sleep(POLL).and_then(|()| watch()) {
-            // Already gone is as good as killed.
-            let _ = child.kill();
-            let _ = child.wait();
+            children::end(&mut child);
             return Err(error);
         }
     };

@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::{mpsc, Mutex};
 use std::time::{Duration, Instant};
 
+use children::Leash;
 use contender::DeviceInfo;
 use serde::{Deserialize, Serialize};
 
@@ -136,7 +137,7 @@ impl Planners {
     fn make(&mut self, orders: Vec<Order>, processes: usize) -> Vec<(Order, Option<String>)> {
         let total = orders.len();
         let queue = Mutex::new(orders.into_iter());
-        let children = Mutex::new(Vec::new());
+        let started = Mutex::new(Vec::new());
         let (sender, made) = mpsc::channel();
         let deadline = Instant::now() + LIMIT;
         let mut plans = Vec::new();
@@ -145,7 +146,7 @@ impl Planners {
                 let sender = sender.clone();
                 scope.spawn(|| {
                     // Orders of a planner that cannot be reached fall to the others, or to the worker.
-                    let _ = ask_one(&queue, &children, sender);
+                    let _ = ask_one(&queue, &started, sender);
                 });
             }
             drop(sender);
@@ -162,13 +163,12 @@ impl Planners {
             }
             let _ = queue.lock().map(|mut queue| queue.by_ref().count());
             // Killing them closes their sockets, which ends the threads.
-            for child in children.lock().iter_mut().flat_map(|all| all.iter_mut()) {
-                let _ = child.kill();
-                let _ = child.wait();
+            for child in started.lock().iter_mut().flat_map(|all| all.iter_mut()) {
+                children::end(child);
             }
         });
         if plans.len() < total {
-            eprintln!(
+            workspace::tell!(
                 "{} of {total} plans were not made ahead; they will be made on demand",
                 total - plans.len()
             );
@@ -182,7 +182,7 @@ type Queue = Mutex<std::vec::IntoIter<Order>>;
 /// Starts a planner and feeds it one order after another.
 fn ask_one(
     queue: &Queue,
-    children: &Mutex<Vec<Child>>,
+    started: &Mutex<Vec<Child>>,
     sender: mpsc::Sender<(Order, Option<String>)>,
 ) -> io::Result<()> {
     let (mut ours, theirs) = UnixStream::pair()?;
@@ -192,9 +192,11 @@ fn ask_one(
         .arg("--planner")
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(io::stderr().as_fd().try_clone_to_owned()?)
+        .leash()
         .spawn()?;
-    if let Ok(mut children) = children.lock() {
-        children.push(child);
+    // It ends with this thread, which ends when there is nothing more to ask.
+    if let Ok(mut started) = started.lock() {
+        started.push(child);
     }
     let mut answers = protocol::receive::<Made>(ours.try_clone()?);
     loop {

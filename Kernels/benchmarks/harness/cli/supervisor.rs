@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
+
+use children::Leash;
 
 use crate::outcome::Outcome;
 use crate::protocol::{self, Event, Machine, Step, Task};
@@ -102,7 +103,7 @@ impl Supervisor {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(io::stderr().as_fd().try_clone_to_owned()?)
             // Not in the terminal's foreground group: the supervisor handles Ctrl-C.
-            .process_group(0)
+            .leash()
             .spawn()?;
         self.listen(ours.try_clone()?);
         self.worker = Some(Worker {
@@ -269,13 +270,13 @@ impl Supervisor {
         if let Ok(Some(status)) = worker.child.try_wait() {
             return format!("ended ({status})");
         }
-        kill(&mut worker.child);
+        children::end(&mut worker.child);
         "stopped responding".into()
     }
 
     fn stop(&mut self) {
         if let Some(mut worker) = self.worker.take() {
-            kill(&mut worker.child);
+            children::end(&mut worker.child);
         }
     }
 }
@@ -284,11 +285,4 @@ impl Drop for Supervisor {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-/// Kills a worker that may be stuck in a driver call.
-fn kill(child: &mut Child) {
-    // Both fail only if it has already exited, which is fine.
-    let _ = child.kill();
-    let _ = child.wait();
 }
