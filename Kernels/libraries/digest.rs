@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -97,10 +97,13 @@ impl Digests {
         let Some(place) = &self.place else {
             return Ok(());
         };
-        fs::create_dir_all(place.parent().unwrap_or(Path::new(".")))?;
-        let partial = place.with_extension(format!("partial.{}", std::process::id()));
-        fs::write(&partial, serde_json::to_string_pretty(&self.known)?)?;
-        fs::rename(&partial, place)
+        let folder = place.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        // Containers that share the folder share process ids too.
+        let mut partial = tempfile::NamedTempFile::new_in(folder)?;
+        partial.write_all(serde_json::to_string_pretty(&self.known)?.as_bytes())?;
+        partial.persist(place)?;
+        Ok(())
     }
 }
 

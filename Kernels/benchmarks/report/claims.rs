@@ -71,7 +71,8 @@ pub fn read_claims(text: &str, origin: &str) -> Result<Vec<Claim>, ReportingErro
     struct Claims {
         claims: Vec<Claim>,
     }
-    let claims: Claims = serde_json::from_str(text).map_err(|error| {
+    let claims = record::check_text(text).and_then(|()| serde_json::from_str(text));
+    let claims: Claims = claims.map_err(|error| {
         ReportingError::input(origin, format!("is not a file of claims: {error}"))
     })?;
     Ok(claims.claims)

@@ -1,9 +1,11 @@
 //! Several runs in one file, each with its own meta: merging loses nothing about a row.
 
+use crate::views::Place;
 use crate::{read_text, ReportingError};
 use record::{Meta, RecordError, ResultFile, Row, SCHEMA_VERSION};
 use serde::de::IgnoredAny;
 use serde::Deserialize;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Version of the collection format; the runs have their own (`meta.schema`).
@@ -30,7 +32,8 @@ impl Collection {
             source,
         })?;
         let name = path.file_name().unwrap_or(path.as_os_str());
-        Self::parse(&text, &path.display().to_string(), &name.to_string_lossy())
+        let origin = path.display().to_string();
+        Self::parse(&text, &origin, &name.to_string_lossy())?.bounded(&origin)
     }
 
     /// All files, in order.
@@ -39,7 +42,15 @@ impl Collection {
         for path in paths {
             all.runs.extend(Self::read(path.as_ref())?.runs);
         }
-        Ok(all)
+        all.bounded("the files together")
+    }
+
+    fn bounded(self, origin: &str) -> Result<Collection, ReportingError> {
+        let files: Vec<&ResultFile> = self.runs.iter().map(|run| &run.file).collect();
+        let refused = |problem: String| ReportingError::input(origin, problem);
+        record::check_together(&files).map_err(refused)?;
+        one_division(&files).map_err(refused)?;
+        Ok(self)
     }
 
     /// `origin` names the text in errors; `name` is the provenance of a plain result file's rows.
@@ -59,6 +70,7 @@ impl Collection {
                 "is not a result file: it is an array",
             ));
         }
+        record::check_text(text).map_err(malformed)?;
         let probe: Probe = serde_json::from_str(text).map_err(malformed)?;
         match (probe.collection, probe.meta) {
             (Some(version), _) => Self::parse_collection(text, origin, &version),
@@ -160,4 +172,30 @@ impl Collection {
     pub fn row_count(&self) -> usize {
         self.runs.iter().map(|run| run.file.rows.len()).sum()
     }
+}
+
+/// Shards of four and shards of two do not make one run: some workloads would be there twice, or come
+/// from a run that was given up.
+fn one_division(files: &[&ResultFile]) -> Result<(), String> {
+    let mut divisions: HashMap<(Place, &str), &str> = HashMap::new();
+    for meta in files.iter().map(|file| &file.meta) {
+        let Some((_, count)) = meta
+            .shard
+            .as_deref()
+            .and_then(|shard| shard.split_once('/'))
+        else {
+            continue;
+        };
+        let known = divisions
+            .entry((Place::of(meta), &meta.program))
+            .or_insert(count);
+        if *known != count {
+            return Err(format!(
+                "{} has shards of {known} and shards of {count}, which are not one run; leave out those \
+                 of the other",
+                meta.program
+            ));
+        }
+    }
+    Ok(())
 }

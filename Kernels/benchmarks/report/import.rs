@@ -6,7 +6,7 @@
 
 use crate::ReportingError;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 #[derive(Debug, Deserialize)]
 struct Definition {
@@ -99,10 +99,8 @@ pub fn import(files: &[(String, String)]) -> Result<Imported, ReportingError> {
             }
         }
     }
-    if let Some(name) = workloads
-        .keys()
-        .find(|name| !definitions.iter().any(|known| known.name == **name))
-    {
+    let known: HashSet<&str> = definitions.iter().map(|known| &*known.name).collect();
+    if let Some(name) = workloads.keys().find(|name| !known.contains(&***name)) {
         return Err(ReportingError::Usage(format!(
             "workloads of '{name}' but no definition of that name; pass its definition file too"
         )));
@@ -163,7 +161,7 @@ fn command(
     } else {
         workloads
     };
-    let mut shapes: Vec<String> = Vec::new();
+    let (mut shapes, mut seen) = (Vec::new(), HashSet::new());
     for workload in given {
         let sizes: Result<Vec<String>, String> = road
             .shape
@@ -171,7 +169,7 @@ fn command(
             .map(|names| size(definition, workload, names))
             .collect();
         let shape = sizes?.join("x");
-        if !shapes.contains(&shape) {
+        if seen.insert(shape.clone()) {
             shapes.push(shape);
         }
     }

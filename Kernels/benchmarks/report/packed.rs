@@ -3,7 +3,7 @@
 
 use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// The first bytes of every gzip file (RFC 1952).
@@ -11,15 +11,12 @@ const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// The text of a file, which may be gzipped under any name.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    let bytes = std::fs::read(path)?;
-    if !bytes.starts_with(&MAGIC) {
-        return String::from_utf8(bytes).map_err(io::Error::other);
+    let mut bytes = record::read_bounded(path)?;
+    if bytes.starts_with(&MAGIC) {
+        bytes = record::drain_bounded(MultiGzDecoder::new(&bytes[..]))
+            .map_err(|error| io::Error::new(error.kind(), format!("is damaged gzip: {error}")))?;
     }
-    let mut text = String::new();
-    MultiGzDecoder::new(&bytes[..])
-        .read_to_string(&mut text)
-        .map_err(|error| io::Error::new(error.kind(), format!("is damaged gzip: {error}")))?;
-    Ok(text)
+    String::from_utf8(bytes).map_err(io::Error::other)
 }
 
 /// What to write under a name: gzip if it ends in `.gz`, otherwise the bytes unchanged.

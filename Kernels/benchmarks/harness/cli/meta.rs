@@ -78,6 +78,7 @@ pub fn begin(
         seed: plan.seed,
         entropy: Some(plan.entropy),
         shapes_seed: Some(options.what.shapes_seed),
+        shard: options.what.shard.map(|shard| shard.to_string()),
         protocol: protocol(plan, options, machine),
         roofs,
         libraries: machine.libraries.clone(),

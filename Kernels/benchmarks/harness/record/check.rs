@@ -1,6 +1,24 @@
 //! What must hold between the fields of a result file, beyond their types.
 
+use crate::bounds::is_plain;
 use crate::{DeviceKind, Metrics, ResultFile, Row, Speedup, Status};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+/// From a picosecond to eleven days.
+const TIMES_US: RangeInclusive<f64> = 1e-6..=1e12;
+/// Rates, shares and ratios, beyond what any machine reaches.
+const RATES: RangeInclusive<f64> = 1e-18..=1e18;
+/// Characters of a name.
+const NAME_MAX: usize = 200;
+const AXES_MAX: usize = 64;
+const LIST_MAX: usize = 4096;
+/// Names of each sort in files that are read together: tables and plots grow with their product.
+const CONTENDERS_MAX: usize = 64;
+const OPS_MAX: usize = 256;
+const DEVICES_MAX: usize = 64;
+const RUNS_MAX: usize = 4096;
 
 /// The first contradiction in a file, in words; run before every write and after every read.
 pub fn check(file: &ResultFile) -> Result<(), String> {
@@ -11,13 +29,55 @@ pub fn check(file: &ResultFile) -> Result<(), String> {
     if meta.complete && meta.ended_at.is_none() {
         return Err("meta.complete without meta.ended_at".to_owned());
     }
+    let names = [
+        &meta.device.name,
+        &meta.device.arch,
+        &meta.build.arch,
+        &meta.program,
+    ];
+    refuse_unless_names(names.into_iter())?;
+    let lists = [
+        meta.roofs.len(),
+        meta.warnings.len(),
+        meta.argv.len(),
+        meta.libraries.len(),
+    ];
+    refuse_unless_short("meta", lists)?;
+    refuse_unless_within(
+        "meta.roofs",
+        meta.roofs.iter().map(|roof| roof.value),
+        &RATES,
+    )?;
+    refuse_unless_within("meta.spent_s", meta.spent_s.values().copied(), &RATES)?;
+    check_together(&[file])?;
     for (index, row) in file.rows.iter().enumerate() {
         check_row(row, meta.protocol.verify).map_err(|problem| {
             let (op, workload, name) = (&row.op, &row.workload.name, &row.contender.name);
-            format!("rows[{index}] ({op} {workload} {name}): {problem}")
+            // A name may be what is wrong.
+            let row = format!("{op} {workload} {name}").replace(['\n', '\t'], " ");
+            format!("rows[{index}] ({row}): {problem}")
         })?;
     }
     Ok(())
+}
+
+/// What must hold for files that a command reads together: few enough devices, operations and
+/// contenders that a table of all against all stays a table.
+pub fn check_together(files: &[&ResultFile]) -> Result<(), String> {
+    let rows = || files.iter().flat_map(|file| &file.rows);
+    let most = |what: &str, found: usize, most: usize| match found <= most {
+        true => Ok(()),
+        false => Err(format!(
+            "{found} {what}, but at most {most} fit into a report"
+        )),
+    };
+    most("runs", files.len(), RUNS_MAX)?;
+    let devices: BTreeSet<&str> = files.iter().map(|file| &*file.meta.device.name).collect();
+    most("devices", devices.len(), DEVICES_MAX)?;
+    let ops: BTreeSet<(&str, &str)> = rows().map(|row| (&*row.op, &*row.dtype)).collect();
+    most("operations", ops.len(), OPS_MAX)?;
+    let contenders: BTreeSet<&str> = rows().map(|row| &*row.contender.name).collect();
+    most("contenders", contenders.len(), CONTENDERS_MAX)
 }
 
 /// The row, or, if it contradicts itself, an `error` row that says how: a bug in one row must not
@@ -71,7 +131,67 @@ fn check_row(row: &Row, verify: bool) -> Result<(), String> {
             return Err(format!("status {} {which} verified", row.status));
         }
     }
+    check_names(row)?;
     check_numbers(row)
+}
+
+fn check_names(row: &Row) -> Result<(), String> {
+    let workload = &row.workload;
+    let names = [
+        &row.op,
+        &row.arch,
+        &row.dtype,
+        &workload.name,
+        &workload.suite,
+        &row.contender.name,
+        &row.contender.version,
+    ];
+    refuse_unless_names(names.into_iter().chain(workload.axes.keys()))?;
+    let axes = workload.axes.len();
+    if axes > AXES_MAX {
+        return Err(format!("{axes} axes, but at most {AXES_MAX} make a shape"));
+    }
+    // A number, a word, or one level of them.
+    let scalar = |value: &Value| !value.is_array() && !value.is_object();
+    let flat = |value: &Value| match value {
+        Value::Array(values) => values.len() <= LIST_MAX && values.iter().all(scalar),
+        other => scalar(other),
+    };
+    if let Some((name, _)) = workload.axes.iter().find(|(_, value)| !flat(value)) {
+        return Err(format!(
+            "axis {name} is neither a value nor a list of values"
+        ));
+    }
+    let lists = [
+        row.errors.len(),
+        row.against.len(),
+        row.warnings.len(),
+        row.contender.libraries.len(),
+        row.also_right_on.len(),
+    ];
+    refuse_unless_short("the row", lists)
+}
+
+fn refuse_unless_names<'a>(names: impl Iterator<Item = &'a String>) -> Result<(), String> {
+    for name in names {
+        if !name.chars().all(is_plain) {
+            return Err(format!("the name {name:?} has more than one line"));
+        }
+        if name.chars().count() > NAME_MAX {
+            let start: String = name.chars().take(20).collect();
+            return Err(format!(
+                "the name '{start}...' is longer than {NAME_MAX} characters"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn refuse_unless_short(what: &str, lengths: impl IntoIterator<Item = usize>) -> Result<(), String> {
+    match lengths.into_iter().find(|length| *length > LIST_MAX) {
+        Some(length) => Err(format!("{what} has a list of {length} entries")),
+        None => Ok(()),
+    }
 }
 
 /// JSON has no infinity and no NaN; they would turn into null, which reads as "not measured".
@@ -93,7 +213,7 @@ fn check_numbers(row: &Row) -> Result<(), String> {
         energy_j,
         cycles,
     ];
-    refuse_unless_magnitudes("metrics", metrics.into_iter().flatten())?;
+    refuse_unless_within("metrics", metrics.into_iter().flatten(), &RATES)?;
     for errors in &row.errors {
         let values = [errors.max_abs, errors.p99_abs, errors.rel_l2]
             .into_iter()
@@ -105,15 +225,45 @@ fn check_numbers(row: &Row) -> Result<(), String> {
         )?;
     }
     if row.status == Status::Ok {
-        refuse_unless_magnitudes("samples_us", row.samples_us.iter().flatten().copied())?;
+        let samples = row.samples_us.iter().flatten();
+        refuse_unless_within("samples_us", samples.copied(), &TIMES_US)?;
     }
-    refuse_unless_magnitudes("enqueue_us", row.enqueue_us)?;
+    refuse_unless_within("enqueue_us", row.enqueue_us, &TIMES_US)?;
     let kernels = row.kernel_us.iter().chain(&row.kernel_samples_us);
-    refuse_unless_magnitudes("kernel_samples_us", kernels.copied())?;
+    refuse_unless_within("kernel_samples_us", kernels.copied(), &TIMES_US)?;
+    if let Some(both) = &row.cross_check {
+        refuse_unless_within("cross_check", [both.event_us, both.activity_us], &TIMES_US)?;
+    }
+    if let Some(clocks) = &row.clocks {
+        let mhz = [
+            clocks.reference_mhz,
+            clocks.median_mhz,
+            clocks.min_mhz,
+            clocks.max_mhz,
+        ];
+        let state = mhz
+            .into_iter()
+            .chain([clocks.power_w, clocks.temperature_c]);
+        refuse_unless_within("clocks", state.flatten(), &RATES)?;
+    }
     if row.kernel_us.is_some() == row.kernel_samples_us.is_empty() {
         return Err("kernel_us without kernel_samples_us, or the other way round".to_owned());
     }
-    refuse_unless_magnitudes("dropped", row.dropped.iter().map(|sample| sample.time_us))
+    let dropped = row.dropped.iter().map(|sample| sample.time_us);
+    refuse_unless_within("dropped", dropped, &TIMES_US)
+}
+
+/// Zero, or within bounds.
+fn refuse_unless_within(
+    what: &str,
+    values: impl IntoIterator<Item = f64>,
+    bounds: &RangeInclusive<f64>,
+) -> Result<(), String> {
+    let odd = |value: &f64| *value != 0.0 && !bounds.contains(value);
+    match values.into_iter().find(odd) {
+        Some(value) => Err(format!("{what}: {value:e} cannot have been measured")),
+        None => Ok(()),
+    }
 }
 
 fn refuse_unless_magnitudes(
@@ -141,9 +291,18 @@ fn check_times(row: &Row) -> Result<(), String> {
         time.p99_us,
         time.max_us,
     ];
-    if !(time.min_us > 0.0 && time.max_us.is_finite()) {
-        return Err(format!("times from {} to {} us", time.min_us, time.max_us));
+    if !(TIMES_US.contains(&time.min_us) && TIMES_US.contains(&time.max_us)) {
+        return Err(format!(
+            "times from {:e} to {:e} us",
+            time.min_us, time.max_us
+        ));
     }
+    let spreads = [Some(time.mean_us), time.std_us, Some(time.mad_us)];
+    refuse_unless_within(
+        "time",
+        spreads.into_iter().flatten(),
+        &(0.0..=*TIMES_US.end()),
+    )?;
     if !ladder.windows(2).all(|pair| pair[0] <= pair[1]) {
         return Err(format!("time quantiles out of order: {ladder:?}"));
     }
@@ -163,9 +322,11 @@ fn check_times(row: &Row) -> Result<(), String> {
     }
     for speedup in speedups(row) {
         let ends = [speedup.low, speedup.ratio, speedup.high];
-        if !(speedup.low > 0.0 && speedup.high.is_finite() && ends.is_sorted()) {
+        if !(RATES.contains(&speedup.low) && RATES.contains(&speedup.high) && ends.is_sorted()) {
             return Err(format!("speed-up interval out of order: {ends:?}"));
         }
+        let others = [speedup.at_equal_clock, speedup.of_kernels];
+        refuse_unless_within("speed-up", others.into_iter().flatten(), &RATES)?;
         if speedup.baseline == row.contender.name {
             return Err("speed-up against itself".to_owned());
         }

@@ -190,6 +190,10 @@ fn line<const N: usize>(fields: [String; N]) -> String {
 }
 
 fn quoted(field: &str) -> String {
+    // A spreadsheet takes these for formulas; an apostrophe makes them text.
+    let formula =
+        field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err();
+    let field = &format!("{}{field}", if formula { "'" } else { "" });
     match field.contains(['"', ',', '\r', '\n']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
         false => field.to_owned(),
@@ -199,6 +203,23 @@ fn quoted(field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_is_never_a_formula() {
+        for formula in [
+            "=1+1",
+            "+cmd|' /C calc'!A0",
+            "-1+1",
+            "@SUM(A1)",
+            "\t=1",
+            "\r=1",
+        ] {
+            assert!(quoted(formula).trim_start_matches('"').starts_with('\''));
+        }
+        for number in ["-2.5", "+1e9", "12"] {
+            assert_eq!(quoted(number), number);
+        }
+    }
 
     #[test]
     fn quotes_what_needs_quotes() {

@@ -1,10 +1,12 @@
 //! Reading and writing result files. A write replaces the old file completely or leaves it alone.
 
+use crate::bounds::{check_text, plain_json, read_bounded};
 use crate::{check, RecordError, ResultFile, SCHEMA_VERSION};
 use serde::Deserialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// JSON text of a file: `meta` indented, then one line per row, so that rows can be counted, grepped
 /// and compared with line tools.
@@ -25,7 +27,7 @@ pub fn to_json(file: &ResultFile) -> Result<String, RecordError> {
         text += &serde_json::to_string(row).map_err(unserializable)?;
     }
     text += "\n]\n}\n";
-    Ok(text)
+    Ok(plain_json(text))
 }
 
 /// Writes a result file as JSON.
@@ -35,10 +37,12 @@ pub fn write_json(path: &Path, file: &ResultFile) -> Result<(), RecordError> {
 
 /// Reads a result file.
 pub fn read_json(path: &Path) -> Result<ResultFile, RecordError> {
-    let text = fs::read_to_string(path).map_err(|source| RecordError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
+    let text = read_bounded(path)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
+        .map_err(|source| RecordError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
     from_json(&text, &path.display().to_string())
 }
 
@@ -64,6 +68,7 @@ pub fn from_json(text: &str, origin: &str) -> Result<ResultFile, RecordError> {
             .unwrap_or_default()
             .to_owned(),
     };
+    check_text(text).map_err(malformed)?;
     // Check the version first: a file of another version may fail in any field.
     let versioned: Versioned = serde_json::from_str(text).map_err(malformed)?;
     if versioned.meta.schema != SCHEMA_VERSION {
@@ -109,25 +114,17 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    let temporary = folder.join(format!(
-        ".{}.{}.tmp",
-        name.to_string_lossy(),
-        std::process::id()
-    ));
-    let written = write_and_rename(&temporary, path, bytes);
-    if written.is_err() {
-        // The first error is the one to report.
-        let _ = fs::remove_file(&temporary);
-        return written;
-    }
+    let prefix = format!(".{}.", name.to_string_lossy());
+    let mut temporary = tempfile::Builder::new()
+        .prefix(&prefix)
+        .suffix(".tmp")
+        .permissions(fs::Permissions::from_mode(0o666))
+        .tempfile_in(folder)?;
+    temporary.write_all(bytes)?;
+    temporary.as_file().sync_all()?;
+    // On failure the temporary file is removed.
+    temporary.persist(path).map_err(|failed| failed.error)?;
     // Not every file system can sync a folder; the rename itself has already succeeded.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
-}
-
-fn write_and_rename(temporary: &PathBuf, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(temporary)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(temporary, path)
 }

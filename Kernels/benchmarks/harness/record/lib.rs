@@ -5,6 +5,7 @@
 
 mod against;
 mod aliases;
+mod bounds;
 mod check;
 mod csv;
 mod error;
@@ -28,7 +29,8 @@ mod test_samples;
 
 pub use against::{add_missing_best, against_best, against_others, process_spreads, speedup_over};
 pub use aliases::current_name;
-pub use check::{check, sound};
+pub use bounds::{check_text, drain_bounded, is_plain, printable, read_bounded, TEXT_MAX};
+pub use check::{check, check_together, sound};
 pub use csv::to_csv;
 pub use error::RecordError;
 pub use file::{from_json, read_json, to_json, write_atomic, write_json};

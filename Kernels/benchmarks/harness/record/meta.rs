@@ -43,6 +43,9 @@ pub struct Meta {
     /// Drew the shapes of the suite `unseen`; absent in files of older programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shapes_seed: Option<u64>,
+    /// `2/4` if the run was one of several shards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
     pub protocol: Protocol,
     #[serde(default)]
     pub roofs: Vec<Roof>,

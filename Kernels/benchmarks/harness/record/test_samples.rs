@@ -59,6 +59,7 @@ pub(crate) fn meta(kind: DeviceKind) -> Meta {
         seed: 42,
         entropy: Some(7),
         shapes_seed: Some(3),
+        shard: None,
         protocol: Protocol {
             preset: Some("published".into()),
             processes: 3,

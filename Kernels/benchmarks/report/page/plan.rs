@@ -74,8 +74,9 @@ fn bf16() -> String {
 impl Plan {
     pub fn read(path: &Path) -> Result<Plan, ReportingError> {
         let read = |error: std::io::Error| ReportingError::input(path.display(), error);
-        let text = std::fs::read_to_string(path).map_err(read)?;
-        serde_json::from_str(&text).map_err(|error| {
+        let text = crate::read_text(path).map_err(read)?;
+        let plan = record::check_text(&text).and_then(|()| serde_json::from_str(&text));
+        plan.map_err(|error| {
             ReportingError::input(path.display(), format!("is not a plan of tables: {error}"))
         })
     }

@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 
 pub use png::to_png;
 
+const SLUG_MAX: usize = 200;
+
 /// One picture.
 #[derive(Debug, Clone)]
 pub struct Plot {
@@ -96,7 +98,9 @@ fn slug(text: &str) -> String {
             _ => {}
         }
     }
-    slug.trim_matches('-').to_owned()
+    // File systems take 255 bytes; the kind of plot is at the end.
+    let start = slug.len().saturating_sub(SLUG_MAX);
+    slug[start..].trim_matches(['-', '.']).to_owned()
 }
 
 /// Median time of a row with one.

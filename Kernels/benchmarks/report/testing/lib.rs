@@ -77,6 +77,7 @@ pub fn meta(device: &str) -> Meta {
         seed: 42,
         entropy: Some(7),
         shapes_seed: Some(3),
+        shard: None,
         protocol: Protocol {
             preset: None,
             processes: 1,
