@@ -147,6 +147,9 @@ pub struct VerifyArguments {
     /// Seed for the choice of rows
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Stop a bench that takes longer on one row
+    #[arg(long, value_name = "S", default_value_t = 900)]
+    pub limit_s: u64,
     /// The smallest difference that counts
     #[arg(long, default_value = "2%", value_parser = parse_share)]
     pub threshold: f64,

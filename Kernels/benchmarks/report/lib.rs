@@ -19,6 +19,7 @@ mod noise;
 mod packed;
 mod page;
 mod plot;
+mod repro;
 mod summarize;
 mod verify;
 mod views;

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let failed = |error: &dyn std::fmt::Display| {
-        eprintln!("report: {error}");
+        tell(&format!("report: {error}"));
         ExitCode::from(2)
     };
     let arguments = Arguments::parse();
@@ -68,21 +68,26 @@ fn write(path: &Path, text: &[u8], inputs: &[PathBuf]) -> Result<(), ReportingEr
     Ok(record::write_atomic(path, &bytes)?)
 }
 
-/// Prints; a closed pipe is not an error.
+/// Prints text from a file; a closed pipe is not an error.
 fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    let _ = std::io::stdout().write_all(record::printable(text).as_bytes());
+}
+
+/// The same on standard error, as a line.
+fn tell(text: &str) {
+    let _ = std::io::stderr().write_all((record::printable(text) + "\n").as_bytes());
 }
 
 fn run_merge(arguments: &MergeArguments) -> Result<ExitCode, ReportingError> {
     let merged = merge(Collection::read_all(&arguments.files)?);
     let text = merged.collection.to_json()?;
     write(&arguments.output, text.as_bytes(), &arguments.files)?;
-    eprintln!(
+    tell(&format!(
         "{} of {}, {} left out",
         record::count_text(merged.collection.row_count(), "row"),
         record::count_text(merged.collection.runs.len(), "run"),
         record::count_text(merged.duplicates, "duplicate"),
-    );
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -162,11 +167,11 @@ fn run_plot(arguments: &PlotArguments) -> Result<ExitCode, ReportingError> {
             count += 1;
         }
     }
-    eprintln!(
+    tell(&format!(
         "{} in {}",
         record::count_text(count, "plot"),
         folder.display()
-    );
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -182,32 +187,29 @@ fn run_verify(arguments: &VerifyArguments) -> Result<ExitCode, ReportingError> {
         Some(folder) => folder.clone(),
         None => beside_this_program()?,
     };
-    let scratch = std::env::temp_dir().join(format!("report-verify-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch)
-        .map_err(|error| ReportingError::input(scratch.display(), error))?;
     let options = VerifyOptions {
         programs,
         sample: arguments.sample,
         seed: arguments.seed,
         threshold: arguments.threshold,
-        scratch: scratch.clone(),
+        limit: std::time::Duration::from_secs(arguments.limit_s),
     };
     let verified = verify(&collection, &options, &mut |row| {
-        println!("{:<12}  {}: {}", row.conclusion, row.key, row.reason);
-    });
-    // Nothing in it is worth an error.
-    let _ = std::fs::remove_dir_all(scratch);
-    let verified = verified?;
+        print(&format!(
+            "{:<12}  {}: {}\n",
+            row.conclusion, row.key, row.reason
+        ));
+    })?;
     let count = |conclusion| {
         let of = |row: &&report_lib::Verified| row.conclusion == conclusion;
         verified.iter().filter(of).count()
     };
     let inconsistent = count(Conclusion::Inconsistent);
     let consistent = count(Conclusion::Consistent);
-    println!(
-        "{consistent} consistent, {inconsistent} inconsistent of {}",
+    print(&format!(
+        "{consistent} consistent, {inconsistent} inconsistent of {}\n",
         verified.len()
-    );
+    ));
     Ok(match (inconsistent, consistent) {
         (0, 0) => ExitCode::from(3),
         (0, _) => ExitCode::SUCCESS,
@@ -233,7 +235,7 @@ fn run_claims(arguments: &ClaimsArguments) -> Result<ExitCode, ReportingError> {
 }
 
 fn read(path: &Path) -> Result<String, ReportingError> {
-    std::fs::read_to_string(path).map_err(|source| {
+    report_lib::read_text(path).map_err(|source| {
         record::RecordError::Read {
             path: path.to_owned(),
             source,
@@ -282,7 +284,7 @@ fn run_history(arguments: &HistoryArguments) -> Result<ExitCode, ReportingError>
     )?;
     let unmeasured = unmeasured(&views, &arguments.require);
     for sentence in &unmeasured {
-        eprintln!("{sentence}");
+        tell(&format!("{sentence}"));
     }
     Ok(ExitCode::from(u8::from(!unmeasured.is_empty())))
 }
@@ -294,10 +296,10 @@ fn run_import(arguments: &ImportArguments) -> Result<ExitCode, ReportingError> {
     }
     let imported = import(&files)?;
     for command in &imported.commands {
-        println!("{command}");
+        print(&format!("{command}\n"));
     }
     for reason in &imported.left_out {
-        eprintln!("left out: {reason}");
+        tell(&format!("left out: {reason}"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -326,16 +328,16 @@ fn run_page(arguments: &PageArguments) -> Result<ExitCode, ReportingError> {
                 .zip(written.lines())
                 .take_while(|(old, new)| old == new);
             let line = same.count();
-            println!(
-                "{}:{}: differs from the result files:\n  {}\n  {}",
+            print(&format!(
+                "{}:{}: differs from the result files:\n  {}\n  {}\n",
                 path.display(),
                 line + 1,
                 text.lines().nth(line).unwrap_or("(the file ends)"),
                 written.lines().nth(line).unwrap_or("(the file ends)"),
-            );
+            ));
         } else {
             record::write_atomic(&path, written.as_bytes())?;
-            eprintln!("{}: written", path.display());
+            tell(&format!("{}: written", path.display()));
         }
     }
     if seen == 0 {
@@ -346,9 +348,9 @@ fn run_page(arguments: &PageArguments) -> Result<ExitCode, ReportingError> {
         ));
     }
     if arguments.check && stale > 0 {
-        eprintln!(
+        tell(&format!(
             "report: run './bazelw run //Kernels/benchmarks/report -- page' and commit the result"
-        );
+        ));
     }
     Ok(ExitCode::from(u8::from(arguments.check && stale > 0)))
 }

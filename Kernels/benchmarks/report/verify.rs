@@ -1,11 +1,16 @@
 //! Measures some rows of a result file again on this machine.
 
+use crate::repro::Repro;
 use crate::{compare, Collection, CompareOptions, ReportingError, Run};
+use children::Leash;
 use record::{Row, RowKey, Status};
 use stats::Verdict;
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone)]
 pub struct VerifyOptions {
@@ -17,8 +22,8 @@ pub struct VerifyOptions {
     pub seed: u64,
     /// The smallest difference that counts.
     pub threshold: f64,
-    /// A scratch folder.
-    pub scratch: PathBuf,
+    /// A bench that takes longer on one row is stopped.
+    pub limit: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +69,7 @@ pub fn verify(
     }
     let mut verified = Vec::new();
     for (run, row) in spread(&rows, options.sample, options.seed) {
-        let (conclusion, reason) = match again(row, options) {
+        let (conclusion, reason) = match again(run, row, options) {
             Err(reason) => (Conclusion::CannotTell, reason),
             Ok(anew) => conclude(run, row, &anew, options),
         };
@@ -88,33 +93,45 @@ fn spread<T: Copy>(items: &[T], count: usize, seed: u64) -> Vec<T> {
         .collect()
 }
 
-/// Runs the row's own command. A result file is untrusted: only our own programs are started, by
-/// plain name, and without a shell.
-fn again(row: &Row, options: &VerifyOptions) -> Result<Collection, String> {
-    let words = words(&row.repro)?;
-    let (program, arguments) = words.split_first().ok_or("the row has no repro command")?;
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    if !program.starts_with("bench_") || !program.chars().all(plain) {
-        return Err(format!("'{program}' is not the name of a bench"));
-    }
-    let path = options.programs.join(program);
-    if !path.is_file() {
+/// Runs the bench on the row again. A result file is untrusted: only our own programs are started, by
+/// plain name, without a shell, with options from `Repro`, and not for ever.
+fn again(run: &Run, row: &Row, options: &VerifyOptions) -> Result<Collection, String> {
+    let repro = Repro::of(row, run.file.meta.device.kind)?;
+    let program = &repro.program;
+    if !options.programs.join(program).is_file() {
         return Err(format!(
             "no {program} in {}; build it, or give its folder with --programs",
             options.programs.display()
         ));
     }
-    let json = options.scratch.join("again.json");
-    // An old result must not be mistaken for this one.
-    let _ = std::fs::remove_file(&json);
-    let status = Command::new(&path)
-        .args(arguments)
-        .args([Path::new("--json"), &json])
+    // Its name cannot be guessed, and nobody else may look inside.
+    let scratch = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()
+        .map_err(|error| format!("no scratch folder: {error}"))?;
+    let json = scratch.path().join("again.json");
+    let mut child = repro
+        .command(&options.programs, &json)
+        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .status()
-        .map_err(|error| format!("cannot start {}: {error}", path.display()))?;
-    Collection::read(&json).map_err(|error| format!("{program} ended with {status}: {error}"))
+        .leash()
+        .spawn()
+        .map_err(|error| format!("cannot start {program}: {error}"))?;
+    let status = children::wait_until(&mut child, Instant::now() + options.limit);
+    let Ok(Some(status)) = status else {
+        children::end(&mut child);
+        let limit_s = options.limit.as_secs();
+        return Err(format!(
+            "{program} took longer than {limit_s} s; see --limit-s"
+        ));
+    };
+    let anew = Collection::read(&json);
+    let anew = anew.map_err(|error| format!("{program} ended with {status}: {error}"))?;
+    match anew.runs.is_empty() {
+        true => Err(format!("{program} wrote a file without a run")),
+        false => Ok(anew),
+    }
 }
 
 fn conclude(
@@ -183,45 +200,9 @@ fn conclude(
     (conclusion, reason)
 }
 
-/// Splits a command line as written by `repro`: words separated by blanks, odd ones in single quotes.
-fn words(command: &str) -> Result<Vec<String>, String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut characters = command.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            ' ' => words.extend(word.take()),
-            '\'' => {
-                let word = word.get_or_insert_default();
-                loop {
-                    match characters.next() {
-                        Some('\'') => break,
-                        Some(quoted) => word.push(quoted),
-                        None => return Err(format!("unclosed quote in '{command}'")),
-                    }
-                }
-            }
-            '\\' => word.get_or_insert_default().extend(characters.next()),
-            plain => word.get_or_insert_default().push(plain),
-        }
-    }
-    words.extend(word);
-    Ok(words)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn commands_are_split_as_they_were_quoted() {
-        let split = words(r"bench_norms --workload 'a b' --op 'it'\''s' ''").unwrap();
-        assert_eq!(
-            split,
-            ["bench_norms", "--workload", "a b", "--op", "it's", ""]
-        );
-        assert!(words("a 'b").is_err());
-    }
 
     #[test]
     fn the_sample_is_spread() {
