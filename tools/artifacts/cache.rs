@@ -2,15 +2,23 @@
 //!
 //! ```text
 //! blobs/<sha256>      complete and verified, read-only
+//! stamps/<sha256>     inode, size and times of the blob when it was last hashed
 //! partial/<sha256>    a download to be resumed; never trusted
 //! locks/<sha256>      held while that blob is being created
-//! work/<pid>-<n>/     private folders of running commands
+//! work/<random>/      private folders of running commands
 //! in-use              held shared by every command, exclusively by gc
 //! ```
+//!
+//! Nobody else may write here: what is in the cache is executed. Names are random because containers
+//! that share a cache share process ids too; locks are flock's, which hold between containers, and
+//! between nodes wherever the file system has locks at all.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::cancel::Cancel;
 use crate::digest::Digest;
@@ -31,18 +39,25 @@ pub enum Access {
 
 impl Cache {
     pub fn open(root: &Path, access: Access) -> Result<Self> {
-        for folder in ["blobs", "partial", "locks", "work"] {
+        for folder in ["blobs", "stamps", "partial", "locks", "work"] {
             let path = root.join(folder);
-            fs::create_dir_all(&path).at("create the cache folder", &path)?;
+            let mut private = DirBuilder::new();
+            let made = private.recursive(true).mode(0o700).create(&path);
+            made.at("create the cache folder", &path)?;
+            refuse_if_shared(&path)?;
         }
+        refuse_if_shared(root)?;
         // Child processes run in other folders.
         let root = root.canonicalize().at("find", root)?;
         let path = root.join("in-use");
         let in_use = open_lock(&path)?;
-        match access {
-            Access::Shared => in_use.lock_shared().at("lock", &path)?,
-            Access::Exclusive => in_use.lock().at("lock", &path)?,
-        }
+        locked(
+            &path,
+            match access {
+                Access::Shared => in_use.lock_shared(),
+                Access::Exclusive => in_use.lock(),
+            },
+        )?;
         Ok(Self {
             root,
             _in_use: in_use,
@@ -61,16 +76,46 @@ impl Cache {
         self.root.join("partial").join(digest.to_string())
     }
 
-    /// A blob was verified when it was added, so checking its size is enough; `verify` rehashes it.
+    /// Whether the blob is there and has its digest. Only a file that has changed since it was last
+    /// hashed is hashed again.
     pub fn has(&self, artifact: &Artifact) -> bool {
-        fs::metadata(self.blob(artifact.sha256)).is_ok_and(|file| file.len() == artifact.size)
+        let blob = self.blob(artifact.sha256);
+        let Some((seen, size)) = seen(&blob) else {
+            return false;
+        };
+        if size != artifact.size {
+            return false;
+        }
+        let stamp = self.stamp(artifact.sha256);
+        if fs::read_to_string(stamp).is_ok_and(|known| known == seen) {
+            return true;
+        }
+        // What cannot be read is fetched again.
+        let right = Digest::of_file(&blob, &Cancel::default())
+            .is_ok_and(|(digest, size)| artifact.must_be(digest, size).is_ok());
+        if right {
+            self.note(artifact.sha256, &seen);
+        }
+        right
+    }
+
+    fn stamp(&self, digest: Digest) -> PathBuf {
+        self.root.join("stamps").join(digest.to_string())
+    }
+
+    fn note(&self, digest: Digest, seen: &str) {
+        let folder = self.root.join("stamps");
+        // Without a stamp the blob is hashed again, which is not an error.
+        let _ = publish(&folder, &self.stamp(digest), |file| {
+            io::Write::write_all(file, seen.as_bytes())
+        });
     }
 
     /// Waits until no other run is creating this blob.
     pub fn guard(&self, name: &str) -> Result<File> {
         let path = self.root.join("locks").join(name);
         let file = open_lock(&path)?;
-        file.lock().at("lock", &path)?;
+        locked(&path, file.lock())?;
         Ok(file)
     }
 
@@ -92,23 +137,20 @@ impl Cache {
         permissions.set_readonly(true);
         fs::set_permissions(file, permissions).at("protect", file)?;
         let blob = self.blob(digest);
-        fs::rename(file, &blob).at("store", &blob)
+        fs::rename(file, &blob).at("store", &blob)?;
+        if let Some((seen, _)) = seen(&blob) {
+            self.note(digest, &seen);
+        }
+        Ok(())
     }
 
     /// A private folder of this command, removed on drop.
     pub fn scratch(&self) -> Result<Scratch> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = self
-            .root
-            .join("work")
-            .join(format!("{}-{number}", std::process::id()));
-        // Left over from a dead process that had our id.
-        if path.exists() {
-            fs::remove_dir_all(&path).at("remove", &path)?;
-        }
-        fs::create_dir(&path).at("create", &path)?;
-        Ok(Scratch(path))
+        let work = self.root.join("work");
+        let folder = tempfile::Builder::new()
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(&work);
+        Ok(Scratch(folder.at("create a folder in", &work)?))
     }
 }
 
@@ -126,18 +168,76 @@ impl Artifact {
     }
 }
 
-pub struct Scratch(PathBuf);
+/// Whatever cannot be removed when it is dropped, gc removes later.
+pub struct Scratch(TempDir);
 
 impl Scratch {
     pub fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Whatever cannot be removed now, gc removes later.
-        let _ = fs::remove_dir_all(&self.0);
+/// A new file beside its final name, readable as others are.
+pub fn partial_in(folder: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(".partial-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)
+}
+
+/// Creates or replaces `path` at once: nobody sees a part of it.
+pub fn publish(
+    folder: &Path,
+    path: &Path,
+    write: impl FnOnce(&mut NamedTempFile) -> io::Result<()>,
+) -> Result<()> {
+    let mut partial = partial_in(folder).at("create a file in", folder)?;
+    write(&mut partial).at("write", path)?;
+    let replaced = partial.persist(path).map_err(|failed| failed.error);
+    replaced.at("replace", path)?;
+    Ok(())
+}
+
+/// What changes whenever a file's bytes do, and its size; nothing for what is not a plain file.
+fn seen(path: &Path) -> Option<(String, u64)> {
+    let data = fs::symlink_metadata(path)
+        .ok()
+        .filter(|data| data.is_file())?;
+    let (inode, size) = (data.ino(), data.len());
+    let changed = [
+        data.mtime(),
+        data.mtime_nsec(),
+        data.ctime(),
+        data.ctime_nsec(),
+    ];
+    Some((format!("{inode} {size} {changed:?}"), size))
+}
+
+/// What is in the cache is executed, so whoever can write there can execute.
+fn refuse_if_shared(folder: &Path) -> Result<()> {
+    let data = fs::metadata(folder).at("read", folder)?;
+    let this = Path::new("/proc/self");
+    let us = fs::metadata(this).at("read", this)?.uid();
+    let whose = match data.uid() {
+        owner if owner != us && owner != 0 => format!("belongs to user {owner}"),
+        _ if data.mode() & 0o022 != 0 => "is writable by others".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(Error::Refused(format!(
+        "the cache folder {} {whose}, who could plant programs there; run `chmod -R go-w` on it, or set \
+        HEAD_TO_HEAD_CACHE to a folder of yours",
+        folder.display()
+    )))
+}
+
+fn locked(path: &Path, locked: io::Result<()>) -> Result<()> {
+    match locked {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Err(Error::Refused(format!(
+            "the file system of {} has no locks, so two runs would disturb each other; set \
+            HEAD_TO_HEAD_CACHE to a folder on another",
+            path.display()
+        ))),
+        locked => locked.at("lock", path),
     }
 }
 

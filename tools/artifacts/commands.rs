@@ -1,5 +1,7 @@
 //! The commands: each calls the library for the user's arguments and reports rows.
 
+use std::path::Path;
+
 use clap::ValueEnum;
 use serde_json::json;
 
@@ -195,11 +197,13 @@ pub fn upload(context: &Context, args: &cli::Upload, report: &mut Report) -> Res
 }
 
 pub fn sbom(context: &Context, args: &cli::Sbom) -> Result<()> {
-    let text = serde_json::to_string_pretty(&sbom::document(&context.lock)).unwrap_or_default();
+    let root = context.lock_path.parent().and_then(Path::parent);
+    let bill = sbom::document(&context.lock, root.unwrap_or(Path::new(".")))?;
+    let text = serde_json::to_string_pretty(&bill).unwrap_or_default();
     match &args.out {
         Some(path) => std::fs::write(path, text + "\n").at("write", path),
         None => {
-            println!("{text}");
+            workspace::say!("{text}");
             Ok(())
         }
     }

@@ -1,6 +1,8 @@
 //! Fetches artifacts to the cache: from mirrors, stores, the registry, or by building them.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
@@ -8,9 +10,10 @@ use std::thread;
 
 use serde::Serialize;
 
-use crate::cache::Cache;
+use crate::cache::{publish, Cache};
 use crate::cancel::Cancel;
 use crate::credentials::Settings;
+use crate::digest::BUFFER_BYTES;
 use crate::download::Download;
 use crate::error::{At, Error, Result};
 use crate::http::Http;
@@ -171,17 +174,28 @@ impl Context {
                 self.cache.keep(&partial, artifact.sha256)
             }
             Place::Path(path) => {
-                let found = fs::metadata(path).is_ok_and(|file| file.len() == artifact.size);
-                if !found {
-                    let message = "missing, or not the size in the lock".to_owned();
-                    return Err(Error::Transfer {
-                        url: path.display().to_string(),
-                        message,
-                    });
+                let failed = |message: String| Error::Transfer {
+                    url: path.display().to_string(),
+                    message,
+                };
+                let right = |file: &fs::Metadata| file.is_file() && file.len() == artifact.size;
+                if !fs::metadata(path).is_ok_and(|file| right(&file)) {
+                    return Err(failed("missing, or not the size in the lock".to_owned()));
                 }
                 let scratch = self.cache.scratch()?;
                 let copy = scratch.path().join("copy");
-                fs::copy(path, &copy).at("copy", path)?;
+                let mut into = File::create(&copy).at("create", &copy)?;
+                // A mirror that cannot be read is one that does not help; a full disk is the end.
+                let unreadable = |error: io::Error| failed(format!("cannot be read: {error}"));
+                let mut from = File::open(path).map_err(unreadable)?.take(artifact.size);
+                let mut buffer = vec![0; BUFFER_BYTES];
+                loop {
+                    self.cancel.check()?;
+                    match from.read(&mut buffer).map_err(unreadable)? {
+                        0 => break,
+                        count => into.write_all(&buffer[..count]).at("write", &copy)?,
+                    }
+                }
                 self.cache.admit(&copy, artifact, &self.cancel)
             }
         }
@@ -225,32 +239,38 @@ impl Context {
     pub fn copy_out(&self, artifact: &Artifact, folder: &Path) -> Result<PathBuf> {
         fs::create_dir_all(folder).at("create", folder)?;
         let path = folder.join(artifact.key());
-        let partial = folder.join(format!(
-            ".{}.partial-{}",
-            artifact.key(),
-            std::process::id()
-        ));
         let blob = self.cache.blob(artifact.sha256);
-        fs::copy(&blob, &partial).at("copy to", &partial)?;
-        fs::rename(&partial, &path).at("replace", &path)?;
+        let mut from = File::open(&blob).at("open", &blob)?;
+        publish(folder, &path, |into| io::copy(&mut from, into).map(drop))?;
         Ok(path)
     }
 
     /// Unpacks a cached archive into `folder/<name>`, atomically.
     pub fn unpack_out(&self, artifact: &Artifact, folder: &Path) -> Result<PathBuf> {
-        let target = folder.join(&artifact.name);
-        let partial = folder.join(format!(".{}.partial-{}", artifact.name, std::process::id()));
-        fs::create_dir_all(&partial).at("create", &partial)?;
-        let blob = self.cache.blob(artifact.sha256);
-        let unpacked = unpack::unpack(&blob, &partial, unpack::Bounds::default(), &self.cancel);
-        if unpacked.is_err() {
-            fs::remove_dir_all(&partial).at("remove", &partial)?;
+        let name = Path::new(&artifact.name);
+        // The target is replaced: it must be one folder, and in this one.
+        if name.file_name() != Some(name.as_os_str()) {
+            return Err(Error::Refused(format!(
+                "`{}` is not the name of a folder",
+                artifact.name
+            )));
         }
-        unpacked?;
+        let target = folder.join(name);
+        fs::create_dir_all(folder).at("create", folder)?;
+        let partial = tempfile::Builder::new()
+            .prefix(".partial-")
+            .permissions(fs::Permissions::from_mode(0o777))
+            .tempdir_in(folder)
+            .at("create a folder in", folder)?;
+        let blob = self.cache.blob(artifact.sha256);
+        let into = partial.path();
+        unpack::unpack(&blob, into, unpack::Bounds::default(), &self.cancel)?;
         if target.exists() {
             fs::remove_dir_all(&target).at("replace", &target)?;
         }
-        fs::rename(&partial, &target).at("replace", &target)?;
+        fs::rename(into, &target).at("replace", &target)?;
+        // Nothing is left to remove.
+        let _ = partial.keep();
         Ok(target)
     }
 }

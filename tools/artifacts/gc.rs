@@ -22,11 +22,12 @@ pub fn find(cache: &Cache, lock: &Lock) -> Result<Vec<Garbage>> {
         .map(|a| a.sha256.to_string())
         .collect();
     let mut garbage = Vec::new();
-    for folder in ["blobs", "partial", "work", "locks"] {
+    for folder in ["blobs", "stamps", "partial", "work", "locks"] {
         let folder_path = cache.root().join(folder);
         for entry in fs::read_dir(&folder_path).at("read", &folder_path)? {
             let entry = entry.at("read", &folder_path)?;
-            let kept = folder == "blobs" && wanted.contains(&*entry.file_name().to_string_lossy());
+            let kept = ["blobs", "stamps"].contains(&folder)
+                && wanted.contains(&*entry.file_name().to_string_lossy());
             if !kept {
                 let path = entry.path();
                 garbage.push(Garbage {

@@ -61,9 +61,22 @@ pub fn send(request: RequestBuilder, url: &str) -> Result<Response> {
     request.send().map_err(|error| transfer(url, &error))
 }
 
-/// A URL without its query, where a signed one carries a credential.
+/// A URL for people: without its query, where a signed one carries a credential, and without the
+/// credentials in front of its host.
 pub fn shown(url: &str) -> String {
-    url.split(['?', '#']).next().unwrap_or(url).to_owned()
+    without_credentials(url.split(['?', '#']).next().unwrap_or(url))
+}
+
+/// The same address without a user name and password.
+pub fn without_credentials(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..authority].rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+        None => url.to_owned(),
+    }
 }
 
 fn transfer(url: &str, error: &reqwest::Error) -> Error {
@@ -84,5 +97,24 @@ fn transfer(url: &str, error: &reqwest::Error) -> Error {
     Error::Transfer {
         url: shown(url),
         message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_not_shown() {
+        for (url, expected) in [
+            ("https://user:pass@host/a?b=c#d", "https://host/a"),
+            ("https://token@host:8443", "https://host:8443"),
+            ("http://a@b@host/x@y", "http://host/x@y"),
+            ("https://host/x@y", "https://host/x@y"),
+            ("https://host?user@x", "https://host"),
+            ("folder/a@b", "folder/a@b"),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
     }
 }

@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::cache::publish;
 use crate::digest::Digest;
 use crate::error::{At, Error, Result};
+use crate::http::without_credentials;
 
 const SCHEMA: u32 = 1;
 
@@ -115,9 +118,10 @@ impl Lock {
 
     /// Writes atomically: a reader sees the old lock or the new one.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let partial = path.with_extension(format!("partial.{}", std::process::id()));
-        fs::write(&partial, self.text()).at("write", &partial)?;
-        fs::rename(&partial, path).at("replace", path)
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        publish(folder.unwrap_or(Path::new(".")), path, |file| {
+            file.write_all(self.text().as_bytes())
+        })
     }
 
     pub fn text(&self) -> String {
@@ -179,9 +183,34 @@ impl Lock {
 impl Artifact {
     fn check(&self, names: &HashSet<&str>) -> Result<(), Fault> {
         let wrong = |field, message: &str| Err(fault(field, &self.name, message.to_owned()));
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
-        if self.name.is_empty() || !self.name.chars().all(plain) {
-            return wrong("name", "use lower-case letters, digits and `-_.`");
+        if !is_word(&self.name, "-_.") || self.name.chars().any(|c| c.is_ascii_uppercase()) {
+            return wrong(
+                "name",
+                "use lower-case letters, digits and `-_.`, a letter or digit first",
+            );
+        }
+        if !is_version(&self.version) {
+            return wrong(
+                "version",
+                "use letters, digits and `._+!-`, a letter or digit first",
+            );
+        }
+        let texts = [&self.licence, &self.upstream];
+        if texts
+            .iter()
+            .any(|text| text.chars().any(char::is_control) || text.len() > 512)
+        {
+            return wrong("licence", "or upstream is not one short line");
+        }
+        let mut urls: Vec<&String> = self.urls.iter().collect();
+        if let Source::Http { urls: more } = &self.source {
+            urls.extend(more);
+        }
+        if let Some(fault) = urls.into_iter().find_map(|url| fault_of_url(url)) {
+            return wrong("urls", fault);
+        }
+        if !self.files.keys().all(|member| is_below(member)) {
+            return wrong("files", "names a path outside the archive");
         }
         if self.size == 0 {
             return wrong("size", "is 0");
@@ -193,7 +222,7 @@ impl Artifact {
             );
         }
         let file = self.file();
-        if file.is_empty() || file.starts_with('.') || file.contains(['/', '\\']) {
+        if !is_word(&file, "-_.+!%") {
             return wrong("source", "does not give a plain file name");
         }
         match &self.source {
@@ -207,12 +236,69 @@ impl Artifact {
             } if registry != "npm" || !is_below(member) => {
                 wrong("member", "is not a path inside an npm package")
             }
+            Source::Registry {
+                registry, package, ..
+            } if !is_package(registry, package) => wrong(
+                "package",
+                "is not the name of a package: neither a URL nor a path nor an option",
+            ),
+            Source::Registry { registry, .. }
+                if registry == "npm" && !self.version.starts_with(|c: char| c.is_ascii_digit()) =>
+            {
+                wrong(
+                    "version",
+                    "is a tag that may move; use the number of a version",
+                )
+            }
+            Source::Recipe {
+                recipe, arch, cpu, ..
+            } if [Some(recipe), Some(arch), cpu.as_ref()]
+                .iter()
+                .flatten()
+                .any(|word| !is_word(word, "_")) =>
+            {
+                wrong("recipe", "or its arch or cpu is not a plain word")
+            }
             Source::Recipe { inputs, .. } if inputs.iter().any(|i| !names.contains(&i[..])) => {
                 wrong("inputs", "names an artifact that is not in the lock")
             }
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a text is letters, digits and these, with a letter or digit first: neither a path, nor an
+/// option, nor anything that a program would take for code.
+fn is_word(text: &str, others: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
+    let first = |c: char| c.is_ascii_alphanumeric();
+    text.starts_with(first) && text.chars().all(plain) && text.len() <= 200 && !text.contains("..")
+}
+
+pub fn is_version(text: &str) -> bool {
+    is_word(text, "._+!-")
+}
+
+/// Whether a registry's client would take this for a package of the registry, and nothing else.
+pub fn is_package(registry: &str, text: &str) -> bool {
+    match text.strip_prefix('@') {
+        Some(scoped) if registry == "npm" => scoped
+            .split_once('/')
+            .is_some_and(|(scope, name)| is_word(scope, "._-") && is_word(name, "._-")),
+        _ => is_word(text, "._-"),
+    }
+}
+
+/// What is wrong with an address; the lock is public.
+fn fault_of_url(url: &str) -> Option<&'static str> {
+    if url.contains(|c: char| c.is_control() || c.is_whitespace()) {
+        return Some("have a blank or a control character");
+    }
+    match url.split_once("://") {
+        Some(("http" | "https" | "file", _)) => {}
+        _ => return Some("are not http://, https:// or file:// addresses"),
+    }
+    (without_credentials(url) != url).then_some("have a user name or a password")
 }
 
 /// Whether a path stays inside the folder it is relative to.

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let json = cli.common.json;
     if let Err(error) = workspace::enter_user_folder() {
-        eprintln!("artifacts: {error}");
+        workspace::tell!("artifacts: {error}");
         return ExitCode::FAILURE;
     }
     let code = |ok: bool| {
@@ -41,15 +41,15 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(report) => {
             if json {
-                println!("{}", json!({ "ok": report.ok, "artifacts": report.rows }));
+                workspace::say!("{}", json!({ "ok": report.ok, "artifacts": report.rows }));
             }
             code(report.ok)
         }
         Err(error) => {
             if json {
-                println!("{}", json!({ "ok": false, "error": error.to_string() }));
+                workspace::say!("{}", json!({ "ok": false, "error": error.to_string() }));
             }
-            eprintln!("artifacts: {error}");
+            workspace::tell!("artifacts: {error}");
             match error {
                 Error::Interrupted => ExitCode::from(INTERRUPTED_EXIT_CODE),
                 _ => ExitCode::FAILURE,
@@ -69,7 +69,7 @@ impl Report {
     /// Adds a row; `line` is the same as text.
     fn row(&mut self, row: Value, line: &str) {
         if !self.json {
-            println!("{line}");
+            workspace::say!("{line}");
         }
         self.rows.push(row);
     }
@@ -78,7 +78,7 @@ impl Report {
         self.ok = false;
         self.rows
             .push(json!({ "name": name, "status": "failed", "error": error.to_string() }));
-        eprintln!("artifacts: {error}");
+        workspace::tell!("artifacts: {error}");
     }
 }
 

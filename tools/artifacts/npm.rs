@@ -14,13 +14,17 @@ pub fn download(package: &str, version: &str, folder: &Path, cancel: &Cancel) ->
     let files = folder.join("files");
     fs::create_dir(&files).at("create", &files)?;
     let mut command = Command::new("npm");
+    // No script of a package runs; the lock names packages of the registry only, never a URL.
     command.args([
         "pack",
+        "--ignore-scripts",
         "--loglevel=error",
-        &format!("{package}@{version}"),
         "--pack-destination",
     ]);
-    command.arg(&files).current_dir(folder);
+    command
+        .arg(&files)
+        .args(["--", &format!("{package}@{version}")]);
+    command.current_dir(folder);
     process::run(&mut command, &folder.join("log"), cancel, || Ok(()))?;
     only_file(&files, "npm pack")
 }

@@ -10,6 +10,7 @@ use indicatif::ProgressBar;
 use crate::cancel::Cancel;
 use crate::digest::Digest;
 use crate::error::{At, Error, Result};
+use crate::lock::{is_package, is_version};
 use crate::process;
 use crate::python::Python;
 
@@ -73,6 +74,10 @@ pub const DEFAULT_CPU: &str = "x86_64";
 /// For wheels that do not depend on it; pip checks it against Requires-Python.
 pub const ANY_PYTHON: &str = "311";
 
+/// `-m pip` would take a pip.py of the folder that the user happens to be in.
+pub const PIP: &str = "import sys; sys.path = [p for p in sys.path if p not in ('', '.')]; \
+                       import runpy; runpy.run_module('pip', run_name='__main__', alter_sys=True)";
+
 /// Downloads into `folder`, which must be empty, and returns the file.
 pub fn download(
     python: &Python,
@@ -90,10 +95,11 @@ pub fn download(
     let requirements = folder.join("requirements.txt");
     fs::write(&requirements, wanted.requirement()).at("write", &requirements)?;
 
+    wanted.check()?;
     let mut command = Command::new(&python.program);
     command.args([
-        "-m",
-        "pip",
+        "-c",
+        PIP,
         "download",
         "--no-deps",
         "--no-input",
@@ -143,6 +149,19 @@ pub fn download(
 }
 
 impl Wanted<'_> {
+    /// The name and version are words of a requirements file, and of a program.
+    fn check(&self) -> Result<()> {
+        let version = self.version.is_none_or(is_version);
+        match version && is_package("pypi", self.package) {
+            true => Ok(()),
+            false => Err(Error::Refused(format!(
+                "{} {}: not a package and a version",
+                self.package,
+                self.version.unwrap_or_default()
+            ))),
+        }
+    }
+
     fn requirement(&self) -> String {
         let version = self
             .version
@@ -154,12 +173,23 @@ impl Wanted<'_> {
     }
 }
 
+/// Runs first in every Python that pip starts: whichever backend the sdist names, in whichever folder,
+/// ours is asked; and if pip has another way to name it, nothing is.
+const SITE: &str = r#"import os, sys
+named = [v for v in ("_PYPROJECT_HOOKS_BUILD_BACKEND", "PEP517_BUILD_BACKEND") if v in os.environ]
+for variable in named:
+    os.environ[variable] = "head_to_head_backend"
+for variable in ("_PYPROJECT_HOOKS_BACKEND_PATH", "PEP517_BACKEND_PATH"):
+    os.environ.pop(variable, None)
+words = getattr(sys, "orig_argv", sys.argv)
+if not named and any(w.endswith("_in_process.py") or "setup.py" in w for w in words):
+    os._exit(1)
+"#;
+
 /// pip queries an sdist's build backend for metadata even when it only downloads. This backend
 /// answers from the lock, so that no code of the sdist runs and none of its dependencies are
 /// installed.
 fn write_backend(folder: &Path, wanted: &Wanted) -> Result<()> {
-    let package = folder.join("setuptools");
-    fs::create_dir(&package).at("create", &package)?;
     let name = wanted.package;
     let version = wanted.version.ok_or_else(|| {
         Error::Refused(format!(
@@ -168,23 +198,22 @@ fn write_backend(folder: &Path, wanted: &Wanted) -> Result<()> {
     })?;
     let source = format!(
         r#"import os
-class Backend:
-    def get_requires_for_build_wheel(self, config_settings=None):
-        return []
-    def prepare_metadata_for_build_wheel(self, folder, config_settings=None):
-        info = "{}-{version}.dist-info"
-        os.makedirs(os.path.join(folder, info))
-        with open(os.path.join(folder, info, "METADATA"), "w") as file:
-            file.write("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        return info
-__legacy__ = Backend()
-get_requires_for_build_wheel = __legacy__.get_requires_for_build_wheel
-prepare_metadata_for_build_wheel = __legacy__.prepare_metadata_for_build_wheel
+def get_requires_for_build_wheel(config_settings=None):
+    return []
+def prepare_metadata_for_build_wheel(folder, config_settings=None):
+    info = "{}-{version}.dist-info"
+    os.makedirs(os.path.join(folder, info))
+    with open(os.path.join(folder, info, "METADATA"), "w") as file:
+        file.write("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    return info
 "#,
         name.replace('-', "_")
     );
-    for (file, text) in [("__init__.py", ""), ("build_meta.py", &source[..])] {
-        let path = package.join(file);
+    for (file, text) in [
+        ("sitecustomize.py", SITE),
+        ("head_to_head_backend.py", &source[..]),
+    ] {
+        let path = folder.join(file);
         fs::write(&path, text).at("write", &path)?;
     }
     Ok(())

@@ -6,6 +6,7 @@ use rusty_s3::{S3Action, UrlStyle};
 
 use crate::credentials::Settings;
 use crate::error::{Error, Result};
+use crate::http::shown;
 use crate::store::Action;
 
 const SIGNATURE_LIFE: Duration = Duration::from_secs(3600);
@@ -38,7 +39,7 @@ impl Bucket {
         let endpoint = settings.endpoint.clone().unwrap_or_else(aws);
         let endpoint = endpoint
             .parse()
-            .map_err(|e| wrong(format!("endpoint {endpoint}: {e}")))?;
+            .map_err(|e| wrong(format!("endpoint {}: {e}", shown(&endpoint))))?;
         let region = settings.region.clone();
         let bucket = rusty_s3::Bucket::new(endpoint, style, name.to_owned(), region)
             .map_err(|error| wrong(error.to_string()))?;

@@ -2,15 +2,17 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::blocking::{Body, RequestBuilder, Response};
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, IF_NONE_MATCH};
 
+use crate::cache::partial_in;
 use crate::digest::{Digest, Hasher, BUFFER_BYTES};
 use crate::error::{At, Error, Result};
-use crate::http::{send, shown, Http};
+use crate::http::{send, shown, without_credentials, Http};
 use crate::s3::Bucket;
 
 pub enum Store {
@@ -44,7 +46,8 @@ impl Store {
             });
         }
         Err(Error::Refused(format!(
-            "`{to}` is not a store: expected s3://bucket/prefix, file:///path or https://..."
+            "`{}` is not a store: expected s3://bucket/prefix, file:///path or https://...",
+            shown(to)
         )))
     }
 
@@ -55,8 +58,8 @@ impl Store {
                 let folder = fs::canonicalize(folder).at("find", folder)?;
                 Ok(format!("file://{}", folder.join(key).display()))
             }
-            Self::Web { base, .. } => Ok(format!("{base}/{key}")),
-            Self::S3(bucket) => bucket.public_url(key),
+            Self::Web { base, .. } => Ok(format!("{}/{key}", without_credentials(base))),
+            Self::S3(bucket) => bucket.public_url(key).map(|url| without_credentials(&url)),
         }
     }
 
@@ -78,6 +81,9 @@ impl Store {
                 match response.status().as_u16() {
                     200 => hash_body(&mut response, &mut hasher, &url)?,
                     404 => return Ok(None),
+                    // S3's answer for a missing key to somebody who may not list the bucket. If the
+                    // key exists after all, it is not overwritten: `put` says so.
+                    403 if matches!(self, Self::S3(_)) => return Ok(None),
                     status => {
                         return Err(Error::Status {
                             url: shown(&url),
@@ -96,13 +102,19 @@ impl Store {
             return self.send_file(http, key, file);
         };
         fs::create_dir_all(folder).at("create", folder)?;
-        let partial = folder.join(format!(".{key}.partial-{}", std::process::id()));
-        fs::copy(file, &partial).at("copy to", &partial)?;
         let path = folder.join(key);
-        // Unlike a rename, a link does not replace an existing file.
-        let linked = fs::hard_link(&partial, &path).at("create", &path);
-        fs::remove_file(&partial).at("remove", &partial)?;
-        linked
+        let mut partial = partial_in(folder).at("create a file in", folder)?;
+        let mut from = File::open(file).at("open", file)?;
+        io::copy(&mut from, &mut partial).at("copy to", &path)?;
+        let read_only = fs::Permissions::from_mode(0o444);
+        partial
+            .as_file()
+            .set_permissions(read_only)
+            .at("protect", &path)?;
+        // Unlike a rename, this does not replace an existing file.
+        let placed = partial.persist_noclobber(&path);
+        placed.map_err(|failed| failed.error).at("create", &path)?;
+        Ok(())
     }
 
     fn send_file(&self, http: &Http, key: &str, file: &Path) -> Result<()> {
@@ -132,7 +144,8 @@ impl Store {
     fn signed_url(&self, key: &str, action: Action) -> Result<String> {
         match self {
             Self::S3(bucket) => bucket.signed_url(key, action),
-            _ => self.url(key),
+            Self::Web { base, .. } => Ok(format!("{base}/{key}")),
+            Self::Folder(_) => self.url(key),
         }
     }
 

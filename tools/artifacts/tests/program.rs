@@ -14,13 +14,8 @@ fn content() -> Vec<u8> {
     (0..SIZE).map(|i| (i * 17 % 253) as u8).collect()
 }
 
-fn program() -> Option<String> {
-    let built = option_env!("CARGO_BIN_EXE_artifacts").map(str::to_owned);
-    let found = std::env::var("ARTIFACTS_PROGRAM").ok().or(built);
-    if found.is_none() {
-        println!("SKIPPED: ARTIFACTS_PROGRAM does not name the program");
-    }
-    found
+fn program() -> String {
+    std::env::var("ARTIFACTS_PROGRAM").expect("the BUILD file names the program")
 }
 
 fn command(program: &str, fixture: &Fixture, args: &[&str]) -> Command {
@@ -48,7 +43,7 @@ fn wait(child: Child) -> Output {
 
 #[test]
 fn fetch_verify_list_gc() {
-    let Some(program) = program() else { return };
+    let program = program();
     let server = Server::start(|request, _| Response::ranged(request, &content()));
     let fixture = Fixture::new(&content(), &[server.url("/thing.bin")]);
 
@@ -111,7 +106,7 @@ fn damage(path: &Path) {
 
 #[test]
 fn interrupted_and_resumed() {
-    let Some(program) = program() else { return };
+    let program = program();
     let server = Server::start(|request, before| {
         let mut response = Response::ranged(request, &content());
         // Slow enough to be interrupted, once.
@@ -163,7 +158,7 @@ fn interrupted_and_resumed() {
 
 #[test]
 fn two_programs_at_once() {
-    let Some(program) = program() else { return };
+    let program = program();
     let delay = Some(Duration::from_millis(300));
     let server = Server::start(move |_, _| Response {
         delay,
@@ -192,7 +187,7 @@ fn two_programs_at_once() {
 
 #[test]
 fn a_cache_that_cannot_be_written() {
-    let Some(program) = program() else { return };
+    let program = program();
     let fixture = Fixture::new(&content(), &["http://127.0.0.1:9/thing.bin".into()]);
     // A file where the folder should be: even root cannot write there.
     fs::write(fixture.cache_path(), "in the way").unwrap();
@@ -207,7 +202,7 @@ fn a_cache_that_cannot_be_written() {
 
 #[test]
 fn a_malformed_lock_is_named() {
-    let Some(program) = program() else { return };
+    let program = program();
     let fixture = Fixture::new(&content(), &["http://127.0.0.1:9/thing.bin".into()]);
     fs::write(fixture.lock_path(), "{\n  \"schema\": \"one\"\n}\n").unwrap();
     let output = run(&program, &fixture, &["--json", "list"]);
@@ -221,7 +216,7 @@ fn a_malformed_lock_is_named() {
 
 #[test]
 fn wrong_usage() {
-    let Some(program) = program() else { return };
+    let program = program();
     let fixture = Fixture::new(&content(), &["http://127.0.0.1:9/thing.bin".into()]);
     assert_eq!(
         run(&program, &fixture, &["frobnicate"]).status.code(),

@@ -8,17 +8,8 @@ use artifacts_lib::digest::Digest;
 use artifacts_lib::lock::{Lock, Source};
 use artifacts_testing::{write_wheel, write_wheel_for, Fixture};
 
-fn program() -> Option<String> {
-    let built = option_env!("CARGO_BIN_EXE_artifacts").map(str::to_owned);
-    let found = std::env::var("ARTIFACTS_PROGRAM").ok().or(built);
-    let pip = Command::new("python3")
-        .args(["-m", "pip", "--version"])
-        .output();
-    if found.is_none() || !pip.is_ok_and(|output| output.status.success()) {
-        println!("SKIPPED: no ARTIFACTS_PROGRAM, or no python3 with pip");
-        return None;
-    }
-    found
+fn program() -> String {
+    std::env::var("ARTIFACTS_PROGRAM").expect("the BUILD file names the program")
 }
 
 /// A fixture whose artifact is a file of a package.
@@ -53,7 +44,7 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn a_wheel() {
-    let Some(program) = program() else { return };
+    let program = program();
     let index = tempfile::tempdir().unwrap();
     let wheel = write_wheel(index.path(), "small_thing", "1.0", "");
     let fixture = fixture(&wheel);
@@ -68,7 +59,7 @@ fn a_wheel() {
 
 #[test]
 fn a_wheel_that_is_not_the_locks() {
-    let Some(program) = program() else { return };
+    let program = program();
     let index = tempfile::tempdir().unwrap();
     let wheel = write_wheel(index.path(), "small_thing", "1.0", "");
     let fixture = fixture(&wheel);
@@ -85,7 +76,7 @@ fn a_wheel_that_is_not_the_locks() {
 
 #[test]
 fn a_source_package_is_not_run() {
-    let Some(program) = program() else { return };
+    let program = program();
     let index = tempfile::tempdir().unwrap();
     let folder = index.path().join("small_thing-1.0");
     fs::create_dir(&folder).unwrap();
@@ -102,7 +93,7 @@ fn a_source_package_is_not_run() {
 
 #[test]
 fn pin_records_the_newest_or_the_one_that_was_named() {
-    let Some(program) = program() else { return };
+    let program = program();
     let index = tempfile::tempdir().unwrap();
     let old = write_wheel(index.path(), "small_thing", "1.0", "");
     let new = write_wheel(index.path(), "small_thing", "2.0", "x = 1");
@@ -125,7 +116,7 @@ fn pin_records_the_newest_or_the_one_that_was_named() {
 
 #[test]
 fn pin_records_digests_of_members_and_keeps_recording_them() {
-    let Some(program) = program() else { return };
+    let program = program();
     let index = tempfile::tempdir().unwrap();
     let old = write_wheel(index.path(), "small_thing", "1.0", "x = 1");
     write_wheel(index.path(), "small_thing", "2.0", "x = 2");
@@ -148,7 +139,7 @@ fn pin_records_digests_of_members_and_keeps_recording_them() {
 
 #[test]
 fn pin_for_another_cpu_takes_its_wheel_of_the_same_version() {
-    let Some(program) = program() else { return };
+    let program = program();
     let index = tempfile::tempdir().unwrap();
     let write = |platform, version| {
         write_wheel_for(platform, index.path(), "small_thing", version, platform)
