@@ -9,6 +9,7 @@ import os
 import re
 import struct
 import sys
+import tempfile
 
 PASSWORD = "changeit"
 
@@ -29,10 +30,9 @@ def main(bundle, store):
         body += struct.pack(">I", 2) + utf(f"ca{index}") + struct.pack(">Q", 0)
         body += utf("X.509") + struct.pack(">I", len(certificate)) + certificate
     salt = PASSWORD.encode("utf-16-be") + b"Mighty Aphrodite"
-    partial = f"{store}.{os.getpid()}"
-    with open(partial, "wb") as file:
+    with tempfile.NamedTemporaryFile(dir=os.path.dirname(store), delete=False) as file:
         file.write(body + hashlib.sha1(salt + body).digest())
-    os.replace(partial, store)
+    os.replace(file.name, store)
 
 
 main(*sys.argv[1:])

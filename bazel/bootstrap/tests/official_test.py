@@ -127,6 +127,38 @@ class Official(Machine):
             file.write("echo owned\n")
         self.refuses("is not the release (its sha256 differs): remove it")
 
+    def test_cache_that_others_can_write(self):
+        self.release()
+        self.runs()
+        self.assertEqual(os.stat(self.cache).st_mode & 0o777, 0o700)
+        for mode in (0o777, 0o770, 0o1777, 0o722):
+            os.chmod(self.cache, mode)
+            self.refuses("writable by others (run chmod go-w on it), who could plant a Bazel there")
+        os.chmod(self.cache, 0o755)
+        self.runs()
+
+    def test_cache_of_another_user(self):
+        self.release()
+        self.runs()
+        if os.geteuid() != 0:
+            print("SKIPPED: only root can give a folder away")
+            return
+        os.chown(self.cache, 12345, -1)
+        self.refuses("belongs to user 12345, who could plant a Bazel there")
+
+    def test_official_means_official(self):
+        self.packages()
+        self.runs(BAZELW_ROAD="packaged")
+        name = self.release()
+        del self.serve[name]
+        self.refuses("no official Bazel, because", BAZELW_ROAD="official")
+
+    def test_a_folder_in_the_bootstrap_is_no_matter(self):
+        self.release()
+        os.makedirs(os.path.join(self.clone, "bazel/bootstrap/__pycache__/deep.py"))
+        os.makedirs(os.path.join(self.clone, "bazel/bootstrap/notes.json"))
+        self.runs()
+
     def test_touched_cache_is_hashed_again(self):
         self.release()
         self.runs()
