@@ -49,6 +49,15 @@ for program in "$suite" "$report"; do
 done
 mkdir -p "$out/logs" || die "cannot write into $out"
 out=$(readlink -f "$out")
+# Shards of another number have other workloads: their results would be merged with these.
+if [ -e "$out/shards" ]; then
+  earlier=$(cat "$out/shards")
+  [ "$earlier" = "$shards" ] ||
+    die "$out holds a run of $earlier shards, not $shards: use --shards $earlier to continue it, or another folder"
+elif [ -n "$(find "$out" -maxdepth 1 -name 'shard-*' -print -quit)" ]; then
+  die "$out holds shards of a run whose number is not known: choose another folder"
+fi
+echo "$shards" > "$out/shards" || die "cannot write into $out"
 
 # A restarted task appends to its log.
 submit() { sbatch --parsable --open-mode=append "$@"; }

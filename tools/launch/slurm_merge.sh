@@ -2,6 +2,8 @@
 # Merges the shards' results; exits with 1 if a shard failed or has no results. usage: slurm_merge.sh REPORT SHARDS OUT
 set -uo pipefail
 report=$1 shards=$2 out=$3
+[ "$(cat "$out/shards" 2> /dev/null)" = "$shards" ] ||
+  { echo "$out belongs to a run of $(cat "$out/shards" 2> /dev/null) shards, not $shards"; exit 1; }
 found=() code=0
 for ((shard = 1; shard <= shards; shard++)); do
   log="its log is $out/logs/shard-$shard.log"

@@ -5,6 +5,8 @@ suite=$1 shards=$2 out=$3
 shift 3
 shard=${SLURM_ARRAY_TASK_ID:?slurm_shard.sh is started by slurm.sh, as a task of an array}
 folder=$out/shard-$shard
+[ "$(cat "$out/shards" 2> /dev/null)" = "$shards" ] ||
+  { echo "shard $shard of $shards: $out belongs to a run of $(cat "$out/shards" 2> /dev/null) shards"; exit 2; }
 rm -f "$folder.ended"
 # A task restarted by Slurm finds its own folder; the suite refuses to resume if the options have changed.
 place=(--out "$folder")

@@ -8,7 +8,7 @@ trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$scratch/bin" "$scratch/a folder/programs" "$scratch/tools"
 programs="$scratch/a folder/programs"
 # Where Slurm is installed, PATH would find it.
-for tool in bash env cat chmod dirname readlink mkdir rm echo grep sed seq; do
+for tool in bash env cat chmod dirname find readlink mkdir rm echo grep sed seq; do
   ln -s "$(command -v "$tool")" "$scratch/tools/$tool"
 done
 export PATH="$scratch/bin:$scratch/tools" STAND_IN_STATE="$scratch/state"
@@ -103,6 +103,19 @@ grep -qF "suite --shard 2/3 --out $out/shard-2 --suites dsv3 -- --seed 7" "$out/
 launch -- "${usual[@]}" -- --suites dsv3 || fail "the second start"
 grep -qF "suite --shard 2/3 --resume $out/shard-2 --suites dsv3" "$out/logs/shard-2.log" ||
   fail "shard 2 did not resume"
+
+# With another number of shards: neither side finds the other's results.
+refuses "holds a run of 3 shards, not 2: use --shards 3" -- --shards 2 --out "$out" --programs "$programs"
+[ "$(cat "$out/results.json")" = $'rows of 1/3\nrows of 2/3\nrows of 3/3' ] || fail "the first run was touched"
+rm "$out/shards"
+refuses "shards of a run whose number is not known" -- "${usual[@]}"
+echo 4 > "$out/shards"
+! SLURM_ARRAY_TASK_ID=1 bash "$launch/slurm_shard.sh" "$programs/suite" 3 "$out" > "$scratch/said" 2>&1 ||
+  fail "a shard of 3 in a run of 4"
+grep -q "belongs to a run of 4 shards" "$scratch/said" || fail "a shard of 3 in a run of 4"
+! bash "$launch/slurm_merge.sh" "$programs/report" 3 "$out" > "$scratch/said" 2>&1 || fail "a merge of 3 of 4"
+grep -q "belongs to a run of 4 shards" "$scratch/said" || fail "a merge of 3 of 4"
+echo 3 > "$out/shards"
 
 launch "FAKE_CLUSTER=;east" -- "${usual[@]}" || fail "on a federation"
 grep -qF "shards: job 1; merge: job 2;" "$scratch/said" || fail "a job's cluster is taken for its number"

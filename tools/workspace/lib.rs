@@ -1,7 +1,25 @@
-//! Where a program works: the source tree and its files, and the user's working directory.
+//! Where a program works: the source tree and its files, the user's working directory, and the user's
+//! ear, which may be closed.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
+
+/// A line on standard output. Unlike `println!`, it survives a reader that has gone.
+#[macro_export]
+macro_rules! say {
+    ($($words:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stdout(), format_args!("{}\n", format_args!($($words)*)));
+    }};
+}
+
+/// A line on standard error. Unlike `eprintln!`, it survives a reader that has gone: a message is never
+/// worth a result.
+#[macro_export]
+macro_rules! tell {
+    ($($words:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($words)*)));
+    }};
+}
 
 /// Names of folders without sources of ours.
 const SKIPPED: &[&str] = &[".git", "target", "out", "node_modules"];

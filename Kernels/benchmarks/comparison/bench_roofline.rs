@@ -38,7 +38,7 @@ impl Arguments {
 
 fn main() -> ExitCode {
     let failed = |error: &dyn std::fmt::Display| {
-        eprintln!("error: {error}");
+        workspace::tell!("error: {error}");
         ExitCode::FAILURE
     };
     if let Err(error) = workspace::enter_user_folder() {
@@ -50,13 +50,13 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<ExitCode, RooflineError> {
     let device = device::open(arguments.device())?;
     let info = device.info();
-    println!("device: {} ({}, {})", info.name, info.kind, info.arch);
+    workspace::say!("device: {} ({}, {})", info.name, info.kind, info.arch);
     if arguments.cached {
         return Ok(print_cached(device.as_ref()));
     }
     let before = device.state();
     for warning in before.warnings() {
-        eprintln!("warning: {warning}");
+        workspace::tell!("warning: {warning}");
     }
     let measured = roofline::measure(device.as_ref())?;
     print(&measured);
@@ -66,7 +66,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, RooflineError> {
     }
     if !arguments.no_store {
         let path = roofline::store(info, &before, &measured.peaks)?;
-        eprintln!("cached in {}", path.display());
+        workspace::tell!("cached in {}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -74,35 +74,42 @@ fn run(arguments: &Arguments) -> Result<ExitCode, RooflineError> {
 fn print_cached(device: &dyn Device) -> ExitCode {
     let roofs = roofline::load(device.info(), &device.state());
     if roofs.is_empty() {
-        eprintln!("error: no valid cached roofs for this device; run bench_roofline");
+        workspace::tell!("error: no valid cached roofs for this device; run bench_roofline");
         return ExitCode::FAILURE;
     }
     for roof in roofs {
         let since = roof.measured_at.unwrap_or_default();
-        println!(
+        workspace::say!(
             "{:<16} {:>10.3} {:<8} {since}",
-            roof.name, roof.value, roof.unit
+            roof.name,
+            roof.value,
+            roof.unit
         );
     }
     ExitCode::SUCCESS
 }
 
 fn print(measured: &Measured) {
-    println!(
+    workspace::say!(
         "{:<16} {:>10} {:<8} {:>8}  shape",
-        "roof", "value", "unit", "MHz"
+        "roof",
+        "value",
+        "unit",
+        "MHz"
     );
     for peak in &measured.peaks {
         let clock = peak
             .clock_mhz
             .map_or("-".into(), |clock| format!("{clock:.0}"));
         let value = record::significant(peak.value, 4);
-        println!(
+        workspace::say!(
             "{:<16} {value:>10} {:<8} {clock:>8}  {}",
-            peak.name, peak.unit, peak.shape
+            peak.name,
+            peak.unit,
+            peak.shape
         );
     }
     for note in &measured.notes {
-        println!("note: {note}");
+        workspace::say!("note: {note}");
     }
 }

@@ -4,10 +4,14 @@ use crate::folder::Folder;
 use crate::plan::Task;
 use crate::progress::Progress;
 use crate::SuiteError;
+use children::Leash;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+/// Longer lines are shown in parts.
+const LINE_MAX: u64 = 64 << 10;
 
 /// How a bench ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,34 +51,50 @@ pub fn run(
         .args(more)
         .args([Path::new("--json"), &json])
         .args(resume)
-        .stdin(Stdio::null())
+        .stdin(folder.held()?)
         .stdout(table)
         .stderr(Stdio::piped())
+        .follow()
         .spawn()
         .map_err(|error| failed(&task.program, error))?;
-    folder.note_running(child.id());
     if let Some(stderr) = child.stderr.take() {
-        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-            eprintln!("{}", progress.line(&line));
-            // The log is a convenience; the result file reports a full disk.
-            let _ = writeln!(log, "{line}");
-        }
+        pass_on(BufReader::new(stderr), &mut log, progress);
     }
     let status = child.wait().map_err(|error| failed(&task.program, error))?;
-    folder.note_ended();
     Ok(match status.code() {
         Some(0) => End::Sound,
         // 128 + signal: the bench caught it and wrote what it had.
         Some(code) if code > 128 => End::Interrupted,
         Some(code) => {
-            eprintln!("{} exited with code {code}", task.name);
+            workspace::tell!("{} exited with code {code}", task.name);
             End::Failed
         }
         None => {
-            eprintln!("{} was killed: {status}", task.name);
+            workspace::tell!("{} was killed: {status}", task.name);
             End::Failed
         }
     })
+}
+
+/// Copies messages line by line to the log, and shows them. They are bytes: a contender prints what it
+/// likes.
+fn pass_on(mut messages: impl BufRead, log: &mut File, progress: &mut Progress) {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match messages
+            .by_ref()
+            .take(LINE_MAX)
+            .read_until(b'\n', &mut line)
+        {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        // The log is a convenience; the result file reports a full disk.
+        let _ = log.write_all(&line);
+        let text = record::printable(String::from_utf8_lossy(&line).trim_end());
+        workspace::tell!("{}", progress.line(&text));
+    }
 }
 
 /// Measures the roofs into `<folder>/roofline.json`, unless it exists.
@@ -83,10 +103,12 @@ pub fn roofs(program: &Path, device: &str, folder: &Folder) -> Result<(), SuiteE
     if json.exists() {
         return Ok(());
     }
-    eprintln!("measuring the roofs");
+    workspace::tell!("measuring the roofs");
     let output = Command::new(program)
         .args(["--device", device, "--no-store", "--json"])
         .arg(&json)
+        .stdin(folder.held()?)
+        .follow()
         .output()
         .map_err(|error| SuiteError(format!("{}: {error}", program.display())))?;
     match output.status.success() {

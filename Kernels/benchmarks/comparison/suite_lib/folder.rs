@@ -4,13 +4,17 @@ use crate::options::Kept;
 use crate::plan::Device;
 use crate::SuiteError;
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
+use std::fs::{File, TryLockError};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 const STATE: &str = "suite.json";
-const RUNNING: &str = "running.pid";
-/// A bench whose suite was killed exits after its next row.
-const ORPHAN_LIMIT: Duration = Duration::from_secs(300);
+const LOCK: &str = "suite.lock";
+/// The bench of a killed suite writes its last rows.
+const ORPHAN_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Serialize, Deserialize)]
 struct State {
@@ -21,6 +25,7 @@ struct State {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    lock: File,
 }
 
 impl Folder {
@@ -34,15 +39,16 @@ impl Folder {
             Some(path) => path.to_owned(),
             None => Path::new("out").join(format!("{}-{}", timestamp(), slug(device))),
         };
+        std::fs::create_dir_all(&path)
+            .map_err(|error| SuiteError(format!("{}: {error}", path.display())))?;
+        let lock = lock(&path)?;
         if path.join(STATE).exists() {
             return Err(SuiteError(format!(
                 "{} already holds a run; continue it with --resume, or choose another folder",
                 path.display()
             )));
         }
-        std::fs::create_dir_all(&path)
-            .map_err(|error| SuiteError(format!("{}: {error}", path.display())))?;
-        let folder = Folder { path };
+        let folder = Folder { path, lock };
         let state = State {
             version: 1,
             options: options.clone(),
@@ -54,16 +60,16 @@ impl Folder {
 
     /// The folder of an earlier run and its options.
     pub fn open(path: &Path) -> Result<(Folder, Kept), SuiteError> {
-        let folder = Folder {
-            path: path.to_owned(),
-        };
-        let state = folder.file(STATE);
-        let failed = |problem: &dyn std::fmt::Display| {
+        let state = path.join(STATE);
+        let failed = |problem: &dyn Display| {
             SuiteError(format!(
                 "--resume: {} is not the state of a suite: {problem}",
                 state.display()
             ))
         };
+        // Before the lock, which would be a file in a folder that is not ours.
+        state.metadata().map_err(|error| failed(&error))?;
+        let lock = lock(path)?;
         let text = std::fs::read_to_string(&state).map_err(|error| failed(&error))?;
         let parsed: State = serde_json::from_str(&text).map_err(|error| failed(&error))?;
         if parsed.version != 1 {
@@ -72,7 +78,10 @@ impl Folder {
                 parsed.version
             )));
         }
-        folder.wait_for_orphan()?;
+        let folder = Folder {
+            path: path.to_owned(),
+            lock,
+        };
         Ok((folder, parsed.options))
     }
 
@@ -84,51 +93,48 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// Records who is running, so that a resumed suite does not measure alongside a bench that
-    /// still runs.
-    pub fn note_running(&self, pid: u32) {
-        // Best effort: without it a resumed run may start a moment too early.
-        let _ = std::fs::write(self.file(RUNNING), pid.to_string());
+    /// The lock once more, as a bench's standard input: it is held until the last process of the run
+    /// has ended, however the suite itself ends.
+    pub fn held(&self) -> Result<Stdio, SuiteError> {
+        let held = self.lock.try_clone().map_err(SuiteError::new)?;
+        Ok(held.into())
     }
+}
 
-    pub fn note_ended(&self) {
-        let _ = std::fs::remove_file(self.file(RUNNING));
-    }
-
-    fn wait_for_orphan(&self) -> Result<(), SuiteError> {
-        let Ok(pid) = std::fs::read_to_string(self.file(RUNNING)) else {
-            return Ok(());
-        };
-        let lives = || {
-            let program = std::fs::read_link(format!("/proc/{}/exe", pid.trim()));
-            program.is_ok_and(|path| {
-                let name = path
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned();
-                name.contains("bench")
-            })
-        };
-        let start = std::time::Instant::now();
-        if lives() {
-            eprintln!(
-                "waiting for process {} of the killed run to exit",
-                pid.trim()
-            );
-        }
-        while lives() {
-            if start.elapsed() > ORPHAN_LIMIT {
+/// Takes the lock of a folder. It holds between containers, and between nodes wherever the file system
+/// has locks; a folder without is refused.
+fn lock(folder: &Path) -> Result<File, SuiteError> {
+    let path = folder.join(LOCK);
+    let failed = |problem: &dyn Display| SuiteError(format!("{}: {problem}", path.display()));
+    let open = File::options()
+        .create(true)
+        .read(true)
+        .append(true)
+        .open(&path);
+    let mut file = open.map_err(|error| failed(&error))?;
+    let start = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::Error(error)) => return Err(failed(&error)),
+            Err(TryLockError::WouldBlock) if start.elapsed() < ORPHAN_LIMIT => {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            Err(TryLockError::WouldBlock) => {
+                let facts = std::fs::read_to_string(&path).unwrap_or_default();
+                let holder = record::printable(facts.lines().last().unwrap_or("another suite"));
                 return Err(SuiteError(format!(
-                    "process {} of the killed run is still running; stop it and resume again",
-                    pid.trim()
+                    "{} is being written by {holder}; wait for it, or stop it and resume",
+                    folder.display()
                 )));
             }
-            std::thread::sleep(Duration::from_millis(100));
         }
-        self.note_ended();
-        Ok(())
     }
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let (process, since) = (std::process::id(), cli::utc_now());
+    // For people; the lock itself is the kernel's.
+    let _ = writeln!(file, "process {process} on {} since {since}", host.trim());
+    Ok(file)
 }
 
 fn slug(device: &Device) -> String {

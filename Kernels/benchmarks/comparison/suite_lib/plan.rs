@@ -2,6 +2,7 @@
 
 use crate::options::Kept;
 use crate::SuiteError;
+use children::Leash;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -179,6 +180,7 @@ fn list(program: &Path, arguments: &[String], kept: &Kept) -> Result<Listing, Su
         .arg("--list-json")
         .args(arguments)
         .args(kept.bench_arguments())
+        .follow()
         .output()
         .map_err(|error| failed(&error))?;
     if !output.status.success() {

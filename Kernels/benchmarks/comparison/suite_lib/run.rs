@@ -22,7 +22,7 @@ pub fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("suite: {error}");
+            workspace::tell!("suite: {error}");
             ExitCode::from(2)
         }
     }
@@ -51,10 +51,10 @@ fn run(mut options: Options, built: Vec<PathBuf>) -> Result<bool, SuiteError> {
     let kept = options.kept_or(saved);
     let (tasks, without) = plan(&benches, &kept)?;
     for reason in &without {
-        eprintln!("left out: {reason}");
+        workspace::tell!("left out: {reason}");
     }
     for task in &tasks {
-        eprintln!(
+        workspace::tell!(
             "{}: {} on {}",
             task.name,
             record::count_text(task.workloads, "workload"),
@@ -68,7 +68,7 @@ fn run(mut options: Options, built: Vec<PathBuf>) -> Result<bool, SuiteError> {
         Some(folder) => folder,
         None => Folder::create(out.as_deref(), &tasks[0].device, &kept)?,
     };
-    eprintln!("writing into {}", folder.path().display());
+    workspace::tell!("writing into {}", folder.path().display());
     let start = Instant::now();
     let (sound, interrupted) = run_tasks(&tasks, &kept, max_minutes, roofline, &folder)?;
     let done: Vec<PathBuf> = tasks
@@ -81,24 +81,24 @@ fn run(mut options: Options, built: Vec<PathBuf>) -> Result<bool, SuiteError> {
             "no bench wrote a result; see the logs".to_owned(),
         ));
     }
-    print!("{}", reports::write(&folder, &done)?);
+    workspace::say!("{}", reports::write(&folder, &done)?.trim_end());
     let complaint = match kept.protocol {
         Some(_) => controls::complaint(&read_all(&done)?),
         None => None,
     };
-    eprintln!(
+    workspace::tell!(
         "{} in {}: report.html, summary.md, rows.csv, results.json",
         folder.path().display(),
         clock(start.elapsed().as_secs_f64())
     );
     if interrupted {
-        eprintln!(
+        workspace::tell!(
             "interrupted; continue with --resume {}",
             folder.path().display()
         );
     }
     if let Some(complaint) = &complaint {
-        eprintln!("suite: {complaint}");
+        workspace::tell!("suite: {complaint}");
     }
     let whole = !interrupted && done.len() == tasks.len();
     Ok(sound && whole && complaint.is_none())
@@ -127,7 +127,7 @@ fn run_tasks(
             let path = folder.file("roofline.json");
             more.extend(["--roofs".to_owned(), path.display().to_string()]);
         }
-        (None, None) => eprintln!("no bench_roofline: rows will have no share of roof"),
+        (None, None) => workspace::tell!("no bench_roofline: rows will have no share of roof"),
     }
     let mut left: usize = tasks.iter().map(|task| task.workloads).sum();
     let mut progress = Progress::new(left * processes);
@@ -135,7 +135,7 @@ fn run_tasks(
     for task in tasks {
         let earlier = record::read_json(&result_of(folder, task)).ok();
         if earlier.is_some_and(|file| file.meta.complete) {
-            eprintln!("{}: complete", task.name);
+            workspace::tell!("{}: complete", task.name);
             progress.skip(task.workloads * processes);
             left -= task.workloads;
             continue;

@@ -43,7 +43,7 @@ pub fn left(
         return Ok(jobs(&all, processes, |_| 0));
     };
     let Some(earlier) = Earlier::read(path, &file.meta)? else {
-        eprintln!("nothing to resume: {} does not exist", path.display());
+        workspace::tell!("nothing to resume: {} does not exist", path.display());
         return Ok(jobs(&all, processes, |_| 0));
     };
     let keys = |problem: usize| {
@@ -57,7 +57,7 @@ pub fn left(
     let untouched = all.iter().filter(|problem| done[*problem] == 0);
     let anew: HashSet<RowKey> = untouched.flat_map(|&problem| keys(problem)).collect();
     let complete = done.values().filter(|done| **done >= processes).count();
-    eprintln!(
+    workspace::tell!(
         "{complete} of {} workloads are already measured",
         problems.len()
     );

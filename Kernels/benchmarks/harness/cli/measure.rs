@@ -86,7 +86,7 @@ pub fn measure(
             let total = selection.problems.len();
             let done = jobs::finished(selection, cut);
             let cut = format!("{} after {done} of {total} workloads", resume::CUT);
-            eprintln!("{}: {cut}", bench.name);
+            workspace::tell!("{}: {cut}", bench.name);
             file.meta.warnings.push(cut);
         }
     }
@@ -97,7 +97,7 @@ pub fn measure(
     ));
     let written = outputs.write(&file);
     if let Err(error) = &written {
-        eprintln!(
+        workspace::tell!(
             "{}: {error}; free up space or choose another folder, then run again",
             bench.name
         );
@@ -218,7 +218,7 @@ fn exit_code(rows: &[Row]) -> ExitCode {
 }
 
 fn give_up(program: &str, error: &SupervisorError) -> ExitCode {
-    eprintln!("{program}: {error}");
+    workspace::tell!("{program}: {error}");
     match error {
         SupervisorError::Signal(signal) => ExitCode::from(SIGNALLED + *signal as u8),
         _ => ExitCode::from(FAILED),

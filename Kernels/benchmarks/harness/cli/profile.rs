@@ -20,7 +20,7 @@ pub fn profile(selection: &Selection, seed: u64, cache: Cache) -> Result<Vec<Str
             let name = &contender.identity().name;
             let label = format!("{} {} {name}", problem.op(), workload.name);
             if let Support::No(reason) = contender.supports(&**problem, device.info()) {
-                eprintln!("{label}: unsupported: {reason}");
+                workspace::tell!("{label}: unsupported: {reason}");
                 continue;
             }
             let run = || -> Result<(), Failure> {
@@ -32,7 +32,7 @@ pub fn profile(selection: &Selection, seed: u64, cache: Cache) -> Result<Vec<Str
                 Ok(device.synchronize()?)
             };
             match run() {
-                Ok(()) => eprintln!("{label}: profiled"),
+                Ok(()) => workspace::tell!("{label}: profiled"),
                 Err(failure) => failures.push(format!("{label}: {failure}")),
             }
         }

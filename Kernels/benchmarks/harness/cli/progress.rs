@@ -69,7 +69,7 @@ impl Progress {
         if self.interactive {
             self.bar.println(line);
         } else {
-            eprintln!("{line}");
+            workspace::tell!("{line}");
         }
     }
 }

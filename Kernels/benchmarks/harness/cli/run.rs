@@ -20,7 +20,7 @@ pub const SIGNALLED: u8 = 128;
 /// Runs a benchmark with this process's arguments; a bench's `main` is just this call.
 pub fn run<P: Problem>(bench: Bench<P>) -> ExitCode {
     if let Err(error) = workspace::enter_user_folder() {
-        eprintln!("{}: {error}", bench.name);
+        workspace::tell!("{}: {error}", bench.name);
         return ExitCode::from(USAGE);
     }
     run_with_arguments(bench, std::env::args().collect())
@@ -43,7 +43,7 @@ fn run_any(bench: &AnyBench, arguments: &[String]) -> ExitCode {
     match dispatch(bench, &options, arguments) {
         Ok(code) => code,
         Err(UsageError(message)) => {
-            eprintln!("{}: {message}", bench.name);
+            workspace::tell!("{}: {message}", bench.name);
             ExitCode::from(USAGE)
         }
     }
@@ -77,7 +77,7 @@ fn dispatch(
                 ExitCode::SUCCESS
             }
             Err(error) => {
-                eprintln!("{}: {error}", bench.name);
+                workspace::tell!("{}: {error}", bench.name);
                 ExitCode::from(FAILED)
             }
         });
@@ -102,11 +102,11 @@ fn run_profile(program: &str, selection: &Selection, options: &Options) -> ExitC
         Ok(failures) => {
             failures
                 .iter()
-                .for_each(|failure| eprintln!("{program}: {failure}"));
+                .for_each(|failure| workspace::tell!("{program}: {failure}"));
             ExitCode::from(FAILED)
         }
         Err(failure) => {
-            eprintln!("{program}: {failure}");
+            workspace::tell!("{program}: {failure}");
             ExitCode::from(FAILED)
         }
     }

@@ -205,8 +205,10 @@ fn cuda_is_there_or_an_error_with_the_remedy() {
         .output()
         .unwrap();
     let stderr = text(&output.stderr);
+    // Whether this machine has a GPU is not for the program to say.
+    let gpu = Path::new("/dev/nvidiactl").exists();
     match output.status.code() {
-        Some(0) => assert!(text(&output.stdout).contains("device: cuda")),
+        Some(0) if gpu => assert!(text(&output.stdout).contains("device: cuda")),
         // 2 if the program was not built for CUDA, which is known before anything starts.
         code => assert!(
             matches!(code, Some(1 | 2)) && stderr.contains("--device cpu"),
@@ -305,13 +307,13 @@ fn keys(file: &record::ResultFile) -> Vec<record::RowKey> {
 }
 
 #[test]
-fn a_killed_run_is_resumed_without_repeating_rows() {
+fn a_part_of_a_run_is_completed_without_repeating_rows() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("run.json");
     let json = path.to_str().unwrap();
     let configs = ["--configs", "8x8,16x16,24x24,32x32"];
     let whole = [&QUICK[..], &configs, &["--json", json, "--resume", json]].concat();
-    // The part that a killed run leaves: two workloads, not complete.
+    // Two workloads, not complete; tests/killed.rs kills.
     let part = [&QUICK[..], &["--configs", "8x8,16x16", "--json", json]].concat();
     assert_eq!(bench(&part).status.code(), Some(0));
     let mut file = record::read_json(&path).unwrap();
