@@ -9,7 +9,7 @@ fn a_planted_wrong_kernel_fails_the_run() {
     for device in [DeviceKind::Cpu, DeviceKind::Cuda] {
         match device::open(device) {
             Ok(_) => fails_on(device),
-            Err(error) => println!("SKIPPED: {error}"),
+            Err(error) => workspace::say!("SKIPPED: {error}"),
         }
     }
 }

@@ -200,7 +200,7 @@ fn count(page: &mut Page) -> u64 {
 #[test]
 fn the_page_works_in_a_browser() {
     let Some(browser) = browser() else {
-        println!("SKIPPED: none of {} is installed", BROWSERS.join(", "));
+        workspace::say!("SKIPPED: none of {} is installed", BROWSERS.join(", "));
         return;
     };
     let folder = TempDir::new().unwrap();

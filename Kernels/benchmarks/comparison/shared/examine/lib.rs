@@ -43,7 +43,7 @@ pub fn gpu() -> Option<Box<dyn Device>> {
             | DeviceError::Emulated
             | DeviceError::Unavailable { .. }),
         ) => {
-            println!("SKIPPED: {error}");
+            workspace::say!("SKIPPED: {error}");
             None
         }
         Err(error) => panic!("the GPU cannot be opened: {error}"),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// Runs a check with the bench and a file for its results, if there is a GPU.
 fn with_gpu(name: &str, check: impl FnOnce(&Path, &Path)) {
     if let Err(error) = device::open(device::DeviceKind::Cuda) {
-        println!("SKIPPED: {error}");
+        workspace::say!("SKIPPED: {error}");
         return;
     }
     let folder = std::env::var("TEST_TMPDIR").expect("set by the test runner");

@@ -17,7 +17,7 @@ fn with_gpu(test: impl FnOnce(&device::CudaDevice, &device::CpuDevice)) {
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     match CudaDevice::open() {
         Ok(cuda) => test(&cuda, &CpuDevice::open()),
-        Err(absent @ DeviceError::Unavailable { .. }) => println!("SKIPPED: {absent}"),
+        Err(absent @ DeviceError::Unavailable { .. }) => workspace::say!("SKIPPED: {absent}"),
         Err(error) => panic!("{error}"),
     }
 }
@@ -25,5 +25,5 @@ fn with_gpu(test: impl FnOnce(&device::CudaDevice, &device::CpuDevice)) {
 #[cfg(not(feature = "cuda"))]
 #[test]
 fn skipped_without_cuda() {
-    println!("SKIPPED: built without CUDA (arch none)");
+    workspace::say!("SKIPPED: built without CUDA (arch none)");
 }

@@ -155,7 +155,7 @@ fn work_on_another_stream_is_seen() {
 /// Runs the test if there is a tracer.
 fn with_tracer(test: impl FnOnce(&CudaDevice)) {
     with_gpu(|cuda, _| match cuda.trace_obstacle() {
-        Some(obstacle) => println!("SKIPPED: {obstacle}"),
+        Some(obstacle) => workspace::say!("SKIPPED: {obstacle}"),
         None => test(cuda),
     });
 }

@@ -3,7 +3,7 @@
 #[cfg(not(feature = "cuda"))]
 #[test]
 fn skipped_without_cuda() {
-    println!("SKIPPED: built without CUDA (arch none)");
+    workspace::say!("SKIPPED: built without CUDA (arch none)");
 }
 
 #[cfg(feature = "cuda")]
@@ -16,7 +16,7 @@ mod gpu {
         let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match CudaDevice::open() {
             Ok(cuda) => test(&cuda),
-            Err(absent @ DeviceError::Unavailable { .. }) => println!("SKIPPED: {absent}"),
+            Err(absent @ DeviceError::Unavailable { .. }) => workspace::say!("SKIPPED: {absent}"),
             Err(error) => panic!("{error}"),
         }
     }
@@ -27,7 +27,7 @@ mod gpu {
     fn every_tensor_core_product_is_computed() {
         with_gpu(|cuda| {
             if cuda.info().compute_capability != Some((9, 0)) {
-                println!("SKIPPED: no Hopper GPU");
+                workspace::say!("SKIPPED: no Hopper GPU");
                 return;
             }
             let (bytes, steps, accumulators) = (roofline_cuda::tensor_operand_bytes(), 3, 128);
