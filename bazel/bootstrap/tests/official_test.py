@@ -140,10 +140,8 @@ class Official(Machine):
     def test_cache_of_another_user(self):
         self.release()
         self.runs()
-        if os.geteuid() != 0:
-            print("SKIPPED: only root can give a folder away")
-            return
-        os.chown(self.cache, 12345, -1)
+        # In a sandbox nobody can give a folder away.
+        self.tool("stat", "#!/bin/sh\necho 12345 700\n")
         self.refuses("belongs to user 12345, who could plant a Bazel there")
 
     def test_official_means_official(self):
