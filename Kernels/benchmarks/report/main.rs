@@ -284,7 +284,7 @@ fn run_history(arguments: &HistoryArguments) -> Result<ExitCode, ReportingError>
     )?;
     let unmeasured = unmeasured(&views, &arguments.require);
     for sentence in &unmeasured {
-        tell(&format!("{sentence}"));
+        tell(&sentence.to_string());
     }
     Ok(ExitCode::from(u8::from(!unmeasured.is_empty())))
 }
@@ -348,9 +348,9 @@ fn run_page(arguments: &PageArguments) -> Result<ExitCode, ReportingError> {
         ));
     }
     if arguments.check && stale > 0 {
-        tell(&format!(
-            "report: run './bazelw run //Kernels/benchmarks/report -- page' and commit the result"
-        ));
+        tell(
+            "report: run './bazelw run //Kernels/benchmarks/report -- page' and commit the result",
+        );
     }
     Ok(ExitCode::from(u8::from(arguments.check && stale > 0)))
 }

@@ -178,6 +178,9 @@ and.b32 %emulated_lanes, x, 96;
             Tcgen::Relinquish { .. } => {
                 code.call("relinquish", &[]);
             }
+            Tcgen::Load { packed: true, .. } | Tcgen::Store { packed: true, .. } => {
+                return Err("packed columns have no emulation".to_owned());
+            }
             Tcgen::Load { shape, .. } => {
                 self.transfer(code, *shape, &operands[1], &operands[0], true)?
             }
@@ -186,7 +189,10 @@ and.b32 %emulated_lanes, x, 96;
             }
             Tcgen::WaitStore => code.line("fence.acq_rel.gpu;"),
             // Loads are done, and words of tensor memory bypass the first cache.
-            Tcgen::WaitLoad | Tcgen::Fence => code.line(".reg .b32 emulated_0;"),
+            Tcgen::WaitLoad | Tcgen::Fence { .. } => code.line(".reg .b32 emulated_0;"),
+            Tcgen::Copy {
+                narrow: Some(_), ..
+            } => return Err("copies that widen elements have no emulation".to_owned()),
             Tcgen::Copy { pair, shape, .. } => {
                 let (to, descriptor) = (code.word(&operands[0])?, code.wide(&operands[1])?);
                 let shape = match shape {
@@ -230,6 +236,9 @@ and.b32 %emulated_lanes, x, 96;
                 ];
                 self.issue(code, "commit", arguments);
             }
+            Tcgen::Mma { ws: true, .. } => {
+                return Err("a product with weights that stay has no emulation".to_owned());
+            }
             Tcgen::Mma {
                 pair,
                 kind,
@@ -244,6 +253,9 @@ and.b32 %emulated_lanes, x, 96;
                     TcgenKind::F16 => 0,
                     TcgenKind::Tf32 => 1,
                     TcgenKind::F8f6f4 => 2,
+                    TcgenKind::I8 => {
+                        return Err("products of integers have no emulation".to_owned());
+                    }
                     TcgenKind::Mxf8f6f4 => 3,
                     TcgenKind::Mxf4 => 4,
                     TcgenKind::Mxf4nvf4 => 5,
@@ -331,6 +343,9 @@ and.b32 %emulated_lanes, x, 96;
             TcgenShape::S16x64 => |number| (2 * number, 0),
             TcgenShape::S16x128 => |number| (4 * (number / 2), 8 * (number % 2)),
             TcgenShape::S16x256 => |number| (8 * (number / 4) + number % 2, 8 * (number / 2 % 2)),
+            TcgenShape::S16x32Twice { .. } => {
+                return Err("transfers of two halves have no emulation".to_owned());
+            }
         };
         if shape == TcgenShape::S32x32 {
             code.line(format!("add.u32 {row}, %emulated_lanes, {lane};"));

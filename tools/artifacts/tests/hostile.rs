@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,8 +18,10 @@ use artifacts_lib::store::Store;
 use artifacts_lib::upload::{upload, Licence};
 use artifacts_testing::{write_wheel, Fixture, Response, Server};
 
-fn program() -> String {
-    std::env::var("ARTIFACTS_PROGRAM").expect("the BUILD file names the program")
+/// Absolute: some cases run it in another folder.
+fn program() -> PathBuf {
+    let path = std::env::var("ARTIFACTS_PROGRAM").expect("the BUILD file names the program");
+    fs::canonicalize(path).expect("the program exists")
 }
 
 fn refusal(change: impl Fn(&mut Artifact)) -> String {

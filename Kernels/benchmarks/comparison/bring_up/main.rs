@@ -27,6 +27,9 @@ struct Options {
     /// Bench whose gate to run; repeatable [default: all that are built with this program]
     #[arg(long = "bench", value_name = "FILE")]
     benches: Vec<PathBuf>,
+    /// Options for the gates' benches, after --
+    #[arg(last = true, value_name = "BENCH OPTIONS")]
+    more: Vec<String>,
 }
 
 type Outcome<T> = Result<T, String>;
@@ -116,6 +119,7 @@ fn gate(bench: &Path, options: &Options) -> Outcome<()> {
             .iter()
             .flat_map(|device| ["--device", device]),
     );
+    command.args(&options.more);
     let log = options.out.join(format!("{name}.txt"));
     let ended = logged(&mut command, &log)?;
     let rows = match record::read_json(&file) {

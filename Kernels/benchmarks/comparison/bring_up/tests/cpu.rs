@@ -10,7 +10,7 @@ fn program(variable: &str) -> PathBuf {
     std::fs::canonicalize(path).expect("the program exists")
 }
 
-fn bring_up(folder: &TempDir, benches: &[&str]) -> Output {
+fn bring_up(folder: &TempDir, benches: &[&str], more: [&str; 2]) -> Output {
     let mut command = Command::new(program("BRING_UP"));
     command
         .current_dir(folder.path())
@@ -18,7 +18,7 @@ fn bring_up(folder: &TempDir, benches: &[&str]) -> Output {
     for bench in benches {
         command.arg("--bench").arg(program(bench));
     }
-    command.output().unwrap()
+    command.arg("--").args(more).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -28,7 +28,7 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn right_kernels_leave_an_archive() {
     let folder = TempDir::new().unwrap();
-    let output = bring_up(&folder, &["NORMS"]);
+    let output = bring_up(&folder, &["NORMS"], ["--op", "softmax_fwd"]);
     let log = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{log}");
     assert!(
@@ -41,7 +41,7 @@ fn right_kernels_leave_an_archive() {
         .output();
     let listed = text(&listed.unwrap().stdout);
     assert!(listed.contains("bring_up/bench_norms.json"), "{listed}");
-    let again = bring_up(&folder, &["NORMS"]);
+    let again = bring_up(&folder, &["NORMS"], ["--op", "softmax_fwd"]);
     assert_eq!(again.status.code(), Some(1));
     assert!(
         text(&again.stderr).contains("exists"),
@@ -53,7 +53,11 @@ fn right_kernels_leave_an_archive() {
 #[test]
 fn the_first_wrong_kernel_stops_it() {
     let folder = TempDir::new().unwrap();
-    let output = bring_up(&folder, &["FAULTS", "NORMS"]);
+    let output = bring_up(
+        &folder,
+        &["FAULTS", "NORMS"],
+        ["--contenders", "honest,wrong_result,baseline"],
+    );
     let log = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{log}");
     assert!(
