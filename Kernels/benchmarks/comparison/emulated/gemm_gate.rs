@@ -218,8 +218,20 @@ fn mutants_of_blackwell() {
         assert_mutants("blackwell pairs", (2, 12), Watch::All, &ends(2), pairs);
         let single = product(16, 4088, 320, Variant::Tuned);
         assert_mutants("blackwell", (2, 12), Watch::All, &ends(2)[..2], single);
+        let [last, together, _] = ends(2);
+        let first = Survivor {
+            kind: Kind::Accumulate,
+            count: 1,
+            why: "the first product of a stage, which adds to nothing",
+        };
         let scaled = scaled_product(300, 328, 768);
-        assert_mutants("blackwell FP8", (2, 12), Watch::All, &ends(2)[..2], scaled);
+        assert_mutants(
+            "blackwell FP8",
+            (2, 12),
+            Watch::All,
+            &[last, together, first],
+            scaled,
+        );
     }
 }
 

@@ -4,8 +4,8 @@ use quantize::{Quantization, Scaling};
 use reference::quantize::{scale, ScaleFormat};
 use runtime::Memory;
 use support::{
-    assert_close, assert_value_mutants, download, inputs, room, run, under_every_schedule, upload,
-    Dtype, Kind, Survivor, Variant,
+    assert_close, assert_value_mutants, download, inputs, is_blackwell, room, run,
+    under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
 };
 
 const COLUMNS: usize = 400;
@@ -103,6 +103,11 @@ fn mutants_of_groups() {
             kind: Kind::Extreme,
             count: 1,
             why: "of a packet that no thread has at this size",
+        },
+        Survivor {
+            kind: Kind::ShuffleStep,
+            count: usize::from(is_blackwell()),
+            why: "the same packet",
         },
     ];
     assert_value_mutants(

@@ -84,6 +84,7 @@ pub fn arithmetic() {
         ("add.s64 d0, d1, d2", &[u64::MAX, 2], 1),
         ("add.u64 d0, d1, d2", &[1 << 32, 1 << 32], 1 << 33),
         ("sub.f32 r0, r1, r2", &[f(1.0), f(third)], f(1.0 - third)),
+        ("sub.s16 h0, h1, h2", &[3, 5], 0xfffe),
         ("sub.s32 r0, r1, r2", &[3, 5], w(-2)),
         ("sub.s64 d0, d1, d2", &[3, 5], l(-2)),
         (
@@ -100,6 +101,17 @@ pub fn arithmetic() {
             l((-3 << 40) + 5),
         ),
         ("mov.b16 h0, h1", &[80], 80),
+        ("div.u16 h0, h1, h2", &[0xffff, 7], 9362),
+        ("max.s64 d0, d1, d2", &[l(-1), 1], 1),
+        (
+            "shf.l.wrap.b32 r0, r1, r2, r3",
+            &[0x89ab_cdef, 0x0123_4567, 8],
+            0x2345_6789,
+        ),
+        ("mul.hi.u16 h0, h1, h2", &[0xffff, 0xffff], 0xfffe),
+        ("mul.lo.s16 h0, h1, h2", &[0xfffd, 7], 0xffeb),
+        ("mul.wide.u16 r0, h1, h2", &[0xffff, 2], 0x1_fffe),
+        ("shr.u16 h0, h1, r2", &[0x8001, 4], 0x800),
         ("mul.lo.s32 r0, r1, r2", &[w(-3), 7], w(-21)),
         ("mul.lo.s64 d0, d1, d2", &[l(-3), 1 << 40], l(-3 << 40)),
         ("mul.wide.s32 d0, r1, r2", &[w(-3), w(1 << 30)], l(-3 << 30)),
@@ -278,9 +290,9 @@ pub fn comparisons() {
     let pairs: [(u64, u64); 5] = [(1, 2), (2, 2), (l(-1), 1), (f(1.5), NAN), (f(-0.0), f(0.0))];
     let forms = [
         "eq.b32", "ne.b32", "eq.f32", "ge.f32", "gt.f32", "lt.f32", "geu.f32", "gtu.f32",
-        "leu.f32", "ltu.f32", "neu.f32", "eq.s16", "ne.s16", "eq.s32", "ne.s32", "ge.s32",
-        "gt.s32", "le.s32", "lt.s32", "ge.u32", "gt.u32", "lt.u32", "eq.s64", "ne.s64", "ge.s64",
-        "gt.s64", "le.s64", "lt.s64", "lt.u64", "ge.u64",
+        "leu.f32", "ltu.f32", "ne.f32", "neu.f32", "eq.s16", "ne.s16", "eq.s32", "ne.s32",
+        "ge.s32", "gt.s32", "le.s32", "lt.s32", "ge.u32", "gt.u32", "lt.u32", "eq.s64", "ne.s64",
+        "ge.s64", "gt.s64", "le.s64", "lt.s64", "lt.u64", "ge.u64", "gt.u64", "le.u64", "le.u32",
     ];
     for form in forms {
         let (name, ty) = form.split_at(form.len() - 4);
@@ -457,6 +469,7 @@ pub fn stores() {
         "st.global.v8.f32",
         "st.global.v4.u64",
         "st.global.cs.v4.f32",
+        "st.v4.u32",
     ];
     for form in forms {
         let (each, count, _) = shape(form);

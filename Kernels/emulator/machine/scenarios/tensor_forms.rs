@@ -147,10 +147,10 @@ fn few_rows_with_stationary_weights() {
 
 /// One warp: columns 0 to 15 of its lanes hold 1000 * lane + column; then `body`, whose registers %r20.. go to p1.
 fn warp(body: &str, registers: usize) -> String {
-    let numbers: String = (0..16)
+    let numbers: String = (0..32)
         .map(|column| format!("add.u32 %r{}, %r3, {column};", 40 + column))
         .collect();
-    let list: Vec<String> = (40..56).map(|number| format!("%r{number}")).collect();
+    let list: Vec<String> = (40..72).map(|number| format!("%r{number}")).collect();
     let stores: String = (0..registers)
         .map(|number| format!("st.global.u32 [%d9+{}], %r{};", 4 * number, 20 + number))
         .collect();
@@ -166,7 +166,7 @@ fn warp(body: &str, registers: usize) -> String {
              @%p3 mbarrier.init.shared::cta.b64 [%r91], %r6; fence.proxy.async; bar.sync 0;
              mov.u32 %r5, {columns}; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r92], %r5; bar.sync 0;
              ld.shared.u32 %r7, [%r92]; mul.lo.u32 %r3, %r1, 1000; {numbers}
-             tcgen05.st.sync.aligned.32x32b.x16.b32 [%r7], {{{}}}; tcgen05.wait::st.sync.aligned;
+             tcgen05.st.sync.aligned.32x32b.x32.b32 [%r7], {{{}}}; tcgen05.wait::st.sync.aligned;
              {body} ld.param.u64 %d8, [p1]; mad.wide.u32 %d9, %r1, {}, %d8; {stores}
              bar.sync 0; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r7, %r5;",
             list.join(","),

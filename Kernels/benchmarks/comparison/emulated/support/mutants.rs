@@ -91,6 +91,7 @@ fn assert_slips(
     let explained: BTreeMap<Kind, usize> = survivors
         .iter()
         .filter(|survivor| !survivor.why.is_empty())
+        .filter(|survivor| survivor.count > 0)
         .map(|survivor| (survivor.kind, survivor.count))
         .collect();
     assert_eq!(survived, explained, "{name}\n{table}");
