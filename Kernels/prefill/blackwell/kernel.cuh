@@ -49,18 +49,18 @@ __device__ void copy(typename Traits::Storage& storage, const Maps& maps,
         }
         const int seen = piece.most_seen();
         for (int first = 0; first < seen; first += Traits::kKeys, ++step) {
-            const auto [stage, parity] = slot_of(step);
+            const Slot slot = slot_of(step);
             const auto fetch = [&](unsigned char* to, const CUtensorMap& map, std::uint64_t* empty,
                                    std::uint64_t* full) {
-                ptx::mbarrier_wait(empty, parity ^ 1);
+                ptx::mbarrier_wait(empty, slot.parity ^ 1);
                 ptx::mbarrier_expect_bytes(full, kBytes);
                 copy_boxes<Traits::kBoxes>(to, Traits::kBoxBytes, map, full, kv_head,
                                            arguments.total_kv, tile.first_key, seen, first);
             };
-            fetch(storage.keys[stage], maps.k, &storage.keys_empty[stage],
-                  &storage.keys_full[stage]);
-            fetch(storage.values[stage], maps.v, &storage.values_empty[stage],
-                  &storage.values_full[stage]);
+            fetch(storage.keys[slot.stage], maps.k, &storage.keys_empty[slot.stage],
+                  &storage.keys_full[slot.stage]);
+            fetch(storage.values[slot.stage], maps.v, &storage.values_empty[slot.stage],
+                  &storage.values_full[slot.stage]);
         }
         // Drawn as late as the copies allow, so that a block with a long item takes fewer.
         index = gridDim.x + atomicAdd(&arguments.counters->drawn, 1);
