@@ -1,7 +1,7 @@
 """rust_crate: a library crate, its unit tests and its integration tests."""
 
 load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_library", "rust_test")
-load(":arch.bzl", "per_arch", "per_device")
+load(":arch.bzl", "NEEDS_EMULATION", "per_arch", "per_device")
 load(":visibility.bzl", "layer_visibility")
 
 def rust_crate(
@@ -10,6 +10,7 @@ def rust_crate(
         cuda_deps = [],
         gpu_deps = [],
         emulated_deps = [],
+        emulated_only = False,
         test_deps = [],
         features = [],
         data = [],
@@ -29,6 +30,7 @@ def rust_crate(
       cuda_deps: crates it uses only where CUDA is built; they come with the feature "cuda".
       gpu_deps: the same where kernels are machine code, not PTX for the interpreter.
       emulated_deps: crates it uses where they are PTX; they come with the feature "emulated".
+      emulated_only: whether it exists only where kernels are PTX.
       test_deps: crates only its tests use.
       features: features that are always on.
       data: files it reads at run time.
@@ -46,6 +48,7 @@ def rust_crate(
         features = features + per_device(["cuda"], ["emulated"] if emulated_deps else [])
     rust_library(
         name = name,
+        target_compatible_with = NEEDS_EMULATION if emulated_only else [],
         srcs = native.glob(["**/*.rs"], exclude = ["tests/**"]),
         compile_data = compile_data,
         crate_features = features,
