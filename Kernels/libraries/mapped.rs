@@ -1,7 +1,7 @@
-//! What the process has loaded so far, as listed by the OS.
+//! What the process has loaded so far, as listed by the loader.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::ffi::{c_int, c_void, CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -31,8 +31,7 @@ pub fn only_recorded() -> Result<(), Error> {
     let recorded = RECORDED
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
-    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    match unrecorded(&maps, &recorded) {
+    match unrecorded(&loaded(), &recorded) {
         None => Ok(()),
         Some((file, variable)) => Err(Error::Unrecorded {
             file: file.display().to_string(),
@@ -41,14 +40,35 @@ pub fn only_recorded() -> Result<(), Error> {
     }
 }
 
-fn unrecorded<'a>(maps: &'a str, recorded: &[PathBuf]) -> Option<(&'a Path, &'static str)> {
-    let files: BTreeMap<&Path, &'static str> = maps
-        .lines()
-        .filter_map(|line| line.find('/').map(|start| Path::new(&line[start..])))
-        .filter_map(|file| Some((file, watched(file)?)))
-        .collect();
-    files
-        .into_iter()
+/// The files of all shared objects, with links resolved. The loader holds its lock over the whole list, whereas
+/// /proc/self/maps is read in pieces and can lose an entry while another thread loads or unloads something.
+pub(crate) fn loaded() -> Vec<PathBuf> {
+    unsafe extern "C" fn add(
+        object: *mut libc::dl_phdr_info,
+        _: usize,
+        files: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader hands over a valid object with a name, and `files` as it was given below.
+        let (name, files) = unsafe {
+            (
+                CStr::from_ptr((*object).dlpi_name),
+                &mut *files.cast::<Vec<PathBuf>>(),
+            )
+        };
+        files.push(PathBuf::from(OsStr::from_bytes(name.to_bytes())));
+        0
+    }
+    let mut files: Vec<PathBuf> = Vec::new();
+    // SAFETY: `add` does not unwind but for want of memory, and `files` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut files).cast()) };
+    let resolve = |file: PathBuf| file.canonicalize().unwrap_or(file);
+    files.into_iter().map(resolve).collect()
+}
+
+fn unrecorded<'a>(loaded: &'a [PathBuf], recorded: &[PathBuf]) -> Option<(&'a Path, &'static str)> {
+    loaded
+        .iter()
+        .filter_map(|file| Some((file.as_path(), watched(file)?)))
         .find(|(file, _)| !recorded.iter().any(|ours| ours == file))
 }
 
@@ -64,14 +84,23 @@ mod tests {
 
     #[test]
     fn a_second_copy_is_found() {
-        let maps = "7f01-7f02 r-xp 0 08:01 77 /lib/libc.so.6\n\
-                    7f03-7f04 r--p 0 08:01 78 /a folder/libcudnn_graph.so.9\n\
-                    7f05-7f06 rw-p 0 00:00 0 [heap]\n\
-                    7f07-7f08 r-xp 0 08:01 79 /other/libnvrtc.so.13\n";
         let graph = PathBuf::from("/a folder/libcudnn_graph.so.9");
         let nvrtc = PathBuf::from("/other/libnvrtc.so.13");
-        let found = unrecorded(maps, std::slice::from_ref(&graph));
+        let loaded = [
+            PathBuf::from("/lib/libc.so.6"),
+            graph.clone(),
+            nvrtc.clone(),
+        ];
+        let found = unrecorded(&loaded, std::slice::from_ref(&graph));
         assert_eq!(found, Some((nvrtc.as_path(), "NVRTC_LIBRARY")));
-        assert_eq!(unrecorded(maps, &[graph, nvrtc]), None);
+        assert_eq!(unrecorded(&loaded, &[graph, nvrtc]), None);
+    }
+
+    #[test]
+    fn the_loader_lists_the_c_library() {
+        let loaded = loaded();
+        let name = |file: &PathBuf| file.file_name().map(|name| name.to_owned());
+        let names: Vec<_> = loaded.iter().filter_map(name).collect();
+        assert!(names.iter().any(|name| name == "libc.so.6"), "{names:?}");
     }
 }

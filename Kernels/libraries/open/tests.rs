@@ -1,4 +1,5 @@
 use std::fs;
+use std::sync::LazyLock;
 
 use super::*;
 use crate::{Artifact, CUBLASLT, CUDNN, CUPTI, NVRTC};
@@ -18,6 +19,15 @@ static FAKE: Wanted = Wanted {
     },
 };
 
+/// The machine's libm. It stays open from before the first copy is made: a copy has the same soname, so if one were
+/// loaded, the loader would take it for the original.
+static LIBM: LazyLock<PathBuf> = LazyLock::new(|| {
+    // SAFETY: its initialisers have no requirements.
+    std::mem::forget(unsafe { Handle::new("libm.so.6") }.unwrap());
+    let is_libm = |file: &PathBuf| file.file_name().is_some_and(|name| name == "libm.so.6");
+    crate::mapped::loaded().into_iter().find(is_libm).unwrap()
+});
+
 struct Scene {
     folder: tempfile::TempDir,
     entry: Entry,
@@ -28,13 +38,8 @@ impl Scene {
     /// A folder with the library's files, and a lock with their digests.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // SAFETY: its initialisers have no requirements.
-        let _open = unsafe { Handle::new("libm.so.6") }.unwrap();
-        let maps = fs::read_to_string("/proc/self/maps").unwrap();
-        let line = maps.lines().find(|line| line.contains("/libm")).unwrap();
-        let original = &line[line.find('/').unwrap()..];
         for file in FAKE.files {
-            fs::copy(original, folder.path().join(file)).unwrap();
+            fs::copy(&*LIBM, folder.path().join(file)).unwrap();
         }
         let paths: Vec<_> = FAKE.files.iter().map(|f| folder.path().join(f)).collect();
         let files = hash(&paths, &mut Digests::at(None)).unwrap();
