@@ -26,6 +26,7 @@ mod small;
 mod table;
 #[cfg(test)]
 mod test_samples;
+mod workload_file;
 
 pub use against::{add_missing_best, against_best, against_others, process_spreads, speedup_over};
 pub use aliases::current_name;
@@ -45,6 +46,7 @@ pub use row::{
     ResultFile, Row, Speedup, Status, Time, Workload,
 };
 pub use table::{to_table, TableStyle};
+pub use workload_file::{BadWorkloadFile, GivenWorkload, WorkloadFile, WORKLOADS_VERSION};
 
 /// Version of the format that this crate writes, and the only one it reads. Adding an optional
 /// field keeps it; removing a field, or changing its meaning, raises it.
