@@ -56,20 +56,20 @@ struct Work {
 }
 
 impl Work {
+    /// All of `x`, then all of `w`: an answer is kept only for both.
     fn inputs(&self) -> Vec<f32> {
-        let elements = 0..self.rows * self.columns;
         // SAFETY: the buffers outlive the contender, whose drop ends the thread. Volatile, because the
         // harness writes meanwhile: a mix of old and new inputs is as harmless as either.
-        elements
-            .map(|i| unsafe { (self.x as *const f32).add(i).read_volatile() })
+        let read = |start: usize, i| unsafe { (start as *const f32).add(i).read_volatile() };
+        let x = (0..self.rows * self.columns).map(|i| read(self.x, i));
+        x.chain((0..self.columns).map(|i| read(self.w, i)))
             .collect()
     }
 
     fn answer(&self) -> Answer {
         let inputs = self.inputs();
-        // SAFETY: as above.
-        let w = |i: usize| unsafe { (self.w as *const f32).add(i % self.columns).read_volatile() };
-        let outputs = inputs.iter().enumerate().map(|(i, x)| x * w(i)).collect();
+        let (x, w) = inputs.split_at(self.rows * self.columns);
+        let outputs = x.iter().zip(w.iter().cycle()).map(|(x, w)| x * w).collect();
         Answer { inputs, outputs }
     }
 }
