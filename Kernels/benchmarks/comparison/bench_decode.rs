@@ -47,13 +47,10 @@ fn custom(config: &[usize]) -> Result<DecodeShape, UsageError> {
         [_, _, _, _, _, page_size, q_len] => (*page_size, *q_len),
         _ => return refuse("is not a decode attention shape"),
     };
-    if !config[2].is_multiple_of(config[3]) {
-        return refuse("has a head count that is not a multiple of its KV heads");
-    }
     if config[0].saturating_mul(config[1]) > 1 << 30 {
         return refuse("has more than 2^30 tokens");
     }
-    Ok(DecodeShape {
+    let shape = DecodeShape {
         lengths: vec![config[1]; config[0]],
         q_len,
         heads: config[2],
@@ -62,5 +59,9 @@ fn custom(config: &[usize]) -> Result<DecodeShape, UsageError> {
         page_size,
         layout: KvLayout::Nhd,
         kv_type: KvType::Same,
-    })
+    };
+    match shape.check() {
+        Ok(()) => Ok(shape),
+        Err(why) => refuse(&format!("cannot be computed: {why}")),
+    }
 }

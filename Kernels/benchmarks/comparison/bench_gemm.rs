@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, Shortcut, UsageError};
-use workloads::{GemmProblem, GemmSuite};
+use workloads::{GemmProblem, GemmSuite, GroupKind};
 
 fn main() -> ExitCode {
     cli::run(Bench {
@@ -31,6 +31,14 @@ fn problems(choices: &Choices) -> Result<Vec<GemmProblem>, UsageError> {
             )),
         },
     )?;
+    if workloads
+        .iter()
+        .any(|(_, layout, _)| layout.kind != GroupKind::Dense)
+    {
+        return Err(UsageError::new(
+            "a workload has groups; use bench_grouped_gemm",
+        ));
+    }
     choices.problems(workloads, |(shape, layout, workload), dtype| {
         let (layout, workload) = (layout.clone(), workload.clone());
         GemmProblem::seeded(*shape, layout, dtype, workload, choices.metadata_seed)

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, UsageError};
-use workloads::{GemmProblem, GroupedGemmSuite};
+use workloads::{GemmProblem, GroupKind, GroupedGemmSuite};
 
 fn main() -> ExitCode {
     cli::run(Bench {
@@ -28,6 +28,12 @@ fn problems(choices: &Choices) -> Result<Vec<GemmProblem>, UsageError> {
             )),
         },
     )?;
+    if workloads
+        .iter()
+        .any(|(_, layout, _)| layout.kind == GroupKind::Dense)
+    {
+        return Err(UsageError::new("a workload has no groups; use bench_gemm"));
+    }
     choices.problems(workloads, |(shape, layout, workload), dtype| {
         let (layout, workload) = (layout.clone(), workload.clone());
         GemmProblem::seeded(*shape, layout, dtype, workload, choices.metadata_seed)

@@ -51,10 +51,13 @@ fn custom(config: &[usize]) -> Result<MlaShape, UsageError> {
              BATCHxTOKENSxHEADS[xPAGE_SIZE[xNEW_TOKENS]], like 16x8192x128",
         ));
     }
-    Ok(MlaShape {
+    let shape = MlaShape {
         lengths: vec![config[1]; config[0]],
         q_len,
         heads: config[2],
         page_size,
-    })
+    };
+    let why = |why: String| UsageError::of_shape(config, &format!("cannot be computed: {why}"));
+    shape.check().map_err(why)?;
+    Ok(shape)
 }

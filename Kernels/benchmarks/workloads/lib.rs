@@ -4,6 +4,9 @@ mod arithmetic;
 mod attention_kinds;
 mod decode;
 mod gemm;
+mod given;
+#[cfg(test)]
+mod given_test;
 mod kinds;
 mod mla;
 mod norms;

@@ -40,6 +40,7 @@ pub fn workload(
         suite: suite.to_string(),
         provenance: provenance.to_owned(),
         axes,
+        ..Workload::default()
     }
 }
 

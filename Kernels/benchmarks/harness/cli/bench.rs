@@ -3,8 +3,9 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use contender::{Contender, DeviceKind, Problem, Suite};
+use contender::{Contender, DeviceKind, Entry, Problem, Suite};
 use numeric::{DType, UnknownDType};
+use record::{GivenWorkload, WorkloadFile};
 
 /// A benchmark: suites of problems, and the contenders that solve them.
 ///
@@ -33,10 +34,12 @@ pub struct Shortcut {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choices {
     pub device: DeviceKind,
-    /// Names from [`Bench::suites`]; empty if `configs` are given instead.
+    /// Names from [`Bench::suites`]; empty if `configs` or `given` are there instead.
     pub suites: Vec<String>,
     /// Custom shapes: `[[4096, 7168]]` for `--configs 4096x7168`.
     pub configs: Vec<Vec<usize>>,
+    /// Shapes of a workload file.
+    pub given: Option<WorkloadFile>,
     pub dtypes: Vec<DType>,
     pub weight_dtype: WeightDType,
     pub passes: Passes,
@@ -53,15 +56,40 @@ impl Choices {
         suites.collect::<Result<_, _>>().map_err(UsageError::new)
     }
 
-    /// Those of the chosen suites, then those of the shapes given by hand.
-    pub fn workloads<S: FromStr<Err: Display>, W>(
+    /// Those of the chosen suites, of the shapes given by hand, or of a workload file.
+    pub fn workloads<S: FromStr<Err: Display>, W: Entry>(
         &self,
         of_suite: impl Fn(S) -> Vec<W>,
         of_sizes: impl Fn(&[usize]) -> Result<W, UsageError>,
     ) -> Result<Vec<W>, UsageError> {
         let suites = self.suites_of()?.into_iter().flat_map(of_suite).map(Ok);
         let configs = self.configs.iter().map(|sizes| of_sizes(sizes));
-        suites.chain(configs).collect()
+        let given = self.given()?.into_iter().map(Ok);
+        let described = |entry: Result<W, UsageError>| {
+            let mut entry = entry?;
+            entry.workload().shape = entry.to_file();
+            Ok(entry)
+        };
+        suites.chain(configs).chain(given).map(described).collect()
+    }
+
+    /// Those of the workload file, if there is one.
+    pub fn given<W: Entry>(&self) -> Result<Vec<W>, UsageError> {
+        let all = self.given.iter();
+        let all = all.flat_map(|file| file.workloads.iter().map(|given| (&file.suite, given)));
+        let entry = |(suite, given): (&String, &GivenWorkload)| {
+            let entry = W::from_file(&given.shape, given.op.as_deref());
+            let refuse = |reason| UsageError(format!("workload '{}': {reason}", given.name));
+            let mut entry = entry.map_err(refuse)?;
+            let workload = entry.workload();
+            workload.name.clone_from(&given.name);
+            workload.suite.clone_from(suite);
+            workload.provenance.clone_from(&given.provenance);
+            workload.only_op.clone_from(&given.op);
+            workload.weight = given.weight;
+            Ok(entry)
+        };
+        all.map(entry).collect()
     }
 
     /// A problem of each workload in each chosen type.

@@ -15,6 +15,7 @@
 mod bench;
 mod control;
 mod erased;
+mod export;
 mod jobs;
 mod ledger;
 mod listing;

@@ -18,7 +18,7 @@ use crate::protocol::{Machine, Task};
 use crate::resume;
 use crate::rows::{compare, rows, RowContext};
 use crate::run::{print, FAILED, SIGNALLED};
-use crate::selection::Selection;
+use crate::selection::{fingerprint, Selection};
 use crate::supervisor::{Supervisor, SupervisorError};
 use crate::{meta, repro, roofs, utc, UsageError};
 
@@ -156,6 +156,7 @@ impl Run<'_> {
             let coming = coming.take_while(|next| next.process == job.process);
             let task = Task {
                 problem: job.problem,
+                expected: fingerprint(problem),
                 process: job.process,
                 contenders: identities.iter().map(|each| each.name.clone()).collect(),
                 coming: coming.map(|next| next.problem).collect(),

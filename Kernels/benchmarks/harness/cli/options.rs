@@ -1,13 +1,14 @@
 //! The options that every benchmark shares.
 
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use clap_complete::Shell;
 use contender::{DeviceKind, SHAPES_SEED};
 use numeric::DType;
+use record::WorkloadFile;
 use timing::{CacheState, Energy, Launch, Plan, Timer};
 
 use crate::erased::AnyBench;
@@ -53,6 +54,9 @@ pub struct WhatOptions {
     #[arg(long, value_name = "MxN", value_delimiter = ',', value_parser = parse_config,
           conflicts_with = "suites")]
     pub configs: Vec<Config>,
+    /// Shapes of a workload file instead of a suite; --export writes one
+    #[arg(long = "workloads", value_name = "FILE", conflicts_with_all = ["suites", "configs"])]
+    pub workload_file: Option<PathBuf>,
     /// Activation types, comma-separated: f32 (or fp32), f16 (or fp16), bf16, fp8_e4m3
     #[arg(
         long = "dtype",
@@ -181,6 +185,9 @@ pub struct InsteadOptions {
     /// Print what would be measured
     #[arg(long, conflicts_with = "profile")]
     pub dry_run: bool,
+    /// Write the chosen suite as a workload file, to be edited and read with --workloads
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["list", "list_json", "dry_run", "profile"])]
+    pub export: Option<PathBuf>,
     /// Run each contender once between cudaProfilerStart and Stop, for ncu and nsys
     #[arg(long)]
     pub profile: bool,
@@ -233,6 +240,28 @@ pub enum CacheChoice {
     Hot,
 }
 
+/// A workload file for this bench.
+fn read_workloads(bench: &AnyBench, path: &Path) -> Result<WorkloadFile, UsageError> {
+    let file = WorkloadFile::read(path).map_err(UsageError::new)?;
+    let (name, path, suite) = (bench.name, path.display(), &file.suite);
+    if file.bench != name {
+        let other = &file.bench;
+        return Err(UsageError(format!(
+            "{path} has shapes of {other}, not of {name}"
+        )));
+    }
+    let own = bench.suites.iter().any(|own| own.name == suite);
+    if own || suite == CUSTOM {
+        return Err(UsageError(format!(
+            "{path} calls its suite '{suite}', which is {name}'s own; give it another name"
+        )));
+    }
+    Ok(file)
+}
+
+/// The suite of shapes given on the command line.
+const CUSTOM: &str = "custom";
+
 impl Options {
     /// The command with a benchmark's name, for parsing and for completions.
     pub fn command_for(bench: &AnyBench) -> clap::Command {
@@ -242,7 +271,7 @@ impl Options {
                 .help(format!("Short for --suite {}", shortcut.suite))
                 .help_heading(WHAT)
                 .action(ArgAction::SetTrue)
-                .conflicts_with("configs")
+                .conflicts_with_all(["configs", "workload_file"])
         });
         Self::command()
             .name(bench.name)
@@ -274,7 +303,9 @@ impl Options {
     pub fn choices(&self, bench: &AnyBench) -> Result<Choices, UsageError> {
         let what = &self.what;
         let mut suites = what.suites.clone();
-        if suites.is_empty() && what.configs.is_empty() {
+        let given = what.workload_file.as_deref();
+        let given = given.map(|path| read_workloads(bench, path)).transpose()?;
+        if suites.is_empty() && what.configs.is_empty() && given.is_none() {
             suites.push("smoke".to_owned());
         }
         let known = || bench.suites.iter().map(|suite| suite.name);
@@ -293,6 +324,7 @@ impl Options {
             device: self.device(bench),
             suites,
             configs: what.configs.iter().map(|config| config.0.clone()).collect(),
+            given,
             dtypes: what.dtypes.clone(),
             weight_dtype: what.weight_dtype,
             passes: what.passes,

@@ -16,6 +16,8 @@ use crate::outcome::Outcome;
 pub struct Task {
     /// Index into the selection's problems.
     pub problem: usize,
+    /// The problem there, as the supervisor has it: a workload file may have changed since.
+    pub expected: String,
     /// Which of the protocol's processes this is.
     pub process: usize,
     /// Names of the contenders to measure.

@@ -16,7 +16,9 @@ pub fn command(
     let mut words = vec![program.to_owned()];
     let mut add = |option: &str, value: String| words.push(format!("{option} {}", quoted(&value)));
     add("--device", device.to_string());
-    if what.configs.is_empty() {
+    if let Some(file) = &what.workload_file {
+        add("--workloads", file.display().to_string());
+    } else if what.configs.is_empty() {
         add("--suite", problem.workload().suite.clone());
     } else {
         let configs: Vec<String> = what.configs.iter().map(ToString::to_string).collect();

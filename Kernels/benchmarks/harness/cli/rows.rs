@@ -104,6 +104,7 @@ fn row(problem: &AnyProblem, identity: &Identity, outcome: &Outcome, context: &R
             suite: workload.suite.clone(),
             provenance: workload.provenance.clone(),
             axes: workload.axes.clone(),
+            weight: workload.weight,
         },
         contender: record::Contender {
             name: identity.name.clone(),

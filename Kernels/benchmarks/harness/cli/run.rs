@@ -10,7 +10,7 @@ use crate::erased::AnyBench;
 use crate::measure::measure;
 use crate::options::{CacheChoice, Options};
 use crate::selection::Selection;
-use crate::{listing, planners, profile, worker, Bench, UsageError};
+use crate::{export, listing, planners, profile, worker, Bench, UsageError};
 
 pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
@@ -84,6 +84,14 @@ fn dispatch(
     }
     if options.instead.dry_run {
         print(&listing::dry_run(&selection, options));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(path) = &options.instead.export {
+        let file = export::workload_file(bench.name, &selection)?;
+        let text = file.to_json().map_err(UsageError::new)?;
+        record::write_atomic(path, text.as_bytes()).map_err(UsageError::new)?;
+        let count = record::count_text(file.workloads.len(), "workload");
+        workspace::tell!("{count} of {} in {}", file.suite, path.display());
         return Ok(ExitCode::SUCCESS);
     }
     if options.instead.profile {

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use contender::{DeviceKind, Kind};
 use device::DeviceError;
 
-use crate::erased::{AnyBench, AnyContender, Contenders, Problems};
+use record::WorkloadFile;
+
+use crate::erased::{AnyBench, AnyContender, AnyProblem, Contenders, Problems};
 use crate::options::{built_for, Options};
 use crate::{control, Choices, UsageError};
 
@@ -25,6 +27,11 @@ impl Selection {
     pub fn new(bench: &AnyBench, options: &Options) -> Result<Self, UsageError> {
         let choices = options.choices(bench)?;
         let mut problems = (bench.problems)(&choices)?;
+        problems.retain(|problem| {
+            let only = problem.workload().only_op.as_deref();
+            only.is_none_or(|op| op == problem.op())
+        });
+        check_taken(bench.name, choices.given.as_ref(), &problems)?;
         let what = &options.what;
         check_known(
             "operation",
@@ -113,6 +120,19 @@ impl Selection {
     }
 }
 
+/// A problem in words that tell it from every other.
+pub fn fingerprint(problem: &AnyProblem) -> String {
+    let workload = problem.workload();
+    let axes = serde_json::to_string(&workload.axes).unwrap_or_default();
+    let (op, dtype, suite, name) = (
+        problem.op(),
+        problem.dtype(),
+        &workload.suite,
+        &workload.name,
+    );
+    format!("{op} {dtype} {suite}/{name} {axes}")
+}
+
 /// Distinct names in order of first appearance.
 fn names<'a, T>(items: &'a [T], name: impl Fn(&'a T) -> &'a str) -> Vec<&'a str> {
     let mut names = Vec::new();
@@ -127,6 +147,33 @@ fn names<'a, T>(items: &'a [T], name: impl Fn(&'a T) -> &'a str) -> Vec<&'a str>
 
 fn admits(wanted: &[String], name: &str) -> bool {
     wanted.is_empty() || wanted.iter().any(|wanted| wanted == name)
+}
+
+/// Every workload of a file must be measured by some operation: none is dropped silently.
+fn check_taken(
+    bench: &str,
+    given: Option<&WorkloadFile>,
+    problems: &Problems,
+) -> Result<(), UsageError> {
+    let key = |problem: &'_ AnyProblem| (problem.workload().name.clone(), problem.op().to_owned());
+    let taken: BTreeSet<(String, String)> =
+        problems.iter().map(|problem| key(&**problem)).collect();
+    let names: BTreeSet<&String> = taken.iter().map(|(name, _)| name).collect();
+    for workload in given.iter().flat_map(|file| &file.workloads) {
+        let name = &workload.name;
+        let found = match &workload.op {
+            Some(op) => taken.contains(&(name.clone(), op.clone())),
+            None => names.contains(name),
+        };
+        if !found {
+            let op = workload.op.as_ref().map(|op| format!(" '{op}'"));
+            return Err(UsageError(format!(
+                "workload '{name}': {bench} has no operation{} for it; see --list, and --mode for backward passes",
+                op.unwrap_or_default()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn check_known(what: &str, wanted: &[String], known: &[&str]) -> Result<(), UsageError> {

@@ -16,7 +16,7 @@ use crate::pairs::pairs_to_know;
 use crate::planners::Planners;
 use crate::preset::Preset;
 use crate::protocol::Task;
-use crate::selection::Selection;
+use crate::selection::{fingerprint, Selection};
 use crate::worker::Voice;
 
 /// What all workloads of a worker share.
@@ -56,7 +56,16 @@ struct Entrant<'a> {
 impl Workshop<'_> {
     /// Measures a task and reports the outcome of each contender.
     pub fn measure(&self, task: &Task, voice: &mut Voice) -> Result<(), DeviceLost> {
-        let problem = &*self.selection.problems[task.problem];
+        let problem = match self.selection.problems.get(task.problem) {
+            Some(problem) if fingerprint(&**problem) == task.expected => &**problem,
+            _ => {
+                let changed = "the workload file was changed during the run; measure again";
+                for name in &task.contenders {
+                    voice.outcome(name, Outcome::Error(changed.to_owned()));
+                }
+                return Ok(());
+            }
+        };
         let contenders = self.supporting(problem, task, voice);
         if contenders.is_empty() {
             return Ok(());

@@ -5,6 +5,7 @@
 
 mod contender;
 mod device_info;
+mod entry;
 mod functions;
 mod problem;
 mod tensors;
@@ -13,6 +14,7 @@ pub use contender::{
     Bound, Buffer, Contender, ContenderError, Contenders, Facts, Identity, Kind, Stream, Support,
 };
 pub use device_info::{DeviceInfo, DeviceKind, UnknownDevice};
+pub use entry::{Entry, FileShape, Shape};
 pub use functions::{bound, contender, Binding};
 pub use problem::{
     Cost, Family, Math, Piece, Places, Problem, Slice, Statement, Suite, Workload, SHAPES_SEED,

@@ -7,6 +7,8 @@ use numeric::DType;
 use serde::{Deserialize, Serialize};
 use tensor::{Fill, Inputs, Role, TensorSpec};
 
+use crate::entry::Shape;
+
 /// A named list of workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suite {
@@ -20,7 +22,7 @@ pub struct Suite {
 pub const SHAPES_SEED: u64 = 20_261_116;
 
 /// One shape of a suite, as data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
     /// Unique within its suite, e.g. `4096x7168`.
     pub name: String,
@@ -29,6 +31,15 @@ pub struct Workload {
     pub provenance: String,
     /// Every number that defines the shape.
     pub axes: BTreeMap<String, serde_json::Value>,
+    /// How much it counts in means; as much as any other without.
+    #[serde(default)]
+    pub weight: Option<f64>,
+    /// The only operation that it is meant for.
+    #[serde(default)]
+    pub only_op: Option<String>,
+    /// The shape as a workload file has it.
+    #[serde(default)]
+    pub shape: Shape,
 }
 
 /// The work that every implementation must do, not what one happens to do.

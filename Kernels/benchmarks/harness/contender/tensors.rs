@@ -78,8 +78,6 @@ impl<'a> Tensors<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use numeric::DType;
     use tensor::Inputs;
 
@@ -117,8 +115,7 @@ mod tests {
             workload: Workload {
                 name: "4".to_owned(),
                 suite: "test".to_owned(),
-                provenance: String::new(),
-                axes: BTreeMap::new(),
+                ..Workload::default()
             },
             tensors: vec![
                 TensorSpec::input("x", DType::F32, &[4]),

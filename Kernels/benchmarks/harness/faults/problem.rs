@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use contender::{Cost, Math, Piece, Problem, Slice, Statement, Workload};
+use contender::{Cost, Entry, Math, Piece, Problem, Shape, Slice, Statement, Workload};
 use numeric::DType;
 use tensor::{Inputs, TensorSpec};
 
@@ -25,7 +25,9 @@ impl Scaled {
             name: format!("{rows}x{columns}"),
             suite: "smoke".into(),
             provenance: "made up for tests of the harness".into(),
-            axes,
+            axes: axes.clone(),
+            shape: axes.into_iter().collect(),
+            ..Workload::default()
         };
         let tensors = vec![
             TensorSpec::input("x", DType::F32, &[rows, columns]),
@@ -74,6 +76,26 @@ impl Scaled {
             start,
             values,
         }]
+    }
+}
+
+impl Entry for Scaled {
+    fn from_file(shape: &Shape, _: Option<&str>) -> Result<Self, String> {
+        let size = |name: &str| {
+            let size = shape.get(name).and_then(|size| size.as_u64());
+            let size = size.filter(|size| (1..1 << 20).contains(size));
+            size.map(|size| size as usize)
+                .ok_or_else(|| format!("{name} is not a size"))
+        };
+        Ok(Self::new(size("m")?, size("n")?))
+    }
+
+    fn to_file(&self) -> Shape {
+        self.statement.workload.shape.clone()
+    }
+
+    fn workload(&mut self) -> &mut Workload {
+        &mut self.statement.workload
     }
 }
 

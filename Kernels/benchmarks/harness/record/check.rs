@@ -11,7 +11,9 @@ const TIMES_US: RangeInclusive<f64> = 1e-6..=1e12;
 /// Rates, shares and ratios, beyond what any machine reaches.
 const RATES: RangeInclusive<f64> = 1e-18..=1e18;
 /// Characters of a name.
-const NAME_MAX: usize = 200;
+pub(crate) const NAME_MAX: usize = 200;
+/// Of a workload in a mean.
+pub(crate) const WEIGHT_MAX: f64 = 1e9;
 const AXES_MAX: usize = 64;
 const LIST_MAX: usize = 4096;
 /// Names of each sort in files that are read together: tables and plots grow with their product.
@@ -130,6 +132,10 @@ fn check_row(row: &Row, verify: bool) -> Result<(), String> {
             let which = if row.verified { "but" } else { "and not" };
             return Err(format!("status {} {which} verified", row.status));
         }
+    }
+    let weight = row.workload.weight.unwrap_or(1.0);
+    if !(weight > 0.0 && weight <= WEIGHT_MAX) {
+        return Err(format!("a weight of {weight}"));
     }
     check_names(row)?;
     check_numbers(row)

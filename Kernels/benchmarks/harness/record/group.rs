@@ -1,7 +1,7 @@
 //! Speed-ups of one contender over one baseline, or over the best, across the workloads of a suite.
 
 use crate::{ContenderKind, ResultFile, Row, Speedup, Status};
-use stats::{geomean, Geomean, Verdict};
+use stats::{weighted_geomean, Geomean, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The workloads of a suite, summarised for one contender.
@@ -104,7 +104,7 @@ fn group(place: Place, baseline: &str, rows: &[&Row], ratio: Ratio) -> Group {
     let (op, dtype, suite, contender) = place;
     let mut verdicts = BTreeMap::new();
     let mut unpaired = BTreeMap::new();
-    let mut ratios = Vec::new();
+    let (mut ratios, mut weights) = (Vec::new(), Vec::new());
     let mut worst: Option<(String, f64)> = None;
     for row in rows {
         let Some((speedup, other)) = ratio(row) else {
@@ -116,6 +116,7 @@ fn group(place: Place, baseline: &str, rows: &[&Row], ratio: Ratio) -> Group {
         }
         *verdicts.entry(speedup.verdict).or_insert(0) += 1;
         ratios.push((speedup.ratio, speedup.low, speedup.high));
+        weights.push(row.workload.weight.unwrap_or(1.0));
         if worst
             .as_ref()
             .is_none_or(|(_, ratio)| speedup.ratio < *ratio)
@@ -129,7 +130,7 @@ fn group(place: Place, baseline: &str, rows: &[&Row], ratio: Ratio) -> Group {
         suite: suite.to_owned(),
         contender: contender.to_owned(),
         baseline: baseline.to_owned(),
-        geomean: geomean(&ratios),
+        geomean: weighted_geomean(&ratios, &weights),
         verdicts,
         unpaired,
         worst,

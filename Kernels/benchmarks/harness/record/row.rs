@@ -153,6 +153,9 @@ pub struct Workload {
     pub suite: String,
     pub provenance: String,
     pub axes: BTreeMap<String, serde_json::Value>,
+    /// How much it counts in means, if not as much as any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

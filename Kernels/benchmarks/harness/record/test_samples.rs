@@ -137,6 +137,7 @@ pub(crate) fn ok_row(workload: &str, contender: &str, scale: f64) -> Row {
             ]
             .map(|(name, value)| (name.to_owned(), value))
             .into(),
+            weight: None,
         },
         contender: Contender {
             name: contender.into(),

@@ -1,6 +1,7 @@
 //! Workload files: a user's own shapes for one bench, with names, provenance and weights.
 
 use crate::bounds::{check_text, is_plain, read_bounded};
+use crate::check::{NAME_MAX, WEIGHT_MAX};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -10,8 +11,6 @@ use std::path::Path;
 pub const WORKLOADS_VERSION: u32 = 1;
 
 const WORKLOADS_MAX: usize = 10_000;
-const NAME_MAX: usize = 200;
-const WEIGHT_MAX: f64 = 1e9;
 
 /// The shapes of one bench, as a suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -17,22 +17,33 @@ pub struct Geomean {
 /// error only: in logarithms the distances to each end add in quadrature. `None` if there is
 /// nothing to average or a value is not positive and finite.
 pub fn geomean(ratios: &[(f64, f64, f64)]) -> Option<Geomean> {
+    weighted_geomean(ratios, &vec![1.0; ratios.len()])
+}
+
+/// The same where each ratio counts as much as its weight says.
+pub fn weighted_geomean(ratios: &[(f64, f64, f64)], weights: &[f64]) -> Option<Geomean> {
+    assert_eq!(ratios.len(), weights.len(), "a weight for each ratio");
     let usable = |value: f64| value.is_finite() && value > 0.0;
     let all_usable = ratios
         .iter()
         .all(|&(r, low, high)| usable(r) && usable(low) && usable(high));
-    if ratios.is_empty() || !all_usable {
+    if ratios.is_empty() || !all_usable || !weights.iter().all(|&weight| usable(weight)) {
         return None;
     }
-    let count = ratios.len() as f64;
-    let mean = ratios.iter().map(|(ratio, ..)| ratio.ln()).sum::<f64>() / count;
+    let all: f64 = weights.iter().sum();
+    let weighted = ratios.iter().zip(weights);
+    let mean = weighted
+        .map(|((ratio, ..), weight)| weight * ratio.ln())
+        .sum::<f64>()
+        / all;
     let distance = |end: &dyn Fn(&(f64, f64, f64)) -> f64| {
         ratios
             .iter()
-            .map(|triple| (end(triple) / triple.0).ln().powi(2))
+            .zip(weights)
+            .map(|(triple, weight)| (weight * (end(triple) / triple.0).ln()).powi(2))
             .sum::<f64>()
             .sqrt()
-            / count
+            / all
     };
     Some(Geomean {
         ratio: mean.exp(),
@@ -52,6 +63,20 @@ mod tests {
         assert!((mean.ratio - 1.0).abs() < 1e-12);
         assert!(mean.low < 1.0 && mean.high > 1.0);
         assert_eq!(mean.count, 2);
+    }
+
+    #[test]
+    fn a_weight_counts_as_often() {
+        let (one, other) = ((1.2, 1.1, 1.3), (0.9, 0.88, 0.95));
+        let weighted = weighted_geomean(&[one, other], &[3.0, 1.0]).unwrap();
+        let repeated = geomean(&[one, one, one, other]).unwrap();
+        assert!((weighted.ratio - repeated.ratio).abs() < 1e-12);
+        // Three draws of one measurement have one error, not three independent ones.
+        assert!(weighted.low < repeated.low && weighted.high > repeated.high);
+        let equal = weighted_geomean(&[one, other], &[7.0, 7.0]).unwrap();
+        let plain = geomean(&[one, other]).unwrap();
+        assert!((equal.ratio - plain.ratio).abs() < 1e-12 && (equal.low - plain.low).abs() < 1e-12);
+        assert_eq!(weighted_geomean(&[one, other], &[1.0, 0.0]), None);
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod summary;
 
 pub use clock::{reference_clock_mhz, ClockFilter};
 pub use error::StatsError;
-pub use geomean::{geomean, Geomean};
+pub use geomean::{geomean, weighted_geomean, Geomean};
 pub use order::{latin_square, latin_square_period, Schedule};
 pub use processes::{
     paired_ratio_of_processes, typical_spread, ProcessSpread, SPREAD_BETWEEN_PROCESSES,

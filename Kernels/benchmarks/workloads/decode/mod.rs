@@ -1,6 +1,7 @@
 //! Attention of a few queries over a paged cache.
 
 mod answers;
+mod entry;
 mod problem;
 #[cfg(test)]
 mod problem_test;

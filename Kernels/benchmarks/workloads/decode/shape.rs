@@ -3,13 +3,19 @@
 use std::fmt;
 
 use numeric::{bits, uniform};
+use serde::{Deserialize, Serialize};
 
+use crate::given;
 use crate::paged::PageTable;
 
 /// Axis order within a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum KvLayout {
     /// [page_size, kv_heads, head_dim]: the heads of a token are contiguous.
+    #[default]
     Nhd,
     /// [kv_heads, page_size, head_dim]: the tokens of a head are contiguous.
     Hnd,
@@ -27,11 +33,16 @@ impl fmt::Display for KvLayout {
 const SCALE_STREAM: u32 = 0x5CA1E;
 
 /// Element type of a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum KvType {
     /// The type of the queries.
+    #[default]
     Same,
     /// FP8 e4m3, with one scale for all keys and one for all values.
+    #[serde(rename = "fp8_e4m3")]
     Fp8,
 }
 
@@ -47,21 +58,66 @@ impl KvType {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DecodeShape {
     /// Cached tokens of each sequence, including the new ones.
     pub lengths: Vec<usize>,
     /// New tokens per sequence: 1, or more with speculative decoding.
+    #[serde(default = "one")]
     pub q_len: usize,
     pub heads: usize,
     pub kv_heads: usize,
     pub head_dim: usize,
+    #[serde(default = "sixteen")]
     pub page_size: usize,
+    #[serde(default)]
     pub layout: KvLayout,
+    #[serde(default, rename = "kv_dtype")]
     pub kv_type: KvType,
 }
 
+fn one() -> usize {
+    1
+}
+
+fn sixteen() -> usize {
+    16
+}
+
 impl DecodeShape {
+    /// Why nobody can be asked to compute it, if so.
+    pub fn check(&self) -> Result<(), String> {
+        let tokens = given::total("lengths", &self.lengths)?;
+        let (heads, kv_heads) = (self.heads, self.kv_heads);
+        let sizes = [
+            ("tokens", tokens),
+            ("kv_heads", kv_heads),
+            ("head_dim", self.head_dim),
+        ];
+        given::check_sizes(&sizes)?;
+        let queries = [
+            ("sequences", self.batch()),
+            ("q_len", self.q_len),
+            ("heads", heads),
+            ("head_dim", self.head_dim),
+        ];
+        given::check_sizes(&queries)?;
+        let pages = [
+            ("sequences", self.batch()),
+            ("page_size", self.page_size),
+            ("kv_heads", kv_heads),
+            ("head_dim", self.head_dim),
+        ];
+        given::check_sizes(&pages)?;
+        if !heads.is_multiple_of(kv_heads) {
+            return Err(format!(
+                "{heads} heads, which is not a multiple of {kv_heads} KV heads"
+            ));
+        }
+        given::check_lengths(&self.lengths, self.q_len)
+    }
+
     pub fn batch(&self) -> usize {
         self.lengths.len()
     }

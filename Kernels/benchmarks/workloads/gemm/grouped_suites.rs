@@ -168,11 +168,18 @@ impl GroupedGemmSuite {
     /// Custom even groups.
     pub fn custom(groups: usize, each: usize, n: usize, k: usize) -> GroupedWorkload {
         let layout = RowLayout::contiguous(vec![each; groups]);
-        let name = format!("g{groups}m{each}even_{n}x{k}");
+        let mut made = Self::given(GemmShape { n, k }, layout);
+        made.2.name = format!("g{groups}m{each}even_{n}x{k}");
+        made
+    }
+
+    /// Custom groups of any kind.
+    pub fn given(shape: GemmShape, layout: RowLayout) -> GroupedWorkload {
+        let sides = (shape.n, shape.k);
         let mut made = workload(
-            GroupedGemmSuite::Prefill,
-            name,
-            (n, k),
+            Self::Prefill,
+            String::new(),
+            sides,
             layout,
             "given on the command line",
         );

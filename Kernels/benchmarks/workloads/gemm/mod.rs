@@ -1,6 +1,7 @@
 //! Dense and grouped GEMMs.
 
 mod answers;
+mod entry;
 mod grouped_suites;
 mod problem;
 mod shape;

@@ -1,6 +1,7 @@
 //! Latent attention over a paged cache.
 
 mod answers;
+mod entry;
 mod problem;
 mod shape;
 mod suites;

@@ -1,6 +1,7 @@
 //! Row operations: norms, softmax, cross-entropy.
 
 mod answers;
+mod entry;
 mod families;
 mod op;
 mod problem;

@@ -1,6 +1,7 @@
 //! Native sparse attention.
 
 mod answers;
+mod entry;
 mod op;
 mod problem;
 #[cfg(test)]

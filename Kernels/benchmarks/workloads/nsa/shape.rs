@@ -5,12 +5,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use numeric::{bits, index_below};
+use serde::{Deserialize, Serialize};
 
 use super::op::NsaOp;
 
 /// Queries `[batch, sequence, heads, dim]`; keys and values `[batch, sequence, groups, dim]`. A
 /// group of heads shares keys, values and the selection of blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NsaShape {
     pub batch: usize,
     pub sequence: usize,
@@ -22,7 +24,12 @@ pub struct NsaShape {
     /// Maximum blocks per query.
     pub selected: usize,
     /// Maximum keys that the sliding branch sees, including the query's own.
+    #[serde(default = "default_window")]
     pub window: usize,
+}
+
+fn default_window() -> usize {
+    DEFAULT_WINDOW
 }
 
 /// The default window, from the NSA paper.

@@ -1,6 +1,7 @@
 //! Attention over prompts.
 
 mod answers;
+mod entry;
 mod problem;
 #[cfg(test)]
 mod problem_test;

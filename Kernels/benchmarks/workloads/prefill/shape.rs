@@ -1,5 +1,7 @@
 //! Shapes of variable-length attention.
 
+use serde::{Deserialize, Serialize};
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PrefillOp {
     Prefill,
@@ -22,7 +24,8 @@ impl PrefillOp {
 
 /// A batch of sequences. Sequence `b` has `q_lens[b]` queries and `kv_lens[b]` keys; its queries are
 /// the last positions, and the keys before them a cached prefix.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PrefillShape {
     pub q_lens: Vec<usize>,
     pub kv_lens: Vec<usize>,

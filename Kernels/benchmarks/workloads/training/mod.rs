@@ -1,6 +1,7 @@
 //! Activations, rotary embeddings and quantisation.
 
 mod answers;
+mod entry;
 mod families;
 mod op;
 mod problem;

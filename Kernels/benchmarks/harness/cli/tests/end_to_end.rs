@@ -56,6 +56,50 @@ fn an_honest_run_ends_with_0_and_writes_all_forms() {
     assert!(folder.path().join("fault_bench.md").exists());
 }
 
+/// A suite goes out to a file, is edited, and comes back as rows with its names and weights.
+#[test]
+fn workload_files_go_out_and_come_back() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("mine.json");
+    let (path, json) = (path.to_str().unwrap(), folder.path().join("a.json"));
+    let output = bench(&["--export", path]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let exported = std::fs::read_to_string(path).unwrap();
+    assert!(exported.contains("\"suite\": \"my_smoke\""), "{exported}");
+    let edited = exported
+        .replace("\"name\":\"64x96\"", "\"name\":\"hot\",\"weight\":4")
+        .replace("\"n\":96", "\"n\":32");
+    std::fs::write(path, &edited).unwrap();
+    let arguments = ["--workloads", path, "--json", json.to_str().unwrap()];
+    let output = bench(&[&QUICK[..], &arguments].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let row = &record::read_json(&json).unwrap().rows[0];
+    assert_eq!(
+        (&*row.workload.suite, &*row.workload.name),
+        ("my_smoke", "hot")
+    );
+    assert_eq!(row.workload.weight, Some(4.0));
+    assert_eq!(row.workload.axes["n"], 32);
+    assert!(row.repro.contains("--workloads"), "{}", row.repro);
+
+    let refused = |text_of_file: &str, arguments: &[&str]| {
+        std::fs::write(path, text_of_file).unwrap();
+        let output = bench(&[&["--workloads", path, "--list"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2));
+        text(&output.stderr).to_owned()
+    };
+    let other = edited.replace("fault_bench", "bench_norms");
+    assert!(refused(&other, &[]).contains("has shapes of bench_norms, not of fault_bench"));
+    let own = edited.replace("my_smoke", "smoke");
+    assert!(refused(&own, &[]).contains("give it another name"));
+    let op = edited.replace("\"op\":\"scaled\"", "\"op\":\"folded\"");
+    assert!(refused(&op, &[]).contains("no operation 'folded' for it"));
+    let size = edited.replace("\"n\":32", "\"n\":-1");
+    assert!(refused(&size, &[]).contains("workload 'hot': n is not a size"));
+    assert!(refused(&edited, &["--suite", "smoke"]).contains("cannot be used with"));
+    assert!(refused("{}", &[]).contains("is not a workload file"));
+}
+
 /// `bazel run` starts a program in its runfiles; its outputs belong in the user's working directory.
 #[test]
 fn relative_paths_are_the_users() {

@@ -25,6 +25,9 @@ fn main() -> ExitCode {
 }
 
 fn problems(choices: &Choices) -> Result<Vec<Scaled>, UsageError> {
+    if choices.given.is_some() {
+        return choices.given();
+    }
     if choices.configs.is_empty() {
         return Ok(vec![Scaled::new(64, 96)]);
     }

@@ -1,6 +1,5 @@
 //! A problem updated in place: every sample starts from the inputs, checked or not, cold or hot.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use contender::{
@@ -24,7 +23,7 @@ impl Accumulate {
             name: "500".into(),
             suite: "smoke".into(),
             provenance: "made up".into(),
-            axes: BTreeMap::new(),
+            ..Workload::default()
         };
         let tensors = vec![
             TensorSpec::in_out("total", DType::F32, &[ELEMENTS]),

@@ -1,0 +1,43 @@
+//! Sparse attention shapes to and from workload files.
+
+use contender::{FileShape, Shape, Workload};
+
+use super::shape::NsaShape;
+use super::suites::NsaSuite;
+use crate::given;
+
+impl FileShape for NsaShape {
+    fn from_file(shape: &Shape, _: Option<&str>) -> Result<(Self, (), Workload), String> {
+        let shape: NsaShape = given::parse(shape)?;
+        let NsaShape {
+            batch,
+            sequence,
+            heads,
+            groups,
+            dim,
+            block,
+            selected,
+            window,
+        } = shape;
+        given::check_sizes(&[
+            ("batch", batch),
+            ("sequence", sequence),
+            ("heads", heads),
+            ("dim", dim),
+        ])?;
+        given::check_sizes(&[
+            ("batch", batch),
+            ("sequence", sequence),
+            ("groups", groups),
+            ("selected", selected),
+        ])?;
+        let sizes = [batch, sequence, heads, groups, dim, block, selected, window];
+        NsaShape::from_sizes(&sizes).map_err(|error| error.to_string())?;
+        let (shape, workload) = NsaSuite::custom(shape);
+        Ok((shape, (), workload))
+    }
+
+    fn to_file(&self, _: &()) -> Shape {
+        given::written(self)
+    }
+}
