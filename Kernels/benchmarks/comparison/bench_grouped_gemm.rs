@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, UsageError};
-use workloads::{GemmProblem, GroupKind, GroupedGemmSuite};
+use workloads::{GemmProblem, GroupKind, GroupedGemmSuite, LIST_MAX};
 
 fn main() -> ExitCode {
     cli::run(Bench {
@@ -21,10 +21,10 @@ fn problems(choices: &Choices) -> Result<Vec<GemmProblem>, UsageError> {
     let workloads = choices.workloads(
         |suite: GroupedGemmSuite| suite.drawn(choices.shapes_seed),
         |sizes| match *sizes {
-            [groups, each, n, k] => Ok(GroupedGemmSuite::custom(groups, each, n, k)),
+            [groups, each, n, k] if groups <= LIST_MAX => Ok(GroupedGemmSuite::custom(groups, each, n, k)),
             _ => Err(UsageError::of_shape(
                 sizes,
-                "is not a grouped product; write GROUPSxROWSxNxK, like 8x4096x4096x7168",
+                "is not a product of at most 4096 groups; write GROUPSxROWSxNxK, like 8x4096x4096x7168",
             )),
         },
     )?;

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, UsageError};
-use workloads::{PrefillOp, PrefillProblem, PrefillSuite};
+use workloads::{PrefillOp, PrefillProblem, PrefillSuite, LIST_MAX};
 
 fn main() -> ExitCode {
     cli::run(Bench {
@@ -34,10 +34,14 @@ fn problems(choices: &Choices) -> Result<Vec<PrefillProblem>, UsageError> {
         suite.ops().iter().flat_map(of_op).collect()
     };
     let workloads = choices.workloads(of_suite, |sizes| {
-        let what = "is not a prefill batch; write BxQxKVxHxHKVxD, like 2x4096x8192x32x8x128";
-        let six = sizes
+        let what = "is not a prefill of at most 4096 sequences; write BxQxKVxHxHKVxD, like \
+                    2x4096x8192x32x8x128";
+        let six: [usize; 6] = sizes
             .try_into()
             .map_err(|_| UsageError::of_shape(sizes, what))?;
+        if six[0] > LIST_MAX {
+            return Err(UsageError::of_shape(sizes, what));
+        }
         let (shape, workload) = PrefillSuite::from_sizes(six).map_err(UsageError::new)?;
         Ok((PrefillOp::Prefill, shape, workload))
     })?;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// Sequences or groups of a workload: as many as a result file has room for.
-const LIST_MAX: usize = 4096;
+pub const LIST_MAX: usize = 4096;
 /// Elements of a tensor.
 const ELEMENTS_MAX: usize = 1 << 40;
 

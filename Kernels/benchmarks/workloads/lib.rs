@@ -25,6 +25,7 @@ pub use gemm::{
     BadGemm, DenseWorkload, GemmProblem, GemmShape, GemmSuite, GroupKind, GroupedGemmSuite,
     GroupedWorkload, RowLayout, GROUP_ALIGNMENT, SCALE_BLOCK,
 };
+pub use given::LIST_MAX;
 pub use mla::{MlaDecodeProblem, MlaShape, MlaSuite, MLA_LATENT, MLA_ROPE, MLA_WIDTH};
 pub use norms::{NormOp, NormProblem, NormSuite, NormTypes};
 pub use nsa::{BadNsa, NsaOp, NsaProblem, NsaShape, NsaSuite, Selection};

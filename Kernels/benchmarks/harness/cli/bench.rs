@@ -63,7 +63,18 @@ impl Choices {
         of_sizes: impl Fn(&[usize]) -> Result<W, UsageError>,
     ) -> Result<Vec<W>, UsageError> {
         let suites = self.suites_of()?.into_iter().flat_map(of_suite).map(Ok);
-        let configs = self.configs.iter().map(|sizes| of_sizes(sizes));
+        // The limits of workload files hold for shapes given by hand too.
+        let of_config = |sizes: &Vec<usize>| {
+            let entry = of_sizes(sizes)?;
+            match W::from_file(&entry.to_file(), None) {
+                Ok(_) => Ok(entry),
+                Err(reason) => Err(UsageError::of_shape(
+                    sizes,
+                    &format!("cannot be computed: {reason}"),
+                )),
+            }
+        };
+        let configs = self.configs.iter().map(of_config);
         let given = self.given()?.into_iter().map(Ok);
         let described = |entry: Result<W, UsageError>| {
             let mut entry = entry?;

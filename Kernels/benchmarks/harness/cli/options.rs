@@ -200,10 +200,15 @@ pub struct InsteadOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config(pub Vec<usize>);
 
+const SIZE_MAX: usize = 1 << 31;
+
 fn parse_config(text: &str) -> Result<Config, String> {
     let sizes: Result<Vec<usize>, _> = text.split(['x', 'X']).map(str::parse).collect();
     match sizes {
-        Ok(sizes) if sizes.iter().all(|size| *size > 0) => Ok(Config(sizes)),
+        Ok(sizes) if sizes.iter().all(|size| (1..=SIZE_MAX).contains(size)) => Ok(Config(sizes)),
+        Ok(sizes) if sizes.iter().any(|size| *size > SIZE_MAX) => Err(format!(
+            "'{text}' has a size above 2^31, more than any device holds"
+        )),
         _ => Err(format!(
             "'{text}' is not a shape: expected positive sizes joined by x, such as 4096x7168"
         )),
