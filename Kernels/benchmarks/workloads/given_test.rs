@@ -177,6 +177,13 @@ fn what_nobody_can_compute_is_refused_by_its_reason() {
             "evenly among 2 groups",
         ),
         (
+            refused::<Sparse>(
+                json!({"batch": 1, "sequence": 64, "heads": 2, "groups": 2, "dim": 64, "block": 32,
+                "selected": 1u64 << 31}),
+            ),
+            "more than 2^30 indices",
+        ),
+        (
             refused::<Training>(
                 json!({"batch": 1, "sequence": 2, "query_heads": 2, "key_heads": 1,
                 "dim": 63}),
