@@ -23,6 +23,7 @@ mod repro;
 mod summarize;
 mod verify;
 mod views;
+mod why;
 
 pub use claims::{claims_markdown, judge, read_claims, Claim, Judgement, KNOWN_CLAIMS};
 pub use collection::{Collection, Run, COLLECTION_VERSION};
@@ -43,3 +44,4 @@ pub use plot::{plots, to_png, Plot};
 pub use summarize::summarize;
 pub use verify::{verify, Conclusion, Verified, VerifyOptions};
 pub use views::{views, View};
+pub use why::{why, why_text, WhyOptions};

@@ -104,6 +104,38 @@ impl Repro {
         command.args(&self.arguments).arg("--json").arg(json);
         command
     }
+
+    /// One contender of the row under ncu, which counts `sections` and prints CSV.
+    pub fn profile(
+        &self,
+        ncu: &Path,
+        sections: &[&str],
+        programs: &Path,
+        contender: &str,
+    ) -> Result<Command, String> {
+        let mut command = Command::new(ncu);
+        // The bench flushes the cache itself, and a locked clock is not the one that was raced.
+        command.args([
+            "--csv",
+            "--print-units",
+            "base",
+            "--profile-from-start",
+            "off",
+        ]);
+        command.args(["--clock-control", "none", "--cache-control", "none"]);
+        command.args(sections.iter().flat_map(|section| ["--section", section]));
+        command.arg(programs.join(&self.program));
+        let others = |argument: &&String| {
+            !["--contenders=", "--baseline="]
+                .iter()
+                .any(|option| argument.starts_with(option))
+        };
+        command.args(self.arguments.iter().filter(others));
+        command
+            .arg(format!("--contenders={}", name(contender)?))
+            .arg("--profile");
+        Ok(command)
+    }
 }
 
 impl Takes {
