@@ -161,7 +161,7 @@ fn slow_loris() {
     let start = Instant::now();
     says(&fixture(&server).refusal(), &["stalled"]);
     assert!(
-        start.elapsed() < Duration::from_secs(10),
+        start.elapsed() < Duration::from_secs(60),
         "{:?}",
         start.elapsed()
     );

@@ -53,14 +53,8 @@ fn fetch_verify_list_gc() {
 
     let fetched = run(&program, &fixture, &["--json", "fetch", "--all"]);
     assert_eq!(json(&fetched)["artifacts"][0]["origin"], "http");
-    let start = Instant::now();
     let cached = run(&program, &fixture, &["--json", "fetch", "--all"]);
     assert_eq!(json(&cached)["artifacts"][0]["origin"], "cache");
-    assert!(
-        start.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        start.elapsed()
-    );
     assert_eq!(server.requests().len(), 1);
     assert!(run(&program, &fixture, &["verify"]).status.success());
     assert_eq!(

@@ -149,8 +149,8 @@ fn profile(run: &Run, row: &Row, contender: &str, options: &WhyOptions) -> Resul
 /// The losses as Markdown.
 pub fn why_text(losses: &[Loss]) -> String {
     let mut text = String::from(
-        "# Why rows were lost\n\nUnder ncu, at the clock that the card chose, caches as the bench leaves them. Kernels of a \
-         contender are summed; shares and rates are means weighted by their time.\n",
+        "# Why rows were lost\n\nUnder ncu, at the clock that the card chose, caches as the bench leaves \
+         them. Kernels of a contender are summed; shares and rates are means weighted by their time.\n",
     );
     for loss in losses {
         let ((ours, own), (other, others)) = (&loss.ours, &loss.other);

@@ -38,7 +38,7 @@ fn an_honest_run_ends_with_0_and_writes_all_forms() {
     let start = Instant::now();
     let output = bench(&[&QUICK[..], &["--out-dir", folder.path().to_str().unwrap()]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(start.elapsed() < Duration::from_secs(60));
     let table = text(&output.stdout);
     assert!(
         table.contains("device: cpu") && table.contains("honest"),
