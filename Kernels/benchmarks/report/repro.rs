@@ -1,7 +1,7 @@
 //! The command that measures a row again, from typed fields: a result file decides which of our
 //! options have which values, and nothing else.
 
-use record::{DeviceKind, Row};
+use record::{DeviceKind, GivenWorkload, Row, WorkloadFile, WORKLOADS_VERSION};
 use std::path::Path;
 use std::process::Command;
 
@@ -40,7 +40,14 @@ const OPTIONS: [(&str, Takes); 19] = [
     ("--skip-verify", Takes::Nothing),
 ];
 /// These are in the row, whatever its `repro` says.
-const FROM_THE_ROW: [&str; 5] = ["--device", "--suite", "--workload", "--op", "--dtype"];
+const FROM_THE_ROW: [&str; 6] = [
+    "--device",
+    "--suite",
+    "--workload",
+    "--workloads",
+    "--op",
+    "--dtype",
+];
 /// The suite of shapes given by hand.
 const CUSTOM: &str = "custom";
 const WORD_MAX: usize = 4096;
@@ -51,6 +58,8 @@ pub struct Repro {
     pub program: String,
     /// As `--option=value`, so that no value is taken for an option.
     arguments: Vec<String>,
+    /// The workload, if it comes from a file.
+    file: Option<WorkloadFile>,
 }
 
 impl Repro {
@@ -89,20 +98,50 @@ impl Repro {
             });
             given.push(option);
         }
-        if !given.iter().any(|option| option == "--configs") {
+        let file = row.workload.shape.as_ref().map(|shape| WorkloadFile {
+            workloads_version: WORKLOADS_VERSION,
+            bench: program.clone(),
+            suite: row.workload.suite.clone(),
+            workloads: vec![GivenWorkload {
+                name: row.workload.name.clone(),
+                op: Some(row.op.clone()),
+                shape: shape.clone(),
+                provenance: row.workload.provenance.clone(),
+                weight: row.workload.weight,
+            }],
+        });
+        if file.is_none() && !given.iter().any(|option| option == "--configs") {
             if row.workload.suite == CUSTOM {
                 return Err("its shape was given by hand, but --configs is missing".to_owned());
             }
             arguments.push(format!("--suite={}", name(&row.workload.suite)?));
         }
-        Ok(Repro { program, arguments })
+        Ok(Repro {
+            program,
+            arguments,
+            file,
+        })
     }
 
-    /// The command, with its result file.
-    pub fn command(&self, programs: &Path, json: &Path) -> Command {
+    /// The command, with its result file in a scratch folder.
+    pub fn command(&self, programs: &Path, json: &Path) -> Result<Command, String> {
         let mut command = Command::new(programs.join(&self.program));
-        command.args(&self.arguments).arg("--json").arg(json);
-        command
+        let scratch = json.parent().unwrap_or(Path::new("."));
+        command.args(self.arguments_in(scratch)?);
+        command.arg("--json").arg(json);
+        Ok(command)
+    }
+
+    /// The arguments, with the workload's file in a scratch folder.
+    fn arguments_in(&self, scratch: &Path) -> Result<Vec<String>, String> {
+        let mut arguments = self.arguments.clone();
+        if let Some(file) = &self.file {
+            let path = scratch.join("workloads.json");
+            let text = file.to_json().map_err(|error| error.to_string())?;
+            std::fs::write(&path, text).map_err(|error| error.to_string())?;
+            arguments.push(format!("--workloads={}", path.display()));
+        }
+        Ok(arguments)
     }
 
     /// One contender of the row under ncu, which counts `sections` and prints CSV.
@@ -112,6 +151,7 @@ impl Repro {
         sections: &[&str],
         programs: &Path,
         contender: &str,
+        scratch: &Path,
     ) -> Result<Command, String> {
         let mut command = Command::new(ncu);
         // The bench flushes the cache itself, and a locked clock is not the one that was raced.
@@ -130,7 +170,7 @@ impl Repro {
                 .iter()
                 .any(|option| argument.starts_with(option))
         };
-        command.args(self.arguments.iter().filter(others));
+        command.args(self.arguments_in(scratch)?.iter().filter(others));
         command
             .arg(format!("--contenders={}", name(contender)?))
             .arg("--profile");
@@ -217,6 +257,29 @@ mod tests {
             ["bench_norms", "--workload", "a b", "--op", "it's", ""]
         );
         assert!(words("a 'b").is_err());
+    }
+
+    #[test]
+    fn a_workload_of_a_file_brings_its_file_along() {
+        let mut row = report_testing::row("op", 64, "ours", ContenderKind::Own, vec![1.0, 1.1]);
+        row.repro = "bench_norms --workloads /etc/passwd --contenders ours".to_owned();
+        row.workload.suite = "mine".to_owned();
+        let shape = serde_json::json!({"rows": 64, "columns": 4096});
+        row.workload.shape = shape.as_object().cloned();
+        let repro = Repro::of(&row, DeviceKind::Cpu).unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let arguments = repro.arguments_in(scratch.path()).unwrap();
+        let path = scratch.path().join("workloads.json");
+        assert!(
+            arguments.contains(&format!("--workloads={}", path.display())),
+            "{arguments:?}"
+        );
+        assert!(!arguments
+            .iter()
+            .any(|it| it.contains("passwd") || it.starts_with("--suite")));
+        let file = WorkloadFile::read(&path).unwrap();
+        assert_eq!((&*file.bench, &*file.suite), ("bench_norms", "mine"));
+        assert_eq!(file.workloads[0].shape, *shape.as_object().unwrap());
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn again(run: &Run, row: &Row, options: &VerifyOptions) -> Result<Collection, St
         .map_err(|error| format!("no scratch folder: {error}"))?;
     let json = scratch.path().join("again.json");
     let mut child = repro
-        .command(&options.programs, &json)
+        .command(&options.programs, &json)?
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

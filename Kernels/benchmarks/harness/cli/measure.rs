@@ -207,6 +207,7 @@ impl Run<'_> {
             roofs: &self.roofs,
             baseline: self.options.what.baseline.as_deref(),
             ratio: self.ratio,
+            given: self.selection.choices.given.is_some(),
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct RowContext<'a> {
     /// The one requested, otherwise the first baseline with a time.
     pub baseline: Option<&'a str>,
     pub ratio: RatioOptions,
+    /// The workloads come from a file.
+    pub given: bool,
 }
 
 /// The rows of one problem from one process, in the order of the contenders.
@@ -105,6 +107,7 @@ fn row(problem: &AnyProblem, identity: &Identity, outcome: &Outcome, context: &R
             provenance: workload.provenance.clone(),
             axes: workload.axes.clone(),
             weight: workload.weight,
+            shape: context.given.then(|| workload.shape.clone()),
         },
         contender: record::Contender {
             name: identity.name.clone(),

@@ -152,10 +152,12 @@ fn check_names(row: &Row) -> Result<(), String> {
         &row.contender.name,
         &row.contender.version,
     ];
-    refuse_unless_names(names.into_iter().chain(workload.axes.keys()))?;
-    let axes = workload.axes.len();
-    if axes > AXES_MAX {
-        return Err(format!("{axes} axes, but at most {AXES_MAX} make a shape"));
+    let shape = || workload.shape.iter().flatten();
+    let axes = || workload.axes.iter().chain(shape());
+    refuse_unless_names(names.into_iter().chain(axes().map(|(name, _)| name)))?;
+    let count = axes().count();
+    if count > AXES_MAX {
+        return Err(format!("{count} axes, but at most {AXES_MAX} make a shape"));
     }
     // A number, a word, or one level of them.
     let scalar = |value: &Value| !value.is_array() && !value.is_object();
@@ -163,7 +165,7 @@ fn check_names(row: &Row) -> Result<(), String> {
         Value::Array(values) => values.len() <= LIST_MAX && values.iter().all(scalar),
         other => scalar(other),
     };
-    if let Some((name, _)) = workload.axes.iter().find(|(_, value)| !flat(value)) {
+    if let Some((name, _)) = axes().find(|(_, value)| !flat(value)) {
         return Err(format!(
             "axis {name} is neither a value nor a list of values"
         ));

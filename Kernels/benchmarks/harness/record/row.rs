@@ -156,6 +156,9 @@ pub struct Workload {
     /// How much it counts in means, if not as much as any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
+    /// The shape as its workload file has it, so that the row can be measured again without the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -138,6 +138,7 @@ pub(crate) fn ok_row(workload: &str, contender: &str, scale: f64) -> Row {
             .map(|(name, value)| (name.to_owned(), value))
             .into(),
             weight: None,
+            shape: None,
         },
         contender: Contender {
             name: contender.into(),

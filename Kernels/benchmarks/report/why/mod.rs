@@ -112,7 +112,13 @@ fn profile(run: &Run, row: &Row, contender: &str, options: &WhyOptions) -> Resul
     let create = |path: &Path| File::create(path).map_err(|error| error.to_string());
     let ncu = options.ncu.display();
     let mut child = repro
-        .profile(&options.ncu, &SECTIONS, &options.programs, contender)?
+        .profile(
+            &options.ncu,
+            &SECTIONS,
+            &options.programs,
+            contender,
+            scratch.path(),
+        )?
         .stdin(Stdio::null())
         .stdout(create(&output)?)
         .stderr(create(&log)?)

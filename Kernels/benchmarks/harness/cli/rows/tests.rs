@@ -63,6 +63,7 @@ fn rows_of(outcomes: [Outcome; 3], baseline: Option<&str>) -> Vec<Row> {
         roofs: &roofs,
         baseline,
         ratio: RatioOptions::default(),
+        given: false,
     };
     let problem = Scaled::new(1000, 1000);
     let mut rows = rows(&problem, &identities().each_ref(), &outcomes, &context);

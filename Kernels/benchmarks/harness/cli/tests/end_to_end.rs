@@ -80,6 +80,7 @@ fn workload_files_go_out_and_come_back() {
     );
     assert_eq!(row.workload.weight, Some(4.0));
     assert_eq!(row.workload.axes["n"], 32);
+    assert_eq!(row.workload.shape.as_ref().unwrap()["n"], 32);
     assert!(row.repro.contains("--workloads"), "{}", row.repro);
 
     let refused = |text_of_file: &str, arguments: &[&str]| {
