@@ -36,7 +36,7 @@ pub enum Command {
     Export(ExportArguments),
     /// Write a run as one JSON line: commit, date, geomeans
     History(HistoryArguments),
-    /// Turn FlashInfer-Bench definitions and workloads into commands for our benches
+    /// Turn FlashInfer-Bench definitions and workloads, or a serving trace, into workload files
     Import(ImportArguments),
     /// Regenerate the tables in Markdown files from result files
     Page(PageArguments),
@@ -199,9 +199,35 @@ pub struct HistoryArguments {
 
 #[derive(Debug, Args)]
 pub struct ImportArguments {
-    /// Definitions (JSON) and workloads (JSON lines)
-    #[arg(required = true)]
+    /// FlashInfer-Bench definitions (JSON) and workloads (JSON lines)
+    #[arg(required_unless_present = "trace", conflicts_with = "trace")]
     pub files: Vec<PathBuf>,
+    /// Folder for one workload file per definition, or the file to write with --trace [default: print
+    /// commands with --configs, where that can name the shapes]
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Requests to a serving system: JSON lines with timestamp (ms), input_length and output_length,
+    /// or CSV with TIMESTAMP, ContextTokens and GeneratedTokens
+    #[arg(long, value_name = "FILE", requires_all = ["bench", "heads", "output"])]
+    pub trace: Option<PathBuf>,
+    /// What the trace's workloads are for
+    #[arg(long, value_parser = ["decode", "prefill", "mla_decode"], requires = "trace")]
+    pub bench: Option<String>,
+    /// The model's heads, KV heads and head dimension, as 32x8x128; heads alone for mla_decode
+    #[arg(long, value_name = "HxKVxD", requires = "trace")]
+    pub heads: Option<String>,
+    /// Requests that run at the same time
+    #[arg(long, value_name = "N", default_value_t = 64, requires = "trace")]
+    pub max_batch: usize,
+    /// Steps to choose, evenly over all
+    #[arg(long, value_name = "N", default_value_t = 16, requires = "trace")]
+    pub samples: u64,
+    /// Time of every step, whatever is in it
+    #[arg(long, value_name = "MS", default_value_t = 25.0, requires = "trace")]
+    pub step_ms: f64,
+    /// Prompt tokens that enter in one step; a longer prompt enters alone [default: no limit]
+    #[arg(long, value_name = "N", requires = "trace")]
+    pub max_prefill_tokens: Option<u64>,
 }
 
 #[derive(Debug, Args)]

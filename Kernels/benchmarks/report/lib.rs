@@ -35,7 +35,10 @@ pub use error::ReportingError;
 pub use export::{to_github_action_benchmark, to_nvbench};
 pub use history::{history, unmeasured};
 pub use html::to_html;
-pub use import::{import, Imported};
+pub use import::{
+    import, import_trace, read_integers, read_requests, Imported, ImportedSuite, Request,
+    TraceOptions, TraceShape,
+};
 pub use merge::{merge, Merged};
 pub use noise::{normal_quantile, spread_between_runs};
 pub use packed::{packed_for, read_text};

@@ -1,15 +1,16 @@
 //! `report`: processes result files, without a GPU.
 
 mod arguments;
+mod importing;
 
 use arguments::{
     Arguments, ClaimsArguments, Command, CompareArguments, ExportArguments, FailOn, Format,
-    HistoryArguments, HtmlArguments, ImportArguments, MergeArguments, PageArguments, PlotArguments,
-    PlotFormat, SummarizeArguments, VerifyArguments,
+    HistoryArguments, HtmlArguments, MergeArguments, PageArguments, PlotArguments, PlotFormat,
+    SummarizeArguments, VerifyArguments,
 };
 use clap::Parser;
 use report_lib::{
-    claims_markdown, compare, has_tables, history, import, merge, packed_for, plots, read_claims,
+    claims_markdown, compare, has_tables, history, merge, packed_for, plots, read_claims,
     summarize, to_github_action_benchmark, to_html, to_nvbench, to_png, to_text, unmeasured,
     verify, views, Collection, CompareOptions, Conclusion, Pages, ReportingError, VerifyOptions,
     View, KNOWN_CLAIMS,
@@ -41,7 +42,7 @@ fn run(command: &Command) -> Result<ExitCode, ReportingError> {
         Command::Claims(arguments) => run_claims(arguments),
         Command::Export(arguments) => run_export(arguments),
         Command::History(arguments) => run_history(arguments),
-        Command::Import(arguments) => run_import(arguments),
+        Command::Import(arguments) => importing::run(arguments),
         Command::Page(arguments) => run_page(arguments),
     }
 }
@@ -287,21 +288,6 @@ fn run_history(arguments: &HistoryArguments) -> Result<ExitCode, ReportingError>
         tell(&sentence.to_string());
     }
     Ok(ExitCode::from(u8::from(!unmeasured.is_empty())))
-}
-
-fn run_import(arguments: &ImportArguments) -> Result<ExitCode, ReportingError> {
-    let mut files = Vec::new();
-    for path in &arguments.files {
-        files.push((path.display().to_string(), read(path)?));
-    }
-    let imported = import(&files)?;
-    for command in &imported.commands {
-        print(&format!("{command}\n"));
-    }
-    for reason in &imported.left_out {
-        tell(&format!("left out: {reason}"));
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn run_page(arguments: &PageArguments) -> Result<ExitCode, ReportingError> {

@@ -1,10 +1,12 @@
-//! Result files, collections, claims, plans of tables, and FlashInfer-Bench's problems, workloads and
-//! traces, of random bytes: an error or a report, never a crash.
+//! Result files, collections, claims, plans of tables, FlashInfer-Bench's problems, workloads, traces and
+//! stored lists, and serving traces, of random bytes: an error or a report, never a crash.
 
 use report_lib::{claims_markdown, compare, history, import, merge, plots, read_claims, summarize};
+use report_lib::{import_trace, read_integers, TraceOptions, TraceShape};
 use report_lib::{
     to_github_action_benchmark, to_html, to_nvbench, views, Collection, CompareOptions,
 };
+use std::path::{Path, PathBuf};
 
 const CORPUS: &str = "Kernels/benchmarks/report/tests/corpus";
 
@@ -68,15 +70,94 @@ fn problems_workloads_and_traces() {
         "\"axes\": {}",
         "{\"type\": \"var\"}",
         "\"op_type\": \"gemm\"",
+        "\"op_type\": \"grouped_gemm\"",
+        "\"qo_indptr\":",
+        "{\"type\": \"random\"}",
         "\"value\": 0",
         "\n",
     ];
     let corpus = fuzz::corpus(CORPUS, "import-");
-    let definition = text(&corpus[0]);
+    // The definitions, and the file that stored inputs are in.
+    let folder = tempfile::TempDir::new().unwrap();
+    std::fs::create_dir(folder.path().join("blob")).unwrap();
+    let blob = &fuzz::corpus(CORPUS, "safetensors-offsets")[0];
+    std::fs::write(folder.path().join("blob/offsets.safetensors"), blob).unwrap();
+    let known = |name: &str| {
+        let text = text(&fuzz::corpus(CORPUS, name)[0]);
+        (PathBuf::from(name), text)
+    };
+    let known = [known("import-definition.json"), known("import-pages.json")];
+    let check = |files: &[(PathBuf, String)]| {
+        let imported = import(files)?;
+        for suite in &imported.suites {
+            suite
+                .workloads
+                .to_json()
+                .expect("what was read can be written");
+        }
+        Ok::<_, report_lib::ReportingError>(imported)
+    };
+    let with = |text: String| [&known[..], &[(folder.path().join("input"), text)]].concat();
+    let lines = text(&fuzz::corpus(CORPUS, "import-pages-lines.json")[0]);
+    let sound = check(&with(lines)).expect("the corpus is sound");
+    assert_eq!(sound.suites[0].workloads.workloads[0].weight, Some(2.0));
     fuzz::run("problems, workloads, traces", &corpus, &words, |bytes| {
-        let _ = import(&[("input".to_owned(), text(bytes))]);
-        let known = ("known".to_owned(), definition.clone());
-        let _ = import(&[known, ("input".to_owned(), text(bytes))]);
+        let _ = check(&[(folder.path().join("input"), text(bytes))]);
+        let _ = check(&with(text(bytes)));
+    });
+}
+
+#[test]
+fn stored_lists() {
+    let words = [
+        "\"data_offsets\":[0,12]",
+        "\"dtype\":\"I64\"",
+        "\"shape\":[3]",
+        "\"__metadata__\":{}",
+    ];
+    let corpus = fuzz::corpus(CORPUS, "safetensors-");
+    let read = |bytes: &[u8]| read_integers(std::io::Cursor::new(bytes), "kv_indptr");
+    assert_eq!(read(&corpus[0]).expect("the corpus is sound"), [0, 5, 9]);
+    fuzz::run("stored lists", &corpus, &words, |bytes| {
+        if let Ok(list) = read(bytes) {
+            assert!(4 * list.len() <= bytes.len());
+        }
+    });
+}
+
+#[test]
+fn serving_traces() {
+    let words = [
+        "{\"timestamp\": 1, \"input_length\": 2, \"output_length\": 16777216}\n",
+        "2023-11-16 18:15:46,1,16777216\n",
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n",
+        "+23:59",
+    ];
+    let corpus = fuzz::corpus(CORPUS, "requests-");
+    let shapes = [
+        ("decode", "32x8x128"),
+        ("prefill", "32x8x128"),
+        ("mla_decode", "16"),
+    ];
+    let check = |bytes: &[u8]| {
+        for (bench, heads) in shapes {
+            let options = TraceOptions {
+                shape: TraceShape::parse(bench, heads).unwrap(),
+                max_batch: 3,
+                samples: 5,
+                step_ms: 0.5,
+                max_prefill_tokens: Some(1000),
+            };
+            let file = import_trace(Path::new("input"), &text(bytes), &options)?;
+            file.to_json().expect("what was read can be written");
+        }
+        Ok::<_, report_lib::ReportingError>(())
+    };
+    for name in ["requests-lines.json", "requests-table.csv"] {
+        check(&fuzz::corpus(CORPUS, name)[0]).expect("the corpus is sound");
+    }
+    fuzz::run("serving traces", &corpus, &words, |bytes| {
+        let _ = check(bytes);
     });
 }
 
