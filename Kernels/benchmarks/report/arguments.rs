@@ -20,11 +20,11 @@ pub struct Arguments {
 pub enum Command {
     /// Merge files into one collection; of duplicate rows, keep the later run's
     Merge(MergeArguments),
-    /// Print Markdown: geomeans, intervals, verdict counts, losses, failures
+    /// Print the scoreboard, the losses and the details as Markdown, or the scoreboard for a terminal
     Summarize(SummarizeArguments),
     /// Compare a new run with a base; exit with 1 as --fail-on says
     Compare(CompareArguments),
-    /// Plot latency, throughput, speed-ups, roofline and heat map of every operation
+    /// Draw throughput, ours against the best other, win map and roofline of every operation
     Plot(PlotArguments),
     /// Write a self-contained HTML page with everything
     Html(HtmlArguments),
@@ -66,6 +66,9 @@ pub struct SummarizeArguments {
     /// Add a table of all rows
     #[arg(long)]
     pub rows: bool,
+    /// Print only the scoreboard, aligned, in colour on a terminal
+    #[arg(long, conflicts_with_all = ["output", "github", "rows"])]
+    pub terminal: bool,
 }
 
 #[derive(Debug, Args)]

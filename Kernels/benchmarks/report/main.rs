@@ -11,11 +11,11 @@ use arguments::{
 use clap::Parser;
 use report_lib::{
     claims_markdown, compare, has_tables, history, merge, packed_for, plots, read_claims,
-    summarize, to_github_action_benchmark, to_html, to_nvbench, to_png, to_text, unmeasured,
-    verify, views, Collection, CompareOptions, Conclusion, Pages, ReportingError, VerifyOptions,
-    View, KNOWN_CLAIMS,
+    scoreboard_text, summarize, to_github_action_benchmark, to_html, to_nvbench, to_png, to_text,
+    unmeasured, verify, views, Collection, CompareOptions, Conclusion, Pages, ReportingError,
+    VerifyOptions, View, KNOWN_CLAIMS,
 };
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -94,6 +94,15 @@ fn run_merge(arguments: &MergeArguments) -> Result<ExitCode, ReportingError> {
 
 fn run_summarize(arguments: &SummarizeArguments) -> Result<ExitCode, ReportingError> {
     let views = load(&arguments.files)?;
+    if arguments.terminal {
+        let coloured = std::io::stdout().is_terminal();
+        for view in &views {
+            // Already printable: its only control characters are colours.
+            let _ =
+                std::io::stdout().write_all((scoreboard_text(view, coloured) + "\n").as_bytes());
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut text = summarize(&views);
     if arguments.github {
         append_to_step_summary(&text)?;

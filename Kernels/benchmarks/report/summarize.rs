@@ -1,5 +1,6 @@
-//! The short report: what was measured where, who won, what failed.
+//! The short report: the scoreboard and the losses, then what was measured where, by suite, and what failed.
 
+use crate::scoreboard::scoreboard_markdown;
 use crate::View;
 use record::markdown_table::{cell, header, line};
 use record::{
@@ -9,18 +10,19 @@ use record::{
 use stats::{geomean, typical_spread, Verdict, SPREAD_BETWEEN_PROCESSES};
 use std::collections::{BTreeMap, HashMap};
 
-/// The most failures and losses to list; the rest are counted.
+/// The most failures to list; the rest are counted.
 const LISTED: usize = 40;
 
 /// Markdown, short enough for a step summary.
 pub fn summarize(views: &[View]) -> String {
     let mut text = "# Head-to-Head results\n\n".to_owned();
     for view in views {
-        text += &controls(view);
+        text += &scoreboard_markdown(view);
     }
     text += &overview(views);
     for view in views {
-        text += &format!("## {}\n\n", cell(&view.title));
+        text += &controls(view);
+        text += &format!("## {} by suite\n\n", cell(&view.title));
         if !view.file.meta.complete {
             text += "**Partial: a run was interrupted; missing rows were not measured.**\n\n";
         }
@@ -35,7 +37,6 @@ pub fn summarize(views: &[View]) -> String {
             &groups(&view.file),
         );
         text += &roof_shares(view);
-        text += &losses(view);
         text += &failures(view);
     }
     text + &across(views)
@@ -220,24 +221,6 @@ fn roof_shares(view: &View) -> String {
         ]);
     }
     text + "\n"
-}
-
-fn losses(view: &View) -> String {
-    let lost = record::losses(&view.file);
-    if lost.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("### Losses: {}\n\n", count_text(lost.len(), "row"));
-    text += &header(&["row", "baseline", "speed-up :", "95 % interval :"]);
-    for (row, speedup) in lost.iter().take(LISTED) {
-        text += &line(&[
-            cell(&RowKey::of(row).to_string()),
-            cell(&speedup.baseline),
-            ratio_text(speedup.ratio),
-            interval_text(speedup.low, speedup.high),
-        ]);
-    }
-    text + &rest(lost.len())
 }
 
 fn failures(view: &View) -> String {

@@ -1,26 +1,29 @@
-//! Logarithmic axes and the frame around a plot.
+//! Scales from values to positions, their ticks, and how sizes are written on them.
 
-use super::svg::{Anchor, Svg, WIDTH};
-
-/// A logarithmic scale from values to positions on the sheet.
+/// Evenly in logarithms.
 #[derive(Clone, Copy)]
 pub struct LogScale {
-    low: f64,
-    high: f64,
+    pub low: f64,
+    pub high: f64,
     from: f64,
     to: f64,
 }
 
 impl LogScale {
-    /// Covers all values with a little room; none if there is nothing to cover.
-    pub fn over(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<LogScale> {
+    /// Covers all values with this factor of room; none if there is nothing to cover.
+    pub fn over(
+        values: impl Iterator<Item = f64>,
+        room: f64,
+        from: f64,
+        to: f64,
+    ) -> Option<LogScale> {
         let usable = values.filter(|value| value.is_finite() && *value > 0.0);
         let (low, high) = usable.fold((f64::INFINITY, 0.0f64), |(low, high), value| {
             (low.min(value), high.max(value))
         });
         (high > 0.0).then(|| LogScale {
-            low: low / 1.25,
-            high: high * 1.25,
+            low: low / room,
+            high: high * room,
             from,
             to,
         })
@@ -31,29 +34,48 @@ impl LogScale {
         self.from + share * (self.to - self.from)
     }
 
-    pub fn high(self) -> f64 {
-        self.high
-    }
-
-    pub fn low(self) -> f64 {
-        self.low
-    }
-
     /// Round values, as many as fit: at worst some powers of ten.
-    fn ticks(self) -> Vec<f64> {
+    pub fn ticks(self) -> Vec<f64> {
         let decades = (self.high / self.low).log10();
         let steps: &[f64] = match decades {
-            ..=0.8 => &[1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0],
-            ..=2.5 => &[1.0, 2.0, 5.0],
+            ..=0.8 => &[1.0, 1.5, 2.0, 3.0, 5.0],
+            ..=2.0 => &[1.0, 3.0],
             _ => &[1.0],
         };
-        let every = (decades / 8.0).ceil().max(1.0) as i32;
+        let every = (decades / 6.0).ceil().max(1.0) as i32;
         let first = self.low.log10().floor() as i32;
         let last = self.high.log10().ceil() as i32;
         (first..=last)
             .filter(|power| power.rem_euclid(every) == 0)
             .flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)))
             .filter(|tick| (self.low..=self.high).contains(tick))
+            .collect()
+    }
+}
+
+/// From zero to `high`, so that a difference looks as large as it is.
+#[derive(Clone, Copy)]
+pub struct ZeroScale {
+    pub high: f64,
+    pub from: f64,
+    pub to: f64,
+}
+
+impl ZeroScale {
+    pub fn place(self, value: f64) -> f64 {
+        self.from + value / self.high * (self.to - self.from)
+    }
+
+    /// Three to six round values.
+    pub fn ticks(self) -> Vec<f64> {
+        let raw = self.high / 4.0;
+        let power = 10f64.powf(raw.log10().floor());
+        let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|step| step * power);
+        let step = step.into_iter().find(|step| *step >= raw).unwrap_or(raw);
+        (0..)
+            .map(|index| f64::from(index) * step)
+            .take_while(|tick| *tick <= self.high)
+            .take(8)
             .collect()
     }
 }
@@ -74,25 +96,41 @@ pub fn short(value: f64) -> String {
     text + unit
 }
 
-/// Edges of the drawing area.
-pub const LEFT: f64 = 64.0;
-pub const RIGHT: f64 = WIDTH - 20.0;
+/// A size as people say it: 16384 is `16k`.
+pub fn size_text(size: i64) -> String {
+    const KILO: i64 = 1 << 10;
+    const MEGA: i64 = 1 << 20;
+    match size {
+        size if size >= MEGA && size % MEGA == 0 => format!("{}M", size / MEGA),
+        size if size >= KILO && size % KILO == 0 => format!("{}k", size / KILO),
+        size if size >= 100 * KILO => short(size as f64),
+        size => size.to_string(),
+    }
+}
 
-/// Grid, ticks and titles of both axes.
-pub fn frame(svg: &mut Svg, x: LogScale, y: LogScale, x_title: &str, y_title: &str) {
-    let (bottom, top) = (y.from, y.to);
-    for tick in x.ticks() {
-        let at = x.place(tick);
-        svg.rule((at, bottom), (at, top), 0.1);
-        svg.faint_text(at, bottom + 16.0, 11.0, Anchor::Middle, &short(tick));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_written_as_people_say_them() {
+        assert_eq!(
+            [512, 2048, 2112, 1 << 20].map(size_text),
+            ["512", "2k", "2112", "1M"]
+        );
     }
-    for tick in y.ticks() {
-        let at = y.place(tick);
-        svg.rule((LEFT, at), (RIGHT, at), 0.1);
-        svg.faint_text(LEFT - 6.0, at + 4.0, 11.0, Anchor::End, &short(tick));
+
+    #[test]
+    fn a_scale_from_zero_has_round_ticks() {
+        let ticks = |high: f64| {
+            ZeroScale {
+                high,
+                from: 0.0,
+                to: 1.0,
+            }
+            .ticks()
+        };
+        assert_eq!(ticks(4.3), [0.0, 2.0, 4.0]);
+        assert_eq!(ticks(936.0), [0.0, 250.0, 500.0, 750.0]);
     }
-    svg.rule((LEFT, bottom), (RIGHT, bottom), 0.5);
-    svg.rule((LEFT, bottom), (LEFT, top), 0.5);
-    svg.faint_text(RIGHT, bottom + 34.0, 12.0, Anchor::End, x_title);
-    svg.faint_text(16.0, top - 10.0, 12.0, Anchor::Start, y_title);
 }

@@ -1,6 +1,10 @@
-//! The page in a real browser: it sorts, filters, opens rows, needs no network, and logs no errors.
+//! The page in a real browser: it answers on the first screen, sorts, filters, changes the baseline, opens rows, works
+//! with the keyboard, needs no network, and logs no errors.
 //! Speaks the DevTools protocol over a pipe, so no driver is needed. Skipped without a browser.
 
+use record::ContenderKind;
+use report_lib::Collection;
+use report_testing::{pair, row, Noise};
 use serde_json::{json, Value};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -130,8 +134,12 @@ impl Page {
     }
 
     fn load(&mut self, page: &Path, width: u32, dark: bool) {
-        let size =
-            json!({"width": width, "height": 1200, "deviceScaleFactor": 1, "mobile": width < 700});
+        let height = match width {
+            ..700 => 844,
+            700..2000 => 900,
+            _ => 1440,
+        };
+        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 700});
         self.call("Emulation.setDeviceMetricsOverride", size);
         let scheme =
             json!({"name": "prefers-color-scheme", "value": if dark { "dark" } else { "light" }});
@@ -197,24 +205,93 @@ fn count(page: &mut Page) -> u64 {
         .unwrap()
 }
 
-#[test]
-fn the_page_works_in_a_browser() {
-    let Some(browser) = browser() else {
-        workspace::say!("SKIPPED: none of {} is installed", BROWSERS.join(", "));
-        return;
-    };
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("report.html");
-    let views = report_lib::views(report_testing::sample());
-    std::fs::write(&path, report_lib::to_html(&views)).unwrap();
-    // Pictures for people, where the test runner keeps them.
-    let outputs = std::env::var_os("TEST_UNDECLARED_OUTPUTS_DIR");
-    let pictures = outputs.map_or(folder.path().to_owned(), PathBuf::from);
-    let mut page = Page::open(&browser, folder.path());
+/// The usual sample, in which one more operation has the contenders of the first.
+fn sample() -> Collection {
+    let mut sample = report_testing::sample();
+    let mut noise = Noise::new(3);
+    for size in [1024, 4096] {
+        let mut samples = |time_us: f64| -> Vec<f64> {
+            (0..60)
+                .map(|_| time_us * (1.0 + 0.004 * noise.gauss()))
+                .collect()
+        };
+        let baseline = row(
+            "layernorm_fwd",
+            size,
+            "quack",
+            ContenderKind::Baseline,
+            samples(20.0),
+        );
+        let mut own = row(
+            "layernorm_fwd",
+            size,
+            "ours",
+            ContenderKind::Own,
+            samples(14.0),
+        );
+        pair(&mut own, &baseline);
+        sample.runs[0].file.rows.extend([own, baseline]);
+    }
+    sample
+}
 
-    page.load(&path, 1440, false);
-    let all = count(&mut page);
-    assert_eq!(all as usize, report_testing::sample().row_count());
+fn text(page: &mut Page, expression: &str) -> String {
+    let value = page.evaluate(expression);
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The first view's scores of its first line, as the page shows them.
+const SCORES: &str = "[...document.querySelectorAll('.scores tbody tr')[0].querySelectorAll('td')]\
+    .map(cell => cell.textContent).join(' | ')";
+
+fn the_scoreboard_answers(page: &mut Page) {
+    // Without scrolling: who wins, by how much, where we lose.
+    for part in [".trust", ".verdict", ".scores tbody tr", ".losses li"] {
+        let bottom = page.evaluate(&format!(
+            "document.querySelector('{part}').getBoundingClientRect().bottom"
+        ));
+        assert!(bottom.as_f64().unwrap() < 900.0, "{part} ends at {bottom}");
+    }
+    let best = text(page, SCORES);
+    let choose = |name: &str| {
+        format!(
+            "(() => {{ const select = document.getElementById('baseline-0'); \
+             select.value = '{name}'; select.dispatchEvent(new Event('change')); }})()"
+        )
+    };
+    page.evaluate(&choose("ours"));
+    let against = text(page, SCORES);
+    let (ours, quack) = against.split_once(" | ").unwrap();
+    assert_eq!(ours, "baseline");
+    assert!(
+        quack.starts_with("0.9") && quack.ends_with("1/1/2"),
+        "{quack}"
+    );
+    page.evaluate(&choose(""));
+    assert_eq!(text(page, SCORES), best);
+
+    let names = "[...document.querySelectorAll('.scores')[0].querySelectorAll('tbody th a')]\
+        .map(link => link.textContent).join(' ')";
+    let column =
+        "parseFloat(document.querySelectorAll('.scores')[0].querySelectorAll('tbody tr')[0]\
+        .querySelector('td').textContent)";
+    page.evaluate("document.querySelector('.scores .sort').click()");
+    let lowest = page.evaluate(column).as_f64().unwrap();
+    let ascending = text(page, names);
+    page.evaluate("document.querySelector('.scores .sort').click()");
+    assert!(lowest < page.evaluate(column).as_f64().unwrap());
+    assert_ne!(ascending, text(page, names));
+
+    // A score leads to its operation.
+    page.evaluate("document.querySelector('.scores tbody th a').click()");
+    page.evaluate("new Promise(done => setTimeout(done, 50))");
+    let open = page.evaluate("document.querySelectorAll('details.operation[open]').length");
+    assert_eq!(open, 1);
+}
+
+fn the_table_sorts_and_filters(page: &mut Page) {
+    let all = count(page);
+    assert_eq!(all as usize, sample().row_count());
 
     page.evaluate(&click_title("speed-up"));
     let shown = page.evaluate(SPEEDUPS);
@@ -236,38 +313,109 @@ fn the_page_works_in_a_browser() {
         "(() => { const input = document.querySelector('#filters input'); \
                    input.value = 'softmax ours'; input.dispatchEvent(new Event('input')); })()",
     );
-    assert_eq!(count(&mut page), 8);
+    assert_eq!(count(page), 8);
     page.evaluate(
         "(() => { const select = document.getElementById('filter-view'); \
                    select.value = '1'; select.dispatchEvent(new Event('change')); })()",
     );
-    assert_eq!(count(&mut page), 4);
+    assert_eq!(count(page), 4);
     page.evaluate("document.querySelector('#table tbody tr.row').click()");
-    let detail = page.evaluate("document.querySelector('tr.detail').textContent");
-    assert!(
-        detail
-            .as_str()
-            .unwrap()
-            .contains("bench_norms --device cpu"),
-        "{detail}"
-    );
+    let detail = text(page, "document.querySelector('tr.detail').textContent");
+    assert!(detail.contains("bench_norms --device cpu"), "{detail}");
     let bars = page.evaluate("document.querySelectorAll('tr.detail svg rect').length");
     assert_eq!(bars, 24);
     page.evaluate("document.querySelector('.copy').click()");
     assert!(
-        page.evaluate("document.querySelectorAll('figure svg').length")
+        page.evaluate("document.querySelectorAll('figure .tiles svg').length")
             .as_u64()
             .unwrap()
-            >= 10
+            >= 16
     );
+}
 
-    for (width, dark) in [(390, false), (390, true), (1440, false), (1440, true)] {
+fn the_keyboard_is_enough(page: &mut Page) {
+    let press = |page: &mut Page, key: &str| {
+        for kind in ["keyDown", "keyUp"] {
+            let text = if key == "Enter" { "\r" } else { "" };
+            page.call(
+                "Input.dispatchKeyEvent",
+                json!({"type": kind, "key": key, "code": key, "text": text,
+                       "windowsVirtualKeyCode": if key == "Enter" { 13 } else { 0 }}),
+            );
+        }
+    };
+    // A mark's samples, with the arrow keys.
+    page.evaluate("document.querySelector('details.operation[open] .tiles svg').focus()");
+    press(page, "ArrowRight");
+    assert_eq!(
+        page.evaluate("document.getElementById('tip').hidden"),
+        false
+    );
+    let first = text(page, "document.getElementById('tip').textContent");
+    let bars = page.evaluate("document.querySelectorAll('#tip rect').length");
+    assert_eq!(bars, 24, "{first}");
+    press(page, "ArrowRight");
+    assert_ne!(
+        text(page, "document.getElementById('tip').textContent"),
+        first
+    );
+    press(page, "Escape");
+    assert_eq!(page.evaluate("document.getElementById('tip').hidden"), true);
+    // A score's column is a button, a row of the table opens with Enter.
+    page.evaluate("document.querySelector('.scores .sort').focus()");
+    press(page, "Enter");
+    let sorted = text(
+        page,
+        "document.querySelector('.scores [aria-sort]').textContent",
+    );
+    assert_eq!(sorted, "ours");
+    let details = "document.querySelectorAll('tr.detail').length";
+    let before = page.evaluate(details).as_u64().unwrap();
+    page.evaluate("document.querySelectorAll('#table tbody tr.row')[2].focus()");
+    press(page, "Enter");
+    assert_eq!(page.evaluate(details).as_u64().unwrap(), before + 1);
+}
+
+#[test]
+fn the_page_works_in_a_browser() {
+    let Some(browser) = browser() else {
+        workspace::say!("SKIPPED: none of {} is installed", BROWSERS.join(", "));
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("report.html");
+    let views = report_lib::views(sample());
+    std::fs::write(&path, report_lib::to_html(&views)).unwrap();
+    // Pictures for people, where the test runner keeps them.
+    let outputs = std::env::var_os("TEST_UNDECLARED_OUTPUTS_DIR");
+    let pictures = outputs.map_or(folder.path().to_owned(), PathBuf::from);
+    let mut page = Page::open(&browser, folder.path());
+
+    page.load(&path, 1440, false);
+    the_scoreboard_answers(&mut page);
+    the_table_sorts_and_filters(&mut page);
+    the_keyboard_is_enough(&mut page);
+
+    for (width, dark) in [
+        (390, false),
+        (390, true),
+        (1440, false),
+        (1440, true),
+        (2560, false),
+        (2560, true),
+    ] {
         page.load(&path, width, dark);
         page.evaluate("document.querySelector('#table tbody tr.row').click()");
+        page.evaluate(
+            "document.querySelectorAll('details').forEach(each => { each.open = true; })",
+        );
         let overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
         assert!(
             overflow.as_i64().unwrap() <= 0,
             "{width} px: the page is {overflow} px too wide"
+        );
+        page.evaluate(
+            "document.querySelectorAll('details').forEach(each => { each.open = false; })",
         );
         let background = page.evaluate("getComputedStyle(document.body).backgroundColor");
         assert_eq!(background == "rgb(16, 21, 27)", dark, "{background}");

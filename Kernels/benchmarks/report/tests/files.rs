@@ -105,7 +105,7 @@ fn a_summary_has_both_devices_and_sets_them_side_by_side() {
         "## NVIDIA B200\n",
         "## NVIDIA H200 against NVIDIA B200",
         "| rmsnorm_fwd | bf16 | quack | ours | quack |",
-        "### Losses: 2 rows",
+        "### Where we lose: 2 rows",
         "### Failures: 4 rows",
         "a <reason> & more",
     ] {

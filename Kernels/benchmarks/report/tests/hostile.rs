@@ -280,3 +280,60 @@ fn shards_of_two_divisions_are_not_one_run() {
     );
     assert_eq!(right.status.code(), Some(0), "{}", text(&right.stderr));
 }
+
+/// Markup in every name that a page, a picture or a summary shows.
+#[test]
+fn names_are_text_wherever_they_are_shown() {
+    const MARKUP: &str = "<img src=x onerror=alert(1)>\"'</script><!--";
+    let spoiled = |mut row: Row| {
+        for name in [
+            &mut row.op,
+            &mut row.dtype,
+            &mut row.workload.suite,
+            &mut row.workload.name,
+            &mut row.workload.provenance,
+            &mut row.contender.name,
+            &mut row.repro,
+        ] {
+            *name += MARKUP;
+        }
+        row.facts.insert(MARKUP.into(), MARKUP.into());
+        row.workload.axes.insert(MARKUP.into(), MARKUP.into());
+        row
+    };
+    let samples = |time_us: f64| {
+        (0..20)
+            .map(|index| time_us + 0.01 * f64::from(index))
+            .collect()
+    };
+    let mut rows = Vec::new();
+    for size in [64, 128, 256] {
+        let baseline = spoiled(row("op", size, "a", ContenderKind::Baseline, samples(1.0)));
+        let mut own = spoiled(row("op", size, "b", ContenderKind::Own, samples(2.0)));
+        report_testing::pair(&mut own, &baseline);
+        rows.extend([own, baseline]);
+    }
+    let folder = TempDir::new().unwrap();
+    let evil = json(&file(&format!("NVIDIA {MARKUP}"), rows));
+    std::fs::write(folder.path().join("evil.json"), evil).unwrap();
+    for arguments in [COMMANDS[3], COMMANDS[4]] {
+        let output = report(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    let page = std::fs::read_to_string(folder.path().join("out.html")).unwrap();
+    let (before, data) = page.split_once("id=\"data\">").unwrap();
+    assert!(!before.contains("<img") && before.contains("&lt;img"));
+    let (data, after) = data.split_once("</script>").unwrap();
+    serde_json::from_str::<serde_json::Value>(data).unwrap();
+    assert!(!data.contains("<!--") && !after.contains("<img"));
+    let pictures: Vec<_> = std::fs::read_dir(folder.path().join("plots"))
+        .unwrap()
+        .collect();
+    assert!(!pictures.is_empty());
+    for picture in pictures {
+        let path = picture.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "svg") {
+            assert!(!std::fs::read_to_string(path).unwrap().contains("<img"));
+        }
+    }
+}

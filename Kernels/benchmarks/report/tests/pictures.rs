@@ -20,13 +20,13 @@ fn every_operation_has_every_picture() {
     }
     for device in ["h200", "b200"] {
         for op in ["rmsnorm_fwd", "softmax_fwd"] {
-            for kind in ["latency", "throughput", "speedup", "roofline", "heatmap"] {
+            for kind in ["throughput", "duels", "winmap", "roofline"] {
                 let name = format!("{device}-{op}-bf16-{kind}");
                 assert!(names.contains(&name), "no {name} in {names:?}");
             }
         }
     }
-    assert_eq!(names.len(), 20);
+    assert_eq!(names.len(), 16);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn pictures_have_text_and_colour() {
     let views = views(sample());
     let plot = plots(&views[0])
         .into_iter()
-        .find(|plot| plot.name.ends_with("speedup"))
+        .find(|plot| plot.name.ends_with("duels"))
         .unwrap();
     let png = to_png(&plot.svg).unwrap();
     assert_eq!(png[..8], *b"\x89PNG\r\n\x1a\n");
