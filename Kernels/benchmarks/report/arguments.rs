@@ -38,7 +38,7 @@ pub enum Command {
     History(HistoryArguments),
     /// Turn FlashInfer-Bench definitions and workloads, or a serving trace, into workload files
     Import(ImportArguments),
-    /// Regenerate the tables in Markdown files from result files
+    /// Regenerate the tables and pictures of Markdown files from result files
     Page(PageArguments),
 }
 
@@ -237,7 +237,7 @@ pub struct ImportArguments {
 pub struct PageArguments {
     /// Markdown files [default: all in the repository that have tables]
     pub files: Vec<PathBuf>,
-    /// Write nothing; exit with 1 if a table differs from its result files
+    /// Write nothing; exit with 1 if a table or picture differs from its result files
     #[arg(long)]
     pub check: bool,
 }

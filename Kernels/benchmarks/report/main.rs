@@ -313,6 +313,21 @@ fn run_page(arguments: &PageArguments) -> Result<ExitCode, ReportingError> {
         seen += 1;
         let folder = path.parent().unwrap_or(Path::new(""));
         let written = pages.rewrite(&text, folder, &path.display().to_string())?;
+        for (path, svg) in pages.pictures(&text, folder) {
+            if std::fs::read_to_string(&path).is_ok_and(|old| old == svg) {
+                continue;
+            }
+            stale += 1;
+            if arguments.check {
+                print(&format!(
+                    "{}: differs from the result files\n",
+                    path.display()
+                ));
+            } else {
+                record::write_atomic(&path, svg.as_bytes())?;
+                tell(&format!("{}: written", path.display()));
+            }
+        }
         if written == text {
             continue;
         }

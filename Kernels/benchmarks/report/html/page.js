@@ -21,7 +21,7 @@ const rows = (() => {
     number: (value) => value,
     text: (value) => texts[value],
     texts: (value) => value.map((place) => texts[place]),
-    words: (value) => value.map((place) => texts[place]).join(" "),
+    options: (value) => value.map((place) => texts[place]).join(" --"),
   };
   return values.map((row, index) => Object.fromEntries([["index", index],
     ...fields.map(([name, kind], place) => [name, read[kind](row[place])])]));

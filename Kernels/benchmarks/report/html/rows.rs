@@ -9,8 +9,8 @@ use std::collections::HashMap;
 const BINS: usize = 24;
 const STEPS: u32 = 35;
 
-/// Fields of a row in their order, and what they hold: `text` and `texts` are places in the list of texts, `words`
-/// is a text cut at its blanks.
+/// Fields of a row in their order, and what they hold: `text` and `texts` are places in the list of texts, `options`
+/// is a command cut before its options.
 const FIELDS: [(&str, &str); 25] = [
     ("view", "number"),
     ("op", "text"),
@@ -34,7 +34,7 @@ const FIELDS: [(&str, &str); 25] = [
     ("about", "texts"),
     ("notes", "texts"),
     ("facts", "text"),
-    ("repro", "words"),
+    ("repro", "options"),
     ("bins", "number"),
     ("shape", "text"),
 ];
@@ -136,7 +136,7 @@ fn values(view: usize, row: &Row, texts: &mut Texts) -> [Value; FIELDS.len()] {
         texts.all(about.iter().map(String::as_str)),
         texts.all(row.reason.iter().chain(&row.warnings).map(String::as_str)),
         texts.place(&facts),
-        texts.all(row.repro.split(' ')),
+        texts.all(row.repro.split(" --")),
         bins,
         texts.place(&shape),
     ]

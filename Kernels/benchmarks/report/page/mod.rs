@@ -1,4 +1,4 @@
-//! Published tables, generated from result files so that nobody types a number.
+//! Published tables and pictures, generated from result files so that nobody types a number.
 //!
 //! A table sits between two comments, the first of which names it and the plan that describes it:
 //!
@@ -7,7 +7,8 @@
 //! <!-- end of table -->
 //! ```
 //!
-//! The plan's path is relative to the Markdown file, those of result files to the plan.
+//! The plan's path is relative to the Markdown file, those of result files to the plan. A picture that the page links
+//! to is one of the plan's if it has the name of one.
 
 mod plan;
 mod races;
@@ -74,6 +75,20 @@ impl Pages {
             Some(start) => Err(unclosed(&at(start))),
             None => Ok(written),
         }
+    }
+
+    /// The pictures that a page links to, by their paths; none that no plan read so far can draw.
+    pub fn pictures(&self, text: &str, folder: &Path) -> Vec<(PathBuf, &str)> {
+        let links = text.split("](").skip(1);
+        let links = links.filter_map(|rest| Some(rest.split_once(')')?.0));
+        let plots = || self.loaded.values().flat_map(|(_, races)| &races.plots);
+        let drawn = |link: &str| {
+            let path = folder.join(link);
+            let name = link.rsplit('/').next()?.strip_suffix(".svg")?;
+            let plot = plots().find(|plot| plot.name == name)?;
+            Some((path, &*plot.svg))
+        };
+        links.filter_map(drawn).collect()
     }
 
     fn table(&mut self, name: &str, path: &Path) -> Result<String, ReportingError> {

@@ -1,7 +1,7 @@
 //! The rows of result files grouped by workload.
 
 use super::plan::{Layers, Plan, Selection, Table};
-use crate::{merge, views, Collection, ReportingError};
+use crate::{merge, plots, views, Collection, Plot, ReportingError};
 use record::{ContenderKind, Meta, Row, RowKey, Speedup};
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,6 +25,8 @@ pub struct Duel<'a> {
 #[derive(Debug)]
 pub struct Races {
     all: Vec<Race>,
+    /// Every picture of these rows.
+    pub plots: Vec<Plot>,
     /// One per run, with its file name and number of rows.
     pub runs: Vec<(String, Meta, usize)>,
 }
@@ -128,6 +130,7 @@ impl Races {
             );
             return Err(ReportingError::input(path.display(), problem));
         }
+        let plots = plots(&views[0]);
         let mut all: Vec<Race> = Vec::new();
         let mut places: HashMap<RowKey, usize> = HashMap::new();
         for row in views.remove(0).file.rows {
@@ -143,7 +146,7 @@ impl Races {
             }
             all[place].rows.push(row);
         }
-        Ok(Races { all, runs })
+        Ok(Races { all, plots, runs })
     }
 
     /// The workloads of a line; a line without workloads is a mistake in the plan.

@@ -8,7 +8,7 @@ use super::{median_us, verdict_colour, Point, Subject};
 use record::{count_text, ratio_text, ContenderKind, Speedup};
 use std::collections::{BTreeMap, BTreeSet};
 
-const LEFT: f64 = 126.0;
+const LEFT: f64 = 140.0;
 const RIGHT: f64 = WIDTH - 44.0;
 const TOP: f64 = 26.0;
 const STEP: f64 = 15.0;

@@ -49,8 +49,8 @@ fn ten_thousand_rows_are_merged_summarized_and_shown_in_time() {
         &["summarize", "all.json", "-o", "summary.md"],
         &["html", "all.json", "-o", "report.html"],
     ] {
-        // The limit makes an allocation beyond 500 MB fail; `times` tells the processor time.
-        let script = "ulimit -v 512000; \"$0\" \"$@\" || exit 1; times";
+        // The limit makes an allocation beyond 300 MB fail; `times` tells the processor time.
+        let script = "ulimit -v 300000; \"$0\" \"$@\" || exit 1; times";
         let output = Command::new("sh")
             .args(["-c", script])
             .arg(&program)

@@ -209,3 +209,27 @@ fn rows_of_two_builds_are_not_mixed() {
         "{error}"
     );
 }
+
+#[test]
+fn a_picture_is_drawn_and_checked_with_the_tables() {
+    let linked =
+        PAGE.to_owned() + "![map](pictures/h200-rmsnorm_fwd-bf16-winmap.svg) [x](other.svg)\n";
+    let folder = folder(&measured(), PLAN, &linked);
+    let code = |options: &[&str]| page(folder.path(), options).status.code();
+    let picture = folder
+        .path()
+        .join("pictures/h200-rmsnorm_fwd-bf16-winmap.svg");
+    std::fs::create_dir(folder.path().join("pictures")).unwrap();
+    assert_eq!(code(&["page.md"]), Some(0));
+    let drawn = std::fs::read_to_string(&picture).unwrap();
+    assert!(
+        drawn.contains(">2.00</text>") && drawn.contains(">0.80</text>"),
+        "{drawn}"
+    );
+    assert_eq!(code(&["--check", "page.md"]), Some(0));
+    std::fs::write(&picture, drawn.replace(">0.80</text>", ">0.90</text>")).unwrap();
+    assert_eq!(code(&["--check", "page.md"]), Some(1));
+    assert_eq!(code(&["page.md"]), Some(0));
+    assert_eq!(std::fs::read_to_string(&picture).unwrap(), drawn);
+    assert!(!folder.path().join("other.svg").exists(), "not one of ours");
+}
