@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use machine::{Allocations, Block, Launch, Module, Program, Report, Schedule, TensorMap, Watch};
+use machine::{
+    Allocations, Block, Launch, Module, Program, Report, Schedule, TensorLoads, TensorMap, Watch,
+};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -96,6 +98,7 @@ struct Map {
 #[derive(Clone, Copy)]
 pub struct How {
     pub schedule: Schedule,
+    pub tensor_loads: TensorLoads,
     pub workers: usize,
     pub races: Watch,
     /// Thread instructions of a cluster before it is given up.
@@ -106,6 +109,7 @@ impl Default for How {
     fn default() -> Self {
         Self {
             schedule: Schedule::AtOnce,
+            tensor_loads: TensorLoads::AfterWait,
             workers: 1,
             races: Watch::Off,
             limit: Launch::default().limit,
@@ -310,6 +314,7 @@ impl Description {
             dynamic_shared_bytes: self.dynamic_shared_bytes,
             parameters,
             schedule,
+            tensor_loads: how.tensor_loads,
             workers: how.workers,
             races: how.races,
             limit: how.limit,

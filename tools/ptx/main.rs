@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use launch::How;
-use machine::{Module, Schedule, Watch};
+use machine::{Module, Schedule, TensorLoads, Watch};
 use rewriter::{Options, When};
 
 /// Runs kernels in PTX for sm_90a and sm_100a in an interpreter, and says what is wrong with them.
@@ -43,6 +43,9 @@ enum Task {
         /// Also look for accesses of shared memory that nothing orders.
         #[arg(long)]
         races: bool,
+        /// Registers of tcgen05.ld hold their values at the first use, not after tcgen05.wait::ld alone.
+        #[arg(long)]
+        first_use: bool,
         /// Where to write what ran, as JSON.
         #[arg(long)]
         counters: Option<PathBuf>,
@@ -65,6 +68,9 @@ enum Task {
         /// Faults of each kind, spread over the lines that run.
         #[arg(long, default_value_t = 4)]
         per_kind: usize,
+        /// As for run.
+        #[arg(long)]
+        first_use: bool,
     },
     /// Parses files and lists every instruction form that the interpreter does not know.
     Check {
@@ -128,6 +134,14 @@ impl Kind {
     }
 }
 
+fn tensor_loads(first_use: bool) -> TensorLoads {
+    if first_use {
+        TensorLoads::AtFirstUse
+    } else {
+        TensorLoads::AfterWait
+    }
+}
+
 fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(status) => status,
@@ -165,6 +179,7 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
             seed,
             workers,
             races,
+            first_use,
             counters,
         } => {
             let module = load(&file)?;
@@ -173,6 +188,7 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
             for schedule in schedule.schedules(seed) {
                 let how = How {
                     schedule,
+                    tensor_loads: tensor_loads(first_use),
                     workers,
                     races: if races { Watch::All } else { Watch::Off },
                     ..How::default()
@@ -205,11 +221,14 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
             launch,
             seed,
             per_kind,
+            first_use,
         } => {
             let text = fs::read_to_string(&file)
                 .map_err(|error| format!("{}: {error}", file.display()))?;
             let launch = launch::Description::read(&launch)?;
-            let rows = mutate::run(&text, &launch, &Kind::All.schedules(seed), per_kind)?;
+            let schedules = Kind::All.schedules(seed);
+            let loads = tensor_loads(first_use);
+            let rows = mutate::run(&text, &launch, &schedules, loads, per_kind)?;
             for row in &rows {
                 let noticed = row.noticed.as_deref().unwrap_or("SURVIVED");
                 let kind = row.mutant.kind.to_string();

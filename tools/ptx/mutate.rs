@@ -1,6 +1,6 @@
 //! Plants faults in a kernel and says which of them its launch notices.
 
-use machine::{Module, Schedule, Watch};
+use machine::{Module, Schedule, TensorLoads, Watch};
 
 use crate::launch::{Description, How};
 
@@ -19,6 +19,7 @@ pub fn run(
     text: &str,
     launch: &Description,
     schedules: &[Schedule],
+    tensor_loads: TensorLoads,
     per_kind: usize,
 ) -> Result<Vec<Row>, String> {
     let attempt = |text: &str, how: How| {
@@ -28,6 +29,7 @@ pub fn run(
     let ways = |limit: u64| {
         schedules.iter().map(move |schedule| How {
             schedule: *schedule,
+            tensor_loads,
             // It finds the same under each.
             races: if *schedule == schedules[0] {
                 Watch::All
@@ -91,7 +93,11 @@ mod tests {
             "buffers": {{"x": {{"dtype": "i32", "elements": 64, "values": {values:?}, "expect": {expect:?}}}}}}}"#
         );
         let launch: Description = serde_json::from_str(&json).unwrap();
-        let rows = run(REVERSE, &launch, &[Schedule::AtOnce], 9).unwrap();
+        let mutate = |launch: &Description| {
+            let loads = TensorLoads::AfterWait;
+            run(REVERSE, launch, &[Schedule::AtOnce], loads, 9)
+        };
+        let rows = mutate(&launch).unwrap();
         let rows: Vec<Row> = rows
             .into_iter()
             .filter(|row| row.mutant.kind == mutation::Kind::DropBarrier)
@@ -101,7 +107,7 @@ mod tests {
         assert!(rows[1].noticed.is_none());
         let silent = json.replace(&format!(", \"expect\": {expect:?}"), "");
         let launch: Description = serde_json::from_str(&silent).unwrap();
-        let error = run(REVERSE, &launch, &[Schedule::AtOnce], 9).err().unwrap();
+        let error = mutate(&launch).err().unwrap();
         assert!(error.contains("expects nothing"), "{error}");
     }
 }

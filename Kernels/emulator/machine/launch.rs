@@ -18,6 +18,18 @@ pub enum Schedule {
     },
 }
 
+/// When registers hold what `tcgen05.ld` loads, where it does not land at once. Either way it reads tensor memory then,
+/// and not before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TensorLoads {
+    /// After `tcgen05.wait::ld` alone, so that every missing one shows: more than PTX asks for.
+    #[default]
+    AfterWait,
+    /// Also at the first instruction that names one of the load's registers: PTX respects that dependence. Whoever
+    /// overwrites tensor memory must still know of a wait.
+    AtFirstUse,
+}
+
 /// Whether accesses of memory that nothing orders are errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Watch {
@@ -37,6 +49,7 @@ pub struct Launch {
     /// Laid out as the kernel's parameters are.
     pub parameters: Vec<u8>,
     pub schedule: Schedule,
+    pub tensor_loads: TensorLoads,
     /// Threads of this process.
     pub workers: usize,
     /// Thread instructions of a cluster before it is given up.
@@ -56,6 +69,7 @@ impl Default for Launch {
             dynamic_shared_bytes: 0,
             parameters: Vec::new(),
             schedule: Schedule::AtOnce,
+            tensor_loads: TensorLoads::AfterWait,
             workers: 1,
             limit: 1 << 36,
             multiprocessors: 132,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use syntax::{Function, Location, Operand, Space, Symbol, Type};
 
 use crate::decode::{self, Context, Slot};
+use crate::dependence;
 use crate::error::{Error, Place};
 use crate::flatten::{self, Flat};
 use crate::memory::Block;
@@ -175,6 +176,7 @@ impl Module {
         if !unknown.is_empty() {
             return Ok(Err(unknown));
         }
+        let loads_named = dependence::loads_named(&code, &flat.steps, &slots);
         let places = flat
             .steps
             .iter()
@@ -191,6 +193,7 @@ impl Module {
         Ok(Ok(Program {
             name: name.to_owned(),
             code,
+            loads_named,
             places,
             starts,
             files: self.syntax.files.clone().into_iter().collect(),
@@ -316,6 +319,8 @@ type Origin = (Arc<str>, u32, Option<Location>);
 pub struct Program {
     pub name: String,
     pub(crate) code: Vec<Decoded>,
+    /// Of every instruction, where a kernel has tcgen05.ld: those whose registers it names.
+    pub(crate) loads_named: Vec<Box<[usize]>>,
     places: Vec<Origin>,
     /// Where each instruction begins in the text.
     starts: Vec<usize>,

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::engine::work::{Copy, Product, Work};
+use crate::engine::TensorLoad;
 use crate::op::*;
 
 /// Lanes that stand at one instruction.
@@ -63,7 +64,7 @@ pub struct Warp {
     pub outstanding: Vec<Outstanding>,
     pub products: Products,
     /// Loads from tensor memory that nobody has waited for.
-    pub tensor_loads: Vec<(u32, Words)>,
+    pub tensor_loads: Vec<TensorLoad>,
     /// How often each lane arrived at the cluster's barrier.
     pub cluster_arrivals: [u64; LANES],
     /// The mbarrier and parity of the last wait that failed.

@@ -11,6 +11,6 @@ mod registry;
 mod settings;
 mod tensor;
 
-pub use machine::{Schedule, MOST_SHARED};
+pub use machine::{Schedule, TensorLoads, MOST_SHARED};
 pub use registry::{compute_capability, forms, lend, take_reports, text_of, withdraw, Memory};
 pub use settings::{multiprocessors_of, set, Fault, Settings};

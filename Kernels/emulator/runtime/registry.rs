@@ -239,6 +239,7 @@ pub unsafe fn launch(
         dynamic_shared_bytes: shape.dynamic_shared_bytes,
         parameters,
         schedule: settings.schedule,
+        tensor_loads: settings.tensor_loads,
         workers: settings.workers,
         multiprocessors: settings.multiprocessors,
         races: settings.races,

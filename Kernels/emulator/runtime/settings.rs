@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use machine::{Schedule, Watch};
+use machine::{Schedule, TensorLoads, Watch};
 
 /// A change of kernels' PTX, which a gate must find out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +20,7 @@ pub enum Fault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub schedule: Schedule,
+    pub tensor_loads: TensorLoads,
     pub workers: usize,
     pub multiprocessors: u32,
     pub races: Watch,
@@ -33,6 +34,7 @@ impl Settings {
     pub const fn under(schedule: Schedule) -> Self {
         Self {
             schedule,
+            tensor_loads: TensorLoads::AfterWait,
             workers: 1,
             multiprocessors: 4,
             races: Watch::Off,

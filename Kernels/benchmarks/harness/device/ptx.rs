@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use contender::{Buffer, DeviceInfo, DeviceKind, Stream};
 use numeric::DType;
-use runtime::{Schedule, Settings};
+use runtime::{Schedule, Settings, TensorLoads};
 use serde_json::json;
 use tensor::TensorSpec;
 
@@ -66,6 +66,8 @@ impl PtxDevice {
         runtime::set(Settings {
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             multiprocessors: self.info.multiprocessors,
+            // What PTX allows, and kernels of others rely on.
+            tensor_loads: TensorLoads::AtFirstUse,
             ..Settings::under(self.only.get().unwrap_or(next))
         });
     }

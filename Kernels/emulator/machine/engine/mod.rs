@@ -8,6 +8,7 @@ mod ordering;
 mod shared;
 mod synchronise;
 mod tcgen;
+mod tensor_access;
 mod tensor_order;
 mod tensor_product;
 pub mod work;
@@ -25,6 +26,8 @@ use crate::random::Random;
 use crate::tensor_memory::TensorMemory;
 use crate::warp::{Group, Wait, Warp};
 use work::{Pending, TensorPending};
+
+pub use tensor_access::TensorLoad;
 
 pub type Run<T> = Result<T, Trap>;
 
@@ -370,7 +373,8 @@ impl<'a> Engine<'a> {
                     continue;
                 }
                 let flow = self
-                    .execute(warp, &decoded.op, active, pc)
+                    .land_named_loads(warp, pc)
+                    .and_then(|()| self.execute(warp, &decoded.op, active, pc))
                     .map_err(|trap| self.fault(trap, self.block, Some((warp.index, active)), pc))?;
                 match flow {
                     Flow::Next => {}

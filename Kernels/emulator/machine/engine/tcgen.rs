@@ -69,76 +69,18 @@ impl Engine<'_> {
                 packed,
                 targets,
                 address,
-            } => {
-                let addresses = self.shared_addresses(warp, *address);
-                self.touch_cells(
-                    warp,
-                    (*shape, *packed),
-                    &addresses,
-                    targets.len(),
-                    TensorBy::Load,
-                )?;
-                for (number, target) in targets.iter().enumerate() {
-                    let mut out = [0; LANES];
-                    for (lane, word) in out.iter_mut().enumerate() {
-                        let failed = |message| Trap::in_lane(lane as u32, message);
-                        let who = (warp.index, lane as u32, number as u32);
-                        let (row, column) =
-                            Self::cell(who, (*shape, *packed), addresses[lane]).map_err(failed)?;
-                        let memory = self.tensor_memory(self.block).map_err(failed)?;
-                        *word = memory.read(row, column).map_err(failed)?;
-                        if *packed {
-                            let next = memory.read(row, column + 1).map_err(failed)?;
-                            *word = *word & 0xffff | next << 16;
-                        }
-                    }
-                    if self.launch.schedule == Schedule::AtOnce {
-                        warp.words[*target as usize] = out;
-                    } else {
-                        // Registers hold nothing that is right before tcgen05.wait::ld.
-                        warp.words[*target as usize] = [0x7fc0_dead; LANES];
-                        warp.tensor_loads.push((*target, out));
-                    }
-                }
-            }
+            } => self.load_tensor(warp, (*shape, *packed), targets, *address, pc)?,
             Tcgen::Store {
                 shape,
                 packed,
                 values,
                 address,
-            } => {
-                let addresses = self.shared_addresses(warp, *address);
-                self.touch_cells(
-                    warp,
-                    (*shape, *packed),
-                    &addresses,
-                    values.len(),
-                    TensorBy::Store,
-                )?;
-                for (number, value) in values.iter().enumerate() {
-                    let words = self.words(warp, *value);
-                    for (lane, word) in words.iter().enumerate() {
-                        let failed = |message| Trap::in_lane(lane as u32, message);
-                        let who = (warp.index, lane as u32, number as u32);
-                        let (row, column) =
-                            Self::cell(who, (*shape, *packed), addresses[lane]).map_err(failed)?;
-                        let memory = self.tensor_memory(self.block).map_err(failed)?;
-                        if *packed {
-                            memory.write(row, column, word & 0xffff).map_err(failed)?;
-                            memory.write(row, column + 1, word >> 16).map_err(failed)?;
-                        } else {
-                            memory.write(row, column, *word).map_err(failed)?;
-                        }
-                    }
-                }
-            }
+            } => self.store_tensor(warp, (*shape, *packed), values, *address)?,
             Tcgen::WaitLoad => {
                 if let Some(races) = &mut self.races {
                     races.wait_tensor(self.block, warp.index, true);
                 }
-                for (target, words) in std::mem::take(&mut warp.tensor_loads) {
-                    warp.words[target as usize] = words;
-                }
+                self.land_loads(warp, |_| true)?;
             }
             Tcgen::WaitStore => {
                 if let Some(races) = &mut self.races {
@@ -187,27 +129,6 @@ impl Engine<'_> {
             .tensor
             .as_deref_mut()
             .ok_or_else(|| "no tensor memory".to_owned())
-    }
-
-    // Lane and column of tensor memory behind a register of a thread; the first column of a packed one.
-    pub(super) fn cell(
-        (warp, lane, number): (u32, u32, u32),
-        (shape, packed): (TcgenShape, bool),
-        address: u32,
-    ) -> Result<(u32, u32), String> {
-        let (base, given, column) = (warp % 4 * 32, address >> 16 & 0xffff, address & 0xffff);
-        // A warp reaches its own quarter alone, which the lanes of the first stand for as well: DeepGEMM's epilogues
-        // have no others, and are right on hardware.
-        let row = if given < 32 { base + given } else { given };
-        let half = row.wrapping_sub(base);
-        if half != 0 && (shape == TcgenShape::S32x32 || half != 16) {
-            return Err(format!(
-                "lane {given} of tensor memory, while the warp reaches {base} to {}",
-                base + 31
-            ));
-        }
-        let (below, right) = shape.cell(lane, number);
-        Ok((row + below, column + right * if packed { 2 } else { 1 }))
     }
 
     pub(super) fn tensor_work(

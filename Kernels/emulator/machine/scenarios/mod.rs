@@ -9,6 +9,7 @@ mod proofs_of_groups;
 mod races;
 mod tensor_cores;
 mod tensor_forms;
+mod tensor_loads;
 mod tensor_pairs;
 mod tensor_races;
 mod trust;

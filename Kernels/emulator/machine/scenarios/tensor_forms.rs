@@ -146,7 +146,7 @@ fn few_rows_with_stationary_weights() {
 }
 
 /// One warp: columns 0 to 15 of its lanes hold 1000 * lane + column; then `body`, whose registers %r20.. go to p1.
-fn warp(body: &str, registers: usize) -> String {
+pub fn warp(body: &str, registers: usize) -> String {
     let numbers: String = (0..32)
         .map(|column| format!("add.u32 %r{}, %r3, {column};", 40 + column))
         .collect();

@@ -9,9 +9,9 @@ use std::time::Duration;
 use ::gate::{BufferSet, Failure, Gate, GateOptions, Poison};
 use contender::{Bound, Contender, ContenderError, Contenders, Problem, Stream, Support};
 use device::{Device, PtxDevice, SCHEDULES};
-use machine::Watch;
+use machine::{TensorLoads, Watch};
 
-use crate::{account, assert_mutants, Survivor};
+use crate::{account, assert_mutants, Rules, Survivor};
 
 const SEED: u64 = 20;
 
@@ -96,11 +96,15 @@ impl Table {
         counts: (usize, usize),
         survivors: &[Survivor],
     ) {
+        let rules = Rules {
+            races: Watch::Off,
+            tensor_loads: TensorLoads::AtFirstUse,
+        };
         let gate = gate_of(problem);
         self.device.keep_to(Some(SCHEDULES[0]));
         let (set, bound) = self.bind(find(contenders, name), problem);
         let both = RefCell::new((set, bound));
-        assert_mutants(name, counts, Watch::Off, survivors, || {
+        assert_mutants(name, counts, rules, survivors, || {
             let (set, bound) = &mut *both.borrow_mut();
             let poisoned = set.poison(Poison::NotANumber);
             poisoned.unwrap_or_else(|error| panic!("{error}"));

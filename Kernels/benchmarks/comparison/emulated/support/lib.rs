@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bridge::{Plan, UniquePtr};
 use half::bf16;
-use machine::{Report, Schedule, Watch};
+use machine::{Report, Schedule, TensorLoads, Watch};
 use runtime::{Fault, Memory, Settings};
 
 const SCHEDULES: [Schedule; 4] = [
@@ -43,9 +43,31 @@ fn run_case(settings: Settings, case: impl FnOnce()) -> Vec<(String, Report)> {
     runtime::take_reports()
 }
 
+/// By which rules kernels are judged.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    pub races: Watch,
+    pub tensor_loads: TensorLoads,
+}
+
+/// Ours by the strictest.
+impl From<Watch> for Rules {
+    fn from(races: Watch) -> Self {
+        Self {
+            races,
+            tensor_loads: TensorLoads::AfterWait,
+        }
+    }
+}
+
 /// Every schedule; the first is watched for races, since what is found does not depend on the schedule.
-fn ways(races: Watch) -> impl Iterator<Item = Settings> {
+fn ways(rules: impl Into<Rules>) -> impl Iterator<Item = Settings> {
+    let Rules {
+        races,
+        tensor_loads,
+    } = rules.into();
     SCHEDULES.into_iter().map(move |schedule| Settings {
+        tensor_loads,
         races: if schedule == SCHEDULES[0] {
             races
         } else {

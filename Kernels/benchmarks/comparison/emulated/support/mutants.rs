@@ -9,7 +9,7 @@ pub use mutation::Kind;
 use mutation::{Mutant, Slip};
 use runtime::{Fault, Settings};
 
-use crate::{complaint, run_case, ways};
+use crate::{complaint, run_case, ways, Rules};
 
 /// Mutants of a kind that no schedule notices, and why that is right.
 pub struct Survivor {
@@ -23,11 +23,11 @@ pub struct Survivor {
 pub fn assert_mutants(
     name: &str,
     counts: (usize, usize),
-    races: Watch,
+    rules: impl Into<Rules>,
     survivors: &[Survivor],
     case: impl Fn(),
 ) {
-    assert_slips(name, &[Slip::Order], counts, races, survivors, case);
+    assert_slips(name, &[Slip::Order], counts, rules.into(), survivors, case);
 }
 
 /// The same, with faults in what each thread computes by itself.
@@ -37,19 +37,19 @@ pub fn assert_value_mutants(
     survivors: &[Survivor],
     case: impl Fn(),
 ) {
-    assert_slips(name, Slip::ALL, counts, Watch::All, survivors, case);
+    assert_slips(name, Slip::ALL, counts, Watch::All.into(), survivors, case);
 }
 
 fn assert_slips(
     name: &str,
     slips: &[Slip],
     (per_kind, least): (usize, usize),
-    races: Watch,
+    rules: Rules,
     survivors: &[Survivor],
     case: impl Fn(),
 ) {
     let mut lines: BTreeMap<String, (BTreeSet<u32>, u64)> = BTreeMap::new();
-    let first = ways(races).next();
+    let first = ways(rules).next();
     for (kernel, report) in first.map_or_else(Vec::new, |way| run_case(way, &case)) {
         let (ran, instructions) = lines.entry(kernel).or_default();
         ran.extend(report.lines);
@@ -62,7 +62,7 @@ fn assert_slips(
         let text = runtime::text_of(kernel).unwrap_or_default();
         for mutant in mutation::mutants(&text, ran, slips, per_kind) {
             total += 1;
-            let verdict = verdict(kernel, &mutant, 16 * instructions + (1 << 22), races, &case);
+            let verdict = verdict(kernel, &mutant, 16 * instructions + (1 << 22), rules, &case);
             if verdict.is_none() {
                 *survived.entry(mutant.kind).or_default() += 1;
             }
@@ -103,7 +103,7 @@ fn verdict(
     kernel: &str,
     mutant: &Mutant,
     limit: u64,
-    races: Watch,
+    rules: Rules,
     case: &impl Fn(),
 ) -> Option<String> {
     let fault = Fault::Line {
@@ -112,7 +112,7 @@ fn verdict(
         text: mutant.change.text.clone(),
     };
     debug_assert!(limit < Launch::default().limit);
-    ways(races).find_map(|way| {
+    ways(rules).find_map(|way| {
         let schedule = way.schedule;
         let text = complaint(
             Settings {
