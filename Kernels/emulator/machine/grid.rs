@@ -10,13 +10,12 @@ use crate::engine::{Block, Engine, Named};
 use crate::error::Error;
 use crate::launch::{Launch, Schedule, Watch};
 use crate::memory::{Allocations, Block as Bytes, Recent, View};
-use crate::op::LANES;
 use crate::op::{Op, Tcgen};
 use crate::program::{Module, Program, RESERVED_SHARED};
 use crate::race::{Global, Races, TensorFences, Touched};
 use crate::random::Random;
 use crate::tensor_memory::TensorMemory;
-use crate::warp::{Group, Outstanding, Wait, Warp};
+use crate::warp::Warp;
 
 /// What a launch did, and how long that took here.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +26,7 @@ pub struct Report {
     pub lines: BTreeSet<u32>,
     /// Where races were looked for: what it did to global memory.
     pub touched: Option<Arc<Touched>>,
-    /// Of all workers together: outside of matrix products, and in them.
+    /// Processor time of all workers together: outside of matrix products, and in them.
     pub other_time: Duration,
     pub product_time: Duration,
 }
@@ -140,7 +139,7 @@ pub fn run(
     let global = (launch.races != Watch::Off)
         .then(|| Arc::new(Mutex::new(Global::after(launch.before.clone()))));
     let work = || {
-        let started = Instant::now();
+        let (started, used) = (Instant::now(), processor_time());
         let mut counted = Tally::of(&program);
         let mut error = None;
         while !failed.load(Ordering::Relaxed) {
@@ -165,8 +164,12 @@ pub fn run(
         let mut result = result
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
+        // Products are timed by the clock on the wall; of both, the share in which this thread ran counts.
+        let (wall, used) = (started.elapsed(), processor_time().saturating_sub(used));
+        counted.product_time = used
+            .mul_f64((counted.product_time.as_secs_f64() / wall.as_secs_f64().max(1e-9)).min(1.0));
         result.tally.add(&counted);
-        result.time += started.elapsed();
+        result.time += used;
         let earlier = result
             .error
             .as_ref()
@@ -207,6 +210,18 @@ pub fn run(
         other_time: time.saturating_sub(tally.product_time),
         product_time: tally.product_time,
     })
+}
+
+/// What this thread has used of a core, so that a busy machine changes no rate.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes one timespec.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    assert_eq!(status, 0, "Linux has a clock for every thread");
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 fn engine<'a>(
@@ -258,7 +273,7 @@ fn engine<'a>(
                 // Not a number in every format: what nobody wrote shows.
                 shared: vec![0xff; shared as usize],
                 warps: (0..threads.div_ceil(32))
-                    .map(|index| warp(program, index, threads))
+                    .map(|index| Warp::new(program, index, threads))
                     .collect(),
                 named: [Named::default(); 16],
                 mbarriers: BTreeMap::new(),
@@ -291,29 +306,5 @@ fn engine<'a>(
         executed: 0,
         block: 0,
         pc: 0,
-    }
-}
-
-fn warp(program: &Program, index: u32, threads: u32) -> Warp {
-    let lanes = (threads - index * 32).min(32);
-    let alive = if lanes == 32 {
-        u32::MAX
-    } else {
-        (1 << lanes) - 1
-    };
-    Warp {
-        index,
-        words: vec![[0; LANES]; program.words as usize],
-        wides: vec![[0; LANES]; program.wides as usize],
-        bits: vec![0; program.bits as usize],
-        local: vec![0; program.local_bytes as usize * LANES],
-        groups: vec![Group {
-            mask: alive,
-            pc: 0,
-            wait: Wait::Ready,
-        }],
-        alive,
-        outstanding: (0..LANES).map(|_| Outstanding::default()).collect(),
-        ..Warp::default()
     }
 }

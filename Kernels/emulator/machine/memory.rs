@@ -73,6 +73,44 @@ pub struct View {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recent(u64, u64);
 
+/// # Safety
+///
+/// A view has checked the range, whoever allowed it keeps it valid for any thread, and the address is aligned.
+#[inline(always)]
+pub unsafe fn get(address: u64, bytes: u32) -> u64 {
+    // SAFETY: the caller's.
+    unsafe {
+        match bytes {
+            1 => AtomicU8::from_ptr(address as *mut u8)
+                .load(Ordering::Relaxed)
+                .into(),
+            2 => AtomicU16::from_ptr(address as *mut u16)
+                .load(Ordering::Relaxed)
+                .into(),
+            4 => AtomicU32::from_ptr(address as *mut u32)
+                .load(Ordering::Acquire)
+                .into(),
+            _ => AtomicU64::from_ptr(address as *mut u64).load(Ordering::Acquire),
+        }
+    }
+}
+
+/// # Safety
+///
+/// As for `get`.
+#[inline(always)]
+pub unsafe fn put(address: u64, bytes: u32, value: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        match bytes {
+            1 => AtomicU8::from_ptr(address as *mut u8).store(value as u8, Ordering::Relaxed),
+            2 => AtomicU16::from_ptr(address as *mut u16).store(value as u16, Ordering::Relaxed),
+            4 => AtomicU32::from_ptr(address as *mut u32).store(value as u32, Ordering::Release),
+            _ => AtomicU64::from_ptr(address as *mut u64).store(value, Ordering::Release),
+        }
+    }
+}
+
 impl View {
     #[inline]
     pub fn check(&self, recent: &mut Recent, address: u64, bytes: u64) -> Result<(), String> {
@@ -115,21 +153,8 @@ impl View {
     #[inline]
     pub fn load(&self, recent: &mut Recent, address: u64, bytes: u32) -> Result<u64, String> {
         self.check(recent, address, bytes.into())?;
-        // SAFETY: whoever allowed the range keeps it valid for any thread; the address is aligned.
-        unsafe {
-            Ok(match bytes {
-                1 => AtomicU8::from_ptr(address as *mut u8)
-                    .load(Ordering::Relaxed)
-                    .into(),
-                2 => AtomicU16::from_ptr(address as *mut u16)
-                    .load(Ordering::Relaxed)
-                    .into(),
-                4 => AtomicU32::from_ptr(address as *mut u32)
-                    .load(Ordering::Acquire)
-                    .into(),
-                _ => AtomicU64::from_ptr(address as *mut u64).load(Ordering::Acquire),
-            })
-        }
+        // SAFETY: it was checked, and is aligned.
+        Ok(unsafe { get(address, bytes) })
     }
 
     #[inline]
@@ -142,18 +167,7 @@ impl View {
     ) -> Result<(), String> {
         self.check(recent, address, bytes.into())?;
         // SAFETY: as above.
-        unsafe {
-            match bytes {
-                1 => AtomicU8::from_ptr(address as *mut u8).store(value as u8, Ordering::Relaxed),
-                2 => {
-                    AtomicU16::from_ptr(address as *mut u16).store(value as u16, Ordering::Relaxed)
-                }
-                4 => {
-                    AtomicU32::from_ptr(address as *mut u32).store(value as u32, Ordering::Release)
-                }
-                _ => AtomicU64::from_ptr(address as *mut u64).store(value, Ordering::Release),
-            }
-        }
+        unsafe { put(address, bytes, value) };
         Ok(())
     }
 

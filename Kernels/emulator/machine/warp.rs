@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::engine::work::{Copy, Product, Work};
 use crate::engine::TensorLoad;
 use crate::op::*;
+use crate::program::Program;
 
 /// Lanes that stand at one instruction.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +62,8 @@ pub struct Warp {
     pub local: Vec<u8>,
     pub groups: Vec<Group>,
     pub alive: u32,
-    pub outstanding: Vec<Outstanding>,
+    /// Of each lane; empty as long as there was none.
+    outstanding: Vec<Outstanding>,
     pub products: Products,
     /// Loads from tensor memory that nobody has waited for.
     pub tensor_loads: Vec<TensorLoad>,
@@ -79,7 +81,56 @@ pub fn lanes(mask: u32) -> impl Iterator<Item = u32> {
         .map(u32::trailing_zeros)
 }
 
+/// Whole warps without looking at the mask lane by lane, so that the loop vectorises.
+#[inline(always)]
+fn fill<T>(to: &mut [T; LANES], mask: u32, value: impl Fn(u32) -> T) {
+    if mask == u32::MAX {
+        for (lane, to) in to.iter_mut().enumerate() {
+            *to = value(lane as u32);
+        }
+    } else {
+        for lane in lanes(mask) {
+            to[lane as usize] = value(lane);
+        }
+    }
+}
+
 impl Warp {
+    /// A warp of a block of so many threads, before its first instruction.
+    pub fn new(program: &Program, index: u32, threads: u32) -> Self {
+        let lanes = (threads - index * 32).min(32);
+        let alive = if lanes == 32 {
+            u32::MAX
+        } else {
+            (1 << lanes) - 1
+        };
+        Self {
+            index,
+            words: vec![[0; LANES]; program.words as usize],
+            wides: vec![[0; LANES]; program.wides as usize],
+            bits: vec![0; program.bits as usize],
+            local: vec![0; program.local_bytes as usize * LANES],
+            groups: vec![Group {
+                mask: alive,
+                pc: 0,
+                wait: Wait::Ready,
+            }],
+            alive,
+            ..Self::default()
+        }
+    }
+
+    pub fn has_outstanding(&self) -> bool {
+        !self.outstanding.is_empty()
+    }
+
+    pub fn outstanding(&mut self, lane: u32) -> &mut Outstanding {
+        if self.outstanding.is_empty() {
+            self.outstanding.resize_with(LANES, Outstanding::default);
+        }
+        &mut self.outstanding[lane as usize]
+    }
+
     #[inline(always)]
     pub fn set_words(&mut self, target: u32, mask: u32, values: &Words) {
         let to = &mut self.words[target as usize];
@@ -142,9 +193,24 @@ impl Warp {
         }
     }
 
+    #[inline(always)]
     pub fn set_all(&mut self, target: Target, mask: u32, value: impl Fn(u32) -> u64) {
-        for lane in lanes(mask) {
-            self.set_lane(target, lane, value(lane));
+        match target {
+            Target::Nowhere => {}
+            Target::Half(number) => fill(&mut self.words[number as usize], mask, |lane| {
+                value(lane) as u32 & 0xffff
+            }),
+            Target::Word(number) => {
+                fill(&mut self.words[number as usize], mask, |lane| {
+                    value(lane) as u32
+                });
+            }
+            Target::Wide(number) => fill(&mut self.wides[number as usize], mask, value),
+            Target::Bit(_) => {
+                for lane in lanes(mask) {
+                    self.set_lane(target, lane, value(lane));
+                }
+            }
         }
     }
 

@@ -56,7 +56,7 @@ impl Engine<'_> {
                         })
                         .map_err(|message| Trap::in_lane(lane, message))?;
                     if self.defers() {
-                        warp.outstanding[at].open.push(copy);
+                        warp.outstanding(lane).open.push(copy);
                     } else {
                         self.copy(copy)
                             .map_err(|message| Trap::in_lane(lane, message))?;
@@ -68,7 +68,7 @@ impl Engine<'_> {
                     races.commit_copies(self.block, warp.index, mask);
                 }
                 for lane in lanes(mask) {
-                    let own = &mut warp.outstanding[lane as usize];
+                    let own = warp.outstanding(lane);
                     let group = std::mem::take(&mut own.open);
                     own.groups.push_back(group);
                 }
@@ -87,7 +87,7 @@ impl Engine<'_> {
                     races.wait_copies(self.block, warp.index, mask, 0);
                 }
                 for lane in lanes(mask) {
-                    let own = &mut warp.outstanding[lane as usize];
+                    let own = warp.outstanding(lane);
                     let group = std::mem::take(&mut own.open);
                     own.groups.push_back(group);
                     self.finish_copies(warp, lane, 0)?;
@@ -105,9 +105,10 @@ impl Engine<'_> {
                         .races
                         .as_mut()
                         .map(|races| Box::new(races.release_copies(self.block, warp.index, lane)));
-                    let own = &warp.outstanding[lane as usize];
+                    let index = warp.index;
+                    let own = warp.outstanding(lane);
                     let work = Work::CopyArrive {
-                        warp: warp.index,
+                        warp: index,
                         lane,
                         barrier: addresses[lane as usize],
                         groups: own.groups.len(),
@@ -131,7 +132,7 @@ impl Engine<'_> {
                     races.commit_bulk(self.block, warp.index, mask);
                 }
                 for lane in lanes(mask) {
-                    let own = &mut warp.outstanding[lane as usize];
+                    let own = warp.outstanding(lane);
                     let group = std::mem::take(&mut own.bulk_open);
                     own.bulk_groups.push_back(group);
                 }
@@ -371,7 +372,7 @@ impl Engine<'_> {
         self.touch_work(warp.index, lane, &work)?;
         if waits {
             if self.defers() {
-                warp.outstanding[at].bulk_open.push(work);
+                warp.outstanding(lane).bulk_open.push(work);
                 return Ok(());
             }
             return self.land(&work, self.block as u32);

@@ -165,8 +165,8 @@ impl Engine<'_> {
                 open,
                 view,
             } => {
-                let own = &mut self.blocks[block as usize].warps[*warp as usize].outstanding
-                    [*lane as usize];
+                let warp = &mut self.blocks[block as usize].warps[*warp as usize];
+                let own = warp.outstanding(*lane);
                 // What the thread has waited for since then is gone from the front.
                 let mut copies: Vec<Copy> = Vec::new();
                 for group in own.groups.iter_mut().take(*groups) {
@@ -299,8 +299,9 @@ impl Engine<'_> {
     }
 
     pub(super) fn finish_copies(&mut self, warp: &mut Warp, lane: u32, left: usize) -> Run<()> {
-        while warp.outstanding[lane as usize].groups.len() > left {
-            for copy in warp.outstanding[lane as usize]
+        while warp.outstanding(lane).groups.len() > left {
+            for copy in warp
+                .outstanding(lane)
                 .groups
                 .pop_front()
                 .unwrap_or_default()
@@ -313,8 +314,9 @@ impl Engine<'_> {
     }
 
     pub(super) fn finish_bulk(&mut self, warp: &mut Warp, lane: u32, left: usize) -> Run<()> {
-        while warp.outstanding[lane as usize].bulk_groups.len() > left {
-            for work in warp.outstanding[lane as usize]
+        while warp.outstanding(lane).bulk_groups.len() > left {
+            for work in warp
+                .outstanding(lane)
                 .bulk_groups
                 .pop_front()
                 .unwrap_or_default()
@@ -328,8 +330,11 @@ impl Engine<'_> {
 
     /// What is under way when threads end lands then.
     pub(super) fn settle(&mut self, warp: &mut Warp, mask: u32) -> Run<()> {
+        if !warp.has_outstanding() {
+            return Ok(());
+        }
         for lane in lanes(mask) {
-            let own = &mut warp.outstanding[lane as usize];
+            let own = warp.outstanding(lane);
             let (copies, bulk) = (
                 std::mem::take(&mut own.open),
                 std::mem::take(&mut own.bulk_open),

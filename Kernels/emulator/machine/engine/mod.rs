@@ -5,6 +5,7 @@ mod execute;
 mod landing;
 mod matrix;
 mod ordering;
+mod plain;
 mod shared;
 mod synchronise;
 mod tcgen;

@@ -148,6 +148,9 @@ impl Engine<'_> {
         let bytes = ty.bytes();
         let total = bytes * targets.len() as u32;
         let addresses = self.addresses(warp, address);
+        if self.load_plainly(warp, mask, (ty, space, targets), &addresses) {
+            return Ok(());
+        }
         let signed = ty.is_signed();
         let extend = |value: u64| {
             if signed {
@@ -210,6 +213,9 @@ impl Engine<'_> {
         let bytes = ty.bytes();
         let total = bytes * values.len() as u32;
         let addresses = self.addresses(warp, address);
+        if self.store_plainly(warp, mask, (ty, space, values), &addresses) {
+            return Ok(());
+        }
         for lane in lanes(mask) {
             Self::check_alignment(lane, addresses[lane as usize], total)?;
             let by = By::Thread(strength);

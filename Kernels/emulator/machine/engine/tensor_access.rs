@@ -17,6 +17,9 @@ pub struct TensorLoad {
 /// What registers hold until a load has landed: not a number as a single.
 const NOTHING: Words = [0x7fc0_dead; LANES];
 
+/// The form that most have: every thread its own lane, columns beside each other.
+const ROWS_OF_WORDS: (TcgenShape, bool) = (TcgenShape::S32x32, false);
+
 impl Engine<'_> {
     pub(super) fn load_tensor(
         &mut self,
@@ -85,11 +88,25 @@ impl Engine<'_> {
         targets: &[u32],
         addresses: &Words,
     ) -> Run<()> {
+        let form = (shape, packed);
+        if form == ROWS_OF_WORDS {
+            for (lane, address) in addresses.iter().enumerate() {
+                let failed = |message| Trap::in_lane(lane as u32, message);
+                let (row, first) =
+                    Self::cell((warp.index, lane as u32, 0), form, *address).map_err(failed)?;
+                let memory = self.tensor_memory(self.block).map_err(failed)?;
+                let cells = memory.columns(row, first, targets.len() as u32);
+                for (target, cell) in targets.iter().zip(cells.map_err(failed)?) {
+                    warp.words[*target as usize][lane] = *cell;
+                }
+            }
+            return Ok(());
+        }
         for (number, target) in targets.iter().enumerate() {
             for (lane, address) in addresses.iter().enumerate() {
                 let failed = |message| Trap::in_lane(lane as u32, message);
                 let who = (warp.index, lane as u32, number as u32);
-                let (row, column) = Self::cell(who, (shape, packed), *address).map_err(failed)?;
+                let (row, column) = Self::cell(who, form, *address).map_err(failed)?;
                 let memory = self.tensor_memory(self.block).map_err(failed)?;
                 let mut word = memory.read(row, column).map_err(failed)?;
                 if packed {
