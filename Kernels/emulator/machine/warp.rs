@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::engine::work::{Copy, Product, Work};
-use crate::engine::TensorLoad;
+use crate::engine::work::{Copy, Product, TensorRead, Work};
 use crate::op::*;
 use crate::program::Program;
 
@@ -55,8 +54,8 @@ pub struct Products {
 #[derive(Debug, Default)]
 pub struct Warp {
     pub index: u32,
-    pub words: Vec<Words>,
-    pub wides: Vec<Wides>,
+    pub words: Box<[Words]>,
+    pub wides: Box<[Wides]>,
     pub bits: Vec<u32>,
     pub carry: u32,
     pub local: Vec<u8>,
@@ -66,7 +65,7 @@ pub struct Warp {
     outstanding: Vec<Outstanding>,
     pub products: Products,
     /// Loads from tensor memory that nobody has waited for.
-    pub tensor_loads: Vec<TensorLoad>,
+    pub tensor_loads: Vec<TensorRead>,
     /// How often each lane arrived at the cluster's barrier.
     pub cluster_arrivals: [u64; LANES],
     /// The mbarrier and parity of the last wait that failed.
@@ -106,8 +105,10 @@ impl Warp {
         };
         Self {
             index,
-            words: vec![[0; LANES]; program.words as usize],
-            wides: vec![[0; LANES]; program.wides as usize],
+            // SAFETY: zeros are words.
+            words: unsafe { Box::new_zeroed_slice(program.words as usize).assume_init() },
+            // SAFETY: as above.
+            wides: unsafe { Box::new_zeroed_slice(program.wides as usize).assume_init() },
             bits: vec![0; program.bits as usize],
             local: vec![0; program.local_bytes as usize * LANES],
             groups: vec![Group {

@@ -28,8 +28,6 @@ use crate::tensor_memory::TensorMemory;
 use crate::warp::{Group, Wait, Warp};
 use work::{Pending, TensorPending};
 
-pub use tensor_access::TensorLoad;
-
 pub type Run<T> = Result<T, Trap>;
 
 /// A named barrier of a block.

@@ -1,18 +1,12 @@
 //! Threads' loads and stores of tensor memory, and when the registers of a load hold its values.
 
+use super::work::TensorRead;
 use super::{Engine, Run};
 use crate::error::Trap;
 use crate::launch::{Schedule, TensorLoads};
 use crate::op::*;
 use crate::race::TensorBy;
 use crate::warp::Warp;
-
-/// A `tcgen05.ld` that reads tensor memory later: the instruction, and the address of each thread.
-#[derive(Clone, Copy, Debug)]
-pub struct TensorLoad {
-    pc: usize,
-    addresses: Words,
-}
 
 /// What registers hold until a load has landed: not a number as a single.
 const NOTHING: Words = [0x7fc0_dead; LANES];
@@ -36,7 +30,7 @@ impl Engine<'_> {
             for target in targets {
                 warp.words[*target as usize] = NOTHING;
             }
-            warp.tensor_loads.push(TensorLoad { pc, addresses });
+            warp.tensor_loads.push(TensorRead { pc, addresses });
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Work that is under way beside the threads.
 
-use crate::op::{Atomic, Element};
+use crate::op::{Atomic, Element, Words};
 use crate::race::View;
 use crate::tensor_map::TensorMap;
 
@@ -21,6 +21,13 @@ pub struct Product {
     pub b: u64,
     pub accumulates: bool,
     pub done: bool,
+}
+
+/// A `tcgen05.ld` that reads tensor memory later: the instruction, and the address of each thread.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorRead {
+    pub pc: usize,
+    pub addresses: Words,
 }
 
 #[derive(Clone, Debug)]
