@@ -1,5 +1,8 @@
 //! The command line.
 
+use crate::commands::{
+    ChooseArguments, HistoryArguments, ModelArguments, SealArguments, VerifyArguments,
+};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -9,7 +12,7 @@ use std::path::PathBuf;
     name = "report",
     after_help = "Exit codes: 0 success; 1 a comparison failed, a verified row is inconsistent, a \
     required contender has no time, or a table is stale; 2 wrong usage, or a file cannot be read or \
-    written; 3 verify cannot tell."
+    written; 3 verify, choose or model cannot tell."
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -28,13 +31,19 @@ pub enum Command {
     Plot(PlotArguments),
     /// Write a self-contained HTML page with everything
     Html(HtmlArguments),
-    /// Measure a sample of a file's rows again on this machine
+    /// Check a file's seal, and measure a sample of its rows again on this machine
     Verify(VerifyArguments),
+    /// Say which contender to use for an operation and a shape, or write a dispatch table
+    Choose(ChooseArguments),
+    /// Add up measured rows to a model's layer and step, and name the kernel to swap
+    Model(ModelArguments),
+    /// Write results, digests and card state into one signed file to pass on
+    Seal(SealArguments),
     /// Check public claims against the measured rows
     Claims(ClaimsArguments),
     /// Convert the rows to another program's format
     Export(ExportArguments),
-    /// Write a run as one JSON line: commit, date, geomeans
+    /// Show trends over many runs, with changes told from noise; --append adds a run as a line
     History(HistoryArguments),
     /// Turn FlashInfer-Bench definitions and workloads, or a serving trace, into workload files
     Import(ImportArguments),
@@ -139,26 +148,6 @@ pub struct HtmlArguments {
 }
 
 #[derive(Debug, Args)]
-pub struct VerifyArguments {
-    pub file: PathBuf,
-    /// Folder with the bench programs [default: where this build puts them]
-    #[arg(long, value_name = "FOLDER")]
-    pub programs: Option<PathBuf>,
-    /// Rows to measure again, spread over the file
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub sample: usize,
-    /// Seed for the choice of rows
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
-    /// Stop a bench that takes longer on one row
-    #[arg(long, value_name = "S", default_value_t = 900)]
-    pub limit_s: u64,
-    /// The smallest difference that counts
-    #[arg(long, default_value = "2%", value_parser = parse_share)]
-    pub threshold: f64,
-}
-
-#[derive(Debug, Args)]
 pub struct ClaimsArguments {
     /// Result files and collections
     pub files: Vec<PathBuf>,
@@ -185,19 +174,6 @@ pub enum Format {
     Nvbench,
     /// github-action-benchmark's customSmallerIsBetter
     GithubActionBenchmark,
-}
-
-#[derive(Debug, Args)]
-pub struct HistoryArguments {
-    /// Result files and collections
-    #[arg(required = true)]
-    pub files: Vec<PathBuf>,
-    /// The file to write
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
-    /// Exit with 1 unless each of these contenders, such as cudnn,cublaslt, has a time in some row
-    #[arg(long, value_name = "CONTENDER", value_delimiter = ',')]
-    pub require: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -243,7 +219,7 @@ pub struct PageArguments {
 }
 
 /// `2%` or `0.02`.
-fn parse_share(text: &str) -> Result<f64, String> {
+pub fn parse_share(text: &str) -> Result<f64, String> {
     let number = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().map(|value| value / 100.0),
         None => text.parse(),

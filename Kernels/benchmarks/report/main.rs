@@ -1,19 +1,18 @@
 //! `report`: processes result files, without a GPU.
 
 mod arguments;
+mod commands;
 mod importing;
 
 use arguments::{
     Arguments, ClaimsArguments, Command, CompareArguments, ExportArguments, FailOn, Format,
-    HistoryArguments, HtmlArguments, MergeArguments, PageArguments, PlotArguments, PlotFormat,
-    SummarizeArguments, VerifyArguments,
+    HtmlArguments, MergeArguments, PageArguments, PlotArguments, PlotFormat, SummarizeArguments,
 };
 use clap::Parser;
 use report_lib::{
-    claims_markdown, compare, has_tables, history, merge, packed_for, plots, read_claims,
-    scoreboard_text, summarize, to_github_action_benchmark, to_html, to_nvbench, to_png, to_text,
-    unmeasured, verify, views, Collection, CompareOptions, Conclusion, Pages, ReportingError,
-    VerifyOptions, View, KNOWN_CLAIMS,
+    claims_markdown, compare, has_tables, merge, packed_for, plots, read_claims, scoreboard_text,
+    summarize, to_github_action_benchmark, to_html, to_nvbench, to_png, to_text, views, Collection,
+    CompareOptions, Pages, ReportingError, View, KNOWN_CLAIMS,
 };
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -38,10 +37,13 @@ fn run(command: &Command) -> Result<ExitCode, ReportingError> {
         Command::Compare(arguments) => run_compare(arguments),
         Command::Plot(arguments) => run_plot(arguments),
         Command::Html(arguments) => run_html(arguments),
-        Command::Verify(arguments) => run_verify(arguments),
+        Command::Verify(arguments) => commands::verify(arguments),
+        Command::Choose(arguments) => commands::choose(arguments),
+        Command::Model(arguments) => commands::model(arguments),
+        Command::Seal(arguments) => commands::seal(arguments),
         Command::Claims(arguments) => run_claims(arguments),
         Command::Export(arguments) => run_export(arguments),
-        Command::History(arguments) => run_history(arguments),
+        Command::History(arguments) => commands::history(arguments),
         Command::Import(arguments) => importing::run(arguments),
         Command::Page(arguments) => run_page(arguments),
     }
@@ -191,50 +193,6 @@ fn run_html(arguments: &HtmlArguments) -> Result<ExitCode, ReportingError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_verify(arguments: &VerifyArguments) -> Result<ExitCode, ReportingError> {
-    let collection = Collection::read(&arguments.file)?;
-    let programs = match &arguments.programs {
-        Some(folder) => folder.clone(),
-        None => beside_this_program()?,
-    };
-    let options = VerifyOptions {
-        programs,
-        sample: arguments.sample,
-        seed: arguments.seed,
-        threshold: arguments.threshold,
-        limit: std::time::Duration::from_secs(arguments.limit_s),
-    };
-    let verified = verify(&collection, &options, &mut |row| {
-        print(&format!(
-            "{:<12}  {}: {}\n",
-            row.conclusion, row.key, row.reason
-        ));
-    })?;
-    let count = |conclusion| {
-        let of = |row: &&report_lib::Verified| row.conclusion == conclusion;
-        verified.iter().filter(of).count()
-    };
-    let inconsistent = count(Conclusion::Inconsistent);
-    let consistent = count(Conclusion::Consistent);
-    print(&format!(
-        "{consistent} consistent, {inconsistent} inconsistent of {}\n",
-        verified.len()
-    ));
-    Ok(match (inconsistent, consistent) {
-        (0, 0) => ExitCode::from(3),
-        (0, _) => ExitCode::SUCCESS,
-        _ => ExitCode::from(1),
-    })
-}
-
-/// The benches are built into the folder next to this program's.
-fn beside_this_program() -> Result<PathBuf, ReportingError> {
-    let program = std::env::current_exe()
-        .map_err(|error| ReportingError::Usage(format!("{error}; use --programs")))?;
-    let folder = program.parent().and_then(Path::parent);
-    Ok(folder.unwrap_or(Path::new("..")).join("comparison"))
-}
-
 fn run_claims(arguments: &ClaimsArguments) -> Result<ExitCode, ReportingError> {
     let claims = match &arguments.claims {
         None => read_claims(KNOWN_CLAIMS, "the known claims")?,
@@ -279,24 +237,6 @@ fn numbered(path: &Path, index: usize) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{stem}-{}.{extension}", index + 1))
-}
-
-fn run_history(arguments: &HistoryArguments) -> Result<ExitCode, ReportingError> {
-    let views = load(&arguments.files)?;
-    let lines: Vec<String> = history(&views)
-        .iter()
-        .map(|run| format!("{run}\n"))
-        .collect();
-    write(
-        &arguments.output,
-        lines.concat().as_bytes(),
-        &arguments.files,
-    )?;
-    let unmeasured = unmeasured(&views, &arguments.require);
-    for sentence in &unmeasured {
-        tell(&sentence.to_string());
-    }
-    Ok(ExitCode::from(u8::from(!unmeasured.is_empty())))
 }
 
 fn run_page(arguments: &PageArguments) -> Result<ExitCode, ReportingError> {

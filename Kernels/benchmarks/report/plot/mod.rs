@@ -6,10 +6,10 @@ mod axis;
 mod dumbbell;
 mod lines;
 mod panels;
-mod picture;
+pub(crate) mod picture;
 mod png;
 mod roofline;
-mod tile;
+pub(crate) mod tile;
 mod winmap;
 
 use crate::View;

@@ -6,6 +6,32 @@ use record::{
 };
 use report_lib::{Collection, Run};
 use stats::{paired_ratio, RatioOptions, StopReason, Summary};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A result file of the repository.
+pub fn committed(name: &str) -> PathBuf {
+    let path = Path::new("results/2026-11-15-h200").join(name);
+    std::fs::canonicalize(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Runs the program in a folder: its exit code, what it printed, and what it said on standard error.
+pub fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let program = std::env::var("REPORT").expect("REPORT names the program");
+    let program = std::fs::canonicalize(program).expect("the program exists");
+    let mut command = Command::new(program);
+    command.current_dir(folder).args(arguments);
+    command
+        .env_remove("BUILD_WORKING_DIRECTORY")
+        .env_remove("GITHUB_STEP_SUMMARY");
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().expect("the program starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (status.code().unwrap_or(-1), text(&stdout), text(&stderr))
+}
 
 /// Seeded noise (xorshift64*).
 pub struct Noise(u64);

@@ -141,10 +141,11 @@ fn a_line_of_history_has_the_geomeans_and_what_must_be_measured_is() {
     let folder = TempDir::new().unwrap();
     samples(folder.path());
     let line = |require: &str| {
+        let _ = std::fs::remove_file(folder.path().join("line.jsonl"));
         let arguments = [
             "history",
             "h200.json",
-            "-o",
+            "--append",
             "line.jsonl",
             "--require",
             require,
@@ -229,7 +230,18 @@ fn broken_foreign_and_future_files_end_with_2_and_stay_as_they_are() {
             &["compare", &name, "h200.json"],
             &["verify", &name],
             &["claims", &name],
-            &["history", &name, "-o", "out.json"],
+            &["history", &name, "--json", "out.json"],
+            &["choose", &name, "--table", "json", "-o", "out.json"],
+            &[
+                "model",
+                "llama-3.1-8b",
+                &name,
+                "--batch",
+                "1",
+                "--context",
+                "1024",
+            ],
+            &["seal", &name, "-o", "out.json", "--key", "key"],
             &["export", &name, "--format", "nvbench", "-o", "out.json"],
         ] {
             let result = report(folder.path(), arguments);

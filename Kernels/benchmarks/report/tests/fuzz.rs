@@ -4,6 +4,10 @@
 use report_lib::{claims_markdown, compare, history, import, merge, plots, read_claims, summarize};
 use report_lib::{import_trace, read_integers, TraceOptions, TraceShape};
 use report_lib::{
+    history_json, history_page, is_seal, open, panel, parse_lines, seal, series, table, to_cpp,
+    Evidence,
+};
+use report_lib::{
     to_github_action_benchmark, to_html, to_nvbench, views, Collection, CompareOptions,
 };
 use std::path::{Path, PathBuf};
@@ -55,6 +59,10 @@ fn result_files() {
         }
         to_github_action_benchmark(&views);
         history(&views);
+        panel(&views);
+        if let Ok(table) = table(&views, None) {
+            page += &(table.to_json() + &table.to_csv() + &to_cpp(&table));
+        }
         assert!(
             page.len() < 200 * bytes.len() + (1 << 20),
             "{} bytes of report",
@@ -175,4 +183,65 @@ fn claims() {
             }
         },
     );
+}
+
+#[test]
+fn lines_of_history() {
+    let views = views(report_testing::sample());
+    let lines: Vec<String> = history(&views)
+        .iter()
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let words = [
+        "\"geomeans\": {",
+        "[1, 1, 1]",
+        "\"versions\": {}",
+        "null",
+        "\n",
+    ];
+    fuzz::run(
+        "lines of history",
+        &[lines.concat().into_bytes()],
+        &words,
+        |bytes| {
+            if let Ok(lines) = parse_lines(&text(bytes), "input") {
+                let all = series(lines);
+                history_json(&all);
+                history_page(&all);
+            }
+        },
+    );
+}
+
+/// Bytes as they come, and with the statement signed anew, which gets past the signature.
+#[test]
+fn seals() {
+    use ed25519_dalek::{Signer, SigningKey};
+    let key = SigningKey::from_bytes(&[7; 32]);
+    let good = seal(&report_testing::sample(), Evidence::default(), &key).unwrap();
+    open(&good, "corpus", None).expect("the corpus is sound");
+    let words = [
+        "head-to-head seal 1\n",
+        "\"parts\":[]",
+        "\"bytes\":0",
+        "artifacts.lock.json",
+        "\n",
+    ];
+    fuzz::run("seals", &[good], &words, |bytes| {
+        let _ = open(bytes, "input", Some(&key.verifying_key()));
+        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let ends: Vec<usize> = ends.map(|(at, _)| at + 1).take(3).collect();
+        if let ([_, signed, after], true) = (&ends[..], is_seal(bytes)) {
+            let signature = key.sign(&bytes[..*signed]).to_bytes();
+            let digits: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
+            let anew = [
+                &bytes[..*signed],
+                digits.as_bytes(),
+                b"\n",
+                &bytes[*after..],
+            ]
+            .concat();
+            let _ = open(&anew, "input", None);
+        }
+    });
 }

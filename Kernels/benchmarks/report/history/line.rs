@@ -1,8 +1,9 @@
 //! A run as one line of an append-only history, and the contenders that a run must have measured.
 
 use crate::View;
-use record::{groups, Row};
+use record::{best_groups, groups, Row};
 use serde_json::{json, Map, Value};
+use std::collections::BTreeMap;
 
 /// One object per device, build and protocol: when, what, where, and every geomean with its interval.
 pub fn history(views: &[View]) -> Vec<Value> {
@@ -11,8 +12,9 @@ pub fn history(views: &[View]) -> Vec<Value> {
 
 fn entry(view: &View) -> Value {
     let (meta, rows) = (&view.file.meta, &view.file.rows);
-    let geomeans: Map<String, Value> = groups(&view.file)
-        .into_iter()
+    let best = best_groups(&view.file).into_iter();
+    let geomeans: Map<String, Value> = best
+        .chain(groups(&view.file))
         .filter_map(|group| {
             let mean = group.geomean?;
             let (op, dtype, suite) = (group.op, group.dtype, group.suite);
@@ -22,6 +24,11 @@ fn entry(view: &View) -> Value {
             );
             Some((name, json!([mean.ratio, mean.low, mean.high])))
         })
+        .collect();
+    let versions: BTreeMap<&str, &str> = rows
+        .iter()
+        .filter(|row| row.time.is_some())
+        .map(|row| (&*row.contender.name, &*row.contender.version))
         .collect();
     json!({
         "commit": meta.git.as_ref().map(|git| &git.commit),
@@ -33,6 +40,7 @@ fn entry(view: &View) -> Value {
         "complete": meta.complete,
         "rows": rows.len(),
         "failed": rows.iter().filter(|row| row.status.is_failure()).count(),
+        "versions": versions,
         "geomeans": geomeans,
     })
 }
