@@ -2,6 +2,7 @@
 # The branch `measurements` of a repository: for each card, base.json, with which later runs are compared, and
 # history.jsonl, one line per run. A branch stays until somebody deletes it; caches and artifacts expire.
 #   measurements.sh base REMOTE CARD FILE             copies the base into FILE; exit 3 if the card has none yet
+#   measurements.sh history REMOTE CARD FILE          copies the history into FILE, empty if the card has none yet
 #   measurements.sh keep REMOTE CARD LINE [BASE]      appends the file LINE to the history; BASE becomes the base
 # GITHUB_TOKEN, if set, is the password for REMOTE.
 set -euo pipefail
@@ -45,6 +46,16 @@ base() {
   echo "measurements: the base of $card is in $file"
 }
 
+history() {
+  local file=$1
+  : > "$scratch/history.jsonl"
+  if fetch && run_git cat-file -e "FETCH_HEAD:$card/history.jsonl" 2> /dev/null; then
+    run_git show "FETCH_HEAD:$card/history.jsonl" > "$scratch/history.jsonl"
+  fi
+  cp "$scratch/history.jsonl" "$file"
+  echo "measurements: $(wc -l < "$file") runs of $card are in $file"
+}
+
 keep() {
   local line=$1 new_base=${2:-} subject
   [ -s "$line" ] || die "$line, the line for the history, is empty or not there"
@@ -73,6 +84,7 @@ keep() {
 
 case $action in
   base) base "$4" ;;
+  history) history "$4" ;;
   keep) keep "${@:4}" ;;
-  *) die "'$action' is neither base nor keep" ;;
+  *) die "'$action' is neither base, history nor keep" ;;
 esac

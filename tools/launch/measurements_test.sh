@@ -33,6 +33,13 @@ ends 0 "the base of H200" base "$remote" H200 base.json
 cmp base.json results.json || fail "another base"
 ends 3 "B200 has no base yet" base "$remote" B200 other.json
 
+# The history as it is, which may be nothing.
+ends 0 "2 runs of H200 are in earlier.jsonl" history "$remote" H200 earlier.jsonl
+cmp <(history H200) earlier.jsonl || fail "another history"
+ends 0 "0 runs of B200 are in earlier.jsonl" history "$remote" B200 earlier.jsonl
+[ -e earlier.jsonl ] && [ ! -s earlier.jsonl ] || fail "a history from nowhere"
+ends 1 "cannot reach $scratch/nowhere" history "$scratch/nowhere" H200 earlier.jsonl
+
 # The base stays until it is replaced; the history grows, also when two push at once.
 for i in 1 2; do
   for card in H200 B200; do
@@ -51,7 +58,7 @@ ends 1 "cannot reach $scratch/nowhere" keep "$scratch/nowhere" H200 line
 ends 1 "is empty or not there" keep "$remote" H200 line nothing.json
 ends 1 "the line for the history, is empty or not there" keep "$remote" H200 nothing.jsonl
 ends 1 "not the name of a card" base "$remote" ../H200 base.json
-ends 1 "neither base nor keep" drop "$remote" H200 base.json
+ends 1 "neither base, history nor keep" drop "$remote" H200 base.json
 printf '#!/bin/sh\nexit 1\n' > "$remote/hooks/pre-receive"
 chmod +x "$remote/hooks/pre-receive"
 MEASUREMENTS_ATTEMPTS=2 ends 1 "could not push to the branch measurements" keep "$remote" H200 line
