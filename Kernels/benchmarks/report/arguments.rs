@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::commands::{
-    ChooseArguments, HistoryArguments, ModelArguments, SealArguments, VerifyArguments,
+    ChooseArguments, HistoryArguments, ModelArguments, SealArguments, VerifyArguments, WhyArguments,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -33,6 +33,8 @@ pub enum Command {
     Html(HtmlArguments),
     /// Check a file's seal, and measure a sample of its rows again on this machine
     Verify(VerifyArguments),
+    /// Profile the worst losses under ncu: both sides, side by side
+    Why(WhyArguments),
     /// Say which contender to use for an operation and a shape, or write a dispatch table
     Choose(ChooseArguments),
     /// Add up measured rows to a model's layer and step, and name the kernel to swap

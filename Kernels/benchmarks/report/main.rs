@@ -2,7 +2,6 @@
 
 mod arguments;
 mod commands;
-mod importing;
 
 use arguments::{
     Arguments, ClaimsArguments, Command, CompareArguments, ExportArguments, FailOn, Format,
@@ -38,13 +37,14 @@ fn run(command: &Command) -> Result<ExitCode, ReportingError> {
         Command::Plot(arguments) => run_plot(arguments),
         Command::Html(arguments) => run_html(arguments),
         Command::Verify(arguments) => commands::verify(arguments),
+        Command::Why(arguments) => commands::why(arguments),
         Command::Choose(arguments) => commands::choose(arguments),
         Command::Model(arguments) => commands::model(arguments),
         Command::Seal(arguments) => commands::seal(arguments),
         Command::Claims(arguments) => run_claims(arguments),
         Command::Export(arguments) => run_export(arguments),
         Command::History(arguments) => commands::history(arguments),
-        Command::Import(arguments) => importing::run(arguments),
+        Command::Import(arguments) => commands::import(arguments),
         Command::Page(arguments) => run_page(arguments),
     }
 }

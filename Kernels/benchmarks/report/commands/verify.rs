@@ -85,7 +85,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<ExitCode, ReportingError> {
 }
 
 /// The benches are built into the folder next to this program's.
-fn beside_this_program() -> Result<PathBuf, ReportingError> {
+pub(super) fn beside_this_program() -> Result<PathBuf, ReportingError> {
     let program = std::env::current_exe()
         .map_err(|error| ReportingError::Usage(format!("{error}; use --programs")))?;
     let folder = program.parent().and_then(Path::parent);

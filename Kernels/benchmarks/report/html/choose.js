@@ -1,4 +1,3 @@
-"use strict";
 // What should I use? The same judgement as `report choose`: measured, between measured shapes, or unknown.
 (() => {
   const element = document.getElementById("choose-data");

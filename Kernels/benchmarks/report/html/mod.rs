@@ -7,11 +7,12 @@ mod details;
 mod environment;
 mod rows;
 
+use crate::choose::panel;
 use crate::plot::escaped;
+use crate::policy::content_policy;
 use crate::scoreboard::scoreboard;
 use crate::View;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("page.css");
 /// One script: each file uses what those before it define.
@@ -20,16 +21,18 @@ const SCRIPT: &str = concat!(
     include_str!("hover.js"),
     include_str!("scoreboard.js"),
     include_str!("table.js"),
+    include_str!("choose.js"),
 );
 
 pub fn to_html(views: &[View]) -> String {
     let boards: Vec<_> = views.iter().map(scoreboard).collect();
     let rated = || views.iter().zip(&boards).enumerate();
-    // The page from top to bottom; a panel is one more entry.
+    // The page from top to bottom.
     let sections: Vec<String> = [
         rated()
             .map(|(index, (view, board))| board::section(index, view, board))
             .collect(),
+        panel(views),
         details::section(views, &boards),
         rows::section(),
         environment::section(views),
@@ -54,40 +57,16 @@ pub fn to_html(views: &[View]) -> String {
          <link rel=\"icon\" href=\"data:,\">\n\
          <title>Head-to-Head: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <header><h1>Head-to-Head</h1><p>{title}</p>\
-         <nav><a href=\"#operations\">operations</a> <a href=\"#rows\">all rows</a> \
+         <nav><a href=\"#choose\">what to use</a> <a href=\"#operations\">operations</a> \
+         <a href=\"#rows\">all rows</a> \
          <a href=\"#environment\">environment</a></nav></header>\n<main>\n{sections}</main>\n\
          <div id=\"tip\" role=\"status\" hidden></div>\n\
          <script type=\"application/json\" id=\"data\">{data}</script>\n\
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        policy = policy(),
+        policy = content_policy(&[SCRIPT], STYLE),
         title = escaped(&titles.join(", ")),
         sections = sections.concat(),
     )
-}
-
-/// Nothing is fetched and nothing is run but the style and the script below, whatever a file smuggles in.
-fn policy() -> String {
-    let hash = |text: String| format!("'sha256-{}'", base64(&Sha256::digest(text)));
-    format!(
-        "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
-        hash(format!("\n{SCRIPT}")),
-        hash(format!("\n{STYLE}")),
-    )
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let group = |three: &[u8]| {
-        let bits = (0..3).fold(0_u32, |bits, at| {
-            bits << 8 | u32::from(*three.get(at).unwrap_or(&0))
-        });
-        let digit = move |at: usize| match at <= three.len() {
-            true => char::from(DIGITS[(bits >> (18 - 6 * at)) as usize & 63]),
-            false => '=',
-        };
-        [digit(0), digit(1), digit(2), digit(3)]
-    };
-    bytes.chunks(3).flat_map(group).collect()
 }
 
 #[cfg(test)]
@@ -96,14 +75,11 @@ mod tests {
 
     #[test]
     fn the_page_runs_its_own_script_and_nothing_else() {
-        assert_eq!(
-            ["", "f", "fo", "foo"].map(|text| base64(text.as_bytes())),
-            ["", "Zg==", "Zm8=", "Zm9v"]
-        );
         let page = to_html(&[]);
         let (head, _) = page.split_once("</head>").unwrap();
-        assert!(head.contains(&format!("content=\"{}\"", policy())));
-        assert!(policy().starts_with("default-src 'none'") && !policy().contains("unsafe"));
+        let policy = content_policy(&[SCRIPT], STYLE);
+        assert!(head.contains(&format!("content=\"{policy}\"")));
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"));
         // The hashes are of what is between the tags.
         assert_eq!(
             page.matches(&format!("<style>\n{STYLE}</style>")).count(),

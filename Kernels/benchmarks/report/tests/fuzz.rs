@@ -2,11 +2,11 @@
 //! stored lists, and serving traces, of random bytes: an error or a report, never a crash.
 
 use report_lib::{claims_markdown, compare, history, import, merge, plots, read_claims, summarize};
-use report_lib::{import_trace, read_integers, TraceOptions, TraceShape};
 use report_lib::{
     history_json, history_page, is_seal, open, panel, parse_lines, seal, series, table, to_cpp,
     Evidence,
 };
+use report_lib::{import_trace, read_integers, TraceOptions, TraceShape};
 use report_lib::{
     to_github_action_benchmark, to_html, to_nvbench, views, Collection, CompareOptions,
 };

@@ -1,0 +1,50 @@
+//! `report why`: the worst losses under ncu.
+
+use super::verify::beside_this_program;
+use crate::{print, tell, write};
+use clap::Args;
+use report_lib::{why as profile, why_text, Collection, ReportingError, WhyOptions};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub struct WhyArguments {
+    /// A result file or a collection
+    pub file: PathBuf,
+    /// Lost rows to profile, worst first
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub rows: usize,
+    /// Folder with the bench programs [default: where this build puts them]
+    #[arg(long, value_name = "FOLDER")]
+    pub programs: Option<PathBuf>,
+    /// Nsight Compute's command
+    #[arg(long, value_name = "FILE", default_value = "ncu")]
+    pub ncu: PathBuf,
+    /// Stop a profile that takes longer
+    #[arg(long, value_name = "S", default_value_t = 900)]
+    pub limit_s: u64,
+    /// Write to this file instead of printing
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+pub fn why(arguments: &WhyArguments) -> Result<ExitCode, ReportingError> {
+    let collection = Collection::read(&arguments.file)?;
+    let programs = match &arguments.programs {
+        Some(folder) => folder.clone(),
+        None => beside_this_program()?,
+    };
+    let options = WhyOptions {
+        programs,
+        rows: arguments.rows,
+        ncu: arguments.ncu.clone(),
+        limit: Duration::from_secs(arguments.limit_s),
+    };
+    let text = why_text(&profile(&collection, &options, &mut tell)?);
+    match &arguments.output {
+        Some(path) => write(path, text.as_bytes(), std::slice::from_ref(&arguments.file))?,
+        None => print(&text),
+    }
+    Ok(ExitCode::SUCCESS)
+}
