@@ -1,8 +1,10 @@
 //! The part of a page that answers "what should I use?": a form, filled in and answered by `html/choose.js`.
 
+use super::race::Standing;
 use super::{races, Race};
 use crate::View;
 use serde_json::{json, Value};
+use stats::Verdict;
 
 /// The script of the panel; a page embeds it once, under its content security policy.
 pub const PANEL_SCRIPT: &str = include_str!("../html/choose.js");
@@ -32,7 +34,14 @@ pub fn panel(views: &[View]) -> String {
 }
 
 fn race_data(view: usize, race: &Race) -> Value {
-    let standings = race.standings.iter().map(|standing| {
+    // The first two, and whoever may be as fast as the first: nobody else is named.
+    let tied = |standing: &Standing| {
+        let behind = standing.behind.as_ref();
+        behind.is_some_and(|behind| behind.verdict != Verdict::Faster)
+    };
+    let named = race.standings.iter().enumerate();
+    let named = named.filter(|(place, standing)| *place < 2 || tied(standing));
+    let standings = named.map(|(_, standing)| {
         let behind = standing.behind.as_ref();
         json!([
             standing.name(),

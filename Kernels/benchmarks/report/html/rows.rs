@@ -83,9 +83,9 @@ impl Texts {
     }
 }
 
-/// Six digits, which is more than anybody measures.
+/// Five digits, which is more than anybody measures.
 fn number(value: Option<f64>) -> Value {
-    let rounded = |value: f64| format!("{value:.5e}").parse::<f64>().unwrap_or(value);
+    let rounded = |value: f64| format!("{value:.4e}").parse::<f64>().unwrap_or(value);
     value
         .filter(|value| value.is_finite())
         .map_or(Value::Null, |value| rounded(value).into())

@@ -89,7 +89,7 @@ impl Tile {
     pub fn rules(&mut self, lines: &[Rule], opacity: f64) {
         let mut d = String::new();
         for (from, to) in lines {
-            write!(d, "M{:.1} {:.1}L{:.1} {:.1}", from.0, from.1, to.0, to.1)
+            write!(d, "M{:.0} {:.0}L{:.0} {:.0}", from.0, from.1, to.0, to.1)
                 .expect("a String takes any text");
         }
         self.plain(format_args!(
