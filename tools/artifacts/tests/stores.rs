@@ -168,7 +168,19 @@ struct S3Server {
 }
 
 impl S3Server {
+    /// Somebody may take a port between the choice and the server's start: then it exits, and others are chosen.
     fn start() -> Self {
+        let mut log = String::new();
+        for _ in 0..5 {
+            match Self::try_start() {
+                Ok(server) => return server,
+                Err(said) => log = said,
+            }
+        }
+        panic!("the S3 server did not start: {log}");
+    }
+
+    fn try_start() -> Result<Self, String> {
         let program = std::env::var("S3_SERVER").expect("S3_SERVER names SeaweedFS's program");
         let folder = tempfile::tempdir().unwrap();
         let place = |name: &str| folder.path().join(name).display().to_string();
@@ -197,21 +209,22 @@ impl S3Server {
             .stderr(log)
             .spawn()
             .expect("S3_SERVER starts");
-        let server = Self {
+        let mut server = Self {
             child,
             endpoint: format!("http://127.0.0.1:{port}"),
             _folder: folder,
         };
         // It answers 503 until its services have found each other.
-        let ready = || reqwest::blocking::get(&server.endpoint).is_ok_and(|a| a.status() != 503);
-        for _ in 0..300 {
-            if ready() {
-                return server;
+        for _ in 0..600 {
+            if reqwest::blocking::get(&server.endpoint).is_ok_and(|a| a.status() != 503) {
+                return Ok(server);
+            }
+            if server.child.try_wait().unwrap().is_some() {
+                break;
             }
             thread::sleep(Duration::from_millis(100));
         }
-        let log = fs::read_to_string(server._folder.path().join("log")).unwrap();
-        panic!("the S3 server did not start: {log}");
+        Err(fs::read_to_string(server._folder.path().join("log")).unwrap())
     }
 
     fn settings(&self, secret: &str) -> Settings {
