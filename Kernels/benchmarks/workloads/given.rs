@@ -1,7 +1,7 @@
 //! Shapes of workload files: read by the shape's own type, and refused before anything is computed
 //! from sizes that no device could hold.
 
-use contender::Shape;
+use contender::{Shape, Workload};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,6 +22,21 @@ pub fn parse<T: DeserializeOwned>(shape: &Shape) -> Result<T, String> {
         }
     }
     T::deserialize(Value::Object(shape.clone())).map_err(|error| error.to_string())
+}
+
+/// Reads a step over a paged cache, whose lengths become one of its axes.
+pub fn paged<S: DeserializeOwned>(
+    shape: &Shape,
+    check: fn(&S) -> Result<(), String>,
+    lengths: fn(&S) -> &Vec<usize>,
+    workload: fn(&S) -> Workload,
+) -> Result<(S, (), Workload), String> {
+    let shape: S = parse(shape)?;
+    check(&shape)?;
+    let mut workload = workload(&shape);
+    let lengths = lengths(&shape).clone().into();
+    workload.axes.insert("kv_lens".to_owned(), lengths);
+    Ok((shape, (), workload))
 }
 
 /// Writes a shape as `parse` reads it.

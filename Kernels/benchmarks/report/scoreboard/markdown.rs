@@ -41,16 +41,7 @@ pub fn verdict_text(board: &Scoreboard) -> String {
                ratios, 95 % interval, workloads won/even/lost.\n\n";
     match &board.ours {
         None => format!("None of ours has a rival here. {how}"),
-        Some((name, score)) => format!(
-            "**{}: {} {} against the best other on {}: {} won, {} even, {} lost.** {how}",
-            cell(name),
-            ratio_text(score.mean.ratio),
-            interval_text(score.mean.low, score.mean.high),
-            count_text(score.mean.count, "workload"),
-            score.won,
-            score.even,
-            score.lost
-        ),
+        Some((name, score)) => format!("**{}: {}.** {how}", cell(name), score.sentence()),
     }
 }
 

@@ -11,7 +11,7 @@ mod trust;
 
 use crate::View;
 use race::{races, Duel, Race};
-use record::{ContenderKind, Row, Status};
+use record::{count_text, interval_text, ratio_text, ContenderKind, Row, Status};
 use stats::{geomean, verdict, Geomean, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,6 +53,23 @@ pub struct Score {
 }
 
 impl Score {
+    /// Who wins by how much, in words that follow a contender's name.
+    fn sentence(&self) -> String {
+        let Self {
+            mean,
+            won,
+            even,
+            lost,
+            ..
+        } = self;
+        format!(
+            "{} {} against the best other on {}: {won} won, {even} even, {lost} lost",
+            ratio_text(mean.ratio),
+            interval_text(mean.low, mean.high),
+            count_text(mean.count, "workload"),
+        )
+    }
+
     fn of<'a>(duels: impl Iterator<Item = &'a Duel>, margin: f64) -> Option<Score> {
         let duels: Vec<&Duel> = duels.collect();
         let ratios: Vec<(f64, f64, f64)> = duels

@@ -2,7 +2,7 @@
 
 use super::{losses, scoreboard, trust, Block, Score, Trust};
 use crate::View;
-use record::{count_text, interval_text, printable, ratio_text};
+use record::{interval_text, printable, ratio_text};
 use stats::Verdict;
 
 const LISTED: usize = 10;
@@ -51,16 +51,7 @@ pub fn scoreboard_text(view: &View, coloured: bool) -> String {
         text += &(line.show(0, coloured) + "\n");
     }
     if let Some((name, score)) = &board.ours {
-        text += &format!(
-            "\n{}: {} {} against the best other on {}: {} won, {} even, {} lost\n",
-            printable(name),
-            ratio_text(score.mean.ratio),
-            interval_text(score.mean.low, score.mean.high),
-            count_text(score.mean.count, "workload"),
-            score.won,
-            score.even,
-            score.lost
-        );
+        text += &format!("\n{}: {}\n", printable(name), score.sentence());
     }
     for block in &board.blocks {
         text += &("\n".to_owned() + &table(block, coloured));

@@ -8,13 +8,12 @@ use crate::given;
 
 impl FileShape for DecodeShape {
     fn from_file(shape: &Shape, _: Option<&str>) -> Result<(Self, (), Workload), String> {
-        let shape: DecodeShape = given::parse(shape)?;
-        shape.check()?;
-        let mut workload = DecodeSuite::custom(&shape);
-        workload
-            .axes
-            .insert("kv_lens".to_owned(), shape.lengths.clone().into());
-        Ok((shape, (), workload))
+        given::paged(
+            shape,
+            Self::check,
+            |shape| &shape.lengths,
+            DecodeSuite::custom,
+        )
     }
 
     fn to_file(&self, _: &()) -> Shape {

@@ -8,13 +8,7 @@ use crate::given;
 
 impl FileShape for MlaShape {
     fn from_file(shape: &Shape, _: Option<&str>) -> Result<(Self, (), Workload), String> {
-        let shape: MlaShape = given::parse(shape)?;
-        shape.check()?;
-        let mut workload = MlaSuite::custom(&shape);
-        workload
-            .axes
-            .insert("kv_lens".to_owned(), shape.lengths.clone().into());
-        Ok((shape, (), workload))
+        given::paged(shape, Self::check, |shape| &shape.lengths, MlaSuite::custom)
     }
 
     fn to_file(&self, _: &()) -> Shape {
