@@ -41,16 +41,18 @@ type Kernel = Vec<(String, String, f64)>;
 /// Reads ncu's output, which may begin with lines of the profiled program.
 pub fn read_csv(text: &str) -> Result<Profile, String> {
     let mut lines = text.lines().skip_while(|line| !line.starts_with("\"ID\","));
-    let header = fields(lines.next().ok_or("it printed no table")?)?;
+    let header = fields(lines.next().ok_or("it printed no table")?, usize::MAX)?;
     let place = |column: &str| header.iter().position(|name| name == column);
     let mut places = [0; COLUMNS.len()];
     for (slot, column) in places.iter_mut().zip(COLUMNS) {
         *slot = place(column).ok_or(format!("the table has no column '{column}'"))?;
     }
+    // What comes after is advice, whose prose has quotes of its own.
+    let needed = places.iter().max().map_or(0, |last| last + 1);
     let mut names = Vec::new();
     let mut kernels: BTreeMap<u64, Kernel> = BTreeMap::new();
     for line in lines.filter(|line| line.starts_with('"')) {
-        let fields = fields(line)?;
+        let fields = fields(line, needed)?;
         let field = |index: usize| fields.get(places[index]).map_or("", String::as_str);
         let id = field(0)
             .parse()
@@ -109,8 +111,8 @@ fn combined(kernels: &[Kernel], name: &str, unit: &str) -> f64 {
     }
 }
 
-/// The fields of a line: all in quotes, a quote inside doubled.
-fn fields(line: &str) -> Result<Vec<String>, String> {
+/// The first fields of a line, at most `most`: all in quotes, a quote inside doubled.
+fn fields(line: &str, most: usize) -> Result<Vec<String>, String> {
     let mut fields = Vec::new();
     let mut characters = line.trim_end().chars().peekable();
     loop {
@@ -127,6 +129,9 @@ fn fields(line: &str) -> Result<Vec<String>, String> {
             }
         }
         fields.push(field);
+        if fields.len() == most {
+            return Ok(fields);
+        }
         match characters.next() {
             Some(',') => {}
             None => return Ok(fields),
@@ -144,7 +149,7 @@ rmsnorm_fwd 4096x7168 ours: profiled
 "ID","Process ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value","Rule Name"
 "0","9","void a<int, ""x"">(int)","GPU Speed Of Light Throughput","Duration","ns","3,000",""
 "0","9","void a<int, ""x"">(int)","GPU Speed Of Light Throughput","DRAM Throughput","%","90.5",""
-"0","9","void a<int, ""x"">(int)","","","","","Advice"
+"0","9","void a<int, ""x"">(int)","","","","","Advice that says "look" to its reader"
 "0","9","void a<int, ""x"">(int)","Launch Statistics","Function Cache Configuration","","CachePreferNone",""
 "1","9","b","GPU Speed Of Light Throughput","Duration","ns","1,000",""
 "1","9","b","GPU Speed Of Light Throughput","DRAM Throughput","%","50.5",""

@@ -10,7 +10,7 @@ pub use csv::{read_csv, Profile};
 use crate::repro::Repro;
 use crate::{Collection, ReportingError, Run};
 use children::Leash;
-use record::{losses, DeviceKind, Row};
+use record::{losses, ContenderKind, DeviceKind, Row};
 use std::fmt::Write;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -59,6 +59,7 @@ pub fn why(
         .flat_map(|run| {
             losses(&run.file)
                 .into_iter()
+                .filter(|(row, _)| is_our_fastest(row, &run.file.rows))
                 .map(move |(row, speedup)| (run, row, speedup))
         })
         .map(|(run, row, speedup)| (run, row, speedup.ratio, &*speedup.baseline))
@@ -95,6 +96,20 @@ pub fn why(
         .map(explain)
         .collect::<Result<_, _>>()
         .map_err(ReportingError::Usage)
+}
+
+/// Whether nobody of ours was faster in the same race: a kernel that we would not choose explains nothing.
+fn is_our_fastest(row: &Row, rows: &[Row]) -> bool {
+    let time_us = |row: &Row| row.time.as_ref().map(|time| time.median_us);
+    let beats = |other: &Row| {
+        let same_race =
+            other.op == row.op && other.dtype == row.dtype && other.workload == row.workload;
+        let times = time_us(other).zip(time_us(row));
+        same_race
+            && other.contender.kind == ContenderKind::Own
+            && times.is_some_and(|(theirs, own)| theirs < own)
+    };
+    row.contender.kind == ContenderKind::Own && !rows.iter().any(beats)
 }
 
 /// Runs the bench with one contender under ncu. As in verify, the row decides options, not what is started.
