@@ -6,8 +6,8 @@ use contender::{Buffer, ContenderError, Identity, Kind, Support};
 use device::{Device, DeviceError, DeviceKind};
 use gate::{Errors, Failure, Gate, GateOptions};
 use timing::{
-    energy_j, floor_us, obstacle_to_steady, race, validate, CacheState, Course, Lane, LaneFailure,
-    Limits, Plan, Roofs, Rotation, Step, Timing,
+    energy_j, floor_us, is_compute_bound, obstacle_to_steady, race, validate, CacheState, Course,
+    Lane, LaneFailure, Limits, Plan, Roofs, Rotation, Step, Timing,
 };
 
 use crate::erased::{AnyContender, AnyProblem};
@@ -107,7 +107,13 @@ impl Workshop<'_> {
             Some(gate) if self.device.info().kind == DeviceKind::Ptx => {
                 self.count_all(entrants, gate, voice)
             }
-            gate => self.race_all(problem, plan, &course, entrants, gate.as_ref(), voice),
+            gate => {
+                if let (Some(gate), false) = (gate.as_ref(), entrants.is_empty()) {
+                    voice.step(None, "computing the oracle's answers");
+                    course.foresee(gate, &plan);
+                }
+                self.race_all(problem, plan, &course, entrants, gate.as_ref(), voice)
+            }
         }
     }
 
@@ -151,8 +157,13 @@ impl Workshop<'_> {
             let budget = self.preset.map(Preset::control_budget);
             plan.rule.budget = budget.unwrap_or(plan.rule.budget);
         }
-        // Energy does not differ between processes.
-        plan.energy = plan.energy.filter(|_| process == 0);
+        // Energy does not differ between processes, and memory does not draw enough to limit the clock.
+        let cost = problem.cost();
+        let (cache, l2_bytes) = (plan.cache, self.device.info().l2_bytes);
+        let draws = is_compute_bound(&cost, cache, l2_bytes, &self.roofs) != Some(false);
+        plan.energy = plan
+            .energy
+            .filter(|energy| process == 0 && (draws || !energy.limited_only));
         plan
     }
 
@@ -228,13 +239,7 @@ impl Workshop<'_> {
             ..GateOptions::new(plan.seed)
         };
         if process > 0 {
-            return Ok(Some(Gate::new(
-                problem,
-                GateOptions {
-                    kinds: 0,
-                    ..options
-                },
-            )?));
+            return Ok(Some(Gate::new(problem, options.again())?));
         }
         let kinds = self.preset.map_or(usize::MAX, Preset::kinds);
         let mut gate = Gate::new(problem, GateOptions { kinds, ..options })?;
@@ -391,6 +396,7 @@ impl Workshop<'_> {
         for (identity, outcome) in outcomes {
             voice.outcome(&identity.name, outcome);
         }
+        voice.step(None, "freeing memory");
         Ok(())
     }
 

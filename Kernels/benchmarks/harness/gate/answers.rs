@@ -5,7 +5,7 @@ use numeric::{bits, index_below};
 use rayon::prelude::*;
 use tensor::{Inputs, TensorSpec};
 
-use crate::budget::Margin;
+use crate::Margin;
 use crate::{Budget, Failure};
 
 /// Random stream for the choice of units, separate from those of tensors.

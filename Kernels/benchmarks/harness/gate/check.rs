@@ -6,7 +6,7 @@ use contender::{Buffer, Slice};
 use device::{Device, Tiles, Tolerance};
 use tensor::TensorSpec;
 
-use crate::budget::UNIT_ELEMENTS_MIN;
+use crate::budget::{relative_l2, UNIT_ELEMENTS_MIN};
 use crate::buffers::poison_byte;
 use crate::reference::{Part, Reference};
 use crate::{Answers, Budget, BufferSet, Errors, Failure, Poison};
@@ -193,7 +193,7 @@ impl Sample {
                 );
                 return Some((what, index));
             }
-            let rel_l2 = Errors::of(deviations, expected, budget.magnitude).rel_l2;
+            let rel_l2 = relative_l2(deviations, expected, budget.magnitude);
             let allowed = budget.rel_l2_in(expected);
             if !within(rel_l2, allowed) {
                 let index = self.indices[unit.start];

@@ -9,12 +9,12 @@ use contender::{Bound, Family, Piece, Problem};
 use device::Device;
 use numeric::{bits, index_below, stream_key};
 use rayon::prelude::*;
+use tensor::TensorSpec;
 
 use crate::answers::budgets;
-use crate::budget::Margin;
 use crate::check::{check_full, check_sample, check_written};
 use crate::reference::{Bind, Reference};
-use crate::{Answers, Budget, BufferSet, Coverage, Errors, Failure, Poison};
+use crate::{Answers, Budget, BufferSet, Coverage, Errors, Failure, Margin, Poison};
 
 /// How much is checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +29,8 @@ pub struct GateOptions {
     pub kinds: usize,
     /// Draws the units, the kinds, and the garbage that outputs hold before a run.
     pub entropy: u64,
+    /// How many times the honest error is allowed.
+    pub margin: Margin,
 }
 
 /// Units compared on inputs that only some rounds see.
@@ -51,6 +53,18 @@ impl GateOptions {
             units_second: 16,
             kinds: usize::MAX,
             entropy: seed,
+            margin: Margin::Timed,
+        }
+    }
+
+    /// For contenders that have passed the whole before: fewer units, no other kinds.
+    pub fn again(self) -> Self {
+        Self {
+            units: 16,
+            units_second: 4,
+            kinds: 0,
+            margin: Margin::Again,
+            ..self
         }
     }
 }
@@ -73,7 +87,7 @@ pub struct Gate<'p> {
 impl<'p> Gate<'p> {
     /// Computes the correct answers, on the CPU only.
     pub fn new(problem: &'p dyn Problem, options: GateOptions) -> Result<Self, Failure> {
-        let most = problem.sampled_units();
+        let most = affordable_units(problem);
         let (units, units_second) = (options.units, options.units_second.min(most.div_ceil(4)));
         let (seed, entropy) = (options.seed, options.entropy);
         let of_kind = |(kind, family)| {
@@ -102,7 +116,7 @@ impl<'p> Gate<'p> {
             }
         }
         let units = first.units.iter().chain(&second.units);
-        let budgets = budgets(problem, units, Margin::Timed);
+        let budgets = budgets(problem, units, options.margin);
         Ok(Self {
             problem,
             entropy,
@@ -216,14 +230,19 @@ impl<'p> Gate<'p> {
         if let Some(answers) = self.later.borrow().get(&seed) {
             return Ok(answers.clone());
         }
-        let units = UNITS_LATER.min(self.problem.sampled_units());
-        let entropy = self.entropy ^ seed;
-        let answers = Rc::new(Answers {
-            small: true,
-            ..Answers::new(self.problem, seed, units, entropy)?
-        });
+        let answers = Rc::new(later(self.problem, seed, self.entropy)?);
         self.later.borrow_mut().insert(seed, answers.clone());
         Ok(answers)
+    }
+
+    /// Computes the answers to the inputs of these seeds on all cores, rather than one after the
+    /// other when they are first needed. Those that fail are left for then.
+    pub fn foresee(&self, seeds: Vec<u64>) {
+        let (problem, entropy) = (self.problem, self.entropy);
+        let answer = |seed| later(problem, seed, entropy).ok();
+        let answers: Vec<Answers> = seeds.into_par_iter().filter_map(answer).collect();
+        let answers = answers.into_iter().map(|each| (each.seed, Rc::new(each)));
+        self.later.borrow_mut().extend(answers);
     }
 
     /// Whether the outputs are the answer to other inputs that the contender has seen.
@@ -274,6 +293,30 @@ impl<'p> Gate<'p> {
             .filter_map(|answers| answers.kind.as_ref());
         kinds.map(|kind| kind.family.name).collect()
     }
+}
+
+/// Units that are worth their time: those of wide rows have more elements than a check needs.
+fn affordable_units(problem: &dyn Problem) -> usize {
+    const ELEMENTS: usize = 1 << 20;
+    const UNITS_MIN: usize = 8;
+    let written = problem
+        .tensors()
+        .iter()
+        .filter(|spec| spec.role.is_written());
+    let written: usize = written.map(TensorSpec::elements).sum();
+    let per_unit = written.div_ceil(problem.units().max(1)).max(1);
+    problem
+        .sampled_units()
+        .min((ELEMENTS / per_unit).max(UNITS_MIN))
+}
+
+/// A few units of the answers to inputs that only some rounds see.
+fn later(problem: &dyn Problem, seed: u64, entropy: u64) -> Result<Answers, Failure> {
+    let units = UNITS_LATER.min(affordable_units(problem));
+    Ok(Answers {
+        small: true,
+        ..Answers::new(problem, seed, units, entropy ^ seed)?
+    })
 }
 
 /// At most `most` of the families, with their places.

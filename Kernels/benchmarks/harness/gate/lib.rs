@@ -16,7 +16,7 @@ mod reference;
 mod rests;
 
 pub use answers::Answers;
-pub use budget::{Budget, Errors};
+pub use budget::{Budget, Errors, Margin};
 pub use buffers::{BufferSet, Poison};
 pub use failure::{Failure, FailureKind};
 pub use gate::{Gate, GateOptions};

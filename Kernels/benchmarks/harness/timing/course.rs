@@ -18,6 +18,8 @@ pub struct Rotation {
 
 /// More sets than this cost more in planning than a flush per sample.
 const SETS_MAX: usize = 32;
+/// Rounds whose fresh inputs the oracle answers for before the race. Few races of a short budget have more.
+const ROUNDS_FORESEEN: usize = 20;
 /// Share of device memory that buffer sets may use; contenders need workspace too.
 const MEMORY_SHARE: f64 = 0.6;
 
@@ -106,6 +108,15 @@ impl<'a> Course<'a> {
             DeviceKind::Cpu => 5.0,
             DeviceKind::Cuda | DeviceKind::Ptx => 2.0,
         }
+    }
+
+    /// Has the gate compute what a race under `plan` is going to ask: the answers on every set, and
+    /// on the fresh inputs of the rounds that every race has.
+    pub fn foresee(&self, gate: &Gate, plan: &Plan) {
+        /// The gate has answers of its own on these.
+        const SETS_KNOWN: usize = 2;
+        let sets = (SETS_KNOWN..self.sets.len()).map(|set| self.seed(set));
+        gate.foresee(sets.chain(plan.fresh_seeds(ROUNDS_FORESEEN)).collect());
     }
 
     /// The seed of a set's own inputs.

@@ -21,7 +21,7 @@ pub use energy::{energy_j, Energy};
 pub use lane::Lane;
 pub use plan::{CacheState, Launch, Plan, Timer};
 pub use race::{race, LaneFailure, Step, TimedSample, Timing};
-pub use roofs::{floor_us, Bandwidth, Roofs};
+pub use roofs::{floor_us, is_compute_bound, Bandwidth, Roofs};
 pub use steady::{obstacle_to_steady, BLOCK};
 pub use trace::{Traced, TracedSample};
 pub use validity::{validate, Limits, Validity};

@@ -158,6 +158,14 @@ impl Plan {
         }
     }
 
+    /// The fresh inputs of the first `rounds` rounds.
+    pub(crate) fn fresh_seeds(&self, rounds: usize) -> impl Iterator<Item = u64> + '_ {
+        (0..rounds).filter_map(|round| match self.round(round) {
+            Round::Fresh(seed) => Some(seed),
+            _ => None,
+        })
+    }
+
     /// A seed that nothing else uses.
     pub(crate) fn fresh_seed(&self, index: u64) -> u64 {
         stream_key(self.entropy.wrapping_add(index), SEED_STREAM)

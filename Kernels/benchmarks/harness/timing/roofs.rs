@@ -54,6 +54,24 @@ impl Roofs {
 
 /// The time below which a measurement cannot be true. `None` if no roof is known.
 pub fn floor_us(cost: &Cost, cache: CacheState, l2_bytes: u64, roofs: &Roofs) -> Option<f64> {
+    let [memory, compute] = floors_us(cost, cache, l2_bytes, roofs);
+    let floor = memory.into_iter().chain(compute).reduce(f64::max)?;
+    Some(floor * (1.0 - ROOF_SLACK))
+}
+
+/// Whether arithmetic takes longer than memory, as far as the roofs are known.
+pub fn is_compute_bound(
+    cost: &Cost,
+    cache: CacheState,
+    l2_bytes: u64,
+    roofs: &Roofs,
+) -> Option<bool> {
+    let [memory, compute] = floors_us(cost, cache, l2_bytes, roofs);
+    Some(compute? > memory?)
+}
+
+/// The least time for memory and for arithmetic.
+fn floors_us(cost: &Cost, cache: CacheState, l2_bytes: u64, roofs: &Roofs) -> [Option<f64>; 2] {
     let bytes = cost.read_bytes + cost.written_bytes;
     // Data that fits in the cache need not be written back in time or, when hot, be read at all.
     let through_cache = (bytes - l2_bytes as f64).max(0.0);
@@ -66,8 +84,7 @@ pub fn floor_us(cost: &Cost, cache: CacheState, l2_bytes: u64, roofs: &Roofs) ->
     let compute = roofs
         .peak_tflops(cost.math)
         .map(|tflops| cost.flops / (tflops * 1e6));
-    let floor = memory.into_iter().chain(compute).reduce(f64::max)?;
-    Some(floor * (1.0 - ROOF_SLACK))
+    [memory, compute]
 }
 
 #[cfg(test)]
@@ -134,5 +151,17 @@ mod tests {
             floor_us(&cost(1.0, 1.0, 1.0), CacheState::Cold, 0, &Roofs::default()),
             None
         );
+    }
+
+    #[test]
+    fn long_sums_of_few_bytes_are_bound_by_arithmetic() {
+        let bound = |flops, bytes| {
+            is_compute_bound(&cost(flops, bytes, 0.0), CacheState::Cold, 0, &roofs())
+        };
+        assert_eq!(bound(1e9, 1e6), Some(true));
+        assert_eq!(bound(1e6, 1e9), Some(false));
+        let unknown = Roofs::default();
+        let cost = cost(1e9, 1e6, 0.0);
+        assert_eq!(is_compute_bound(&cost, CacheState::Cold, 0, &unknown), None);
     }
 }
