@@ -127,10 +127,10 @@ fn examine(
 ) -> (Result<(), Failure>, Result<(), Failure>) {
     let device = cpu();
     let gate = Gate::new(problem, GateOptions::new(SEED)).unwrap();
-    let mut set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
+    let set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
     let mut bound = bind(set.buffers());
-    let timed = gate.examine_reference(&mut set, &mut *bound).map(drop);
-    (gate.examine_values(&mut set, &mut *bound).map(drop), timed)
+    let timed = gate.examine_reference(&set, &mut *bound).map(drop);
+    (gate.examine_values(&set, &mut *bound).map(drop), timed)
 }
 
 fn assert_caught(whole: Result<(), Failure>, words: &[&str]) {

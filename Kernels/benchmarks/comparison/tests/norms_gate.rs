@@ -269,8 +269,7 @@ fn examine(
     };
     let gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
     let _turn = turn(device.info().kind);
-    let mut set =
-        BufferSet::new(device, problem.tensors(), SEED).map_err(|error| error.to_string())?;
+    let set = BufferSet::new(device, problem.tensors(), SEED).map_err(|error| error.to_string())?;
     for contender in contenders {
         let name = &contender.identity().name;
         if !whole && is_library(&**contender, device) {
@@ -282,7 +281,7 @@ fn examine(
             Support::No(_) if is_library(&**contender, device) => continue,
             Support::No(reason) => return Err(format!("{name} does not support it: {reason}")),
         }
-        bind_and_examine(&gate, &mut set, &**contender, problem, whole)?;
+        bind_and_examine(&gate, &set, &**contender, problem, whole)?;
         *passed.entry(name.clone()).or_default() += 1;
     }
     Ok(())

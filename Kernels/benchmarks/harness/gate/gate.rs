@@ -131,11 +131,7 @@ impl<'p> Gate<'p> {
 
     /// Checks a contender bound to `set`: the order of its writes, then both inputs. Afterwards the
     /// set holds the first inputs and the contender's answer to them.
-    pub fn examine(
-        &self,
-        set: &mut BufferSet,
-        bound: &mut dyn Bound,
-    ) -> Result<Vec<Errors>, Failure> {
+    pub fn examine(&self, set: &BufferSet, bound: &mut dyn Bound) -> Result<Vec<Errors>, Failure> {
         let examined = check_order(set, bound).and_then(|()| self.examine_values(set, bound));
         if examined.is_err() {
             // The order of the next contender's writes is checked on these inputs. A lost device is found elsewhere.
@@ -147,7 +143,7 @@ impl<'p> Gate<'p> {
     /// `examine` without the order of writes, for those who have passed the whole before.
     pub fn examine_values(
         &self,
-        set: &mut BufferSet,
+        set: &BufferSet,
         bound: &mut dyn Bound,
     ) -> Result<Vec<Errors>, Failure> {
         self.run(set, bound, &self.second, Poison::NotANumber)?;
@@ -161,7 +157,7 @@ impl<'p> Gate<'p> {
     /// streams have finished, and only on the inputs that are.
     pub fn examine_reference(
         &self,
-        set: &mut BufferSet,
+        set: &BufferSet,
         bound: &mut dyn Bound,
     ) -> Result<Vec<Errors>, Failure> {
         self.run(set, bound, &self.second, Poison::NotANumber)?;
@@ -171,7 +167,7 @@ impl<'p> Gate<'p> {
     /// One checked run on fresh inputs.
     fn run(
         &self,
-        set: &mut BufferSet,
+        set: &BufferSet,
         bound: &mut dyn Bound,
         answers: &Answers,
         poison: Poison,
@@ -331,7 +327,7 @@ fn drawn(families: Vec<Family>, most: usize, entropy: u64) -> Vec<(usize, Family
 
 /// Fails a contender whose writes are not ordered by the given stream. The set holds intact inputs;
 /// tensors updated in place may hold an earlier answer.
-fn check_order(set: &mut BufferSet, bound: &mut dyn Bound) -> Result<(), Failure> {
+fn check_order(set: &BufferSet, bound: &mut dyn Bound) -> Result<(), Failure> {
     const WATCHED: u8 = 0xFF;
     set.restore()?;
     let device: &dyn Device = set.device();

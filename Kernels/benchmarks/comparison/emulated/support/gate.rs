@@ -64,11 +64,11 @@ impl Table {
         let mut lines = Vec::new();
         {
             let (mut set, mut bound) = self.bind(contender, problem);
-            let whole = gate.examine(&mut set, &mut bound);
+            let whole = gate.examine(&set, &mut bound);
             lines.push(("all in turn".to_owned(), verdict(whole, &mut bound)));
             for schedule in SCHEDULES {
                 self.device.keep_to(Some(schedule));
-                let values = gate.examine_reference(&mut set, &mut bound);
+                let values = gate.examine_reference(&set, &mut bound);
                 lines.push((format!("{schedule:?}"), verdict(values, &mut bound)));
             }
         }

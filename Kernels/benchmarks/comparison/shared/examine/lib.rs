@@ -91,7 +91,7 @@ fn examine<P: Problem>(
         ..GateOptions::new(rules.seed)
     };
     let mut gate = Gate::new(problem, options).map_err(|failure| failure.to_string())?;
-    let mut set =
+    let set =
         BufferSet::new(device, problem.tensors(), rules.seed).map_err(|error| error.to_string())?;
     let mut order: Vec<_> = contenders.iter().collect();
     order.sort_by_key(|contender| contender.identity().kind != Kind::Reference);
@@ -103,7 +103,7 @@ fn examine<P: Problem>(
             Support::No(_) if (rules.may_decline)(identity) => continue,
             Support::No(reason) => return Err(format!("{name} does not support it: {reason}")),
         }
-        bind_and_examine(&gate, &mut set, &**contender, problem, whole)?;
+        bind_and_examine(&gate, &set, &**contender, problem, whole)?;
         if rules.adopts_reference && identity.kind == Kind::Reference {
             gate.adopt_reference(&set)
                 .map_err(|failure| format!("{name} {failure}"))?;
@@ -116,7 +116,7 @@ fn examine<P: Problem>(
 /// One contender on one set of buffers; if `whole`, also watched for stray and late writes.
 pub fn bind_and_examine<P: Problem>(
     gate: &Gate,
-    set: &mut BufferSet,
+    set: &BufferSet,
     contender: &dyn Contender<P>,
     problem: &P,
     whole: bool,

@@ -18,18 +18,18 @@ fn examine_problem(
 ) -> Result<Vec<Errors>, Failure> {
     let device = device::open(DeviceKind::Cpu).unwrap();
     let mut gate = Gate::new(&problem, GateOptions::new(SEED)).unwrap();
-    let mut set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
+    let set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
     if with_reference {
-        run(&problem, &gate, &mut set, Fault::None).expect("the reference is right");
+        run(&problem, &gate, &set, Fault::None).expect("the reference is right");
         gate.adopt_reference(&set).unwrap();
     }
-    run(&problem, &gate, &mut set, fault)
+    run(&problem, &gate, &set, fault)
 }
 
 fn run(
     problem: &Scaled,
     gate: &Gate,
-    set: &mut BufferSet,
+    set: &BufferSet,
     fault: Fault,
 ) -> Result<Vec<Errors>, Failure> {
     let contender = FaultyContender::new("test", Kind::Own, fault);
@@ -137,8 +137,8 @@ fn the_full_reference_sees_what_the_sample_misses() {
         ..GateOptions::new(SEED)
     };
     let mut gate = Gate::new(&problem, options).unwrap();
-    let mut set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
-    run(&problem, &gate, &mut set, Fault::None).unwrap();
+    let set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
+    run(&problem, &gate, &set, Fault::None).unwrap();
     let damage = |set: &BufferSet| {
         let middle = set.buffers()[Scaled::Y].address + 4 * 7001;
         device.write(middle, &0.75f32.to_le_bytes()).unwrap();
@@ -146,7 +146,7 @@ fn the_full_reference_sees_what_the_sample_misses() {
     damage(&set);
     gate.check(&set)
         .expect("the sample holds only the first and the last row");
-    run(&problem, &gate, &mut set, Fault::None).unwrap();
+    run(&problem, &gate, &set, Fault::None).unwrap();
     gate.adopt_reference(&set).unwrap();
     damage(&set);
     let failure = gate.check(&set).unwrap_err();
@@ -173,7 +173,7 @@ fn pieces_of_a_reference_see_what_the_sample_misses() {
     };
     let mut gate = Gate::new(&problem, options).unwrap();
     assert_eq!(gate.coverage().to_string(), "sample");
-    let mut set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
+    let set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
     let info = device.info().clone();
     let bind_to = |fault, gate: &mut Gate, set: &BufferSet| {
         gate.adopt_pieces(set, &problem.pieces(), &mut |piece, buffers| {
@@ -186,7 +186,7 @@ fn pieces_of_a_reference_see_what_the_sample_misses() {
     assert!(wrong.to_string().contains("the oracle says"), "{wrong}");
     bind_to(Fault::None, &mut gate, &set).unwrap();
     assert_eq!(gate.coverage().to_string(), "slices 2 of 10");
-    run(&problem, &gate, &mut set, Fault::None).unwrap();
+    run(&problem, &gate, &set, Fault::None).unwrap();
     let middle = set.buffers()[Scaled::Y].address + 4 * 251;
     device.write(middle, &0.75f32.to_le_bytes()).unwrap();
     let failure = gate.check(&set).unwrap_err();
@@ -213,8 +213,8 @@ fn faint_rows_are_held_to_their_own_values() {
         ..GateOptions::new(SEED)
     };
     let mut gate = Gate::new(&problem, options).unwrap();
-    let mut set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
-    run(&problem, &gate, &mut set, Fault::None).unwrap();
+    let set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
+    run(&problem, &gate, &set, Fault::None).unwrap();
     gate.adopt_reference(&set).unwrap();
     let (row, bytes) = (4 * 33, 1000 * 33 * 4);
     let middle = set.buffers()[Scaled::Y].address + 1000 * row;
