@@ -78,13 +78,13 @@ impl Workshop<'_> {
             return Ok(());
         }
         voice.step(None, "preparing inputs");
-        let mut course = match self.course(problem) {
+        let course = match self.course(problem) {
             Ok(course) => course,
             Err(error) => return self.fail_all(&contenders, &error.into(), voice),
         };
         voice.step(None, "computing the oracle's answers");
         let plan = self.plan_for(problem, task.process, &contenders);
-        let gate = match self.gate(problem, &plan, task.process, &mut course, voice) {
+        let gate = match self.gate(problem, &plan, task.process, &course, voice) {
             Ok(gate) => gate,
             Err(failure) => return self.fail_all(&contenders, &failure, voice),
         };
@@ -92,13 +92,7 @@ impl Workshop<'_> {
         for contender in contenders {
             let identity = contender.identity();
             let first = task.process == 0;
-            match self.admit(
-                problem,
-                contender,
-                &mut course,
-                (gate.as_ref(), first),
-                voice,
-            ) {
+            match self.admit(problem, contender, &course, (gate.as_ref(), first), voice) {
                 Ok((lane, errors)) => entrants.push((lane, Entrant { identity, errors })),
                 Err(failure) => self.fail(&identity.name, &failure, voice)?,
             }
@@ -228,7 +222,7 @@ impl Workshop<'_> {
         problem: &'p AnyProblem,
         plan: &Plan,
         process: usize,
-        course: &mut Course,
+        course: &Course,
         voice: &mut Voice,
     ) -> Result<Option<Gate<'p>>, Failure> {
         if !self.verify {
@@ -271,23 +265,28 @@ impl Workshop<'_> {
     }
 
     /// Binds one contender and puts it through the gate, for the first time or again.
-    fn admit(
+    fn admit<'c>(
         &self,
         problem: &AnyProblem,
         contender: &AnyContender,
-        course: &mut Course,
+        course: &Course<'c>,
         (gate, first): (Option<&Gate>, bool),
         voice: &mut Voice,
-    ) -> Result<(Lane, Vec<Errors>), Failure> {
+    ) -> Result<(Lane<'c>, Vec<Errors>), Failure> {
         let name = &contender.identity().name;
         voice.step(Some(name), "binding");
-        let mut lane = Lane::new(contender, problem, course, self.plan.launch)?;
+        let mut lane = match contender.has_own_buffers(self.device.info()) {
+            true => Lane::on_own_course(contender, problem, course.another()?, self.plan.launch)?,
+            false => Lane::new(contender, problem, course, self.plan.launch)?,
+        };
+        let own = lane.own_course();
+        let set = own.as_deref().unwrap_or(course).first();
         let mut errors = Vec::new();
         if let Some(gate) = gate {
             voice.step(Some(name), "passing the gate");
             errors = match first {
-                true => gate.examine(course.first(), &mut lane.first())?,
-                false => gate.examine_values(course.first(), &mut lane.first())?,
+                true => gate.examine(set, &mut lane.first())?,
+                false => gate.examine_values(set, &mut lane.first())?,
             };
         }
         gate::check_rests(self.device)?;
@@ -355,12 +354,12 @@ impl Workshop<'_> {
 
     /// Judges the times of a race. Nothing is reported until all are judged: if the process dies on the
     /// way, no sample of this race may be paired with one of the next.
-    fn conclude<'l>(
+    fn conclude<'l, 'c: 'l>(
         &self,
         problem: &AnyProblem,
         course: &Course,
         plan: &Plan,
-        measured: impl Iterator<Item = ((&'l mut Lane, Entrant<'l>), Timing)>,
+        measured: impl Iterator<Item = ((&'l mut Lane<'c>, Entrant<'l>), Timing)>,
         gate: Option<&Gate>,
         voice: &mut Voice,
     ) -> Result<(), DeviceLost> {

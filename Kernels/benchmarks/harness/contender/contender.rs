@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +131,11 @@ pub trait Contender<P: Problem + ?Sized> {
         None
     }
 
+    /// Whether its buffers must be nobody else's: a process of its own maps them, and may write to them at any time.
+    fn has_own_buffers(&self, _device: &DeviceInfo) -> bool {
+        false
+    }
+
     /// Accepts a serialised plan before it is needed. One may never come.
     fn take_plan(&self, _problem: &P, _plan: &str) {}
 
@@ -153,6 +159,12 @@ pub type Facts = BTreeMap<String, serde_json::Value>;
 pub trait Bound {
     /// Does the work once: on CUDA asynchronously and only on `stream`, on the CPU synchronously.
     fn enqueue(&mut self, stream: Stream) -> Result<(), ContenderError>;
+
+    /// How long the last execution took, where the device's clock around `enqueue` would count more than that; none
+    /// if it would not.
+    fn elapsed(&self) -> Option<Duration> {
+        None
+    }
 
     /// Called once, for the first set of buffers, before anything is timed.
     fn facts(&self) -> Facts {

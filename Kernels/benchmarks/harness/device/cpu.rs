@@ -15,8 +15,8 @@ use crate::cpu_cache::Flush;
 use crate::cpu_compare;
 use crate::memory::ALIGNMENT_BYTES;
 use crate::{
-    checksum, cpu_info, Cache, Comparison, Device, DeviceError, DeviceState, Enqueue, Graph,
-    Memory, Queue, Sample, SampleError, SampleMode, Tiles, Tolerance, Trace,
+    checksum, cpu_info, shared, Cache, Comparison, Device, DeviceError, DeviceState, Enqueue,
+    Graph, Memory, Queue, Sample, SampleError, SampleMode, Tiles, Tolerance, Trace,
 };
 
 /// Work unit of the parallel loops: fixed, so that sums do not depend on the number of cores.
@@ -33,6 +33,8 @@ pub struct CpuDevice {
     info: DeviceInfo,
     live: Live,
     flush: Flush,
+    /// Whether other processes can map what it allocates.
+    shares: bool,
 }
 
 impl CpuDevice {
@@ -44,7 +46,31 @@ impl CpuDevice {
             info,
             live: Live::default(),
             flush,
+            shares: false,
         }
+    }
+
+    /// The same with all memory such that another process can map it: see [`crate::shared_at`]. For everybody in a
+    /// race, because its pages may be smaller.
+    pub fn open_shared() -> Self {
+        Self {
+            shares: true,
+            ..Self::open()
+        }
+    }
+
+    /// Fresh memory, and what frees it.
+    fn obtain(&self, bytes: usize) -> Option<(usize, Box<dyn FnOnce()>)> {
+        if self.shares {
+            let address = shared::add(bytes.max(1)).ok()?;
+            return Some((address, Box::new(move || shared::remove(address))));
+        }
+        let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT_BYTES).ok()?;
+        // SAFETY: the layout's size is not zero.
+        let address = unsafe { alloc(layout) } as usize;
+        // SAFETY: from `alloc` with this layout, and `Memory` calls this once.
+        let release = move || unsafe { dealloc(address as *mut u8, layout) };
+        (address != 0).then(|| -> (usize, Box<dyn FnOnce()>) { (address, Box::new(release)) })
     }
 
     /// The range as bytes, after checking that it is inside one live allocation.
@@ -105,23 +131,15 @@ impl Device for CpuDevice {
         if available.is_some_and(|free| bytes as u64 > free) {
             return Err(failed());
         }
-        let layout =
-            Layout::from_size_align(bytes.max(1), ALIGNMENT_BYTES).map_err(|_| failed())?;
-        // SAFETY: the layout's size is not zero.
-        let pointer = unsafe { alloc(layout) };
-        if pointer.is_null() {
-            return Err(failed());
-        }
-        // SAFETY: `pointer` is `layout.size()` fresh bytes. Writing them initializes them and faults
-        // the pages in now, not inside a sample.
-        unsafe { std::ptr::write_bytes(pointer, 0xFF, layout.size()) };
-        let address = pointer as usize;
+        let (address, free) = self.obtain(bytes).ok_or_else(failed)?;
+        // SAFETY: that many fresh bytes. Writing them initializes them and faults the pages in now, not inside a
+        // sample.
+        unsafe { std::ptr::write_bytes(address as *mut u8, 0xFF, bytes.max(1)) };
         self.live.borrow_mut().insert(address, bytes);
         let live = self.live.clone();
         let release = move || {
             live.borrow_mut().remove(&address);
-            // SAFETY: from `alloc` with this layout, and `Memory` calls this once.
-            unsafe { dealloc(address as *mut u8, layout) };
+            free();
         };
         Ok(Memory::new(address, bytes, Box::new(release)))
     }

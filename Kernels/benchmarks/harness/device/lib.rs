@@ -31,6 +31,7 @@ mod nvml;
 #[cfg(feature = "emulated")]
 mod ptx;
 mod sample;
+mod shared;
 mod state;
 mod trace;
 
@@ -44,6 +45,7 @@ pub use memory::{Comparison, Memory, Tiles, Tolerance};
 #[cfg(feature = "emulated")]
 pub use ptx::{PtxDevice, SCHEDULES};
 pub use sample::{Cache, Queue, Sample, SampleMode};
+pub use shared::{file_without_name, shared_at, SharedMapping};
 pub use state::DeviceState;
 pub use trace::{Activity, Place, Trace};
 

@@ -119,6 +119,15 @@ impl<'a> Course<'a> {
         gate.foresee(sets.chain(plan.fresh_seeds(ROUNDS_FORESEEN)).collect());
     }
 
+    /// The same buffers once more, for a contender that shares none.
+    pub fn another(&self) -> Result<Self, DeviceError> {
+        let rotation = Rotation {
+            sets: self.sets.len(),
+            flush: self.flush,
+        };
+        Self::new(self.device, self.sets[0].specs(), rotation, self.seed)
+    }
+
     /// The seed of a set's own inputs.
     pub(crate) fn seed(&self, set: usize) -> u64 {
         self.seed.wrapping_add(set as u64)
@@ -138,8 +147,8 @@ impl<'a> Course<'a> {
     }
 
     /// The set on which the gate checks contenders.
-    pub fn first(&mut self) -> &mut BufferSet<'a> {
-        &mut self.sets[0]
+    pub fn first(&self) -> &BufferSet<'a> {
+        &self.sets[0]
     }
 
     /// One timed sample. Afterwards the set holds its own inputs again.
@@ -149,6 +158,9 @@ impl<'a> Course<'a> {
         turn: &Turn,
         plan: &Plan,
     ) -> Result<Sample, Failure> {
+        if let Some(own) = lane.own_course().filter(|own| !std::ptr::eq(&**own, self)) {
+            return own.sample(lane, turn, plan);
+        }
         let set = &self.sets[turn.set];
         let rotates = plan.cache == CacheState::Cold && !self.flush && plan.steady.is_none();
         if plan.cache == CacheState::Hot {
@@ -193,6 +205,9 @@ impl<'a> Course<'a> {
         seed: u64,
         next: u64,
     ) -> Result<(), Failure> {
+        if let Some(own) = lane.own_course().filter(|own| !std::ptr::eq(&**own, self)) {
+            return own.prime(lane, set, seed, next);
+        }
         self.sets[set].refill(next)?;
         self.sets[set].refill(seed)?;
         lane.enqueue(set, self.device.stream())?;
@@ -209,7 +224,11 @@ impl<'a> Course<'a> {
         let mode = SampleMode::new(cache);
         let enqueue = &mut |stream| lane.enqueue(set, stream);
         if timer == Timer::Op {
-            return Ok(self.device.sample(mode, enqueue)?);
+            let sample = self.device.sample(mode, enqueue)?;
+            return Ok(Sample {
+                elapsed_us: lane.elapsed_us(set).unwrap_or(sample.elapsed_us),
+                ..sample
+            });
         }
         let mut sample = || -> Result<Sample, Failure> { Ok(self.device.sample(mode, enqueue)?) };
         let (sample, traces) = self.traced(&mut sample)?;

@@ -1,19 +1,23 @@
 //! A contender in a race: bound to every buffer set.
 
+use std::rc::Rc;
+
 use contender::{Bound, Contender, ContenderError, Facts, Problem, Stream};
 use device::Graph;
 use gate::Failure;
 
 use crate::{Course, Launch};
 
-pub struct Lane {
+pub struct Lane<'a> {
     pub name: String,
     /// One per buffer set. A graph is dropped before the work it was captured from.
     graphs: Vec<Box<dyn Graph>>,
     bounds: Vec<Box<dyn Bound>>,
+    /// Its own buffers, if they are nobody else's.
+    own: Option<Rc<Course<'a>>>,
 }
 
-impl Lane {
+impl<'a> Lane<'a> {
     /// Binds a contender to the sets of a course, and captures its graphs if requested.
     pub fn new<P: Problem + ?Sized>(
         contender: &dyn Contender<P>,
@@ -41,9 +45,35 @@ impl Lane {
         }
         Ok(Self {
             name: contender.identity().name.clone(),
+            own: None,
             graphs,
             bounds,
         })
+    }
+
+    /// The same on buffers that are nobody else's.
+    pub fn on_own_course<P: Problem + ?Sized>(
+        contender: &dyn Contender<P>,
+        problem: &P,
+        own: Course<'a>,
+        launch: Launch,
+    ) -> Result<Self, Failure> {
+        let lane = Self::new(contender, problem, &own, launch)?;
+        Ok(Self {
+            own: Some(Rc::new(own)),
+            ..lane
+        })
+    }
+
+    /// Its own buffers, if they are nobody else's.
+    pub fn own_course(&self) -> Option<Rc<Course<'a>>> {
+        self.own.clone()
+    }
+
+    /// How long the last execution on a set took, if the contender has a better clock for that than the device.
+    pub(crate) fn elapsed_us(&self, set: usize) -> Option<f64> {
+        let elapsed = self.bounds[set].elapsed()?;
+        Some(elapsed.as_secs_f64() * 1e6)
     }
 
     /// Does the work once on one set.
@@ -63,15 +93,15 @@ impl Lane {
     }
 
     /// The work of the first set, for the gate.
-    pub fn first(&mut self) -> FirstSet<'_> {
+    pub fn first(&mut self) -> FirstSet<'_, 'a> {
         FirstSet(self)
     }
 }
 
 /// A lane on its first set: the gate checks exactly what will be timed.
-pub struct FirstSet<'a>(&'a mut Lane);
+pub struct FirstSet<'l, 'a>(&'l mut Lane<'a>);
 
-impl Bound for FirstSet<'_> {
+impl Bound for FirstSet<'_, '_> {
     fn enqueue(&mut self, stream: Stream) -> Result<(), ContenderError> {
         self.0.enqueue(0, stream)
     }

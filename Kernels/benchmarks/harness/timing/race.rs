@@ -220,8 +220,11 @@ fn sample(
 ) -> Result<Sample, LaneFailure> {
     let blame = |lane| move |failure| LaneFailure { lane, failure };
     if turn.gate.is_some() {
-        let set = &course.sets()[turn.set];
-        set.check_untouched().map_err(blame(None))?;
+        // What is nobody else's was damaged by nobody else.
+        let own = lanes[lane].own_course();
+        let culprit = own.as_ref().map(|_| lane);
+        let set = &own.as_deref().unwrap_or(course).sets()[turn.set];
+        set.check_untouched().map_err(blame(culprit))?;
     }
     course
         .sample(&mut lanes[lane], turn, plan)
@@ -238,6 +241,13 @@ fn check_after(
     announce: &mut dyn FnMut(usize, Step),
 ) -> Result<(), LaneFailure> {
     course.check_untouched()?;
+    for (lane, own) in lanes.iter().map(Lane::own_course).enumerate() {
+        let untouched = own.map_or(Ok(()), |own| own.check_untouched());
+        untouched.map_err(|failure| LaneFailure {
+            lane: Some(lane),
+            failure,
+        })?;
+    }
     let mut turns = 0;
     for (lane, covered) in checked.iter().enumerate() {
         announce(lane, Step::Check);

@@ -39,9 +39,20 @@ pub(crate) fn block(course: &Course, lane: &mut Lane, length: Duration) -> Resul
     let start = Instant::now();
     while start.elapsed() < length || total.runs == 0 {
         let settling = start.elapsed() < length.mul_f64(SETTLE_SHARE);
+        let mut own_us = None;
         let sample = device.sample(SampleMode::new(Cache::AsIs), &mut |stream| {
-            (runs..runs + burst).try_for_each(|run| lane.enqueue(run % sets, stream))
+            (runs..runs + burst).try_for_each(|run| {
+                lane.enqueue(run % sets, stream)?;
+                if let Some(us) = lane.elapsed_us(run % sets) {
+                    *own_us.get_or_insert(0.0) += us;
+                }
+                Ok(())
+            })
         })?;
+        let sample = Sample {
+            elapsed_us: own_us.unwrap_or(sample.elapsed_us),
+            ..sample
+        };
         runs += burst;
         if sample.queue == Queue::TimedOut && burst > 1 {
             burst /= 2;

@@ -166,7 +166,7 @@ fn every_sample_starts_from_the_inputs() {
         let rotation = Rotation::new(problem.tensors(), cache, device.info());
         assert_eq!(rotation.flush, cache == CacheState::Cold);
         let gate = Gate::new(&problem, GateOptions::new(plan.seed)).unwrap();
-        let mut course = Course::new(&*device, problem.tensors(), rotation, plan.seed).unwrap();
+        let course = Course::new(&*device, problem.tensors(), rotation, plan.seed).unwrap();
         let mut lane = Lane::new(&Adder::new(true), &problem, &course, plan.launch).unwrap();
         let errors = gate.examine(course.first(), &mut lane.first()).unwrap();
         let names: Vec<&str> = errors.iter().map(|errors| errors.tensor.as_str()).collect();
@@ -194,7 +194,7 @@ fn an_unwritten_integer_is_found() {
         sets: 1,
         flush: true,
     };
-    let mut course = Course::new(&*device, problem.tensors(), rotation, plan.seed).unwrap();
+    let course = Course::new(&*device, problem.tensors(), rotation, plan.seed).unwrap();
     let mut lane = Lane::new(&Adder::new(false), &problem, &course, plan.launch).unwrap();
     let failure = gate.examine(course.first(), &mut lane.first()).unwrap_err();
     assert_eq!(

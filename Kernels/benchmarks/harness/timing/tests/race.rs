@@ -24,7 +24,7 @@ fn run(
     let device = device::open(DeviceKind::Cpu).unwrap();
     let problem = Scaled::new(64, 64);
     let gate = Gate::new(&problem, GateOptions::new(plan.seed)).unwrap();
-    let mut course = Course::new(&*device, problem.tensors(), rotation, plan.seed).unwrap();
+    let course = Course::new(&*device, problem.tensors(), rotation, plan.seed).unwrap();
     let mut lanes = Vec::new();
     for fault in faults {
         let contender = FaultyContender::new("lane", Kind::Own, *fault);
@@ -181,14 +181,14 @@ fn a_lane_that_remembers_answers_is_invalid() {
             sets: 1,
             flush: cache == CacheState::Cold,
         };
-        let mut course = Course::new(&*device, problem.tensors(), rotation, plan.seed).unwrap();
+        let course = Course::new(&*device, problem.tensors(), rotation, plan.seed).unwrap();
         for (fault, remembers) in [
             (Fault::Slow, false),
             (Fault::Memoises, true),
             (Fault::MemoisesHalf, true),
             (Fault::SkipsRepeats, true),
         ] {
-            let mut found = || {
+            let found = || {
                 let contender = FaultyContender::new("lane", Kind::Own, fault);
                 let mut lane = Lane::new(&contender, &problem, &course, plan.launch).unwrap();
                 gate.examine(course.first(), &mut lane.first()).unwrap();
