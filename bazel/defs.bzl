@@ -5,6 +5,7 @@ load("//bazel/private:arch.bzl", _on_shelf = "on_shelf", _on_sm = "on_sm", _per_
 load("//bazel/private:comparison.bzl", _comparison = "comparison")
 load("//bazel/private:comparison_bench.bzl", _comparison_bench = "comparison_bench")
 load("//bazel/private:comparison_suite.bzl", _comparison_suite = "comparison_suite")
+load("//bazel/private:contender_library.bzl", _contender_library = "contender_library")
 load("//bazel/private:contenders.bzl", _contenders = "contenders")
 load("//bazel/private:cuda_host_test.bzl", _cuda_host_test = "cuda_host_test")
 load("//bazel/private:cuda_kernels.bzl", _cuda_kernels = "cuda_kernels")
@@ -23,6 +24,7 @@ LOCKED_LIBRARIES_FACT = _LOCKED_LIBRARIES_FACT
 comparison = _comparison
 comparison_bench = _comparison_bench
 comparison_suite = _comparison_suite
+contender_library = _contender_library
 contenders = _contenders
 cuda_host_test = _cuda_host_test
 cuda_kernels = _cuda_kernels

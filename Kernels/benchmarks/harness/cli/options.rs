@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use clap_complete::Shell;
 use contender::{DeviceKind, SHAPES_SEED};
+use guest::Source;
 use numeric::DType;
 use record::WorkloadFile;
 use timing::{CacheState, Energy, Launch, Plan, Timer};
@@ -80,6 +81,9 @@ pub struct WhatOptions {
     /// Measure only these contenders; a reference is timed only if listed here
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = contender_name)]
     pub contenders: Vec<String>,
+    /// Race your own library of contender.h too; repeatable; with a name and text for it: mine=./libmine.so?variant=2
+    #[arg(long = "contender", value_name = "LIBRARY")]
+    pub libraries: Vec<Source>,
     /// Contender to compare the others with [default: the first baseline with a time]
     #[arg(long, value_name = "NAME", value_parser = contender_name)]
     pub baseline: Option<String>,

@@ -11,7 +11,7 @@ use crate::selection::Selection;
 
 /// Returns the names of contenders that failed, with the reasons.
 pub fn profile(selection: &Selection, seed: u64, cache: Cache) -> Result<Vec<String>, Failure> {
-    let device = device::open(selection.choices.device)?;
+    let device = selection.open_device()?;
     let mut failures = Vec::new();
     for problem in &selection.problems {
         let set = BufferSet::new(&*device, problem.tensors(), seed)?;

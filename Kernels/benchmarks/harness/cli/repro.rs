@@ -32,6 +32,11 @@ pub fn command(
         add("--mode", passes.get_name().to_owned());
     }
     add("--contenders", contenders.join(","));
+    for library in &what.libraries {
+        if contenders.contains(&&*library.name) {
+            add("--contender", library.to_string());
+        }
+    }
     if let Some(baseline) = &what.baseline {
         add("--baseline", baseline.clone());
     }

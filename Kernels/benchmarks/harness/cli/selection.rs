@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use contender::{DeviceKind, Kind};
-use device::DeviceError;
+use device::{CpuDevice, Device, DeviceError};
+use guest::{Guest, Source};
 
 use record::WorkloadFile;
 
@@ -19,6 +20,8 @@ pub struct Selection {
     pub contenders: Contenders,
     /// The problems in which the control races; none if it races in all, or if there is none.
     controlled: Option<BTreeSet<usize>>,
+    /// Whether somebody's library races too.
+    has_guests: bool,
     /// Provides the gate's full-tensor reference; also in `contenders` only if requested by name.
     pub reference: Option<Box<AnyContender>>,
 }
@@ -62,6 +65,7 @@ impl Selection {
         }
         let mut contenders = (bench.contenders)(&choices);
         contenders.extend(control::control((bench.contenders)(&choices)));
+        add_guests(&what.libraries, &mut contenders)?;
         match (choices.device, built_for(bench.arch)) {
             (DeviceKind::Cuda, DeviceKind::Cpu) => Err(DeviceError::NotBuilt),
             (DeviceKind::Cuda, DeviceKind::Ptx) => Err(DeviceError::Emulated),
@@ -75,7 +79,10 @@ impl Selection {
         let with_control = options.how.protocol.is_some();
         contenders.retain(|contender| {
             let identity = contender.identity();
-            let named = what.contenders.contains(&identity.name)
+            // Whoever brings a library wants it in the race.
+            let brought = what.libraries.iter().any(|it| it.name == identity.name);
+            let named = brought
+                || what.contenders.contains(&identity.name)
                 || what.baseline.as_ref() == Some(&identity.name);
             let by_default = match identity.kind {
                 Kind::Own | Kind::Baseline => true,
@@ -102,8 +109,18 @@ impl Selection {
             problems,
             contenders,
             controlled,
+            has_guests: !what.libraries.is_empty(),
             reference,
         })
+    }
+
+    /// Opens the device. With guests, all memory is such that another process can map it, so that nobody in the race
+    /// has other pages than they have.
+    pub fn open_device(&self) -> Result<Box<dyn Device>, DeviceError> {
+        match self.choices.device {
+            DeviceKind::Cpu if self.has_guests => Ok(Box::new(CpuDevice::open_shared())),
+            kind => device::open(kind),
+        }
     }
 
     /// The contenders of a problem: all, but the control only in its places.
@@ -118,6 +135,25 @@ impl Selection {
             .map(|contender| &**contender)
             .filter(move |each| everywhere || here || each.identity().kind != Kind::Control)
     }
+}
+
+/// Adds the libraries that the user brings.
+fn add_guests(sources: &[Source], contenders: &mut Contenders) -> Result<(), UsageError> {
+    for source in sources {
+        let name = &source.name;
+        if contenders
+            .iter()
+            .any(|other| other.identity().name == *name)
+        {
+            return Err(UsageError(format!(
+                "there is a contender '{name}' already; call it something else: other={}",
+                source.path.display()
+            )));
+        }
+        let guest = Guest::new(source.clone()).map_err(UsageError::new)?;
+        contenders.push(Box::new(guest));
+    }
+    Ok(())
 }
 
 /// A problem in words that tell it from every other.

@@ -52,7 +52,7 @@ pub fn serve(selection: &Selection, options: &Options) -> Result<ExitCode, Usage
 }
 
 fn open(selection: &Selection) -> Result<(Box<dyn Device>, Machine), device::DeviceError> {
-    let device = device::open(selection.choices.device)?;
+    let device = selection.open_device()?;
     let machine = Machine {
         info: device.info().clone(),
         state: device.state(),

@@ -1,0 +1,41 @@
+/* Where the fields of contender.h are, so that a test can compare the bindings of Rust with it. */
+#include "contender.h"
+
+#define AT(type, field) offsetof(type, field)
+
+CONTENDER_EXPORT const size_t contender_layout[] = {
+    sizeof(contender_tensor),
+    AT(contender_tensor, role),
+    AT(contender_tensor, dtype),
+    AT(contender_tensor, rank),
+    AT(contender_tensor, shape),
+    AT(contender_tensor, strides),
+    AT(contender_tensor, bytes),
+    AT(contender_tensor, address),
+    sizeof(contender_axis),
+    AT(contender_axis, text),
+    AT(contender_axis, number),
+    sizeof(contender_problem),
+    AT(contender_problem, abi_version),
+    AT(contender_problem, op),
+    AT(contender_problem, dtype),
+    AT(contender_problem, axes),
+    AT(contender_problem, axis_count),
+    AT(contender_problem, tensors),
+    AT(contender_problem, tensor_count),
+    AT(contender_problem, device),
+    AT(contender_problem, multiprocessors),
+    AT(contender_problem, arch),
+    AT(contender_problem, options),
+    AT(contender_problem, json),
+    sizeof(contender_description),
+    AT(contender_description, struct_bytes),
+    AT(contender_description, name),
+    AT(contender_description, version),
+    AT(contender_description, ops),
+    AT(contender_description, supports),
+    AT(contender_description, bind),
+    AT(contender_description, enqueue),
+    AT(contender_description, facts),
+    AT(contender_description, destroy),
+};

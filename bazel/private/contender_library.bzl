@@ -1,0 +1,65 @@
+"""contender_library: a shared library of Kernels/contender.h, as a stranger would build it."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary")
+load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_shared_library")
+load(":arch.bzl", "NEEDS_CUDA")
+load(":cuda_kernels.bzl", "cuda_kernels")
+load(":visibility.bzl", "layer_visibility")
+
+def contender_library(name, src, defines = [], testonly = False):
+    """Declares lib<name>.so from one file in C, C++, CUDA C++ or Rust.
+
+    Args:
+      name: the library, without lib and .so; in Rust, the crate.
+      src: the file. One in Rust finds contender.rs as its module `contender`.
+      defines: preprocessor definitions, in C and C++.
+      testonly: true for libraries that only tests load.
+    """
+    if src.endswith(".rs"):
+        native.genrule(
+            name = name + "_bindings",
+            srcs = ["//Kernels:contender.rs"],
+            outs = ["contender.rs"],
+            cmd = "cp $< $@",
+        )
+        rust_shared_library(
+            name = name,
+            testonly = testonly,
+            srcs = [src, ":contender.rs"],
+            crate_root = src,
+            visibility = layer_visibility(),
+        )
+        rust_clippy(
+            name = name + "_clippy",
+            testonly = True,
+            deps = [name],
+        )
+        return
+    if src.endswith(".cu"):
+        cuda_kernels(
+            name = name + "_kernels",
+            srcs = [src],
+            hdrs = ["//Kernels:contender.h"],
+            copts = ["-IKernels"],
+        )
+        cc_binary(
+            name = "lib{}.so".format(name),
+            testonly = testonly,
+            # Nothing here calls it, so the linker has to be told.
+            linkopts = ["-Wl,-u,contender_library"],
+            linkshared = True,
+            target_compatible_with = NEEDS_CUDA,
+            visibility = layer_visibility(),
+            deps = [":" + name + "_kernels"],
+        )
+        return
+    cc_binary(
+        name = "lib{}.so".format(name),
+        testonly = testonly,
+        srcs = [src, "//Kernels:contender.h"],
+        copts = ["-IKernels", "-O3", "-Wall", "-Wextra", "-Werror", "-pthread"],
+        linkopts = ["-pthread", "-lm"],
+        linkshared = True,
+        local_defines = defines,
+        visibility = layer_visibility(),
+    )
