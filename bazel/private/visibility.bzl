@@ -9,6 +9,10 @@ _COMPARISON = "//Kernels/benchmarks/comparison:__subpackages__"
 _MAY_SEE = {
     "Kernels": [_COMPARISON],
     "Kernels/benchmarks": ["//Kernels/benchmarks:__subpackages__"],
+    "Kernels/benchmarks/comparison": [
+        "//Kernels/benchmarks:__subpackages__",
+        "//Kernels/examples:__subpackages__",
+    ],
     "Kernels/bridge": ["//Kernels:__subpackages__"],
     "Kernels/device": ["//Kernels:__subpackages__"],
     "Kernels/emulator": [
@@ -18,6 +22,7 @@ _MAY_SEE = {
     ],
     "Kernels/host": ["//Kernels:__subpackages__"],
     "Kernels/libraries": ["//Kernels:__subpackages__"],
+    "Kernels/examples": ["//Kernels/examples:__subpackages__"],
     "Kernels/reference": ["//Kernels/benchmarks:__subpackages__"],
     "tools": ["//tools:__subpackages__"],
     "tools/children": [
@@ -28,6 +33,7 @@ _MAY_SEE = {
         "//Kernels/benchmarks:__subpackages__",
         "//tools:__subpackages__",
     ],
+    "tools/kit": ["//Kernels/examples:__subpackages__"],
     "tools/workspace": [
         "//Kernels/benchmarks:__subpackages__",
         "//tools:__subpackages__",

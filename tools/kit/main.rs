@@ -1,0 +1,69 @@
+//! Writes a folder with a kernel of your own in it, ready to be built without Bazel and raced.
+//!
+//! ```text
+//! ./bazelw run //tools/kit -- new rmsnorm
+//! ```
+
+mod folder;
+mod language;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use language::Language;
+
+#[derive(Parser)]
+#[command(
+    name = "kit",
+    about = "Starts a kernel of your own for Head-to-Head: docs/YOUR_KERNEL.md"
+)]
+struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Write a new folder: source, header, build line, README
+    New {
+        /// What to start from: rmsnorm
+        name: String,
+        /// Which language it is in
+        #[arg(long, value_enum, default_value = "c")]
+        language: Language,
+        /// The folder to make [default: the name]
+        #[arg(long, value_name = "FOLDER")]
+        into: Option<PathBuf>,
+    },
+}
+
+fn main() -> ExitCode {
+    let Command::New {
+        name,
+        language,
+        into,
+    } = Options::parse().command;
+    let made = || -> Result<PathBuf, String> {
+        let root = workspace::root().map_err(|error| error.to_string())?;
+        workspace::enter_user_folder().map_err(|error| error.to_string())?;
+        let into = into.unwrap_or_else(|| name.clone().into());
+        folder::write(&root, &name, language, &into)?;
+        Ok(into)
+    };
+    match made() {
+        Ok(into) => {
+            workspace::say!(
+                "{} is ready; read {}/README.md",
+                into.display(),
+                into.display()
+            );
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            workspace::tell!("kit: {reason}");
+            ExitCode::from(2)
+        }
+    }
+}
