@@ -136,7 +136,14 @@ impl Convert {
                 self.clamp(real as i128)
             }
         };
-        whole as u64
+        // What its type has no room for is cut; a wider register holds the rest extended.
+        let unused = 64 - self.to.bits();
+        let bits = (whole as u64) << unused;
+        if self.to.is_signed() {
+            (bits as i64 >> unused) as u64
+        } else {
+            bits >> unused
+        }
     }
 
     fn clamp(&self, whole: i128) -> i128 {

@@ -112,6 +112,9 @@ pub fn arithmetic() {
         ("mul.lo.s16 h0, h1, h2", &[0xfffd, 7], 0xffeb),
         ("mul.wide.u16 r0, h1, h2", &[0xffff, 2], 0x1_fffe),
         ("shr.u16 h0, h1, r2", &[0x8001, 4], 0x800),
+        ("shr.s16 h0, h1, r2", &[0x8001, 4], 0xf800),
+        ("shl.b16 h0, h1, r2", &[0x8011, 4], 0x110),
+        ("mul.wide.s16 r0, h1, h2", &[0xffff, 2], w(-2)),
         ("mul.lo.s32 r0, r1, r2", &[w(-3), 7], w(-21)),
         ("mul.lo.s64 d0, d1, d2", &[l(-3), 1 << 40], l(-3 << 40)),
         ("mul.wide.s32 d0, r1, r2", &[w(-3), w(1 << 30)], l(-3 << 30)),
@@ -168,6 +171,7 @@ pub fn arithmetic() {
         ("and.b32 r0, r1, r2", &[12, 10], 8),
         ("and.b64 d0, d1, d2", &[12 << 40, 10 << 40], 8 << 40),
         ("and.pred p0, p1, p2", &[1, 0], 0),
+        ("or.b16 h0, h1, h2", &[0x800c, 10], 0x800e),
         ("or.b32 r0, r1, r2", &[12, 10], 14),
         ("or.b64 d0, d1, d2", &[12 << 40, 10 << 40], 14 << 40),
         ("or.pred p0, p1, p2", &[1, 0], 1),
@@ -202,6 +206,7 @@ pub fn arithmetic() {
         ("mov.b64 d0, {r1, r2}", &[1, 2], 2 << 32 | 1),
         ("mov.u64 d0, d1", &[1 << 50], 1 << 50),
         ("mov.pred p0, p1", &[1], 1),
+        ("selp.b16 h0, h1, h2, p3", &[1, 2, 0], 2),
         ("selp.b32 r0, r1, r2, p3", &[1, 2, 0], 2),
         ("selp.b64 d0, d1, d2, p3", &[1 << 40, 2, 1], 1 << 40),
         ("selp.f32 r0, r1, r2, p3", &[1, 2, 1], 1),
@@ -235,6 +240,22 @@ pub fn arithmetic() {
             &[f(1000.0), f(-1.0)],
             0x7eb8,
         ),
+        // A tie to even, and the first source in the upper half; what is too large saturates, and NaN is +6.
+        (
+            "cvt.rn.satfinite.e2m1x2.f32 h0, r1, r2",
+            &[f(-2.5), f(1.75)],
+            0xc4,
+        ),
+        (
+            "cvt.rn.satfinite.e2m1x2.f32 h0, r1, r2",
+            &[f(-100.0), f(f32::NAN)],
+            0xf7,
+        ),
+        ("cvt.u32.u8 r0, h1", &[0x1234], 0x34),
+        ("cvt.s16.s8 h0, h1", &[0x1281], 0xff81),
+        ("cvt.s8.s32 h0, r1", &[0x1281], 0xff81),
+        ("cvt.s8.s64 h0, d1", &[0x1281], 0xff81),
+        ("cvt.u16.u64 h0, d1", &[0x5_0001_2345], 0x2345),
         ("cvt.rn.f32.s32 r0, r1", &[w(-16_777_217)], f(-16_777_216.0)),
         ("cvt.s64.s32 d0, r1", &[w(-2)], l(-2)),
         ("cvt.sat.f32.f32 r0, r1", &[f(-0.5)], f(0.0)),
@@ -293,6 +314,7 @@ pub fn comparisons() {
         "leu.f32", "ltu.f32", "ne.f32", "neu.f32", "eq.s16", "ne.s16", "eq.s32", "ne.s32",
         "ge.s32", "gt.s32", "le.s32", "lt.s32", "ge.u32", "gt.u32", "lt.u32", "eq.s64", "ne.s64",
         "ge.s64", "gt.s64", "le.s64", "lt.s64", "lt.u64", "ge.u64", "gt.u64", "le.u64", "le.u32",
+        "eq.b64", "le.f32", "equ.f32", "nan.f32",
     ];
     for form in forms {
         let (name, ty) = form.split_at(form.len() - 4);
@@ -302,13 +324,15 @@ pub fn comparisons() {
                 "f32" => f32::from_bits(a as u32).partial_cmp(&f32::from_bits(b as u32)),
                 "s16" => (a as i16).partial_cmp(&(b as i16)),
                 "s64" => (a as i64).partial_cmp(&(b as i64)),
-                "u64" => a.partial_cmp(&b),
+                "u64" | "b64" => a.partial_cmp(&b),
                 "s32" => (a as i32).partial_cmp(&(b as i32)),
                 _ => (a as u32).partial_cmp(&(b as u32)),
             };
             let unordered = name.len() == 3;
             let wanted = match (order, &name[..2]) {
                 (None, other) => unordered || other == "ne" && ty != "f32",
+                // nan: whether either is one.
+                (Some(_), "na") => false,
                 (Some(order), "eq") => order.is_eq(),
                 (Some(order), "ne") => order.is_ne(),
                 (Some(order), "lt") => order.is_lt(),
@@ -318,7 +342,7 @@ pub fn comparisons() {
             };
             let class = match ty {
                 "s16" => 'h',
-                "s64" | "u64" => 'd',
+                "s64" | "u64" | "b64" => 'd',
                 _ => 'r',
             };
             let found = result(&format!("setp.{form} p0, {class}1, {class}2"), &[a, b]);
