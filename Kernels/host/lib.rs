@@ -3,6 +3,7 @@
 //!
 //! All arithmetic is in f32, whatever the element type.
 
+pub mod e2m1;
 pub mod e4m3;
 mod element;
 mod exponential;

@@ -16,8 +16,9 @@ auto with_params(const Quantization& given, Function&& function) {
     void* x = pointer<void>(given.x);
     void* quantized = pointer<void>(given.quantized);
     void* scales = pointer<void>(given.scales);
-    return given.inverse ? function(Dequantize{matrix, quantized, scales, x})
-                         : function(Quantize{matrix, x, quantized, scales});
+    const float* tensor_scale = pointer<float>(given.tensor_scale);
+    return given.inverse ? function(Dequantize{matrix, quantized, scales, x, tensor_scale})
+                         : function(Quantize{matrix, x, quantized, scales, tensor_scale});
 }
 
 }  // namespace

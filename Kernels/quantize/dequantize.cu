@@ -5,6 +5,7 @@
 #include "Kernels/device/divider.h"
 #include "Kernels/device/fp8.cuh"
 #include "Kernels/device/ptx/memory.cuh"
+#include "Kernels/quantize/blocks.cuh"
 #include "Kernels/quantize/check.h"
 
 namespace quantize {
@@ -49,10 +50,7 @@ struct Run<__nv_bfloat16> : RunOfEight {};
 template <bool kUe8m0>
 __device__ __forceinline__ float scale_at(const void* scales, std::int64_t index) {
     if constexpr (!kUe8m0) return __ldg(static_cast<const float*>(scales) + index);
-    const uint32_t code = __ldg(static_cast<const uint8_t*>(scales) + index);
-    // 2^-127 is subnormal; 0xff is NaN.
-    if (code == 0) return __uint_as_float(0x00400000u);
-    return code == 0xffu ? __uint_as_float(0x7fffffffu) : __uint_as_float(code << 23);
+    return device::ue8m0_float(__ldg(static_cast<const uint8_t*>(scales) + index));
 }
 
 template <class T, bool kUe8m0, int kPackets>
@@ -99,6 +97,16 @@ constexpr int kWholeRow = 31;
 constexpr int kGroupShift = 7;
 static_assert(1 << kGroupShift == kGroup, "the shift is log2 of a group");
 
+template <class T, bool kPairs>
+device::Enqueue prepare_tiled(const Dequantize& params) {
+    const TiledArguments arguments = tiled_arguments(params.matrix, params.out, params.quantized,
+                                                     params.scales, params.tensor_scale);
+    const std::int64_t chunks = params.matrix.columns / kChunk;
+    return device::prepare("dequantize_tiled", dequantize_tiled_kernel<T, kPairs>,
+                           device::cover(params.matrix.rows * chunks, kThreads), arguments,
+                           device::Divider(chunks));
+}
+
 }  // namespace
 
 void check(const Dequantize& params) {
@@ -111,6 +119,14 @@ device::Enqueue prepare(const Dequantize& params) {
     device::require_aligned("quantized", params.quantized);
     device::require_aligned("scales", params.scales);
     device::require_aligned("out", params.out);
+    if (is_tiled(matrix.scaling)) {
+        const bool pairs = matrix.scaling == Scaling::Nvfp4;
+        if (pairs) device::require_aligned("tensor_scale", params.tensor_scale);
+        return device::dispatch_activations(matrix.dtype, [&](auto element) {
+            using T = decltype(element);
+            return pairs ? prepare_tiled<T, true>(params) : prepare_tiled<T, false>(params);
+        });
+    }
     const bool by_row = matrix.scaling == Scaling::Row;
     const DequantizeArguments arguments = {static_cast<const uint8_t*>(params.quantized),
                                            params.scales,

@@ -1,4 +1,4 @@
-//! Quantisation to FP8 and back on CUDA, for Rust.
+//! Quantisation to FP8 and FP4 and back on CUDA, for Rust.
 
 #[cxx::bridge(namespace = "quantize::bridge")]
 mod ffi {
@@ -10,6 +10,8 @@ mod ffi {
         Group,
         GroupUe8m0,
         Block,
+        Mxfp8,
+        Nvfp4,
     }
 
     #[derive(Clone, Copy, Debug)]
@@ -24,6 +26,8 @@ mod ffi {
         x: usize,
         quantized: usize,
         scales: usize,
+        /// Of NVFP4; otherwise 0.
+        tensor_scale: usize,
     }
 
     #[namespace = "device"]

@@ -1,3 +1,4 @@
+#include "Kernels/quantize/blocks.cuh"
 #include "Kernels/quantize/check.h"
 #include "Kernels/quantize/quantize.cuh"
 
@@ -57,9 +58,27 @@ device::Enqueue prepare_block(const Quantize& params) {
         arguments_of(params), across);
 }
 
+template <class T, bool kPairs>
+device::Enqueue prepare_tiled(const Quantize& params) {
+    const TiledArguments arguments = tiled_arguments(params.matrix, params.x, params.quantized,
+                                                     params.scales, params.tensor_scale);
+    // Whole tiles of scales.
+    const std::int64_t chunks =
+        std::int64_t{arguments.across} * kScaleTileColumns * kTiledGroup<kPairs> / kChunk;
+    const std::int64_t rows = divide_up(params.matrix.rows, kScaleTileRows) * kScaleTileRows;
+    return device::prepare("quantize_tiled", quantize_tiled_kernel<T, kPairs>,
+                           device::cover(rows * chunks, kGroupThreads), arguments,
+                           device::Divider(chunks));
+}
+
 }  // namespace
 
 void check(const Quantize& params) {
+    if (is_tiled(params.matrix.scaling)) {
+        // Threads, those of the padding included.
+        const std::int64_t rows = divide_up(params.matrix.rows, kScaleTileRows) * kScaleTileRows;
+        return check(params.matrix, rows * divide_up(params.matrix.columns, 128) * 8);
+    }
     const std::int64_t columns = divide_up(params.matrix.columns, kGroup) * kGroup;
     check(params.matrix, columns / 4 * params.matrix.rows);
 }
@@ -69,6 +88,9 @@ device::Enqueue prepare(const Quantize& params) {
     device::require_aligned("x", params.x);
     device::require_aligned("quantized", params.quantized);
     device::require_aligned("scales", params.scales);
+    if (params.matrix.scaling == Scaling::Nvfp4) {
+        device::require_aligned("tensor_scale", params.tensor_scale);
+    }
     return device::dispatch_activations(params.matrix.dtype, [&](auto element) {
         using T = decltype(element);
         switch (params.matrix.scaling) {
@@ -80,6 +102,10 @@ device::Enqueue prepare(const Quantize& params) {
                 return prepare_group<T, true>(params);
             case Scaling::Block:
                 return prepare_block<T>(params);
+            case Scaling::Mxfp8:
+                return prepare_tiled<T, false>(params);
+            case Scaling::Nvfp4:
+                return prepare_tiled<T, true>(params);
         }
         device::refuse("unknown scaling");
     });

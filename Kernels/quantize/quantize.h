@@ -1,5 +1,5 @@
-// FP8 e4m3 quantisation with one scale per row, per 128 elements of a row, or per 128 x 128 block,
-// and its inverse.
+// FP8 e4m3 quantisation with one scale per row, per 128 or 32 elements of a row, or per 128 x 128
+// block; NVFP4 quantisation with one scale per 16 elements of a row; and their inverses.
 //
 //   scale      = max(largest |x| / 448, 2^-126) in fp32, each step to nearest; rounded up to a
 //                power of two if stored as UE8M0
@@ -11,6 +11,17 @@
 //
 // x is [rows, columns]; scales are [rows / group rows, columns / group columns], rounded up: the
 // last groups may hold fewer elements.
+//
+// MXFP8 is the above with UE8M0 scales of 32 elements: rounded up, as cuBLAS does, where the OCP
+// specification rounds down and saturates. NVFP4 has e2m1 elements, two per byte, and e4m3 scales
+// relative to a scale of the whole tensor, a positive normal fp32 that is an input:
+//
+//   scale      = e4m3(largest |x| / 6 / tensor scale), saturating
+//   quantized  = e2m1(x * (1 / (scale * tensor scale))), e2m1(x * 0) if the scale is 0
+//   inverse    = quantized * (scale * tensor scale)
+//
+// e2m1 has no NaN: a group that holds a NaN or an infinity gets the scale NaN, and all its elements
+// become +6. The scales of both lie in tiles (device/scale_tiles.h), whose padding is zero.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +32,15 @@
 namespace quantize {
 
 // Which elements share a scale; fp32 unless the name says UE8M0. Shared with Rust.
-enum class Scaling : std::int32_t { Row, Group, GroupUe8m0, Block };
+enum class Scaling : std::int32_t { Row, Group, GroupUe8m0, Block, Mxfp8, Nvfp4 };
 
 constexpr int kGroup = 128;
+
+// Whether the scales lie in tiles, and the elements of a row that then share one.
+constexpr bool is_tiled(Scaling scaling) {
+    return scaling == Scaling::Mxfp8 || scaling == Scaling::Nvfp4;
+}
+constexpr int tiled_group(Scaling scaling) { return scaling == Scaling::Mxfp8 ? 32 : 16; }
 
 struct Matrix {
     Scaling scaling;
@@ -38,6 +55,7 @@ struct Quantize {
     const void* x;
     void* quantized;
     void* scales;
+    const float* tensor_scale;  // NVFP4 only
 };
 
 struct Dequantize {
@@ -45,6 +63,7 @@ struct Dequantize {
     const void* quantized;
     const void* scales;
     void* out;
+    const float* tensor_scale;  // NVFP4 only
 };
 
 // Throw std::invalid_argument for a shape or type that the kernels do not support.

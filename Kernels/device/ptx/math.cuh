@@ -33,4 +33,28 @@ __device__ __forceinline__ uint32_t e4m3_halves(uint16_t pair) {
     return halves;
 }
 
+// Whether this architecture converts to e2m1.
+#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL) || \
+    defined(__CUDA_ARCH_FEAT_SM120_ALL)
+#define H2H_CONVERTS_E2M1
+constexpr bool kConvertsE2m1 = true;
+#else
+constexpr bool kConvertsE2m1 = false;
+#endif
+
+// Two e2m1 codes, `low` in the low 4 bits: to nearest even, saturating; NaN becomes +6. Traps where
+// kConvertsE2m1 is false.
+__device__ __forceinline__ uint32_t e2m1_pair(float low, float high) {
+    uint32_t pair = 0;
+#if defined(H2H_CONVERTS_E2M1)
+    asm("{ .reg .b8 pair; cvt.rn.satfinite.e2m1x2.f32 pair, %1, %2; cvt.u32.u8 %0, pair; }"
+        : "=r"(pair)
+        : "f"(high), "f"(low));
+#else
+    __trap();
+#endif
+    return pair;
+}
+#undef H2H_CONVERTS_E2M1
+
 }  // namespace device::ptx

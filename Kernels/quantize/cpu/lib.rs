@@ -1,4 +1,4 @@
-//! Quantisation to FP8 e4m3 and back on the CPU: threaded over rows of groups and written for
+//! Quantisation to FP8 e4m3 and FP4 e2m1 and back on the CPU: threaded over rows of groups and written for
 //! auto-vectorisation, and, in [`plain`], as one naive loop each.
 //!
 //! ```text
@@ -6,8 +6,10 @@
 //! quantized = e4m3(x * (1 / scale))                  saturating
 //! ```
 //!
-//! A group that holds a NaN or an infinity gets the scale NaN, and all its elements become NaN.
+//! A group that holds a NaN or an infinity gets the scale NaN, and all its elements become NaN. MXFP8 and
+//! NVFP4, whose scales lie in tiles, are in [`blocks`].
 
+pub mod blocks;
 pub mod plain;
 
 use host::e4m3;

@@ -1,12 +1,17 @@
-//! Quantization to e4m3 under the interpreter: scales against the oracle, values there and back.
+//! Quantization to e4m3 and e2m1 under the interpreter: scales against the oracle, values there and back.
 
+use numeric::DType;
 use quantize::{Quantization, Scaling};
-use reference::quantize::{scale, ScaleFormat};
+use reference::quantize::{
+    e2m1_code, nvfp4_scale, nvfp4_scaled, scale, scale_place, tiled_scales, ScaleFormat,
+};
 use runtime::Memory;
+use support::kinds::assert_right_on_every_kind;
 use support::{
     assert_close, assert_value_mutants, download, inputs, is_blackwell, room, run,
     under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
 };
+use workloads::{RowShape, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite};
 
 const COLUMNS: usize = 400;
 
@@ -27,6 +32,7 @@ fn there_and_back(scaling: Scaling, rows: usize) -> impl Fn() {
                 x: x.address(),
                 quantized: quantized.address(),
                 scales: scales.address(),
+                tensor_scale: 0,
             };
             // SAFETY: the addresses are those of the tensors.
             run(unsafe { quantize::plan(&given, variant) }).unwrap();
@@ -70,6 +76,156 @@ fn every_scaling() {
         Scaling::Block,
     ] {
         under_every_schedule(there_and_back(scaling, 130));
+    }
+}
+
+/// A problem of workloads, all of it against the oracle: quantised bit for bit.
+fn right_on_every_kind(op: TrainingOp, dtype: DType) {
+    // A last tile of scales with one row, a last group of MXFP8 with half its elements.
+    let shape = RowShape {
+        rows: 129,
+        columns: 176,
+    };
+    let (shape, workload) = TrainingSuite::custom(TrainingShape::Rows(shape));
+    let problem = TrainingProblem::new(op, shape, dtype, workload);
+    for variant in [Variant::Tuned, Variant::Plain] {
+        assert_right_on_every_kind(&problem, |address| {
+            let given = tiled(
+                op,
+                address,
+                (129, 176),
+                Dtype::named(&dtype.to_string()).unwrap(),
+            );
+            // SAFETY: the addresses are those of the tensors.
+            unsafe { quantize::plan(&given, variant) }
+        });
+    }
+}
+
+fn tiled(
+    op: TrainingOp,
+    address: &dyn Fn(&str) -> usize,
+    (rows, columns): (usize, usize),
+    dtype: Dtype,
+) -> Quantization {
+    let (inverse, scaling) = match op {
+        TrainingOp::Quantize(scaling) => (false, scaling),
+        TrainingOp::Dequantize(scaling) => (true, scaling),
+        other => panic!("{other} does not quantise"),
+    };
+    Quantization {
+        inverse,
+        scaling: match scaling {
+            workloads::Scaling::Mxfp8 => Scaling::Mxfp8,
+            _ => Scaling::Nvfp4,
+        },
+        dtype,
+        rows,
+        columns,
+        x: address(if inverse { "out" } else { "x" }),
+        quantized: address("quantized"),
+        scales: address("scales"),
+        tensor_scale: address("tensor_scale"),
+    }
+}
+
+#[test]
+fn scales_in_tiles() {
+    for scaling in [workloads::Scaling::Mxfp8, workloads::Scaling::Nvfp4] {
+        for dtype in [DType::Bf16, DType::F32] {
+            right_on_every_kind(TrainingOp::Quantize(scaling), dtype);
+            right_on_every_kind(TrainingOp::Dequantize(scaling), dtype);
+        }
+    }
+}
+
+/// Zeros, the smallest and largest, NaN and infinity, and every tie between two codes of e2m1.
+fn special_rows() -> (Vec<f32>, usize) {
+    const COLUMNS: usize = 64;
+    let specials = [
+        0.0,
+        -0.0,
+        f32::MIN_POSITIVE / 8.0,
+        f32::NAN,
+        -f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::MAX,
+        1e-30,
+        448.0,
+        449.0,
+    ];
+    let rows = specials.iter().flat_map(|&special| {
+        (0..COLUMNS).map(move |column| match column {
+            20 => special,
+            16..32 => (column as f32 - 24.0) * 0.25,
+            48.. => special,
+            // 6 is the largest: with a scale of 1 these are the ties.
+            40 => 6.0,
+            _ => [0.25, -0.75, 1.25, 1.75, -2.5, 3.5, 5.0, -0.25][column % 8],
+        })
+    });
+    (rows.collect(), COLUMNS)
+}
+
+#[test]
+fn special_values() {
+    let (x, columns) = special_rows();
+    let rows = x.len() / columns;
+    let bytes: Vec<u8> = x.iter().flat_map(|value| value.to_le_bytes()).collect();
+    for (scaling, group) in [(Scaling::Mxfp8, 32), (Scaling::Nvfp4, 16)] {
+        let blocks = columns / group;
+        under_every_schedule(|| {
+            let x_memory = Memory::from_bytes(&bytes);
+            let of_tensor = Memory::from_bytes(&1f32.to_le_bytes());
+            let results = [Variant::Tuned, Variant::Plain].map(|variant| {
+                let quantized = Memory::new(x.len());
+                let scales = Memory::new(tiled_scales(rows, blocks));
+                let given = Quantization {
+                    inverse: false,
+                    scaling,
+                    dtype: Dtype::F32,
+                    rows,
+                    columns,
+                    x: x_memory.address(),
+                    quantized: quantized.address(),
+                    scales: scales.address(),
+                    tensor_scale: of_tensor.address(),
+                };
+                // SAFETY: the addresses are those of the tensors.
+                run(unsafe { quantize::plan(&given, variant) }).unwrap();
+                (quantized.to_bytes(), scales.to_bytes())
+            });
+            assert_eq!(results[0], results[1], "{scaling:?}");
+            let (codes, scales) = &results[0];
+            for (index, values) in x.chunks(group).enumerate() {
+                let (row, block) = (index / blocks, index % blocks);
+                let code = scales[scale_place(row, block, blocks)];
+                let values = values.iter().copied();
+                if scaling == Scaling::Mxfp8 {
+                    let wanted = scale(ScaleFormat::Ue8m0, values);
+                    let exponent = if wanted.is_nan() {
+                        0xff
+                    } else {
+                        wanted.to_bits() >> 23
+                    };
+                    assert_eq!(u32::from(code), exponent, "row {row}, group {block}");
+                    continue;
+                }
+                let wanted = DType::F8E4M3.round(f64::from(nvfp4_scale(1.0, values.clone())));
+                let found = DType::F8E4M3.decode_one(&[code]);
+                assert!(
+                    found == wanted || (found.is_nan() && wanted.is_nan()),
+                    "row {row}, group {block}: {found}, not {wanted}"
+                );
+                for (at, value) in values.enumerate() {
+                    let place = index * group + at;
+                    let code = codes[place / 2] >> (place % 2 * 4) & 15;
+                    let wanted = e2m1_code(nvfp4_scaled(value, wanted as f32, 1.0));
+                    assert_eq!(code, wanted, "row {row}, element {at} of group {block}");
+                }
+            }
+        });
     }
 }
 

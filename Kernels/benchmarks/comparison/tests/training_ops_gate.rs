@@ -6,6 +6,7 @@ use device::Device;
 use examine::{cpu, gpu, Rules};
 use gate::BufferSet;
 use numeric::DType;
+use reference::quantize::{e2m1_code, nvfp4_scale, nvfp4_scaled, scale_place, tiled_scales};
 use workloads::{
     RopeShape, RowShape, Scaling, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite,
 };
@@ -212,6 +213,10 @@ fn faults_are_exact(device: &dyn Device) {
             };
             let problem = problem(op, TrainingShape::Rows(shape), dtype);
             let (codes, scales) = expected(&x, shape, scaling);
+            let of_tensor = problem
+                .tensors()
+                .iter()
+                .any(|spec| spec.name == "tensor_scale");
             for contender in training_contenders::contenders(device.info().kind) {
                 let name = format!("{} {op} {dtype}", contender.identity().name);
                 if contender.supports(&problem, device.info()) != Support::Yes {
@@ -221,6 +226,10 @@ fn faults_are_exact(device: &dyn Device) {
                 let buffers = set.buffers();
                 let tensors = Tensors::new(&problem, buffers).unwrap();
                 device.write(tensors.address("x").unwrap(), &bytes).unwrap();
+                if of_tensor {
+                    let address = tensors.address("tensor_scale").unwrap();
+                    device.write(address, &TENSOR_SCALE.to_le_bytes()).unwrap();
+                }
                 let mut bound = contender.bind(&problem, buffers, device.info()).unwrap();
                 bound.enqueue(device.stream()).unwrap();
                 device.synchronize().unwrap();
@@ -240,26 +249,53 @@ fn faults_are_exact(device: &dyn Device) {
     }
 }
 
-/// The reference's values and scales.
+/// Of NVFP4: small ones of the values below have the scale 0, the largest saturate.
+const TENSOR_SCALE: f32 = 0.01;
+
+/// The reference's values (of NVFP4: bytes) and scales.
 fn expected(x: &[f64], shape: RowShape, scaling: Scaling) -> (Vec<f64>, Vec<f64>) {
     let (rows, columns) = scaling.tile(shape.columns);
     let (down, across) = (shape.rows.div_ceil(rows), shape.columns.div_ceil(columns));
-    let (mut values, mut scales) = (vec![0.0; x.len()], Vec::new());
+    let zero = if scaling == Scaling::Nvfp4 {
+        0.0
+    } else {
+        2f64.powi(-127)
+    };
+    let count = match scaling.is_tiled() {
+        true => tiled_scales(down, across),
+        false => down * across,
+    };
+    let (mut values, mut scales) = (vec![0.0; x.len()], vec![zero; count]);
     for tile in 0..down * across {
         let inside = |&index: &usize| {
             index / shape.columns / rows == tile / across
                 && index % shape.columns / columns == tile % across
         };
         let group: Vec<usize> = (0..x.len()).filter(inside).collect();
-        let scale = reference::quantize::scale(
-            scaling.format(),
-            group.iter().map(|&index| x[index] as f32),
-        );
+        let of_group = group.iter().map(|&index| x[index] as f32);
+        let place = match scaling.is_tiled() {
+            true => scale_place(tile / across, tile % across, across),
+            false => tile,
+        };
+        let Some(format) = scaling.format() else {
+            let scale = DType::F8E4M3.round(f64::from(nvfp4_scale(TENSOR_SCALE, of_group)));
+            scales[place] = scale;
+            for index in group {
+                let scaled = nvfp4_scaled(x[index] as f32, scale as f32, TENSOR_SCALE);
+                values[index] = f64::from(e2m1_code(scaled));
+            }
+            continue;
+        };
+        let scale = reference::quantize::scale(format, of_group);
         for index in group {
             let scaled = reference::quantize::scaled(x[index] as f32, scale);
             values[index] = DType::F8E4M3.round(f64::from(scaled));
         }
-        scales.push(f64::from(scale));
+        scales[place] = f64::from(scale);
+    }
+    if scaling == Scaling::Nvfp4 {
+        let pairs = values.chunks(2);
+        values = pairs.map(|pair| pair[0] + 16.0 * pair[1]).collect();
     }
     (values, scales)
 }

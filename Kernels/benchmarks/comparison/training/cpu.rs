@@ -3,6 +3,7 @@
 use activations_cpu::Unit;
 use contender::{ContenderError, Contenders};
 use host::Element;
+use quantize_cpu::blocks::{self, Format};
 use quantize_cpu::{Scale, Tiling, Ue8m0};
 use rope_cpu::Angles;
 use shared::cpu::{self, Style, Work};
@@ -13,7 +14,19 @@ use workloads::{
 };
 
 pub fn contenders() -> Contenders<TrainingProblem> {
-    cpu::contenders(|_| None, element_types!(bind))
+    cpu::contenders(unsupported, element_types!(bind))
+}
+
+fn unsupported(problem: &TrainingProblem) -> Option<String> {
+    match (problem.op, problem.shape) {
+        (
+            TrainingOp::Quantize(Scaling::Nvfp4) | TrainingOp::Dequantize(Scaling::Nvfp4),
+            TrainingShape::Rows(RowShape { columns, .. }),
+        ) if columns % 2 == 1 => Some(format!(
+            "columns is {columns}; rows of pairs have an even number"
+        )),
+        _ => None,
+    }
 }
 
 fn bind<T: Element>(problem: &TrainingProblem, memory: &Memory, style: Style) -> Work {
@@ -27,10 +40,12 @@ fn bind<T: Element>(problem: &TrainingProblem, memory: &Memory, style: Style) ->
             call.rope::<T>(pairs, pass, shape)
         }
         (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => match scaling {
+            Scaling::Mxfp8 | Scaling::Nvfp4 => call.quantize_tiled::<T>(scaling, shape),
             Scaling::GroupUe8m0 => call.quantize::<T, Ue8m0>(tiling(scaling, shape)),
             _ => call.quantize::<T, f32>(tiling(scaling, shape)),
         },
         (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => match scaling {
+            Scaling::Mxfp8 | Scaling::Nvfp4 => call.dequantize_tiled::<T>(scaling, shape),
             Scaling::GroupUe8m0 => call.dequantize::<T, Ue8m0>(tiling(scaling, shape)),
             _ => call.dequantize::<T, f32>(tiling(scaling, shape)),
         },
@@ -122,6 +137,42 @@ impl Call<'_> {
         Ok(Box::new(move || {
             run(&x, &mut quantized, &mut scales, tiling)
         }))
+    }
+
+    fn quantize_tiled<T: Element>(self, scaling: Scaling, shape: RowShape) -> Work {
+        let run = match self.style {
+            Style::Threaded => blocks::quantize::<T>,
+            Style::Plain => blocks::plain::quantize::<T>,
+        };
+        let format = self.format(scaling)?;
+        let x = self.memory.read("x")?;
+        let mut quantized = self.memory.write("quantized")?;
+        let mut scales = self.memory.write("scales")?;
+        Ok(Box::new(move || {
+            run(&x, &mut quantized, &mut scales, shape.columns, format())
+        }))
+    }
+
+    fn dequantize_tiled<T: Element>(self, scaling: Scaling, shape: RowShape) -> Work {
+        let run = match self.style {
+            Style::Threaded => blocks::dequantize::<T>,
+            Style::Plain => blocks::plain::dequantize::<T>,
+        };
+        let format = self.format(scaling)?;
+        let (quantized, scales) = (self.memory.read("quantized")?, self.memory.read("scales")?);
+        let mut out = self.memory.write("out")?;
+        Ok(Box::new(move || {
+            run(&quantized, &scales, &mut out, shape.columns, format())
+        }))
+    }
+
+    /// The format with the tensor's scale, which is read at every run.
+    fn format(self, scaling: Scaling) -> Result<Box<dyn Fn() -> Format>, ContenderError> {
+        if scaling == Scaling::Mxfp8 {
+            return Ok(Box::new(|| Format::Mxfp8));
+        }
+        let of_tensor = self.memory.read::<f32>("tensor_scale")?;
+        Ok(Box::new(move || Format::Nvfp4(of_tensor[0])))
     }
 
     fn dequantize<T: Element, S: Scale>(self, tiling: Tiling) -> Work {

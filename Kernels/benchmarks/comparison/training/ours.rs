@@ -114,6 +114,8 @@ fn op(problem: &TrainingProblem, tensors: &Tensors) -> Result<Op, ContenderError
                     Scaling::Group => quantize::Scaling::Group,
                     Scaling::GroupUe8m0 => quantize::Scaling::GroupUe8m0,
                     Scaling::Block => quantize::Scaling::Block,
+                    Scaling::Mxfp8 => quantize::Scaling::Mxfp8,
+                    Scaling::Nvfp4 => quantize::Scaling::Nvfp4,
                 },
                 dtype,
                 rows: shape.rows,
@@ -121,6 +123,7 @@ fn op(problem: &TrainingProblem, tensors: &Tensors) -> Result<Op, ContenderError
                 x: tensors.address(if inverse { "out" } else { "x" })?,
                 quantized: tensors.address("quantized")?,
                 scales: tensors.address("scales")?,
+                tensor_scale: tensors.address_or_null("tensor_scale"),
             }))
         }
         (op, shape) => Err(ContenderError::new(format!("{shape} does not fit {op}"))),

@@ -120,10 +120,12 @@ pub(crate) fn dtype_code(dtype: DType) -> u32 {
         DType::F32 => 0,
         DType::F16 => 1,
         DType::Bf16 => 2,
-        DType::F8E4M3 => 3,
+        // The same elements.
+        DType::F8E4M3 | DType::Mxfp8 => 3,
         DType::F8E8M0 => 4,
         DType::I32 => 5,
         DType::I64 => 6,
+        DType::Nvfp4 => 7,
     }
 }
 

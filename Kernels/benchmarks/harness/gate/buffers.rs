@@ -274,6 +274,7 @@ impl<'a> BufferSet<'a> {
 fn garbage(spec: &TensorSpec) -> TensorSpec {
     let fill = match spec.dtype {
         DType::I32 | DType::I64 => Fill::Index { below: 1 << 16 },
+        DType::Nvfp4 => Fill::Index { below: 1 << 8 },
         // Has no sign.
         DType::F8E8M0 => Fill::Uniform {
             low: 0.25,
@@ -287,7 +288,7 @@ fn garbage(spec: &TensorSpec) -> TensorSpec {
     spec.clone().filled(fill)
 }
 
-/// 0xFF is NaN in every float type; integers get a value that is not a count, index or flag.
+/// 0xFF is NaN in every float type; integers and codes get a value that is not a count, index or flag.
 pub(crate) fn poison_byte(spec: &TensorSpec) -> u8 {
     if spec.dtype.is_float() {
         0xFF

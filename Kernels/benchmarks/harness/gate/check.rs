@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use contender::{Buffer, Slice};
 use device::{Device, Tiles, Tolerance};
+use numeric::DType;
 use tensor::TensorSpec;
 
 use crate::budget::{relative_l2, UNIT_ELEMENTS_MIN};
@@ -70,15 +71,20 @@ fn poisoned_integers(
 ) -> Result<(Option<usize>, u64), Failure> {
     let mut bytes = vec![0; elements * spec.dtype.size_bytes()];
     device.read(address, &mut bytes)?;
-    let poison = vec![poison_byte(spec); spec.dtype.size_bytes()];
+    // Every byte is a code of pairs: only several poisoned ones in a row are none that were written.
+    let run = match spec.dtype {
+        DType::Nvfp4 => 8,
+        _ => 1,
+    };
+    let poison = vec![poison_byte(spec); run * spec.dtype.size_bytes()];
     let mut poisoned = bytes
         .chunks_exact(poison.len())
         .enumerate()
-        .filter(|(_, element)| *element == poison)
-        .map(|(index, _)| index);
+        .filter(|(_, elements)| *elements == poison)
+        .map(|(index, _)| index * run);
     let first = poisoned.next();
-    let count = poisoned.count() as u64 + u64::from(first.is_some());
-    Ok((first, count))
+    let count = poisoned.count() + usize::from(first.is_some());
+    Ok((first, (count * run) as u64))
 }
 
 /// Compares the sampled slices with the oracle: the errors of each output tensor, in order.

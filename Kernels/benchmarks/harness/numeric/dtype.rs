@@ -26,10 +26,17 @@ pub enum DType {
     I32,
     #[serde(rename = "i64")]
     I64,
+    /// e4m3 elements that share a power of two per 32 along a row: the scales are a tensor of their own.
+    #[serde(rename = "mxfp8")]
+    Mxfp8,
+    /// Two e2m1 elements per byte, the first in the low bits. As one element the byte is its code, 0 to 255; the
+    /// e4m3 scales, one per 16 elements along a row, are a tensor of their own.
+    #[serde(rename = "nvfp4")]
+    Nvfp4,
 }
 
 /// Each type with its name and other accepted spellings.
-const NAMES: [(DType, &str, &[&str]); 7] = [
+const NAMES: [(DType, &str, &[&str]); 9] = [
     (DType::F32, "f32", &["fp32"]),
     (DType::F16, "f16", &["fp16"]),
     (DType::Bf16, "bf16", &[]),
@@ -37,10 +44,12 @@ const NAMES: [(DType, &str, &[&str]); 7] = [
     (DType::F8E8M0, "e8m0", &[]),
     (DType::I32, "i32", &[]),
     (DType::I64, "i64", &[]),
+    (DType::Mxfp8, "mxfp8", &[]),
+    (DType::Nvfp4, "nvfp4", &[]),
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown dtype '{0}'; use one of f32, f16, bf16, fp8_e4m3, e8m0, i32, i64")]
+#[error("unknown dtype '{0}'; use one of f32, f16, bf16, fp8_e4m3, mxfp8, nvfp4, e8m0, i32, i64")]
 pub struct UnknownDType(pub String);
 
 impl fmt::Display for DType {
@@ -64,27 +73,28 @@ impl FromStr for DType {
 impl DType {
     pub fn size_bytes(self) -> usize {
         match self {
-            DType::F8E4M3 | DType::F8E8M0 => 1,
+            DType::F8E4M3 | DType::F8E8M0 | DType::Mxfp8 | DType::Nvfp4 => 1,
             DType::F16 | DType::Bf16 => 2,
             DType::F32 | DType::I32 => 4,
             DType::I64 => 8,
         }
     }
 
+    /// Whether an element is one number; false for integers and for pairs of numbers.
     pub fn is_float(self) -> bool {
-        !matches!(self, DType::I32 | DType::I64)
+        !matches!(self, DType::I32 | DType::I64 | DType::Nvfp4)
     }
 
-    /// Largest relative error of rounding a value in range to this type; 0 for integers.
+    /// Largest relative error of rounding a value in range to this type; 0 for integers and codes.
     pub fn unit_roundoff(self) -> f64 {
         match self {
             DType::F32 => 2f64.powi(-24),
             DType::F16 => 2f64.powi(-11),
             DType::Bf16 => 2f64.powi(-8),
-            DType::F8E4M3 => 2f64.powi(-4),
+            DType::F8E4M3 | DType::Mxfp8 => 2f64.powi(-4),
             // 1.5 is halfway between 1 and 2.
             DType::F8E8M0 => 0.5,
-            DType::I32 | DType::I64 => 0.0,
+            DType::I32 | DType::I64 | DType::Nvfp4 => 0.0,
         }
     }
 
@@ -93,10 +103,11 @@ impl DType {
             DType::F32 => f64::from(f32::MAX),
             DType::F16 => F16.max_finite(),
             DType::Bf16 => BF16.max_finite(),
-            DType::F8E4M3 => F8E4M3.max_finite(),
+            DType::F8E4M3 | DType::Mxfp8 => F8E4M3.max_finite(),
             DType::F8E8M0 => e8m0::decode(e8m0::MAX_CODE),
             DType::I32 => f64::from(i32::MAX),
             DType::I64 => i64::MAX as f64,
+            DType::Nvfp4 => f64::from(u8::MAX),
         }
     }
 
@@ -109,10 +120,11 @@ impl DType {
             DType::Bf16 => f64::from(f32::from_bits(
                 u32::from(u16::from_le_bytes(first(bytes))) << 16,
             )),
-            DType::F8E4M3 => F8E4M3.decode(u32::from(bytes[0])),
+            DType::F8E4M3 | DType::Mxfp8 => F8E4M3.decode(u32::from(bytes[0])),
             DType::F8E8M0 => e8m0::decode(bytes[0]),
             DType::I32 => f64::from(i32::from_le_bytes(first(bytes))),
             DType::I64 => i64::from_le_bytes(first(bytes)) as f64,
+            DType::Nvfp4 => f64::from(bytes[0]),
         }
     }
 
@@ -124,7 +136,8 @@ impl DType {
             DType::F32 => out[..size].copy_from_slice(&(value as f32).to_le_bytes()),
             DType::F16 => out[..size].copy_from_slice(&(F16.encode(value) as u16).to_le_bytes()),
             DType::Bf16 => out[..size].copy_from_slice(&(BF16.encode(value) as u16).to_le_bytes()),
-            DType::F8E4M3 => out[0] = F8E4M3.encode(value) as u8,
+            DType::F8E4M3 | DType::Mxfp8 => out[0] = F8E4M3.encode(value) as u8,
+            DType::Nvfp4 => out[0] = value.round_ties_even() as u8,
             DType::F8E8M0 => out[0] = e8m0::encode(value),
             DType::I32 => {
                 out[..size].copy_from_slice(&(value.round_ties_even() as i32).to_le_bytes());

@@ -19,8 +19,7 @@ const PIECE: usize = 1024;
 pub fn units(op: TrainingOp, shape: TrainingShape) -> usize {
     match (op, shape) {
         (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => {
-            let tiles = Tiles::new(scaling, shape);
-            tiles.down() * tiles.across()
+            Tiles::new(scaling, shape).count()
         }
         (_, TrainingShape::Rows(shape)) => shape.rows * shape.columns.div_ceil(PIECE),
         (_, TrainingShape::Rope(shape)) => shape.tokens(),
@@ -83,10 +82,11 @@ pub fn unit<R: Real>(
         }
         (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => {
             let piece = Piece::new(shape, unit);
-            let values = read::<R>(inputs.tensor("quantized"), piece.start, piece.length);
+            let values = quantized_values::<R>(scaling, shape, inputs, piece);
             let (tiles, scales) = (Tiles::new(scaling, shape), inputs.tensor("scales"));
+            let of_tensor = R::of(tensor_scale(scaling, inputs));
             let scaled = (piece.column..).zip(values).map(|(column, value)| {
-                value * R::of(scales.get(tiles.scale_of(piece.row, column)))
+                value * (R::of(scales.get(tiles.scale_of(piece.row, column))) * of_tensor)
             });
             vec![("out", piece.start, scaled.collect())]
         }
@@ -158,6 +158,35 @@ fn token<R: Real>(
     ]
 }
 
+/// Elements before they are scaled.
+fn quantized_values<R: Real>(
+    scaling: Scaling,
+    shape: RowShape,
+    inputs: &Inputs,
+    piece: Piece,
+) -> Vec<R> {
+    let codes = inputs.tensor("quantized");
+    if scaling != Scaling::Nvfp4 {
+        return read(codes, piece.start, piece.length);
+    }
+    let line = piece.row * shape.columns.div_ceil(2);
+    let columns = piece.column..piece.column + piece.length;
+    let values = columns.map(|column| {
+        let pair = codes.get(line + column / 2) as u8;
+        let code = if column % 2 == 0 { pair } else { pair >> 4 };
+        R::of(f64::from(quantize::e2m1_value(code)))
+    });
+    values.collect()
+}
+
+/// 1 for a format that has none.
+fn tensor_scale(scaling: Scaling, inputs: &Inputs) -> f64 {
+    match scaling {
+        Scaling::Nvfp4 => inputs.tensor("tensor_scale").get(0),
+        _ => 1.0,
+    }
+}
+
 /// How a matrix is cut into tiles that share a scale.
 struct Tiles {
     scaling: Scaling,
@@ -185,15 +214,58 @@ impl Tiles {
         self.shape.columns.div_ceil(self.columns)
     }
 
-    /// Index of an element's scale.
-    fn scale_of(&self, row: usize, column: usize) -> usize {
-        row / self.rows * self.across() + column / self.columns
+    fn count(&self) -> usize {
+        self.down() * self.across()
     }
 
-    /// The rows of a tile and its scale. The definition is in f32 and rounds to e4m3: there is exactly
-    /// one correct answer.
+    /// Index of an element's scale.
+    fn scale_of(&self, row: usize, column: usize) -> usize {
+        let (down, across) = (row / self.rows, column / self.columns);
+        if self.scaling.is_tiled() {
+            quantize::scale_place(down, across, self.across())
+        } else {
+            down * self.across() + across
+        }
+    }
+
+    /// Scales that are padding and belong to no element: each is checked with one tile, whose row and
+    /// column they have but for multiples of the matrix.
+    fn padding(&self, (down, across): (usize, usize)) -> impl Iterator<Item = usize> + '_ {
+        let (rows, columns) = if self.scaling.is_tiled() {
+            let (rows, columns) = quantize::SCALE_TILE;
+            (
+                self.down().next_multiple_of(rows),
+                self.across().next_multiple_of(columns),
+            )
+        } else {
+            (self.down(), self.across())
+        };
+        let rows = (down..rows).step_by(self.down());
+        let places = rows.flat_map(move |row| {
+            let columns = (across..columns).step_by(self.across());
+            columns.map(move |column| (row, column))
+        });
+        places
+            .filter(move |place| *place != (down, across))
+            .map(|(row, column)| quantize::scale_place(row, column, self.across()))
+    }
+
+    /// The rows of a tile, its scale, and zeros for the padding. The definition is in f32 and rounds to
+    /// codes: there is exactly one correct answer.
     fn quantized(&self, inputs: &Inputs, tile: usize) -> Vec<Slice> {
         let (down, across) = (tile / self.across(), tile % self.across());
+        let scale_slice = |start: usize, scale: f64| Slice {
+            tensor: inputs.place("scales"),
+            start,
+            values: vec![scale],
+        };
+        let scale_index = self.scale_of(down * self.rows, across * self.columns);
+        let zero = match self.scaling.format() {
+            Some(_) => DType::F8E8M0.decode_one(&[0]),
+            None => 0.0,
+        };
+        let padding = self.padding((down, across));
+        let padding = padding.map(|place| scale_slice(place, zero));
         let rows = down * self.rows..self.shape.rows.min((down + 1) * self.rows);
         let first = across * self.columns;
         let length = self.columns.min(self.shape.columns - first);
@@ -202,7 +274,19 @@ impl Tiles {
             .clone()
             .map(|row| read(x, row * self.shape.columns + first, length))
             .collect();
-        let scale = quantize::scale(self.scaling.format(), values.iter().flatten().copied());
+        let group = values.iter().flatten().copied();
+        let Some(format) = self.scaling.format() else {
+            let (scale, codes) = nvfp4(tensor_scale(self.scaling, inputs) as f32, &values[0]);
+            let line = down * self.shape.columns.div_ceil(2);
+            let quantized = Slice {
+                tensor: inputs.place("quantized"),
+                start: line + first / 2,
+                values: codes.into_iter().map(f64::from).collect(),
+            };
+            let scale = scale_slice(scale_index, scale);
+            return [quantized, scale].into_iter().chain(padding).collect();
+        };
+        let scale = quantize::scale(format, group);
         let mut slices: Vec<Slice> = rows
             .zip(&values)
             .map(|(row, values)| Slice {
@@ -214,11 +298,19 @@ impl Tiles {
                     .collect(),
             })
             .collect();
-        slices.push(Slice {
-            tensor: inputs.place("scales"),
-            start: tile,
-            values: vec![f64::from(scale)],
-        });
+        slices.push(scale_slice(scale_index, f64::from(scale)));
+        slices.extend(padding);
         slices
     }
+}
+
+/// The scale and the pairs of codes of a group.
+fn nvfp4(tensor_scale: f32, group: &[f32]) -> (f64, Vec<u8>) {
+    let scale = quantize::nvfp4_scale(tensor_scale, group.iter().copied());
+    let scale = DType::F8E4M3.round(f64::from(scale));
+    let code =
+        |&x: &f32| quantize::e2m1_code(quantize::nvfp4_scaled(x, scale as f32, tensor_scale));
+    let pairs = group.chunks(2);
+    let bytes = pairs.map(|pair| code(&pair[0]) | pair.get(1).map_or(0, code) << 4);
+    (scale, bytes.collect())
 }

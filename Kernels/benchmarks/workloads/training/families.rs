@@ -1,9 +1,10 @@
 //! Kinds of inputs for the training primitives.
 
 use contender::{Family, Statement};
-use tensor::Shaped;
+use tensor::{Fill, Shaped};
 
-use super::op::TrainingOp;
+use super::op::{Scaling, TrainingOp};
+use super::problem::{constant, QUANTIZED_TO};
 use super::shape::TrainingShape;
 use crate::kinds::{outlier_columns, uneven_rows, uniform, LARGE, OUTLIERS, UNEVEN_ROWS};
 
@@ -18,7 +19,19 @@ const UNEVEN: [(f32, f32); 5] = [
     (0.0, 0.0),
 ];
 
+/// Codes of pairs do not follow a range: other kinds of dequantised inputs are other scales.
+fn of_pairs(statement: &Statement) -> Vec<Family> {
+    vec![
+        statement.family(LARGE, vec![("scales", uniform(300.0, 448.0))]),
+        // The first of each pair varies, the second is zero.
+        statement.family(UNEVEN_ROWS, vec![("quantized", Fill::Index { below: 16 })]),
+    ]
+}
+
 pub fn of(op: TrainingOp, shape: TrainingShape, statement: &Statement) -> Vec<Family> {
+    if op == TrainingOp::Dequantize(Scaling::Nvfp4) {
+        return of_pairs(statement);
+    }
     let input = match op {
         TrainingOp::Activation(activation, _) if activation.is_gated() => "gate",
         TrainingOp::Activation(..) | TrainingOp::Quantize(_) => "x",
@@ -33,9 +46,17 @@ pub fn of(op: TrainingOp, shape: TrainingShape, statement: &Statement) -> Vec<Fa
     let elements = statement.tensor(input).elements();
     let outliers = Shaped::flat(-1.0, 1.0).times(outlier_columns(columns, 32.0));
     let uneven = uneven_rows(columns, elements, &UNEVEN);
+    // The scale of the tensor is that of the largest magnitude.
+    let family = |name, fill: Fill, largest: f32| {
+        let mut fills = vec![(input, fill)];
+        if op == TrainingOp::Quantize(Scaling::Nvfp4) {
+            fills.push(("tensor_scale", constant(largest * QUANTIZED_TO)));
+        }
+        statement.family(name, fills)
+    };
     vec![
-        statement.family(OUTLIERS, vec![(input, outliers.into())]),
-        statement.family(LARGE, vec![(input, uniform(-STEEP, STEEP))]),
-        statement.family(UNEVEN_ROWS, vec![(input, uneven.into())]),
+        family(OUTLIERS, outliers.into(), 32.0),
+        family(LARGE, uniform(-STEEP, STEEP), STEEP),
+        family(UNEVEN_ROWS, uneven.into(), 30.0),
     ]
 }

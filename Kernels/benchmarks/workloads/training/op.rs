@@ -1,4 +1,4 @@
-//! The training primitives between the GEMMs: activations, RoPE, FP8 quantisation.
+//! The training primitives between the GEMMs: activations, RoPE, FP8 and FP4 quantisation.
 
 use std::fmt;
 
@@ -55,17 +55,28 @@ pub enum Scaling {
     GroupUe8m0,
     /// 128 rows x 128 columns.
     Block,
+    /// 32 elements of a row; the scale is a power of two, in tiles as tensor cores read them.
+    Mxfp8,
+    /// 16 elements of a row, of 4 bits each; e4m3 scales in tiles, and a scale of the tensor.
+    Nvfp4,
 }
 
 /// Rows and columns of a group.
 pub(crate) const GROUP: usize = 128;
 
 impl Scaling {
-    pub fn format(self) -> ScaleFormat {
+    /// How e4m3 values are scaled; none for e2m1.
+    pub fn format(self) -> Option<ScaleFormat> {
         match self {
-            Scaling::GroupUe8m0 => ScaleFormat::Ue8m0,
-            _ => ScaleFormat::F32,
+            Scaling::Row | Scaling::Group | Scaling::Block => Some(ScaleFormat::F32),
+            Scaling::GroupUe8m0 | Scaling::Mxfp8 => Some(ScaleFormat::Ue8m0),
+            Scaling::Nvfp4 => None,
         }
+    }
+
+    /// Whether the scales lie in tiles of 128 rows by 4, padded with zeros, rather than row by row.
+    pub fn is_tiled(self) -> bool {
+        matches!(self, Scaling::Mxfp8 | Scaling::Nvfp4)
     }
 
     /// Rows and columns that share a scale, in a tensor with this many columns.
@@ -74,6 +85,8 @@ impl Scaling {
             Scaling::Row => (1, columns),
             Scaling::Group | Scaling::GroupUe8m0 => (1, GROUP),
             Scaling::Block => (GROUP, GROUP),
+            Scaling::Mxfp8 => (1, 32),
+            Scaling::Nvfp4 => (1, 16),
         }
     }
 }
@@ -92,7 +105,7 @@ pub enum TrainingOp {
 use Pass::{Backward, Forward};
 use TrainingOp::{Dequantize, Packed, Quantize, Rope};
 
-const NAMES: [(TrainingOp, &str); 23] = [
+const NAMES: [(TrainingOp, &str); 27] = [
     (
         TrainingOp::Activation(Activation::Gelu, Forward),
         "gelu_fwd",
@@ -140,6 +153,10 @@ const NAMES: [(TrainingOp, &str); 23] = [
     (Dequantize(Scaling::Group), "dequantize_1x128"),
     (Dequantize(Scaling::GroupUe8m0), "dequantize_1x128_ue8m0"),
     (Dequantize(Scaling::Block), "dequantize_128x128"),
+    (Quantize(Scaling::Mxfp8), "quantize_mxfp8"),
+    (Quantize(Scaling::Nvfp4), "quantize_nvfp4"),
+    (Dequantize(Scaling::Mxfp8), "dequantize_mxfp8"),
+    (Dequantize(Scaling::Nvfp4), "dequantize_nvfp4"),
 ];
 
 impl TrainingOp {

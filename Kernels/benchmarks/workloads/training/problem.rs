@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use contender::{Cost, Family, Math, Problem, Slice, Statement, Workload};
 use numeric::DType;
-use reference::quantize::ScaleFormat;
+use reference::quantize::{tiled_scales, ScaleFormat, SCALE_TILE};
 use reference::rope;
 use tensor::{Fill, Inputs, TensorSpec};
 
@@ -39,6 +39,14 @@ const SCALES: Fill = Fill::Uniform {
     low: 0.001,
     high: 0.01,
 };
+/// The scales of NVFP4 have no sign; with this scale of the tensor they are near 1 too.
+const NVFP4_SCALES: Fill = Fill::Uniform {
+    low: 0.5,
+    high: 448.0,
+};
+const DEQUANTIZED_BY: f32 = 1.0 / 512.0;
+/// The scale of a tensor whose largest magnitude is 1: then the largest scale is e4m3's largest.
+pub(super) const QUANTIZED_TO: f32 = 1.0 / (6.0 * 448.0);
 /// As in Llama 3.
 const ROPE_BASE: f64 = 500_000.0;
 
@@ -58,17 +66,30 @@ impl TrainingProblem {
                     .filled(ACTIVATION_RANGE),
                 TensorSpec::output("out", dtype, &matrix(shape)),
             ],
-            (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => vec![
-                TensorSpec::input("x", dtype, &matrix(shape)),
-                TensorSpec::output("quantized", DType::F8E4M3, &matrix(shape)),
-                TensorSpec::output("scales", scale_dtype(scaling), &scales(scaling, shape)),
-            ],
-            (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => vec![
-                TensorSpec::input("quantized", DType::F8E4M3, &matrix(shape)).filled(CODES),
-                TensorSpec::input("scales", scale_dtype(scaling), &scales(scaling, shape))
-                    .filled(SCALES),
-                TensorSpec::output("out", dtype, &matrix(shape)),
-            ],
+            (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => {
+                let mut tensors = vec![
+                    TensorSpec::input("x", dtype, &matrix(shape)),
+                    TensorSpec::output("quantized", element(scaling), &codes(scaling, shape)),
+                    TensorSpec::output("scales", scale_dtype(scaling), &scales(scaling, shape)),
+                ];
+                tensors.extend(tensor_scale(scaling, QUANTIZED_TO));
+                tensors
+            }
+            (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => {
+                let (all_codes, all_scales) = match scaling {
+                    Scaling::Nvfp4 => (Fill::Index { below: 256 }, NVFP4_SCALES),
+                    _ => (CODES, SCALES),
+                };
+                let mut tensors = vec![
+                    TensorSpec::input("quantized", element(scaling), &codes(scaling, shape))
+                        .filled(all_codes),
+                    TensorSpec::input("scales", scale_dtype(scaling), &scales(scaling, shape))
+                        .filled(all_scales),
+                    TensorSpec::output("out", dtype, &matrix(shape)),
+                ];
+                tensors.extend(tensor_scale(scaling, DEQUANTIZED_BY));
+                tensors
+            }
             (TrainingOp::Rope(..), TrainingShape::Rope(shape)) => rope_tensors(shape, dtype),
             (op, shape) => panic!("{shape} does not fit {op}"),
         };
@@ -119,15 +140,52 @@ fn activation_tensors(
 
 fn scale_dtype(scaling: Scaling) -> DType {
     match scaling.format() {
-        ScaleFormat::F32 => DType::F32,
-        ScaleFormat::Ue8m0 => DType::F8E8M0,
+        Some(ScaleFormat::F32) => DType::F32,
+        Some(ScaleFormat::Ue8m0) => DType::F8E8M0,
+        None => DType::F8E4M3,
     }
 }
 
-/// The shape of the scales.
+/// The type of quantised elements.
+fn element(scaling: Scaling) -> DType {
+    match scaling {
+        Scaling::Mxfp8 => DType::Mxfp8,
+        Scaling::Nvfp4 => DType::Nvfp4,
+        _ => DType::F8E4M3,
+    }
+}
+
+/// The shape of the quantised matrix: NVFP4 has two elements per byte.
+fn codes(scaling: Scaling, shape: RowShape) -> [usize; 2] {
+    let bytes = match scaling {
+        Scaling::Nvfp4 => shape.columns.div_ceil(2),
+        _ => shape.columns,
+    };
+    [shape.rows, bytes]
+}
+
+/// The shape of the scales: of tiles, one line is a tile.
 fn scales(scaling: Scaling, shape: RowShape) -> [usize; 2] {
     let (rows, columns) = scaling.tile(shape.columns);
-    [shape.rows.div_ceil(rows), shape.columns.div_ceil(columns)]
+    let (down, across) = (shape.rows.div_ceil(rows), shape.columns.div_ceil(columns));
+    if scaling.is_tiled() {
+        let tile = SCALE_TILE.0 * SCALE_TILE.1;
+        return [tiled_scales(down, across) / tile, tile];
+    }
+    [down, across]
+}
+
+/// The scale of the whole tensor, if the format has one.
+fn tensor_scale(scaling: Scaling, value: f32) -> Option<TensorSpec> {
+    let spec = TensorSpec::input("tensor_scale", DType::F32, &[1]);
+    (scaling == Scaling::Nvfp4).then(|| spec.filled(constant(value)))
+}
+
+pub(super) fn constant(value: f32) -> Fill {
+    Fill::Uniform {
+        low: value,
+        high: value,
+    }
 }
 
 /// Heads in place; cos and sin as a cache with one row per position, one value per pair.

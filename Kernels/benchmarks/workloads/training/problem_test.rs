@@ -72,3 +72,21 @@ fn power_of_two_scales_are_stored_as_such() {
         .fold(0.0, |m: f64, v| m.max(v.abs()));
     assert!((224.0..=448.0).contains(&largest));
 }
+
+#[test]
+fn nvfp4_has_pairs_scales_in_tiles_and_a_scale_of_the_tensor() {
+    let is_it = |problem: &TrainingProblem| problem.op() == "quantize_nvfp4";
+    let problem = problems(DType::Bf16).find(is_it).unwrap();
+    let tensor = |name| problem.statement().tensor(name);
+    assert_eq!(tensor("quantized").elements(), 131 * 336 / 2);
+    // 21 scales of 131 rows in tiles of 4 and of 128.
+    assert_eq!(tensor("scales").elements(), 24 * 256);
+    let inputs = Inputs::new(problem.tensors(), 1);
+    let slices = problem.oracle(&inputs, 22);
+    // The second group of the second row.
+    assert_eq!((slices[0].start, slices[0].values.len()), (168 + 8, 8));
+    assert_eq!(slices[1].start, 16 + 1);
+    // The largest of a group is 6 or, as scales are rounded, 4.
+    let largest = |pair: &f64| (*pair as u8 & 7).max(*pair as u8 >> 4 & 7);
+    assert!(slices[0].values.iter().map(largest).max().unwrap() >= 6);
+}

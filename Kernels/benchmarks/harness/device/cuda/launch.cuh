@@ -72,6 +72,8 @@ void dispatch(uint32_t dtype, Body body) {
             return body(Element<DType::kI32>());
         case DType::kI64:
             return body(Element<DType::kI64>());
+        case DType::kByte:
+            return body(Element<DType::kByte>());
     }
     throw std::runtime_error("unknown element type code " + std::to_string(dtype));
 }

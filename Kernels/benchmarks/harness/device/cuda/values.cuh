@@ -13,7 +13,7 @@
 namespace harness_device {
 
 // Codes of numeric::DType as they cross the bridge.
-enum class DType : uint32_t { kF32 = 0, kF16, kBf16, kF8E4M3, kF8E8M0, kI32, kI64 };
+enum class DType : uint32_t { kF32 = 0, kF16, kBf16, kF8E4M3, kF8E8M0, kI32, kI64, kByte };
 
 constexpr uint64_t kIncrement = 0x9E3779B97F4A7C15ull;  // splitmix64's, the golden ratio
 
@@ -117,6 +117,16 @@ struct Element<DType::kI64> {
     using Storage = int64_t;
     static __device__ Storage encode(double value) { return __double2ll_rn(value); }
     static __device__ double decode(Storage stored) { return static_cast<double>(stored); }
+};
+
+// A code of 8 bits, saturating: two e2m1 elements.
+template <>
+struct Element<DType::kByte> {
+    using Storage = uint8_t;
+    static __device__ Storage encode(double value) {
+        return static_cast<Storage>(min(max(__double2int_rn(value), 0), 255));
+    }
+    static __device__ double decode(Storage stored) { return stored; }
 };
 
 }  // namespace harness_device

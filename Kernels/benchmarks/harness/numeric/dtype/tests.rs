@@ -3,7 +3,14 @@
 use super::*;
 use proptest::prelude::*;
 
-const SMALL: [DType; 4] = [DType::F16, DType::Bf16, DType::F8E4M3, DType::F8E8M0];
+const SMALL: [DType; 6] = [
+    DType::F16,
+    DType::Bf16,
+    DType::F8E4M3,
+    DType::F8E8M0,
+    DType::Mxfp8,
+    DType::Nvfp4,
+];
 
 /// Every finite value of a small type, in ascending order of value.
 fn finite_values(dtype: DType) -> Vec<f64> {
@@ -97,6 +104,8 @@ fn limits_are_the_documented_ones() {
     assert_eq!(DType::F8E8M0.round(f64::INFINITY), 2f64.powi(127));
     assert!(DType::F8E8M0.round(-1.0).is_nan());
     assert_eq!(DType::I32.round(2.5), 2.0);
+    assert_eq!(DType::Nvfp4.round(300.0), DType::Nvfp4.max_finite());
+    assert_eq!(DType::Nvfp4.round(-1.0), 0.0);
     assert_eq!(DType::I32.round(1e12), DType::I32.max_finite());
 }
 
