@@ -10,6 +10,8 @@ mod ffi {
         F16,
         Bf16,
         E4m3,
+        Mxfp8,
+        Nvfp4,
     }
 
     /// Which of an operation's kernels.
@@ -58,6 +60,8 @@ impl Dtype {
             "f16" => Self::F16,
             "bf16" => Self::Bf16,
             "fp8_e4m3" => Self::E4m3,
+            "mxfp8" => Self::Mxfp8,
+            "nvfp4" => Self::Nvfp4,
             _ => return None,
         })
     }

@@ -9,11 +9,29 @@
 namespace device {
 
 // Spelled as in the Rust bridges, which share this type.
-enum class Dtype : std::uint32_t { F32, F16, Bf16, E4m3 };
+//
+// Mxfp8 and Nvfp4 are operands with scales in tiles: e4m3 with a power of two per 32, and pairs of
+// e2m1 with an e4m3 scale per 16.
+enum class Dtype : std::uint32_t { F32, F16, Bf16, E4m3, Mxfp8, Nvfp4 };
 
-constexpr int bytes_of(Dtype dtype) {
-    return dtype == Dtype::F32 ? 4 : dtype == Dtype::E4m3 ? 1 : 2;
+constexpr int bits_of(Dtype dtype) {
+    switch (dtype) {
+        case Dtype::F32:
+            return 32;
+        case Dtype::F16:
+        case Dtype::Bf16:
+            return 16;
+        case Dtype::E4m3:
+        case Dtype::Mxfp8:
+            return 8;
+        case Dtype::Nvfp4:
+            return 4;
+    }
+    return 0;
 }
+
+// Of one element that is not smaller.
+constexpr int bytes_of(Dtype dtype) { return bits_of(dtype) / 8; }
 
 constexpr const char* name_of(Dtype dtype) {
     switch (dtype) {
@@ -25,13 +43,17 @@ constexpr const char* name_of(Dtype dtype) {
             return "bf16";
         case Dtype::E4m3:
             return "fp8_e4m3";
+        case Dtype::Mxfp8:
+            return "mxfp8";
+        case Dtype::Nvfp4:
+            return "nvfp4";
     }
     return "unknown";
 }
 
 // The types that activations may have.
 inline void require_activation(Dtype dtype) {
-    require(dtype != Dtype::E4m3, std::string("no ") + name_of(dtype) + "; use f32, f16 or bf16");
+    require(bits_of(dtype) >= 16, std::string("no ") + name_of(dtype) + "; use f32, f16 or bf16");
 }
 
 }  // namespace device

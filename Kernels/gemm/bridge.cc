@@ -23,8 +23,9 @@ Gemm params_of(const Product& product) {
     params.a = pointer<void>(product.a);
     params.b = pointer<void>(product.b);
     params.out = pointer<void>(product.out);
-    params.a_scales = pointer<float>(product.a_scales);
-    params.b_scales = pointer<float>(product.b_scales);
+    params.a_scales = pointer<void>(product.a_scales);
+    params.b_scales = pointer<void>(product.b_scales);
+    params.tensor_scale = pointer<float>(product.tensor_scale);
     params.index = pointer<std::int32_t>(product.index);
     params.shape.rows = narrow("rows", product.rows);
     params.shape.n = narrow("n", product.n);
@@ -44,7 +45,12 @@ Config config_of(const Shape& shape, Variant variant) {
 }  // namespace
 
 rust::String choice(const Product& product, Variant variant) {
-    return describe(config_of(params_of(product).shape, variant));
+    const Shape shape = params_of(product).shape;
+    if (variant == Variant::Plain) {
+        validate(shape);
+        return "plain";
+    }
+    return describe(config_of(shape, variant));
 }
 
 std::unique_ptr<device::Plan> plan(const Product& product, Variant variant) {

@@ -27,11 +27,13 @@ void validate(const Shape& shape) {
     require(shape.layout != Layout::kDense || shape.groups == 1, "groups is ", shape.groups,
             "; a dense product has 1");
     require(shape.n >= 8 && shape.n % 8 == 0, "n is ", shape.n, "; multiples of 8 are supported");
-    const int piece = 16 / device::bytes_of(shape.dtype);
+    const int piece = 128 / device::bits_of(shape.dtype);
     require(shape.k >= piece && shape.k % piece == 0, "k is ", shape.k, "; multiples of ", piece,
             " are supported");
-    require(!shape.scaled() || shape.k % kScaleBlock == 0, "k is ", shape.k,
-            "; with FP8 operands multiples of 128 are supported");
+    require(!(shape.scaled() || shape.block_scaled()) || shape.k % kScaleBlock == 0, "k is ",
+            shape.k, "; with FP8 and FP4 operands multiples of 128 are supported");
+    require(!shape.block_scaled() || shape.layout == Layout::kDense, "groups with ",
+            device::name_of(shape.dtype), " operands are not supported; use fp8_e4m3");
     require(shape.layout != Layout::kContiguous || shape.rows % kGroupAlignment == 0, "rows is ",
             shape.rows, "; contiguous groups take multiples of 128");
     require(shape.layout == Layout::kDense || shape.row_tiles_at_most(128) <= kMaxRowTiles,
@@ -40,6 +42,9 @@ void validate(const Shape& shape) {
 
 Config choose(const Shape& shape, const Machine& machine) {
     validate(shape);
+    require(!shape.block_scaled() || machine.arch == Arch::kBlackwell, "products of ",
+            device::name_of(shape.dtype),
+            " take tensor cores that apply block scales, tcgen05 of sm_100a; use fp8_e4m3");
     if (machine.arch == Arch::kHopper) return hopper::choose(shape, machine);
     if (machine.arch == Arch::kBlackwell) return blackwell::choose(shape, machine);
     return portable::choose(shape, machine);

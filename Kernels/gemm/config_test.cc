@@ -155,6 +155,8 @@ void bad_shapes_are_named() {
     refused({1, 8, 100, 1, Dtype::Bf16, Layout::kDense, 0}, "k is 100");
     refused({1, 8, 64, 1, Dtype::E4m3, Layout::kDense, 0}, "multiples of 128");
     refused({100, 8, 128, 2, Dtype::E4m3, Layout::kContiguous, 0}, "multiples of 128");
+    refused({1, 8, 64, 1, Dtype::Nvfp4, Layout::kDense, 0}, "multiples of 128");
+    refused({128, 8, 128, 2, Dtype::Mxfp8, Layout::kContiguous, 0}, "groups with mxfp8");
     refused({100, 8, 128, 2, Dtype::Bf16, Layout::kDense, 0}, "dense product");
     refused({8192, 8, 128, 128, Dtype::Bf16, Layout::kMasked, 0}, "at most");
 }
@@ -180,6 +182,20 @@ void blackwell_pairs_share_large_tiles() {
     expect(choose(dense(8192, 8192, 8192), kBlackwell).blocks == 148, "all multiprocessors");
 }
 
+void block_scales_need_tensor_cores_that_apply_them() {
+    for (const Dtype type : {Dtype::Mxfp8, Dtype::Nvfp4}) {
+        for (const int rows : {1, 129, 8192}) {
+            const Shape shape = {rows, 520, 384, 1, type, Layout::kDense, 0};
+            const Config config = choose(shape, kBlackwell);
+            expect(config.tile_rows == 128 && config.tile_columns == 128, "a tile of scales");
+            expect(config.blocks >= 1 && config.blocks <= 148, "blocks in range");
+            for (const gemm::Machine& machine : {kHopper, kPortable}) {
+                testing::expect_refused([&] { choose(shape, machine); }, "tcgen05 of sm_100a");
+            }
+        }
+    }
+}
+
 int main() {
     every_shape_has_a_grid();
     few_rows_get_small_tiles();
@@ -188,6 +204,7 @@ int main() {
     every_group_layout_has_a_tile();
     split_grids_cover_all_tiles();
     blackwell_pairs_share_large_tiles();
+    block_scales_need_tensor_cores_that_apply_them();
     bad_shapes_are_named();
     std::puts("passed");
 }

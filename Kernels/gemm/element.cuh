@@ -5,9 +5,33 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
+#include <cstdint>
 #include <type_traits>
 
+#include "Kernels/device/dispatch.h"
+#include "Kernels/device/fp4.cuh"
+#include "Kernels/device/fp8.cuh"
+
 namespace gemm {
+
+// Operands whose scales tensor cores apply: e4m3 values, and pairs of e2m1 values.
+struct Mxfp8 {
+    std::uint8_t code;
+};
+struct Nvfp4 {
+    std::uint8_t pair;
+};
+
+template <class T>
+constexpr bool kBlockScaled = std::is_same_v<T, Mxfp8> || std::is_same_v<T, Nvfp4>;
+
+// Values per element in memory.
+template <class T>
+constexpr int kPacking = std::is_same_v<T, Nvfp4> ? 2 : 1;
+
+// Values of a row that share one of these scales.
+template <class T>
+constexpr int kScaleGroup = std::is_same_v<T, Nvfp4> ? 16 : 32;
 
 template <class T>
 constexpr bool kScaled = std::is_same_v<T, __nv_fp8_e4m3>;
@@ -18,6 +42,28 @@ using OutOf = std::conditional_t<std::is_same_v<T, __half>, __half, __nv_bfloat1
 __device__ __forceinline__ float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
 __device__ __forceinline__ float to_float(__half value) { return __half2float(value); }
 __device__ __forceinline__ float to_float(__nv_fp8_e4m3 value) { return float(value); }
+
+// A value of a tensor.
+template <class T>
+__device__ __forceinline__ float value_at(const T* tensor, std::int64_t index) {
+    if constexpr (std::is_same_v<T, Mxfp8>) {
+        return device::e4m3_floats(tensor[index].code).x;
+    } else if constexpr (std::is_same_v<T, Nvfp4>) {
+        return device::e2m1_float(tensor[index / 2].pair >> index % 2 * 4);
+    } else {
+        return to_float(tensor[index]);
+    }
+}
+
+// The scale of a code.
+template <class T>
+__device__ __forceinline__ float scale_value(std::uint8_t code) {
+    if constexpr (std::is_same_v<T, Nvfp4>) {
+        return device::e4m3_floats(code & 0x7f).x;
+    } else {
+        return device::ue8m0_float(code);
+    }
+}
 
 template <class Out>
 __device__ __forceinline__ Out narrow(float value) {
@@ -41,3 +87,8 @@ __device__ __forceinline__ unsigned narrow_pair(float low, float high) {
 }
 
 }  // namespace gemm
+
+template <>
+constexpr device::Dtype device::kDtypeOf<gemm::Mxfp8> = device::Dtype::Mxfp8;
+template <>
+constexpr device::Dtype device::kDtypeOf<gemm::Nvfp4> = device::Dtype::Nvfp4;

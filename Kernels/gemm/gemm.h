@@ -3,6 +3,10 @@
 // k is contiguous in both operands. FP8 operands have scales: one per 128 of k in each row of a,
 // one per block of 128 columns by 128 of k in b. Accumulation is in fp32; FP8 sums over 128 of k
 // are scaled and promoted to it. One rounding at the end.
+//
+// MXFP8 and NVFP4 operands have one scale per 32 and per 16 of k in each row, in tiles
+// (device/scale_tiles.h) that the tensor cores read; dense only. The scales of NVFP4 are relative
+// to `tensor_scale`.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,9 +21,11 @@ struct Gemm {
     const void* a;  // [rows, k]; masked: [groups, rows, k]
     const void* b;  // [groups, n, k]
     void* out;      // [rows, n]; masked: [groups, rows, n]
-    const float*
-        a_scales;  // [k / 128, rows up to 4]; masked: [groups, k / 128, the same]; FP8 only
-    const float* b_scales;  // [groups, ceil(n / 128), k / 128]; FP8 only
+    // FP8: fp32 [k / 128, rows up to 4]; masked: [groups, k / 128, the same]. MXFP8 and NVFP4:
+    // tiles of UE8M0 and of e4m3.
+    const void* a_scales;
+    const void* b_scales;       // FP8: fp32 [groups, ceil(n / 128), k / 128]; else as those of a
+    const float* tensor_scale;  // NVFP4: the product of both operands' scales
     // Contiguous: the group of each row, -1 for padding; groups start at multiples of 128 rows.
     // Masked: rows used in each group. Dense: null.
     const std::int32_t* index;

@@ -18,6 +18,7 @@ mod ffi {
         out: usize,
         a_scales: usize,
         b_scales: usize,
+        tensor_scale: usize,
         index: usize,
         /// Per group if the layout is masked, else in all.
         rows: usize,

@@ -10,20 +10,21 @@ namespace gemm {
 
 template <class T>
 constexpr CUtensorMapDataType kMapType =
-    kScaled<T>                  ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+    sizeof(T) == 1              ? CU_TENSOR_MAP_DATA_TYPE_UINT8
     : std::is_same_v<T, __half> ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
 
 // An operand of `groups` matrices of `rows` x k, in boxes of `box_rows` rows by 128 bytes of k.
 template <class T>
 CUtensorMap operand_map(const void* address, int k, int rows, int groups, int box_rows) {
-    const cuuint64_t line_bytes = static_cast<cuuint64_t>(k) * sizeof(T);
-    return device::tensor_map<3>({kMapType<T>,
-                                  address,
-                                  {static_cast<cuuint64_t>(k), static_cast<cuuint64_t>(rows),
-                                   static_cast<cuuint64_t>(groups)},
-                                  {line_bytes, line_bytes * rows},
-                                  {128 / sizeof(T), static_cast<cuuint32_t>(box_rows), 1}});
+    const cuuint64_t elements = static_cast<cuuint64_t>(k) / kPacking<T>;
+    const cuuint64_t line_bytes = elements * sizeof(T);
+    return device::tensor_map<3>(
+        {kMapType<T>,
+         address,
+         {elements, static_cast<cuuint64_t>(rows), static_cast<cuuint64_t>(groups)},
+         {line_bytes, line_bytes * rows},
+         {128 / sizeof(T), static_cast<cuuint32_t>(box_rows), 1}});
 }
 
 // The result of products of T, in boxes of 32 or 64 columns.

@@ -3,6 +3,7 @@
 
 #include "Kernels/device/dispatch.h"
 #include "Kernels/device/launch.h"
+#include "Kernels/device/scale_tiles.h"
 #include "Kernels/gemm/element.cuh"
 #include "Kernels/gemm/scheduler.cuh"
 
@@ -21,10 +22,15 @@ __device__ void plain_tile(const Gemm& p, const Tile& tile) {
     __shared__ float b_tile[kDepth][kTile + 1];
     const int n = p.shape.n, k = p.shape.k;
     const T* a = static_cast<const T*>(p.a);
-    const T* b = static_cast<const T*>(p.b) + std::int64_t{tile.group} * n * k;
+    const T* b = static_cast<const T*>(p.b) + std::int64_t{tile.group} * n * k / kPacking<T>;
     // A tile is narrower than a block of scales and never straddles two.
     const float* a_scales = kScaled<T> ? a_scales_of(p, tile) : nullptr;
     const float* b_scales = kScaled<T> ? b_scales_of(p, tile) : nullptr;
+    const auto tiled_scale = [&](const void* scales, std::int64_t row, int at) {
+        const int across = device::scale_tiles_across(k / kScaleGroup<T>);
+        const std::int64_t place = device::scale_place(row, at / kScaleGroup<T>, across);
+        return scale_value<T>(static_cast<const std::uint8_t*>(scales)[place]);
+    };
     const int part_row = threadIdx.x / (kTile / kPart) * kPart;
     const int part_column = threadIdx.x % (kTile / kPart) * kPart;
     float sums[kPart][kPart] = {};
@@ -35,11 +41,13 @@ __device__ void plain_tile(const Gemm& p, const Tile& tile) {
             const int column = tile.column + line, block = at / kScaleBlock;
             float a_value = 0.0f, b_value = 0.0f;
             if (row < tile.limit && at < k) {
-                a_value = to_float(a[row * k + at]);
+                a_value = value_at(a, row * k + at);
+                if constexpr (kBlockScaled<T>) a_value *= tiled_scale(p.a_scales, row, at);
                 if (kScaled<T>) a_value *= a_scales[block * a_scale_line(p.shape) + line];
             }
             if (column < n && at < k) {
-                b_value = to_float(b[std::int64_t{column} * k + at]);
+                b_value = value_at(b, std::int64_t{column} * k + at);
+                if constexpr (kBlockScaled<T>) b_value *= tiled_scale(p.b_scales, column, at);
                 if (kScaled<T>) b_value *= b_scales[block];
             }
             a_tile[depth][line] = a_value;
@@ -56,12 +64,13 @@ __device__ void plain_tile(const Gemm& p, const Tile& tile) {
         __syncthreads();  // everyone has read them
     }
     using Out = OutOf<T>;
+    const float factor = std::is_same_v<T, Nvfp4> ? *p.tensor_scale : 1.0f;
     for (int i = 0; i < kPart; ++i) {
         const std::int64_t row = tile.row + part_row + i;
         for (int j = 0; j < kPart; ++j) {
             const int column = tile.column + part_column + j;
             if (row < tile.limit && column < n) {
-                static_cast<Out*>(p.out)[row * n + column] = narrow<Out>(sums[i][j]);
+                static_cast<Out*>(p.out)[row * n + column] = narrow<Out>(sums[i][j] * factor);
             }
         }
     }
@@ -108,9 +117,9 @@ void launch_plain_type(const Gemm& params, cudaStream_t stream) {
 
 void launch_plain(const Gemm& params, cudaStream_t stream) {
     validate(params);
-    device::dispatch<__nv_bfloat16, __half, __nv_fp8_e4m3>(params.shape.dtype, [&](auto element) {
-        launch_plain_type<decltype(element)>(params, stream);
-    });
+    device::dispatch<__nv_bfloat16, __half, __nv_fp8_e4m3, Mxfp8, Nvfp4>(
+        params.shape.dtype,
+        [&](auto element) { launch_plain_type<decltype(element)>(params, stream); });
 }
 
 }  // namespace gemm

@@ -129,14 +129,14 @@ __device__ inline std::int64_t a_scale_line(const Shape& shape) { return (shape.
 __device__ inline const float* a_scales_of(const Gemm& p, const Tile& tile) {
     const std::int64_t group = p.shape.layout == Layout::kMasked ? tile.group : 0;
     const std::int64_t lines = group * (p.shape.k / kScaleBlock);
-    return p.a_scales + lines * a_scale_line(p.shape) + tile.in_group;
+    return static_cast<const float*>(p.a_scales) + lines * a_scale_line(p.shape) + tile.in_group;
 }
 
 // The scale of b for a tile's columns; blocks of k are contiguous.
 __device__ inline const float* b_scales_of(const Gemm& p, const Tile& tile) {
     const int wide = (p.shape.n + kScaleBlock - 1) / kScaleBlock;
     const std::int64_t line = std::int64_t{tile.group} * wide + tile.column / kScaleBlock;
-    return p.b_scales + line * (p.shape.k / kScaleBlock);
+    return static_cast<const float*>(p.b_scales) + line * (p.shape.k / kScaleBlock);
 }
 
 }  // namespace gemm

@@ -11,10 +11,12 @@ _INSTANCES = {
     "bf16": ["H2H_ELEMENT=__nv_bfloat16", "H2H_CACHE_BYTES=2"],
     "f16": ["H2H_ELEMENT=__half", "H2H_CACHE_BYTES=2"],
     "fp8": ["H2H_ELEMENT=__nv_fp8_e4m3"],
+    "mxfp8": ["H2H_ELEMENT=gemm::Mxfp8"],
+    "nvfp4": ["H2H_ELEMENT=gemm::Nvfp4"],
     "fp8_cache": ["H2H_ELEMENT=__half", "H2H_CACHE_BYTES=1"],
 }
 
-def kernel_family(name, shelves = [], instances = [], config_deps = []):
+def kernel_family(name, shelves = [], instances = [], blackwell_instances = [], config_deps = []):
     """Declares a family whose files have the conventional names.
 
     `:config` is host code: config.{h,cc} and whatever it shares with kernels, also per shelf. config_test.cc tests it.
@@ -25,6 +27,7 @@ def kernel_family(name, shelves = [], instances = [], config_deps = []):
       name: the family and its folder.
       shelves: folders with kernels: portable, hopper, blackwell.
       instances: element types: bf16, f16, fp8, fp8_cache.
+      blackwell_instances: those of the shelf blackwell besides: mxfp8, nvfp4.
       config_deps: host libraries that :config uses besides //Kernels/device:host.
     """
     host_library(
@@ -64,7 +67,7 @@ def kernel_family(name, shelves = [], instances = [], config_deps = []):
     libraries = {}
     for shelf in shelves:
         libraries[shelf] = []
-        for instance in instances:
+        for instance in instances + (blackwell_instances if shelf == "blackwell" else []):
             library = "{}_{}".format(shelf, instance)
             cuda_kernels(
                 name = library,

@@ -101,7 +101,7 @@ __device__ __forceinline__ std::uint64_t tensor_core_matrix_operand(std::uint32_
 // What a product of bf16, f16 or e4m3 operands with fp32 sums computes; rows are those of all its
 // blocks.
 template <class T>
-constexpr std::uint32_t tensor_product(int rows, int columns) {
+__host__ __device__ constexpr std::uint32_t tensor_product(int rows, int columns) {
     constexpr std::uint32_t kFloatSums = 1u << 4;
     // f16 and e4m3 are number 0 of their kinds.
     constexpr std::uint32_t kType = std::is_same_v<T, __nv_bfloat16> ? 1 : 0;
@@ -140,6 +140,57 @@ __device__ __forceinline__ void tensor_multiply_from_memory(std::uint32_t sums, 
         " tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, add; }" ::"r"(sums),
         "r"(a), "l"(b), "r"(product), "r"(static_cast<std::uint32_t>(add)) : "memory");
 }
+
+// Products whose scales lie in tensor memory, as tiles of 128 rows by 4 scales (scale_tiles.h): row
+// r in lane r % 32 of column r / 32, four to a word. e4m3 operands have a UE8M0 scale per 32 of the
+// depth, pairs of e2m1 an e4m3 scale per 16.
+
+// A tile in shared memory: 32 rows of 16 bytes, as 8-row core matrices of 128 bytes.
+__device__ __forceinline__ std::uint64_t tensor_scale_tile(std::uint32_t shared) {
+    constexpr std::uint64_t kVersion = std::uint64_t{1} << 46;
+    return (shared & 0x3ffff) >> 4 | std::uint64_t{128 >> 4} << 32 | kVersion;
+}
+
+// Copies a tile to 4 columns of tensor memory, to the lanes of all four warps. In order with later
+// products of this thread.
+__device__ __forceinline__ void tensor_copy_scales(std::uint32_t columns, std::uint64_t tile) {
+    H2H_TCGEN05_ASM("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(columns),
+                    "l"(tile) : "memory");
+}
+
+// What a product of e4m3, or of pairs of e2m1, with scales and fp32 sums computes.
+template <bool kPairs>
+__host__ __device__ constexpr std::uint32_t tensor_scaled_product(int rows, int columns) {
+    constexpr std::uint32_t kUe8m0 = 1u << 23;
+    // e4m3 is number 0 of its kind, e2m1 number 1.
+    constexpr std::uint32_t kTypes = kPairs ? 1u << 7 | 1u << 10 : kUe8m0;
+    return kTypes | static_cast<std::uint32_t>(columns / 8) << 17 |
+           static_cast<std::uint32_t>(rows / 128) << 27;
+}
+
+// With which byte of each word of scales: one of four steps of 32 along the depth.
+__host__ __device__ constexpr std::uint32_t tensor_scale_byte(int byte) {
+    return static_cast<std::uint32_t>(byte) << 4 | static_cast<std::uint32_t>(byte) << 29;
+}
+
+// Multiplies 32 bytes of the depth in one block, times the scales; the sums as above.
+#define H2H_TENSOR_MULTIPLY_SCALED(kind)                                                       \
+    H2H_TCGEN05_ASM("{ .reg .pred add; setp.ne.u32 add, %6, 0; tcgen05.mma.cta_group::1." kind \
+                    " [%0], %1, %2, %3, [%4], [%5], add; }" ::"r"(sums),                       \
+                    "l"(a), "l"(b), "r"(product), "r"(a_scales), "r"(b_scales),                \
+                    "r"(static_cast<std::uint32_t>(add)) : "memory")
+template <bool kPairs>
+__device__ __forceinline__ void tensor_multiply_scaled(std::uint32_t sums, std::uint64_t a,
+                                                       std::uint64_t b, std::uint32_t product,
+                                                       std::uint32_t a_scales,
+                                                       std::uint32_t b_scales, bool add) {
+    if constexpr (kPairs) {
+        H2H_TENSOR_MULTIPLY_SCALED("kind::mxf4nvf4.block_scale.scale_vec::4X");
+    } else {
+        H2H_TENSOR_MULTIPLY_SCALED("kind::mxf8f6f4.block_scale.scale_vec::1X");
+    }
+}
+#undef H2H_TENSOR_MULTIPLY_SCALED
 
 // Arrives at the barrier, in both blocks of a pair, once this thread's products so far are
 // complete.

@@ -13,10 +13,14 @@ namespace {
 
 using device::divide_up;
 
+Scales scales_of(const Shape& shape) {
+    return shape.block_scaled() ? Scales::kTiles : shape.scaled() ? Scales::kBlocks : Scales::kNone;
+}
+
 // Contiguous groups start at multiples of 128 rows, and masked ones end anywhere: their tiles have
 // 128.
 bool exists(const TileShape& tile, const Shape& shape) {
-    if (tile.scaled != shape.scaled()) return false;
+    if (tile.scales != scales_of(shape)) return false;
     return tile.blocks == 1 || shape.layout == Layout::kDense;
 }
 
@@ -36,8 +40,7 @@ double cost_of(const Shape& shape, const Machine& machine, const TileShape& tile
     // Rows that do not exist are not copied.
     const double rows = std::min<double>(128, static_cast<double>(shape.likely_rows()));
     const double copies = (rows + tile.columns / tile.blocks) * kStageBytes / kBytesPerCycle;
-    const std::int64_t k_bytes = std::int64_t{shape.k} * device::bytes_of(shape.dtype);
-    const double steps = static_cast<double>(divide_up(k_bytes, std::int64_t{128}));
+    const double steps = static_cast<double>(divide_up(shape.k_bytes(), std::int64_t{128}));
     return static_cast<double>(waves) * steps * std::max(products, copies) + kEnds;
 }
 

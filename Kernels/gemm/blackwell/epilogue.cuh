@@ -145,6 +145,7 @@ __device__ void store(const Gemm& p, const Operands& operands, int rank,
     const std::uint32_t lanes =
         tensor_memory + (static_cast<std::uint32_t>(warp % 4) * 32 << 16) + group_column;
     std::uint8_t* staged = shared.out[warp];
+    const float tensor_scale = Traits::kPairs ? __ldg(p.tensor_scale) : 1.0f;
     Ring<Traits::kBuffers> buffers;
     for_each_tile<Traits>(p, shared.list, [&](const Tile& tile) {
         const int column = tile.column + group_column;
@@ -160,6 +161,10 @@ __device__ void store(const Gemm& p, const Operands& operands, int rank,
                 load_line(lanes + buffers.stage * Traits::kColumns + start, line);
                 if (start + 64 == Traits::kGroupColumns) {
                     release<Traits>(&shared.stored[buffers.stage]);
+                }
+                if constexpr (Traits::kPairs) {
+#pragma unroll
+                    for (int i = 0; i < 64; ++i) line[i] *= tensor_scale;
                 }
                 store_line<Traits>(p, operands, tile, staged, tile.row + first_row, column + start,
                                    line);

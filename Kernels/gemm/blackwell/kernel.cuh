@@ -9,6 +9,9 @@
 // FP8: the sums of every 128 of k (one stage, one block of scales) go to a buffer of their own, and
 // the storing warps scale and add them to totals in registers.
 //
+// MXFP8 and NVFP4: a stage has the operands' scales too. The multiplying thread copies them to
+// tensor memory, and the tensor cores apply them.
+//
 // Who waits for whom, in a pair across its blocks:
 //   full[stage]     bytes arrive           -> products
 //   empty[stage]    products have read     -> copies
@@ -29,6 +32,31 @@
 
 namespace gemm::blackwell {
 
+// Tiles of scales that a step has; the last step of NVFP4 may be half a stage.
+template <class Traits>
+__device__ __forceinline__ int scale_tiles_of(const Gemm& p, int step) {
+    constexpr int kTileDepth = kScaleGroup<typename Traits::Element> * device::kScaleTileColumns;
+    return min(Traits::kScaleTiles, p.shape.k / kTileDepth - step * Traits::kScaleTiles);
+}
+
+// A stage's scales, with the bytes that its barrier is to expect in all.
+template <class Traits>
+__device__ __forceinline__ void copy_scales(const Gemm& p, const Tile& tile, int step, int stage,
+                                            typename Traits::SharedStorage& shared) {
+    constexpr int kTileDepth = kScaleGroup<typename Traits::Element> * device::kScaleTileColumns;
+    const int across = p.shape.k / kTileDepth;
+    const int bytes = scale_tiles_of<Traits>(p, step) * device::kScaleTileBytes;
+    std::uint64_t* full = &shared.full[stage];
+    ptx::mbarrier_expect_bytes(full, Traits::kStageBytes + 2 * bytes);
+    const auto from = [&](const void* scales, std::int64_t row) {
+        const std::int64_t scale_tile =
+            row / device::kScaleTileRows * across + step * Traits::kScaleTiles;
+        return static_cast<const std::uint8_t*>(scales) + scale_tile * device::kScaleTileBytes;
+    };
+    ptx::bulk_load(shared.a_scales[stage], from(p.a_scales, tile.row), bytes, full);
+    ptx::bulk_load(shared.b_scales[stage], from(p.b_scales, tile.column), bytes, full);
+}
+
 template <class Traits>
 __device__ void copy(const Gemm& p, const Operands& operands, int rank,
                      typename Traits::SharedStorage& shared) {
@@ -42,11 +70,14 @@ __device__ void copy(const Gemm& p, const Operands& operands, int rank,
             const int stage = ring.stage;
             // At first all stages are empty: the phase before the first counts as complete.
             wait<Traits>(&shared.empty[stage], ring.parity ^ 1);
-            if (rank == 0) {
+            if constexpr (kBlockScaled<typename Traits::Element>) {
+                copy_scales<Traits>(p, tile, step, stage, shared);
+            } else if (rank == 0) {
                 ptx::mbarrier_expect_bytes(&shared.full[stage],
                                            Traits::kBlocks * Traits::kStageBytes);
             }
-            const int k = step * Traits::kDepth, group = masked ? tile.group : 0;
+            const int k = step * Traits::kDepth / kPacking<typename Traits::Element>;
+            const int group = masked ? tile.group : 0;
             if constexpr (Traits::kBlocks == 1) {
                 ptx::load_box(shared.a[stage], operands.a, &shared.full[stage], k, row, group);
                 ptx::load_box(shared.b[stage], operands.b, &shared.full[stage], k, column,
@@ -61,11 +92,48 @@ __device__ void copy(const Gemm& p, const Operands& operands, int rank,
     });
 }
 
+// The products of a stage whose scales the tensor cores apply.
+template <class Traits>
+__device__ __forceinline__ void multiply_scaled(const Gemm& p, int step, int stage,
+                                                std::uint32_t tensor_memory, std::uint32_t sums,
+                                                std::uint64_t a, std::uint64_t b, bool is_first,
+                                                typename Traits::SharedStorage& shared) {
+    constexpr std::uint32_t kProduct =
+        ptx::tensor_scaled_product<Traits::kPairs>(Traits::kRows, Traits::kColumns);
+    constexpr int kTileRows = device::kScaleTileBytes / 16;
+    const int tiles = scale_tiles_of<Traits>(p, step);
+    const std::uint32_t a_scales =
+        tensor_memory + Traits::kSumColumns + stage * 2 * Traits::kScaleColumns;
+    const std::uint32_t b_scales = a_scales + Traits::kScaleColumns;
+    const std::uint64_t a_tiles =
+        ptx::tensor_scale_tile(ptx::shared_address(shared.a_scales[stage]));
+    const std::uint64_t b_tiles =
+        ptx::tensor_scale_tile(ptx::shared_address(shared.b_scales[stage]));
+    for (int tile = 0; tile < tiles; ++tile) {
+        ptx::tensor_copy_scales(a_scales + 4 * tile, a_tiles + kTileRows * tile);
+        ptx::tensor_copy_scales(b_scales + 4 * tile, b_tiles + kTileRows * tile);
+    }
+#pragma unroll
+    for (int part = 0; part < 4; ++part) {
+        const bool add = !is_first || part > 0;
+        if constexpr (Traits::kPairs) {
+            // 64 of k and a tile of scales each.
+            if (part < tiles) {
+                ptx::tensor_multiply_scaled<true>(sums, a + 2 * part, b + 2 * part, kProduct,
+                                                  a_scales + 4 * part, b_scales + 4 * part, add);
+            }
+        } else {
+            // 32 of k and a byte of each word of scales.
+            ptx::tensor_multiply_scaled<false>(sums, a + 2 * part, b + 2 * part,
+                                               kProduct | ptx::tensor_scale_byte(part), a_scales,
+                                               b_scales, add);
+        }
+    }
+}
+
 template <class Traits>
 __device__ void multiply(const Gemm& p, std::uint32_t tensor_memory,
                          typename Traits::SharedStorage& shared) {
-    constexpr std::uint32_t kProduct =
-        ptx::tensor_product<typename Traits::Element>(Traits::kRows, Traits::kColumns);
     const int steps = steps_of<Traits>(p);
     const std::uint64_t a = ptx::tensor_operand(ptx::shared_address(shared.a[0]));
     const std::uint64_t b = ptx::tensor_operand(ptx::shared_address(shared.b[0]));
@@ -81,10 +149,18 @@ __device__ void multiply(const Gemm& p, std::uint32_t tensor_memory,
             ptx::tensor_fence_after_sync();
             const std::uint64_t stage_a = a + ring.stage * (sizeof(shared.a[0]) / 16);
             const std::uint64_t stage_b = b + ring.stage * (sizeof(shared.b[0]) / 16);
+            if constexpr (kBlockScaled<typename Traits::Element>) {
+                multiply_scaled<Traits>(p, step, ring.stage, tensor_memory, sums, stage_a, stage_b,
+                                        is_first, shared);
+            } else {
+                constexpr std::uint32_t kProduct =
+                    ptx::tensor_product<typename Traits::Element>(Traits::kRows, Traits::kColumns);
 #pragma unroll
-            for (int part = 0; part < 4; ++part) {
-                ptx::tensor_multiply<typename Traits::Element, Traits::kBlocks>(
-                    sums, stage_a + 2 * part, stage_b + 2 * part, kProduct, !is_first || part > 0);
+                for (int part = 0; part < 4; ++part) {
+                    ptx::tensor_multiply<typename Traits::Element, Traits::kBlocks>(
+                        sums, stage_a + 2 * part, stage_b + 2 * part, kProduct,
+                        !is_first || part > 0);
+                }
             }
             ptx::tensor_commit<Traits::kBlocks>(&shared.empty[ring.stage]);
             ring.advance();

@@ -30,10 +30,15 @@ void launch_tile(const Gemm& params, const Config& config, cudaStream_t stream) 
 }
 
 template <class T>
+constexpr Scales kScales = kBlockScaled<T> ? Scales::kTiles
+                           : kScaled<T>    ? Scales::kBlocks
+                                           : Scales::kNone;
+
+template <class T>
 void launch(const Gemm& params, const Config& config, cudaStream_t stream) {
     const bool launched = device::any_index<std::size(kTiles)>([&](auto index) {
         constexpr TileShape kTile = kTiles[index];
-        if constexpr (kTile.scaled == kScaled<T>) {
+        if constexpr (kTile.scales == kScales<T>) {
             if (config.tile != index) return false;
             launch_tile<Traits<T, kTile.blocks, kTile.columns, kTile.stages>>(params, config,
                                                                               stream);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "Kernels/device/scale_tiles.h"
 #include "Kernels/gemm/element.cuh"
 #include "Kernels/gemm/ring.cuh"
 #include "Kernels/gemm/scheduler.cuh"
@@ -18,22 +19,41 @@ struct Operands {
     bool stores_boxes;  // by TMA through `out`
 };
 
+// The scales of each stage's operands, if the tensor cores apply them.
+template <int kStages, int kBytes>
+struct ScaleStages {
+    alignas(128) std::uint8_t a_scales[kStages][kBytes];
+    alignas(128) std::uint8_t b_scales[kStages][kBytes];
+};
+template <int kStages>
+struct ScaleStages<kStages, 0> {};
+
 template <class T, int kBlocksValue, int kColumnsValue, int kStagesValue>
 struct Traits {
     using Element = T;
     using Out = OutOf<T>;
+    static constexpr bool kPairs = std::is_same_v<T, Nvfp4>;
     static constexpr int kBlocks = kBlocksValue;  // per tile
     static constexpr int kColumns = kColumnsValue;
     static constexpr int kStages = kStagesValue;
     static constexpr int kBlockRows = 128;
     static constexpr int kRows = kBlockRows * kBlocks;
     static constexpr int kBlockColumns = kColumns / kBlocks;  // of b, in a block's shared memory
-    static constexpr int kDepth = 128 / sizeof(T);            // of a stage
+    static constexpr int kDepth = 128 / sizeof(T) * kPacking<T>;  // of a stage
     static constexpr int kStageBytes = (kBlockRows + kBlockColumns) * 128;
     // A tile's sums are stored while the next one's are made. FP8: so are those of each stage.
     static constexpr int kBuffers = kScaled<T> ? 4 : 2;
-    static constexpr int kTensorColumns = kBuffers * kColumns;
-    static_assert(kTensorColumns <= 512 && (kTensorColumns & (kTensorColumns - 1)) == 0);
+    static constexpr int kSumColumns = kBuffers * kColumns;
+    // Of a stage and operand: tiles of scales, each 4 columns of tensor memory, and their bytes.
+    static constexpr int kScaleTiles = kBlockScaled<T> ? kDepth / kScaleGroup<T> / 4 : 0;
+    static constexpr int kScaleColumns = kScaleTiles * 4;
+    static constexpr int kScaleBytes = kScaleTiles * device::kScaleTileBytes;
+    // A stage's scales have columns of their own: only when its products are done, and thus `empty`
+    // has completed, are they written again.
+    static constexpr int kUsedColumns = kSumColumns + kStages * 2 * kScaleColumns;
+    static constexpr int kTensorColumns = kBlockScaled<T> ? 512 : kSumColumns;
+    static_assert(kUsedColumns <= kTensorColumns && kTensorColumns <= 512 &&
+                  (kTensorColumns & (kTensorColumns - 1)) == 0);
     static_assert(kColumns % 64 == 0, "the result is stored in boxes of 64 columns");
 
     // Groups of four warps that store, each some of the columns.
@@ -43,7 +63,9 @@ struct Traits {
     static constexpr int kThreads = 128 + kStoringGroups * 128;
     static_assert(!kScaled<T> || (kColumns == kScaleBlock && kGroupColumns == 64 && kBlocks == 1));
 
-    struct SharedStorage {
+    static_assert(!kBlockScaled<T> || (kColumns == device::kScaleTileRows && kBlocks == 1));
+
+    struct SharedStorage : ScaleStages<kStages, kScaleBytes> {
         alignas(1024) std::uint8_t a[kStages][kBlockRows * 128];
         alignas(1024) std::uint8_t b[kStages][kBlockColumns * 128];
         // 32 rows by 64 columns per storing warp.

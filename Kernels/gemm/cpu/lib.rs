@@ -9,7 +9,9 @@ mod widen;
 
 pub use library::multiply as multiply_library;
 pub use tile::multiply;
-pub use widen::{narrow_bf16, narrow_f16, widen_bf16, widen_f16, widen_fp8, Scales};
+pub use widen::{
+    narrow_bf16, narrow_f16, widen_bf16, widen_blocks, widen_f16, widen_fp8, BlockFormat, Scales,
+};
 
 /// The sizes of one product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

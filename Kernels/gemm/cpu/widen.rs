@@ -2,6 +2,7 @@
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
+use host::e2m1;
 
 pub fn widen_bf16(from: &[bf16], to: &mut [f32]) {
     for (to, from) in to.iter_mut().zip(from) {
@@ -55,6 +56,43 @@ pub fn widen_fp8(from: &[u8], columns: usize, scales: Scales, to: &mut [f32]) {
     }
 }
 
+/// Widens rows of `columns` MXFP8 or NVFP4 values, times their scales: `scale` is that of a row and block.
+pub fn widen_blocks(
+    from: &[u8],
+    columns: usize,
+    format: BlockFormat,
+    scale: impl Fn(usize, usize) -> f32,
+    to: &mut [f32],
+) {
+    let (block, table) = match format {
+        BlockFormat::Mxfp8 => (32, fp8_table()),
+        BlockFormat::Nvfp4 => (16, [0.0; 256]),
+    };
+    let packing = if format == BlockFormat::Nvfp4 { 2 } else { 1 };
+    let rows = from.chunks(columns / packing).zip(to.chunks_mut(columns));
+    for (row, (from, to)) in rows.enumerate() {
+        let blocks = from.chunks(block / packing).zip(to.chunks_mut(block));
+        for (number, (from, to)) in blocks.enumerate() {
+            let scale = scale(row, number);
+            for (to, &code) in to.chunks_mut(packing).zip(from) {
+                match format {
+                    BlockFormat::Mxfp8 => to[0] = table[usize::from(code)] * scale,
+                    BlockFormat::Nvfp4 => {
+                        to.copy_from_slice(&e2m1::decode_pair(code).map(|value| value * scale));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// e4m3 values with a scale per 32, or pairs of e2m1 values with one per 16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockFormat {
+    Mxfp8,
+    Nvfp4,
+}
+
 /// The value of every e4m3 code.
 fn fp8_table() -> [f32; 256] {
     std::array::from_fn(|code| {
@@ -79,6 +117,17 @@ mod tests {
         assert_eq!((table[0], table[1], table[0x38]), (0.0, 2f32.powi(-9), 1.0));
         assert_eq!((table[0x7E], table[0xFE]), (448.0, -448.0));
         assert!(table[0x7F].is_nan() && table[0xFF].is_nan());
+    }
+
+    #[test]
+    fn blocks_of_both_formats() {
+        let mut to = [0.0; 64];
+        let scale = |row: usize, block: usize| (1 + row * 2 + block) as f32;
+        widen_blocks(&[0x38; 64], 64, BlockFormat::Mxfp8, scale, &mut to);
+        assert_eq!((to[31], to[32]), (1.0, 2.0));
+        // 1 and -6.
+        widen_blocks(&[0xf2; 32], 32, BlockFormat::Nvfp4, scale, &mut to);
+        assert_eq!((to[0], to[1], to[16], to[63]), (1.0, -6.0, 2.0, -24.0));
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use contender::{contender, ContenderError, Contenders, DeviceKind, Identity, Kind, Problem};
-use gemm_cpu::{multiply, multiply_library, Scales, Sizes};
+use gemm_cpu::{multiply, multiply_library, BlockFormat, Scales, Sizes};
 use host::Plain;
 use numeric::DType;
+use reference::quantize::scale_place;
 use shared::cpu::{bind_work, Work};
 use shared::memory::{In, Memory};
 use workloads::{GemmProblem, SCALE_BLOCK};
@@ -71,6 +72,10 @@ fn operands(problem: &GemmProblem, memory: &Memory) -> Result<(Widen, Widen), Co
             of(memory.read("a")?, k, gemm_cpu::widen_f16),
             of(memory.read("b")?, k, gemm_cpu::widen_f16),
         ),
+        DType::Mxfp8 | DType::Nvfp4 => (
+            block_scaled(problem, memory, ("a", "a_scales"))?,
+            block_scaled(problem, memory, ("b", "b_scales"))?,
+        ),
         _ => {
             let (deep, wide) = (k / SCALE_BLOCK, n.div_ceil(SCALE_BLOCK));
             let (a, b) = (memory.read::<u8>("a")?, memory.read::<u8>("b")?);
@@ -98,6 +103,40 @@ fn operands(problem: &GemmProblem, memory: &Memory) -> Result<(Widen, Widen), Co
             (Box::new(widen_a), Box::new(widen_b))
         }
     })
+}
+
+/// An operand of MXFP8 or NVFP4; that of `a` has the tensors' scale too.
+fn block_scaled(
+    problem: &GemmProblem,
+    memory: &Memory,
+    (name, scales): (&str, &str),
+) -> Result<Widen, ContenderError> {
+    let k = problem.shape.k;
+    let codes = memory.read::<u8>(name)?;
+    let scales = memory.read::<u8>(scales)?;
+    if problem.dtype() == DType::Mxfp8 {
+        return Ok(Box::new(move |_group, row, out| {
+            let scale = |line, block| {
+                let code = scales[scale_place(row + line, block, k / 32)];
+                DType::F8E8M0.decode_one(&[code]) as f32
+            };
+            let from = &codes[row * k..][..out.len()];
+            gemm_cpu::widen_blocks(from, k, BlockFormat::Mxfp8, scale, out);
+        }));
+    }
+    let of_tensor = match name {
+        "a" => Some(memory.read::<f32>("tensor_scale")?),
+        _ => None,
+    };
+    Ok(Box::new(move |_group, row, out| {
+        let of_tensor = of_tensor.as_ref().map_or(1.0, |scale| scale[0]);
+        let scale = |line, block| {
+            let code = scales[scale_place(row + line, block, k / 16)];
+            host::e4m3::decode(code) * of_tensor
+        };
+        let from = &codes[row * k / 2..][..out.len() / 2];
+        gemm_cpu::widen_blocks(from, k, BlockFormat::Nvfp4, scale, out);
+    }))
 }
 
 /// Rounds elements of the result.

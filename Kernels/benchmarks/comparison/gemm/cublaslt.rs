@@ -55,6 +55,12 @@ fn unsupported(problem: &GemmProblem, chooses: bool, device: &DeviceInfo) -> Opt
     if !chooses && grouped {
         return Some("with groups, cublaslt already runs the heuristic's first choice".to_owned());
     }
+    if problem.is_block_scaled() {
+        return Some(format!(
+            "its products of {} are not called here",
+            problem.dtype()
+        ));
+    }
     if !problem.is_scaled() {
         return None;
     }

@@ -11,7 +11,7 @@ const MOST_PLAIN_FLOPS: f64 = 4e12;
 
 pub fn contenders() -> Contenders<GemmProblem> {
     let family = Ours {
-        timed: "one kernel; FP8 operands and their scales are inputs",
+        timed: "one kernel; FP8 and FP4 operands and their scales are inputs",
         obstacle,
         op,
         check: |product, variant| gemm::choice(product, variant).map(drop),
@@ -46,6 +46,7 @@ fn op(problem: &GemmProblem, tensors: &Tensors) -> Result<Product, ContenderErro
         out: tensors.address("out")?,
         a_scales: tensors.address_or_null("a_scales"),
         b_scales: tensors.address_or_null("b_scales"),
+        tensor_scale: tensors.address_or_null("tensor_scale"),
         index,
         rows,
         n: problem.shape.n,

@@ -3,24 +3,48 @@
 
 mod gemm_examine;
 
+use contender::{Problem, Support};
 use examine::{cpu, gpu};
 use gemm_examine::{pass, SEED};
 use numeric::DType;
 use workloads::{DenseWorkload, GemmProblem, GemmSuite};
 
 const DTYPES: [DType; 3] = [DType::Bf16, DType::F16, DType::F8E4M3];
+/// Ours needs tensor cores that apply their scales.
+const BLOCK_SCALED: [DType; 2] = [DType::Mxfp8, DType::Nvfp4];
 
 #[test]
 fn cpu_contenders_pass() {
     let device = cpu();
-    pass(&*device, &problems(GemmSuite::Smoke.workloads()));
-    pass(&*device, &problems(random(12, 80)));
+    for dtypes in [&DTYPES[..], &BLOCK_SCALED] {
+        pass(&*device, &problems(GemmSuite::Smoke.workloads(), dtypes));
+        pass(&*device, &problems(random(12, 80), dtypes));
+    }
+}
+
+/// Where tensor cores do not apply the scales, ours says so.
+#[test]
+fn gpu_contenders_pass_block_scales_or_decline() {
+    let Some(device) = gpu() else { return };
+    let smoke = problems(GemmSuite::Smoke.workloads(), &BLOCK_SCALED);
+    if device.info().compute_capability == Some((10, 0)) {
+        pass(&*device, &smoke);
+        pass(&*device, &problems(random(30, 3000), &BLOCK_SCALED));
+        return;
+    }
+    let ours = &gemm_contenders::contenders(device.info().kind)[0];
+    for problem in &smoke {
+        match ours.supports(problem, device.info()) {
+            Support::No(reason) => assert!(reason.contains("tcgen05"), "{reason}"),
+            Support::Yes => panic!("ours supports {} here", problem.dtype()),
+        }
+    }
 }
 
 #[test]
 fn gpu_contenders_pass_random_shapes() {
     if let Some(device) = gpu() {
-        pass(&*device, &problems(random(60, 3000)));
+        pass(&*device, &problems(random(60, 3000), &DTYPES));
     }
 }
 
@@ -30,17 +54,17 @@ fn gpu_contenders_pass_suites() {
         let suites = [GemmSuite::Smoke, GemmSuite::Dsv3, GemmSuite::Square];
         let mut workloads: Vec<_> = suites.iter().flat_map(|suite| suite.workloads()).collect();
         workloads.retain(|(shape, layout, _)| layout.rows * shape.n * shape.k <= 1 << 38);
-        pass(&*device, &problems(workloads));
+        pass(&*device, &problems(workloads, &DTYPES));
     }
 }
 
-fn problems(workloads: Vec<DenseWorkload>) -> Vec<GemmProblem> {
+fn problems(workloads: Vec<DenseWorkload>, dtypes: &[DType]) -> Vec<GemmProblem> {
     let problem = |(shape, layout, workload): &DenseWorkload, dtype| {
         GemmProblem::new(*shape, layout.clone(), dtype, workload.clone()).expect("a problem")
     };
     workloads
         .iter()
-        .flat_map(|workload| DTYPES.map(|dtype| problem(workload, dtype)))
+        .flat_map(|workload| dtypes.iter().map(|&dtype| problem(workload, dtype)))
         .collect()
 }
 

@@ -4,6 +4,7 @@ use contender::Slice;
 use numeric::DType;
 use tensor::Inputs;
 
+use super::block_scales::{block_products, scaled_row, Format};
 use super::shape::{GemmShape, RowLayout, SCALE_BLOCK};
 
 /// Columns of one unit of the gate: a piece of one row.
@@ -70,7 +71,7 @@ fn narrow_sum(products: &[f64]) -> f32 {
     sum as f32
 }
 
-/// The exact products of 128 of k, and the scale of their sum.
+/// The exact products of the k that share a scale, and the scale of their sum.
 struct Block {
     products: Vec<f64>,
     scale: f64,
@@ -87,13 +88,31 @@ fn answer(
     let units_per_row = n.div_ceil(UNIT_COLUMNS);
     let (group, row) = layout.used_row(unit / units_per_row);
     let first = unit % units_per_row * UNIT_COLUMNS;
+    let columns = first..n.min(first + UNIT_COLUMNS);
+    let slice = |values| {
+        vec![Slice {
+            tensor: inputs.place("out"),
+            start: row * n + first,
+            values,
+        }]
+    };
+    if let Some(format) = Format::of(inputs.specs()[inputs.place("a")].dtype) {
+        let a = scaled_row(format, inputs, "a", row, k);
+        let value = |column| {
+            let b = scaled_row(format, inputs, "b", column, k);
+            let blocks = block_products(format, &a, &b).into_iter();
+            let blocks = blocks.map(|(products, scale)| Block { products, scale });
+            sum(&blocks.collect::<Vec<_>>())
+        };
+        return slice(columns.map(value).collect());
+    }
     let (deep, wide) = (k.div_ceil(SCALE_BLOCK), n.div_ceil(SCALE_BLOCK));
     let scaled = inputs.specs().iter().any(|spec| spec.name == "a_scales");
     let scales = scaled.then(|| (inputs.tensor("a_scales"), inputs.tensor("b_scales")));
     let (a, whole_b) = (inputs.tensor("a").range(row * k, k), inputs.tensor("b"));
     let mut b = vec![0.0; k];
     let mut values = Vec::new();
-    for column in first..n.min(first + UNIT_COLUMNS) {
+    for column in columns {
         whole_b.range_into((group * n + column) * k, &mut b);
         let scale = |block: usize| {
             scales.map_or(1.0, |(of_a, of_b)| {
@@ -112,11 +131,7 @@ fn answer(
             .collect();
         values.push(sum(&blocks));
     }
-    vec![Slice {
-        tensor: inputs.place("out"),
-        start: row * n + first,
-        values,
-    }]
+    slice(values)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Dense and grouped GEMMs.
 
 mod answers;
+mod block_scales;
 mod entry;
 mod grouped_suites;
 mod problem;

@@ -2,7 +2,8 @@
 //!
 //! out[r, c] = sum over i of a[r, i] * b[group of r, c, i]; k is contiguous in both operands. With
 //! FP8 operands there is one scale per 128 elements of k in a row of `a`, and one per 128 x 128 block
-//! of `b`. The operands come quantised: quantising is a separate operation with its own rows.
+//! of `b`. MXFP8 and NVFP4 operands have one per 32 and per 16 elements of k in each row of both. The
+//! operands come quantised: quantising is a separate operation with its own rows.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use numeric::{bits, index_below, DType};
 use tensor::{Fill, Inputs, Shaped, Slots, TensorSpec, DEAD};
 
 use super::answers;
+use super::block_scales::{self, Format};
 use super::shape::{GemmShape, GroupKind, RowLayout, SCALE_BLOCK};
 use crate::kinds::{outlier_columns, scattered, DRIFT, OUTLIERS, UNEVEN_ROWS};
 
@@ -23,7 +25,11 @@ const SCALE_STREAM: u32 = 0x5CA1E;
 ///   are contiguous, so that the scales of a tile's rows are one piece, and lines are of whole 16 bytes.
 /// - b_scales: f32 [groups, ceil(n / 128), k / 128].
 ///
-/// and with groups the index that [`RowLayout::index_name`] names.
+/// With MXFP8 and NVFP4, which are dense only, a_scales and b_scales are tiles of e8m0 and of e4m3 as
+/// tensor cores read them (`reference::quantize::scale_place`), NVFP4's a and b are pairs, and it has a
+/// tensor_scale: f32 [1], the product of both operands' own.
+///
+/// And with groups there is the index that [`RowLayout::index_name`] names.
 #[derive(Clone, Debug)]
 pub struct GemmProblem {
     pub shape: GemmShape,
@@ -33,14 +39,18 @@ pub struct GemmProblem {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadGemm {
-    #[error("{0} operands are not supported; use bf16, f16 or fp8_e4m3")]
+    #[error("{0} operands are not supported; use bf16, f16, fp8_e4m3, mxfp8 or nvfp4")]
     DType(DType),
-    #[error("k is {0}; with FP8 operands it must be a multiple of 128, the block of a scale")]
+    #[error("k is {0}; with FP8 and FP4 operands it must be a multiple of 128")]
     Depth(usize),
+    #[error(
+        "groups with {0} operands are not supported; use bench_gemm, or bf16, f16 or fp8_e4m3"
+    )]
+    Groups(DType),
 }
 
 impl GemmProblem {
-    /// Operands are of `dtype`; the result of FP8 is bf16, others keep their type.
+    /// Operands are of `dtype`; the result of FP8 and FP4 is bf16, others keep their type.
     pub fn new(
         shape: GemmShape,
         layout: RowLayout,
@@ -58,12 +68,16 @@ impl GemmProblem {
         workload: Workload,
         seed: u64,
     ) -> Result<Self, BadGemm> {
+        let format = Format::of(dtype);
         let out_dtype = match dtype {
             DType::Bf16 | DType::F16 => dtype,
-            DType::F8E4M3 if !shape.k.is_multiple_of(SCALE_BLOCK) => {
+            DType::F8E4M3 | DType::Mxfp8 | DType::Nvfp4 if !shape.k.is_multiple_of(SCALE_BLOCK) => {
                 return Err(BadGemm::Depth(shape.k))
             }
-            DType::F8E4M3 => DType::Bf16,
+            _ if format.is_some() && layout.kind != GroupKind::Dense => {
+                return Err(BadGemm::Groups(dtype))
+            }
+            DType::F8E4M3 | DType::Mxfp8 | DType::Nvfp4 => DType::Bf16,
             other => return Err(BadGemm::DType(other)),
         };
         let GemmShape { n, k } = shape;
@@ -77,6 +91,9 @@ impl GemmProblem {
             TensorSpec::input("b", dtype, &[groups, n, k]).filled(matrices(&layout, shape, ONE)),
             out,
         ];
+        if let Some(format) = format {
+            block_scales::state(format, &mut tensors, rows, shape, seed);
+        }
         if dtype == DType::F8E4M3 {
             let (deep, wide) = (k / SCALE_BLOCK, n.div_ceil(SCALE_BLOCK));
             let (rooms, line) = layout.scale_lines();
@@ -108,8 +125,14 @@ impl GemmProblem {
         })
     }
 
+    /// fp32 scales of blocks of 128.
     pub fn is_scaled(&self) -> bool {
         self.dtype() == DType::F8E4M3
+    }
+
+    /// Scales in tiles, which tensor cores apply.
+    pub fn is_block_scaled(&self) -> bool {
+        Format::of(self.dtype()).is_some()
     }
 
     /// The product of some rows, and where its tensors are in the whole.
@@ -133,8 +156,18 @@ impl GemmProblem {
             let bytes = spec.dtype.encode(&scales);
             *spec = spec.clone().filled(Fill::Bytes(bytes.into()));
         }
+        if let Some(format) = Format::of(self.dtype()) {
+            block_scales::copy_rows(
+                format,
+                self.tensors(),
+                rows.clone(),
+                k,
+                &mut piece.statement,
+            );
+        }
+        let packing = Format::of(self.dtype()).map_or(1, Format::packing);
         let first = |name: &str| match name {
-            "a" => Some(rows.start * k),
+            "a" => Some(rows.start * k / packing),
             "out" => Some(rows.start * n),
             "a_scales" => None,
             _ => Some(0),
@@ -210,7 +243,16 @@ impl Problem for GemmProblem {
         let GemmShape { n, k } = self.shape;
         let (rows, groups) = (self.layout.used_rows(), self.layout.used_groups());
         let operand = self.dtype().size_bytes();
-        let mut read = (rows + groups * n) * k * operand;
+        let format = Format::of(self.dtype());
+        let mut read = (rows + groups * n) * k * operand / format.map_or(1, Format::packing);
+        if let Some(format) = format {
+            // Without padding; and the tensor's.
+            read += (rows + n) * (k / format.block());
+            read += self.tensors().last().map_or(0, |spec| match spec.name {
+                "tensor_scale" => spec.bytes(),
+                _ => 0,
+            });
+        }
         if self.is_scaled() {
             read += (rows + groups * n.div_ceil(SCALE_BLOCK)) * (k / SCALE_BLOCK) * 4;
         }
@@ -240,6 +282,9 @@ impl Problem for GemmProblem {
 
     fn families(&self) -> Vec<Family> {
         let (layout, k) = (&self.layout, self.shape.k);
+        if let Some(format) = Format::of(self.dtype()) {
+            return block_scales::families(format, &self.statement, layout.rows, self.shape);
+        }
         let uneven = [ONE, (-64.0, 64.0), (0.0, 0.0), (0.75, 0.75)];
         let outliers = matrices(layout, self.shape, ONE).times(outlier_columns(k, 32.0));
         // Sums of terms of one sign grow until the end.
@@ -345,6 +390,59 @@ mod tests {
     }
 
     #[test]
+    fn block_scales_are_in_tiles_and_applied() {
+        for (dtype, block) in [(DType::Mxfp8, 32), (DType::Nvfp4, 16)] {
+            let problem = problem(RowLayout::dense(40), 130, 256, dtype);
+            assert_units_cover_outputs_once(&problem);
+            assert_honest_is_near(&problem, &[0, problem.units() - 1], 2.0);
+            assert_honest_on_families(&problem, &[0, problem.units() - 1], 2.0);
+            let inputs = Inputs::new(problem.tensors(), 1);
+            let (row, column) = (37, 129);
+            let value = |name: &str, row: usize, i: usize| {
+                let tensor = inputs.tensor(name);
+                match dtype {
+                    DType::Nvfp4 => {
+                        let pair = tensor.get(row * 128 + i / 2) as u8;
+                        f64::from(reference::quantize::e2m1_value(pair >> (i % 2 * 4)))
+                    }
+                    _ => tensor.get(row * 256 + i),
+                }
+            };
+            let scale = |name: &str, row: usize, i: usize| {
+                let place = reference::quantize::scale_place(row, i / block, 256 / block);
+                inputs.tensor(name).get(place)
+            };
+            let sum: f64 = (0..256)
+                .map(|i| {
+                    value("a", row, i)
+                        * scale("a_scales", row, i)
+                        * value("b", column, i)
+                        * scale("b_scales", column, i)
+                })
+                .sum();
+            let of_tensor = match dtype {
+                DType::Nvfp4 => inputs.tensor("tensor_scale").get(0),
+                _ => 1.0,
+            };
+            // 9 units per row; the last has two columns.
+            let slice = problem.oracle(&inputs, row * 9 + 8).remove(0);
+            let found = slice.values[1];
+            let expected = sum * of_tensor;
+            assert!(
+                (found - expected).abs() <= 1e-9 * expected.abs().max(1.0),
+                "{dtype}"
+            );
+            let piece = problem.piece(30..40);
+            let of_piece = Inputs::new(piece.problem.tensors(), 1);
+            let place = reference::quantize::scale_place(7, 1, 256 / block);
+            assert_eq!(
+                of_piece.tensor("a_scales").get(place),
+                scale("a_scales", 37, block)
+            );
+        }
+    }
+
+    #[test]
     fn a_piece_has_the_scales_and_the_places_of_its_rows() {
         let whole = problem(RowLayout::dense(9), 130, 256, DType::F8E4M3);
         let piece = whole.piece(6..9);
@@ -366,6 +464,14 @@ mod tests {
         let workload = GemmSuite::custom(4, 8, 100).2;
         let new = |dtype| GemmProblem::new(shape, layout.clone(), dtype, workload.clone());
         assert_eq!(new(DType::F8E4M3).unwrap_err(), BadGemm::Depth(100));
+        assert_eq!(new(DType::Nvfp4).unwrap_err(), BadGemm::Depth(100));
+        let grouped = GemmProblem::new(
+            GemmShape { n: 8, k: 128 },
+            RowLayout::masked(vec![2], 4),
+            DType::Mxfp8,
+            workload.clone(),
+        );
+        assert_eq!(grouped.unwrap_err(), BadGemm::Groups(DType::Mxfp8));
         assert_eq!(new(DType::F32).unwrap_err(), BadGemm::DType(DType::F32));
     }
 }
