@@ -1,4 +1,3 @@
-#include "Kernels/device/built.h"
 #include "Kernels/device/launch.h"
 #include "Kernels/device/machine.h"
 
@@ -11,10 +10,25 @@ int attribute(cudaDeviceAttr which, int device) {
     return value;
 }
 
-// Kernels for sm_90a run only on 9.0, those for sm_100a only on 10.0.
+// Machine code of an `a` target runs on its own compute capability alone: a shelf counts where this
+// very SM was built.
 Arch shelf_of(int major, int minor) {
-    if (minor != 0) return Arch::kPortable;
-    return major == 9 ? Arch::kHopper : major == 10 ? Arch::kBlackwell : Arch::kPortable;
+    switch (10 * major + minor) {
+#ifdef H2H_BUILT_SM_90A
+        case 90:
+            return Arch::kHopper;
+#endif
+#ifdef H2H_BUILT_SM_100A
+        case 100:
+            return Arch::kBlackwell;
+#endif
+#ifdef H2H_BUILT_SM_103A
+        case 103:
+            return Arch::kBlackwell;
+#endif
+        default:
+            return Arch::kPortable;
+    }
 }
 
 }  // namespace
@@ -22,9 +36,8 @@ Arch shelf_of(int major, int minor) {
 Machine current_machine() {
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
-    const Arch arch = shelf_of(attribute(cudaDevAttrComputeCapabilityMajor, device),
-                               attribute(cudaDevAttrComputeCapabilityMinor, device));
-    return {multiprocessors(), built(arch) ? arch : Arch::kPortable};
+    return {multiprocessors(), shelf_of(attribute(cudaDevAttrComputeCapabilityMajor, device),
+                                        attribute(cudaDevAttrComputeCapabilityMinor, device))};
 }
 
 }  // namespace device

@@ -35,11 +35,11 @@ def on_shelf(**lists):
     """A list of what belongs to the shelves of kernels that are being built; empty where the arch is none.
 
     Args:
-      **lists: by shelf: hopper (H100, H200), blackwell (B200).
+      **lists: by shelf: hopper (H100, H200), blackwell (B200, B300); or by SM, for what only that one has.
     Returns:
       The selects, added up.
     """
-    return _where_built("shelf", SHELVES, lists, "")
+    return _where_built("shelf or SM", SHELVES + SMS.keys(), lists, "")
 
 def on_sm(**lists):
     """The same by SM: for machine code that was compiled elsewhere, which runs on no other and is not interpreted.
@@ -72,29 +72,30 @@ NEEDS_CUDA = select({
     "//conditions:default": [],
 })
 
-# And with this, where the shelf is not built.
+# And with this, where the shelf or SM is not built.
 NEEDS_SHELF = {
     shelf: select({
         "//bazel/cuda:" + shelf: [],
         "//conditions:default": ["@platforms//:incompatible"],
     })
-    for shelf in SHELVES
+    for shelf in SHELVES + SMS.keys()
 }
 
-def _nvcc_targets(shelves):
+def _nvcc_targets(shelf):
     choices = {}
     for value, sms in ARCH_VALUES.items():
-        numbers = [sm.removeprefix("sm_") for sm in sms if SMS[sm].shelf in shelves]
+        wanted = [sm for sm in sms if shelf in (None, sm, SMS[sm].shelf)]
+        numbers = [sm.removeprefix("sm_") for sm in wanted]
         choices["//bazel/cuda:native_" + value] = ["compute_{0}:sm_{0}".format(number) for number in numbers]
         choices["//bazel/cuda:emulated_" + value] = ["compute_{0}:compute_{0}".format(number) for number in numbers]
     return select(choices)
 
 # What nvcc compiles for: machine code only, no PTX that a driver would compile at start; or PTX only, for the
 # interpreter.
-NVCC_TARGETS = _nvcc_targets(SHELVES)
+NVCC_TARGETS = _nvcc_targets(None)
 
-# The same for code of one shelf.
-NVCC_TARGETS_OF_SHELF = {shelf: _nvcc_targets([shelf]) for shelf in SHELVES}
+# The same for code of one shelf or SM.
+NVCC_TARGETS_OF_SHELF = {shelf: _nvcc_targets(shelf) for shelf in SHELVES + SMS.keys()}
 
 # The interpreter reads PTX as it is.
 EMULATION_COPTS = select({

@@ -72,7 +72,7 @@ def libraries_setting(name, detected):
     )
     selects.config_setting_group(
         name = name + "_cuda",
-        match_any = SHELVES,
+        match_any = SMS.keys(),
     )
 
     # The lock has them for this CPU alone; elsewhere a variable names the machine's own.

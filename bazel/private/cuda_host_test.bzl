@@ -9,7 +9,7 @@ def cuda_host_test(name, srcs, shelf, crate_root = None, deps = [], data = [], e
     Args:
       name: the test.
       srcs: its sources; the first is the root.
-      shelf: hopper or blackwell, whichever the code under test is for.
+      shelf: hopper, blackwell or an SM, whichever the code under test is for.
       crate_root: the root where it is another.
       deps: crates it uses.
       data: files it reads.

@@ -32,7 +32,8 @@ def cuda_kernels(
       copts: further nvcc flags.
       includes: folders that dependents search for headers.
       local_defines: preprocessor definitions for this target alone.
-      shelf: hopper or blackwell for code that only their SMs have; a dependent names it through on_shelf().
+      shelf: hopper or blackwell for code that only their SMs have, or the one SM that has it; a dependent names it
+        through on_shelf().
       visibility: leave out for the layer's own.
     """
     cuda_library(

@@ -1,5 +1,5 @@
 // Two blocks of a cluster that work as one: copies and arrivals that signal the even block's
-// barriers, one instruction per function. sm_100a only: elsewhere they trap.
+// barriers, one instruction per function. sm_100a and sm_103a: elsewhere they trap.
 #pragma once
 
 #include <cuda.h>
@@ -8,7 +8,7 @@
 
 #include "Kernels/device/ptx/memory.cuh"
 
-#if defined(__CUDA_ARCH_FEAT_SM100_ALL)
+#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL)
 #define H2H_PAIR_ASM(...) asm volatile(__VA_ARGS__)
 #else
 #define H2H_PAIR_ASM(...) __trap()

@@ -1,5 +1,5 @@
 // Blackwell's products: operands in shared memory, sums in tensor memory, one thread for a block or
-// a pair of blocks; one instruction per function. sm_100a only: elsewhere they trap.
+// a pair of blocks; one instruction per function. sm_100a and sm_103a: elsewhere they trap.
 //
 // Tensor memory has 128 lanes by 512 columns of 32 bits. A product of 128 rows per block has row r
 // in lane r and column c in column c. With kBlocks = 2 the even block of a pair issues for both:
@@ -15,7 +15,7 @@
 
 #include "Kernels/device/ptx/memory.cuh"
 
-#if defined(__CUDA_ARCH_FEAT_SM100_ALL)
+#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL)
 #define H2H_TCGEN05_ASM(...) asm volatile(__VA_ARGS__)
 #else
 #define H2H_TCGEN05_ASM(...) __trap()
