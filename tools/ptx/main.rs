@@ -6,6 +6,7 @@ mod coverage;
 mod launch;
 mod mutate;
 mod report;
+mod units;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -101,6 +102,15 @@ enum Task {
         #[arg(long, default_value_t = 8)]
         rows: usize,
         /// The gates' counters.json, built for sm_90a.
+        #[arg(required = true)]
+        counters: Vec<PathBuf>,
+    },
+    /// Lists what each unit of a multiprocessor needs for the kernels that gates counted, as a table without times.
+    Units {
+        /// What `cuobjdump -res-usage` prints of the same kernels: registers and local memory.
+        #[arg(long)]
+        usage: Option<PathBuf>,
+        /// The gates' counters.json.
         #[arg(required = true)]
         counters: Vec<PathBuf>,
     },
@@ -285,6 +295,10 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
             counters,
         } => {
             print!("{}", bounds::table(&results, &counters, rows)?);
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Units { usage, counters } => {
+            print!("{}", units::table(&counters, usage.as_deref())?);
             Ok(ExitCode::SUCCESS)
         }
         Task::Forms { files } => {

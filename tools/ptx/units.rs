@@ -1,0 +1,304 @@
+//! What each unit of a multiprocessor needs for a kernel that a gate counted: a table without times.
+//!
+//! Everything is per 2^20 multiply-adds on one multiprocessor, so that kernels of the same operation compare whatever
+//! their gates' shapes. Products have the rates that their element types have at best; bytes of shared memory are those
+//! that threads read and, where products read their operands there, the operands. What a unit needs is a bound: no
+//! schedule of the same instructions is faster.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// The clock that bounds are given at.
+const GIGAHERTZ: f64 = 1.85;
+/// Multiply-adds that counts are divided by.
+const UNIT: f64 = (1u64 << 20) as f64;
+
+/// What one multiprocessor does in a cycle.
+struct PerCycle {
+    /// Multiply-adds of dense products in 16 bits; twice as many in 8, on Blackwell four times in 4.
+    multiply_adds: f64,
+}
+
+/// Of both generations.
+mod per_cycle {
+    pub const SPECIAL_FUNCTIONS: f64 = 16.0;
+    pub const WARP_INSTRUCTIONS: f64 = 4.0;
+    pub const SHARED_BYTES: f64 = 128.0;
+}
+
+fn rates(capability: u64) -> Option<PerCycle> {
+    let multiply_adds = match capability {
+        90 => 2048.0,
+        100 => 4096.0,
+        _ => return None,
+    };
+    Some(PerCycle { multiply_adds })
+}
+
+/// A matrix product as counters name it: `tcgen05.mma m256n256k16 Bf16 Bf16 pair`.
+#[derive(Debug, PartialEq)]
+struct Product {
+    rows: u64,
+    columns: u64,
+    depth: u64,
+    bits: u64,
+    is_tcgen05: bool,
+}
+
+fn product(name: &str) -> Option<Product> {
+    let mut words = name.split(' ');
+    let instruction = words.next()?;
+    let (rows, rest) = words.next()?.strip_prefix('m')?.split_once('n')?;
+    let (columns, depth) = rest.split_once('k')?;
+    let element = words.next()?;
+    let bits = match element {
+        "E4m3" | "E5m2" => 8,
+        "E2m1" => 4,
+        "F16" | "Bf16" => 16,
+        "Tf32" => 32,
+        _ => return None,
+    };
+    Some(Product {
+        rows: rows.parse().ok()?,
+        columns: columns.parse().ok()?,
+        depth: depth.parse().ok()?,
+        bits,
+        is_tcgen05: instruction.starts_with("tcgen05"),
+    })
+}
+
+/// Cycles of units and other counts per [`UNIT`].
+struct Needs {
+    units: Vec<(&'static str, f64)>,
+    tensor_memory_bytes: f64,
+    exponentials: f64,
+    waits: f64,
+    multiply_adds: f64,
+}
+
+impl Needs {
+    fn largest(&self) -> (&'static str, f64) {
+        let units = self.units.iter().copied();
+        units.fold(
+            ("", 0.0),
+            |most, unit| if unit.1 > most.1 { unit } else { most },
+        )
+    }
+}
+
+/// None for a kernel without products.
+fn needs(kernel: &Value, rates: &PerCycle) -> Result<Option<Needs>, String> {
+    let count = |path: &str| kernel.pointer(path).and_then(Value::as_f64).unwrap_or(0.0);
+    let multiply_adds = count("/multiply_adds");
+    if multiply_adds == 0.0 {
+        return Ok(None);
+    }
+    let bytes = |what: &str| kernel["bytes"][what].as_f64().unwrap_or(0.0);
+    let (mut tensor, mut operands) = (0.0, bytes("operands of wgmma"));
+    for (name, count) in kernel["products"].as_object().into_iter().flatten() {
+        let product = product(name).ok_or_else(|| format!("a product of no known rate: {name}"))?;
+        let count = count.as_f64().unwrap_or(0.0);
+        let Product {
+            rows,
+            columns,
+            depth,
+            bits,
+            ..
+        } = product;
+        let rate = rates.multiply_adds * 16.0 / bits as f64;
+        tensor += count * (rows * columns * depth) as f64 / rate;
+        if product.is_tcgen05 {
+            // A pair reads each half of b once for both. Where a lies in tensor memory this is too much.
+            operands += count * ((rows + columns) * depth * bits) as f64 / 8.0;
+        }
+    }
+    let waits: f64 = kernel["waits"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, count)| count.as_f64())
+        .sum();
+    let per = multiply_adds / UNIT;
+    Ok(Some(Needs {
+        units: vec![
+            ("tensor core", tensor / per),
+            (
+                "special functions",
+                count("/special_functions") / per_cycle::SPECIAL_FUNCTIONS / per,
+            ),
+            (
+                "issue slots",
+                count("/thread_instructions") / 32.0 / per_cycle::WARP_INSTRUCTIONS / per,
+            ),
+            (
+                "shared memory",
+                (operands + bytes("shared read")) / per_cycle::SHARED_BYTES / per,
+            ),
+        ],
+        tensor_memory_bytes: (bytes("tensor memory read") + bytes("tensor memory written")) / per,
+        exponentials: count("/special_functions") / per,
+        waits: waits / per,
+        multiply_adds,
+    }))
+}
+
+/// Registers and bytes of local memory, where spills go, of each function.
+type Resources = BTreeMap<String, (u64, u64)>;
+
+/// From what `cuobjdump -res-usage` prints.
+fn resources(text: &str) -> Resources {
+    let mut found = Resources::new();
+    let mut lines = text.lines().map(str::trim);
+    while let Some(line) = lines.next() {
+        let Some(name) = line
+            .strip_prefix("Function ")
+            .and_then(|name| name.strip_suffix(':'))
+        else {
+            continue;
+        };
+        let Some(usage) = lines.next() else { break };
+        let field = |key: &str| {
+            let value = usage.split(' ').find_map(|word| word.strip_prefix(key));
+            value.and_then(|value| value.parse().ok())
+        };
+        if let (Some(registers), Some(local)) = (field("REG:"), field("LOCAL:")) {
+            found.insert(name.to_owned(), (registers, local));
+        }
+    }
+    found
+}
+
+/// The identifiers and numbers of a mangled name, without its parameters' types.
+fn readable(mangled: &str) -> String {
+    let Some(mut rest) = mangled.strip_prefix("_Z") else {
+        return mangled.to_owned();
+    };
+    let mut words: Vec<&str> = Vec::new();
+    while let Some(first) = rest.chars().next() {
+        if let Some(number) = rest.strip_prefix("Li").or_else(|| rest.strip_prefix("Lb")) {
+            let end = number.find('E').unwrap_or(number.len());
+            words.push(&number[..end]);
+            rest = &number[end..];
+        } else if first.is_ascii_digit() {
+            let end = rest
+                .find(|letter: char| !letter.is_ascii_digit())
+                .unwrap_or(rest.len());
+            let length = rest[..end].parse().unwrap_or(0);
+            let Some(word) = rest.get(end..end + length) else {
+                break;
+            };
+            words.push(word);
+            rest = &rest[end + length..];
+        } else if rest.starts_with("EEv") || rest.starts_with("EvN") {
+            break;
+        } else {
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    words.join(" ")
+}
+
+/// The table of files of counters.
+///
+/// # Errors
+///
+/// Where a file cannot be read, or counts a product whose rate is not known.
+pub fn table(counters: &[PathBuf], usage: Option<&Path>) -> Result<String, String> {
+    let read = |path: &Path| {
+        fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let resources = match usage {
+        Some(path) => resources(&read(path)?),
+        None => Resources::new(),
+    };
+    let mut text = format!(
+        "Cycles of a multiprocessor's units per 2^20 multiply-adds, and the time of the busiest at {GIGAHERTZ} GHz. No \
+         kernel was timed for this table.\n\n\
+         | kernel | SM | multiply-adds counted | tensor core | special functions | issue slots | shared memory | \
+         tensor memory bytes | exponentials | waits | registers | local bytes | busiest | bound ns | time |\n\
+         |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---|\n"
+    );
+    let mut rows = 0;
+    for path in counters {
+        let account: Value = serde_json::from_str(&read(path)?)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        let capability = account["compute_capability"].as_u64().unwrap_or(0);
+        let rates = rates(capability)
+            .ok_or_else(|| format!("{}: no rates of SM {capability}", path.display()))?;
+        for (name, kernel) in account["kernels"].as_object().into_iter().flatten() {
+            let needs = needs(kernel, &rates).map_err(|error| format!("{name}: {error}"))?;
+            let Some(needs) = needs else { continue };
+            let (unit, cycles) = needs.largest();
+            let units: Vec<String> = needs
+                .units
+                .iter()
+                .map(|(_, need)| format!("{need:.0}"))
+                .collect();
+            let (registers, local) = resources.get(name).map_or_else(
+                || ("-".to_owned(), "-".to_owned()),
+                |(registers, local)| (registers.to_string(), local.to_string()),
+            );
+            rows += 1;
+            writeln!(
+                text,
+                "| {} | {capability} | {:.0} | {} | {:.0} | {:.0} | {:.1} | {registers} | {local} | {unit} | {:.0} | not \
+                 measured |",
+                readable(name),
+                needs.multiply_adds,
+                units.join(" | "),
+                needs.tensor_memory_bytes,
+                needs.exponentials,
+                needs.waits,
+                cycles / GIGAHERTZ,
+            )
+            .map_err(|error| error.to_string())?;
+        }
+    }
+    if rows == 0 {
+        return Err("no kernel in the counters has matrix products".to_owned());
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_product_takes_its_rate_and_its_operands() {
+        let kernel = serde_json::json!({
+            "multiply_adds": 1u64 << 20, "thread_instructions": 1280, "special_functions": 160,
+            "products": {"tcgen05.mma m128n128k64 E2m1 E2m1 scaled": 1},
+            "bytes": {"shared read": 64, "tensor memory read": 512}, "waits": {"mbarrier": 2, "barrier": 1},
+        });
+        let needs = needs(&kernel, &rates(100).unwrap()).unwrap().unwrap();
+        let units: Vec<f64> = needs.units.iter().map(|(_, need)| *need).collect();
+        // 16384 multiply-adds of 4 bits in a cycle; 256 rows of 32 bytes and 64 bytes at 128 a cycle.
+        assert_eq!(units, [64.0, 10.0, 10.0, (256.0 * 32.0 + 64.0) / 128.0]);
+        assert_eq!(needs.largest().0, "shared memory");
+        assert_eq!((needs.waits, needs.tensor_memory_bytes), (3.0, 512.0));
+        assert!(rates(75).is_none());
+        let odd =
+            serde_json::json!({"multiply_adds": 1, "products": {"tcgen05.mma m1n1k1 S8 S8": 1}});
+        let error = super::needs(&odd, &rates(100).unwrap());
+        assert!(error.is_err_and(|error| error.contains("m1n1k1 S8")));
+    }
+
+    #[test]
+    fn names_and_registers_are_found() {
+        let mangled =
+            "_ZN4gemm9blackwell11gemm_kernelINS0_6TraitsINS_5Mxfp8ELi1ELi128ELi5EEEEEvNS_4GemmE";
+        assert_eq!(
+            readable(mangled),
+            "gemm blackwell gemm_kernel Traits Mxfp8 1 128 5"
+        );
+        let text = "Resource usage:\n Common:\n  GLOBAL:0\n Function f:\n  REG:104 STACK:0 SHARED:16 LOCAL:8 TEXTURE:0\n";
+        assert_eq!(resources(text)["f"], (104, 8));
+        let pair = product("tcgen05.mma m256n256k16 Bf16 Bf16 pair").unwrap();
+        assert!(pair.is_tcgen05 && pair.bits == 16 && pair.rows == 256);
+    }
+}
