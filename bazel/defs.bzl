@@ -1,7 +1,13 @@
 """Everything that BUILD files load."""
 
 load("@build_facts//:facts.bzl", _BUILD_FACTS = "BUILD_FACTS", _LOCKED_LIBRARIES_FACT = "LOCKED_LIBRARIES_FACT")
-load("//bazel/private:arch.bzl", _on_shelf = "on_shelf", _on_sm = "on_sm", _per_arch = "per_arch")
+load(
+    "//bazel/private:arch.bzl",
+    _BUILT_SM_DEFINES = "BUILT_SM_DEFINES",
+    _on_shelf = "on_shelf",
+    _on_sm = "on_sm",
+    _per_arch = "per_arch",
+)
 load("//bazel/private:comparison.bzl", _comparison = "comparison")
 load("//bazel/private:comparison_bench.bzl", _comparison_bench = "comparison_bench")
 load("//bazel/private:comparison_suite.bzl", _comparison_suite = "comparison_suite")
@@ -20,6 +26,7 @@ load("//bazel/private:rust_program.bzl", _rust_program = "rust_program")
 load("//bazel/private:source_tree_test.bzl", _source_tree_test = "source_tree_test")
 
 BUILD_FACTS = _BUILD_FACTS
+BUILT_SM_DEFINES = _BUILT_SM_DEFINES
 LOCKED_LIBRARIES_FACT = _LOCKED_LIBRARIES_FACT
 comparison = _comparison
 comparison_bench = _comparison_bench

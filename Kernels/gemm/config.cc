@@ -44,7 +44,7 @@ Config choose(const Shape& shape, const Machine& machine) {
     validate(shape);
     require(!shape.block_scaled() || machine.arch == Arch::kBlackwell, "products of ",
             device::name_of(shape.dtype),
-            " take tensor cores that apply block scales, tcgen05 of sm_100a; use fp8_e4m3");
+            " take tensor cores that apply block scales, those of tcgen05; use fp8_e4m3");
     if (machine.arch == Arch::kHopper) return hopper::choose(shape, machine);
     if (machine.arch == Arch::kBlackwell) return blackwell::choose(shape, machine);
     return portable::choose(shape, machine);

@@ -110,6 +110,9 @@ NEEDS_EMULATION = select({
 # What Kernels/device/built.h reads: the shelves that are built.
 BUILT_DEFINES = on_shelf(**{shelf: ["H2H_BUILT_" + shelf.upper()] for shelf in SHELVES})
 
+# What Kernels/device/machine.cu reads: the SMs that are built.
+BUILT_SM_DEFINES = on_shelf(**{sm: ["H2H_BUILT_" + sm.upper()] for sm in SMS})
+
 # The SMs as words, for who looks into a binary.
 ARCH_WORDS = _by_value(lambda sms: sms)
 
