@@ -187,6 +187,9 @@ fn readable(mangled: &str) -> String {
             let end = number.find('E').unwrap_or(number.len());
             words.push(&number[..end]);
             rest = &number[end..];
+        } else if let Some(seen) = rest.strip_prefix('S') {
+            // A name that stood there before: S_, S0_ and so on.
+            rest = seen.split_once('_').map_or("", |(_, after)| after);
         } else if first.is_ascii_digit() {
             let end = rest
                 .find(|letter: char| !letter.is_ascii_digit())
