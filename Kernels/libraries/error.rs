@@ -3,13 +3,14 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error(
-        "{name} is not in the program's runfiles (no {file}): build on a machine with a GPU or \
-        with --//bazel/cuda:libraries=lock, set HEAD_TO_HEAD_LIBRARIES to a folder with the lock's \
-        files, or {variable} to a library of your own"
+        "{name} is not in the program's runfiles (no {file}): build {build}, set \
+        HEAD_TO_HEAD_LIBRARIES to a folder with the lock's files, or {variable} to a library of your \
+        own"
     )]
     Absent {
         name: &'static str,
         file: &'static str,
+        build: &'static str,
         variable: &'static str,
     },
     #[error("{folder} has no {file}, which is part of {artifact}: copy all of its files")]

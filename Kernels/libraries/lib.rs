@@ -1,4 +1,4 @@
-//! NVIDIA libraries loaded at run time: found, checked against the artifact lock, opened, and
+//! Libraries loaded at run time: found, checked against the artifact lock, opened, and
 //! recorded for the result file.
 //!
 //! They come from the lock: as runfiles of the program, or in the folders listed in
@@ -19,6 +19,6 @@ mod table;
 pub use error::Error;
 pub use find::runfiles;
 pub use mapped::only_recorded;
-pub use open::{open, Opened, Symbols, Wanted};
+pub use open::{open, Opened, Processor, Symbols, Wanted};
 pub use record::{Artifact, Library, Source};
-pub use table::{CUBLASLT, CUDNN, CUPTI, NVRTC};
+pub use table::{CUBLASLT, CUDNN, CUPTI, NVRTC, ONEDNN, OPENBLAS};

@@ -8,10 +8,12 @@ use std::sync::Mutex;
 use crate::Error;
 
 /// Prefixes of files that must be recorded or absent, and the variable that selects them.
-const WATCHED: [(&str, &str); 3] = [
+const WATCHED: [(&str, &str); 5] = [
     ("libcublas", "CUBLASLT_LIBRARY"),
     ("libcudnn", "CUDNN_LIBRARY"),
+    ("libdnnl", "ONEDNN_LIBRARY"),
     ("libnvrtc", "NVRTC_LIBRARY"),
+    ("libscipy_openblas", "OPENBLAS_LIBRARY"),
 ];
 
 /// Files that were opened here, with links resolved.

@@ -19,6 +19,7 @@ pub struct Wanted {
     pub artifact: &'static str,
     /// The variable that names a file, or its folder, to load instead of the lock's.
     pub variable: &'static str,
+    pub runs_on: Processor,
     /// Its files, dependencies first. The last one has the functions.
     pub files: &'static [&'static str],
     /// Libraries that it opens by name; they are opened before it. A missing one may never be needed;
@@ -26,6 +27,23 @@ pub struct Wanted {
     pub needs: &'static [&'static Wanted],
     /// The version it reports.
     pub version: fn(&Symbols) -> Result<String, Error>,
+}
+
+/// Where a library's work runs, which decides when a build brings it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Processor {
+    Cpu,
+    Gpu,
+}
+
+impl Processor {
+    /// How to build a program that brings the library.
+    fn remedy(self) -> &'static str {
+        match self {
+            Processor::Cpu => "on x86-64 without --//bazel/cuda:libraries=none",
+            Processor::Gpu => "on a machine with a GPU or with --//bazel/cuda:libraries=lock",
+        }
+    }
 }
 
 /// An open file's functions.
@@ -147,6 +165,7 @@ fn check(
     let folder = surroundings.folder_with(main).ok_or(Error::Absent {
         name: wanted.name,
         file: main,
+        build: wanted.runs_on.remedy(),
         variable: wanted.variable,
     })?;
     let entry = entry.ok_or(Error::Unpinned {

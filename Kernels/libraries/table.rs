@@ -1,6 +1,8 @@
 //! The known libraries.
 
-use crate::Wanted;
+use std::ffi::{c_char, CStr};
+
+use crate::{Processor, Wanted};
 
 /// The parts behind the graphs of its backend API. No function of the legacy parts (ops, cnn, adv,
 /// ext) is called.
@@ -8,6 +10,7 @@ pub static CUDNN: Wanted = Wanted {
     name: "cudnn",
     artifact: "nvidia-cudnn-cu13",
     variable: "CUDNN_LIBRARY",
+    runs_on: Processor::Gpu,
     files: &[
         "libcudnn_graph.so.9",
         "libcudnn_heuristic.so.9",
@@ -30,6 +33,7 @@ pub static CUBLASLT: Wanted = Wanted {
     name: "cublaslt",
     artifact: "nvidia-cublas",
     variable: "CUBLASLT_LIBRARY",
+    runs_on: Processor::Gpu,
     files: &["libcublasLt.so.13"],
     needs: &[&NVRTC],
     version: |symbols| {
@@ -46,6 +50,7 @@ pub static CUPTI: Wanted = Wanted {
     name: "cupti",
     artifact: "nvidia-cuda-cupti",
     variable: "CUPTI_LIBRARY",
+    runs_on: Processor::Gpu,
     files: &["libcupti.so.13"],
     needs: &[],
     version: |symbols| {
@@ -64,6 +69,7 @@ pub static NVRTC: Wanted = Wanted {
     name: "nvrtc",
     artifact: "nvidia-cuda-nvrtc",
     variable: "NVRTC_LIBRARY",
+    runs_on: Processor::Gpu,
     files: &["libnvrtc-builtins.so.13.0", "libnvrtc.so.13"],
     needs: &[],
     version: |symbols| {
@@ -76,6 +82,57 @@ pub static NVRTC: Wanted = Wanted {
         Ok(format!("{major}.{minor}"))
     },
 };
+
+/// The CPU's primitives, with OpenMP's threads: libgomp comes with the machine's compiler.
+pub static ONEDNN: Wanted = Wanted {
+    name: "onednn",
+    artifact: "onednn-cpu-gomp",
+    variable: "ONEDNN_LIBRARY",
+    runs_on: Processor::Cpu,
+    files: &["libdnnl.so.3"],
+    needs: &[],
+    version: |symbols| {
+        /// The beginning of `dnnl_version_t`.
+        #[repr(C)]
+        struct Version {
+            major: i32,
+            minor: i32,
+            patch: i32,
+        }
+        // SAFETY: the type is that of dnnl.h.
+        let version: unsafe extern "C" fn() -> *const Version =
+            unsafe { symbols.get(b"dnnl_version\0") }?;
+        // SAFETY: takes nothing, and points to a constant.
+        let version = unsafe { &*version() };
+        Ok(format!(
+            "{}.{}.{}",
+            version.major, version.minor, version.patch
+        ))
+    },
+};
+
+/// With 64-bit sizes and threads of its own.
+pub static OPENBLAS: Wanted = Wanted {
+    name: "openblas",
+    artifact: "scipy-openblas64",
+    variable: "OPENBLAS_LIBRARY",
+    runs_on: Processor::Cpu,
+    files: &["libscipy_openblas64_.so"],
+    needs: &[],
+    version: |symbols| {
+        // SAFETY: the type is that of cblas.h.
+        let config: unsafe extern "C" fn() -> *const c_char =
+            unsafe { symbols.get(b"scipy_openblas_get_config64_\0") }?;
+        // SAFETY: takes nothing, and returns a string that is never freed.
+        let config = unsafe { CStr::from_ptr(config()) }.to_string_lossy();
+        Ok(version_of(&config).to_owned())
+    },
+};
+
+/// "OpenBLAS 0.3.34 USE64BITINT ..." is 0.3.34.
+fn version_of(config: &str) -> &str {
+    config.split_whitespace().nth(1).unwrap_or("unknown")
+}
 
 /// 92700 is 9.27.0, 130100 is 13.1.0.
 fn dotted(version: usize) -> String {
@@ -92,5 +149,10 @@ mod tests {
         assert_eq!(dotted(92_700), "9.27.0");
         assert_eq!(dotted(90_501), "9.5.1");
         assert_eq!(dotted(130_100), "13.1.0");
+        assert_eq!(
+            version_of("OpenBLAS 0.3.34 USE64BITINT DYNAMIC_ARCH"),
+            "0.3.34"
+        );
+        assert_eq!(version_of(""), "unknown");
     }
 }

@@ -54,6 +54,8 @@ def arch_settings(name, detected):
 def libraries_setting(name, detected):
     """True when CUDA is built, and the libraries flag is lock, or auto where the machine has a GPU.
 
+    `<name>_of_cpu`, for libraries that run on the CPU, is true unless the flag is none.
+
     Args:
       name: the setting.
       detected: what the machine's GPU has.
@@ -83,4 +85,14 @@ def libraries_setting(name, detected):
     selects.config_setting_group(
         name = name,
         match_all = [name + "_wanted", name + "_cuda", name + "_cpu"],
+    )
+
+    # Those that run on the CPU are small, and every build can run them.
+    selects.config_setting_group(
+        name = name + "_not_none",
+        match_any = [name + "_given", name + "_auto"],
+    )
+    selects.config_setting_group(
+        name = name + "_of_cpu",
+        match_all = [name + "_not_none", name + "_cpu"],
     )

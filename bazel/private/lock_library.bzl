@@ -30,20 +30,21 @@ _lock_library = rule(
     },
 )
 
-def lock_library(name, artifact, files):
-    """Declares the files as data for the crate that loads them; none if no GPU will run them.
+def lock_library(name, artifact, files, on_cpu = False):
+    """Declares the files as data for the crate that loads them; none if nothing will run them.
 
     Args:
       name: the target.
       artifact: the entry of the lock, whose `files` say which.
       files: everything that the artifact holds.
+      on_cpu: whether the library runs on the CPU, not on a GPU.
     """
     if artifact not in LOCKED_LIBRARIES:
         fail("{}: the lock records no files of it; pin it with --file".format(artifact))
     _lock_library(
         name = name,
         files = select({
-            "//bazel/cuda:lock_libraries": files,
+            "//bazel/cuda:lock_libraries" + ("_of_cpu" if on_cpu else ""): files,
             "//conditions:default": None,
         }),
         members = LOCKED_LIBRARIES[artifact],

@@ -2,13 +2,14 @@ use std::fs;
 use std::sync::LazyLock;
 
 use super::*;
-use crate::{Artifact, CUBLASLT, CUDNN, CUPTI, NVRTC};
+use crate::{Artifact, CUBLASLT, CUDNN, CUPTI, NVRTC, ONEDNN, OPENBLAS};
 
 /// Stands in for a library: a copy of the machine's libm, which has no state.
 static FAKE: Wanted = Wanted {
     name: "fake",
     artifact: "fake-wheel",
     variable: "FAKE_LIBRARY",
+    runs_on: Processor::Gpu,
     files: &["libfake_part.so.1", "libfake.so.1"],
     needs: &[],
     version: |symbols| {
@@ -125,6 +126,7 @@ fn a_missing_part_and_a_missing_library_are_told_apart() {
     for remedy in ["libraries=lock", "HEAD_TO_HEAD_LIBRARIES", "FAKE_LIBRARY"] {
         assert!(text.contains(remedy), "{text}");
     }
+    assert!(Processor::Cpu.remedy().contains("libraries=none"));
 }
 
 #[test]
@@ -188,7 +190,7 @@ fn a_library_without_the_function_says_which() {
 
 #[test]
 fn the_lock_records_every_file_that_is_loaded() {
-    for wanted in [&CUDNN, &CUBLASLT, &CUPTI, &NVRTC] {
+    for wanted in [&CUDNN, &CUBLASLT, &CUPTI, &NVRTC, &ONEDNN, &OPENBLAS] {
         let entry = lock::entry(wanted.artifact).expect(wanted.artifact);
         let mut files = wanted.files.to_vec();
         files.sort();

@@ -19,6 +19,7 @@ def _test(arch, libraries):
     )
 
 auto_test = _test("sm_90a", "auto")
+cpu_auto_test = _test("none", "auto")
 cpu_test = _test("none", "lock")
 lock_test = _test("sm_90a", "lock")
 none_test = _test("sm_90a", "none")
