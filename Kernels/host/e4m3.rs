@@ -11,17 +11,21 @@ pub struct E4m3(pub u8);
 unsafe impl Plain for E4m3 {}
 
 impl Element for E4m3 {
+    #[inline(always)]
     fn widen(self) -> f32 {
         decode(self.0)
     }
+    #[inline(always)]
     fn narrow(value: f32) -> Self {
         Self(encode(value))
     }
+    #[inline(always)]
     fn widen_all(from: &[Self], to: &mut [f32]) {
         for (to, &from) in to.iter_mut().zip(from) {
             *to = from.widen();
         }
     }
+    #[inline(always)]
     fn narrow_all(from: &[f32], to: &mut [Self]) {
         for (to, &from) in to.iter_mut().zip(from) {
             *to = Self::narrow(from);
@@ -36,6 +40,7 @@ const BIAS: u32 = (127 - 7) << 3;
 const LEAST_NORMAL: f32 = 1.0 / 64.0;
 
 /// To nearest, ties to even; saturates; NaN stays NaN.
+#[inline(always)]
 pub fn encode(value: f32) -> u8 {
     let bits = value.to_bits();
     let magnitude = value.abs();
@@ -54,6 +59,7 @@ pub fn encode(value: f32) -> u8 {
     (bits >> 24 & 0x80 | code) as u8
 }
 
+#[inline(always)]
 pub fn decode(code: u8) -> f32 {
     let magnitude = u32::from(code) & 0x7f;
     let normal = f32::from_bits((magnitude + BIAS) << 20);

@@ -28,40 +28,50 @@ pub trait Element: Plain {
 }
 
 impl Element for f32 {
+    #[inline(always)]
     fn widen(self) -> f32 {
         self
     }
+    #[inline(always)]
     fn narrow(value: f32) -> Self {
         value
     }
+    #[inline(always)]
     fn widen_all(from: &[Self], to: &mut [f32]) {
         to.copy_from_slice(from);
     }
+    #[inline(always)]
     fn narrow_all(from: &[f32], to: &mut [Self]) {
         to.copy_from_slice(from);
     }
 }
 
 impl Element for f16 {
+    #[inline(always)]
     fn widen(self) -> f32 {
         self.to_f32()
     }
+    #[inline(always)]
     fn narrow(value: f32) -> Self {
         f16::from_f32(value)
     }
     // These use the CPU's conversion instructions if it has them.
+    #[inline(always)]
     fn widen_all(from: &[Self], to: &mut [f32]) {
         from.convert_to_f32_slice(to);
     }
+    #[inline(always)]
     fn narrow_all(from: &[f32], to: &mut [Self]) {
         to.convert_from_f32_slice(from);
     }
 }
 
 impl Element for bf16 {
+    #[inline(always)]
     fn widen(self) -> f32 {
         f32::from_bits(u32::from(self.to_bits()) << 16)
     }
+    #[inline(always)]
     fn narrow(value: f32) -> Self {
         let bits = value.to_bits();
         let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
@@ -69,11 +79,13 @@ impl Element for bf16 {
         let quiet = bits >> 16 | 0x40;
         bf16::from_bits(if value.is_nan() { quiet } else { rounded } as u16)
     }
+    #[inline(always)]
     fn widen_all(from: &[Self], to: &mut [f32]) {
         for (to, &from) in to.iter_mut().zip(from) {
             *to = from.widen();
         }
     }
+    #[inline(always)]
     fn narrow_all(from: &[f32], to: &mut [Self]) {
         for (to, &from) in to.iter_mut().zip(from) {
             *to = Self::narrow(from);

@@ -7,12 +7,14 @@ const LANES: usize = 16;
 const BLOCK: usize = 2048;
 
 /// The sum of `term` over pairs of elements of two slices of the same length.
+#[inline(always)]
 pub fn sum2(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
     assert_eq!(a.len(), b.len());
     let blocks = a.chunks(BLOCK).zip(b.chunks(BLOCK));
     blocks.map(|(a, b)| sum_block(a, b, &term)).sum()
 }
 
+#[inline(always)]
 fn sum_block(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
     let mut lanes = [0.0f32; LANES];
     let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
@@ -28,11 +30,13 @@ fn sum_block(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
     fold(lanes, |a, b| a + b)
 }
 
+#[inline(always)]
 pub fn sum(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     sum2(values, values, |value, _| term(value))
 }
 
 /// The largest value; NaNs are ignored, as in IEEE 754's maximum.
+#[inline(always)]
 pub fn largest(values: &[f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LANES];
     let chunks = values.chunks_exact(LANES);
@@ -49,6 +53,7 @@ pub fn largest(values: &[f32]) -> f32 {
     fold(lanes, larger)
 }
 
+#[inline(always)]
 fn fold(mut lanes: [f32; LANES], combine: impl Fn(f32, f32) -> f32) -> f32 {
     let mut half = LANES / 2;
     while half > 0 {

@@ -8,10 +8,12 @@ pub mod e4m3;
 mod element;
 mod exponential;
 mod lanes;
+mod level;
 mod rows;
 
 pub use e4m3::E4m3;
 pub use element::{Element, Plain};
 pub use exponential::exp;
 pub use lanes::{largest, sum, sum2};
-pub use rows::{accumulate_rows, each_row, each_row2};
+pub use level::{at_every_level, level, Level};
+pub use rows::{accumulate_rows, each_row, each_row2, threads};

@@ -5,6 +5,11 @@ use rayon::prelude::*;
 /// Elements per task: enough to make its overhead negligible, few enough to balance.
 const TASK_ELEMENTS: usize = 1 << 15;
 
+/// Threads that our kernels use; whoever races them on the CPU gets as many.
+pub fn threads() -> usize {
+    rayon::current_num_threads()
+}
+
 fn rows_per_task(columns: usize) -> usize {
     (TASK_ELEMENTS / columns).max(1)
 }

@@ -4,10 +4,11 @@
 pub mod plain;
 mod units;
 
+use host::vectorized;
 pub use host::Element;
 use rayon::prelude::*;
 pub use units::Unit;
-use units::{with_curve, Curve};
+use units::{with_curve, Curve, Gated, Pair, Slope};
 
 /// Elements per task.
 const TASK: usize = 1 << 14;
@@ -16,17 +17,17 @@ const BLOCK: usize = 1024;
 
 /// `out = unit(x)`
 pub fn forward<T: Element>(unit: Unit, x: &[T], out: &mut [T]) {
-    with_curve!(unit, C => map1(x, out, C::value));
+    with_curve!(unit, C => map1::<T, C>(x, out));
 }
 
 /// `x_gradient = unit'(x) * out_gradient`
 pub fn backward<T: Element>(unit: Unit, x: &[T], out_gradient: &[T], x_gradient: &mut [T]) {
-    with_curve!(unit, C => map2(x, out_gradient, x_gradient, |x, g| C::both(x).1 * g));
+    with_curve!(unit, C => map2::<T, Slope<C>>(x, out_gradient, x_gradient));
 }
 
 /// `out = unit(gate) * up`
 pub fn gated_forward<T: Element>(unit: Unit, gate: &[T], up: &[T], out: &mut [T]) {
-    with_curve!(unit, C => map2(gate, up, out, |gate, up| C::value(gate) * up));
+    with_curve!(unit, C => map2::<T, Gated<C>>(gate, up, out));
 }
 
 /// `out = unit(gate) * up` for rows of gate and up, `columns` elements each.
@@ -45,45 +46,64 @@ pub fn gated_backward<T: Element>(unit: Unit, gate: &mut [T], up: &mut [T], out_
     with_curve!(unit, C => gated_backward_of::<T, C>(gate, up, out_gradient));
 }
 
-fn map1<T: Element>(x: &[T], out: &mut [T], function: impl Fn(f32) -> f32 + Sync) {
+fn map1<T: Element, C: Curve>(x: &[T], out: &mut [T]) {
     let tasks = out.par_chunks_mut(TASK).zip(x.par_chunks(TASK));
-    tasks.for_each(|(out, x)| {
+    tasks.for_each(|(out, x)| map1_task::<T, C>(x, out));
+}
+
+vectorized! {
+    fn map1_task<T: Element, C: Curve>(x: &[T], out: &mut [T]) {
         let mut wide = [0.0; BLOCK];
         for (out, x) in out.chunks_mut(BLOCK).zip(x.chunks(BLOCK)) {
             let wide = &mut wide[..x.len()];
             T::widen_all(x, wide);
-            wide.iter_mut().for_each(|value| *value = function(*value));
+            for value in wide.iter_mut() {
+                *value = C::value(*value);
+            }
             T::narrow_all(wide, out);
         }
-    });
+    }
 }
 
-fn map2<T: Element>(a: &[T], b: &[T], out: &mut [T], function: impl Fn(f32, f32) -> f32 + Sync) {
+fn map2<T: Element, P: Pair>(a: &[T], b: &[T], out: &mut [T]) {
     let tasks = out
         .par_chunks_mut(TASK)
         .zip(a.par_chunks(TASK).zip(b.par_chunks(TASK)));
-    tasks.for_each(|(out, (a, b))| {
+    tasks.for_each(|(out, (a, b))| map2_task::<T, P>(a, b, out));
+}
+
+vectorized! {
+    fn map2_task<T: Element, P: Pair>(a: &[T], b: &[T], out: &mut [T]) {
         let mut wide = [[0.0; BLOCK]; 2];
         let blocks = out
             .chunks_mut(BLOCK)
             .zip(a.chunks(BLOCK).zip(b.chunks(BLOCK)));
         for (out, (a, b)) in blocks {
-            let [wide_a, wide_b] = wide.each_mut().map(|wide| &mut wide[..out.len()]);
+            let [wide_a, wide_b] = &mut wide;
+            let (wide_a, wide_b) = (&mut wide_a[..out.len()], &mut wide_b[..out.len()]);
             T::widen_all(a, wide_a);
             T::widen_all(b, wide_b);
             for (a, b) in wide_a.iter_mut().zip(wide_b.iter()) {
-                *a = function(*a, *b);
+                *a = P::of(*a, *b);
             }
             T::narrow_all(wide_a, out);
         }
-    });
+    }
 }
 
 fn gated_backward_of<T: Element, C: Curve>(gate: &mut [T], up: &mut [T], out_gradient: &[T]) {
     let tasks = gate
         .par_chunks_mut(TASK)
         .zip(up.par_chunks_mut(TASK).zip(out_gradient.par_chunks(TASK)));
-    tasks.for_each(|(gate, (up, gradient))| {
+    tasks.for_each(|(gate, (up, gradient))| gated_backward_task::<T, C>(gate, up, gradient));
+}
+
+vectorized! {
+    fn gated_backward_task<T: Element, C: Curve>(
+        gate: &mut [T],
+        up: &mut [T],
+        gradient: &[T],
+    ) {
         let mut wide = [[0.0; BLOCK]; 3];
         let blocks = gate
             .chunks_mut(BLOCK)
@@ -103,5 +123,5 @@ fn gated_backward_of<T: Element, C: Curve>(gate: &mut [T], up: &mut [T], out_gra
             T::narrow_all(wide_gate, gate);
             T::narrow_all(wide_up, up);
         }
-    });
+    }
 }

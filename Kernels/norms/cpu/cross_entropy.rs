@@ -1,7 +1,7 @@
 //! Cross-entropy of rows of logits against one target each.
 
 use crate::Element;
-use host::{each_row, each_row2, exp, largest, sum};
+use host::{each_row, each_row2, exp, largest, sum, vectorized};
 
 /// `lse = ln(sum(exp(logits)))`, `loss = lse - logits[target]`
 ///
@@ -16,11 +16,23 @@ pub fn forward<T: Element>(
 ) {
     each_row2((loss, 1), (lse, 1), columns, |row, loss, lse, buffer| {
         let logits = &logits[row * columns..][..columns];
-        T::widen_all(logits, buffer);
-        let largest = largest(buffer);
-        lse[0] = largest + sum(buffer, |logit| exp(logit - largest)).ln();
+        let (largest, sum) = largest_and_sum(logits, buffer);
+        lse[0] = largest + sum.ln();
         loss[0] = lse[0] - logits[targets[row] as usize].widen();
     });
+}
+
+vectorized! {
+    /// The largest logit, and the sum of the shares e^(logit - largest), which the buffer gets. Shares
+    /// and their sum are two loops, because only simple ones become vectors.
+    fn largest_and_sum<T: Element>(logits: &[T], buffer: &mut [f32]) -> (f32, f32) {
+        T::widen_all(logits, buffer);
+        let largest = largest(buffer);
+        for logit in buffer.iter_mut() {
+            *logit = exp(*logit - largest);
+        }
+        (largest, sum(buffer, |share| share))
+    }
 }
 
 /// Both in one: the losses, and the gradient of their sum in place of the logits.
@@ -38,18 +50,33 @@ pub fn forward_backward<T: Element>(
         (loss, 1),
         columns,
         |row, logits, loss, buffer| {
-            T::widen_all(logits, buffer);
-            let largest = largest(buffer);
-            let sum = sum(buffer, |logit| exp(logit - largest));
             let target = targets[row] as usize;
-            loss[0] = largest + sum.ln() - buffer[target];
-            for logit in buffer.iter_mut() {
-                *logit = exp(*logit - largest) / sum;
-            }
-            buffer[target] -= 1.0;
-            T::narrow_all(buffer, logits);
+            loss[0] = forward_backward_row(target, logits, buffer);
         },
     );
+}
+
+vectorized! {
+    /// The loss; the logits become their gradient.
+    fn forward_backward_row<T: Element>(
+        target: usize,
+        logits: &mut [T],
+        buffer: &mut [f32],
+    ) -> f32 {
+        T::widen_all(logits, buffer);
+        let (largest, logit) = (largest(buffer), buffer[target]);
+        for logit in buffer.iter_mut() {
+            *logit = exp(*logit - largest);
+        }
+        let sum = sum(buffer, |share| share);
+        let loss = largest + sum.ln() - logit;
+        for share in buffer.iter_mut() {
+            *share /= sum;
+        }
+        buffer[target] -= 1.0;
+        T::narrow_all(buffer, logits);
+        loss
+    }
 }
 
 /// `logits_gradient = (exp(logits - lse) - [column == target]) * loss_gradient`
@@ -65,16 +92,29 @@ pub fn backward<T: Element>(
 ) {
     let columns = logits.len() / targets.len();
     each_row(logits_gradient, columns, columns, |row, out, buffer| {
-        T::widen_all(&logits[row * columns..][..columns], buffer);
-        let (lse, gradient) = (lse[row], loss_gradient[row]);
-        let target = targets[row] as usize;
+        let logits = &logits[row * columns..][..columns];
+        let scale = (lse[row], loss_gradient[row]);
+        backward_row(targets[row] as usize, scale, logits, out, buffer);
+    });
+}
+
+vectorized! {
+    fn backward_row<T: Element>(
+        target: usize,
+        scale: (f32, f32),
+        logits: &[T],
+        out: &mut [T],
+        buffer: &mut [f32],
+    ) {
+        let (lse, gradient) = scale;
+        T::widen_all(logits, buffer);
         let wanted = (exp(buffer[target] - lse) - 1.0) * gradient;
         for logit in buffer.iter_mut() {
             *logit = exp(*logit - lse) * gradient;
         }
         buffer[target] = wanted;
         T::narrow_all(buffer, out);
-    });
+    }
 }
 
 /// One naive single-threaded loop per operation.

@@ -2,7 +2,7 @@
 
 use crate::columns::{Columns, ColumnsMut};
 use crate::Element;
-use host::{accumulate_rows, each_row, sum, sum2};
+use host::{accumulate_rows, each_row, sum, sum2, vectorized};
 
 /// `out = (x - mean) * rstd * weight + bias`
 pub fn forward<T: Element>(
@@ -15,15 +15,30 @@ pub fn forward<T: Element>(
 ) {
     let (weight, bias) = (weight.widened(), bias.widened());
     each_row(out, columns, columns, |row, out, buffer| {
-        T::widen_all(&x[row * columns..][..columns], buffer);
-        let mean = sum(buffer, |x| x) / columns as f32;
-        let variance = sum(buffer, |x| (x - mean) * (x - mean)) / columns as f32;
+        let x = &x[row * columns..][..columns];
+        forward_row(x, &weight, &bias, out, buffer, epsilon);
+    });
+}
+
+vectorized! {
+    fn forward_row<T: Element>(
+        x: &[T],
+        weight: &[f32],
+        bias: &[f32],
+        out: &mut [T],
+        buffer: &mut [f32],
+        epsilon: f32,
+    ) {
+        T::widen_all(x, buffer);
+        let count = buffer.len() as f32;
+        let mean = sum(buffer, |x| x) / count;
+        let variance = sum(buffer, |x| (x - mean) * (x - mean)) / count;
         let rstd = 1.0 / (variance + epsilon).sqrt();
         for (x, (weight, bias)) in buffer.iter_mut().zip(weight.iter().zip(bias.iter())) {
             *x = (*x - mean) * rstd * weight + bias;
         }
         T::narrow_all(buffer, out);
-    });
+    }
 }
 
 /// Inputs of the backward pass.
@@ -45,12 +60,32 @@ pub fn backward<T: Element>(
     columns: usize,
 ) {
     let weight = saved.weight.widened();
-    let count = columns as f32;
-    let sums = accumulate_rows(x_gradient, columns, |row, dx, sums, [x, gradient]| {
-        T::widen_all(&saved.x[row * columns..][..columns], x);
-        T::widen_all(&saved.out_gradient[row * columns..][..columns], gradient);
-        let (mean, rstd) = (saved.mean[row], saved.rstd[row]);
-        let [weight_sums, bias_sums]: &mut [Vec<f32>; 2] = sums;
+    let sums = accumulate_rows(x_gradient, columns, |row, dx, sums, buffers| {
+        T::widen_all(&saved.x[row * columns..][..columns], &mut buffers[0]);
+        T::widen_all(
+            &saved.out_gradient[row * columns..][..columns],
+            &mut buffers[1],
+        );
+        let statistics = (saved.mean[row], saved.rstd[row]);
+        backward_row(statistics, &weight, dx, sums, buffers);
+    });
+    let [weight_sums, bias_sums] = sums;
+    weight_gradient.store(&weight_sums);
+    bias_gradient.store(&bias_sums);
+}
+
+vectorized! {
+    /// With x and the gradient of the output in the buffers.
+    fn backward_row<T: Element>(
+        statistics: (f32, f32),
+        weight: &[f32],
+        dx: &mut [T],
+        sums: &mut [Vec<f32>; 2],
+        buffers: &mut [Vec<f32>; 2],
+    ) {
+        let ((mean, rstd), [x, gradient]) = (statistics, buffers);
+        let [weight_sums, bias_sums] = sums;
+        let count = x.len() as f32;
         for (x, (gradient, sum)) in x.iter_mut().zip(gradient.iter().zip(weight_sums)) {
             *x = (*x - mean) * rstd;
             *sum += gradient * *x;
@@ -65,10 +100,7 @@ pub fn backward<T: Element>(
             *x = rstd * (scaled - average - *x * projection);
         }
         T::narrow_all(x, dx);
-    });
-    let [weight_sums, bias_sums] = sums;
-    weight_gradient.store(&weight_sums);
-    bias_gradient.store(&bias_sums);
+    }
 }
 
 /// One naive single-threaded loop per operation.

@@ -2,12 +2,14 @@
 
 use crate::columns::{Columns, ColumnsMut};
 use crate::Element;
-use host::{accumulate_rows, each_row, each_row2, sum, sum2};
+use host::{accumulate_rows, each_row, each_row2, sum, sum2, vectorized};
 
+#[inline(always)]
 fn rstd(x: &[f32], epsilon: f32) -> f32 {
     1.0 / (sum(x, |value| value * value) / x.len() as f32 + epsilon).sqrt()
 }
 
+#[inline(always)]
 fn scale(x: &mut [f32], rstd: f32, weight: &[f32]) {
     for (x, weight) in x.iter_mut().zip(weight) {
         *x = *x * rstd * weight;
@@ -24,11 +26,24 @@ pub fn forward<T: Element>(
 ) {
     let weight = weight.widened();
     each_row(out, columns, columns, |row, out, buffer| {
-        T::widen_all(&x[row * columns..][..columns], buffer);
-        let rstd = rstd(buffer, epsilon);
-        scale(buffer, rstd, &weight);
-        T::narrow_all(buffer, out);
+        let x = &x[row * columns..][..columns];
+        forward_row(x, &weight, out, buffer, epsilon);
     });
+}
+
+vectorized! {
+    fn forward_row<T: Element>(
+        x: &[T],
+        weight: &[f32],
+        out: &mut [T],
+        buffer: &mut [f32],
+        epsilon: f32,
+    ) {
+        T::widen_all(x, buffer);
+        let rstd = rstd(buffer, epsilon);
+        scale(buffer, rstd, weight);
+        T::narrow_all(buffer, out);
+    }
 }
 
 /// In place: `residual += x`, then `x = residual * rstd * weight`.
@@ -44,16 +59,26 @@ pub fn fused_add<T: Element>(
         (x, columns),
         (residual, columns),
         columns,
-        |_, x, residual, buffer| {
-            for (x, residual) in x.iter().zip(residual.iter_mut()) {
-                *residual = T::narrow(x.widen() + residual.widen());
-            }
-            T::widen_all(residual, buffer);
-            let rstd = rstd(buffer, epsilon);
-            scale(buffer, rstd, &weight);
-            T::narrow_all(buffer, x);
-        },
+        |_, x, residual, buffer| fused_add_row(x, residual, &weight, buffer, epsilon),
     );
+}
+
+vectorized! {
+    fn fused_add_row<T: Element>(
+        x: &mut [T],
+        residual: &mut [T],
+        weight: &[f32],
+        buffer: &mut [f32],
+        epsilon: f32,
+    ) {
+        for (x, residual) in x.iter().zip(residual.iter_mut()) {
+            *residual = T::narrow(x.widen() + residual.widen());
+        }
+        T::widen_all(residual, buffer);
+        let rstd = rstd(buffer, epsilon);
+        scale(buffer, rstd, weight);
+        T::narrow_all(buffer, x);
+    }
 }
 
 /// Inputs of the backward pass.
@@ -77,25 +102,40 @@ pub fn backward<T: Element>(
         x_gradient,
         columns,
         |row, dx, sums: &mut [Vec<f32>; 1], buffers| {
-            let [x, gradient] = buffers;
-            T::widen_all(&saved.x[row * columns..][..columns], x);
-            T::widen_all(&saved.out_gradient[row * columns..][..columns], gradient);
-            let rstd = saved.rstd[row];
-            for (x, (gradient, sum)) in x.iter_mut().zip(gradient.iter_mut().zip(&mut sums[0])) {
-                *x *= rstd;
-                *sum += *gradient * *x;
-            }
-            for (gradient, weight) in gradient.iter_mut().zip(weight.iter()) {
-                *gradient *= weight;
-            }
-            let projection = sum2(x, gradient, |x, scaled| x * scaled) / columns as f32;
-            for (x, scaled) in x.iter_mut().zip(gradient.iter()) {
-                *x = rstd * (scaled - *x * projection);
-            }
-            T::narrow_all(x, dx);
+            T::widen_all(&saved.x[row * columns..][..columns], &mut buffers[0]);
+            T::widen_all(
+                &saved.out_gradient[row * columns..][..columns],
+                &mut buffers[1],
+            );
+            backward_row(saved.rstd[row], &weight, dx, &mut sums[0], buffers);
         },
     );
     weight_gradient.store(&weight_sums);
+}
+
+vectorized! {
+    /// With x and the gradient of the output in the buffers.
+    fn backward_row<T: Element>(
+        rstd: f32,
+        weight: &[f32],
+        dx: &mut [T],
+        sums: &mut [f32],
+        buffers: &mut [Vec<f32>; 2],
+    ) {
+        let [x, gradient] = buffers;
+        for (x, (gradient, sum)) in x.iter_mut().zip(gradient.iter_mut().zip(sums)) {
+            *x *= rstd;
+            *sum += *gradient * *x;
+        }
+        for (gradient, weight) in gradient.iter_mut().zip(weight.iter()) {
+            *gradient *= weight;
+        }
+        let projection = sum2(x, gradient, |x, scaled| x * scaled) / x.len() as f32;
+        for (x, scaled) in x.iter_mut().zip(gradient.iter()) {
+            *x = rstd * (scaled - *x * projection);
+        }
+        T::narrow_all(x, dx);
+    }
 }
 
 /// One naive single-threaded loop per operation.

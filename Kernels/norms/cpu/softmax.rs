@@ -1,12 +1,18 @@
 //! Softmax over rows.
 
 use crate::Element;
-use host::{each_row, exp, largest, sum, sum2};
+use host::{each_row, exp, largest, sum, sum2, vectorized};
 
 /// `out = exp(x - max) / sum(exp(x - max))`
 pub fn forward<T: Element>(x: &[T], out: &mut [T], columns: usize) {
     each_row(out, columns, columns, |row, out, buffer| {
-        T::widen_all(&x[row * columns..][..columns], buffer);
+        forward_row(&x[row * columns..][..columns], out, buffer);
+    });
+}
+
+vectorized! {
+    fn forward_row<T: Element>(x: &[T], out: &mut [T], buffer: &mut [f32]) {
+        T::widen_all(x, buffer);
         let largest = largest(buffer);
         for x in buffer.iter_mut() {
             *x = exp(*x - largest);
@@ -16,21 +22,33 @@ pub fn forward<T: Element>(x: &[T], out: &mut [T], columns: usize) {
             *value *= scale;
         }
         T::narrow_all(buffer, out);
-    });
+    }
 }
 
 /// `x_gradient = out * (out_gradient - sum(out * out_gradient))`
 pub fn backward<T: Element>(out: &[T], out_gradient: &[T], x_gradient: &mut [T], columns: usize) {
     each_row(x_gradient, columns, 2 * columns, |row, dx, buffer| {
-        let (share, gradient) = buffer.split_at_mut(columns);
-        T::widen_all(&out[row * columns..][..columns], share);
-        T::widen_all(&out_gradient[row * columns..][..columns], gradient);
+        let [out, gradient] = [out, out_gradient].map(|all| &all[row * columns..][..columns]);
+        backward_row(out, gradient, dx, buffer);
+    });
+}
+
+vectorized! {
+    fn backward_row<T: Element>(
+        out: &[T],
+        out_gradient: &[T],
+        dx: &mut [T],
+        buffer: &mut [f32],
+    ) {
+        let (share, gradient) = buffer.split_at_mut(out.len());
+        T::widen_all(out, share);
+        T::widen_all(out_gradient, gradient);
         let projection = sum2(share, gradient, |share, gradient| share * gradient);
         for (share, gradient) in share.iter_mut().zip(gradient) {
             *share *= *gradient - projection;
         }
         T::narrow_all(share, dx);
-    });
+    }
 }
 
 /// One naive single-threaded loop per operation.
