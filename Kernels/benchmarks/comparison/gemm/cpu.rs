@@ -1,13 +1,14 @@
-//! CPU contenders: our threaded product, and matrixmultiply's.
+//! CPU contenders: our threaded product, and the sgemm of OpenBLAS and of matrixmultiply.
 
 use std::ops::Range;
 
 use contender::{contender, ContenderError, Contenders, DeviceKind, Identity, Kind, Problem};
-use gemm_cpu::{multiply, multiply_library, BlockFormat, Scales, Sizes};
+use gemm_cpu::{multiply, multiply_library, narrow, BlockFormat, Scales, Sizes};
 use host::Plain;
 use numeric::DType;
+use openblas::Library;
 use reference::quantize::scale_place;
-use shared::cpu::{bind_work, Work};
+use shared::cpu::{bf16, bind_work, Work};
 use shared::memory::{In, Memory};
 use workloads::{GemmProblem, SCALE_BLOCK};
 
@@ -15,23 +16,65 @@ type Multiply = fn(Sizes, &[f32], &[f32], &mut [f32]);
 
 pub fn contenders() -> Contenders<GemmProblem> {
     let region = "widening both operands to f32, one product per group, rounding";
-    let contender = |identity, multiply: Multiply| {
+    let ours = Identity::in_tree(
+        "ours",
+        Kind::Own,
+        "one product per group: of bf16 as it is where the CPU has AVX-512 BF16, else of operands \
+         widened to f32, rounded",
+    );
+    let contender = |identity, multiply: Multiply, absent: fn() -> Option<String>| {
         contender(
             identity,
             DeviceKind::Cpu,
-            |_problem, _device| None,
+            move |_problem, _device| absent(),
             move |problem, tensors, _device| {
                 bind_work(tensors, |memory| bind(problem, memory, multiply))
             },
         )
     };
+    let records = Library::get().map_or(Vec::new(), |library| library.records().to_vec());
+    let openblas = Identity::loaded("openblas", records, region);
+    let matrixmultiply = Identity::baseline("matrixmultiply", "0.3", None, region);
     vec![
-        contender(Identity::in_tree("ours", Kind::Own, region), multiply),
-        contender(
-            Identity::baseline("matrixmultiply", "0.3", None, region),
-            multiply_library,
+        contender::contender(
+            ours,
+            DeviceKind::Cpu,
+            |_problem, _device| None,
+            |problem: &GemmProblem, tensors, _device| {
+                bind_work(tensors, |memory| {
+                    match problem.dtype() == DType::Bf16 && narrow::is_available() {
+                        true => bind_narrow(problem, memory),
+                        false => bind(problem, memory, multiply),
+                    }
+                })
+            },
         ),
+        contender(openblas, multiply_openblas, || {
+            Library::get().err().map(|error| error.to_string())
+        }),
+        contender(matrixmultiply, multiply_library, || None),
     ]
+}
+
+fn multiply_openblas(Sizes { m, n, k }: Sizes, a: &[f32], b: &[f32], out: &mut [f32]) {
+    let library = Library::get().expect("the contender is unsupported without it");
+    library.use_threads(host::threads());
+    library.multiply([m, n, k], a, b, out);
+}
+
+/// The products of bf16 without widening.
+fn bind_narrow(problem: &GemmProblem, memory: &Memory) -> Work {
+    let (layout, n, k) = (problem.layout.clone(), problem.shape.n, problem.shape.k);
+    let (a, b) = (memory.read::<bf16>("a")?, memory.read::<bf16>("b")?);
+    let mut out = memory.write::<bf16>("out")?;
+    Ok(Box::new(move || {
+        for (group, rows) in layout.used_ranges() {
+            let m = rows.len();
+            let (a, b) = (&a[rows.start * k..][..m * k], &b[group * n * k..][..n * k]);
+            let out = &mut out[rows.start * n..][..m * n];
+            narrow::multiply(Sizes { m, n, k }, a, b, out);
+        }
+    }))
 }
 
 fn bind(problem: &GemmProblem, memory: &Memory, multiply: Multiply) -> Work {

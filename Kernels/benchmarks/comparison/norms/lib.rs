@@ -9,6 +9,7 @@ mod flashinfer;
 mod gradient_sums;
 #[cfg(feature = "cuda")]
 pub mod liger;
+mod onednn;
 #[cfg(feature = "cuda")]
 mod ours;
 #[cfg(feature = "cuda")]
@@ -21,7 +22,7 @@ use workloads::NormProblem;
 /// All contenders on a kind of device, ours first.
 pub fn contenders(device: DeviceKind) -> Contenders<NormProblem> {
     match device {
-        DeviceKind::Cpu => cpu::contenders(),
+        DeviceKind::Cpu => shared::cpu::after_ours(cpu::contenders(), onednn::contenders()),
         // The first baseline is the default to compare with.
         DeviceKind::Cuda | DeviceKind::Ptx => on_cuda![
             ours::contenders,

@@ -59,6 +59,13 @@ pub fn contenders<P: Problem>(
     ]
 }
 
+/// The first of `contenders`, which is ours, then libraries, then the rest: the first baseline that takes
+/// a problem is the default to compare with.
+pub fn after_ours<P>(mut contenders: Contenders<P>, libraries: Contenders<P>) -> Contenders<P> {
+    contenders.splice(1..1, libraries);
+    contenders
+}
+
 fn of_type<B>(dtype: DType, [of_f32, of_f16, of_bf16]: [B; 3]) -> Result<B, String> {
     match dtype {
         DType::F32 => Ok(of_f32),

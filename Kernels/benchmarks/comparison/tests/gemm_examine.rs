@@ -1,6 +1,6 @@
 //! Shared by both gate tests of matrix products.
 
-use contender::Problem;
+use contender::{DeviceKind, Problem};
 use device::Device;
 use examine::Rules;
 use workloads::GemmProblem;
@@ -17,9 +17,15 @@ const RULES: Rules = Rules {
 
 pub fn pass(device: &dyn Device, problems: &[GemmProblem]) {
     let contenders = gemm_contenders::contenders(device.info().kind);
-    examine::pass(device, &contenders, problems, &RULES, |problem| {
+    let passed = examine::pass(device, &contenders, problems, &RULES, |problem| {
         let (op, name) = (problem.op(), &problem.workload().name);
         let (dtype, tokens) = (problem.dtype(), &problem.layout.tokens);
         format!("{op} {name} {dtype} of tokens {tokens:?}")
     });
+    // The lock has the CPU's libraries for this one alone.
+    if device.info().kind == DeviceKind::Cpu && cfg!(target_arch = "x86_64") {
+        for library in ["onednn", "openblas"] {
+            assert!(passed.contains_key(library), "{passed:?}");
+        }
+    }
 }

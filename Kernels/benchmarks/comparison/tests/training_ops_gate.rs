@@ -1,7 +1,7 @@
 //! Every training primitive, type and kind of shape passes the gate: on the GPU with our kernels,
 //! on the CPU with the CPU contenders. Quantisation is bit-exact, even for bad inputs.
 
-use contender::{Kind, Problem, Support, Tensors};
+use contender::{DeviceKind, Kind, Problem, Support, Tensors};
 use device::Device;
 use examine::{cpu, gpu, Rules};
 use gate::BufferSet;
@@ -163,9 +163,13 @@ fn suite_problems(suites: &[TrainingSuite]) -> Vec<TrainingProblem> {
 
 fn pass(device: &dyn Device, problems: Vec<TrainingProblem>) {
     let contenders = training_contenders::contenders(device.info().kind);
-    examine::pass(device, &contenders, &problems, &RULES, |problem| {
+    let passed = examine::pass(device, &contenders, &problems, &RULES, |problem| {
         format!("{} {} {}", problem.op, problem.shape, problem.dtype())
     });
+    // The lock has the CPU's library for this one alone.
+    if device.info().kind == DeviceKind::Cpu && cfg!(target_arch = "x86_64") {
+        assert!(passed.contains_key("onednn"), "{passed:?}");
+    }
 }
 
 /// Rows of zeros, of subnormals, of the largest values, and rows that hold a NaN or an infinity:

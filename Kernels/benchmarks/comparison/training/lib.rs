@@ -5,6 +5,7 @@ mod cpu;
 mod flashinfer;
 #[cfg(feature = "cuda")]
 mod liger;
+mod onednn;
 #[cfg(feature = "cuda")]
 mod ours;
 
@@ -15,7 +16,7 @@ use workloads::TrainingProblem;
 /// All contenders on a kind of device, ours first.
 pub fn contenders(device: DeviceKind) -> Contenders<TrainingProblem> {
     match device {
-        DeviceKind::Cpu => cpu::contenders(),
+        DeviceKind::Cpu => shared::cpu::after_ours(cpu::contenders(), onednn::contenders()),
         // The first baseline is the default to compare with.
         DeviceKind::Cuda | DeviceKind::Ptx => on_cuda![
             ours::contenders,

@@ -50,14 +50,14 @@ pub fn gpu() -> Option<Box<dyn Device>> {
     }
 }
 
-/// Panics with all failures, so that one run shows the pattern.
+/// How many problems each contender passed. Panics with all failures, so that one run shows the pattern.
 pub fn pass<P: Problem>(
     device: &dyn Device,
     contenders: &[Box<dyn Contender<P>>],
     problems: &[P],
     rules: &Rules,
     describe: impl Fn(&P) -> String,
-) {
+) -> BTreeMap<String, usize> {
     assert!(!contenders.is_empty() && !problems.is_empty());
     let (mut failures, mut passed) = (Vec::new(), BTreeMap::new());
     for (number, problem) in problems.iter().enumerate() {
@@ -74,6 +74,7 @@ pub fn pass<P: Problem>(
         failures.len(),
         failures.join("\n")
     );
+    passed
 }
 
 /// The reference goes first, so that the others can be compared with it.
