@@ -48,7 +48,9 @@ enum {
     CONTENDER_FP8_E4M3 = 3, /* no infinity, largest finite value 448 */
     CONTENDER_E8M0 = 4,     /* a power of two: a block scale */
     CONTENDER_I32 = 5,
-    CONTENDER_I64 = 6
+    CONTENDER_I64 = 6,
+    CONTENDER_MXFP8 = 7, /* e4m3 elements; the E8M0 scales, one per 32, are a tensor of their own */
+    CONTENDER_NVFP4 = 8  /* two e2m1 elements per byte, the first in the low bits; e4m3 scales apart */
 };
 
 /* What addresses point to. */

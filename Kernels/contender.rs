@@ -21,6 +21,8 @@ pub const FP8_E4M3: i32 = 3;
 pub const E8M0: i32 = 4;
 pub const I32: i32 = 5;
 pub const I64: i32 = 6;
+pub const MXFP8: i32 = 7;
+pub const NVFP4: i32 = 8;
 
 pub const CPU: i32 = 0;
 pub const CUDA: i32 = 1;

@@ -167,6 +167,8 @@ impl Passed {
                     DType::F8E8M0 => abi::E8M0,
                     DType::I32 => abi::I32,
                     DType::I64 => abi::I64,
+                    DType::Mxfp8 => abi::MXFP8,
+                    DType::Nvfp4 => abi::NVFP4,
                 },
                 rank: tensor.shape.len() as i64,
                 shape: parts.sizes(tensor.shape.iter().map(|size| *size as i64).collect()),
