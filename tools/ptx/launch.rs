@@ -11,6 +11,8 @@ use machine::{
 };
 use serde::Deserialize;
 
+use crate::near::{self, Agreement};
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
@@ -35,7 +37,7 @@ fn one() -> [u32; 3] {
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum Dtype {
+pub enum Dtype {
     U8,
     I32,
     F32,
@@ -61,6 +63,8 @@ struct Buffer {
     expect: Option<Vec<f64>>,
     #[serde(default)]
     tolerance: f64,
+    /// What all bytes should be afterwards; floats may be near instead.
+    expect_file: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -78,6 +82,36 @@ enum Argument {
     Map(Map),
     /// Members one after the other, as C lays them out.
     Struct(Vec<Argument>),
+    /// Bytes, and where in them addresses of buffers belong.
+    Raw(Raw),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    hex: String,
+    pointers: Vec<Pointer>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pointer {
+    at: usize,
+    buffer: String,
+    offset: u64,
+}
+
+impl Raw {
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        let digits = self.hex.as_bytes().chunks(2);
+        let bytes = digits.map(|pair| {
+            let pair = std::str::from_utf8(pair).ok();
+            pair.filter(|pair| pair.len() == 2)
+                .and_then(|pair| u8::from_str_radix(pair, 16).ok())
+                .ok_or_else(|| format!("{:?} is not bytes in hexadecimal", self.hex))
+        });
+        bytes.collect()
+    }
 }
 
 #[derive(Deserialize)]
@@ -119,25 +153,11 @@ impl Default for How {
 
 pub struct Outcome {
     pub report: Report,
-    /// Values that are as expected.
-    pub compared: usize,
-}
-
-impl Outcome {
-    pub fn verdict(&self) -> String {
-        verdict(self.compared)
-    }
-}
-
-pub fn verdict(compared: usize) -> String {
-    match compared {
-        0 => "nothing was compared".to_owned(),
-        compared => format!("{compared} values as expected"),
-    }
+    pub agreement: Agreement,
 }
 
 impl Dtype {
-    fn bytes(self) -> usize {
+    pub fn bytes(self) -> usize {
         match self {
             Self::U8 => 1,
             Self::F16 | Self::Bf16 => 2,
@@ -165,7 +185,7 @@ impl Dtype {
         }
     }
 
-    fn decode(self, bytes: &[u8]) -> f64 {
+    pub fn decode(self, bytes: &[u8]) -> f64 {
         let four = || [bytes[0], bytes[1], bytes[2], bytes[3]];
         match self {
             Self::U8 => bytes[0].into(),
@@ -290,8 +310,8 @@ impl Description {
         Ok(parameters)
     }
 
-    /// Saves a buffer and compares it as the launch says; how many values were compared.
-    pub fn verify(&self, name: &str, bytes: &[u8]) -> Result<usize, String> {
+    /// Saves a buffer and compares it as the launch says.
+    pub fn verify(&self, name: &str, bytes: &[u8]) -> Result<Agreement, String> {
         self.buffers[name].verify(name, bytes)
     }
 
@@ -322,13 +342,12 @@ impl Description {
         };
         let report = machine::run(module, &self.kernel, &launch, &allocations)
             .map_err(|error| format!("{schedule:?}: {error}"))?;
-        let mut compared = 0;
+        let mut agreement = Agreement::default();
         for (name, block) in &blocks {
-            compared += self
-                .verify(name, &block.to_bytes())
-                .map_err(|reason| format!("{schedule:?}: {reason}"))?;
+            let found = self.verify(name, &block.to_bytes());
+            agreement.add(found.map_err(|reason| format!("{schedule:?}: {reason}"))?);
         }
-        Ok(Outcome { report, compared })
+        Ok(Outcome { report, agreement })
     }
 
     fn argument(
@@ -374,6 +393,21 @@ impl Description {
                 };
                 tensor.encode()?.to_vec()
             }
+            Argument::Raw(raw) => {
+                let mut bytes = raw.bytes()?;
+                for pointer in &raw.pointers {
+                    let address = address(&pointer.buffer)? + pointer.offset;
+                    let size = bytes.len();
+                    let place = pointer
+                        .at
+                        .checked_add(8)
+                        .and_then(|end| bytes.get_mut(pointer.at..end));
+                    let place = place
+                        .ok_or_else(|| format!("a pointer at {} of {size} bytes", pointer.at))?;
+                    place.copy_from_slice(&address.to_le_bytes());
+                }
+                bytes
+            }
             Argument::Struct(members) => {
                 let mut bytes = Vec::new();
                 for member in members {
@@ -395,19 +429,26 @@ impl Argument {
             Self::I32(_) | Self::U32(_) | Self::F32(_) => 4,
             Self::Buffer(_) | Self::I64(_) | Self::U64(_) | Self::F64(_) => 8,
             Self::Map(_) => 128,
+            Self::Raw(_) => 1,
             Self::Struct(members) => members.iter().map(Self::alignment).max().unwrap_or(1),
         }
     }
 }
 
 impl Buffer {
-    fn verify(&self, name: &str, bytes: &[u8]) -> Result<usize, String> {
+    fn verify(&self, name: &str, bytes: &[u8]) -> Result<Agreement, String> {
         if let Some(path) = &self.save {
             fs::write(path, bytes)
                 .map_err(|error| format!("buffer {name}: {}: {error}", path.display()))?;
         }
+        if let Some(path) = &self.expect_file {
+            let wanted = fs::read(path)
+                .map_err(|error| format!("buffer {name}: {}: {error}", path.display()))?;
+            return near::compare(self.dtype, bytes, &wanted)
+                .map_err(|reason| format!("buffer {name}: {reason}"));
+        }
         let Some(expect) = &self.expect else {
-            return Ok(0);
+            return Ok(Agreement::default());
         };
         if expect.len() > self.elements {
             return Err(format!(
@@ -428,7 +469,10 @@ impl Buffer {
             }
             return Err(format!("{name}[{at}] is {found}, not {wanted}"));
         }
-        Ok(expect.len())
+        Ok(Agreement {
+            compared: expect.len(),
+            ..Agreement::default()
+        })
     }
 }
 
@@ -455,7 +499,7 @@ mod tests {
         let module = Module::load(SCALE).map_err(|error| error.to_string())?;
         description
             .run(&module, How::default())
-            .map(|outcome| outcome.verdict())
+            .map(|outcome| outcome.agreement.to_string())
     }
 
     fn launch(changes: &[(&str, &str)]) -> String {
@@ -493,6 +537,25 @@ mod tests {
             wanted[at] = value;
         }
         assert_eq!(bytes, wanted);
+    }
+
+    #[test]
+    fn bytes_with_pointers_are_an_argument() {
+        let raw = |hex: &str, at: usize| {
+            let pointer = format!(r#"{{"at": {at}, "buffer": "x", "offset": 0}}"#);
+            format!(r#"{{"raw": {{"hex": "{hex}", "pointers": [{pointer}]}}}}"#)
+        };
+        for (hex, at, words) in [
+            ("0000000000000000", 0, "4 values as expected"),
+            ("0000000000000000", 1, "a pointer at 1 of 8 bytes"),
+            ("00", 0, "a pointer at 0 of 1 bytes"),
+            ("0", 0, "is not bytes in hexadecimal"),
+            ("g0", 0, "is not bytes in hexadecimal"),
+        ] {
+            let found = outcome(&launch(&[("{\"buffer\": \"x\"}", &raw(hex, at))]));
+            let found = found.unwrap_or_else(|error| error);
+            assert!(found.contains(words), "{found}");
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@ mod card;
 mod coverage;
 mod launch;
 mod mutate;
+mod near;
+mod replay;
 mod report;
 mod units;
 
@@ -51,12 +53,24 @@ enum Task {
         #[arg(long)]
         counters: Option<PathBuf>,
     },
-    /// Runs a kernel on this machine's GPU, with the launch that run takes. Nothing is timed.
+    /// Runs a kernel on this machine's GPU, with the launch that run takes.
     Card {
         file: PathBuf,
         /// As for run.
         #[arg(long)]
         launch: PathBuf,
+    },
+    /// Repeats recorded launches (RECORD_LAUNCHES) and compares what they wrote: on this machine's GPU, where kernels
+    /// for sm_100a are rewritten if it is an H100 or H200, or in the interpreter.
+    Replay {
+        /// The folder that they were recorded in.
+        folder: PathBuf,
+        /// In the interpreter, not on the GPU.
+        #[arg(long)]
+        interpret: bool,
+        /// Rewritten kernels do tensor cores' work when the thread that issued it waits, not at once.
+        #[arg(long)]
+        late: bool,
     },
     /// Plants faults in a kernel, one at a time, and lists those that its launch does not notice.
     Mutate {
@@ -167,14 +181,16 @@ fn load(file: &Path) -> Result<Module, String> {
     Module::load(&text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
+fn when(late: bool) -> Options {
+    Options {
+        when: if late { When::Late } else { When::AtOnce },
+        ..Options::default()
+    }
+}
+
 fn rewrite(file: &Path, output: &Path, late: bool) -> Result<(), String> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let when = if late { When::Late } else { When::AtOnce };
-    let options = Options {
-        when,
-        ..Options::default()
-    };
-    let text = rewriter::rewrite(&text, &options)
+    let text = rewriter::rewrite(&text, &when(late))
         .map_err(|error| format!("{}: {error}", file.display()))?;
     fs::write(output, text).map_err(|error| format!("{}: {error}", output.display()))
 }
@@ -208,7 +224,7 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
                     "{schedule:?}: {} thread instructions, {}; {}",
                     outcome.report.counters.thread_instructions,
                     report::rate(&outcome.report),
-                    outcome.verdict()
+                    outcome.agreement
                 );
                 reports.push((schedule, outcome.report));
             }
@@ -222,9 +238,27 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
             let text = fs::read_to_string(&file)
                 .map_err(|error| format!("{}: {error}", file.display()))?;
             let launch = launch::Description::read(&launch)?;
-            let compared = card::run(&launch, &load(&file)?, &text)?;
-            println!("{}", launch::verdict(compared));
+            let program = launch.program(&load(&file)?)?;
+            let outcome = card::Card::open()?.run(&launch, &program, text.into_bytes())?;
+            println!("{}, {:.3} s", outcome.agreement, outcome.time.as_secs_f64());
             Ok(ExitCode::SUCCESS)
+        }
+        Task::Replay {
+            folder,
+            interpret,
+            late,
+        } => {
+            let on = if interpret {
+                replay::On::Interpreter
+            } else {
+                replay::On::Card(card::Card::open()?)
+            };
+            let differ = replay::run(&folder, &on, &when(late))?;
+            Ok(if differ == 0 {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            })
         }
         Task::Mutate {
             file,

@@ -44,7 +44,7 @@ pub fn run(
     let mut most = 0;
     for how in ways(How::default().limit) {
         let outcome = attempt(text, how).map_err(|error| format!("without a fault: {error}"))?;
-        if outcome.compared == 0 {
+        if outcome.agreement.compared == 0 {
             return Err(
                 "the launch expects nothing of its buffers; give one \"expect\"".to_owned(),
             );

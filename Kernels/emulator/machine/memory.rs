@@ -44,6 +44,13 @@ impl Allocations {
         below.is_some_and(|(start, size)| address + bytes <= start + size)
     }
 
+    /// Start and bytes of the allocation that an address lies in.
+    pub fn containing(&self, address: u64) -> Option<(u64, u64)> {
+        let live = lock(&self.live);
+        let (start, bytes) = live.range(..=address).next_back()?;
+        (address < start + bytes).then_some((*start, *bytes))
+    }
+
     pub(crate) fn view(&self, also: &[(u64, u64)]) -> View {
         let mut live = lock(&self.live).clone();
         live.extend(also.iter().copied());

@@ -7,10 +7,12 @@
 
 mod cudart;
 mod fatbin;
+mod recording;
 mod registry;
 mod settings;
 mod tensor;
 
 pub use machine::{Schedule, TensorLoads, MOST_SHARED};
+pub use recording::describe;
 pub use registry::{compute_capability, forms, lend, take_reports, text_of, withdraw, Memory};
 pub use settings::{multiprocessors_of, set, Fault, Settings};

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use machine::{Allocations, Block, Launch, Module, Report, Touched};
 
+use crate::recording;
 use crate::settings::{self, Fault};
 
 /// A kernel by the address of its host function.
@@ -249,8 +250,18 @@ pub unsafe fn launch(
             .take()
             .filter(|_| shape.overlaps_previous),
     };
+    let recording = match &settings.fault {
+        Some(_) => None,
+        None => {
+            let unit = || text_of(&kernel.name).unwrap_or_default();
+            recording::begin(unit, &program, &launch, allocations())
+        }
+    };
     let report = machine::run(&module, &kernel.name, &launch, allocations())
         .map_err(|error| Refusal::Failed(error.to_string()))?;
+    if let Some(recording) = recording {
+        recording.end();
+    }
     let mut registry = registry();
     registry.touched = report.touched.clone();
     registry.reports.push((kernel.name, report));

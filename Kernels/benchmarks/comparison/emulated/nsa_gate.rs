@@ -6,8 +6,8 @@ use nsa_cpu::{plain, Branch, Reach};
 use runtime::Memory;
 use support::paged::upload_i32;
 use support::{
-    assert_caught, assert_close, assert_mutants, download, inputs, room, run, under_every_schedule,
-    upload, Dtype, Variant,
+    assert_caught, assert_close, assert_mutants, download, inputs, room, room_for_singles, run,
+    under_every_schedule, upload, Dtype, Variant,
 };
 
 /// Two sequences that are no multiple of a block.
@@ -102,7 +102,7 @@ fn branch(op: Op, dim: usize) -> impl Fn() {
         [out, lse].map(|values| -> Vec<f64> { values.into_iter().map(f64::from).collect() });
     move || {
         let (q, k, v, out) = (upload(&q), upload(&k), upload(&v), room(wanted.len()));
-        let (blocks, lse) = (upload_i32(&blocks), Memory::new(4 * wanted_lse.len()));
+        let (blocks, lse) = (upload_i32(&blocks), room_for_singles(wanted_lse.len()));
         run_nsa(&Nsa {
             queries: q.address(),
             keys: k.address(),

@@ -3,11 +3,10 @@
 use machine::Watch;
 use numeric::DType;
 use prefill::Batch;
-use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
 use support::{
     assert_caught, assert_close, assert_mutants, download, inputs, is_blackwell, is_hopper, room,
-    run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
+    room_for_singles, run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
 };
 use workloads::{PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
 
@@ -55,7 +54,7 @@ fn attention(starts: [usize; 3], variant: Variant, head_dim: usize, causal: bool
             upload(&k),
             upload(&v),
             room(wanted.len()),
-            Memory::new(4 * total * HEADS),
+            room_for_singles(total * HEADS),
         );
         let batch = Batch {
             q: q.address(),

@@ -8,8 +8,8 @@ use reference::quantize::{
 use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
 use support::{
-    assert_close, assert_value_mutants, download, inputs, is_blackwell, room, run,
-    under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
+    assert_close, assert_value_mutants, download, inputs, is_blackwell, room, room_for_singles,
+    run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
 };
 use workloads::{RowShape, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite};
 
@@ -40,7 +40,7 @@ fn there_and_back(scaling: Scaling, rows: usize) -> impl Fn() {
         let device = upload(&x);
         // Room for the finest scales; a row has four groups.
         let [tuned, plain] = [Variant::Tuned, Variant::Plain].map(|variant| {
-            let (quantized, scales) = (Memory::new(rows * COLUMNS), Memory::new(rows * 4 * 4));
+            let (quantized, scales) = (Memory::new(rows * COLUMNS), room_for_singles(rows * 4));
             quantize(false, &device, (&quantized, &scales), variant);
             (quantized, scales)
         });

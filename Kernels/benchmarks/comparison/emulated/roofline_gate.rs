@@ -2,7 +2,7 @@
 
 use numeric::DType;
 use runtime::Memory;
-use support::{is_blackwell, is_hopper, under_every_schedule};
+use support::{is_blackwell, is_hopper, room_for_singles, under_every_schedule};
 
 const BLOCKS: u32 = 2;
 const STEPS: u32 = 3;
@@ -18,7 +18,7 @@ fn assert_all_computed(
         under_every_schedule(|| {
             let ones = vec![1.0; operand_bytes / dtype.size_bytes()];
             let operands = Memory::from_bytes(&dtype.encode(&ones));
-            let out = Memory::new(BLOCKS as usize * threads * size_of::<f32>());
+            let out = room_for_singles(BLOCKS as usize * threads);
             run(code, operands.address(), out.address());
             let products = flops_per_step(code) / 2 * u64::from(STEPS);
             let wanted = products as f64 / 128.0;

@@ -9,7 +9,7 @@ use numeric::DType;
 use runtime::Memory;
 use tensor::{Inputs, TensorSpec};
 
-use crate::{run, under};
+use crate::{of_type, run, under};
 
 const SEED: u64 = 3;
 
@@ -73,5 +73,12 @@ fn filled((tensor, spec): (usize, &TensorSpec)) -> Memory {
     if spec.role.is_read() {
         tensor::fill_into(spec, tensor as u32, SEED, 0, &mut bytes);
     }
-    Memory::from_bytes(&bytes)
+    let dtype = match spec.dtype {
+        DType::F32 => "f32",
+        DType::F16 => "f16",
+        DType::Bf16 => "bf16",
+        DType::I32 => "i32",
+        DType::F8E4M3 | DType::F8E8M0 | DType::I64 => "u8",
+    };
+    of_type(dtype, Memory::from_bytes(&bytes))
 }

@@ -175,11 +175,22 @@ pub fn upload(values: &[f64]) -> Memory {
         .iter()
         .flat_map(|value| bf16::from_f64(*value).to_le_bytes())
         .collect();
-    Memory::from_bytes(&bytes)
+    of_type("bf16", Memory::from_bytes(&bytes))
 }
 
 pub fn room(count: usize) -> Memory {
-    Memory::new(2 * count)
+    of_type("bf16", Memory::new(2 * count))
+}
+
+/// Room for singles.
+pub fn room_for_singles(count: usize) -> Memory {
+    of_type("f32", Memory::new(4 * count))
+}
+
+/// Memory of which a recording of launches knows what it holds.
+pub fn of_type(dtype: &'static str, memory: Memory) -> Memory {
+    runtime::describe(memory.address(), dtype);
+    memory
 }
 
 pub fn download(memory: &Memory) -> Vec<f64> {
