@@ -4,6 +4,7 @@ load("@build_facts//:facts.bzl", _BUILD_FACTS = "BUILD_FACTS", _LOCKED_LIBRARIES
 load(
     "//bazel/private:arch.bzl",
     _BUILT_SM_DEFINES = "BUILT_SM_DEFINES",
+    _REWRITTEN_FEATURES = "REWRITTEN_FEATURES",
     _on_shelf = "on_shelf",
     _on_sm = "on_sm",
     _per_arch = "per_arch",
@@ -28,6 +29,7 @@ load("//bazel/private:source_tree_test.bzl", _source_tree_test = "source_tree_te
 BUILD_FACTS = _BUILD_FACTS
 BUILT_SM_DEFINES = _BUILT_SM_DEFINES
 LOCKED_LIBRARIES_FACT = _LOCKED_LIBRARIES_FACT
+REWRITTEN_FEATURES = _REWRITTEN_FEATURES
 comparison = _comparison
 comparison_bench = _comparison_bench
 comparison_suite = _comparison_suite

@@ -13,6 +13,10 @@ int attribute(cudaDeviceAttr which, int device) {
 // Machine code of an `a` target runs on its own compute capability alone: a shelf counts where this
 // very SM was built.
 Arch shelf_of(int major, int minor) {
+#ifdef H2H_REWRITTEN
+    // Kernels for sm_100a, rewritten for sm_90a.
+    if (major == 9) major = 10;
+#endif
     switch (10 * major + minor) {
 #ifdef H2H_BUILT_SM_90A
         case 90:

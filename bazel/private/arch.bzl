@@ -1,6 +1,6 @@
 """What BUILD targets take from the arch flag."""
 
-load(":archs.bzl", "ARCH_VALUES", "SHELVES", "SMS")
+load(":archs.bzl", "ARCH_VALUES", "REWRITTEN_SM", "SHELVES", "SMS")
 
 def per_arch(cuda, cpu):
     """A select between builds with CUDA and those without.
@@ -63,9 +63,6 @@ def _where_built(kind, known, lists, prefix):
         })
     return total
 
-def _by_value(of_sms):
-    return select({"//bazel/cuda:is_" + value: of_sms(sms) for value, sms in ARCH_VALUES.items()})
-
 # A target with this attribute is skipped by wildcard builds where there is no CUDA.
 NEEDS_CUDA = select({
     "//bazel/cuda:none": ["@platforms//:incompatible"],
@@ -88,6 +85,7 @@ def _nvcc_targets(shelf):
         numbers = [sm.removeprefix("sm_") for sm in wanted]
         choices["//bazel/cuda:native_" + value] = ["compute_{0}:sm_{0}".format(number) for number in numbers]
         choices["//bazel/cuda:emulated_" + value] = ["compute_{0}:compute_{0}".format(number) for number in numbers]
+        choices["//bazel/cuda:rewritten_" + value] = choices["//bazel/cuda:native_" + value]
     return select(choices)
 
 # What nvcc compiles for: machine code only, no PTX that a driver would compile at start; or PTX only, for the
@@ -107,14 +105,31 @@ NEEDS_EMULATION = select({
     "//conditions:default": ["@platforms//:incompatible"],
 })
 
-# What Kernels/device/built.h reads: the shelves that are built.
-BUILT_DEFINES = on_shelf(**{shelf: ["H2H_BUILT_" + shelf.upper()] for shelf in SHELVES})
+# What Kernels/device/built.h reads: the shelves that are built, and whether another SM emulates them.
+BUILT_DEFINES = on_shelf(**{shelf: ["H2H_BUILT_" + shelf.upper()] for shelf in SHELVES}) + select({
+    "//bazel/cuda:is_rewritten": ["H2H_REWRITTEN"],
+    "//conditions:default": [],
+})
 
 # What Kernels/device/machine.cu reads: the SMs that are built.
 BUILT_SM_DEFINES = on_shelf(**{sm: ["H2H_BUILT_" + sm.upper()] for sm in SMS})
 
-# The SMs as words, for who looks into a binary.
-ARCH_WORDS = _by_value(lambda sms: sms)
+# The feature of crates that care whether they run on a card that emulates another.
+REWRITTEN_FEATURES = select({
+    "//bazel/cuda:is_rewritten": ["rewritten"],
+    "//conditions:default": [],
+})
+
+def _arch_words():
+    choices = {}
+    for value, sms in ARCH_VALUES.items():
+        choices["//bazel/cuda:native_" + value] = sms
+        choices["//bazel/cuda:emulated_" + value] = sms
+        choices["//bazel/cuda:rewritten_" + value] = [REWRITTEN_SM.get(sm, sm) for sm in sms]
+    return select(choices)
+
+# The SMs of a binary's machine code as words, for who looks into it.
+ARCH_WORDS = _arch_words()
 
 def _arch_env():
     choices = {}
@@ -122,6 +137,8 @@ def _arch_env():
         virtual = [sm.replace("sm_", "compute_") for sm in sms]
         choices["//bazel/cuda:native_" + value] = {"HEAD_TO_HEAD_ARCH": "+".join(sms) or "none"}
         choices["//bazel/cuda:emulated_" + value] = {"HEAD_TO_HEAD_ARCH": "+".join(virtual) or "none"}
+        on = ["{}_on_{}".format(sm, REWRITTEN_SM[sm]) if sm in REWRITTEN_SM else sm for sm in sms]
+        choices["//bazel/cuda:rewritten_" + value] = {"HEAD_TO_HEAD_ARCH": "+".join(on) or "none"}
     return select(choices)
 
 # And as a word that env!() sees, for what a binary says of itself; PTX is for virtual architectures.

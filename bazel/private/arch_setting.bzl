@@ -7,8 +7,9 @@ load(":archs.bzl", "ARCH_VALUES", "SHELVES", "SMS", "values_with")
 def arch_settings(name, detected):
     """Declares the arch flag, `is_<value>` for each of its values, `none`, and one for each shelf and SM that is built.
 
-    A value holds when the flag has it, or is auto and the machine's GPU has it. `native_<value>` and `emulated_<value>`
-    also say whether kernels are machine code, or PTX for the interpreter.
+    A value holds when the flag has it, or is auto and the machine's GPU has it. `native_<value>`, `emulated_<value>` and
+    `rewritten_<value>` also say whether kernels are machine code, PTX for the interpreter, or machine code of PTX that
+    was rewritten for another SM.
 
     Args:
       name: the flag.
@@ -32,7 +33,7 @@ def arch_settings(name, detected):
             name = "is_" + value,
             match_any = [value + "_given"] + (["is_auto"] if detected == value else []),
         )
-        for code in ["emulated", "native"]:
+        for code in ["emulated", "native", "rewritten"]:
             selects.config_setting_group(
                 name = "{}_{}".format(code, value),
                 match_all = ["is_" + value, "is_" + code],

@@ -9,6 +9,9 @@ SMS = {
     "sm_90a": struct(capability = "9.0", shelf = "hopper"),
 }
 
+# The SM that the rewriter makes code for, of the one that the code was written for.
+REWRITTEN_SM = {"sm_100a": "sm_90a"}
+
 SHELVES = {sm.shelf: None for sm in SMS.values() if sm.shelf}.keys()
 
 # Values of the arch flag besides auto, and the SMs that each builds.

@@ -6,6 +6,7 @@
 #include "Kernels/baselines/deep_gemm/lib.rs.h"
 #include "Kernels/bridge/convert.h"
 #include "Kernels/device/launch.h"
+#include "Kernels/device/machine.h"
 
 namespace deep_gemm_baseline::bridge {
 namespace {
@@ -39,11 +40,17 @@ Problem problem_of(const Gemm& gemm) {
 
 // The current device, if kernels are compiled for it.
 Target target() {
-    int device = 0, major = 0;
+    const device::Machine machine = device::current_machine();
+    const int major = machine.arch == device::Arch::kBlackwell ? 10
+                      : machine.arch == device::Arch::kHopper  ? 9
+                                                               : 0;
+    // A Hopper card that runs rewritten kernels takes those for a B200: their blocks take turns.
+    int device = 0, card = 0;
     device::check(cudaGetDevice(&device), "cudaGetDevice");
-    device::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+    device::check(cudaDeviceGetAttribute(&card, cudaDevAttrComputeCapabilityMajor, device),
                   "cudaDeviceGetAttribute");
-    return target_of(major, device::multiprocessors());
+    if (major == kB200.major && card != major) return kB200;
+    return target_of(major, machine.multiprocessors);
 }
 
 // Checks everything that decides whether a kernel can run, before any launch.

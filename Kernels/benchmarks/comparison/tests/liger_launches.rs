@@ -20,6 +20,7 @@ fn devices() -> Vec<DeviceInfo> {
         l2_bytes: 50 << 20,
         memory_bytes: 141 << 30,
         shared_bytes_per_block: 227 << 10,
+        emulated: false,
     };
     let mut devices = vec![
         device("NVIDIA H200", "sm_90a", 9, 132),

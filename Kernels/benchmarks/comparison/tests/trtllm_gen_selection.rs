@@ -28,6 +28,7 @@ fn b200() -> DeviceInfo {
         l2_bytes: 126 << 20,
         memory_bytes: 180 << 30,
         shared_bytes_per_block: 227 << 10,
+        emulated: false,
     }
 }
 

@@ -11,7 +11,7 @@ use timing::Roofs;
 use crate::erased::AnyBench;
 use crate::jobs::{self, Job, Places};
 use crate::ledger::Ledger;
-use crate::options::Options;
+use crate::options::{is_emulation, Options};
 use crate::output::Outputs;
 use crate::progress::Progress;
 use crate::protocol::{Machine, Task};
@@ -49,10 +49,10 @@ pub fn measure(
         workers.push(format!("--entropy={drawn}"));
     }
     let options = &options;
-    let plan = options.plan(selection.choices.device)?;
+    let plan = options.plan_for(selection.choices.device, bench.arch)?;
     let mut outputs = Outputs::new(&options.output, bench.name)?;
-    let (mut supervisor, machine) = match start(options.timeout(selection.choices.device), &workers)
-    {
+    let timeout = options.timeout(is_emulation(selection.choices.device, bench.arch));
+    let (mut supervisor, machine) = match start(timeout, &workers) {
         Ok(started) => started,
         Err(error) => return Ok(give_up(bench.name, &error)),
     };

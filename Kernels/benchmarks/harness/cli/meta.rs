@@ -37,7 +37,7 @@ pub fn begin(
         DeviceKind::Ptx => record::DeviceKind::Ptx,
     };
     let mut warnings = state.warnings();
-    let timed = info.kind != DeviceKind::Ptx;
+    let timed = !info.emulated;
     warnings.extend(machine.cross_check_obstacle.iter().map(|why| match timed {
         true => format!("timers are not cross-checked: {why}"),
         false => format!("nothing is timed: {why}"),

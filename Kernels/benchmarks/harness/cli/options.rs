@@ -146,7 +146,7 @@ pub struct HowOptions {
     /// Skip the gate; every row is marked unverified
     #[arg(long)]
     pub skip_verify: bool,
-    /// Treat a contender as hung after this long without a sign of life, ten times as long on ptx
+    /// Treat a contender as hung after this long without a sign of life, ten times as long if it is emulated
     #[arg(long, value_name = "S", default_value_t = 60,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout_s: u64,
@@ -366,9 +366,9 @@ impl Options {
         }
     }
 
-    /// How long a contender may be silent; interpreted kernels take a thousand times as long.
-    pub fn timeout(&self, device: DeviceKind) -> Duration {
-        let slower = if device == DeviceKind::Ptx { 10 } else { 1 };
+    /// How long a contender may be silent; emulated kernels take a thousand times as long.
+    pub fn timeout(&self, emulated: bool) -> Duration {
+        let slower = if emulated { 10 } else { 1 };
         Duration::from_secs(self.how.timeout_s) * slower
     }
 
@@ -380,13 +380,28 @@ impl Options {
         }
     }
 
-    pub fn plan(&self, device: DeviceKind) -> Result<Plan, UsageError> {
-        let timer = self.timer(device)?;
-        if device == DeviceKind::Ptx && self.how.skip_verify {
-            return Err(UsageError::new(
-                "device ptx verifies and does nothing else; drop --skip-verify",
-            ));
+    /// An error where the options ask for more than an emulation does, which verifies.
+    fn check_emulation(&self, device: DeviceKind, arch: &str) -> Result<(), UsageError> {
+        let option = match (self.how.timer, self.how.skip_verify) {
+            (Some(_), _) => "--timer",
+            (None, true) => "--skip-verify",
+            (None, false) => return Ok(()),
+        };
+        Err(UsageError(format!(
+            "device {device} of a program for {arch} verifies and does nothing else; drop {option}"
+        )))
+    }
+
+    /// The protocol on a device that was opened for a build of `arch`.
+    pub fn plan_for(&self, device: DeviceKind, arch: &str) -> Result<Plan, UsageError> {
+        if is_emulation(device, arch) {
+            self.check_emulation(device, arch)?;
         }
+        self.plan(device)
+    }
+
+    fn plan(&self, device: DeviceKind) -> Result<Plan, UsageError> {
+        let timer = self.timer(device)?;
         let mut plan = Plan::new(self.how.seed);
         plan.cache = match self.how.cache {
             CacheChoice::Cold => CacheState::Cold,
@@ -425,6 +440,11 @@ impl Options {
         plan.rule.rounds_fixed = self.how.iters.map(|rounds| rounds as usize);
         Ok(plan)
     }
+}
+
+/// Whether kernels of a build are emulated there: PTX in an interpreter, or rewritten for another SM.
+pub fn is_emulation(device: DeviceKind, arch: &str) -> bool {
+    device == DeviceKind::Ptx || device == DeviceKind::Cuda && arch.contains("_on_")
 }
 
 /// What runs the kernels of a build; PTX has virtual architectures.
@@ -532,12 +552,23 @@ mod tests {
     #[test]
     fn the_interpreter_verifies_and_times_nothing() {
         assert_eq!(built_for("compute_100a"), DeviceKind::Ptx);
-        assert!(parse(&[]).unwrap().plan(DeviceKind::Ptx).is_ok());
-        for refused in ["--skip-verify", "--timer=events"] {
-            let plan = parse(&[refused]).unwrap().plan(DeviceKind::Ptx);
-            let error = plan.unwrap_err().to_string();
-            assert!(error.contains("device ptx"), "{error}");
+        assert_eq!(built_for("sm_100a_on_sm_90a"), DeviceKind::Cuda);
+        for (device, arch) in [
+            (DeviceKind::Ptx, "compute_100a"),
+            (DeviceKind::Cuda, "sm_100a_on_sm_90a"),
+        ] {
+            assert!(is_emulation(device, arch));
+            assert!(parse(&[]).unwrap().plan_for(device, arch).is_ok());
+            for refused in ["--skip-verify", "--timer=events"] {
+                let plan = parse(&[refused]).unwrap().plan_for(device, arch);
+                let error = plan.unwrap_err().to_string();
+                let words = format!("device {device} of a program for {arch} verifies");
+                assert!(error.contains(&words), "{error}");
+            }
         }
+        assert!(!is_emulation(DeviceKind::Cpu, "sm_100a_on_sm_90a"));
+        let measured = parse(&["--timer=events"]).unwrap();
+        assert!(measured.plan_for(DeviceKind::Cuda, "sm_100a").is_ok());
     }
 
     proptest! {

@@ -7,6 +7,7 @@ use record::{
     against_best, against_others, speedup_over, Budget, Clocks, ContenderKind, CrossCheck,
     DroppedSample, Errors, Metrics, Row, Status, Time,
 };
+use serde_json::Value;
 use stats::{RatioOptions, StatsError, Summary};
 use timing::{Roofs, Timing};
 
@@ -180,9 +181,16 @@ fn status(outcome: &Outcome) -> (Status, Option<String>) {
         Outcome::Timeout(reason) => (Status::Timeout, Some(reason.clone())),
         Outcome::Spoilt(reason) => (Status::Invalid, Some(reason.clone())),
         Outcome::Emulated(emulated) => {
-            let schedules = emulated.facts["schedules"].as_array().map_or(0, Vec::len);
-            let words =
-                format!("functionally correct under emulation (PTX, {schedules} schedules)");
+            let fact = |name| emulated.facts.get(name);
+            let how = match (
+                fact("schedules").and_then(Value::as_array),
+                fact("rewritten_for"),
+            ) {
+                (Some(schedules), _) => format!("PTX, {} schedules", schedules.len()),
+                (None, Some(sm)) => format!("PTX rewritten for {}", sm.as_str().unwrap_or("?")),
+                (None, None) => "PTX".to_owned(),
+            };
+            let words = format!("functionally correct under emulation ({how})");
             (Status::Emulated, Some(words))
         }
         Outcome::Measured(measured) => match &measured.validity.reason {

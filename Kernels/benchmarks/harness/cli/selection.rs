@@ -15,6 +15,8 @@ use crate::{control, Choices, UsageError};
 /// Both sides of the comparison, the same in the supervisor and its workers.
 pub struct Selection {
     pub choices: Choices,
+    /// What the program's kernels are built for.
+    pub arch: &'static str,
     pub problems: Problems,
     /// Contenders to time, in the benchmark's order.
     pub contenders: Contenders,
@@ -106,6 +108,7 @@ impl Selection {
             .find(|contender| contender.identity().kind == Kind::Reference);
         Ok(Self {
             choices,
+            arch: bench.arch,
             problems,
             contenders,
             controlled,

@@ -16,7 +16,7 @@ use crate::{roofs, UsageError};
 
 /// Serves one supervisor.
 pub fn serve(selection: &Selection, options: &Options) -> Result<ExitCode, UsageError> {
-    let plan = options.plan(selection.choices.device)?;
+    let plan = options.plan_for(selection.choices.device, selection.arch)?;
     let Ok((mut voice, tasks)) = connect() else {
         return Err(UsageError::new(
             "--worker is internal: only the supervisor uses it",

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use contender::{Buffer, ContenderError, Identity, Kind, Support};
-use device::{Device, DeviceError, DeviceKind};
+use device::{Device, DeviceError};
 use gate::{Errors, Failure, Gate, GateOptions};
 use timing::{
     energy_j, floor_us, is_compute_bound, obstacle_to_steady, race, validate, CacheState, Course,
@@ -98,9 +98,7 @@ impl Workshop<'_> {
             }
         }
         match &gate {
-            Some(gate) if self.device.info().kind == DeviceKind::Ptx => {
-                self.count_all(entrants, gate, voice)
-            }
+            Some(gate) if self.device.info().emulated => self.count_all(entrants, gate, voice),
             gate => {
                 if let (Some(gate), false) = (gate.as_ref(), entrants.is_empty()) {
                     voice.step(None, "computing the oracle's answers");

@@ -58,12 +58,15 @@ pub struct DeviceInfo {
     pub memory_bytes: u64,
     /// Maximum opt-in shared memory per block; 0 on the CPU.
     pub shared_bytes_per_block: u32,
+    /// Kernels are emulated, by an interpreter or on a card of another architecture: checked, never timed.
+    pub emulated: bool,
 }
 
 impl DeviceInfo {
     /// Why machine code without PTX does not run here, if it does not.
     pub fn obstacle_to_machine_code(&self) -> Option<String> {
-        (self.kind == DeviceKind::Ptx).then(|| "machine code without PTX to interpret".to_owned())
+        let reason = "machine code without PTX to interpret or rewrite";
+        self.emulated.then(|| reason.to_owned())
     }
 
     /// Why what runs on one kind of device does not run here, if it does not.

@@ -25,6 +25,7 @@ pub(crate) fn device_info() -> DeviceInfo {
         l2_bytes: last_level_bytes().unwrap_or(LAST_LEVEL_BYTES_UNKNOWN),
         memory_bytes: kibibytes(&meminfo, "MemTotal").unwrap_or(0),
         shared_bytes_per_block: 0,
+        emulated: false,
     }
 }
 

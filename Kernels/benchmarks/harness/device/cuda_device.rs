@@ -17,7 +17,7 @@ use crate::cuda_tables::Tables;
 use crate::cuda_tracer::Tracer;
 use crate::nvml::Readings;
 use crate::{
-    Cache, Comparison, Device, DeviceError, DeviceState, Enqueue, Graph, Memory, Sample,
+    Cache, Comparison, Device, DeviceError, DeviceState, Enqueue, Facts, Graph, Memory, Sample,
     SampleError, SampleMode, Tiles, Tolerance, Trace,
 };
 
@@ -108,6 +108,14 @@ impl CudaDevice {
         self.stream.synchronize()
     }
 
+    /// An error where the time of the program's kernels says nothing.
+    fn clock(&self) -> Result<(), DeviceError> {
+        match self.info.emulated {
+            true => Err(DeviceError::NoClockRewritten),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn next_epoch(&self) -> u64 {
         self.epoch.set(self.epoch.get() + 1);
         self.epoch.get()
@@ -140,17 +148,30 @@ fn device_info(context: &Context) -> Result<DeviceInfo, DeviceError> {
     let memory = check("cuDeviceTotalMem", unsafe {
         result::device::total_mem(device)
     })?;
+    let name = check("cuDeviceGetName", result::device::get_name(device))?;
+    let arch = format!("sm_{major}{minor}{suffix}");
+    let emulated = cfg!(feature = "rewritten");
+    if emulated && (major, minor) != (9, 0) {
+        return Err(DeviceError::Incompatible {
+            arch,
+            status: "they were rewritten for sm_90a".to_owned(),
+        });
+    }
     Ok(DeviceInfo {
         kind: DeviceKind::Cuda,
-        name: check("cuDeviceGetName", result::device::get_name(device))?,
+        name: match emulated {
+            true => format!("{name} emulating sm_100a"),
+            false => name,
+        },
         uuid: Some(uuid_text(uuid.bytes.map(|byte| byte as u8))),
-        arch: format!("sm_{major}{minor}{suffix}"),
-        compute_capability: Some((major, minor)),
+        arch: if emulated { "sm_100a".to_owned() } else { arch },
+        compute_capability: Some(if emulated { (10, 0) } else { (major, minor) }),
         multiprocessors: context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
         l2_bytes: u64::from(context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
         memory_bytes: memory as u64,
         shared_bytes_per_block: context
             .attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        emulated,
     })
 }
 
@@ -297,10 +318,12 @@ impl Device for CudaDevice {
     }
 
     fn sample(&self, mode: SampleMode, enqueue: &mut Enqueue) -> Result<Sample, SampleError> {
+        self.clock()?;
         self.take_sample(mode, enqueue)
     }
 
     fn capture(&self, enqueue: &mut Enqueue) -> Result<Box<dyn Graph>, SampleError> {
+        self.clock()?;
         self.capture_graph(enqueue)
     }
 
@@ -315,6 +338,7 @@ impl Device for CudaDevice {
     }
 
     fn start_trace(&self) -> Result<(), SampleError> {
+        self.clock()?;
         // Measured with a trace of its own.
         self.overhead()?;
         self.tracer.start()
@@ -325,7 +349,8 @@ impl Device for CudaDevice {
     }
 
     fn trace_obstacle(&self) -> Option<String> {
-        self.tracer.obstacle()
+        let no_clock = self.clock().err().map(|error| error.to_string());
+        no_clock.or_else(|| self.tracer.obstacle())
     }
 
     fn libraries(&self) -> Vec<Library> {
@@ -333,6 +358,7 @@ impl Device for CudaDevice {
     }
 
     fn profile(&self, label: &str, cache: Cache, enqueue: &mut Enqueue) -> Result<(), SampleError> {
+        self.clock()?;
         self.run_profiled(label, cache, enqueue)
     }
 
@@ -348,7 +374,15 @@ impl Device for CudaDevice {
         self.readings.energy_mj()
     }
 
+    fn take_counters(&self) -> Option<Facts> {
+        let rewritten = ("rewritten_for".to_owned(), "sm_90a".into());
+        self.info.emulated.then(|| Facts::from([rewritten]))
+    }
+
     fn timer_overhead_us(&self) -> Result<f64, DeviceError> {
+        if self.info.emulated {
+            return Ok(0.0);
+        }
         Ok(self.overhead()?.plain_us)
     }
 }

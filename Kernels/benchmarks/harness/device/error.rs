@@ -26,6 +26,12 @@ pub enum DeviceError {
     /// Time on the interpreter says nothing about time on a GPU.
     #[error("device ptx: it interprets kernels and has no clock; use --device cuda to measure")]
     NoClock,
+    /// Time of rewritten kernels says nothing about the GPU that they were written for.
+    #[error(
+        "device cuda: this program's kernels are for sm_100a, rewritten for this card, and are not timed; \
+         measure on a B200 with --config=sm100a"
+    )]
+    NoClockRewritten,
     /// No driver, or no GPU behind it.
     #[error("device cuda: {reason}; {remedy}, or use --device cpu")]
     Unavailable {

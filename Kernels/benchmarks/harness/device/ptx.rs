@@ -46,6 +46,7 @@ impl PtxDevice {
                 l2_bytes: 0,
                 memory_bytes: host.info().memory_bytes,
                 shared_bytes_per_block: runtime::MOST_SHARED,
+                emulated: true,
             },
             host,
             executions: Cell::new(0),

@@ -31,6 +31,9 @@ pub struct Measured {
 pub fn measure(device: &dyn Device) -> Result<Measured, RooflineError> {
     match device.info().kind {
         DeviceKind::Cpu => cpu::measure(device),
+        DeviceKind::Cuda if device.info().emulated => {
+            Err(device::DeviceError::NoClockRewritten.into())
+        }
         #[cfg(feature = "cuda")]
         DeviceKind::Cuda => cuda::measure(device),
         #[cfg(not(feature = "cuda"))]

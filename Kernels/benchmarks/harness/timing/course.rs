@@ -276,6 +276,7 @@ mod tests {
             l2_bytes: 50 << 20,
             memory_bytes: 80 << 30,
             shared_bytes_per_block: 0,
+            emulated: false,
         }
     }
 

@@ -228,21 +228,27 @@ fn ratios_are_also_given_at_equal_clock() {
 
 #[test]
 fn what_is_emulated_is_verified_and_has_no_time() {
-    let facts = BTreeMap::from([("schedules".to_owned(), vec!["AtOnce", "Late"].into())]);
-    let emulated = Outcome::Emulated(Box::new(Emulated {
-        errors: Vec::new(),
-        also_right_on: vec!["outliers".to_owned()],
-        reference: "full".to_owned(),
-        facts,
-    }));
-    let rows = rows_of([emulated.clone(), emulated.clone(), emulated], None);
-    for row in &rows {
+    let emulated = |name: &str, fact: Value| {
+        Outcome::Emulated(Box::new(Emulated {
+            errors: Vec::new(),
+            also_right_on: vec!["outliers".to_owned()],
+            reference: "full".to_owned(),
+            facts: BTreeMap::from([(name.to_owned(), fact)]),
+        }))
+    };
+    let interpreted = emulated("schedules", vec!["AtOnce", "Late"].into());
+    let rewritten = emulated("rewritten_for", "sm_90a".into());
+    let rows = rows_of([interpreted.clone(), rewritten, interpreted], None);
+    for (row, how) in rows
+        .iter()
+        .zip(["PTX, 2 schedules", "PTX rewritten for sm_90a"])
+    {
         assert_eq!((row.status, row.verified), (Status::Emulated, true));
         assert!(row.time.is_none() && row.speedup.is_none() && !row.status.is_failure());
         let reason = row.reason.as_deref().unwrap();
         assert_eq!(
             reason,
-            "functionally correct under emulation (PTX, 2 schedules)"
+            format!("functionally correct under emulation ({how})")
         );
     }
 }

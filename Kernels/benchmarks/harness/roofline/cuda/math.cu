@@ -10,6 +10,7 @@
 #include "Kernels/benchmarks/harness/roofline/cuda/kernels.h"
 #include "Kernels/bridge/convert.h"
 #include "Kernels/device/launch.h"
+#include "Kernels/device/machine.h"
 #include "Kernels/device/ptx/memory.cuh"
 #include "Kernels/device/ptx/wgmma.cuh"
 
@@ -112,15 +113,8 @@ void launch_tensor(uint32_t blocks, uint32_t warpgroups, uint32_t steps, size_t 
 
 // wgmma exists only on Hopper; a kernel without it would look infinitely fast.
 void require_hopper() {
-    int device = 0;
-    int major = 0;
-    check(cudaGetDevice(&device), "tensor_steps: device");
-    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-          "tensor_steps: compute capability");
-    if (major != 9) {
-        throw std::runtime_error(
-            "the tensor-core peak is measured on compute capability 9.0 only, not " +
-            std::to_string(major) + ".x");
+    if (device::current_machine().arch != device::Arch::kHopper) {
+        throw std::runtime_error("this tensor-core peak is measured on compute capability 9.0 only");
     }
 }
 

@@ -7,6 +7,7 @@
 #include "Kernels/benchmarks/harness/roofline/cuda/kernels.h"
 #include "Kernels/bridge/convert.h"
 #include "Kernels/device/launch.h"
+#include "Kernels/device/machine.h"
 #include "Kernels/device/ptx/mbarrier.cuh"
 #include "Kernels/device/ptx/memory.cuh"
 #include "Kernels/device/ptx/registers.cuh"
@@ -120,14 +121,8 @@ void launch(uint32_t blocks, uint32_t steps, size_t operands, size_t out, size_t
 
 // tcgen05 exists only there; elsewhere the kernel traps.
 void require_blackwell() {
-    int device = 0;
-    int major = 0;
-    check(cudaGetDevice(&device), "tensor_memory_steps: device");
-    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-          "tensor_memory_steps: compute capability");
-    if (major != 10) {
-        throw std::runtime_error("tensor memory exists on compute capability 10.x only, not " +
-                                 std::to_string(major) + ".x");
+    if (device::current_machine().arch != device::Arch::kBlackwell) {
+        throw std::runtime_error("tensor memory exists on compute capability 10.0 only");
     }
 }
 
