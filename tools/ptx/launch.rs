@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use machine::{
-    Allocations, Block, Launch, Module, Program, Report, Schedule, TensorLoads, TensorMap, Watch,
-};
+use machine::{Allocations, Block, Launch, Module, Program, Report, Schedule, TensorLoads, Watch};
 use serde::Deserialize;
 
+use crate::argument::Argument;
 use crate::near::{self, Agreement};
 
 #[derive(Deserialize)]
@@ -65,67 +64,6 @@ struct Buffer {
     tolerance: f64,
     /// What all bytes should be afterwards; floats may be near instead.
     expect_file: Option<PathBuf>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-enum Argument {
-    Buffer(String),
-    U8(u8),
-    I32(i32),
-    U32(u32),
-    I64(i64),
-    U64(u64),
-    F32(f32),
-    F64(f64),
-    #[serde(rename = "tensor_map")]
-    Map(Map),
-    /// Members one after the other, as C lays them out.
-    Struct(Vec<Argument>),
-    /// Bytes, and where in them addresses of buffers belong.
-    Raw(Raw),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Raw {
-    hex: String,
-    pointers: Vec<Pointer>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Pointer {
-    at: usize,
-    buffer: String,
-    offset: u64,
-}
-
-impl Raw {
-    fn bytes(&self) -> Result<Vec<u8>, String> {
-        let digits = self.hex.as_bytes().chunks(2);
-        let bytes = digits.map(|pair| {
-            let pair = std::str::from_utf8(pair).ok();
-            pair.filter(|pair| pair.len() == 2)
-                .and_then(|pair| u8::from_str_radix(pair, 16).ok())
-                .ok_or_else(|| format!("{:?} is not bytes in hexadecimal", self.hex))
-        });
-        bytes.collect()
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Map {
-    buffer: String,
-    sizes: Vec<u64>,
-    /// In bytes, of all dimensions but the first.
-    strides: Vec<u64>,
-    #[serde(rename = "box")]
-    box_sizes: Vec<u32>,
-    /// 0, 32, 64 or 128 bytes.
-    #[serde(default)]
-    swizzle: u32,
 }
 
 /// How a launch is run.
@@ -295,8 +233,9 @@ impl Description {
         for (number, (argument, (offset, bytes))) in
             self.arguments.iter().zip(&program.parameters).enumerate()
         {
-            let value = self
-                .argument(argument, addresses)
+            let kind_of = |name: &str| self.buffers[name].dtype.map_kind();
+            let value = argument
+                .bytes(addresses, &kind_of)
                 .map_err(|reason| format!("argument {}: {reason}", number + 1))?;
             if value.len() != *bytes as usize {
                 return Err(format!(
@@ -348,90 +287,6 @@ impl Description {
             agreement.add(found.map_err(|reason| format!("{schedule:?}: {reason}"))?);
         }
         Ok(Outcome { report, agreement })
-    }
-
-    fn argument(
-        &self,
-        argument: &Argument,
-        addresses: &BTreeMap<&str, u64>,
-    ) -> Result<Vec<u8>, String> {
-        let address = |name: &str| {
-            addresses
-                .get(name)
-                .copied()
-                .ok_or_else(|| format!("there is no buffer {name}"))
-        };
-        Ok(match argument {
-            Argument::Buffer(name) => address(name)?.to_le_bytes().to_vec(),
-            Argument::U8(value) => vec![*value],
-            Argument::I32(value) => value.to_le_bytes().to_vec(),
-            Argument::U32(value) => value.to_le_bytes().to_vec(),
-            Argument::I64(value) => value.to_le_bytes().to_vec(),
-            Argument::U64(value) => value.to_le_bytes().to_vec(),
-            Argument::F32(value) => value.to_le_bytes().to_vec(),
-            Argument::F64(value) => value.to_le_bytes().to_vec(),
-            Argument::Map(map) => {
-                let swizzle = match map.swizzle {
-                    0 => 0,
-                    32 => 1,
-                    64 => 2,
-                    128 => 3,
-                    other => {
-                        return Err(format!(
-                            "a swizzle of {other} bytes; 0, 32, 64 and 128 exist"
-                        ))
-                    }
-                };
-                let tensor = TensorMap {
-                    address: address(&map.buffer)?,
-                    kind: self.buffers[&map.buffer].dtype.map_kind(),
-                    sizes: map.sizes.clone(),
-                    strides: map.strides.clone(),
-                    box_sizes: map.box_sizes.clone(),
-                    swizzle,
-                    fills_nan: false,
-                };
-                tensor.encode()?.to_vec()
-            }
-            Argument::Raw(raw) => {
-                let mut bytes = raw.bytes()?;
-                for pointer in &raw.pointers {
-                    let address = address(&pointer.buffer)? + pointer.offset;
-                    let size = bytes.len();
-                    let place = pointer
-                        .at
-                        .checked_add(8)
-                        .and_then(|end| bytes.get_mut(pointer.at..end));
-                    let place = place
-                        .ok_or_else(|| format!("a pointer at {} of {size} bytes", pointer.at))?;
-                    place.copy_from_slice(&address.to_le_bytes());
-                }
-                bytes
-            }
-            Argument::Struct(members) => {
-                let mut bytes = Vec::new();
-                for member in members {
-                    let value = self.argument(member, addresses)?;
-                    bytes.resize(bytes.len().next_multiple_of(member.alignment()), 0);
-                    bytes.extend(value);
-                }
-                bytes.resize(bytes.len().next_multiple_of(argument.alignment()), 0);
-                bytes
-            }
-        })
-    }
-}
-
-impl Argument {
-    fn alignment(&self) -> usize {
-        match self {
-            Self::U8(_) => 1,
-            Self::I32(_) | Self::U32(_) | Self::F32(_) => 4,
-            Self::Buffer(_) | Self::I64(_) | Self::U64(_) | Self::F64(_) => 8,
-            Self::Map(_) => 128,
-            Self::Raw(_) => 1,
-            Self::Struct(members) => members.iter().map(Self::alignment).max().unwrap_or(1),
-        }
     }
 }
 
@@ -530,8 +385,7 @@ mod tests {
     fn a_struct_is_laid_out_as_in_c() {
         let argument = r#"{"struct": [{"u8": 1}, {"u64": 2}, {"struct": [{"u8": 3}, {"i32": 4}]}, {"u8": 5}]}"#;
         let argument: Argument = serde_json::from_str(argument).unwrap();
-        let description: Description = serde_json::from_str(&launch(&[])).unwrap();
-        let bytes = description.argument(&argument, &BTreeMap::new()).unwrap();
+        let bytes = argument.bytes(&BTreeMap::new(), &|_| 0).unwrap();
         let mut wanted = [0; 32];
         for (at, value) in [(0, 1), (8, 2), (16, 3), (20, 4), (24, 5)] {
             wanted[at] = value;

@@ -1,5 +1,6 @@
 //! Runs and checks PTX on the CPU: no GPU, no driver.
 
+mod argument;
 mod bounds;
 mod card;
 mod coverage;

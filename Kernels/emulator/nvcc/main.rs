@@ -5,6 +5,7 @@ mod steps;
 
 use std::env;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -15,7 +16,7 @@ use steps::Step;
 const LATE: &str = "--rewrite-late";
 
 fn main() -> ExitCode {
-    match run(env::args().skip(1).collect()) {
+    match run(env::args().skip(1).collect(), Path::new("external")) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("nvcc for sm_100a on sm_90a: {error}");
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(mut arguments: Vec<String>) -> Result<(), String> {
+fn run(mut arguments: Vec<String>, repositories: &Path) -> Result<(), String> {
     let late = arguments.iter().any(|argument| argument == LATE);
     arguments.retain(|argument| argument != LATE);
     let options = Options {
@@ -34,7 +35,7 @@ fn run(mut arguments: Vec<String>) -> Result<(), String> {
     let source = arguments.windows(2).find(|pair| pair[0] == "-c");
     let source = source.map_or_else(String::new, |pair| pair[1].clone());
     let files = Scratch::new()?;
-    let planned = Command::new(find_nvcc(Path::new("external"))?)
+    let planned = Command::new(find_nvcc(repositories)?)
         .arg("--dryrun")
         .args(&arguments)
         .env("TMPDIR", &files.0)
@@ -99,9 +100,17 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Self, String> {
-        let folder = env::temp_dir().join(format!("head-to-head-nvcc-{}", std::process::id()));
-        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        Ok(Self(folder))
+        // Sandboxes may give several calls the same process number.
+        for number in 0.. {
+            let name = format!("head-to-head-nvcc-{}-{number}", std::process::id());
+            let folder = env::temp_dir().join(name);
+            match fs::create_dir(&folder) {
+                Ok(()) => return Ok(Self(folder)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(format!("{}: {error}", folder.display())),
+            }
+        }
+        Err("no name is left for a folder".to_owned())
     }
 }
 
@@ -115,9 +124,65 @@ impl Drop for Scratch {
 mod tests {
     use super::*;
 
+    fn folder(name: &str) -> PathBuf {
+        let folder = PathBuf::from(env::var_os("TEST_TMPDIR").expect("Bazel sets it")).join(name);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn write_program(path: &Path, text: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// A toolkit whose nvcc plans to copy a text and assemble it, and whose ptxas copies.
+    fn toolkit(name: &str, body: &str) -> PathBuf {
+        let repositories = folder(name);
+        let name = format!("+artifacts+cuda_toolkit_{}", env::consts::ARCH);
+        let bin = repositories.join(name).join("nvidia/cu13/bin");
+        fs::create_dir_all(&bin).unwrap();
+        let (source, at) = (bin.join("kernel.ptx"), bin.display());
+        let head = ".version 9.0\n.target sm_100a\n.address_size 64\n";
+        fs::write(&source, format!("{head}.entry k() {{ {body} ret; }}")).unwrap();
+        let plan = format!(
+            "cat >&2 <<END\n#\\$ PATH={at}:/usr/bin:/bin\n#\\$ cp {at}/kernel.ptx $TMPDIR/t.ptx\n\
+             #\\$ ptxas -arch=sm_100a -m64 \"$TMPDIR/t.ptx\" -o \"{at}/t.cubin\" \n#\\$ rm $TMPDIR/gone\nEND"
+        );
+        write_program(&bin.join("nvcc"), &plan);
+        write_program(&bin.join("ptxas"), "test $1 = -arch=sm_90a && cp $3 $5");
+        repositories
+    }
+
+    fn compile(repositories: &Path) -> Result<(), String> {
+        let arguments = ["-c", "kernel.cu", "-o", "kernel.o", LATE].map(str::to_owned);
+        run(arguments.to_vec(), repositories)
+    }
+
+    #[test]
+    fn ptxas_gets_what_was_rewritten() {
+        let repositories = toolkit("rewritten", "tcgen05.wait::ld.sync.aligned;");
+        compile(&repositories).unwrap();
+        let cubin = find_nvcc(&repositories).unwrap().with_file_name("t.cubin");
+        let text = fs::read_to_string(cubin).unwrap();
+        assert!(text.contains(".target sm_90a") && !text.contains("tcgen05."));
+    }
+
+    #[test]
+    fn what_has_no_emulation_fails_with_its_place() {
+        let repositories = toolkit("refused", "tcgen05.unheard_of [0];");
+        let error = compile(&repositories).unwrap_err();
+        assert!(
+            error.starts_with("kernel.cu: k: PTX line 4: tcgen05.unheard_of"),
+            "{error}"
+        );
+        let cubin = find_nvcc(&repositories).unwrap().with_file_name("t.cubin");
+        assert!(!cubin.exists());
+    }
+
     #[test]
     fn the_toolkit_is_found_by_its_cpu() {
-        let folder = PathBuf::from(env::var_os("TEST_TMPDIR").expect("Bazel sets it"));
+        let folder = folder("toolkits");
         let error = find_nvcc(&folder).unwrap_err();
         assert!(error.contains("no cuda_toolkit_"), "{error}");
         let name = format!("+artifacts+cuda_toolkit_{}", env::consts::ARCH);
