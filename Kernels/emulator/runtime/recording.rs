@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use machine::{Allocations, Launch, Program};
+use machine::{Allocations, Launch, Program, TensorMap};
 use serde_json::{json, Value};
 
 const VARIABLE: &str = "RECORD_LAUNCHES";
@@ -78,15 +78,25 @@ fn pointers(parameters: &[u8], allocations: &Allocations) -> Vec<Pointer> {
     words
         .filter_map(|(number, word)| {
             let address = u64::from_le_bytes(word.try_into().ok()?);
-            let (start, bytes) = allocations.containing(address)?;
+            let (start, bytes) = allocations
+                .containing(address)
+                .or_else(|| allocations.containing(last_of_map(&parameters[8 * number..])?))?;
             Some(Pointer {
                 at: 8 * number,
                 start,
                 bytes,
-                offset: address - start,
+                offset: address.wrapping_sub(start),
             })
         })
         .collect()
+}
+
+/// A tensor map may begin before its tensor, where the first coordinates of its last dimension are never used: the
+/// address of the last one.
+fn last_of_map(bytes: &[u8]) -> Option<u64> {
+    let map = TensorMap::decode(bytes.first_chunk()?).ok()?;
+    let (stride, size) = (map.strides.last()?, map.sizes.last()?);
+    Some(map.address.wrapping_add(stride * (size - 1)))
 }
 
 fn contents(address: u64, bytes: u64) -> Vec<u8> {
@@ -178,10 +188,14 @@ fn begin_in(
             json!({"raw": {"hex": hex(&parameters[range]), "pointers": inside}})
         })
         .collect();
+    // What host code does not describe is mostly a workspace.
+    let usual = |bytes: usize| if bytes.is_multiple_of(4) { "f32" } else { "u8" };
     let types: BTreeMap<&String, &str> = buffers
         .iter()
-        .map(|buffer| (&buffer.name, recorded.types.get(&buffer.address).copied()))
-        .map(|(name, dtype)| (name, dtype.unwrap_or("u8")))
+        .map(|buffer| {
+            let dtype = recorded.types.get(&buffer.address).copied();
+            (&buffer.name, dtype.unwrap_or(usual(buffer.before.len())))
+        })
         .collect();
     let size = |dtype: &str| match dtype {
         "f32" | "i32" => 4,
@@ -222,6 +236,10 @@ fn begin_in(
 
 impl Recording {
     fn write_before(&self, text: &str) -> io::Result<()> {
+        // Of an earlier run.
+        if self.folder.exists() {
+            fs::remove_dir_all(&self.folder)?;
+        }
         fs::create_dir_all(&self.folder)?;
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
@@ -289,6 +307,29 @@ mod tests {
     }
 
     #[test]
+    fn a_map_that_begins_before_its_tensor_is_a_pointer() {
+        let allocations = Allocations::default();
+        let block = Block::from_bytes(&[0; 1024]);
+        // SAFETY: nothing touches it.
+        unsafe { allocations.allow(block.address(), 1024) };
+        let map = TensorMap {
+            address: block.address() - 4096,
+            kind: 10,
+            sizes: vec![64, 9],
+            strides: vec![512],
+            box_sizes: vec![64, 1],
+            swizzle: 0,
+            fills_nan: false,
+        };
+        let found = pointers(&map.encode().unwrap(), &allocations);
+        let [pointer] = &found[..] else {
+            panic!("{} pointers", found.len());
+        };
+        assert_eq!((pointer.at, pointer.start), (0, block.address()));
+        assert_eq!(pointer.offset, 0u64.wrapping_sub(4096));
+    }
+
+    #[test]
     fn a_launch_leaves_its_memory_before_and_after() {
         let folder = PathBuf::from(std::env::var_os("TEST_TMPDIR").expect("Bazel sets it"));
         let module = Module::load(SCALE).unwrap();
@@ -334,6 +375,7 @@ mod tests {
             hex(&2.5f32.to_le_bytes())
         );
         assert_eq!(written["buffers"]["b0"]["expect_file"], "b0.after");
-        assert_eq!(written["buffers"]["b0"]["dtype"], "u8");
+        assert_eq!(written["buffers"]["b0"]["dtype"], "f32");
+        assert_eq!(written["buffers"]["b0"]["elements"], 3);
     }
 }
