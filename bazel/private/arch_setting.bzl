@@ -7,9 +7,9 @@ load(":archs.bzl", "ARCH_VALUES", "SHELVES", "SMS", "values_with")
 def arch_settings(name, detected):
     """Declares the arch flag, `is_<value>` for each of its values, `none`, and one for each shelf and SM that is built.
 
-    A value holds when the flag has it, or is auto and the machine's GPU has it. `native_<value>`, `emulated_<value>` and
-    `rewritten_<value>` also say whether kernels are machine code, PTX for the interpreter, or machine code of PTX that
-    was rewritten for another SM.
+    A value holds when the flag has it, or is auto and the machine's GPU has it. `native_<value>`,
+    `emulated_<value>` and `rewritten_<value>` also say whether kernels are machine code, PTX for the interpreter,
+    or machine code of PTX that was rewritten for another SM.
 
     Args:
       name: the flag.

@@ -1,5 +1,5 @@
-//! nvcc with another assembler: PTX for sm_100a is rewritten for sm_90a before ptxas sees it, so that programs built for
-//! a B200 run on an H200. It takes nvcc's arguments, asks nvcc for its plan, and carries that out.
+//! nvcc with another assembler: PTX for sm_100a is rewritten for sm_90a before ptxas sees it, so that programs built
+//! for a B200 run on an H200. It takes nvcc's arguments, asks nvcc for its plan, and carries that out.
 
 mod steps;
 

@@ -85,11 +85,11 @@ mod tests {
     use super::*;
 
     const PLAN: &str = r#"a warning
-#$ _SPACE_= 
+#$ _SPACE_=
 #$ PATH=/toolkit/bin:/bin
-#$ "/usr/bin"/gcc -std=c++17 -D__CUDA_ARCH__=1000 "t.cu" -o "/tmp/t.ii" 
-#$ ptxas -arch=sm_100a -m64  --generate-line-info "/tmp/t.ptx"  -o "/tmp/t.cubin" 
-#$ fatbinary -64 --ident="t.cu" "--image3=kind=elf,sm=100a,file=/tmp/t.cubin" --embedded-fatbin="/tmp/t.fatbin.c" 
+#$ "/usr/bin"/gcc -std=c++17 -D__CUDA_ARCH__=1000 "t.cu" -o "/tmp/t.ii"
+#$ ptxas -arch=sm_100a -m64  --generate-line-info "/tmp/t.ptx"  -o "/tmp/t.cubin"
+#$ fatbinary -64 --ident="t.cu" "--image3=kind=elf,sm=100a,file=/tmp/t.cubin" --embedded-fatbin="/tmp/t.fatbin.c"
 #$ rm /tmp/t.fatbin
 "#;
 
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(ptx, "/tmp/t.ptx");
         assert_eq!(
             command.of("/tmp/new.ptx"),
-            r#"ptxas -arch=sm_90a -m64  --generate-line-info "/tmp/new.ptx"  -o "/tmp/t.cubin" "#
+            r#"ptxas -arch=sm_90a -m64  --generate-line-info "/tmp/new.ptx"  -o "/tmp/t.cubin""#
         );
         assert!(
             matches!(&steps[4], Step::Command { text, .. } if text.contains("kind=elf,sm=90a,file"))

@@ -114,7 +114,8 @@ void launch_tensor(uint32_t blocks, uint32_t warpgroups, uint32_t steps, size_t 
 // wgmma exists only on Hopper; a kernel without it would look infinitely fast.
 void require_hopper() {
     if (device::current_machine().arch != device::Arch::kHopper) {
-        throw std::runtime_error("this tensor-core peak is measured on compute capability 9.0 only");
+        throw std::runtime_error(
+            "this tensor-core peak is measured on compute capability 9.0 only");
     }
 }
 
