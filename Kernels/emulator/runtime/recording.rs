@@ -78,9 +78,10 @@ fn pointers(parameters: &[u8], allocations: &Allocations) -> Vec<Pointer> {
     words
         .filter_map(|(number, word)| {
             let address = u64::from_le_bytes(word.try_into().ok()?);
-            let (start, bytes) = allocations
-                .containing(address)
-                .or_else(|| allocations.containing(last_of_map(&parameters[8 * number..])?))?;
+            let tensor = last_of_map(&parameters[8 * number..]);
+            let (start, bytes) = tensor
+                .and_then(|last| allocations.containing(last))
+                .or_else(|| allocations.containing(address))?;
             Some(Pointer {
                 at: 8 * number,
                 start,
@@ -96,7 +97,7 @@ fn pointers(parameters: &[u8], allocations: &Allocations) -> Vec<Pointer> {
 fn last_of_map(bytes: &[u8]) -> Option<u64> {
     let map = TensorMap::decode(bytes.first_chunk()?).ok()?;
     let (stride, size) = (map.strides.last()?, map.sizes.last()?);
-    Some(map.address.wrapping_add(stride * (size - 1)))
+    Some(map.address.wrapping_add(stride.wrapping_mul(size - 1)))
 }
 
 fn contents(address: u64, bytes: u64) -> Vec<u8> {
@@ -310,8 +311,11 @@ mod tests {
     fn a_map_that_begins_before_its_tensor_is_a_pointer() {
         let allocations = Allocations::default();
         let block = Block::from_bytes(&[0; 1024]);
-        // SAFETY: nothing touches it.
-        unsafe { allocations.allow(block.address(), 1024) };
+        // SAFETY: nothing touches them. The map begins in the first.
+        unsafe {
+            allocations.allow(block.address() - 4096, 64);
+            allocations.allow(block.address(), 1024);
+        }
         let map = TensorMap {
             address: block.address() - 4096,
             kind: 10,
