@@ -37,6 +37,10 @@ fn mutants() {
     let no_value = "no value shows it, and races are not watched";
     let survivors = [
         survivor(Kind::DropBulkWait, one_tile),
+        survivor(
+            Kind::DropTensorWait,
+            "by the rule for others' kernels a first use of its registers completes a load",
+        ),
         survivor(Kind::DropBarrier, one_tile),
         survivor(Kind::DropWarpBarrier, "the lanes are together anyway"),
         survivor(Kind::DropProxyFence, no_value),
