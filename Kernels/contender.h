@@ -49,8 +49,8 @@ enum {
     CONTENDER_E8M0 = 4,     /* a power of two: a block scale */
     CONTENDER_I32 = 5,
     CONTENDER_I64 = 6,
-    CONTENDER_MXFP8 = 7, /* e4m3 elements; the E8M0 scales, one per 32, are a tensor of their own */
-    CONTENDER_NVFP4 = 8  /* two e2m1 elements per byte, the first in the low bits; e4m3 scales apart */
+    CONTENDER_MXFP8 = 7, /* e4m3 elements; E8M0 scales, one per 32, in a tensor of their own */
+    CONTENDER_NVFP4 = 8  /* two e2m1 elements per byte, the first in the low bits; e4m3 scales */
 };
 
 /* What addresses point to. */
