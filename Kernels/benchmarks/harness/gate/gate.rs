@@ -92,7 +92,8 @@ impl<'p> Gate<'p> {
         let (seed, entropy) = (options.seed, options.entropy);
         let of_kind = |(kind, family)| {
             let seed = stream_key(entropy, FAMILY_STREAM + kind as u32);
-            let units = most.div_ceil(16).min(UNITS_OTHER_KIND).min(units);
+            let few = problem.sampled_units().div_ceil(16);
+            let units = few.min(UNITS_OTHER_KIND).min(units);
             Answers::of_family(problem, family, seed, units, seed)
         };
         let (own, kinds) = rayon::join(
