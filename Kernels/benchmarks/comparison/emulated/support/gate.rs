@@ -63,7 +63,7 @@ impl Table {
         self.device.keep_to(None);
         let mut lines = Vec::new();
         {
-            let (mut set, mut bound) = self.bind(contender, problem);
+            let (set, mut bound) = self.bind(contender, problem);
             let whole = gate.examine(&set, &mut bound);
             lines.push(("all in turn".to_owned(), verdict(whole, &mut bound)));
             for schedule in SCHEDULES {
