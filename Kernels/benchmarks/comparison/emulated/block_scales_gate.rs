@@ -13,6 +13,9 @@ use support::{
 use tensor::Inputs;
 use workloads::{GemmProblem, GemmShape, GemmSuite, RowLayout};
 
+/// A product and its check.
+type Gated = Box<dyn Fn()>;
+
 const FORMATS: [DType; 2] = [DType::Mxfp8, DType::Nvfp4];
 
 fn problem(dtype: DType, rows: usize, n: usize, k: usize) -> GemmProblem {
@@ -82,7 +85,7 @@ fn tuned(dtype: DType, rows: usize, n: usize, k: usize) -> impl Fn() {
 }
 
 /// A block takes four tiles, each buffer of sums twice; with NVFP4 the last step is half a stage.
-fn products() -> [(&'static str, Box<dyn Fn()>); 2] {
+fn products() -> [(&'static str, Gated); 2] {
     [
         (
             "blackwell MXFP8",
