@@ -38,8 +38,8 @@ pub struct Options {
 /// What must stay the same when a run is resumed.
 #[derive(Debug, Clone, Default, PartialEq, Parser, Serialize, Deserialize)]
 pub struct Kept {
-    /// Protocol of every bench: published takes about 25 minutes on an H200, quick about 8. Both
-    /// race our contenders against themselves, and the suite fails if it finds them different
+    /// Protocol of every bench: published takes three processes and several times as long as quick.
+    /// Both race our contenders against themselves, and the suite fails if it finds them different
     #[arg(long, value_enum, value_name = "NAME")]
     #[serde(default)]
     pub protocol: Option<Preset>,
