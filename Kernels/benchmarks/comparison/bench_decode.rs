@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, UsageError};
+use cli::{Bench, Choices, DType, UsageError};
 use workloads::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType, LIST_MAX};
 
 fn main() -> ExitCode {
@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: DecodeSuite::SUITES,
         shortcuts: &[],
+        dtypes: &[DType::Bf16],
         problems,
         contenders: |choices| decode_contenders::contenders(choices.device),
     })

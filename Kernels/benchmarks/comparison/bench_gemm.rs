@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, Shortcut, UsageError};
+use cli::{Bench, Choices, DType, Shortcut, UsageError};
 use workloads::{GemmProblem, GemmSuite, GroupKind};
 
 fn main() -> ExitCode {
@@ -16,6 +16,7 @@ fn main() -> ExitCode {
             flag: "dsv3",
             suite: "dsv3",
         }],
+        dtypes: &[DType::Bf16, DType::F8E4M3],
         problems,
         contenders: |choices| gemm_contenders::contenders(choices.device),
     })

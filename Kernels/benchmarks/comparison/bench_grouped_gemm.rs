@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, UsageError};
+use cli::{Bench, Choices, DType, UsageError};
 use workloads::{GemmProblem, GroupKind, GroupedGemmSuite, LIST_MAX};
 
 fn main() -> ExitCode {
@@ -12,6 +12,7 @@ fn main() -> ExitCode {
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: GroupedGemmSuite::SUITES,
         shortcuts: &[],
+        dtypes: &[DType::Bf16, DType::F8E4M3],
         problems,
         contenders: |choices| gemm_contenders::contenders(choices.device),
     })

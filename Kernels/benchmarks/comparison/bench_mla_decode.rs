@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, Shortcut, UsageError};
+use cli::{Bench, Choices, DType, Shortcut, UsageError};
 use workloads::{MlaDecodeProblem, MlaShape, MlaSuite, LIST_MAX};
 
 fn main() -> ExitCode {
@@ -16,6 +16,7 @@ fn main() -> ExitCode {
             flag: "dsv3",
             suite: "dsv3",
         }],
+        dtypes: &[DType::Bf16],
         problems,
         contenders: |choices| mla_contenders::contenders(choices.device),
     })

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, Shortcut, UsageError};
+use cli::{Bench, Choices, DType, Shortcut, UsageError};
 use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
 
 fn main() -> ExitCode {
@@ -22,6 +22,7 @@ fn main() -> ExitCode {
                 suite: "dsv3",
             },
         ],
+        dtypes: &[DType::Bf16],
         problems,
         contenders: |choices| norms_contenders::contenders(choices.device),
     })

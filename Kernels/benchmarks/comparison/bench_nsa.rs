@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, UsageError};
+use cli::{Bench, Choices, DType, UsageError};
 use nsa_contenders::SparseOrDense;
 use workloads::{NsaOp, NsaProblem, NsaShape, NsaSuite};
 
@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: NsaSuite::SUITES,
         shortcuts: &[],
+        dtypes: &[DType::Bf16],
         problems,
         contenders: |choices| nsa_contenders::contenders(choices.device),
     })

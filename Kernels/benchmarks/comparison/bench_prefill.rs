@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, UsageError};
+use cli::{Bench, Choices, DType, UsageError};
 use workloads::{PrefillOp, PrefillProblem, PrefillSuite, LIST_MAX};
 
 fn main() -> ExitCode {
@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: PrefillSuite::SUITES,
         shortcuts: &[],
+        dtypes: &[DType::Bf16],
         problems,
         contenders: |choices| prefill_contenders::contenders(choices.device),
     })

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, UsageError};
+use cli::{Bench, Choices, DType, UsageError};
 use workloads::{TrainingOp, TrainingProblem, TrainingShape, TrainingSuite};
 
 fn main() -> ExitCode {
@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: TrainingSuite::SUITES,
         shortcuts: &[],
+        dtypes: &[DType::Bf16],
         problems,
         contenders: |choices| training_contenders::contenders(choices.device),
     })

@@ -69,6 +69,12 @@ impl Kept {
         }
         arguments
     }
+
+    /// Whether the benches were given an option of their own.
+    pub fn chooses(&self, option: &str) -> bool {
+        let mut names = self.bench_options.iter();
+        names.any(|given| given.split('=').next() == Some(option))
+    }
 }
 
 impl Options {

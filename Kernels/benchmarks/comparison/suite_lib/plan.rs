@@ -13,6 +13,7 @@ use std::process::Command;
 struct Listing {
     program: String,
     device: Device,
+    dtypes: Vec<String>,
     suites: Vec<Named>,
     workloads: Vec<Workload>,
 }
@@ -119,6 +120,9 @@ fn task(
     let mut arguments: Vec<String> = PASSES.map(str::to_owned).into();
     for suite in wanted {
         arguments.extend(["--suite".to_owned(), suite.to_owned()]);
+    }
+    if !kept.chooses("--dtype") {
+        arguments.extend(["--dtype".to_owned(), all.dtypes.join(",")]);
     }
     let listing = list(program, &arguments, kept)?;
     let ops: BTreeSet<&String> = listing

@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: NormSuite::SUITES,
         shortcuts: &[],
+        dtypes: &[DType::Bf16],
         problems: |_choices| Ok(vec![problem()]),
         contenders: |choices| {
             let all = || norms_contenders::contenders(choices.device).into_iter();

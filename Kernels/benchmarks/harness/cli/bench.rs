@@ -18,6 +18,8 @@ pub struct Bench<P: Problem> {
     pub suites: &'static [Suite],
     /// Suite shortcuts that only this benchmark has.
     pub shortcuts: &'static [Shortcut],
+    /// The types of activations that a suite run measures it in.
+    pub dtypes: &'static [DType],
     /// The problems for the user's choices, in the order they are measured.
     pub problems: fn(&Choices) -> Result<Vec<P>, UsageError>,
     /// The contenders for the chosen device. The first baseline is the default comparison.

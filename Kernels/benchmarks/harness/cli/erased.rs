@@ -7,7 +7,7 @@ use contender::{
     Bound, Buffer, Contender, ContenderError, DeviceInfo, Identity, Problem, Suite, Support,
 };
 
-use crate::{Bench, Choices, Shortcut, UsageError};
+use crate::{Bench, Choices, DType, Shortcut, UsageError};
 
 /// A problem of any benchmark, and a contender for it.
 pub type AnyProblem = dyn Problem;
@@ -24,6 +24,7 @@ pub struct AnyBench {
     pub arch: &'static str,
     pub suites: &'static [Suite],
     pub shortcuts: &'static [Shortcut],
+    pub dtypes: &'static [DType],
     pub problems: ByChoices<Result<Problems, UsageError>>,
     pub contenders: ByChoices<Contenders>,
 }
@@ -36,6 +37,7 @@ impl<P: Problem> From<Bench<P>> for AnyBench {
             arch: bench.arch,
             suites: bench.suites,
             shortcuts: bench.shortcuts,
+            dtypes: bench.dtypes,
             problems: Box::new(move |choices| {
                 let problems = (bench.problems)(choices)?.into_iter();
                 Ok(problems

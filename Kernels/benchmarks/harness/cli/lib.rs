@@ -44,6 +44,7 @@ mod worker;
 mod workload;
 
 pub use bench::{Bench, Choices, Passes, Shortcut, UsageError, WeightDType};
+pub use numeric::DType;
 pub use preset::Preset;
 pub use run::{run, run_with_arguments};
 pub use utc::now as utc_now;

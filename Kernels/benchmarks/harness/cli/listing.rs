@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use numeric::DType;
 use serde_json::json;
 
 use crate::erased::{AnyBench, AnyContender, AnyProblem};
@@ -72,6 +73,7 @@ pub fn list_json(bench: &AnyBench, selection: &Selection) -> Result<String, devi
         "program": bench.name,
         "arch": bench.arch,
         "device": {"kind": selection.choices.device.to_string(), "name": device.info().name},
+        "dtypes": bench.dtypes.iter().map(DType::to_string).collect::<Vec<_>>(),
         "suites": bench.suites.iter().map(suite).collect::<Vec<_>>(),
         "contenders": selection.contenders.iter().map(|it| contender(&**it)).collect::<Vec<_>>(),
         "workloads": selection.problems.iter().map(|it| workload(&**it)).collect::<Vec<_>>(),

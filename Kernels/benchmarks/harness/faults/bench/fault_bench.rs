@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use cli::{Bench, Choices, Shortcut, UsageError};
+use cli::{Bench, Choices, DType, Shortcut, UsageError};
 use contender::Suite;
 use faults::{contenders, Scaled};
 
@@ -19,6 +19,7 @@ fn main() -> ExitCode {
             flag: "quick",
             suite: "smoke",
         }],
+        dtypes: &[DType::Bf16],
         problems,
         contenders: |_| contenders(),
     })
