@@ -27,7 +27,7 @@ CUtensorMap operand_map(const void* address, int k, int rows, int groups, int bo
          {128 / sizeof(T), static_cast<cuuint32_t>(box_rows), 1}});
 }
 
-// The result of products of T, in boxes of 32 or 64 columns.
+// The result of products of T, in boxes of 16, 32 or 64 columns.
 template <class T>
 CUtensorMap out_map(const void* address, int n, int rows, int box_columns, int box_rows) {
     return device::tensor_map<2>(
@@ -36,7 +36,9 @@ CUtensorMap out_map(const void* address, int n, int rows, int box_columns, int b
          {static_cast<cuuint64_t>(n), static_cast<cuuint64_t>(rows)},
          {static_cast<cuuint64_t>(n) * sizeof(OutOf<T>)},
          {static_cast<cuuint32_t>(box_columns), static_cast<cuuint32_t>(box_rows)},
-         box_columns == 64 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B});
+         box_columns == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
+         : box_columns == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
+                             : CU_TENSOR_MAP_SWIZZLE_32B});
 }
 
 }  // namespace gemm

@@ -25,6 +25,8 @@ bool exists(const TileShape& tile, const Shape& shape) {
 bool suits(const TileShape& tile, const Shape& shape) {
     const std::int64_t rows = shape.likely_rows();
     if (tile.rows == 32) return rows <= 64;
+    // With many rows, tall narrow tiles would read more than L2 gives.
+    if (tile.rows == 128 && tile.columns == 96 && rows > 1536) return false;
     // Some masked groups have more rows.
     const std::int64_t most = shape.layout == Layout::kMasked ? rows * 13 / 10 : rows;
     return tile.rows < 2 * most && (tile.rows > 64 || rows <= 1024);

@@ -17,12 +17,13 @@ struct TileShape {
 };
 
 inline constexpr TileShape kTiles[] = {
-    {128, 256, 3, 1, Use::kAlways, Use::kNever}, {128, 192, 4, 1, Use::kAlways, Use::kAlways},
-    {128, 160, 4, 1, Use::kAlways, Use::kNever}, {128, 128, 5, 1, Use::kAlways, Use::kAlways},
-    {128, 64, 8, 1, Use::kNever, Use::kDense},   {64, 128, 8, 1, Use::kDense, Use::kNever},
-    {64, 128, 4, 2, Use::kGroups, Use::kAlways}, {64, 64, 12, 1, Use::kDense, Use::kNever},
-    {64, 64, 6, 2, Use::kNever, Use::kDense},    {32, 128, 4, 2, Use::kAlways, Use::kAlways},
-    {32, 64, 7, 2, Use::kAlways, Use::kAlways},
+    {128, 256, 3, 1, Use::kAlways, Use::kNever},  {128, 224, 3, 1, Use::kAlways, Use::kNever},
+    {128, 192, 4, 1, Use::kAlways, Use::kAlways}, {128, 176, 4, 1, Use::kAlways, Use::kNever},
+    {128, 160, 4, 1, Use::kAlways, Use::kNever},  {128, 128, 5, 1, Use::kAlways, Use::kAlways},
+    {128, 96, 6, 1, Use::kAlways, Use::kNever},   {128, 64, 8, 1, Use::kNever, Use::kDense},
+    {64, 128, 8, 1, Use::kDense, Use::kNever},    {64, 128, 4, 2, Use::kGroups, Use::kAlways},
+    {64, 64, 12, 1, Use::kDense, Use::kNever},    {64, 64, 6, 2, Use::kNever, Use::kDense},
+    {32, 128, 4, 2, Use::kAlways, Use::kAlways},  {32, 64, 7, 2, Use::kAlways, Use::kAlways},
 };
 
 constexpr Use use_of(const TileShape& tile, bool scaled) {

@@ -41,7 +41,7 @@ struct Traits {
     static constexpr int kStageBytes = 128;  // of k, per row
     static constexpr int kDepth = kStageBytes / sizeof(T);
     // Columns that a warp turns into whole lines at a time.
-    static constexpr int kChunk = kColumns % 64 == 0 ? 64 : 32;
+    static constexpr int kChunk = kColumns % 64 == 0 ? 64 : kColumns % 32 == 0 ? 32 : 16;
 
     static constexpr int kRingBytes = kStages * (kRows + kColumns) * kStageBytes;
 
