@@ -135,7 +135,7 @@ impl Run<'_> {
         outputs: &mut Outputs,
     ) -> Result<Vec<Job>, SupervisorError> {
         let mut cut: Vec<Job> = Vec::new();
-        let mut running = left.first().map(|job| job.process);
+        let mut running = 0;
         let mut progress = Progress::new(left.len());
         let mut ledger = Ledger::new(file.meta.spent_s.clone());
         let mut places = Places::of(&file.rows);
@@ -146,8 +146,9 @@ impl Run<'_> {
                 cut.push(job);
                 continue;
             }
-            if running.replace(job.process) != Some(job.process) {
-                supervisor.restart()?;
+            if running != job.process {
+                running = job.process;
+                supervisor.next_process(running)?;
             }
             let problem = &*self.selection.problems[job.problem];
             let contenders = self.selection.contenders_of(job.problem);

@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, ValueEn
 use clap_complete::Shell;
 use contender::{DeviceKind, SHAPES_SEED};
 use guest::Source;
-use numeric::DType;
+use numeric::{stream_key, DType};
 use record::WorkloadFile;
 use timing::{CacheState, Energy, Launch, Plan, Timer};
 
@@ -41,6 +41,9 @@ pub struct Options {
     /// Serve the worker on standard input.
     #[arg(long, hide = true)]
     pub planner: bool,
+    /// Which of the `--processes` a worker or planner belongs to.
+    #[arg(long, value_name = "N", hide = true, default_value_t = 0)]
+    pub process: u32,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -338,8 +341,18 @@ impl Options {
             weight_dtype: what.weight_dtype,
             passes: what.passes,
             shapes_seed: what.shapes_seed,
-            metadata_seed: self.how.entropy.unwrap_or(self.how.seed),
+            metadata_seed: self.metadata_seed(),
         })
+    }
+
+    /// Another one in each process: the order of sequences and pages is part of what a repetition of the
+    /// run would draw anew, so it belongs to the spread between processes.
+    fn metadata_seed(&self) -> u64 {
+        let seed = self.how.entropy.unwrap_or(self.how.seed);
+        match self.process {
+            0 => seed,
+            process => stream_key(seed, process),
+        }
     }
 
     pub fn timer(&self, device: DeviceKind) -> Result<TimerChoice, UsageError> {
@@ -476,6 +489,16 @@ mod tests {
         let plan = options.plan(DeviceKind::Cuda).unwrap();
         assert_eq!(plan, Plan::new(42));
         assert_eq!(options.what.dtypes, [DType::Bf16]);
+    }
+
+    #[test]
+    fn every_process_draws_its_own_metadata() {
+        let seed = |process| {
+            let options = parse(&["--entropy", "7", "--process", process]).unwrap();
+            options.metadata_seed()
+        };
+        assert_eq!(seed("0"), 7);
+        assert!(seed("0") != seed("1") && seed("1") != seed("2"));
     }
 
     #[test]

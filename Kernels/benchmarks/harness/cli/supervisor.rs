@@ -48,6 +48,8 @@ pub struct Supervisor {
     timeout: Duration,
     inbox: Receiver<(usize, Message)>,
     sender: Sender<(usize, Message)>,
+    /// Which of the processes that a workload is measured in.
+    process: usize,
     worker: Option<Worker>,
     /// Distinguishes messages of the current worker from late ones of its predecessors.
     generation: usize,
@@ -87,6 +89,7 @@ impl Supervisor {
             timeout,
             inbox,
             sender,
+            process: 0,
             worker: None,
             generation: 0,
         })
@@ -99,7 +102,7 @@ impl Supervisor {
         let (ours, theirs) = UnixStream::pair()?;
         let child = Command::new(std::env::current_exe()?)
             .args(self.arguments.iter().skip(1))
-            .arg("--worker")
+            .args(["--worker", "--process", &self.process.to_string()])
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(io::stderr().as_fd().try_clone_to_owned()?)
             // Not in the terminal's foreground group: the supervisor handles Ctrl-C.
@@ -123,9 +126,15 @@ impl Supervisor {
         }
     }
 
+    /// Has another process measure from now on.
+    pub fn next_process(&mut self, process: usize) -> Result<(), SupervisorError> {
+        self.process = process;
+        self.restart()
+    }
+
     /// Replaces a worker that has died or served its turn. A driver still cleaning up after the old
     /// one may refuse at first.
-    pub fn restart(&mut self) -> Result<(), SupervisorError> {
+    fn restart(&mut self) -> Result<(), SupervisorError> {
         for wait in RESTART_WAITS {
             match self.start() {
                 Ok(_) => return Ok(()),
