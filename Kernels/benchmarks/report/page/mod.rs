@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The plan's path is relative to the Markdown file, those of result files to the plan. A picture that the page links
-//! to is one of the plan's if it has the name of one.
+//! to is one of its plans' if it has the name of one: the first's that has it.
 
 mod plan;
 mod races;
@@ -77,11 +77,14 @@ impl Pages {
         }
     }
 
-    /// The pictures that a page links to, by their paths; none that no plan read so far can draw.
+    /// The pictures that a page links to, by their paths; none that no plan of the page can draw.
     pub fn pictures(&self, text: &str, folder: &Path) -> Vec<(PathBuf, &str)> {
         let links = text.split("](").skip(1);
         let links = links.filter_map(|rest| Some(rest.split_once(')')?.0));
-        let plots = || self.loaded.values().flat_map(|(_, races)| &races.plots);
+        let starts = text.lines().filter(|line| line.starts_with(START));
+        let plans = starts.filter_map(|line| Some(folder.join(parse_start(line, "").ok()?.1)));
+        let plans: Vec<&(Plan, Races)> = plans.filter_map(|path| self.loaded.get(&path)).collect();
+        let plots = || plans.iter().flat_map(|(_, races)| &races.plots);
         let drawn = |link: &str| {
             let path = folder.join(link);
             let name = link.rsplit('/').next()?.strip_suffix(".svg")?;
