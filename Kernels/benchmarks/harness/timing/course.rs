@@ -151,6 +151,11 @@ impl<'a> Course<'a> {
         &self.sets[0]
     }
 
+    /// Whether a sample finds a cold cache only because it is flushed before.
+    pub(crate) fn flushes(&self) -> bool {
+        self.flush
+    }
+
     /// One timed sample. Afterwards the set holds its own inputs again.
     pub(crate) fn sample(
         &self,

@@ -17,16 +17,14 @@ const TIE_US_PER_ACTIVITY: f64 = 2.5;
 const HOST_US: f64 = 250.0;
 const HOST_US_PER_ACTIVITY: f64 = 25.0;
 
-/// Why the time of the race is not that of the work, if the tracer saw it. In steady state executions
-/// overlap at their ends and find another cache than traced ones.
-pub(crate) fn outside_region(timing: &Timing, steady: bool) -> Option<String> {
+/// What the tracer saw outside of the timed region, or by another clock.
+pub(crate) fn outside_region(timing: &Timing) -> Option<String> {
     let traced = timing.traced.as_ref()?;
     let outside = traced.outside.as_ref();
     let outside = outside.map(|what| format!("work outside the timed region: {what}"));
     outside
         .or_else(|| on_the_host(timing, traced))
         .or_else(|| timers_disagree(traced))
-        .or_else(|| races_differently(timing, traced).filter(|_| !steady))
 }
 
 /// Work on the host would be hidden: the stream is held meanwhile.
@@ -56,7 +54,8 @@ fn timers_disagree(traced: &Traced) -> Option<String> {
 
 /// Whether the race saw other work than the tracer. Its clock may have been another one, which
 /// matters to some kernels and not to others: both times, and all between them, are plausible.
-fn races_differently(timing: &Timing, traced: &Traced) -> Option<String> {
+pub(crate) fn races_differently(timing: &Timing) -> Option<String> {
+    let traced = timing.traced.as_ref()?;
     let (raced_us, traced_us) = (timing.median_us(), traced.median_activity_us());
     let clocks = timing.median_clock_mhz().zip(traced.median_clock_mhz());
     let scaled_us = clocks.map_or(traced_us, |(raced, traced)| traced_us * traced / raced);
@@ -112,11 +111,11 @@ mod tests {
 
     #[test]
     fn honest_work_passes_and_so_does_what_nobody_traced() {
-        assert_eq!(outside_region(&timing(5.0, 1), false), None);
+        assert_eq!(outside_region(&timing(5.0, 1)), None);
         let mut untraced = timing(5.0, 1);
         untraced.traced = None;
         untraced.samples[0].enqueue_us = Some(1e9);
-        assert_eq!(outside_region(&untraced, false), None);
+        assert_eq!(outside_region(&untraced), None);
     }
 
     #[test]
@@ -126,7 +125,7 @@ mod tests {
             for sample in &mut traced(&mut timing).samples {
                 sample.event_us = event_us;
             }
-            let reason = outside_region(&timing, false);
+            let reason = outside_region(&timing);
             assert!(reason.iter().all(|reason| reason.contains("timers")));
             reason.is_none()
         };
@@ -145,9 +144,9 @@ mod tests {
             for sample in &mut timing.samples {
                 (sample.elapsed_us, sample.clock_mhz) = (raced_us, Some(raced_mhz));
             }
-            let reason = outside_region(&timing, false);
+            let reason = races_differently(&timing);
             assert!(reason.iter().all(|reason| reason.contains("when traced")));
-            assert_eq!(outside_region(&timing, true), None);
+            assert_eq!(outside_region(&timing), None);
             reason.is_none()
         };
         assert!(tied(1149.0, 1500.0) && tied(851.0, 1500.0));
@@ -161,14 +160,14 @@ mod tests {
     fn work_elsewhere_and_on_the_host_is_named() {
         let mut stray = timing(5.0, 1);
         traced(&mut stray).outside = Some("'side' ran on another stream for 3.00 us".into());
-        let reason = outside_region(&stray, false).unwrap();
+        let reason = outside_region(&stray).unwrap();
         assert!(reason.contains("another stream"), "{reason}");
         let host = |enqueue_us, activities| {
             let mut timing = timing(5.0, activities);
             for sample in &mut timing.samples {
                 sample.enqueue_us = Some(enqueue_us);
             }
-            outside_region(&timing, false)
+            outside_region(&timing)
         };
         assert_eq!(host(270.0, 1), None);
         assert_eq!(host(1800.0, 64), None);
