@@ -21,6 +21,15 @@ const UNEVEN: [(f32, f32); 5] = [
     (0.75, 0.75),
     (0.0, 0.0),
 ];
+/// The same for gradients of a softmax. A constant one has none: what is left of it is the rounding of the
+/// softmax, which sums to 1 only nearly.
+const UNEVEN_GRADIENT: [(f32, f32); 5] = [
+    (-1.0, 1.0),
+    (-16.0, 16.0),
+    (-0.05, 0.05),
+    (0.5, 1.0),
+    (0.0, 0.0),
+];
 /// The same for what is exponentiated with a given normaliser.
 const UNEVEN_LOGITS: [(f32, f32); 3] = [(-4.0, 4.0), (0.75, 0.75), (0.0, 0.0)];
 
@@ -62,7 +71,10 @@ pub fn of(op: NormOp, shape: RowShape, statement: &Statement) -> Vec<Family> {
             logits("logits", statement, uneven(&UNEVEN), outliers(32.0), late())
         }
         NormOp::SoftmaxBackward => vec![
-            family(UNEVEN_ROWS, vec![("out_gradient", uneven(&UNEVEN))]),
+            family(
+                UNEVEN_ROWS,
+                vec![("out_gradient", uneven(&UNEVEN_GRADIENT))],
+            ),
             family(OUTLIERS, vec![("out_gradient", outliers(32.0))]),
             family(DRIFT, vec![("out_gradient", drift())]),
         ],
