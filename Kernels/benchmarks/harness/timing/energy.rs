@@ -12,7 +12,7 @@ use crate::{Course, Lane, Timing};
 pub struct Energy {
     /// Work per contender, at least.
     pub duration: Duration,
-    /// Only of long executions whose clock is limited by power.
+    /// Only of long executions whose clock is limited by power, ours and the fastest other's.
     pub limited_only: bool,
 }
 
