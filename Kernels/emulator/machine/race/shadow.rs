@@ -110,7 +110,8 @@ impl Shadow {
         ordered: &impl Fn(&Access) -> bool,
     ) -> Result<(), Box<Conflict>> {
         let size = self.sizes[0];
-        for at in start / size..end.div_ceil(size) {
+        // What lies outside is refused where it is accessed.
+        for at in start / size..end.div_ceil(size).min(self.levels[0].len() as u32) {
             self.touch_cell(0, at, at * size, (start, end), access, ordered)?;
         }
         Ok(())
@@ -199,6 +200,18 @@ mod tests {
             writes,
             stored: writes,
         }
+    }
+
+    #[test]
+    fn what_reaches_past_the_end_is_watched_up_to_it() {
+        let mut shadow = Shadow::new(SHARED, 64);
+        let never = |_: &Access| false;
+        shadow
+            .touch((48, 200), access(1, false), &never)
+            .and_then(|()| shadow.touch((128, 144), access(1, false), &never))
+            .unwrap();
+        let conflict = shadow.touch((63, 64), access(2, true), &never).unwrap_err();
+        assert_eq!((conflict.offset, conflict.earlier.agent), (63, 1));
     }
 
     #[test]
