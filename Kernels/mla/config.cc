@@ -5,6 +5,7 @@
 
 #include "Kernels/device/integers.h"
 #include "Kernels/device/require.h"
+#include "Kernels/mla/blackwell/tiles.h"
 #include "Kernels/mla/portable/tiles.h"
 
 namespace mla {
@@ -25,11 +26,24 @@ Config choose(const Shape& shape, const Machine& machine) {
     while (index + 1 < std::size(portable::kTiles) && portable::kTiles[index].rows < rows) ++index;
     const portable::TileShape& tile = portable::kTiles[index];
     const int row_blocks = divide_up(rows, tile.rows);
+    // Few rows are bound by memory, where tensor cores that fill 64 rows gain nothing.
+    const bool many = tile.rows == 64;
     // Hopper's kernel also has 64 rows, and copies 32 tokens at once.
-    if (machine.arch == Arch::kHopper && tile.rows == 64 && shape.page_size >= 32) {
-        return {Arch::kHopper, 0, 64, 64, 1, row_blocks};
+    if (machine.arch == Arch::kHopper && many && shape.page_size >= 32) {
+        return {Arch::kHopper, 0, 64, 64, 1, 1, row_blocks};
     }
-    return {Arch::kPortable, index, tile.rows, tile.tokens, tile.blocks, row_blocks};
+    // A pair of blocks with 64 rows needs less time for its products than for reading the cache,
+    // although half of its rows are empty then.
+    if (machine.arch == Arch::kBlackwell && many && shape.page_size >= blackwell::kLeastBoxTokens) {
+        return {Arch::kBlackwell,
+                0,
+                blackwell::kRows,
+                blackwell::kTokens,
+                1,
+                blackwell::kBlocks,
+                divide_up(rows, blackwell::kRows)};
+    }
+    return {Arch::kPortable, index, tile.rows, tile.tokens, tile.blocks, 1, row_blocks};
 }
 
 Plan plan(const Shape& shape, const PageTable& table, const Machine& machine) {
@@ -40,8 +54,9 @@ Plan plan(const Shape& shape, const PageTable& table, const Machine& machine) {
         tiles.push_back(divide_up(table.lengths[sequence], config.tokens));
     }
     const int resident = machine.multiprocessors * config.blocks_per_multiprocessor;
+    const int blocks_of_share = config.row_blocks * config.cluster_blocks;
     // Loading a segment's queries and storing its sums takes about as long as two tiles.
-    const device::SplitRules rules = {std::max(1, resident / config.row_blocks), 4, 2};
+    const device::SplitRules rules = {std::max(1, resident / blocks_of_share), 4, 2};
     const device::SplitPlan cut = device::split(tiles, rules);
 
     Plan result = {config, {}, {}, {}, cut.slots};

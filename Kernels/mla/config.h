@@ -36,12 +36,14 @@ using device::PageTable;
 
 struct Config {
     Arch arch;
-    std::size_t tile;  // index into portable kTiles; Hopper has one
-    // Rows per block, and tokens per tile.
+    std::size_t tile;  // index into portable kTiles; the others have one
+    // Rows per cluster, and tokens per tile.
     int rows;
     int tokens;
     int blocks_per_multiprocessor;
-    // Blocks that read the same tokens at the same time, each for its own rows.
+    // Blocks that share rows and tokens: one, or a pair.
+    int cluster_blocks;
+    // Clusters that read the same tokens at the same time, each for its own rows.
     int row_blocks;
 };
 
@@ -68,13 +70,13 @@ struct alignas(16) Merge {
 struct Plan {
     Config config;
     std::vector<Segment> segments;
-    // Segments of share s: share_begin[s] to share_begin[s + 1]; row_blocks blocks work on each.
+    // Segments of share s: share_begin[s] to share_begin[s + 1]; row_blocks clusters work on each.
     std::vector<std::int32_t> share_begin;
     std::vector<Merge> merges;
     int slots;
 
     int shares() const { return static_cast<int>(share_begin.size()) - 1; }
-    int blocks() const { return shares() * config.row_blocks; }
+    int blocks() const { return shares() * config.row_blocks * config.cluster_blocks; }
 };
 
 // Throws std::invalid_argument, naming the value, for a shape that the kernel does not support.

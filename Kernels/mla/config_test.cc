@@ -40,12 +40,17 @@ void configs() {
         expect(config.rows * config.row_blocks >= heads * q_len, "all rows");
         const bool many = heads * q_len > 32;
         const Config portable = choose(shape, kBlackwell);
-        expect(portable.rows == rows && config.arch == Arch::kPortable,
+        expect(portable.rows == rows && portable.arch == Arch::kPortable &&
+                   config.arch == Arch::kPortable,
                "small pages take the portable kernel");
         shape.page_size = 32;
         expect((choose(shape, kHopper).arch == Arch::kHopper) == many,
                "many rows take Hopper's kernel");
-        expect(choose(shape, kBlackwell).tile == portable.tile, "any page elsewhere");
+        const Config blackwell = choose(shape, kBlackwell);
+        expect((blackwell.arch == Arch::kBlackwell) == many, "and Blackwell's");
+        expect(blackwell.cluster_blocks == (many ? 2 : 1), "which is a pair's");
+        expect(blackwell.rows * blackwell.row_blocks >= heads * q_len, "all rows there too");
+        expect(many || blackwell.tile == portable.tile, "any page for few rows");
     }
 }
 
@@ -72,19 +77,24 @@ void refused_tables() {
 
 // Covers every tile of every sequence once, even of empty ones, and merges every split one.
 void plans_cover() {
-    for (const int heads : {16, 64, 128}) {
+    for (const auto& [machine, page_size, heads] : {std::tuple{kHopper, 16, 16},
+                                                    {kHopper, 16, 64},
+                                                    {kHopper, 16, 128},
+                                                    {kBlackwell, 32, 64},
+                                                    {kBlackwell, 64, 128}}) {
         Shape shape = deepseek();
         shape.batch = 5;
+        shape.page_size = page_size;
         shape.heads = heads;
         shape.pool_pages = 20000;
         Table table;
         table.lengths = {0, 1, 70000, 16, 0};
         table.indptr = {0};
         for (const int length : table.lengths) {
-            table.indptr.push_back(table.indptr.back() + (length + 15) / 16);
+            table.indptr.push_back(table.indptr.back() + (length + page_size - 1) / page_size);
         }
         table.indices.assign(table.indptr.back(), 3);
-        const Plan cut = plan(shape, table.view(), kHopper);
+        const Plan cut = plan(shape, table.view(), machine);
         std::set<std::pair<int, int>> seen;
         std::vector<int> segments(5, 0);
         for (const Segment& segment : cut.segments) {
@@ -102,7 +112,9 @@ void plans_cover() {
         expect(cut.merges.size() == 1 && cut.merges[0].sequence == 2 &&
                    cut.merges[0].parts == segments[2] && cut.slots == segments[2],
                "the long one is merged");
-        expect(cut.blocks() <= 132 * cut.config.blocks_per_multiprocessor, "one wave");
+        expect(cut.blocks() <= machine.multiprocessors * cut.config.blocks_per_multiprocessor,
+               "one wave");
+        expect(cut.blocks() % cut.config.cluster_blocks == 0, "whole clusters");
         expect(describe(cut).find("slots") != std::string::npos, "described");
     }
 }

@@ -40,11 +40,18 @@ void launch(const MlaDecode& params, const Plan& plan, const Workspace& workspac
     arguments.scale_log2 = params.scale * kLog2E;
     device::dispatch<__half, __nv_bfloat16>(params.dtype, [&](auto element) {
         using T = decltype(element);
+        if (plan.config.arch != Arch::kPortable) {
+            device::require(params.scale > 0.0f, "scale is ", params.scale,
+                            "; it must be positive");
+        }
         if constexpr (device::built(Arch::kHopper)) {
             if (plan.config.arch == Arch::kHopper) {
-                device::require(params.scale > 0.0f, "scale is ", params.scale,
-                                "; it must be positive");
                 return hopper::launch<T>(arguments, plan, shape, stream);
+            }
+        }
+        if constexpr (device::built(Arch::kBlackwell)) {
+            if (plan.config.arch == Arch::kBlackwell) {
+                return blackwell::launch<T>(arguments, plan, shape, stream);
             }
         }
         device::require(plan.config.arch == Arch::kPortable, "latent attention for ",

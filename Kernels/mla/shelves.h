@@ -15,6 +15,11 @@ template <class T>
 void launch(const Arguments& arguments, const Plan& plan, const Shape& sizes, cudaStream_t stream);
 }
 
+namespace blackwell {
+template <class T>
+void launch(const Arguments& arguments, const Plan& plan, const Shape& sizes, cudaStream_t stream);
+}
+
 // For a plan that has parts to merge.
 void launch_merge(const Arguments& arguments, const Plan& plan, device::Dtype dtype,
                   cudaStream_t stream);

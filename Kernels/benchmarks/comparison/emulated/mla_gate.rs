@@ -1,4 +1,4 @@
-//! MLA under the interpreter, against plain sums: 16 rows on the portable kernel, 128 heads on Hopper's.
+//! MLA under the interpreter, against plain sums: 16 rows on the portable kernel, more on Hopper's and Blackwell's.
 
 use machine::Watch;
 use mla::Step;
@@ -6,8 +6,8 @@ use numeric::DType;
 use support::kinds::assert_right_on_every_kind;
 use support::paged::{attend, upload_i32, Pages};
 use support::{
-    assert_close, assert_mutants, assert_race, download, inputs, is_hopper, room, run,
-    under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
+    assert_close, assert_mutants, assert_race, download, inputs, is_blackwell, is_hopper, room,
+    run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
 };
 use workloads::{MlaDecodeProblem, MlaShape, MlaSuite};
 
@@ -65,10 +65,41 @@ fn portable() {
 }
 
 #[test]
-fn hopper() {
-    // Three tiles, then one, which one consumer takes alone.
+fn best() {
+    // On Hopper, three tiles, then one, which one consumer takes alone.
     under_every_schedule(case(128, Variant::Tuned, &[150]));
     under_every_schedule(case(128, Variant::Tuned, &[64]));
+}
+
+#[test]
+fn blackwell() {
+    if is_blackwell() {
+        // Two pairs of blocks: one begins the first sequence, the other ends it and has the next.
+        under_every_schedule(case(128, Variant::Tuned, &[700, 300]));
+        // The second block of the pair has no rows, and a pair has two sequences.
+        under_every_schedule(case(64, Variant::Tuned, &[130, 70]));
+    }
+}
+
+#[test]
+fn mutants_of_blackwell() {
+    if is_blackwell() {
+        let survivors = [
+            Survivor {
+                kind: Kind::DropWarpBarrier,
+                count: 1,
+                why: "it brings the warp together for a barrier, where the interpreter waits for all lanes anyway",
+            },
+            Survivor {
+                kind: Kind::RelaxClusterArrive,
+                count: 1,
+                why: "after the last barrier nothing is read, only tensor memory freed",
+            },
+        ];
+        // Enough of a kind for every barrier, and two sequences of one tile for a pair.
+        let case = case(128, Variant::Tuned, &[70, 90, 300]);
+        assert_mutants("blackwell", (16, 80), Watch::All, &survivors, case);
+    }
 }
 
 #[test]
@@ -103,15 +134,22 @@ fn mutants_of_hopper() {
     }
 }
 
-fn on_every_kind(heads: usize, variant: Variant, lengths: &[usize]) {
-    let shape = MlaShape {
+fn step(heads: usize, q_len: usize, page_size: usize, lengths: &[usize]) -> MlaShape {
+    MlaShape {
         lengths: lengths.to_vec(),
-        q_len: 1,
+        q_len,
         heads,
-        page_size: 64,
-    };
+        page_size,
+    }
+}
+
+fn on_every_kind(shape: MlaShape, variant: Variant) {
+    on_every_kind_of(DType::Bf16, Dtype::Bf16, shape, variant);
+}
+
+fn on_every_kind_of(dtype: DType, kernel_dtype: Dtype, shape: MlaShape, variant: Variant) {
     let workload = MlaSuite::custom(&shape);
-    let problem = MlaDecodeProblem::seeded(shape, DType::Bf16, workload, 9);
+    let problem = MlaDecodeProblem::seeded(shape, dtype, workload, 9);
     let (shape, table) = (&problem.shape, &problem.table);
     assert_right_on_every_kind(&problem, |address| {
         let step = Step {
@@ -123,10 +161,10 @@ fn on_every_kind(heads: usize, variant: Variant, lengths: &[usize]) {
             out: address("out"),
             batch: shape.batch(),
             q_len: shape.q_len,
-            heads,
+            heads: shape.heads,
             page_size: shape.page_size,
             pool_pages: table.pool_pages,
-            dtype: Dtype::Bf16,
+            dtype: kernel_dtype,
             scale: problem.scale,
         };
         let (indptr, indices, lengths) = (&table.indptr, &table.indices, &table.lengths);
@@ -137,12 +175,26 @@ fn on_every_kind(heads: usize, variant: Variant, lengths: &[usize]) {
 
 #[test]
 fn every_kind_of_inputs_on_the_portable_kernel() {
-    on_every_kind(16, Variant::Portable, &[70, 33]);
+    on_every_kind(step(16, 1, 64, &[70, 33]), Variant::Portable);
 }
 
 #[test]
 fn every_kind_of_inputs_on_hoppers_kernel() {
-    on_every_kind(64, Variant::Tuned, &[90]);
+    on_every_kind(step(64, 1, 64, &[90]), Variant::Tuned);
+}
+
+#[test]
+fn every_kind_of_inputs_on_blackwells_kernel() {
+    if is_blackwell() {
+        // Two blocks of rows, small pages, a query that sees nothing, and an empty sequence.
+        on_every_kind(step(96, 2, 32, &[150, 1, 0]), Variant::Tuned);
+        on_every_kind_of(
+            DType::F16,
+            Dtype::F16,
+            step(64, 1, 64, &[140]),
+            Variant::Tuned,
+        );
+    }
 }
 
 #[test]

@@ -1,0 +1,158 @@
+// Copies of Blackwell's latent-attention kernel: queries, and pages of the cache.
+#pragma once
+
+#include <cstdint>
+
+#include "Kernels/device/ptx/cluster.cuh"
+#include "Kernels/device/ptx/mbarrier.cuh"
+#include "Kernels/mla/blackwell/storage.cuh"
+
+namespace mla::blackwell {
+
+// Of a tile.
+constexpr int kMostBoxes = kTokens / kLeastBoxTokens;
+static_assert(kMostBoxes == 4, "half of a tile has one box or two");
+
+// One warp per block. It runs ahead of the products, across segment boundaries, and copies in the
+// order in which they read: keys of a tile, then values of the tile before.
+class Copier {
+  public:
+    __device__ Copier(const Arguments& a, const Maps& maps, const Work& work, Storage& shared)
+        : a_(a),
+          maps_(maps),
+          work_(work),
+          shared_(shared),
+          lane_(threadIdx.x % 32),
+          box_tokens_(min(1 << a.page_shift, kBlockTokens)) {}
+
+    __device__ void run() {
+        for (int index = work_.begin; index < work_.end; ++index) {
+            const Segment segment = a_.workspace.segments[index];
+            if (tiles_of(segment) == 0) continue;
+            copy_queries(segment);
+            copy_tiles(segment);
+        }
+    }
+
+  private:
+    // Rows `row` to `row + rows of a box` of one chunk; rows from `valid` on arrive as zeros.
+    __device__ void copy_box(std::uint8_t* to, const CUtensorMap& map, int map_rows,
+                             std::uint64_t* barrier, int chunk, int row, int valid) {
+        ptx::load_box_of_pair(to, map, ptx::peer_address(barrier, 0), chunk * 64, map_rows - valid,
+                              row + valid);
+    }
+
+    // The even block's barriers count the bytes of both.
+    __device__ void expect(std::uint64_t* barrier, int bytes) {
+        if (work_.rank == 0) ptx::mbarrier_expect_bytes(barrier, kBlocks * bytes);
+    }
+
+    __device__ void copy_queries(const Segment& segment) {
+        wait(&shared_.queries_empty, queries_turn_++ ^ 1);
+        if (lane_ != 0) return;
+        const int first = work_.first_row + work_.rank * kBlockRows;
+        const int valid = max(min(kBlockRows, a_.rows - first), 0);
+        expect(&shared_.queries_full, kChunks * kChunkBytes);
+        for (int chunk = 0; chunk < kChunks; ++chunk) {
+            copy_box(shared_.queries[chunk], maps_.q, maps_.q_rows, &shared_.queries_full, chunk,
+                     segment.sequence * a_.rows + min(first, a_.rows), valid);
+        }
+    }
+
+    // The pool row at which a box of the sequence begins.
+    __device__ int find_box(const Segment& segment, int box) const {
+        const int token = box * box_tokens_;
+        if (token >= segment.length) return 0;
+        const int page = __ldg(a_.pages + segment.page_begin + (token >> a_.page_shift));
+        return (page << a_.page_shift) + (token & ((1 << a_.page_shift) - 1));
+    }
+
+    __device__ void copy_tiles(const Segment& segment) {
+        const int boxes = kTokens / box_tokens_;
+        const int tiles = tiles_of(segment);
+        const int first_box = segment.tile_begin * boxes;
+        // Each lane holds one box; the next 32 are looked up while these are copied.
+        int known = 0, known_next = find_box(segment, first_box + lane_);
+        int rows[kMostBoxes] = {}, rows_before[kMostBoxes] = {};
+        for (int tile = 0; tile <= tiles; ++tile) {
+            const int left = segment.length - (segment.tile_begin + tile) * kTokens;
+            if (tile < tiles) {
+                const int box = tile * boxes;
+                if (box % 32 == 0) {
+                    known = known_next;
+                    known_next = find_box(segment, first_box + box + 32 + lane_);
+                }
+#pragma unroll
+                for (int part = 0; part < kMostBoxes; ++part) {
+                    rows_before[part] = rows[part];
+                    rows[part] = __shfl_sync(~0u, known, (box + part) % 32);
+                }
+                copy_keys(rows, left);
+            }
+            if (tile > 0) copy_values(tile < tiles ? rows_before : rows, left + kTokens);
+        }
+    }
+
+    // Waits for a stage; its bytes count toward its phase.
+    __device__ int next_stage(int chunks) {
+        const int stage = ring_.stage();
+        wait(&shared_.empty[stage], ring_.parity() ^ 1);
+        ++ring_.count;
+        if (lane_ == 0) expect(&shared_.full[stage], chunks * kChunkBytes);
+        return stage;
+    }
+
+    // Half of a tile's tokens of one chunk.
+    __device__ void copy_chunk(int stage, int place, int chunk, const int (&rows)[kMostBoxes],
+                               int half, int left) {
+        const int boxes = kBlockTokens / box_tokens_;
+#pragma unroll
+        for (int part = 0; part < kMostBoxes / 2; ++part) {
+            if (part >= boxes) break;
+            // Chosen, not indexed: an array in registers has no addresses.
+            const int second = boxes == 1 ? rows[1] : rows[2 + part];
+            const int row = half == 0 ? rows[part] : second;
+            const int token = half * kBlockTokens + part * box_tokens_;
+            copy_box(shared_.stages[stage][place] + part * box_tokens_ * 128, maps_.cache,
+                     maps_.cache_rows, &shared_.full[stage], chunk, row,
+                     max(min(left - token, box_tokens_), 0));
+        }
+    }
+
+    // This block's half of the tokens.
+    __device__ void copy_keys(const int (&rows)[kMostBoxes], int left) {
+        for (int chunk = 0; chunk < kChunks; chunk += kStageChunks) {
+            const int chunks = min(kStageChunks, kChunks - chunk);
+            const int stage = next_stage(chunks);
+            if (lane_ != 0) continue;
+            for (int place = 0; place < chunks; ++place) {
+                copy_chunk(stage, place, chunk + place, rows, work_.rank, left);
+            }
+        }
+    }
+
+    // This block's half of the columns of every product.
+    __device__ void copy_values(const int (&rows)[kMostBoxes], int left) {
+        for (int half = 0; half < 2; ++half) {
+            for (int part = 0; part < kSumParts; ++part) {
+                const int stage = next_stage(kStageChunks);
+                if (lane_ != 0) continue;
+                const int chunk = part * (kSumColumns / 64) + work_.rank * kStageChunks;
+                for (int place = 0; place < kStageChunks; ++place) {
+                    copy_chunk(stage, place, chunk + place, rows, half, left);
+                }
+            }
+        }
+    }
+
+    const Arguments& a_;
+    const Maps& maps_;
+    const Work work_;
+    Storage& shared_;
+    const int lane_;
+    const int box_tokens_;
+    Ring ring_;
+    unsigned queries_turn_ = 0;
+};
+
+}  // namespace mla::blackwell
