@@ -1,8 +1,12 @@
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "Kernels/activations/activation.h"
 #include "Kernels/activations/stream.cuh"
+#include "Kernels/device/built.h"
 #include "Kernels/device/dispatch.h"
+#include "Kernels/device/machine.h"
 
 namespace activations {
 namespace {
@@ -26,9 +30,26 @@ void check_addresses(const Activation& params) {
 constexpr int kThreads = 128;
 constexpr int kPacketsOfOneInput = 4;
 
+template <class T, class Function, int kUnits>
+device::Enqueue prepare_units(const StreamArguments& arguments) {
+    constexpr int kPackets = Function::kInputs == 1 ? kPacketsOfOneInput / kUnits : 1;
+    constexpr int kElements = kPackets * kUnits * device::kPerPacket<T>;
+    return device::prepare("activation", stream_kernel<T, Function, kPackets, kUnits>,
+                           device::cover(arguments.elements, kThreads, kElements), arguments);
+}
+
+// Blackwell moves 32 bytes at once, if they are aligned.
+[[maybe_unused]] bool moves_32_bytes(const StreamArguments& arguments) {
+    const auto is_aligned = [](const void* address) {
+        return reinterpret_cast<std::uintptr_t>(address) % 32 == 0;
+    };
+    return device::current_machine().arch == device::Arch::kBlackwell &&
+           std::all_of(std::begin(arguments.inputs), std::end(arguments.inputs), is_aligned) &&
+           std::all_of(std::begin(arguments.outputs), std::end(arguments.outputs), is_aligned);
+}
+
 template <class T, class Function>
 device::Enqueue prepare_stream(const Activation& params) {
-    constexpr int kPackets = Function::kInputs == 1 ? kPacketsOfOneInput : 1;
     StreamArguments arguments = {};
     int inputs = 0;
     for (const void* input : {params.first, params.second, params.out_gradient}) {
@@ -37,9 +58,10 @@ device::Enqueue prepare_stream(const Activation& params) {
     arguments.outputs[0] = params.first_out;
     arguments.outputs[1] = params.second_out;
     arguments.elements = params.elements;
-    return device::prepare(
-        "activation", stream_kernel<T, Function, kPackets>,
-        device::cover(params.elements, kThreads, kPackets * device::kPerPacket<T>), arguments);
+    if constexpr (device::built(device::Arch::kBlackwell)) {
+        if (moves_32_bytes(arguments)) return prepare_units<T, Function, 2>(arguments);
+    }
+    return prepare_units<T, Function, 1>(arguments);
 }
 
 template <class T, class Forward, class Backward>

@@ -1,8 +1,9 @@
 // A kernel that streams tensors through an elementwise function.
 //
-// A tile is threads * kPackets 16-byte packets of each tensor; a block computes one tile. A thread
-// has the packets of all inputs in flight before it computes; loads are coalesced. The elements
-// past the last whole packet are left to the first threads of the last block.
+// A tile is threads * kPackets packets of each tensor, of 16 bytes or, on Blackwell, 32; a block
+// computes one tile. A thread has the packets of all inputs in flight before it computes; loads are
+// coalesced. The elements past the last whole packet are left to the first threads of the last
+// block.
 #pragma once
 
 #include <cstdint>
@@ -22,26 +23,45 @@ struct StreamArguments {
     std::int64_t elements;
 };
 
+// A packet, as kUnits units of 16 bytes.
+template <int kUnits>
+__device__ __forceinline__ void load_packet(const uint4* address, uint4 (&packet)[kUnits]) {
+    static_assert(kUnits == 1 || kUnits == 2, "a load has 16 or 32 bytes");
+    if constexpr (kUnits == 1) {
+        packet[0] = device::ptx::load_16(address);
+    } else {
+        device::ptx::load_32(address, packet);
+    }
+}
+template <int kUnits>
+__device__ __forceinline__ void store_packet(uint4* address, const uint4 (&packet)[kUnits]) {
+    if constexpr (kUnits == 1) {
+        device::ptx::store_16(address, packet[0]);
+    } else {
+        device::ptx::store_32(address, packet);
+    }
+}
+
 // Function: kInputs, kOutputs, and apply(const float (&in)[kInputs], float (&out)[kOutputs]).
-template <class T, class Function, int kPackets>
+template <class T, class Function, int kPackets, int kUnits>
 __global__ void __launch_bounds__(512)
     stream_kernel(const __grid_constant__ StreamArguments arguments) {
     constexpr int kPer = device::kPerPacket<T>;
     constexpr int kInputs = Function::kInputs;
     constexpr int kOutputs = Function::kOutputs;
-    const std::int64_t packets = arguments.elements / kPer;
+    const std::int64_t packets = arguments.elements / (kPer * kUnits);
     const std::int64_t first =
         static_cast<std::int64_t>(blockIdx.x) * blockDim.x * kPackets + threadIdx.x;
 
-    uint4 loaded[kInputs][kPackets];
+    uint4 loaded[kInputs][kPackets][kUnits];
 #pragma unroll
     for (int packet = 0; packet < kPackets; ++packet) {
         const std::int64_t index = first + packet * static_cast<int>(blockDim.x);
         if (index < packets) {
 #pragma unroll
             for (int input = 0; input < kInputs; ++input) {
-                loaded[input][packet] = device::ptx::load_16(
-                    static_cast<const uint4*>(arguments.inputs[input]) + index);
+                load_packet(static_cast<const uint4*>(arguments.inputs[input]) + index * kUnits,
+                            loaded[input][packet]);
             }
         }
     }
@@ -49,34 +69,41 @@ __global__ void __launch_bounds__(512)
     for (int packet = 0; packet < kPackets; ++packet) {
         const std::int64_t index = first + packet * static_cast<int>(blockDim.x);
         if (index >= packets) break;
-        float in[kInputs][kPer];
-        float out[kOutputs][kPer];
+        float out[kOutputs][kUnits][kPer];
 #pragma unroll
-        for (int input = 0; input < kInputs; ++input) {
-            device::unpack<T>(loaded[input][packet], in[input]);
-        }
-#pragma unroll
-        for (int element = 0; element < kPer; ++element) {
-            float arguments_of_one[kInputs];
-            float results_of_one[kOutputs];
+        for (int unit = 0; unit < kUnits; ++unit) {
+            float in[kInputs][kPer];
 #pragma unroll
             for (int input = 0; input < kInputs; ++input) {
-                arguments_of_one[input] = in[input][element];
+                device::unpack<T>(loaded[input][packet][unit], in[input]);
             }
-            Function::apply(arguments_of_one, results_of_one);
 #pragma unroll
-            for (int output = 0; output < kOutputs; ++output) {
-                out[output][element] = results_of_one[output];
+            for (int element = 0; element < kPer; ++element) {
+                float arguments_of_one[kInputs];
+                float results_of_one[kOutputs];
+#pragma unroll
+                for (int input = 0; input < kInputs; ++input) {
+                    arguments_of_one[input] = in[input][element];
+                }
+                Function::apply(arguments_of_one, results_of_one);
+#pragma unroll
+                for (int output = 0; output < kOutputs; ++output) {
+                    out[output][unit][element] = results_of_one[output];
+                }
             }
         }
 #pragma unroll
         for (int output = 0; output < kOutputs; ++output) {
-            device::ptx::store_16(static_cast<uint4*>(arguments.outputs[output]) + index,
-                                  device::pack<T>(out[output]));
+            uint4 results[kUnits];
+#pragma unroll
+            for (int unit = 0; unit < kUnits; ++unit) {
+                results[unit] = device::pack<T>(out[output][unit]);
+            }
+            store_packet(static_cast<uint4*>(arguments.outputs[output]) + index * kUnits, results);
         }
     }
 
-    const std::int64_t rest = packets * kPer + threadIdx.x;
+    const std::int64_t rest = packets * (kPer * kUnits) + threadIdx.x;
     if (blockIdx.x == gridDim.x - 1 && rest < arguments.elements) {
         float in[kInputs];
         float out[kOutputs];

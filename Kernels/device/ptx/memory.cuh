@@ -22,6 +22,35 @@ __device__ __forceinline__ uint4 load_16(const void* address) {
     return value;
 }
 
+// Whether this architecture moves 32 bytes in one instruction.
+#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL)
+#define H2H_MOVES_32_BYTES
+#endif
+
+// The same with 32 bytes, at a multiple of 32. Traps before sm_100a.
+__device__ __forceinline__ void load_32(const void* address, uint4 (&value)[2]) {
+#if defined(H2H_MOVES_32_BYTES)
+    asm volatile("ld.global.v8.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
+                 : "=r"(value[0].x), "=r"(value[0].y), "=r"(value[0].z), "=r"(value[0].w),
+                   "=r"(value[1].x), "=r"(value[1].y), "=r"(value[1].z), "=r"(value[1].w)
+                 : "l"(address)
+                 : "memory");
+#else
+    __trap();
+#endif
+}
+__device__ __forceinline__ void store_32(void* address, const uint4 (&value)[2]) {
+#if defined(H2H_MOVES_32_BYTES)
+    asm volatile("st.global.v8.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" ::"l"(address),
+                 "r"(value[0].x), "r"(value[0].y), "r"(value[0].z), "r"(value[0].w),
+                 "r"(value[1].x), "r"(value[1].y), "r"(value[1].z), "r"(value[1].w)
+                 : "memory");
+#else
+    __trap();
+#endif
+}
+#undef H2H_MOVES_32_BYTES
+
 // A policy for loads of lines that the L2 evicts after all others.
 __device__ __forceinline__ uint64_t evict_last_policy() {
     uint64_t policy;

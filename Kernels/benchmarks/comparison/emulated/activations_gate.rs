@@ -3,12 +3,16 @@
 use activations::{Activation, Function};
 use reference::activation::{gated, Unit};
 use support::{
-    assert_close, assert_value_mutants, download, inputs, is_blackwell, room, run,
+    assert_close, assert_value_mutants, download, forms_of, inputs, is_blackwell, room, run,
     under_every_schedule, upload, Dtype, Kind, Survivor, Variant, BF16,
 };
 
-/// A function over so many elements, against the oracle.
 fn forward_of(function: Function, elements: usize) -> impl Fn() {
+    forward_from(0, function, elements)
+}
+
+/// A function over so many elements from one on, against the oracle.
+fn forward_from(start: usize, function: Function, elements: usize) -> impl Fn() {
     let (unit, is_gated) = match function {
         Function::Gelu => (Unit::Gelu, false),
         Function::GeluTanh => (Unit::GeluTanh, false),
@@ -17,7 +21,7 @@ fn forward_of(function: Function, elements: usize) -> impl Fn() {
         other => panic!("{other:?}"),
     };
     let scaled = |seed| -> Vec<f64> {
-        inputs(seed, elements)
+        inputs(seed, start + elements)
             .iter()
             .map(|value| 4.0 * value)
             .collect()
@@ -26,6 +30,7 @@ fn forward_of(function: Function, elements: usize) -> impl Fn() {
     let wanted: Vec<f64> = first
         .iter()
         .zip(&second)
+        .skip(start)
         .map(|(x, up)| {
             if is_gated {
                 gated(unit, *x, *up)
@@ -35,23 +40,24 @@ fn forward_of(function: Function, elements: usize) -> impl Fn() {
         })
         .collect();
     move || {
-        let (gate, up, out) = (upload(&first), upload(&second), room(elements));
+        let (gate, up, out) = (upload(&first), upload(&second), room(start + elements));
+        let from = |address: usize| address + 2 * start;
         let activation = Activation {
             function,
             backward: false,
             dtype: Dtype::Bf16,
             elements,
-            first: gate.address(),
-            second: if is_gated { up.address() } else { 0 },
+            first: from(gate.address()),
+            second: if is_gated { from(up.address()) } else { 0 },
             out_gradient: 0,
-            first_out: out.address(),
+            first_out: from(out.address()),
             second_out: 0,
         };
         // SAFETY: the addresses are those of the tensors.
         run(unsafe { activations::plan(&activation, Variant::Tuned) }).unwrap();
         assert_close(
             &format!("{function:?}"),
-            &download(&out),
+            &download(&out)[start..],
             &wanted,
             BF16,
             1e-3,
@@ -68,6 +74,24 @@ fn forward() {
         Function::GeGlu,
     ] {
         under_every_schedule(forward_of(function, 10_000));
+    }
+}
+
+/// Blackwell moves 32 bytes at once unless tensors begin between multiples of 32.
+#[test]
+fn packets_of_16_and_32_bytes() {
+    let ran = |form: &str, start| {
+        forms_of(forward_from(start, Function::SwiGlu, 1_003))
+            .iter()
+            .any(|ran| ran.starts_with(form))
+    };
+    for (form, start, expected) in [
+        ("ld.global.v8", 0, is_blackwell()),
+        ("st.global.v8", 0, is_blackwell()),
+        ("ld.global.v8", 8, false),
+        ("ld.global.v4", 8, true),
+    ] {
+        assert_eq!(ran(form, start), expected, "{form} from element {start}");
     }
 }
 

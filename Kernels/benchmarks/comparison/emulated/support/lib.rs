@@ -11,6 +11,7 @@ pub use bridge::{Dtype, Variant};
 pub use gate::Table;
 pub use mutants::{assert_mutants, assert_value_mutants, Kind, Survivor};
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Mutex, PoisonError};
@@ -41,6 +42,13 @@ fn run_case(settings: Settings, case: impl FnOnce()) -> Vec<(String, Report)> {
     runtime::take_reports();
     case();
     runtime::take_reports()
+}
+
+/// The forms of instructions that a case executes.
+pub fn forms_of(case: impl FnOnce()) -> BTreeSet<String> {
+    let reports = run_case(Settings::under(Schedule::AtOnce), case);
+    let forms = |(_, report): (String, Report)| report.counters.forms.into_keys();
+    reports.into_iter().flat_map(forms).collect()
 }
 
 /// By which rules kernels are judged.
