@@ -178,7 +178,6 @@ __global__ void __launch_bounds__(Traits::kThreads, 1)
     ptx::tensor_fence_before_sync();
     __syncthreads();  // barriers and the address are visible to all
     ptx::tensor_fence_after_sync();
-    const std::uint32_t tensor_memory = storage.tensor_memory;
 
     if (warp < 4) {
         ptx::decrease_registers<Traits::kOtherRegisters>();
@@ -192,7 +191,10 @@ __global__ void __launch_bounds__(Traits::kThreads, 1)
     ptx::tensor_fence_before_sync();
     __syncthreads();  // nobody uses tensor memory any more
     ptx::tensor_fence_after_sync();
-    if (warp == 2) ptx::tensor_memory_free<1>(tensor_memory, Traits::kTensorColumns);
+    // Asked again, because the softmax has no register to keep it in.
+    if (threadIdx.x / 32 == 2) {
+        ptx::tensor_memory_free<1>(storage.tensor_memory, Traits::kTensorColumns);
+    }
 }
 
 }  // namespace prefill::blackwell

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"
+#include "Kernels/device/exponential.cuh"
 #include "Kernels/device/ptx/math.cuh"
 #include "Kernels/device/ptx/mbarrier.cuh"
 #include "Kernels/device/ptx/registers.cuh"
@@ -14,6 +15,11 @@
 namespace prefill::blackwell {
 
 namespace ptx = device::ptx;
+
+// A quarter of the exponentials are polynomials. The special-function unit has 16 results per
+// cycle: at 128 elements per head all of them would take as long as the tensor cores' products.
+// They are in the second half of a step, when the registers of the first half's scores are free.
+__device__ constexpr bool is_polynomial(int half, int pair) { return half == 1 && pair % 2 == 0; }
 
 struct Row {
     // Maximum score before scaling; the weights are relative to it.
@@ -75,20 +81,25 @@ __device__ __forceinline__ void weigh(const PrefillArguments& arguments, std::ui
         if (!is_first) rescale<Traits>(lanes + Traits::sums(tile), factor);
     }
     const float reference = row.largest * arguments.scale_log2;
+    const float2 scale = {arguments.scale_log2, arguments.scale_log2};
+    float2 totals = {row.total, 0.0f};
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         std::uint32_t words[32];
 #pragma unroll
         for (int pair = 0; pair < 32; ++pair) {
-            const int key = half * 64 + pair * 2;
-            const float first = ptx::exp2_fast(fmaf(scores[key], arguments.scale_log2, -reference));
-            const float second =
-                ptx::exp2_fast(fmaf(scores[key + 1], arguments.scale_log2, -reference));
-            row.total += first + second;
-            words[pair] = device::pack_pair(first, second, typename Traits::T{});
+            const float* two = &scores[half * 64 + pair * 2];
+            const float2 powers =
+                ptx::multiply_add_pair({two[0], two[1]}, scale, {-reference, -reference});
+            const float2 weights = is_polynomial(half, pair)
+                                       ? device::exp2_by_polynomial(powers)
+                                       : float2{ptx::exp2_fast(powers.x), ptx::exp2_fast(powers.y)};
+            totals = ptx::add_pair(totals, weights);
+            words[pair] = device::pack_pair(weights.x, weights.y, typename Traits::T{});
         }
         ptx::tensor_store(lanes + Traits::scores(tile) + half * 32, words);
     }
+    row.total = totals.x + totals.y;
     ptx::tensor_wait_for_stores();
 }
 
