@@ -1,12 +1,8 @@
-#include <algorithm>
-#include <iterator>
 #include <string>
 
 #include "Kernels/activations/activation.h"
 #include "Kernels/activations/stream.cuh"
-#include "Kernels/device/built.h"
 #include "Kernels/device/dispatch.h"
-#include "Kernels/device/machine.h"
 
 namespace activations {
 namespace {
@@ -38,16 +34,6 @@ device::Enqueue prepare_units(const StreamArguments& arguments) {
                            device::cover(arguments.elements, kThreads, kElements), arguments);
 }
 
-// Blackwell moves 32 bytes at once, if they are aligned.
-[[maybe_unused]] bool moves_32_bytes(const StreamArguments& arguments) {
-    const auto is_aligned = [](const void* address) {
-        return reinterpret_cast<std::uintptr_t>(address) % 32 == 0;
-    };
-    return device::current_machine().arch == device::Arch::kBlackwell &&
-           std::all_of(std::begin(arguments.inputs), std::end(arguments.inputs), is_aligned) &&
-           std::all_of(std::begin(arguments.outputs), std::end(arguments.outputs), is_aligned);
-}
-
 template <class T, class Function>
 device::Enqueue prepare_stream(const Activation& params) {
     StreamArguments arguments = {};
@@ -58,10 +44,9 @@ device::Enqueue prepare_stream(const Activation& params) {
     arguments.outputs[0] = params.first_out;
     arguments.outputs[1] = params.second_out;
     arguments.elements = params.elements;
-    if constexpr (device::built(device::Arch::kBlackwell)) {
-        if (moves_32_bytes(arguments)) return prepare_units<T, Function, 2>(arguments);
-    }
-    return prepare_units<T, Function, 1>(arguments);
+    return device::with_units(
+        {params.first, params.second, params.out_gradient, params.first_out, params.second_out},
+        [&](auto units) { return prepare_units<T, Function, units>(arguments); });
 }
 
 template <class T, class Forward, class Backward>

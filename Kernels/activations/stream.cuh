@@ -10,7 +10,7 @@
 
 #include "Kernels/activations/units.cuh"
 #include "Kernels/device/convert.cuh"
-#include "Kernels/device/ptx/memory.cuh"
+#include "Kernels/device/packet.cuh"
 
 namespace activations {
 
@@ -22,25 +22,6 @@ struct StreamArguments {
     void* outputs[kMaxOutputs];
     std::int64_t elements;
 };
-
-// A packet, as kUnits units of 16 bytes.
-template <int kUnits>
-__device__ __forceinline__ void load_packet(const uint4* address, uint4 (&packet)[kUnits]) {
-    static_assert(kUnits == 1 || kUnits == 2, "a load has 16 or 32 bytes");
-    if constexpr (kUnits == 1) {
-        packet[0] = device::ptx::load_16(address);
-    } else {
-        device::ptx::load_32(address, packet);
-    }
-}
-template <int kUnits>
-__device__ __forceinline__ void store_packet(uint4* address, const uint4 (&packet)[kUnits]) {
-    if constexpr (kUnits == 1) {
-        device::ptx::store_16(address, packet[0]);
-    } else {
-        device::ptx::store_32(address, packet);
-    }
-}
 
 // Function: kInputs, kOutputs, and apply(const float (&in)[kInputs], float (&out)[kOutputs]).
 template <class T, class Function, int kPackets, int kUnits>
@@ -60,8 +41,9 @@ __global__ void __launch_bounds__(512)
         if (index < packets) {
 #pragma unroll
             for (int input = 0; input < kInputs; ++input) {
-                load_packet(static_cast<const uint4*>(arguments.inputs[input]) + index * kUnits,
-                            loaded[input][packet]);
+                device::load_packet(
+                    static_cast<const uint4*>(arguments.inputs[input]) + index * kUnits,
+                    loaded[input][packet]);
             }
         }
     }
@@ -99,7 +81,8 @@ __global__ void __launch_bounds__(512)
             for (int unit = 0; unit < kUnits; ++unit) {
                 results[unit] = device::pack<T>(out[output][unit]);
             }
-            store_packet(static_cast<uint4*>(arguments.outputs[output]) + index * kUnits, results);
+            device::store_packet(static_cast<uint4*>(arguments.outputs[output]) + index * kUnits,
+                                 results);
         }
     }
 

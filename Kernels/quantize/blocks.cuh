@@ -8,6 +8,7 @@
 #include "Kernels/device/divider.h"
 #include "Kernels/device/fp4.cuh"
 #include "Kernels/device/fp8.cuh"
+#include "Kernels/device/packet.cuh"
 #include "Kernels/device/ptx/memory.cuh"
 #include "Kernels/device/scale_tiles.h"
 #include "Kernels/quantize/quantize.h"
@@ -81,12 +82,12 @@ __device__ __forceinline__ uint32_t word_of_codes(uint32_t code) {
 }
 
 // Rows and columns count as whole tiles of scales here, so that threads write the padding too.
-template <class T, bool kPairs>
+template <class T, bool kPairs, int kUnits>
 __global__ void __launch_bounds__(256)
     quantize_tiled_kernel(const __grid_constant__ TiledArguments arguments,
                           const __grid_constant__ device::Divider chunks_per_row) {
     constexpr int kPer = device::kPerPacket<T>;
-    constexpr int kPackets = kChunk / kPer;
+    constexpr int kUnitsOfChunk = kChunk / kPer;
     constexpr int kLanes = kTiledGroup<kPairs> / kChunk;
     const uint32_t index = blockIdx.x * blockDim.x + threadIdx.x;
     const uint32_t row = chunks_per_row.quotient(index);
@@ -94,16 +95,21 @@ __global__ void __launch_bounds__(256)
     const bool active = row < arguments.rows && column < arguments.columns;
     const std::int64_t offset = static_cast<std::int64_t>(row) * arguments.columns + column;
 
-    uint4 packets[kPackets];
+    uint4 packets[kUnitsOfChunk / kUnits][kUnits];
     uint32_t largest = 0;
 #pragma unroll
-    for (int packet = 0; packet < kPackets; ++packet) {
-        packets[packet] = {0, 0, 0, 0};
+    for (int packet = 0; packet < kUnitsOfChunk / kUnits; ++packet) {
+#pragma unroll
+        for (uint4& unit : packets[packet]) unit = {0, 0, 0, 0};
         if (active) {
-            packets[packet] = device::ptx::load_16(static_cast<const T*>(arguments.wide) + offset +
-                                                   packet * kPer);
+            device::load_packet(
+                static_cast<const T*>(arguments.wide) + offset + packet * kUnits * kPer,
+                packets[packet]);
         }
-        largest = max(largest, Magnitude<T>::of(packets[packet]));
+#pragma unroll
+        for (const uint4& unit : packets[packet]) {
+            largest = max(largest, Magnitude<T>::of(unit));
+        }
     }
     if constexpr (kLanes == 2) largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
     const TiledScale scale =
@@ -120,14 +126,14 @@ __global__ void __launch_bounds__(256)
     if (!active) return;
     uint32_t words[kPairs ? 2 : 4] = {};
 #pragma unroll
-    for (int packet = 0; packet < kPackets; ++packet) {
+    for (int unit = 0; unit < kUnitsOfChunk; ++unit) {
         float values[kPer];
-        device::unpack<T>(packets[packet], values);
+        device::unpack<T>(packets[unit / kUnits][unit % kUnits], values);
 #pragma unroll
         for (int i = 0; i < kPer; i += 2) {
             const float low = __fmul_rn(values[i], scale.inverse);
             const float high = __fmul_rn(values[i + 1], scale.inverse);
-            const int pair = (packet * kPer + i) / 2;
+            const int pair = (unit * kPer + i) / 2;
             if constexpr (kPairs) {
                 words[pair / 4] |= device::e2m1_pair(low, high) << pair % 4 * 8;
             } else {
@@ -144,7 +150,7 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-template <class T, bool kPairs>
+template <class T, bool kPairs, int kUnits>
 __global__ void __launch_bounds__(256)
     dequantize_tiled_kernel(const __grid_constant__ TiledArguments arguments,
                             const __grid_constant__ device::Divider chunks_per_row) {
@@ -181,11 +187,16 @@ __global__ void __launch_bounds__(256)
     }
     T* out = static_cast<T*>(const_cast<void*>(arguments.wide)) + offset;
 #pragma unroll
-    for (int packet = 0; packet < kChunk / kPer; ++packet) {
-        float part[kPer];
+    for (int packet = 0; packet < kChunk / kPer; packet += kUnits) {
+        uint4 units[kUnits];
 #pragma unroll
-        for (int i = 0; i < kPer; ++i) part[i] = values[packet * kPer + i];
-        device::ptx::store_16(reinterpret_cast<uint4*>(out) + packet, device::pack<T>(part));
+        for (int unit = 0; unit < kUnits; ++unit) {
+            float part[kPer];
+#pragma unroll
+            for (int i = 0; i < kPer; ++i) part[i] = values[(packet + unit) * kPer + i];
+            units[unit] = device::pack<T>(part);
+        }
+        device::store_packet(reinterpret_cast<uint4*>(out) + packet, units);
     }
 }
 

@@ -102,9 +102,11 @@ device::Enqueue prepare_tiled(const Dequantize& params) {
     const TiledArguments arguments = tiled_arguments(params.matrix, params.out, params.quantized,
                                                      params.scales, params.tensor_scale);
     const std::int64_t chunks = params.matrix.columns / kChunk;
-    return device::prepare("dequantize_tiled", dequantize_tiled_kernel<T, kPairs>,
-                           device::cover(params.matrix.rows * chunks, kThreads), arguments,
-                           device::Divider(chunks));
+    return device::with_units({params.out}, [&](auto units) {
+        return device::prepare("dequantize_tiled", dequantize_tiled_kernel<T, kPairs, units>,
+                               device::cover(params.matrix.rows * chunks, kThreads), arguments,
+                               device::Divider(chunks));
+    });
 }
 
 }  // namespace

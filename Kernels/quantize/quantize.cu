@@ -66,9 +66,11 @@ device::Enqueue prepare_tiled(const Quantize& params) {
     const std::int64_t chunks =
         std::int64_t{arguments.across} * kScaleTileColumns * kTiledGroup<kPairs> / kChunk;
     const std::int64_t rows = divide_up(params.matrix.rows, kScaleTileRows) * kScaleTileRows;
-    return device::prepare("quantize_tiled", quantize_tiled_kernel<T, kPairs>,
-                           device::cover(rows * chunks, kGroupThreads), arguments,
-                           device::Divider(chunks));
+    return device::with_units({params.x}, [&](auto units) {
+        return device::prepare("quantize_tiled", quantize_tiled_kernel<T, kPairs, units>,
+                               device::cover(rows * chunks, kGroupThreads), arguments,
+                               device::Divider(chunks));
+    });
 }
 
 }  // namespace

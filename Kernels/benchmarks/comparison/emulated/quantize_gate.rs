@@ -8,8 +8,8 @@ use reference::quantize::{
 use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
 use support::{
-    assert_close, assert_value_mutants, download, inputs, is_blackwell, room, room_for_singles,
-    run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
+    assert_close, assert_value_mutants, download, forms_of, inputs, is_blackwell, room,
+    room_for_singles, run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
 };
 use workloads::{RowShape, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite};
 
@@ -137,6 +137,40 @@ fn scales_in_tiles() {
             right_on_every_kind(TrainingOp::Dequantize(scaling), dtype);
         }
     }
+}
+
+/// MXFP8 of a tensor that begins at an element: whether 32 bytes are loaded at once, and the values.
+fn quantised_from(start: usize) -> (bool, Vec<u8>) {
+    let (rows, columns) = (4, 64);
+    let x: Vec<f64> = vec![0.0; start]
+        .into_iter()
+        .chain(inputs(1, rows * columns))
+        .collect();
+    let (device, quantized) = (upload(&x), Memory::new(rows * columns));
+    // One tile of scales.
+    let scales = Memory::new(512);
+    let given = Quantization {
+        inverse: false,
+        scaling: Scaling::Mxfp8,
+        dtype: Dtype::Bf16,
+        rows,
+        columns,
+        x: device.address() + 2 * start,
+        quantized: quantized.address(),
+        scales: scales.address(),
+        tensor_scale: 0,
+    };
+    // SAFETY: the addresses are those of the tensors.
+    let forms = forms_of(|| run(unsafe { quantize::plan(&given, Variant::Tuned) }).unwrap());
+    let wide = forms.iter().any(|form| form.starts_with("ld.global.v8"));
+    (wide, quantized.to_bytes())
+}
+
+#[test]
+fn packets_of_16_and_32_bytes() {
+    let (is_wide, values) = quantised_from(0);
+    assert_eq!(is_wide, is_blackwell());
+    assert_eq!(quantised_from(8), (false, values));
 }
 
 /// Zeros, the smallest and largest, NaN and infinity, and every tie between two codes of e2m1.
