@@ -3,7 +3,9 @@
 //! Everything is per 2^20 multiply-adds on one multiprocessor, so that kernels of the same operation compare whatever
 //! their gates' shapes. Products have the rates that their element types have at best; bytes of shared memory are those
 //! that threads read and, where products read their operands there, the operands. What a unit needs is a bound: no
-//! schedule of the same instructions is faster.
+//! schedule of the same instructions is faster. Global memory is what would be needed if nothing came from L2, so it is
+//! a bound only of kernels that read everything once. Issue slots are those of PTX without moves between registers,
+//! which `ptxas` removes; it may also make one instruction of two.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,6 +23,8 @@ const UNIT: f64 = (1u64 << 20) as f64;
 struct PerCycle {
     /// Multiply-adds of dense products in 16 bits; twice as many in 8, on Blackwell four times in 4.
     multiply_adds: f64,
+    /// Its share of DRAM's bandwidth, in bytes.
+    global_bytes: f64,
 }
 
 /// Of both generations.
@@ -31,12 +35,16 @@ mod per_cycle {
 }
 
 fn rates(capability: u64) -> Option<PerCycle> {
-    let multiply_adds = match capability {
-        90 => 2048.0,
-        100 => 4096.0,
+    // Of an H200 and a B200: terabytes per second, and multiprocessors.
+    let (multiply_adds, (bandwidth, multiprocessors)) = match capability {
+        90 => (2048.0, (4.8, 132.0)),
+        100 => (4096.0, (8.0, 148.0)),
         _ => return None,
     };
-    Some(PerCycle { multiply_adds })
+    Some(PerCycle {
+        multiply_adds,
+        global_bytes: 1000.0 * bandwidth / multiprocessors / GIGAHERTZ,
+    })
 }
 
 /// A matrix product as counters name it: `tcgen05.mma m256n256k16 Bf16 Bf16 pair`.
@@ -73,7 +81,9 @@ fn product(name: &str) -> Option<Product> {
 
 /// Cycles of units and other counts per [`UNIT`].
 struct Needs {
-    units: Vec<(&'static str, f64)>,
+    /// None where a unit's rate is not known.
+    units: Vec<(&'static str, Option<f64>)>,
+    global_memory: f64,
     tensor_memory_bytes: f64,
     exponentials: f64,
     waits: f64,
@@ -82,7 +92,8 @@ struct Needs {
 
 impl Needs {
     fn largest(&self) -> (&'static str, f64) {
-        let units = self.units.iter().copied();
+        let known = |(name, need): &(&'static str, Option<f64>)| Some((*name, (*need)?));
+        let units = self.units.iter().filter_map(known);
         units.fold(
             ("", 0.0),
             |most, unit| if unit.1 > most.1 { unit } else { most },
@@ -98,12 +109,8 @@ fn needs(kernel: &Value, rates: &PerCycle) -> Result<Option<Needs>, String> {
         return Ok(None);
     }
     let bytes = |what: &str| kernel["bytes"][what].as_f64().unwrap_or(0.0);
-    let (mut tensor, mut operands) = (0.0, bytes("operands of wgmma"));
+    let (mut tensor, mut operands) = (Some(0.0), bytes("operands of wgmma"));
     for (name, count) in kernel["products"].as_object().into_iter().flatten() {
-        // What Blackwell makes of Hopper's and older products is not known.
-        if name.starts_with("mma.sync") && rates.multiply_adds > 2048.0 {
-            return Ok(None);
-        }
         let product = product(name).ok_or_else(|| format!("a product of no known rate: {name}"))?;
         let count = count.as_f64().unwrap_or(0.0);
         let Product {
@@ -114,7 +121,10 @@ fn needs(kernel: &Value, rates: &PerCycle) -> Result<Option<Needs>, String> {
             ..
         } = product;
         let rate = rates.multiply_adds * 16.0 / bits as f64;
-        tensor += count * (rows * columns * depth) as f64 / rate;
+        // What Blackwell makes of older products is not known.
+        let is_known = product.is_tcgen05 || rates.multiply_adds <= 2048.0;
+        let cycles = count * (rows * columns * depth) as f64 / rate;
+        tensor = tensor.filter(|_| is_known).map(|tensor| tensor + cycles);
         if product.is_tcgen05 {
             // A pair reads each half of b once for both. Where a lies in tensor memory this is too much.
             operands += count * ((rows + columns) * depth * bits) as f64 / 8.0;
@@ -126,23 +136,45 @@ fn needs(kernel: &Value, rates: &PerCycle) -> Result<Option<Needs>, String> {
         .flatten()
         .filter_map(|(_, count)| count.as_f64())
         .sum();
+    let global: f64 = [
+        "global read",
+        "global written",
+        "cp.async",
+        "bulk load",
+        "bulk store",
+        "tensor load",
+        "tensor store",
+    ]
+    .into_iter()
+    .map(bytes)
+    .sum();
     let per = multiply_adds / UNIT;
+    let moves: f64 = kernel["forms"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(form, _)| form.starts_with("mov."))
+        .filter_map(|(_, count)| count.as_f64())
+        .sum();
+    let instructions = (count("/thread_instructions") - moves) / 32.0;
+    let unit = |amount: f64, rate: f64| Some(amount / rate / per);
     Ok(Some(Needs {
         units: vec![
-            ("tensor core", tensor / per),
+            ("tensor core", tensor.map(|tensor| tensor / per)),
             (
                 "special functions",
-                count("/special_functions") / per_cycle::SPECIAL_FUNCTIONS / per,
+                unit(count("/special_functions"), per_cycle::SPECIAL_FUNCTIONS),
             ),
             (
                 "issue slots",
-                count("/thread_instructions") / 32.0 / per_cycle::WARP_INSTRUCTIONS / per,
+                unit(instructions, per_cycle::WARP_INSTRUCTIONS),
             ),
             (
                 "shared memory",
-                (operands + bytes("shared read")) / per_cycle::SHARED_BYTES / per,
+                unit(operands + bytes("shared read"), per_cycle::SHARED_BYTES),
             ),
         ],
+        global_memory: global / rates.global_bytes / per,
         tensor_memory_bytes: (bytes("tensor memory read") + bytes("tensor memory written")) / per,
         exponentials: count("/special_functions") / per,
         waits: waits / per,
@@ -183,7 +215,10 @@ fn readable(mangled: &str) -> String {
     };
     let mut words: Vec<&str> = Vec::new();
     while let Some(first) = rest.chars().next() {
-        if let Some(number) = rest.strip_prefix("Li").or_else(|| rest.strip_prefix("Lb")) {
+        let number = ["Li", "Lj", "Lb"]
+            .iter()
+            .find_map(|kind| rest.strip_prefix(kind));
+        if let Some(number) = number {
             let end = number.find('E').unwrap_or(number.len());
             words.push(&number[..end]);
             rest = &number[end..];
@@ -226,8 +261,9 @@ pub fn table(counters: &[PathBuf], usage: Option<&Path>) -> Result<String, Strin
         "Cycles of a multiprocessor's units per 2^20 multiply-adds, and the time of the busiest at {GIGAHERTZ} GHz. No \
          kernel was timed for this table.\n\n\
          | kernel | SM | multiply-adds counted | tensor core | special functions | issue slots | shared memory | \
-         tensor memory bytes | exponentials | waits | registers | local bytes | busiest | bound ns | time |\n\
-         |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---|\n"
+         global memory | tensor memory bytes | exponentials | waits | registers | local bytes | busiest | bound ns | \
+         time |\n\
+         |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---|\n"
     );
     let mut rows = 0;
     for path in counters {
@@ -243,7 +279,7 @@ pub fn table(counters: &[PathBuf], usage: Option<&Path>) -> Result<String, Strin
             let units: Vec<String> = needs
                 .units
                 .iter()
-                .map(|(_, need)| format!("{need:.0}"))
+                .map(|(_, need)| need.map_or_else(|| "-".to_owned(), |need| format!("{need:.0}")))
                 .collect();
             let (registers, local) = resources.get(name).map_or_else(
                 || ("-".to_owned(), "-".to_owned()),
@@ -252,11 +288,12 @@ pub fn table(counters: &[PathBuf], usage: Option<&Path>) -> Result<String, Strin
             rows += 1;
             writeln!(
                 text,
-                "| {} | {capability} | {:.0} | {} | {:.0} | {:.0} | {:.1} | {registers} | {local} | {unit} | {:.0} | \
-                 not measured |",
+                "| {} | {capability} | {:.0} | {} | {:.0} | {:.0} | {:.0} | {:.1} | {registers} | {local} | {unit} | \
+                 {:.0} | not measured |",
                 readable(name),
                 needs.multiply_adds,
                 units.join(" | "),
+                needs.global_memory,
                 needs.tensor_memory_bytes,
                 needs.exponentials,
                 needs.waits,
@@ -278,21 +315,40 @@ mod tests {
     #[test]
     fn a_product_takes_its_rate_and_its_operands() {
         let kernel = serde_json::json!({
-            "multiply_adds": 1u64 << 20, "thread_instructions": 1280, "special_functions": 160,
+            "multiply_adds": 1u64 << 20, "thread_instructions": 1600, "special_functions": 160,
+            "forms": {"mov.b64": 256, "mov.u32": 64, "add.s32": 1280},
             "products": {"tcgen05.mma m128n128k64 E2m1 E2m1 scaled": 1},
             "bytes": {"shared read": 64, "tensor memory read": 512}, "waits": {"mbarrier": 2, "barrier": 1},
         });
         let needs = needs(&kernel, &rates(100).unwrap()).unwrap().unwrap();
-        let units: Vec<f64> = needs.units.iter().map(|(_, need)| *need).collect();
+        let units: Vec<f64> = needs.units.iter().filter_map(|(_, need)| *need).collect();
         // 16384 multiply-adds of 4 bits in a cycle; 256 rows of 32 bytes and 64 bytes at 128 a cycle.
         assert_eq!(units, [64.0, 10.0, 10.0, (256.0 * 32.0 + 64.0) / 128.0]);
         assert_eq!(needs.largest().0, "shared memory");
         assert_eq!((needs.waits, needs.tensor_memory_bytes), (3.0, 512.0));
+        assert_eq!(needs.global_memory, 0.0);
         assert!(rates(75).is_none());
         let odd =
             serde_json::json!({"multiply_adds": 1, "products": {"tcgen05.mma m1n1k1 S8 S8": 1}});
         let error = super::needs(&odd, &rates(100).unwrap());
         assert!(error.is_err_and(|error| error.contains("m1n1k1 S8")));
+    }
+
+    #[test]
+    fn older_products_have_no_rate_on_blackwell() {
+        let kernel = serde_json::json!({
+            "multiply_adds": 1u64 << 20, "thread_instructions": 1280,
+            "products": {"mma.sync m16n8k16 Bf16 Bf16": 512}, "bytes": {"cp.async": 584, "global written": 584},
+        });
+        let on = |capability| {
+            needs(&kernel, &rates(capability).unwrap())
+                .unwrap()
+                .unwrap()
+        };
+        assert_eq!(on(90).largest(), ("tensor core", 512.0));
+        assert_eq!(on(100).largest(), ("issue slots", 10.0));
+        // 8 TB/s for 148 multiprocessors at 1.85 GHz are 29.2 bytes per cycle.
+        assert_eq!(on(100).global_memory.round(), 40.0);
     }
 
     #[test]
@@ -303,6 +359,7 @@ mod tests {
             readable(mangled),
             "gemm blackwell gemm_kernel Traits Mxfp8 1 128 5"
         );
+        assert_eq!(readable("_Z4implILj0ELj128ELb1EEvv"), "impl 0 128 1");
         let text = "Resource usage:\n Common:\n  GLOBAL:0\n Function f:\n  REG:104 STACK:0 SHARED:16 LOCAL:8\n";
         assert_eq!(resources(text)["f"], (104, 8));
         let pair = product("tcgen05.mma m256n256k16 Bf16 Bf16 pair").unwrap();

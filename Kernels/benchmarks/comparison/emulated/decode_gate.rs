@@ -11,9 +11,9 @@ use support::{
 };
 use workloads::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
 
-fn pages_in_bf16() -> impl Fn() {
+fn pages_in_bf16(lengths: &[usize]) -> impl Fn() {
     let (heads, kv_heads, head_dim) = (8, 2, 128);
-    let lengths = [300, 37];
+    let lengths = lengths.to_vec();
     let pages = Pages::of(&lengths, 16);
     let q = inputs(1, lengths.len() * heads * head_dim);
     let pool = pages.pool * pages.size * kv_heads * head_dim;
@@ -68,7 +68,9 @@ fn pages_in_bf16() -> impl Fn() {
 
 #[test]
 fn segments() {
-    under_every_schedule(pages_in_bf16());
+    under_every_schedule(pages_in_bf16(&[300, 37]));
+    // Long enough that what is counted is the loop over tokens.
+    under_every_schedule(pages_in_bf16(&[4000]));
 }
 
 #[test]
@@ -85,7 +87,8 @@ fn mutants() {
             why: "the last: every group that is left is empty",
         },
     ];
-    assert_mutants("pages", (2, 6), Watch::All, &survivors, pages_in_bf16());
+    let case = pages_in_bf16(&[300, 37]);
+    assert_mutants("pages", (2, 6), Watch::All, &survivors, case);
 }
 
 #[test]
