@@ -10,6 +10,7 @@
 #include "Kernels/device/ptx/math.cuh"
 #include "Kernels/device/ptx/memory.cuh"
 #include "Kernels/device/ptx/named_barrier.cuh"
+#include "Kernels/device/ptx/packed.cuh"
 #include "Kernels/device/ptx/registers.cuh"
 #include "Kernels/device/ptx/tcgen05.cuh"
 #include "Kernels/device/softmax_rows.cuh"
@@ -123,15 +124,17 @@ class Softmax {
         }
         // A row that has seen nothing: exp(-inf - -inf) would be NaN.
         const float reference = largest_ == -INFINITY ? 0.0f : largest_ * a_.scale_log2;
+        const float2 scale = {a_.scale_log2, a_.scale_log2};
+        float2 totals = {total_, 0.0f};
 #pragma unroll
         for (int pair = 0; pair < kThreadTokens / 2; ++pair) {
-            const auto weight = [&](int token) {
-                return ptx::exp2_fast(fmaf(scores[token], a_.scale_log2, -reference));
-            };
-            const float first = weight(2 * pair), second = weight(2 * pair + 1);
-            total_ += first + second;
-            weights[pair] = device::pack_pair(first, second, T{});
+            const float2 powers = ptx::multiply_add_pair({scores[2 * pair], scores[2 * pair + 1]},
+                                                         scale, {-reference, -reference});
+            const float2 two = {ptx::exp2_fast(powers.x), ptx::exp2_fast(powers.y)};
+            totals = ptx::add_pair(totals, two);
+            weights[pair] = device::pack_pair(two.x, two.y, T{});
         }
+        total_ = totals.x + totals.y;
         return factor;
     }
 

@@ -52,6 +52,16 @@ fn case(heads: usize, variant: Variant, lengths: &[usize]) -> impl Fn() {
             dtype: Dtype::Bf16,
             scale: scale as f32,
         };
+        let tuned = match runtime::compute_capability() {
+            Some(90) => "hopper",
+            Some(100) => "blackwell",
+            _ => "portable",
+        };
+        let expected = match variant {
+            Variant::Tuned if heads > 32 => tuned,
+            _ => "portable",
+        };
+        assert_eq!(mla::choice(&step, variant).unwrap(), expected);
         let (indptr, indices) = (&pages.indptr, &pages.indices);
         // SAFETY: the addresses are those of the tensors.
         run(unsafe { mla::plan(&step, variant, indptr, indices, &pages.lengths) }).unwrap();
