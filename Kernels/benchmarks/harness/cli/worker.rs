@@ -39,6 +39,7 @@ pub fn serve(selection: &Selection, options: &Options) -> Result<ExitCode, Usage
         selection,
         planners: RefCell::default(),
         preset: options.how.protocol,
+        processes: options.processes(),
     };
     voice.say(&Event::Ready(Box::new(machine)));
     for task in tasks {

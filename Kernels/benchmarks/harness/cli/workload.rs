@@ -30,6 +30,8 @@ pub struct Workshop<'a> {
     pub planners: RefCell<Planners>,
     /// Of the protocol, if it has a name.
     pub preset: Option<Preset>,
+    /// That every workload is measured in.
+    pub processes: usize,
 }
 
 fn kinds(gate: &Gate) -> Vec<String> {
@@ -141,9 +143,11 @@ impl Workshop<'_> {
     fn plan_for(&self, problem: &AnyProblem, process: usize, contenders: &[&AnyContender]) -> Plan {
         let (op, dtype, workload) = (problem.op(), problem.dtype(), problem.workload());
         let (suite, name) = (&workload.suite, &workload.name);
-        let mut plan = self
-            .plan
-            .for_another(&format!("{op} {dtype} {suite}/{name} {process}"));
+        let what = format!("{op} {dtype} {suite}/{name}");
+        let mut plan = self.plan.for_another(&format!("{what} {process}"));
+        // Nobody knows which process will be traced.
+        let drawn = self.plan.for_another(&what).entropy % self.processes as u64;
+        plan.trace = drawn == process as u64;
         let mut kinds = contenders.iter().map(|each| each.identity().kind);
         if kinds.any(|kind| kind == Kind::Control) {
             let budget = self.preset.map(Preset::control_budget);

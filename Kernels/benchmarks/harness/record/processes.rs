@@ -72,6 +72,7 @@ impl Row {
         self.kernel_samples_us.extend(other.kernel_samples_us);
         let kernels = Summary::of(&self.kernel_samples_us);
         self.kernel_us = kernels.ok().map(|kernels| kernels.median);
+        self.cross_check = self.cross_check.take().or(other.cross_check);
         worst_errors(&mut self.errors, other.errors);
         self.clocks = match (self.clocks.take(), other.clocks) {
             (Some(ours), Some(theirs)) => Some(widest(ours, theirs)),

@@ -54,6 +54,8 @@ pub struct Plan {
     pub rule: StoppingRule,
     /// What the energy meter reads after the race; nothing by default.
     pub energy: Option<Energy>,
+    /// Whether long executions are traced; short ones always are, for a second clock.
+    pub trace: bool,
     pub clock_filter: ClockFilter,
     /// Determines the inputs.
     pub seed: u64,
@@ -96,6 +98,7 @@ impl Plan {
             repeat: None,
             rule: StoppingRule::default(),
             energy: None,
+            trace: true,
             clock_filter: ClockFilter::default(),
             seed,
             order: seed,

@@ -80,6 +80,9 @@ pub(crate) fn trace(
     }
     let mut times = timings.iter().map(Timing::median_us);
     let small = times.any(|us| us < SMALL_US);
+    if !small && !plan.trace {
+        return Ok(());
+    }
     let rounds = match small {
         true => ROUNDS_SMALL,
         false => ROUNDS,
