@@ -12,6 +12,7 @@
 //! The worker may crash or hang: the supervisor blames the contender that was running, starts a new
 //! worker and measures the rest of the workload without it.
 
+mod again;
 mod bench;
 mod control;
 mod erased;

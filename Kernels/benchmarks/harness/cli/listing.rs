@@ -29,6 +29,18 @@ pub fn list(bench: &AnyBench, selection: &Selection) -> String {
             ),
         );
     }
+    for source in &selection.guests {
+        let (name, path) = (&source.name, source.path.display());
+        let guest = selection.contender(name).map(|guest| guest.identity());
+        let (version, timed) = guest.map_or(("", ""), |it| (&*it.version, &*it.timed_region));
+        push(
+            &mut text,
+            format_args!(
+                "  {name:<24} {:<10} {version}; times {timed}; {path}",
+                "guest"
+            ),
+        );
+    }
     text.push_str("\nworkloads\n");
     for problem in &selection.problems {
         let workload = problem.workload();

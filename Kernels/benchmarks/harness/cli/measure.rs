@@ -20,7 +20,7 @@ use crate::rows::{compare, rows, RowContext};
 use crate::run::{print, FAILED, SIGNALLED};
 use crate::selection::{fingerprint, Selection};
 use crate::supervisor::{Supervisor, SupervisorError};
-use crate::{meta, repro, roofs, utc, UsageError};
+use crate::{again, meta, repro, roofs, utc, UsageError};
 
 /// What all problems of a run share.
 struct Run<'a> {
@@ -95,6 +95,8 @@ pub fn measure(
         &file,
         TableStyle::for_stdout(terminal_width()),
     ));
+    let program = arguments.first().map_or(bench.name, String::as_str);
+    print(&again::commands(&file.rows, program));
     let written = outputs.write(&file);
     if let Err(error) = &written {
         workspace::tell!(

@@ -87,7 +87,8 @@ pub struct WhatOptions {
     /// Race your own library of contender.h too; repeatable; with a name and text for it: mine=./libmine.so?variant=2
     #[arg(long = "contender", value_name = "LIBRARY")]
     pub libraries: Vec<Source>,
-    /// Contender to compare the others with [default: the first baseline with a time]
+    /// Contender to compare the others with, or `best`: the fastest other of each workload [default: the first
+    /// baseline with a time]
     #[arg(long, value_name = "NAME", value_parser = contender_name)]
     pub baseline: Option<String>,
     /// Seed of the shapes in the suite `unseen` [default: that of the published run]

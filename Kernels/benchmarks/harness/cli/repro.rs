@@ -37,7 +37,8 @@ pub fn command(
             add("--contender", library.to_string());
         }
     }
-    if let Some(baseline) = &what.baseline {
+    // One alone is compared with nobody.
+    if let Some(baseline) = what.baseline.as_ref().filter(|_| contenders.len() > 1) {
         add("--baseline", baseline.clone());
     }
     if problem.workload().suite == "unseen" {
@@ -82,7 +83,7 @@ pub fn command(
 }
 
 /// Shell quoting for anything but a plain word.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

@@ -15,11 +15,14 @@ use crate::control;
 use crate::erased::AnyProblem;
 use crate::outcome::{Emulated, Measured, Outcome};
 
+/// As a baseline: whichever is the fastest on a workload.
+pub const BEST: &str = "best";
+
 /// What the rows of a run have in common.
 pub struct RowContext<'a> {
     pub arch: &'a str,
     pub roofs: &'a Roofs,
-    /// The one requested, otherwise the first baseline with a time.
+    /// The one requested, or [`BEST`]; otherwise the first baseline with a time.
     pub baseline: Option<&'a str>,
     pub ratio: RatioOptions,
     /// The workloads come from a file.
@@ -42,10 +45,21 @@ pub fn rows(
 /// Compares the rows of one problem with each other.
 pub fn compare(rows: &mut [Row], context: &RowContext, repro: impl Fn(&[&str]) -> String) {
     let race = rows.to_vec();
-    let baseline = race.iter().find(|row| match context.baseline {
-        Some(name) => row.status == Status::Ok && row.contender.name == name,
-        None => row.status == Status::Ok && row.contender.kind == ContenderKind::Baseline,
-    });
+    let against_best = context.baseline == Some(BEST);
+    let mut timed = race.iter().filter(|row| row.status == Status::Ok);
+    let is_baseline = |row: &&Row| row.contender.kind == ContenderKind::Baseline;
+    let median_us = |row: &Row| {
+        row.time
+            .as_ref()
+            .map_or(f64::INFINITY, |time| time.median_us)
+    };
+    let baseline = match context.baseline {
+        Some(BEST) => timed
+            .filter(is_baseline)
+            .min_by(|left, right| median_us(left).total_cmp(&median_us(right))),
+        Some(name) => timed.find(|row| row.contender.name == name),
+        None => timed.find(is_baseline),
+    };
     for row in rows {
         let name = row.contender.name.clone();
         let mut partners = vec![name.as_str()];
@@ -53,15 +67,21 @@ pub fn compare(rows: &mut [Row], context: &RowContext, repro: impl Fn(&[&str]) -
             ContenderKind::Control => race.iter().find(|other| {
                 other.status == Status::Ok && other.contender.name == control::original(&name)
             }),
+            // Its rounds decide which one that is.
+            ContenderKind::Own if against_best => None,
             _ => baseline.filter(|other| other.contender.name != name),
         };
-        if let Some(partner) = partner {
+        // A row that has failed is compared with nobody.
+        if let Some(partner) = partner.filter(|_| !row.status.is_failure()) {
             partners.push(&partner.contender.name);
         }
         if row.status == Status::Ok {
             if let Err((other, error)) = compare_one(row, partner, &race, &context.ratio) {
                 let warning = format!("no speed-up over {other}: {error}");
                 row.warnings.push(warning);
+            }
+            if against_best && row.contender.kind == ContenderKind::Own {
+                row.speedup = row.against_best.as_ref().map(|best| best.speedup.clone());
             }
         }
         let best = row.against_best.as_ref().map(|best| &best.speedup.baseline);

@@ -10,6 +10,7 @@ use record::WorkloadFile;
 
 use crate::erased::{AnyBench, AnyContender, AnyProblem, Contenders, Problems};
 use crate::options::{built_for, Options};
+use crate::rows::BEST;
 use crate::{control, Choices, UsageError};
 
 /// Both sides of the comparison, the same in the supervisor and its workers.
@@ -22,8 +23,8 @@ pub struct Selection {
     pub contenders: Contenders,
     /// The problems in which the control races; none if it races in all, or if there is none.
     controlled: Option<BTreeSet<usize>>,
-    /// Whether somebody's library races too.
-    has_guests: bool,
+    /// Somebody's own kernels, which race too.
+    pub guests: Vec<Source>,
     /// Provides the gate's full-tensor reference; also in `contenders` only if requested by name.
     pub reference: Option<Box<AnyContender>>,
 }
@@ -77,7 +78,9 @@ impl Selection {
         .map_err(UsageError::new)?;
         let known = names(&contenders, |contender| &contender.identity().name);
         check_known("contender", &what.contenders, &known)?;
-        check_known("contender", what.baseline.as_slice(), &known)?;
+        if what.baseline.as_deref() != Some(BEST) {
+            check_known("contender", what.baseline.as_slice(), &known)?;
+        }
         let with_control = options.how.protocol.is_some();
         contenders.retain(|contender| {
             let identity = contender.identity();
@@ -112,7 +115,7 @@ impl Selection {
             problems,
             contenders,
             controlled,
-            has_guests: !what.libraries.is_empty(),
+            guests: what.libraries.clone(),
             reference,
         })
     }
@@ -121,9 +124,16 @@ impl Selection {
     /// has other pages than they have.
     pub fn open_device(&self) -> Result<Box<dyn Device>, DeviceError> {
         match self.choices.device {
-            DeviceKind::Cpu if self.has_guests => Ok(Box::new(CpuDevice::open_shared())),
+            DeviceKind::Cpu if !self.guests.is_empty() => Ok(Box::new(CpuDevice::open_shared())),
             kind => device::open(kind),
         }
+    }
+
+    /// The contender of that name, if it races.
+    pub fn contender(&self, name: &str) -> Option<&AnyContender> {
+        let mut all = self.contenders.iter();
+        let found = all.find(|contender| contender.identity().name == name);
+        found.map(|contender| &**contender)
     }
 
     /// The contenders of a problem: all, but the control only in its places.
@@ -144,6 +154,12 @@ impl Selection {
 fn add_guests(sources: &[Source], contenders: &mut Contenders) -> Result<(), UsageError> {
     for source in sources {
         let name = &source.name;
+        if name == BEST {
+            return Err(UsageError(format!(
+                "'{BEST}' is the fastest other in --baseline; call it something else: other={}",
+                source.path.display()
+            )));
+        }
         if contenders
             .iter()
             .any(|other| other.identity().name == *name)

@@ -13,6 +13,7 @@ const UNIT_STREAM: u32 = u32::MAX;
 
 /// The oracle's and the honest implementation's values for the same slices of one unit.
 pub(crate) struct Unit {
+    pub(crate) number: usize,
     pub(crate) oracle: Vec<Slice>,
     pub(crate) honest: Vec<Slice>,
 }
@@ -105,7 +106,11 @@ impl Answers {
                     same_places(&oracle, &honest),
                     "oracle and honest differ in unit {unit}"
                 );
-                Ok(Unit { oracle, honest })
+                Ok(Unit {
+                    number: unit,
+                    oracle,
+                    honest,
+                })
             })
             .collect::<Result<_, Failure>>()?;
         Ok(Self {
@@ -120,6 +125,20 @@ impl Answers {
     pub(crate) fn oracle(&self, tensor: usize) -> impl Iterator<Item = &Slice> {
         let slices = self.units.iter().flat_map(|unit| &unit.oracle);
         slices.filter(move |slice| slice.tensor == tensor)
+    }
+
+    /// The unit of an element, and its correct value, if it was sampled.
+    pub(crate) fn at(&self, tensor: usize, index: usize) -> Option<(usize, f64)> {
+        let in_slice = |slice: &Slice| {
+            let offset = index.checked_sub(slice.start)?;
+            let value = slice.values.get(offset).copied();
+            value.filter(|_| slice.tensor == tensor)
+        };
+        let in_unit = |unit: &Unit| {
+            let value = unit.oracle.iter().find_map(in_slice)?;
+            Some((unit.number, value))
+        };
+        self.units.iter().find_map(in_unit)
     }
 }
 

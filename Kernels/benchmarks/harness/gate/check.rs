@@ -9,22 +9,28 @@ use tensor::TensorSpec;
 
 use crate::budget::{relative_l2, UNIT_ELEMENTS_MIN};
 use crate::buffers::poison_byte;
+use crate::element::value_at;
 use crate::reference::{Part, Reference};
-use crate::{Answers, Budget, BufferSet, Errors, Failure, Poison};
+use crate::{Answers, Budget, BufferSet, Element, Errors, Failure, Judge, Poison};
 
 /// Fails if an output element is not finite, or still holds poison that no answer contains.
-pub(crate) fn check_written(set: &BufferSet) -> Result<(), Failure> {
+pub(crate) fn check_written(set: &BufferSet, answers: &Answers) -> Result<(), Failure> {
     for (tensor, spec) in set.specs().iter().enumerate() {
         if spec.role.is_written() {
             for range in spec.written_ranges() {
-                check_range_written(set, tensor, range)?;
+                check_range_written(set, tensor, range, answers)?;
             }
         }
     }
     Ok(())
 }
 
-fn check_range_written(set: &BufferSet, tensor: usize, range: Range<usize>) -> Result<(), Failure> {
+fn check_range_written(
+    set: &BufferSet,
+    tensor: usize,
+    range: Range<usize>,
+    answers: &Answers,
+) -> Result<(), Failure> {
     let (device, spec) = (set.device(), &set.specs()[tensor]);
     let start = set.buffers()[tensor].address + range.start * spec.dtype.size_bytes();
     let (index, count) = if spec.dtype.is_float() {
@@ -47,19 +53,10 @@ fn check_range_written(set: &BufferSet, tensor: usize, range: Range<usize>) -> R
         return Ok(());
     };
     let poisoned = set.poisoned(tensor, index, 1)? == 1;
-    let tensor = spec.name;
-    Err(if poisoned {
-        Failure::Unwritten {
-            tensor,
-            index,
-            count,
-        }
-    } else {
-        Failure::NonFinite {
-            tensor,
-            index,
-            count,
-        }
+    let first = Box::new(Element::read(set, tensor, index, Some(answers))?);
+    Err(match poisoned {
+        true => Failure::Unwritten { first, count },
+        false => Failure::NonFinite { first, count },
     })
 }
 
@@ -104,9 +101,9 @@ pub(crate) fn check_sample(
                 ..Errors::of(&deviations, &sample.expected, budgets[tensor].magnitude)
             };
             if fault.is_none() {
-                fault = sample.fault(&deviations, &errors, answers.small);
+                fault = sample.fault(spec, &deviations, &errors, answers.small);
                 if let Some((_, index)) = fault {
-                    fail_if_poisoned(set, tensor, index, answers.oracle(tensor))?;
+                    fail_if_poisoned(set, tensor, index, Some(answers))?;
                 }
             }
             all.push(errors);
@@ -118,24 +115,23 @@ pub(crate) fn check_sample(
     }
 }
 
-/// Fails with the right name if a wrong element is one that was never written; `slices` are looked
-/// through for more.
-fn fail_if_poisoned<'a>(
+/// Fails with the right name if a wrong element is one that was never written; what was sampled is looked through for
+/// more.
+fn fail_if_poisoned(
     set: &BufferSet,
     tensor: usize,
     index: usize,
-    slices: impl Iterator<Item = &'a Slice>,
+    answers: Option<&Answers>,
 ) -> Result<(), Failure> {
     if set.poisoned(tensor, index, 1)? == 0 {
         return Ok(());
     }
     let mut count = 0;
-    for slice in slices {
+    for slice in answers.iter().flat_map(|answers| answers.oracle(tensor)) {
         count += set.poisoned(tensor, slice.start, slice.values.len())?;
     }
     Err(Failure::Unwritten {
-        tensor: set.specs()[tensor].name,
-        index,
+        first: Box::new(Element::read(set, tensor, index, answers)?),
         count: count.max(1),
     })
 }
@@ -143,8 +139,8 @@ fn fail_if_poisoned<'a>(
 /// The sampled elements of one tensor.
 #[derive(Default)]
 struct Sample {
-    /// The elements of each unit, as places in the vectors below.
-    units: Vec<Range<usize>>,
+    /// The elements of each unit, as places in the vectors below, after its number.
+    units: Vec<(usize, Range<usize>)>,
     indices: Vec<usize>,
     actual: Vec<f64>,
     expected: Vec<f64>,
@@ -169,7 +165,9 @@ impl Sample {
                 sample.actual.extend(dtype.decode(&bytes));
                 sample.expected.extend(&slice.values);
             }
-            sample.units.push(start..sample.indices.len());
+            sample
+                .units
+                .push((unit.number, start..sample.indices.len()));
         }
         Ok(sample)
     }
@@ -182,42 +180,64 @@ impl Sample {
             .collect()
     }
 
+    /// An element, in words.
+    fn element(&self, spec: &TensorSpec, unit: usize, place: usize) -> Element {
+        Element {
+            unit: Some(unit),
+            ..Element::new(spec, self.indices[place], self.actual[place])
+        }
+        .says(Judge::Oracle, self.expected[place])
+    }
+
     /// The first error in the sample, in words, and where it begins. A small sample is judged unit
     /// by unit only: the budget of the whole is that of a large one.
-    fn fault(&self, deviations: &[f64], errors: &Errors, small: bool) -> Option<(String, usize)> {
+    fn fault(
+        &self,
+        spec: &TensorSpec,
+        deviations: &[f64],
+        errors: &Errors,
+        small: bool,
+    ) -> Option<(String, usize)> {
         let (tensor, budget) = (&errors.tensor, errors.budget);
-        for unit in &self.units {
+        for (number, unit) in &self.units {
             let (deviations, expected) = (&deviations[unit.clone()], &self.expected[unit.clone()]);
             let allowed = budget.max_abs_in(expected);
             if let Some(at) = deviations.iter().position(|error| !within(*error, allowed)) {
-                let (error, place) = (deviations[at], unit.start + at);
-                let (index, actual) = (self.indices[place], self.actual[place]);
-                let what = format!(
-                    "'{tensor}'[{index}] is {actual:e}, the oracle says {:e}: error {error:.3e}, \
-                     allowed {allowed:.3e}",
-                    expected[at]
-                );
-                return Some((what, index));
+                let element = self.element(spec, *number, unit.start + at);
+                let error = deviations[at];
+                let what = format!("{element}: error {error:.3e}, allowed {allowed:.3e}");
+                return Some((what, element.index));
             }
             let rel_l2 = relative_l2(deviations, expected, budget.magnitude);
             let allowed = budget.rel_l2_in(expected);
             if !within(rel_l2, allowed) {
-                let index = self.indices[unit.start];
+                let worst = self.element(spec, *number, unit.start + largest(deviations));
                 let what = format!(
-                    "'{tensor}' has a relative L2 error of {rel_l2:.3e} in the unit at {index}, \
-                     allowed {allowed:.3e}"
+                    "'{tensor}' has a relative L2 error of {rel_l2:.3e} in unit {number}, allowed {allowed:.3e}; \
+                     worst: {worst}"
                 );
-                return Some((what, index));
+                return Some((what, worst.index));
             }
         }
-        (!small && !within(errors.rel_l2, budget.rel_l2)).then(|| {
-            let what = format!(
-                "'{tensor}' has a relative L2 error of {:.3e}, allowed {:.3e}",
-                errors.rel_l2, budget.rel_l2
-            );
-            (what, self.indices[0])
-        })
+        if small || within(errors.rel_l2, budget.rel_l2) {
+            return None;
+        }
+        let place = largest(deviations);
+        let (unit, _) = self.units.iter().find(|(_, unit)| unit.contains(&place))?;
+        let worst = self.element(spec, *unit, place);
+        let what = format!(
+            "'{tensor}' has a relative L2 error of {:.3e}, allowed {:.3e}; worst: {worst}",
+            errors.rel_l2, budget.rel_l2
+        );
+        Some((what, worst.index))
     }
+}
+
+/// The place of the largest; of the first if there are none.
+fn largest(deviations: &[f64]) -> usize {
+    let places = deviations.iter().enumerate();
+    let largest = places.max_by(|(_, left), (_, right)| left.total_cmp(right));
+    largest.map_or(0, |(place, _)| place)
 }
 
 /// False for a NaN on either side.
@@ -266,10 +286,10 @@ fn check_part(set: &BufferSet, part: &Part, budget: &Budget) -> Result<(), Failu
     )?;
     for (tile, found) in tiles(part.range.clone()).zip(compared) {
         if let Some(index) = found.first_over {
-            fail_if_poisoned(set, tensor, tile.start + index, [].into_iter())?;
+            let index = tile.start + index;
+            fail_if_poisoned(set, tensor, index, None)?;
             return Err(Failure::WrongAgainstReference {
-                tensor: spec.name,
-                index: tile.start + index,
+                first: Box::new(against_reference(set, part, index)?),
                 count: found.over_limit,
                 error: found.max_abs,
                 allowed: limit.absolute,
@@ -279,14 +299,38 @@ fn check_part(set: &BufferSet, part: &Part, budget: &Budget) -> Result<(), Failu
         let norm = found.sum_squared_reference.max(terms);
         if found.sum_squared_error > allowed_l2.powi(2) * norm && tile.len() >= UNIT_ELEMENTS_MIN {
             return Err(Failure::TileAgainstReference {
-                tensor: spec.name,
                 index: tile.start,
+                worst: Box::new(worst_of(set, part, tile)?),
                 error: (found.sum_squared_error / norm).sqrt(),
                 allowed: allowed_l2,
             });
         }
     }
     Ok(())
+}
+
+/// An element, and what the reference has there.
+fn against_reference(set: &BufferSet, part: &Part, index: usize) -> Result<Element, Failure> {
+    let element = Element::read(set, part.tensor, index, None)?;
+    let offset = index - part.range.start;
+    let expected = value_at(set, part.tensor, part.address, offset)?;
+    Ok(element.says(Judge::Reference, expected))
+}
+
+/// The element of a tile that is farthest from the reference.
+fn worst_of(set: &BufferSet, part: &Part, tile: Range<usize>) -> Result<Element, Failure> {
+    let dtype = set.specs()[part.tensor].dtype;
+    let size = dtype.size_bytes();
+    let read = |address: usize| -> Result<Vec<f64>, Failure> {
+        let mut bytes = vec![0; tile.len() * size];
+        set.device().read(address, &mut bytes)?;
+        Ok(dtype.decode(&bytes))
+    };
+    let actual = read(set.buffers()[part.tensor].address + tile.start * size)?;
+    let expected = read(part.address + (tile.start - part.range.start) * size)?;
+    let pairs = actual.iter().zip(&expected);
+    let deviations: Vec<f64> = pairs.map(|(left, right)| (left - right).abs()).collect();
+    against_reference(set, part, tile.start + largest(&deviations))
 }
 
 /// Fails if the reference's values for a slice, which the part holds, are not the oracle's.
@@ -306,11 +350,8 @@ pub(crate) fn check_slice(
     for (index, (actual, expected)) in (slice.start..).zip(pairs) {
         let error = (actual - expected).abs();
         if !within(error, allowed) {
-            let what = format!(
-                "'{}'[{index}] is {actual:e}, the oracle says {expected:e}: error {error:.3e}, \
-                 allowed {allowed:.3e}",
-                spec.name
-            );
+            let element = Element::new(spec, index, actual).says(Judge::Oracle, *expected);
+            let what = format!("{element}: error {error:.3e}, allowed {allowed:.3e}");
             let errors = Vec::new();
             return Err(Failure::Inaccurate { what, errors });
         }

@@ -3,7 +3,7 @@
 use contender::ContenderError;
 use device::{DeviceError, SampleError};
 
-use crate::Errors;
+use crate::{Element, Errors};
 
 /// How a failure counts in the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,38 +26,34 @@ pub enum Failure {
     },
     #[error("changed the input '{tensor}'")]
     InputChanged { tensor: &'static str },
-    #[error("left {count} elements of '{tensor}' unwritten, the first at {index}")]
-    Unwritten {
-        tensor: &'static str,
-        index: usize,
-        count: u64,
-    },
-    #[error("wrote {count} non-finite elements to '{tensor}', the first at {index}")]
-    NonFinite {
-        tensor: &'static str,
-        index: usize,
-        count: u64,
-    },
+    #[error(
+        "left {count} elements of '{}' unwritten, the first at {}{}",
+        first.tensor, first.location(), first.expectation()
+    )]
+    Unwritten { first: Box<Element>, count: u64 },
+    #[error("wrote {count} non-finite elements to '{}', the first: {first}", first.tensor)]
+    NonFinite { first: Box<Element>, count: u64 },
     #[error("{what}")]
     Inaccurate { what: String, errors: Vec<Errors> },
     #[error(
-        "{count} elements of '{tensor}' differ from the full reference, the first at {index}: \
-         largest error {error:.3e}, allowed {allowed:.3e}"
+        "{count} elements of '{}' differ from the full reference, the first: {first}; \
+         largest error {error:.3e}, allowed {allowed:.3e}",
+        first.tensor
     )]
     WrongAgainstReference {
-        tensor: &'static str,
-        index: usize,
+        first: Box<Element>,
         count: u64,
         error: f64,
         allowed: f64,
     },
     #[error(
-        "'{tensor}' differs from the full reference in the tile at {index}: relative L2 error \
-         {error:.3e}, allowed {allowed:.3e}"
+        "'{}' differs from the full reference in the tile at {index}: relative L2 error \
+         {error:.3e}, allowed {allowed:.3e}; worst: {worst}",
+        worst.tensor
     )]
     TileAgainstReference {
-        tensor: &'static str,
         index: usize,
+        worst: Box<Element>,
         error: f64,
         allowed: f64,
     },

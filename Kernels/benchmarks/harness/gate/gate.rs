@@ -201,7 +201,7 @@ impl<'p> Gate<'p> {
         budgets: &[Budget],
     ) -> Result<Vec<Errors>, Failure> {
         set.check_untouched()?;
-        check_written(set)?;
+        check_written(set, answers)?;
         let errors = check_sample(set, answers, budgets).map_err(|failure| {
             match self.answers_another(set) {
                 true => Failure::Stale,

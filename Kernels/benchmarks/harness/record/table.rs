@@ -5,9 +5,12 @@ mod below;
 
 use crate::group::{by_workload, Baselines};
 use crate::number::{or_missing, percent_text, ratio_text, RateUnits, MISSING};
-use crate::{best_groups, groups, time_us_text, Best, ResultFile, Row, Speedup, Status, Time};
+use crate::{
+    best_groups, groups, time_us_text, Best, Group, ResultFile, Row, Speedup, Status, Time,
+};
 use below::{controls_line, group_line, reasons};
 use stats::Verdict;
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 
 /// The style of the table.
@@ -113,10 +116,15 @@ pub fn to_table(file: &ResultFile, style: TableStyle) -> String {
         text += &section(&rows, &baselines, style);
         text += "\n";
     }
-    for group in groups(file) {
-        text += &group_line(&group, style);
+    let groups = groups(file);
+    for group in &groups {
+        text += &group_line(group, style);
     }
-    if file.rows.iter().any(has_better_rival) {
+    // The fastest other may be another one for every workload.
+    let place =
+        |group: &Group| [&group.op, &group.dtype, &group.suite, &group.contender].map(Clone::clone);
+    let places: BTreeSet<_> = groups.iter().map(place).collect();
+    if places.len() < groups.len() || file.rows.iter().any(has_better_rival) {
         for group in best_groups(file) {
             text += &group_line(&group, style);
         }

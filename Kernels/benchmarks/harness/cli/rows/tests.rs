@@ -129,6 +129,38 @@ fn the_first_baseline_with_a_time_is_the_one_to_compare_with() {
 }
 
 #[test]
+fn the_best_of_a_workload_can_be_the_baseline() {
+    let times = |ours| {
+        [
+            measured(ours, None),
+            measured(20.0, None),
+            measured(5.0, None),
+        ]
+    };
+    let rows = rows_of(times(10.0), Some(BEST));
+    let speedup = |row: &Row| row.speedup.clone().map(|it| (it.baseline, it.verdict));
+    assert_eq!(speedup(&rows[0]), Some(("second".into(), Verdict::Slower)));
+    assert_eq!(speedup(&rows[1]), Some(("second".into(), Verdict::Slower)));
+    assert_eq!(speedup(&rows[2]), None);
+    let best = rows[0].against_best.as_ref().unwrap();
+    assert_eq!(rows[0].speedup.as_ref(), Some(&best.speedup));
+    assert_eq!(rows[0].repro, "ours+second");
+    let lost = || Outcome::Error("crashed".into());
+    let rows = rows_of([measured(10.0, None), lost(), lost()], Some(BEST));
+    assert!(rows.iter().all(|row| row.speedup.is_none()));
+}
+
+#[test]
+fn a_failed_row_is_reproduced_alone() {
+    let wrong = Outcome::Wrong {
+        reason: "off".into(),
+        errors: Vec::new(),
+    };
+    let rows = rows_of([wrong, measured(20.0, None), measured(5.0, None)], None);
+    assert_eq!((&*rows[0].repro, &*rows[2].repro), ("ours", "second+first"));
+}
+
+#[test]
 fn a_named_baseline_without_a_time_is_not_replaced() {
     let lost = Outcome::Error("crashed".into());
     let rows = rows_of(

@@ -56,6 +56,77 @@ fn an_honest_run_ends_with_0_and_writes_all_forms() {
     assert!(folder.path().join("fault_bench.md").exists());
 }
 
+/// The first wrong element is named, and the printed command fails in the same way with nobody else in the race.
+#[test]
+fn a_failed_gate_says_what_is_wrong_and_how_to_see_it_again() {
+    for (fault, parts) in [
+        (
+            "wrong_result",
+            &[
+                "'y'[63, 95] (element 6143, unit 63) is ",
+                ", the oracle says ",
+            ][..],
+        ),
+        (
+            "not_a_number",
+            &["non-finite elements to 'y', the first: 'y'[", "is NaN"],
+        ),
+        (
+            "unwritten_tail",
+            &["unwritten, the first at 'y'[63, 0] (element 6048, unit 63), the oracle says "],
+        ),
+        (
+            "low_precision_tail",
+            &["(element ", ", unit ", "the oracle says "],
+        ),
+    ] {
+        let contenders = format!("honest,baseline,{fault}");
+        let output = bench(&[
+            "--configs",
+            "64x96,8x8",
+            "--iters",
+            "3",
+            "--contenders",
+            &contenders,
+        ]);
+        assert_eq!(output.status.code(), Some(1));
+        let printed = text(&output.stdout);
+        for part in parts {
+            assert!(printed.contains(part), "{fault}: no '{part}' in\n{printed}");
+        }
+        let (_, commands) = printed.split_once("to see only that again:\n").unwrap();
+        assert_eq!(commands.lines().count(), 1, "{commands}");
+        let folder = TempDir::new().unwrap();
+        let json = folder.path().join("again.json");
+        let command = format!("{} --json {}", commands.trim(), json.display());
+        let again = Command::new("sh").args(["-c", &command]).output().unwrap();
+        assert_eq!(again.status.code(), Some(1), "{}", text(&again.stderr));
+        let rows = record::read_json(&json).unwrap().rows;
+        let names: Vec<&str> = rows.iter().map(|row| &*row.contender.name).collect();
+        assert_eq!(
+            (names, rows[0].workload.name.as_str()),
+            (vec![fault], "64x96")
+        );
+        assert!(
+            printed.contains(rows[0].reason.as_deref().unwrap()),
+            "{printed}"
+        );
+    }
+}
+
+#[test]
+fn the_best_other_can_be_the_baseline() {
+    let folder = TempDir::new().unwrap();
+    let json = folder.path().join("run.json");
+    let arguments = ["--baseline", "best", "--json", json.to_str().unwrap()];
+    let output = bench(&[&QUICK[..], &arguments].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let row = &record::read_json(&json).unwrap().rows[0];
+    let best = row.against_best.as_ref().unwrap();
+    assert_eq!(row.speedup.as_ref(), Some(&best.speedup));
+    assert!(row.repro.contains("--baseline best"), "{}", row.repro);
+}
+
 /// A suite goes out to a file, is edited, and comes back as rows with its names and weights.
 #[test]
 fn workload_files_go_out_and_come_back() {

@@ -276,6 +276,49 @@ fn descriptions_that_are_wrong_are_named() {
 }
 
 #[test]
+fn guests_are_listed_and_the_best_other_is_their_baseline() {
+    let guest = format!("mine={}?well", library("zoo").display());
+    let Run { output, .. } = race(&[guest.clone()], &["--list"]);
+    let listed = String::from_utf8_lossy(&output.stdout);
+    let line = listed.lines().find(|line| line.trim().starts_with("mine "));
+    let line = line.unwrap_or_else(|| panic!("no guest in\n{listed}"));
+    for part in [" guest ", "sha256 ", "its enqueue()", "libzoo.so"] {
+        assert!(line.contains(part), "no '{part}' in '{line}'");
+    }
+    let Run { rows, .. } = race(&[guest], &["--baseline", "best"]);
+    assert_eq!(rows["mine"]["speedup"]["baseline"], "baseline");
+}
+
+/// What is printed of a wrong library is enough to see it again: its option is in the command.
+#[test]
+fn a_wrong_library_is_reproduced_alone() {
+    let guest = format!("mine={}?wrong_result", library("zoo").display());
+    let Run { output, rows } = race(&[guest], &[]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        printed.contains("'y'[63, 0] (element 6048, unit 63) is "),
+        "{printed}"
+    );
+    let (_, commands) = printed
+        .split_once("to see only that again:\n")
+        .expect("a command");
+    let again = Command::new("sh").args(["-c", commands.trim()]).output();
+    let again = again.expect("it starts");
+    assert_eq!(
+        again.status.code(),
+        Some(1),
+        "{}",
+        String::from_utf8_lossy(&again.stderr)
+    );
+    let printed = String::from_utf8_lossy(&again.stdout);
+    let reason = rows["mine"]["reason"].as_str().expect("a reason");
+    assert!(
+        printed.contains(reason) && !printed.contains("honest"),
+        "{printed}"
+    );
+}
+
+#[test]
 fn wrong_usage_is_told_from_a_wrong_library() {
     let taken = format!("honest={}?well", library("zoo").display());
     for (library, reason) in [
@@ -284,6 +327,10 @@ fn wrong_usage_is_told_from_a_wrong_library() {
             "cannot read /nowhere/libmine.so",
         ),
         (taken, "there is a contender 'honest' already"),
+        (
+            format!("best={}?well", library("zoo").display()),
+            "'best' is the fastest other in --baseline",
+        ),
         ("a b=x.so".to_owned(), "is no name for a contender"),
     ] {
         let Run { output, .. } = race(&[library], &[]);
