@@ -12,6 +12,7 @@ load(
 load("//bazel/private:comparison.bzl", _comparison = "comparison")
 load("//bazel/private:comparison_bench.bzl", _comparison_bench = "comparison_bench")
 load("//bazel/private:comparison_suite.bzl", _comparison_suite = "comparison_suite")
+load("//bazel/private:contender_kernel.bzl", _contender_kernel = "contender_kernel")
 load("//bazel/private:contender_library.bzl", _contender_library = "contender_library")
 load("//bazel/private:contenders.bzl", _contenders = "contenders")
 load("//bazel/private:cuda_host_test.bzl", _cuda_host_test = "cuda_host_test")
@@ -33,6 +34,7 @@ REWRITTEN_FEATURES = _REWRITTEN_FEATURES
 comparison = _comparison
 comparison_bench = _comparison_bench
 comparison_suite = _comparison_suite
+contender_kernel = _contender_kernel
 contender_library = _contender_library
 contenders = _contenders
 cuda_host_test = _cuda_host_test

@@ -22,7 +22,10 @@ _MAY_SEE = {
     ],
     "Kernels/host": ["//Kernels:__subpackages__"],
     "Kernels/libraries": ["//Kernels:__subpackages__"],
-    "Kernels/examples": ["//Kernels/examples:__subpackages__"],
+    "Kernels/examples": [
+        _COMPARISON,
+        "//Kernels/examples:__subpackages__",
+    ],
     "Kernels/reference": ["//Kernels/benchmarks:__subpackages__"],
     "tools": ["//tools:__subpackages__"],
     "tools/children": [

@@ -7,12 +7,17 @@
 
 mod cudart;
 mod fatbin;
+mod loaded;
 mod recording;
 mod registry;
 mod settings;
 mod tensor;
 
+pub use loaded::Loaded;
 pub use machine::{Schedule, TensorLoads, MOST_SHARED};
 pub use recording::describe;
-pub use registry::{compute_capability, forms, lend, take_reports, text_of, withdraw, Memory};
+pub use registry::{
+    compute_capability, forms, lend, take_reports, text_of, withdraw, Memory, Shape,
+};
 pub use settings::{multiprocessors_of, set, Fault, Settings};
+pub use tensor::encode_tiled;

@@ -84,8 +84,9 @@ pub struct WhatOptions {
     /// Measure only these contenders; a reference is timed only if listed here
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = contender_name)]
     pub contenders: Vec<String>,
-    /// Race your own library of contender.h too; repeatable; with a name and text for it: mine=./libmine.so?variant=2
-    #[arg(long = "contender", value_name = "LIBRARY")]
+    /// Race your own too: a library of contender.h, or a kernel.json; repeatable; with a name and text for the library:
+    /// mine=./libmine.so?variant=2
+    #[arg(long = "contender", value_name = "FILE")]
     pub libraries: Vec<Source>,
     /// Contender to compare the others with, or `best`: the fastest other of each workload [default: the first
     /// baseline with a time]

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use contender::{DeviceKind, Kind};
 use device::{CpuDevice, Device, DeviceError};
 use guest::{Guest, Source};
+use kernel_file::KernelFile;
 
 use record::WorkloadFile;
 
@@ -150,7 +151,7 @@ impl Selection {
     }
 }
 
-/// Adds the libraries that the user brings.
+/// Adds the libraries and kernels that the user brings.
 fn add_guests(sources: &[Source], contenders: &mut Contenders) -> Result<(), UsageError> {
     for source in sources {
         let name = &source.name;
@@ -169,8 +170,16 @@ fn add_guests(sources: &[Source], contenders: &mut Contenders) -> Result<(), Usa
                 source.path.display()
             )));
         }
-        let guest = Guest::new(source.clone()).map_err(UsageError::new)?;
-        contenders.push(Box::new(guest));
+        contenders.push(match source.is_description() {
+            false => Box::new(Guest::new(source.clone()).map_err(UsageError::new)?),
+            true if !source.options.is_empty() => {
+                let path = source.path.display();
+                return Err(UsageError(format!(
+                    "{path} describes a kernel, which takes no text after ?; write another file for a variant"
+                )));
+            }
+            true => Box::new(KernelFile::new(name, &source.path).map_err(UsageError::new)?),
+        });
     }
     Ok(())
 }

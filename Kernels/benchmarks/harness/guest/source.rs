@@ -1,10 +1,13 @@
-//! What `--contender` says: a name, a library, and text for the library.
+//! What `--contender` says: a name, a library or the description of a kernel, and text for the library.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
+
+/// How the names of files end that describe a kernel.
+const DESCRIPTION: &str = ".json";
 
 /// `mine=./libmine.so?variant=2`; name and text may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +20,9 @@ pub struct Source {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    #[error("'{0}' names no library: expected ./libmine.so, or mine=./libmine.so?text")]
+    #[error(
+        "'{0}' names no file: expected ./libmine.so, mine=./libmine.so?text, or ./kernel.json"
+    )]
     Empty(String),
     #[error("'{0}' is no name for a contender: use letters, digits, and any of _ - . +")]
     Name(String),
@@ -59,15 +64,23 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// `mine` of `libmine.so.1`.
+/// `mine` of `libmine.so.1` and of `mine.json`.
 fn stem(path: &Path) -> String {
     let file = path.file_name().unwrap_or_default().to_string_lossy();
+    if let Some(name) = file.strip_suffix(DESCRIPTION) {
+        return name.to_owned();
+    }
     let file = file.strip_prefix("lib").unwrap_or(&file);
     let end = file.find(".so").unwrap_or(file.len());
     file[..end].to_owned()
 }
 
 impl Source {
+    /// Whether it is a kernel without host code.
+    pub fn is_description(&self) -> bool {
+        self.path.to_string_lossy().ends_with(DESCRIPTION)
+    }
+
     /// The digest of the library's file, which says what was raced.
     pub fn sha256(&self) -> Result<String, SourceError> {
         let bytes = fs::read(&self.path).map_err(|error| SourceError::Unreadable {
@@ -89,9 +102,12 @@ mod tests {
         let whole = source("mine=./a/libmine.so?variant=2&b=?").unwrap();
         assert_eq!((&*whole.name, &*whole.options), ("mine", "variant=2&b=?"));
         assert_eq!(whole.path, Path::new("./a/libmine.so"));
-        assert_eq!(whole.to_string().parse(), Ok(whole));
+        assert_eq!(whole.to_string().parse(), Ok(whole.clone()));
         assert_eq!(source("out/libfast_norm.so.1").unwrap().name, "fast_norm");
         assert_eq!(source("kernel").unwrap().name, "kernel");
+        let kernel = source("./out/fast.json").unwrap();
+        assert_eq!((&*kernel.name, kernel.is_description()), ("fast", true));
+        assert!(!whole.is_description());
         for bad in ["", "mine=", "=lib.so", "a,b=lib.so", "?x", ".so"] {
             assert!(source(bad).is_err(), "{bad}");
         }

@@ -1,0 +1,41 @@
+"""contender_kernel: a kernel without host code and its kernel.json, as a stranger would bring them."""
+
+load(":arch.bzl", "NEEDS_EMULATION")
+load(":cuda_kernels.bzl", "cuda_kernels")
+load(":visibility.bzl", "layer_visibility")
+
+def contender_kernel(name, src, description):
+    """Declares `name`: the description, and beside it the PTX of one file, where kernels are PTX.
+
+    Args:
+      name: the files together.
+      src: a .cu file; its PTX is called the same.
+      description: the kernel.json.
+    """
+    cuda_kernels(
+        name = name + "_kernels",
+        srcs = [src],
+    )
+    ptx = src.removesuffix(".cu") + ".ptx"
+    native.genrule(
+        name = name + "_ptx",
+        srcs = [":" + name + "_kernels"],
+        outs = [ptx],
+        cmd = """
+            set -eu
+            library=$$(realpath $$(printf '%s\\n' $(locations :{0}_kernels) | grep '[.]a$$' | head -n 1))
+            tool=$$(realpath $(execpath @cuda_toolkit//:cuobjdump))
+            out=$$(realpath $(@D))/{1}
+            folder=$$(mktemp -d)
+            (cd $$folder && $$tool -xptx all $$library >/dev/null && cat ./*.ptx) > $$out
+            rm -r $$folder
+        """.format(name, ptx),
+        target_compatible_with = NEEDS_EMULATION,
+        tools = ["@cuda_toolkit//:cuobjdump"],
+    )
+    native.filegroup(
+        name = name,
+        srcs = [description, ":" + ptx],
+        target_compatible_with = NEEDS_EMULATION,
+        visibility = layer_visibility(),
+    )
