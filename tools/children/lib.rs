@@ -59,6 +59,14 @@ pub fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
+/// Asks a child to end, so that it can save what it has.
+pub fn ask_to_end(child: &Child) {
+    // SAFETY: a signal to a child that has not been waited for, so that its number is not anybody else's.
+    unsafe {
+        libc::kill(child.id() as i32, libc::SIGTERM);
+    }
+}
+
 /// How the child ended, or nothing if it is still running at the deadline.
 pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {

@@ -41,6 +41,7 @@ mod selection;
 mod shard;
 mod supervisor;
 mod utc;
+mod watch;
 mod worker;
 mod workload;
 

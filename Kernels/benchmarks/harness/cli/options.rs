@@ -200,6 +200,14 @@ pub struct InsteadOptions {
     /// Run each contender once between cudaProfilerStart and Stop, for ncu and nsys
     #[arg(long)]
     pub profile: bool,
+    /// Race again whenever a --contender changes, until Ctrl-C, and print one line per workload: was, is, best other,
+    /// verdict
+    #[arg(long, conflicts_with_all = ["json", "csv", "md", "out_dir", "resume", "list", "list_json", "dry_run", "export",
+          "profile"])]
+    pub watch: bool,
+    /// Build with this shell command first, and whenever a file beside a --contender changes
+    #[arg(long, value_name = "COMMAND", requires = "watch")]
+    pub build: Option<String>,
     /// Print shell completions
     #[arg(long, value_name = "SHELL", value_enum)]
     pub completions: Option<Shell>,
@@ -545,6 +553,9 @@ mod tests {
             &["--dtype", "float"],
             &["--mode", "both"],
             &["--list", "--profile"],
+            &["--watch", "--json", "a.json"],
+            &["--watch", "--list"],
+            &["--build", "make"],
             &["--shard", "3/2"],
             &["--max-minutes", "-1"],
             &["--unknown"],

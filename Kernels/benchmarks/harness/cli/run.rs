@@ -10,7 +10,7 @@ use crate::erased::AnyBench;
 use crate::measure::measure;
 use crate::options::{CacheChoice, Options};
 use crate::selection::Selection;
-use crate::{export, listing, planners, profile, worker, Bench, UsageError};
+use crate::{export, listing, planners, profile, watch, worker, Bench, UsageError};
 
 pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
@@ -62,6 +62,9 @@ fn dispatch(
         let mut command = Options::command_for(bench);
         clap_complete::generate(shell, &mut command, bench.name, &mut std::io::stdout());
         return Ok(ExitCode::SUCCESS);
+    }
+    if options.instead.watch {
+        return watch::watch(options, arguments);
     }
     let selection = Selection::new(bench, options)?;
     if options.worker {
