@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::language::Language;
+use crate::language::{Beside, Language};
 
 /// What there is to start from: a name, the bench and the operation.
 const STARTS: [(&str, &str, &str); 1] = [("rmsnorm", "bench_norms", "rmsnorm_fwd")];
@@ -25,18 +25,20 @@ pub fn write(root: &Path, name: &str, language: Language, into: &Path) -> Result
             into.display()
         ));
     }
-    let (folder, ending) = language.endings();
-    let source = format!("{name}.{ending}");
+    let source = language.source(name);
     let kernels = root.join("Kernels");
-    let example = kernels.join("examples").join(format!("{name}_{folder}"));
+    let example = kernels
+        .join("examples")
+        .join(format!("{name}_{}", language.word()));
+    let (beside, other) = match language.beside() {
+        Beside::Interface(file) => (kernels.join(file), file),
+        Beside::Example(file) => (example.join(file), file),
+    };
     let build = language.build_line(name);
-    let readme = readme(name, &source, &build, (bench, op, language.dtype()), root);
+    let readme = readme(name, language, &build, (bench, op), root);
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", into.display());
     fs::create_dir_all(into).map_err(failed)?;
-    for (from, to) in [
-        (example.join(&source), &*source),
-        (kernels.join(language.interface()), language.interface()),
-    ] {
+    for (from, to) in [(example.join(&source), &*source), (beside, other)] {
         fs::copy(&from, into.join(to))
             .map_err(|error| format!("cannot copy {}: {error}", from.display()))?;
     }
@@ -52,24 +54,38 @@ pub fn write(root: &Path, name: &str, language: Language, into: &Path) -> Result
 
 fn readme(
     name: &str,
-    source: &str,
+    language: Language,
     build: &str,
-    (bench, op, dtype): (&str, &str, &str),
+    (bench, op): (&str, &str),
     root: &Path,
 ) -> String {
-    let root = root.display();
+    let (source, contender, dtype) = (
+        language.source(name),
+        language.contender(name),
+        language.dtype(),
+    );
+    let timed = match language {
+        Language::Kernel => "`kernel.json` says how it is launched, and the launch is timed",
+        _ => "`enqueue` is timed, `bind` is not",
+    };
+    // A checkout is built, a release has programs.
+    let (root, built) = (root.display(), root.join("MODULE.bazel").exists());
+    let (first, program) = match built {
+        true => (
+            format!("`(cd {root} && ./bazelw build //Kernels/benchmarks/comparison:{bench})` once, then\n   "),
+            format!("{root}/bazel-bin/Kernels/benchmarks/comparison/{bench}"),
+        ),
+        false => (String::new(), format!("{root}/{bench}")),
+    };
     format!(
         "# {name}, a kernel of your own\n\
          \n\
-         1. Edit `{source}`: `enqueue` is timed, `bind` is not.\n\
+         1. Edit `{source}`: {timed}.\n\
          2. Build: `./build.sh` ({build})\n\
-         3. Race: `(cd {root} && ./bazelw build //Kernels/benchmarks/comparison:{bench})` once, then\n\
-         \u{20}  `{root}/bazel-bin/Kernels/benchmarks/comparison/{bench} --op {op} --dtype {dtype} \
-         --contender ./lib{name}.so`\n\
+         3. Race: {first}`{program} --op {op} --dtype {dtype} --contender ./{contender}`\n\
          \n\
-         A wrong, crashing or hanging kernel gets a row with the reason. More shapes: `--suite`, \
-         `--configs 4096x7168`;\n\
-         variants of yours: `--contender fast=./lib{name}.so?variant=2`. Everything else: docs/YOUR_KERNEL.md.\n"
+         A wrong, crashing or hanging kernel gets a row with the reason. More shapes: `--suite`, `--configs 4096x7168`;\n\
+         again after every save: `--watch --build ./build.sh`. Everything else: docs/YOUR_KERNEL.md.\n"
     )
 }
 
@@ -85,6 +101,8 @@ mod tests {
             ("Kernels/contender.rs", "bindings"),
             ("Kernels/examples/rmsnorm_c/rmsnorm.c", "source in C"),
             ("Kernels/examples/rmsnorm_rust/rmsnorm.rs", "source in Rust"),
+            ("Kernels/examples/rmsnorm_kernel/rmsnorm.cu", "kernel"),
+            ("Kernels/examples/rmsnorm_kernel/kernel.json", "description"),
         ] {
             let path = root.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -110,6 +128,26 @@ mod tests {
         let rust = root.path().join("rust");
         write(root.path(), "rmsnorm", Language::Rust, &rust).unwrap();
         assert!(rust.join("contender.rs").exists() && rust.join("rmsnorm.rs").exists());
+    }
+
+    #[test]
+    fn a_kernel_comes_with_its_description() {
+        let root = repository();
+        fs::write(root.path().join("MODULE.bazel"), "").unwrap();
+        let into = root.path().join("mine");
+        write(root.path(), "rmsnorm", Language::Kernel, &into).unwrap();
+        let text = |name: &str| fs::read_to_string(into.join(name)).unwrap();
+        assert_eq!(
+            (&*text("rmsnorm.cu"), &*text("kernel.json")),
+            ("kernel", "description")
+        );
+        assert!(text("build.sh").contains("-ptx -o rmsnorm.ptx"));
+        let readme = text("README.md");
+        assert!(
+            readme.contains("--contender ./kernel.json") && readme.contains("bazelw build"),
+            "{readme}"
+        );
+        assert!(readme.lines().count() <= 10, "{readme}");
     }
 
     #[test]

@@ -6,24 +6,50 @@ use clap::ValueEnum;
 pub enum Language {
     C,
     Cuda,
+    /// CUDA C++ without host code: PTX, and a kernel.json that says how to launch it.
+    Kernel,
     Rust,
 }
 
+pub enum Beside {
+    Interface(&'static str),
+    Example(&'static str),
+}
+
 impl Language {
-    /// The ending of an example's folder, and of its source.
-    pub fn endings(self) -> (&'static str, &'static str) {
+    /// The example's folder ends with it.
+    pub fn word(self) -> &'static str {
         match self {
-            Language::C => ("c", "c"),
-            Language::Cuda => ("cuda", "cu"),
-            Language::Rust => ("rust", "rs"),
+            Language::C => "c",
+            Language::Cuda => "cuda",
+            Language::Kernel => "kernel",
+            Language::Rust => "rust",
         }
     }
 
-    /// The interface that its source includes, in the repository's `Kernels`.
-    pub fn interface(self) -> &'static str {
+    /// The source that everybody edits first.
+    pub fn source(self, name: &str) -> String {
         match self {
-            Language::C | Language::Cuda => "contender.h",
-            Language::Rust => "contender.rs",
+            Language::C => format!("{name}.c"),
+            Language::Cuda | Language::Kernel => format!("{name}.cu"),
+            Language::Rust => format!("{name}.rs"),
+        }
+    }
+
+    /// What lies beside the source: a file of the repository's `Kernels`, or of the example itself.
+    pub fn beside(self) -> Beside {
+        match self {
+            Language::C | Language::Cuda => Beside::Interface("contender.h"),
+            Language::Kernel => Beside::Example("kernel.json"),
+            Language::Rust => Beside::Interface("contender.rs"),
+        }
+    }
+
+    /// What is raced.
+    pub fn contender(self, name: &str) -> String {
+        match self {
+            Language::Kernel => "kernel.json".to_owned(),
+            _ => format!("lib{name}.so"),
         }
     }
 
@@ -35,6 +61,7 @@ impl Language {
             Language::Cuda => {
                 format!("nvcc -O3 -arch=native -shared -Xcompiler -fPIC -o {library} {name}.cu")
             }
+            Language::Kernel => format!("nvcc -O3 -arch=compute_80 -ptx -o {name}.ptx {name}.cu"),
             Language::Rust => format!(
                 "rustc --edition 2021 -O -C target-cpu=native --crate-type cdylib -o {library} {name}.rs"
             ),
@@ -44,7 +71,7 @@ impl Language {
     /// The type that the example knows.
     pub fn dtype(self) -> &'static str {
         match self {
-            Language::C | Language::Cuda => "bf16",
+            Language::C | Language::Cuda | Language::Kernel => "bf16",
             Language::Rust => "f32",
         }
     }

@@ -26,7 +26,7 @@ struct Options {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Write a new folder: source, header, build line, README
+    /// Write a new folder: source, interface, build line, README
     New {
         /// What to start from: rmsnorm
         name: String,
@@ -39,6 +39,16 @@ enum Command {
     },
 }
 
+/// The folder of a release, which has the examples that the kit needs.
+fn beside_this_program() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let folder = program.parent()?.to_owned();
+    folder
+        .join("Kernels/contender.h")
+        .exists()
+        .then_some(folder)
+}
+
 fn main() -> ExitCode {
     let Command::New {
         name,
@@ -46,7 +56,10 @@ fn main() -> ExitCode {
         into,
     } = Options::parse().command;
     let made = || -> Result<PathBuf, String> {
-        let root = workspace::root().map_err(|error| error.to_string())?;
+        let root = match beside_this_program() {
+            Some(root) => root,
+            None => workspace::root().map_err(|error| error.to_string())?,
+        };
         workspace::enter_user_folder().map_err(|error| error.to_string())?;
         let into = into.unwrap_or_else(|| name.clone().into());
         folder::write(&root, &name, language, &into)?;
