@@ -1,5 +1,6 @@
-// RMSNorm as a kernel without host code, to start from: out[row, i] = x[row, i] / sqrt(mean(x[row]^2)
-// + epsilon) * weight[i], in bf16. kernel.json says how to launch it.
+// RMSNorm as a kernel without host code, to start from, in bf16. kernel.json says how to launch it.
+//
+//     out[row, i] = x[row, i] / sqrt(mean(x[row]^2) + epsilon) * weight[i]
 //
 //     nvcc -O3 -arch=compute_80 -ptx -o rmsnorm.ptx rmsnorm.cu
 #include <cuda_bf16.h>

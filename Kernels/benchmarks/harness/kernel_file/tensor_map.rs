@@ -117,7 +117,7 @@ impl Map {
         }
         let element = spec.dtype.size_bytes() as u64;
         let row_bytes = boxes[rank - 1] as u64 * element;
-        if row_bytes % GRAIN_BYTES != 0 {
+        if !row_bytes.is_multiple_of(GRAIN_BYTES) {
             return refuse(format!(
                 "rows of its box have {row_bytes} bytes: expected a multiple of {GRAIN_BYTES}"
             ));
@@ -135,7 +135,7 @@ impl Map {
         let mut stride = element;
         for size in shape.iter().skip(1).rev() {
             stride *= size;
-            if stride % GRAIN_BYTES != 0 {
+            if !stride.is_multiple_of(GRAIN_BYTES) {
                 return refuse(format!(
                     "a stride of {stride} bytes: expected a multiple of {GRAIN_BYTES}"
                 ));

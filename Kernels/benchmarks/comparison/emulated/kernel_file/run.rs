@@ -1,4 +1,4 @@
-//! A kernel without host code in whole runs of bench_norms: right, wrong in each way that a description can be, and
+//! A kernel without host code in whole runs of a bench: right, wrong in each way that a description can be, and
 //! never at the cost of another row.
 
 use std::fs;
@@ -29,22 +29,16 @@ fn example(change: impl FnOnce(&mut Value, &mut String)) -> TempDir {
 }
 
 fn race(folder: &TempDir, more: &[&str]) -> (Output, Value) {
-    let output = Command::new(file(&std::env::var("BENCH_NORMS").expect("named")))
-        .current_dir(folder.path())
-        .env_remove("BUILD_WORKING_DIRECTORY")
-        .args([
-            "--device",
-            "ptx",
-            "--op",
-            "rmsnorm_fwd",
-            "--configs",
-            "3x320",
-        ])
-        .args(["--contenders", "ours", "--contender", "mine=./kernel.json"])
-        .args(["--json", "run.json"])
-        .args(more)
-        .output()
-        .expect("it starts");
+    let output = Command::new(file(
+        &std::env::var("BENCH").expect("the BUILD file names it"),
+    ))
+    .current_dir(folder.path())
+    .env_remove("BUILD_WORKING_DIRECTORY")
+    .args(["--device", "ptx", "--contender", "mine=./kernel.json"])
+    .args(["--json", "run.json"])
+    .args(more)
+    .output()
+    .expect("it starts");
     let text = fs::read_to_string(folder.path().join("run.json")).unwrap_or_default();
     let result: Value = serde_json::from_str(&text).unwrap_or_default();
     (output, result)

@@ -278,7 +278,7 @@ fn descriptions_that_are_wrong_are_named() {
 #[test]
 fn guests_are_listed_and_the_best_other_is_their_baseline() {
     let guest = format!("mine={}?well", library("zoo").display());
-    let Run { output, .. } = race(&[guest.clone()], &["--list"]);
+    let Run { output, .. } = race(std::slice::from_ref(&guest), &["--list"]);
     let listed = String::from_utf8_lossy(&output.stdout);
     let line = listed.lines().find(|line| line.trim().starts_with("mine "));
     let line = line.unwrap_or_else(|| panic!("no guest in\n{listed}"));

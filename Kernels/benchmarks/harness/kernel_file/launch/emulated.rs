@@ -79,3 +79,104 @@ impl Prepared {
         module.0.launch(&self.shape, &self.arguments)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor_map::Swizzle;
+    use runtime::Memory;
+
+    /// Thread i of one block: y[i] = 2 * x[i].
+    const TWICE: &str = "
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry twice(.param .u64 x, .param .u64 y, .param .u32 count)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<3>;
+    .reg .f32 %f<3>;
+    .reg .b64 %rd<8>;
+    ld.param.u64 %rd1, [x];
+    ld.param.u64 %rd2, [y];
+    ld.param.u32 %r1, [count];
+    cvta.to.global.u64 %rd3, %rd1;
+    cvta.to.global.u64 %rd4, %rd2;
+    mov.u32 %r2, %tid.x;
+    setp.ge.u32 %p1, %r2, %r1;
+    @%p1 bra DONE;
+    mul.wide.u32 %rd5, %r2, 4;
+    add.s64 %rd6, %rd3, %rd5;
+    add.s64 %rd7, %rd4, %rd5;
+    ld.global.f32 %f1, [%rd6];
+    add.f32 %f2, %f1, %f1;
+    st.global.f32 [%rd7], %f2;
+DONE:
+    ret;
+}
+";
+
+    fn plan(arguments: Vec<Passed>) -> Plan {
+        Plan {
+            grid: [1; 3],
+            block: [32, 1, 1],
+            cluster: [1; 3],
+            shared_bytes: 0,
+            arguments,
+        }
+    }
+
+    #[test]
+    fn a_text_is_loaded_and_launched() {
+        let values: Vec<u8> = (0..20u8)
+            .flat_map(|value| f32::from(value).to_le_bytes())
+            .collect();
+        let (x, y) = (Memory::from_bytes(&values), Memory::new(values.len()));
+        let module = Module::load(&Code::Ptx(TWICE.into()), "twice").unwrap();
+        assert_eq!(module.parameters(), Ok(vec![8, 8, 4]));
+        let address =
+            |memory: &Memory| Passed::Bytes((memory.address() as u64).to_le_bytes().to_vec());
+        let count = |count: u32| Passed::Bytes(count.to_le_bytes().to_vec());
+        let prepared = module
+            .prepare(&plan(vec![address(&x), address(&y), count(20)]))
+            .unwrap();
+        prepared.launch(&module, 0).unwrap();
+        assert_eq!(y.to_bytes()[76..], 38f32.to_le_bytes());
+        // What is not the problem's memory is not written to.
+        let beyond = module
+            .prepare(&plan(vec![address(&x), address(&y), count(32)]))
+            .unwrap();
+        assert!(beyond.launch(&module, 0).is_err());
+        let few = module.prepare(&plan(vec![address(&x)])).unwrap();
+        let error = few.launch(&module, 0).unwrap_err();
+        assert_eq!(
+            error,
+            "'twice' takes parameters of [8, 8, 4] bytes, not [8]"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_interpreted_is_refused() {
+        let error = |code: Code, entry: &str| Module::load(&code, entry).err().unwrap();
+        assert!(error(Code::Cubin(Vec::new()), "twice").contains("machine code"));
+        assert!(error(Code::Ptx(TWICE.into()), "thrice").contains("thrice"));
+        error(Code::Ptx(TWICE.replace("add.f32", "add.f33")), "twice");
+    }
+
+    #[test]
+    fn maps_are_encoded_as_the_host_code_of_kernels_does() {
+        let memory = Memory::new(64 * 96 * 4);
+        let map = Map {
+            address: memory.address(),
+            kind: 7,
+            sizes: vec![96, 64],
+            strides: vec![384],
+            box_sizes: vec![32, 8],
+            swizzle: Swizzle::Bytes128,
+        };
+        let bytes = encode(&map).unwrap();
+        assert!(bytes.len() == MAP_BYTES && bytes.iter().any(|byte| *byte != 0));
+        let odd = Map { kind: 99, ..map };
+        assert!(encode(&odd).unwrap_err().contains("refuses a tensor map"));
+    }
+}
