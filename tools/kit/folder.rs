@@ -84,7 +84,8 @@ fn readme(
          2. Build: `./build.sh` ({build})\n\
          3. Race: {first}`{program} --op {op} --dtype {dtype} --contender ./{contender}`\n\
          \n\
-         A wrong, crashing or hanging kernel gets a row with the reason. More shapes: `--suite`, `--configs 4096x7168`;\n\
+         A wrong, crashing or hanging kernel gets a row with the reason. More shapes: `--suite`, \
+         `--configs 4096x7168`;\n\
          again after every save: `--watch --build ./build.sh`. Everything else: docs/YOUR_KERNEL.md.\n"
     )
 }

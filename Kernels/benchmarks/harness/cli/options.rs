@@ -202,8 +202,8 @@ pub struct InsteadOptions {
     pub profile: bool,
     /// Race again whenever a --contender changes, until Ctrl-C, and print one line per workload: was, is, best other,
     /// verdict
-    #[arg(long, conflicts_with_all = ["json", "csv", "md", "out_dir", "resume", "list", "list_json", "dry_run", "export",
-          "profile"])]
+    #[arg(long, conflicts_with_all = ["json", "csv", "md", "out_dir", "resume", "list", "list_json", "dry_run",
+          "export", "profile"])]
     pub watch: bool,
     /// Build with this shell command first, and whenever a file beside a --contender changes
     #[arg(long, value_name = "COMMAND", requires = "watch")]

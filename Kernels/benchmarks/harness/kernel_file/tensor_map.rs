@@ -12,7 +12,7 @@ const BOX_MAX: i64 = 256;
 /// What the hardware wants strides, and rows of boxes, to be multiples of.
 const GRAIN_BYTES: u64 = 16;
 
-/// What `cuTensorMapEncodeTiled` is asked for. Sizes are in the order of the tensor's shape: the contiguous one is last.
+/// What `cuTensorMapEncodeTiled` is asked for. Sizes are in the order of the tensor's shape, the contiguous one last.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MapDescription {

@@ -99,7 +99,7 @@ impl Module {
 impl Drop for Module {
     fn drop(&mut self) {
         if !self.module.is_null() {
-            // SAFETY: loaded by `load`, unloaded once. A failure means that the context is gone, and the module with it.
+            // SAFETY: loaded by `load`, unloaded once. A failure means that the context is gone, with the module.
             let _ = unsafe { sys::cuModuleUnload(self.module) };
         }
     }
