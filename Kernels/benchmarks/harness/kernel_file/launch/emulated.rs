@@ -116,6 +116,48 @@ DONE:
 }
 ";
 
+    /// Copies the box at column 32, row 8 through shared memory: y[i] = box[i].
+    const BOXED: &str = "
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry boxed(.param .align 64 .b8 map[128], .param .u64 y)
+{
+    .shared .align 128 .b8 room[1024];
+    .shared .align 8 .b64 barrier;
+    .reg .pred %p<3>;
+    .reg .b32 %r<12>;
+    .reg .b64 %rd<5>;
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, room;
+    mov.u32 %r3, barrier;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra READY;
+    mbarrier.init.shared::cta.b64 [%r3], 1;
+    fence.mbarrier_init.release.cluster;
+READY:
+    bar.sync 0;
+    @%p1 bra WAIT;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], 1024;
+    mov.b64 %rd1, map;
+    cvta.param.u64 %rd2, %rd1;
+    mov.u32 %r4, 32;
+    mov.u32 %r5, 8;
+    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd2, {%r4, %r5}], [%r3];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3], 0;
+    @!%p2 bra WAIT;
+    shl.b32 %r6, %r1, 2;
+    add.u32 %r7, %r2, %r6;
+    ld.shared.b32 %r8, [%r7];
+    ld.param.u64 %rd3, [y];
+    cvt.u64.u32 %rd4, %r6;
+    add.u64 %rd3, %rd3, %rd4;
+    st.global.b32 [%rd3], %r8;
+    ret;
+}
+";
+
     fn plan(arguments: Vec<Passed>) -> Plan {
         Plan {
             grid: [1; 3],
@@ -164,18 +206,29 @@ DONE:
     }
 
     #[test]
-    fn maps_are_encoded_as_the_host_code_of_kernels_does() {
-        let memory = Memory::new(64 * 96 * 4);
+    fn a_tensor_map_reaches_the_kernel() {
+        let values: Vec<u8> = (0..64 * 96u16)
+            .flat_map(|value| f32::from(value).to_le_bytes())
+            .collect();
+        let (x, y) = (Memory::from_bytes(&values), Memory::new(128));
         let map = Map {
-            address: memory.address(),
+            address: x.address(),
             kind: 7,
             sizes: vec![96, 64],
             strides: vec![384],
             box_sizes: vec![32, 8],
-            swizzle: Swizzle::Bytes128,
+            swizzle: Swizzle::None,
         };
-        let bytes = encode(&map).unwrap();
-        assert!(bytes.len() == MAP_BYTES && bytes.iter().any(|byte| *byte != 0));
+        let address = Passed::Bytes((y.address() as u64).to_le_bytes().to_vec());
+        let module = Module::load(&Code::Ptx(BOXED.into()), "boxed").unwrap();
+        assert_eq!(module.parameters(), Ok(vec![128, 8]));
+        let prepared = module.prepare(&plan(vec![Passed::Map(map.clone()), address]));
+        prepared.unwrap().launch(&module, 0).unwrap();
+        let first = 8.0 * 96.0 + 32.0;
+        let expected: Vec<u8> = (0..32u8)
+            .flat_map(|column| (first + f32::from(column)).to_le_bytes())
+            .collect();
+        assert_eq!(y.to_bytes(), expected);
         let odd = Map { kind: 99, ..map };
         assert!(encode(&odd).unwrap_err().contains("refuses a tensor map"));
     }
