@@ -24,6 +24,7 @@ load("//bazel/private:gpu_test.bzl", _gpu_test = "gpu_test")
 load("//bazel/private:host_library.bzl", _host_library = "host_library", _host_test = "host_test")
 load("//bazel/private:kernel_family.bzl", _kernel_family = "kernel_family")
 load("//bazel/private:lock_library.bzl", _lock_library = "lock_library")
+load("//bazel/private:release_program.bzl", _release_program = "release_program")
 load("//bazel/private:rust_crate.bzl", _rust_crate = "rust_crate")
 load("//bazel/private:rust_program.bzl", _rust_program = "rust_program")
 load("//bazel/private:source_tree_test.bzl", _source_tree_test = "source_tree_test")
@@ -51,6 +52,7 @@ lock_library = _lock_library
 on_shelf = _on_shelf
 on_sm = _on_sm
 per_arch = _per_arch
+release_program = _release_program
 rust_crate = _rust_crate
 rust_program = _rust_program
 source_tree_test = _source_tree_test

@@ -8,6 +8,9 @@ const VARIABLE: &str = "HEAD_TO_HEAD_LIBRARIES";
 /// Where the build puts them in the runfiles.
 const FOLDER: &str = "_main/Kernels/libraries/lib";
 
+/// Where a release has them, beside its programs.
+const BESIDE: &str = "lib";
+
 /// What a process knows about its own location.
 pub(crate) struct Surroundings {
     pub variable: Option<OsString>,
@@ -32,17 +35,26 @@ impl Surroundings {
     }
 
     /// The folder with this file: one of those in the variable if it is set; else in the program's
-    /// runfiles, in those that the program is part of, or in those around the working directory, as
-    /// under `bazel run` and `bazel test`.
+    /// runfiles, in those that the program is part of, in those around the working directory, as
+    /// under `bazel run` and `bazel test`, or beside the program.
     pub fn folder_with(&self, file: &str) -> Option<PathBuf> {
         let folders: Vec<PathBuf> = match &self.variable {
             Some(folders) => std::env::split_paths(folders)
                 .map(|folder| self.working.join(folder))
                 .collect(),
-            None => self.runfiles().map(|tree| tree.join(FOLDER)).collect(),
+            None => {
+                let built = self.runfiles().map(|tree| tree.join(FOLDER));
+                built.chain(self.beside_programs()).collect()
+            }
         };
         let mut folders = folders.into_iter();
         folders.find(|folder| folder.join(file).is_file())
+    }
+
+    /// Where a release has them.
+    fn beside_programs(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        let programs = self.programs.iter();
+        programs.filter_map(|program| Some(self.working.join(program).parent()?.join(BESIDE)))
     }
 
     fn runfiles(&self) -> impl Iterator<Item = PathBuf> + '_ {
@@ -95,5 +107,9 @@ mod tests {
         assert_eq!(from(None, inside, ""), Some(lib.clone()));
         assert_eq!(from(None, "/x", "suite.runfiles/_main"), Some(lib));
         assert_eq!(from(None, "/x", ""), None);
+        let release = root.join("release/lib");
+        fs::create_dir_all(&release).unwrap();
+        fs::write(release.join("libx.so"), "").unwrap();
+        assert_eq!(from(None, "release/bench", ""), Some(release));
     }
 }

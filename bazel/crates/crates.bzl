@@ -117,6 +117,15 @@ package(default_visibility = ["//visibility:public"])
 _FILES = glob(["**"], exclude = ["{unnameable}", "BUILD.bazel"], allow_empty = True)
 _SOURCES = glob(["**/*.rs"], exclude = ["{unnameable}"], allow_empty = True)
 _TAGS = ["manual", "noclippy", "norustfmt"]
+
+filegroup(
+    name = "licences",
+    srcs = glob(
+        ["COPYING*", "COPYRIGHT*", "LICENCE*", "LICENSE*", "LICENSES/*", "NOTICE*", "UNLICENSE*", "license*"],
+        exclude = ["{unnameable}"],
+        allow_empty = True,
+    ),
+)
 """
 
 _LIBRARY = """
@@ -237,10 +246,11 @@ def _impl(rctx):
     names = sorted(roots)
     aliases = [(name, roots[name]) for name in names]
     aliases += [(name + "_cc", roots[name].split(":")[0] + ":" + name + "_cc") for name in sorted(additions)]
+    licences = ["//{name}-{version}:licences".format(**packages[identity]) for identity in sorted(facts)]
     rctx.file("BUILD.bazel", 'package(default_visibility = ["//visibility:public"])\n' + "".join([
         '\nalias(\n    name = "{}",\n    actual = "{}",\n    tags = ["manual"],\n)\n'.format(name, label)
         for name, label in aliases
-    ]))
+    ]) + '\nfilegroup(\n    name = "licences",\n    srcs = {},\n)\n'.format(json.encode(licences)))
 
 crates = repository_rule(
     doc = "The crates of a Cargo.lock; those that the manifest names are aliases at the root, as @crates//:serde.",

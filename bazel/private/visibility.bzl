@@ -12,6 +12,11 @@ _MAY_SEE = {
     "Kernels/benchmarks/comparison": [
         "//Kernels/benchmarks:__subpackages__",
         "//Kernels/examples:__subpackages__",
+        "//tools/release:__pkg__",
+    ],
+    "Kernels/benchmarks/report": [
+        "//Kernels/benchmarks:__subpackages__",
+        "//tools/release:__pkg__",
     ],
     "Kernels/bridge": ["//Kernels:__subpackages__"],
     "Kernels/device": ["//Kernels:__subpackages__"],
@@ -36,7 +41,10 @@ _MAY_SEE = {
         "//Kernels/benchmarks:__subpackages__",
         "//tools:__subpackages__",
     ],
-    "tools/kit": ["//Kernels/examples:__subpackages__"],
+    "tools/kit": [
+        "//Kernels/examples:__subpackages__",
+        "//tools/release:__pkg__",
+    ],
     "tools/workspace": [
         "//Kernels/benchmarks:__subpackages__",
         "//tools:__subpackages__",
