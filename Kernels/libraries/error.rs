@@ -3,9 +3,9 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error(
-        "{name} is not in the program's runfiles (no {file}): build {build}, set \
-        HEAD_TO_HEAD_LIBRARIES to a folder with the lock's files, or {variable} to a library of your \
-        own"
+        "{name} is not in the program's runfiles (no {file}): build {build}, run fetch.sh in a \
+        release, set HEAD_TO_HEAD_LIBRARIES to a folder with the lock's files, or {variable} to a \
+        library of your own"
     )]
     Absent {
         name: &'static str,
