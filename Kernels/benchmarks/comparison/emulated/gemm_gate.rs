@@ -133,6 +133,10 @@ fn hopper() {
     // Several tiles a block, then few rows, where blocks of a cluster share k.
     under_every_schedule(product(300, 512, 320, Variant::Tuned));
     under_every_schedule_dropping_rows_from(32, product(16, 256, 4096, Variant::Tuned));
+    // One tile a block, of each width that is stored in boxes of 16 or 32 columns, and ends inside the last.
+    for n in [88, 152, 168, 216] {
+        under_every_schedule(product(500, n, 320, Variant::Tuned));
+    }
 }
 
 #[test]
