@@ -61,6 +61,11 @@ impl Card {
         }
     }
 
+    /// Whether the context still works; a kernel that faults takes it along.
+    pub fn answers(&self) -> bool {
+        result::ctx::synchronize().is_ok()
+    }
+
     /// Runs a launch of `program`; `image` is its module as the driver takes it: PTX or machine code.
     pub fn run(
         &self,

@@ -16,8 +16,18 @@ pub enum On {
     Card(Card),
 }
 
-/// Repeats every launch in a folder, a line each, and returns how many did not agree. On a card the first that fails
-/// to run is the last: the driver serves the process no more.
+/// What became of a launch.
+enum Verdict {
+    Agrees(String),
+    Differs(String),
+    /// The device does nothing more for this process.
+    Lost(String),
+}
+
+/// Repeats every launch in a folder, a line each, and returns how many did not agree.
+///
+/// # Errors
+/// If there is none, or the device is lost, as a GPU is once a kernel has faulted: what would come after says nothing.
 pub fn run(folder: &Path, on: &On, options: &Options) -> Result<usize, String> {
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", folder.display());
     let entries = fs::read_dir(folder).map_err(|error| failed(&error))?;
@@ -30,22 +40,43 @@ pub fn run(folder: &Path, on: &On, options: &Options) -> Result<usize, String> {
     }
     launches.sort();
     let back = env::current_dir().map_err(|error| failed(&error))?;
-    let mut differ = 0;
-    for path in &launches {
+    each(&launches, |path| {
         // The files of a launch are named relative to it.
         env::set_current_dir(path).map_err(|error| failed(&error))?;
-        let (kernel, outcome) = repeat(on, options);
+        let repeated = repeat(on, options);
         env::set_current_dir(&back).map_err(|error| failed(&error))?;
-        differ += usize::from(outcome.is_err());
+        Ok(repeated)
+    })
+}
+
+fn each(
+    launches: &[PathBuf],
+    mut repeat: impl FnMut(&Path) -> Result<(String, Verdict), String>,
+) -> Result<usize, String> {
+    let mut differ = 0;
+    for (number, path) in launches.iter().enumerate() {
+        let (kernel, verdict) = repeat(path)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let words = outcome.unwrap_or_else(|error| format!("DIFFERS: {error}"));
-        println!("{name}  {kernel}: {words}");
+        match verdict {
+            Verdict::Agrees(words) => println!("{name}  {kernel}: {words}"),
+            Verdict::Differs(words) => {
+                differ += 1;
+                println!("{name}  {kernel}: DIFFERS: {words}");
+            }
+            Verdict::Lost(words) => {
+                return Err(format!(
+                    "{name}, {kernel}: {words}: the GPU does nothing more for this process, so the {} launches \
+                    after it were not repeated; move {name} elsewhere and replay the rest",
+                    launches.len() - number - 1
+                ))
+            }
+        }
     }
     println!("{} launches, {differ} differ", launches.len());
     Ok(differ)
 }
 
-fn repeat(on: &On, options: &Options) -> (String, Result<String, String>) {
+fn repeat(on: &On, options: &Options) -> (String, Verdict) {
     let text = |name: &str| fs::read_to_string(name).map_err(|error| format!("{name}: {error}"));
     let read = || {
         let launch = Description::read(Path::new("launch.json"))?;
@@ -56,7 +87,7 @@ fn repeat(on: &On, options: &Options) -> (String, Result<String, String>) {
     };
     let (launch, text, module, program) = match read() {
         Ok(found) => found,
-        Err(error) => return ("?".to_owned(), Err(error)),
+        Err(error) => return ("?".to_owned(), Verdict::Differs(error)),
     };
     let run = || match on {
         On::Interpreter => {
@@ -78,7 +109,12 @@ fn repeat(on: &On, options: &Options) -> (String, Result<String, String>) {
             Ok(format!("{}, {seconds:.3} s", outcome.agreement))
         }
     };
-    (program.name.clone(), run())
+    let verdict = match (run(), on) {
+        (Ok(words), _) => Verdict::Agrees(words),
+        (Err(words), On::Card(card)) if !card.answers() => Verdict::Lost(words),
+        (Err(words), _) => Verdict::Differs(words),
+    };
+    (program.name.clone(), verdict)
 }
 
 #[cfg(test)]
@@ -121,5 +157,29 @@ mod tests {
         assert_eq!(replay(), Ok(1));
         fs::write(folder.join("wrong/launch.json"), "{}").unwrap();
         assert_eq!(replay(), Ok(1));
+    }
+
+    #[test]
+    fn after_a_lost_device_nothing_is_repeated() {
+        let launches = ["a", "b", "c", "d"].map(PathBuf::from);
+        let mut repeated = 0;
+        let stopped = each(&launches, |_| {
+            repeated += 1;
+            let verdict = match repeated {
+                1 => Verdict::Differs("other values".to_owned()),
+                2 => {
+                    Verdict::Lost("the kernel: an illegal memory access was encountered".to_owned())
+                }
+                _ => Verdict::Agrees(String::new()),
+            };
+            Ok(("triple".to_owned(), verdict))
+        });
+        let message = stopped.unwrap_err();
+        assert_eq!(repeated, 2);
+        assert!(
+            message.starts_with("b, triple: the kernel: an illegal memory access")
+                && message.contains("the 2 launches after it"),
+            "{message}"
+        );
     }
 }
