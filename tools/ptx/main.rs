@@ -5,6 +5,7 @@ mod bounds;
 mod card;
 mod coverage;
 mod launch;
+mod mutants;
 mod mutate;
 mod near;
 mod replay;
@@ -105,6 +106,12 @@ enum Task {
     },
     /// Lists the forms of our kernels and the gates that executed each, from the gates' counters.json.
     Coverage {
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Lists how many of the faults that gates planted were noticed, and why the others were not, from the gates'
+    /// mutants_*.json.
+    Mutants {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
@@ -322,6 +329,10 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
         }
         Task::Coverage { files } => {
             print!("{}", coverage::table(&files)?);
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Mutants { files } => {
+            print!("{}", mutants::table(&files)?);
             Ok(ExitCode::SUCCESS)
         }
         Task::Bounds {

@@ -28,18 +28,26 @@ pub fn add(reports: &[(String, Report)], counts: bool) {
     static PRESENT: OnceLock<BTreeMap<String, u64>> = OnceLock::new();
     let present =
         || PRESENT.get_or_init(|| runtime::forms().unwrap_or_else(|error| panic!("{error}")));
-    record(reports, counts, present);
+    record(reports, counts, Whose::Ours, present);
 }
 
 /// The same of others' kernels, of which those that do not run need not be known.
 pub fn add_of_others(reports: &[(String, Report)]) {
     static NONE: BTreeMap<String, u64> = BTreeMap::new();
-    record(reports, true, || &NONE);
+    record(reports, true, Whose::KnownRight, || &NONE);
+}
+
+/// Whether kernels prove the forms that they execute, being right on hardware.
+#[derive(PartialEq)]
+enum Whose {
+    Ours,
+    KnownRight,
 }
 
 fn record(
     reports: &[(String, Report)],
     counts: bool,
+    whose: Whose,
     present: impl Fn() -> &'static BTreeMap<String, u64>,
 ) {
     let mut account = ACCOUNT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,6 +70,7 @@ fn record(
     let file = json!({
         "test": std::env::var("TEST_TARGET").unwrap_or_default(),
         "compute_capability": runtime::compute_capability(),
+        "known_right": whose == Whose::KnownRight,
         "thread_instructions_per_second": rate.round(),
         "kernels": account.kernels,
         "executed": account.executed,

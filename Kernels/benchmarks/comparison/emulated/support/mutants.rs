@@ -1,13 +1,13 @@
 //! Systematic faults: every mutant of a case's kernels is caught, or its survival is explained.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::path::PathBuf;
 
 use machine::{Launch, Watch};
 pub use mutation::Kind;
 use mutation::{Mutant, Slip};
 use runtime::{Fault, Settings};
+use serde_json::{json, Value};
 
 use crate::{complaint, run_case, ways, Rules};
 
@@ -55,39 +55,37 @@ fn assert_slips(
         ran.extend(report.lines);
         *instructions += report.counters.thread_instructions;
     }
-    let mut table = String::new();
+    let why = |kind: Kind| {
+        let known = survivors.iter().find(|survivor| survivor.kind == kind);
+        known.map(|survivor| survivor.why)
+    };
+    let mut rows = Vec::new();
     let mut survived: BTreeMap<Kind, usize> = BTreeMap::new();
-    let mut total = 0;
     for (kernel, (ran, instructions)) in &lines {
         let text = runtime::text_of(kernel).unwrap_or_default();
         for mutant in mutation::mutants(&text, ran, slips, per_kind) {
-            total += 1;
-            let verdict = verdict(kernel, &mutant, 16 * instructions + (1 << 22), rules, &case);
-            if verdict.is_none() {
+            let noticed = verdict(kernel, &mutant, 16 * instructions + (1 << 22), rules, &case);
+            let survives = noticed.is_none();
+            if survives {
                 *survived.entry(mutant.kind).or_default() += 1;
             }
-            let verdict = verdict.unwrap_or_else(|| "SURVIVED".to_owned());
-            let old = text.lines().nth(mutant.change.line as usize - 1);
             let line = mutant.change.line;
-            let old = old.unwrap_or_default().trim();
-            let old: String = old.chars().take(60).collect();
-            writeln!(
-                table,
-                "{:<38}  {line:>6}  {verdict:<12}  {old}",
-                mutant.kind.to_string()
-            )
-            .unwrap_or_else(|error| panic!("{error}"));
+            let old = text.lines().nth(line as usize - 1).unwrap_or_default();
+            rows.push(json!({
+                "kernel": kernel,
+                "line": line,
+                "instruction": old.trim(),
+                "fault": mutant.kind.to_string(),
+                "noticed": noticed,
+                "why_not": survives.then(|| why(mutant.kind)).flatten(),
+            }));
         }
     }
-    let left: usize = survived.values().sum();
-    println!(
-        "{name}: {} of {total} mutants caught\n{table}",
-        total - left
-    );
-    if let Some(folder) = std::env::var_os("TEST_UNDECLARED_OUTPUTS_DIR") {
-        let path = PathBuf::from(folder).join(format!("mutants_{name}.txt"));
-        std::fs::write(&path, &table).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    }
+    let total = rows.len();
+    let table = render(&rows);
+    let caught = total - survived.values().sum::<usize>();
+    println!("{name}: {caught} of {total} mutants caught\n{table}");
+    write(name, rows);
     let explained: BTreeMap<Kind, usize> = survivors
         .iter()
         .filter(|survivor| !survivor.why.is_empty())
@@ -96,6 +94,35 @@ fn assert_slips(
         .collect();
     assert_eq!(survived, explained, "{name}\n{table}");
     assert!(total >= least, "{name}: {total} mutants, not {least}");
+}
+
+fn render(rows: &[Value]) -> String {
+    let line = |row: &Value| {
+        let word = |key: &str| row[key].as_str().unwrap_or("SURVIVED").to_owned();
+        let instruction: String = word("instruction").chars().take(60).collect();
+        let (fault, noticed) = (word("fault"), word("noticed"));
+        format!(
+            "{fault:<38}  {:>6}  {noticed:<12}  {instruction}\n",
+            row["line"].to_string()
+        )
+    };
+    rows.iter().map(line).collect()
+}
+
+/// The rows beside the test's log: `mutants_NAME.json` in its outputs, which `ptx mutants` reads.
+fn write(name: &str, rows: Vec<Value>) {
+    let Some(folder) = std::env::var_os("TEST_UNDECLARED_OUTPUTS_DIR") else {
+        return;
+    };
+    let path = PathBuf::from(folder).join(format!("mutants_{}.json", name.replace(' ', "_")));
+    let file = json!({
+        "test": std::env::var("TEST_TARGET").unwrap_or_default(),
+        "compute_capability": runtime::compute_capability(),
+        "case": name,
+        "mutants": rows,
+    });
+    std::fs::write(&path, format!("{file:#}\n"))
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
 /// How a mutant was noticed.
