@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use machine::{Allocations, Block, Launch, Module, Report, Touched};
+use machine::{Allocations, Block, Launch, Module, Program, Report, Touched};
 
 use crate::recording;
 use crate::settings::{self, Fault};
@@ -54,6 +54,14 @@ pub fn add_unit(texts: Result<Vec<String>, String>) -> usize {
     registry.units.len() - 1
 }
 
+/// The unit of a text that comes at run time; one for equal texts.
+pub fn unit_of(text: &str) -> usize {
+    let known = registry().units.iter().position(
+        |unit| matches!(unit, Ok(texts) if texts.first().is_some_and(|first| first == text)),
+    );
+    known.unwrap_or_else(|| add_unit(Ok(vec![text.to_owned()])))
+}
+
 pub fn add_kernel(unit: usize, host: usize, name: &str) {
     registry().kernels.insert(
         host,
@@ -67,6 +75,10 @@ pub fn add_kernel(unit: usize, host: usize, name: &str) {
 
 pub fn add_variable(unit: usize, host: usize, name: &str) {
     registry().variables.insert(host, (unit, name.to_owned()));
+}
+
+pub fn remove_kernel(host: usize) {
+    registry().kernels.remove(&host);
 }
 
 /// False where no kernel has that address.
@@ -90,6 +102,18 @@ fn text(registry: &Registry, unit: usize) -> Result<&str, String> {
         Ok(texts) => Ok(&texts[0]),
         Err(reason) => Err(reason.clone()),
     }
+}
+
+/// The kernel at an address.
+pub fn program_of(host: usize) -> Option<Arc<Program>> {
+    let kernel = registry().kernels.get(&host).cloned()?;
+    program(kernel.unit, &kernel.name).ok()
+}
+
+/// A kernel of a unit.
+pub fn program(unit: usize, name: &str) -> Result<Arc<Program>, String> {
+    let program = module(unit)?.program(name);
+    program.map_err(|error| error.to_string())
 }
 
 fn module(unit: usize) -> Result<Arc<Module>, String> {
@@ -253,8 +277,9 @@ pub unsafe fn launch(
     let recording = match &settings.fault {
         Some(_) => None,
         None => {
-            let unit = || text_of(&kernel.name).unwrap_or_default();
-            recording::begin(unit, &program, &launch, allocations())
+            let text =
+                || text(&registry(), kernel.unit).map_or_else(|_| String::new(), str::to_owned);
+            recording::begin(text, &program, &launch, allocations())
         }
     };
     let report = machine::run(&module, &kernel.name, &launch, allocations())

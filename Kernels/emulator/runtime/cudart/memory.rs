@@ -88,6 +88,34 @@ pub unsafe extern "C" fn cudaMemcpyAsync(
 }
 
 #[no_mangle]
+pub unsafe extern "C" fn cudaMemcpy2D(
+    to: *mut c_void,
+    to_pitch: usize,
+    from: *const c_void,
+    from_pitch: usize,
+    width: usize,
+    height: usize,
+    kind: c_int,
+) -> Status {
+    if width > to_pitch || width > from_pitch {
+        return fail(
+            INVALID_VALUE,
+            &format!("rows of {width} bytes, {to_pitch} and {from_pitch} apart"),
+        );
+    }
+    for row in 0..height {
+        let to = to.wrapping_byte_add(row * to_pitch);
+        let from = from.wrapping_byte_add(row * from_pitch);
+        // SAFETY: as the caller's.
+        let status = unsafe { cudaMemcpy(to, from, width, kind) };
+        if status != SUCCESS {
+            return status;
+        }
+    }
+    SUCCESS
+}
+
+#[no_mangle]
 pub unsafe extern "C" fn cudaMemset(to: *mut c_void, value: c_int, bytes: usize) -> Status {
     registry::settle();
     if !registry::covers(to as u64, bytes as u64) {

@@ -5,6 +5,7 @@
 mod device;
 mod error;
 mod launch;
+mod library;
 mod memory;
 mod objects;
 mod stream;
