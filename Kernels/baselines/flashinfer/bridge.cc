@@ -57,27 +57,6 @@ fi::MlaKernel mla_kernel(MlaKernel kernel) {
 
 }  // namespace
 
-void norm(const Norm& given, std::size_t stream) {
-    // The kernels compute row times width in 32 bits.
-    if (given.columns == 0 || given.rows > (std::size_t{1} << 32) / given.columns) {
-        throw std::invalid_argument(std::to_string(given.rows) + " x " +
-                                    std::to_string(given.columns) +
-                                    " elements; FlashInfer's offsets are 32-bit");
-    }
-    fi::Norm params = {};
-    params.op = given.op;
-    params.type = type(given.dtype);
-    params.rows = static_cast<std::uint32_t>(given.rows);
-    params.columns = static_cast<std::uint32_t>(given.columns);
-    params.epsilon = given.epsilon;
-    params.x = pointer<void>(given.x);
-    params.residual = pointer<void>(given.residual);
-    params.weight = pointer<void>(given.weight);
-    params.bias = pointer<void>(given.bias);
-    params.out = pointer<void>(given.out);
-    launch(params, pointer<CUstream_st>(stream));
-}
-
 void enqueue(Planned& planned, std::size_t stream) {
     planned.enqueue(pointer<CUstream_st>(stream));
 }

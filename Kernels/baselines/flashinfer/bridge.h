@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "Kernels/baselines/flashinfer/decode.h"
-#include "Kernels/baselines/flashinfer/norms.h"
 #include "Kernels/baselines/flashinfer/planned.h"
 #include "Kernels/baselines/flashinfer/prefill.h"
 #include "rust/cxx.h"
@@ -17,15 +16,12 @@ enum class Dtype : std::uint8_t;
 enum class PrefillKernel : std::uint8_t;
 enum class DecodeKernel : std::uint8_t;
 enum class MlaKernel : std::uint8_t;
-struct Norm;
 struct Prefill;
 struct Decode;
 struct MlaDecode;
 struct PageTable;
 struct TrtllmGenChoice;
 struct TrtllmGenDevice;
-
-void norm(const Norm& given, std::size_t stream);
 
 void enqueue(Planned& planned, std::size_t stream);
 double plan_microseconds(const Planned& planned);

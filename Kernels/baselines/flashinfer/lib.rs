@@ -11,30 +11,6 @@ mod ffi {
         Bf16,
     }
 
-    #[namespace = "fi"]
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[repr(u8)]
-    enum NormOp {
-        RmsNorm,
-        FusedAddRmsNorm,
-        LayerNorm,
-    }
-
-    /// A row operation (norms.h); addresses are 0 for tensors that it does not have.
-    #[derive(Clone, Copy, Debug)]
-    struct Norm {
-        op: NormOp,
-        dtype: Dtype,
-        rows: usize,
-        columns: usize,
-        epsilon: f32,
-        x: usize,
-        residual: usize,
-        weight: usize,
-        bias: usize,
-        out: usize,
-    }
-
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum PrefillKernel {
         /// mma.sync; all devices.
@@ -247,11 +223,6 @@ mod ffi {
             page_starts: &[i32],
             lengths: &[i32],
         ) -> Result<UniquePtr<Planned>>;
-
-        #[namespace = "fi"]
-        type NormOp;
-
-        fn norm(given: &Norm, stream: usize) -> Result<()>;
     }
 }
 

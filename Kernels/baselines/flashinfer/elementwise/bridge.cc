@@ -24,7 +24,38 @@ fi::Gate gate_of(Gate gate) {
     throw std::invalid_argument("unknown gate");
 }
 
+Type type(Dtype dtype) {
+    switch (dtype) {
+        case Dtype::F16:
+            return Type::kF16;
+        case Dtype::Bf16:
+            return Type::kBf16;
+    }
+    throw std::invalid_argument("unknown dtype");
+}
+
 }  // namespace
+
+void norm(const Norm& given, std::size_t stream) {
+    // The kernels compute row times width in 32 bits.
+    if (given.columns == 0 || given.rows > (std::size_t{1} << 32) / given.columns) {
+        throw std::invalid_argument(std::to_string(given.rows) + " x " +
+                                    std::to_string(given.columns) +
+                                    " elements; FlashInfer's offsets are 32-bit");
+    }
+    fi::Norm params = {};
+    params.op = given.op;
+    params.type = type(given.dtype);
+    params.rows = static_cast<std::uint32_t>(given.rows);
+    params.columns = static_cast<std::uint32_t>(given.columns);
+    params.epsilon = given.epsilon;
+    params.x = pointer<void>(given.x);
+    params.residual = pointer<void>(given.residual);
+    params.weight = pointer<void>(given.weight);
+    params.bias = pointer<void>(given.bias);
+    params.out = pointer<void>(given.out);
+    fi::launch(params, pointer<CUstream_st>(stream));
+}
 
 void act_and_mul(const ActAndMul& given, std::size_t stream) {
     constexpr std::size_t kMost = std::numeric_limits<int>::max();

@@ -1,10 +1,40 @@
-//! FlashInfer's gated activations and rotary embedding, for Rust; bf16.
+//! FlashInfer's norms, gated activations and rotary embedding, for Rust; bf16, norms also f16.
 //!
 //! Addresses are device addresses, which Rust never dereferences. Functions enqueue on `stream` and
 //! return immediately; launch failures become errors.
 
 #[cxx::bridge(namespace = "fi::elementwise")]
 mod ffi {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Dtype {
+        F16,
+        Bf16,
+    }
+
+    #[namespace = "fi"]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u8)]
+    enum NormOp {
+        RmsNorm,
+        FusedAddRmsNorm,
+        LayerNorm,
+    }
+
+    /// A row operation (norms.h); addresses are 0 for tensors that it does not have.
+    #[derive(Clone, Copy, Debug)]
+    struct Norm {
+        op: NormOp,
+        dtype: Dtype,
+        rows: usize,
+        columns: usize,
+        epsilon: f32,
+        x: usize,
+        residual: usize,
+        weight: usize,
+        bias: usize,
+        out: usize,
+    }
+
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Gate {
         Silu,
@@ -53,6 +83,11 @@ mod ffi {
         fn rope(params: &Rope, tables: &RopeTables, stream: usize) -> Result<()>;
 
         fn act_and_mul(params: &ActAndMul, stream: usize) -> Result<()>;
+
+        #[namespace = "fi"]
+        type NormOp;
+
+        fn norm(given: &Norm, stream: usize) -> Result<()>;
     }
 }
 

@@ -1,10 +1,10 @@
 //! FlashInfer's CUDA kernels for RMSNorm, fused add + RMSNorm and LayerNorm, forward.
 
 use contender::{
-    bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Tensors,
+    bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
+    Tensors,
 };
-use flashinfer::{Norm, NormOp as Kernel};
-use flashinfer_contender::{dtype, identity};
+use elementwise::{Dtype, Norm, NormOp as Kernel};
 use numeric::DType;
 use workloads::{NormOp, NormProblem};
 
@@ -16,8 +16,9 @@ pub fn contenders() -> Contenders<NormProblem> {
     let region =
         "one kernel; the fused add works in place, as the op does, so that kernel and op are \
                   the same";
+    let wheel = Some(elementwise::WHEEL_SHA256.to_owned());
     vec![contender(
-        identity("flashinfer_cuda", region),
+        Identity::baseline("flashinfer_cuda", elementwise::VERSION, wheel, region),
         DeviceKind::Cuda,
         |problem, device| unsupported(problem, device.shared_bytes_per_block as usize),
         bind,
@@ -32,6 +33,14 @@ fn kernel(op: NormOp) -> Result<Kernel, String> {
         NormOp::LayerNormForward => Kernel::LayerNorm,
         other => return Err(format!("FlashInfer lacks {other}")),
     })
+}
+
+fn dtype(dtype: DType) -> Option<Dtype> {
+    match dtype {
+        DType::F16 => Some(Dtype::F16),
+        DType::Bf16 => Some(Dtype::Bf16),
+        _ => None,
+    }
 }
 
 fn bind(problem: &NormProblem, tensors: &Tensors, _device: &DeviceInfo) -> Binding {
@@ -51,7 +60,7 @@ fn bind(problem: &NormProblem, tensors: &Tensors, _device: &DeviceInfo) -> Bindi
         out: address("out"),
     };
     Ok(bound(Facts::new(), move |stream| {
-        flashinfer::norm(&norm, stream)
+        elementwise::norm(&norm, stream)
     }))
 }
 

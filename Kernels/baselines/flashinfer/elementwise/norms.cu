@@ -1,7 +1,7 @@
 #include <flashinfer/norm.cuh>
 #include <stdexcept>
 
-#include "Kernels/baselines/flashinfer/norms.h"
+#include "Kernels/baselines/flashinfer/elementwise/norms.h"
 #include "Kernels/device/launch.h"
 
 namespace fi {
