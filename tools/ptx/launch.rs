@@ -470,6 +470,11 @@ mod tests {
                 "2^31 are the most",
             ),
             (
+                ("[4, 1, 1]", "[4, 1, 1], \"grid\": [1, 65536, 1]"),
+                "65535 are the most in y and z",
+            ),
+            (("[4, 1, 1]", "[1, 1, 65]"), "64 are the most in z"),
+            (
                 ("[4, 1, 1]", "[4, 1, 1], \"cluster\": [3, 1, 1]"),
                 "is not a multiple of clusters of",
             ),

@@ -40,6 +40,8 @@ struct Sum {
 
 /// The most shared memory that a block may have beside what the system keeps.
 pub const MOST_SHARED: u32 = 232_448;
+const MOST_THREADS_IN_Z: u32 = 64;
+const MOST_BLOCKS_IN_YZ: u32 = 65_535;
 
 fn check(program: &Program, launch: &Launch) -> Result<(), String> {
     let product = |sizes: [u32; 3]| {
@@ -49,7 +51,7 @@ fn check(program: &Program, launch: &Launch) -> Result<(), String> {
     let (threads, blocks) = (product(launch.block), product(launch.cluster));
     if launch.grid.contains(&0) || launch.block.contains(&0) || launch.cluster.contains(&0) {
         return Err(format!(
-            "a grid of {:?} blocks of {:?} threads in clusters of {:?}",
+            "a grid of {:?} blocks of {:?} threads in clusters of {:?}; every size is at least 1",
             launch.grid, launch.block, launch.cluster
         ));
     }
@@ -57,6 +59,21 @@ fn check(program: &Program, launch: &Launch) -> Result<(), String> {
         return Err(format!(
             "{threads} threads per block; the kernel was compiled for {}",
             program.max_threads().min(1024)
+        ));
+    }
+    if launch.block[2] > MOST_THREADS_IN_Z {
+        return Err(format!(
+            "blocks of {:?} threads; {MOST_THREADS_IN_Z} are the most in z",
+            launch.block
+        ));
+    }
+    if launch.grid[1..]
+        .iter()
+        .any(|size| *size > MOST_BLOCKS_IN_YZ)
+    {
+        return Err(format!(
+            "a grid of {:?} blocks; {MOST_BLOCKS_IN_YZ} are the most in y and z",
+            launch.grid
         ));
     }
     if product(launch.grid) > 1 << 31 {
