@@ -5,6 +5,7 @@ load(
     "//bazel/private:arch.bzl",
     _BUILT_SM_DEFINES = "BUILT_SM_DEFINES",
     _REWRITTEN_FEATURES = "REWRITTEN_FEATURES",
+    _on_ptx = "on_ptx",
     _on_shelf = "on_shelf",
     _on_sm = "on_sm",
     _per_arch = "per_arch",
@@ -49,6 +50,7 @@ host_library = _host_library
 host_test = _host_test
 kernel_family = _kernel_family
 lock_library = _lock_library
+on_ptx = _on_ptx
 on_shelf = _on_shelf
 on_sm = _on_sm
 per_arch = _per_arch

@@ -51,6 +51,16 @@ def on_sm(**lists):
     """
     return _where_built("SM", SMS.keys(), lists, "machine_code_")
 
+def on_ptx(**lists):
+    """The same for PTX that was compiled elsewhere, which only the interpreter runs.
+
+    Args:
+      **lists: by SM, as nvcc names it.
+    Returns:
+      The selects, added up.
+    """
+    return _where_built("SM", SMS.keys(), lists, "ptx_")
+
 def _where_built(kind, known, lists, prefix):
     unknown = [name for name in lists if name not in known]
     if unknown:

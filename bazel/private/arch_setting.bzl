@@ -51,6 +51,10 @@ def arch_settings(name, detected):
             name = "machine_code_" + built,
             match_all = [built, "is_native"],
         )
+        selects.config_setting_group(
+            name = "ptx_" + built,
+            match_all = [built, "is_emulated"],
+        )
 
 def libraries_setting(name, detected):
     """True when CUDA is built, and the libraries flag is lock, or auto where the machine has a GPU.

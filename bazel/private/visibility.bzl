@@ -21,6 +21,7 @@ _MAY_SEE = {
     "Kernels/bridge": ["//Kernels:__subpackages__"],
     "Kernels/device": ["//Kernels:__subpackages__"],
     "Kernels/emulator": [
+        "//Kernels/baselines:__subpackages__",
         "//Kernels/benchmarks:__subpackages__",
         "//Kernels/emulator:__subpackages__",
         "//tools:__subpackages__",

@@ -135,6 +135,11 @@ pub enum Arch {
     Sm90a,
     #[value(name = "sm_100a")]
     Sm100a,
+    /// PTX, for the interpreter
+    #[value(name = "compute_90a")]
+    Compute90a,
+    #[value(name = "compute_100a")]
+    Compute100a,
 }
 
 #[derive(Args)]

@@ -1,4 +1,4 @@
-//! The kernels of an archive, and where their machine code is.
+//! The kernels of an archive, and where their code is.
 
 use serde::Deserialize;
 
@@ -42,19 +42,19 @@ pub struct Archive {
     pub arch: String,
     kernels: Vec<Kernel>,
     #[serde(skip)]
-    cubins: &'static [u8],
+    code: &'static [u8],
 }
 
 impl Archive {
-    pub fn parse(kernels: &str, cubins: &'static [u8]) -> Result<Self, TritonError> {
+    pub fn parse(kernels: &str, code: &'static [u8]) -> Result<Self, TritonError> {
         let archive: Self = serde_json::from_str(kernels)
             .map_err(|error| TritonError::Archive(error.to_string()))?;
-        let fits = |kernel: &Kernel| kernel.offset + kernel.bytes <= cubins.len();
+        let fits = |kernel: &Kernel| kernel.offset + kernel.bytes <= code.len();
         if let Some(kernel) = archive.kernels.iter().find(|kernel| !fits(kernel)) {
-            let what = format!("the cubin of {} is beyond its end", kernel.name);
+            let what = format!("the code of {} is beyond its end", kernel.name);
             return Err(TritonError::Archive(what));
         }
-        Ok(Self { cubins, ..archive })
+        Ok(Self { code, ..archive })
     }
 
     pub fn kernels(&self) -> &[Kernel] {
@@ -65,9 +65,9 @@ impl Archive {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
-    /// The machine code of one of its kernels.
-    pub fn cubin(&self, kernel: &Kernel) -> &'static [u8] {
-        &self.cubins[kernel.offset..][..kernel.bytes]
+    /// The machine code of one of its kernels, or the PTX if the build is for the interpreter.
+    pub fn code(&self, kernel: &Kernel) -> &'static [u8] {
+        &self.code[kernel.offset..][..kernel.bytes]
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
     fn kernels_are_found_with_their_code() {
         let archive = Archive::parse(KERNELS, &[1, 2, 3]).unwrap();
         let kernel = archive.find("k").unwrap();
-        assert_eq!(archive.cubin(kernel), [2, 3]);
+        assert_eq!(archive.code(kernel), [2, 3]);
         assert!(archive.find("other").is_none());
         assert!(Archive::parse(KERNELS, &[1]).is_err());
         assert!(Archive::parse("{}", &[]).is_err());

@@ -1,12 +1,17 @@
-//! Triton kernels, compiled ahead of time and launched through the driver: no Python, no JIT.
+//! Triton kernels, compiled ahead of time and launched through the driver, or, as PTX, in the interpreter: no Python,
+//! no JIT.
 //!
 //! [`archive`] has those of each library for the architectures of this build. A [`Loaded`] kernel is
 //! launched on a stream, with grid and arguments as in the library's own Python launcher.
 
+#[cfg(feature = "emulated")]
+mod interpreted;
 mod kernel;
 #[cfg(feature = "cuda")]
 mod loaded;
 
+#[cfg(feature = "emulated")]
+pub use interpreted::{fastest, Loaded};
 pub use kernel::{Archive, Argument, Kernel, Parameter};
 #[cfg(feature = "cuda")]
 pub use loaded::{fastest, Loaded};
@@ -38,12 +43,24 @@ pub fn archive(library: Library, arch: &str) -> Result<Archive, TritonError> {
         (Library::Liger, "sm_90a") => Some((liger_sm_90a::KERNELS, liger_sm_90a::CUBINS)),
         #[cfg(feature = "sm_90a")]
         (Library::FlaNsa, "sm_90a") => Some((fla_nsa_sm_90a::KERNELS, fla_nsa_sm_90a::CUBINS)),
+        #[cfg(feature = "compute_90a")]
+        (Library::Liger, "sm_90a") => Some((liger_compute_90a::KERNELS, liger_compute_90a::PTX)),
+        #[cfg(feature = "compute_90a")]
+        (Library::FlaNsa, "sm_90a") => {
+            Some((fla_nsa_compute_90a::KERNELS, fla_nsa_compute_90a::PTX))
+        }
         #[cfg(feature = "sm_100a")]
         (Library::Liger, "sm_100a") => Some((liger_sm_100a::KERNELS, liger_sm_100a::CUBINS)),
         #[cfg(feature = "sm_100a")]
         (Library::FlaNsa, "sm_100a") => Some((fla_nsa_sm_100a::KERNELS, fla_nsa_sm_100a::CUBINS)),
+        #[cfg(feature = "compute_100a")]
+        (Library::Liger, "sm_100a") => Some((liger_compute_100a::KERNELS, liger_compute_100a::PTX)),
+        #[cfg(feature = "compute_100a")]
+        (Library::FlaNsa, "sm_100a") => {
+            Some((fla_nsa_compute_100a::KERNELS, fla_nsa_compute_100a::PTX))
+        }
         _ => None,
     };
-    let (kernels, cubins) = parts.ok_or_else(|| TritonError::Absent(arch.to_owned()))?;
-    Archive::parse(kernels, cubins)
+    let (kernels, code) = parts.ok_or_else(|| TritonError::Absent(arch.to_owned()))?;
+    Archive::parse(kernels, code)
 }

@@ -36,7 +36,7 @@ impl Loaded {
             module: ptr::null_mut(),
             function: ptr::null_mut(),
         };
-        let cubin = archive.cubin(kernel).as_ptr().cast::<c_void>();
+        let cubin = archive.code(kernel).as_ptr().cast::<c_void>();
         // SAFETY: the cubin is complete and lives as long as the program; the symbol ends with a nul;
         // results go to fields that outlive the calls.
         unsafe {

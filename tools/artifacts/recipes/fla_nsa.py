@@ -90,7 +90,7 @@ def check_stages(export, *shape):
         compiled = export.compile("check_stages", tuned.fn, signature, constants, *options)
         heads, groups, dim, block, selected = shape
         name = f"selected_bf16_h{heads}g{groups}d{dim}n{block}k{selected}_w{config.num_warps}"
-        if compiled.asm["cubin"] != export.cubins[name]:
+        if export.code_of(compiled) != export.code[name]:
             raise SystemExit(f"{name}: {config.num_stages} stages give other code; export them too")
 
 

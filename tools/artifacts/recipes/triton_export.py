@@ -1,10 +1,10 @@
-"""Triton kernels compiled ahead of time to cubins, without a GPU and without torch.
+"""Triton kernels compiled ahead of time to cubins, or to PTX for the interpreter, without a GPU and without torch.
 
 A recipe calls `prepare()` before it imports a kernel library, collects kernels in an `Export`, and
 ends with `Export.write()`, which makes one archive:
 
-    kernels.json    what each kernel is, how to launch it, and where its cubin is in kernels.bin
-    kernels.bin     the cubins, one after the other
+    kernels.json    what each kernel is, how to launch it, and where its code is in kernels.bin
+    kernels.bin     the cubins, one after the other; of a virtual architecture (compute_90a) the PTX texts
     lib.rs          the two as constants of a Rust crate
 """
 
@@ -21,18 +21,20 @@ import archive
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CAPABILITIES = {"sm_90a": 90, "sm_100a": 100}
+# PTX is for virtual architectures.
+VIRTUAL = {arch.replace("sm", "compute"): arch for arch in CAPABILITIES}
 # What Triton appends to the parameters of every kernel.
 SCRATCH_POINTERS = 2
-CRATE = b"""//! Triton kernels compiled ahead of time.
+CRATE = """//! Triton kernels compiled ahead of time.
 pub const KERNELS: &str = include_str!("kernels.json");
-pub const CUBINS: &[u8] = include_bytes!("kernels.bin");
+pub const {}: &[u8] = include_bytes!("kernels.bin");
 """
 
 
 def arguments():
     """The command line that every recipe has."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--arch", choices=CAPABILITIES, required=True)
+    parser.add_argument("--arch", choices=[*CAPABILITIES, *VIRTUAL], required=True)
     parser.add_argument("--site", required=True, help="folder of unpacked wheels")
     parser.add_argument("--source", help="local checkout that stands before the wheels")
     parser.add_argument("--out", required=True, help="archive to write")
@@ -78,8 +80,10 @@ class Export:
 
     def __init__(self, library, package, options):
         (wheel,) = importlib.metadata.distributions(name=package, path=[options.site])
-        self.library, self.version, self.arch = library, wheel.version, options.arch
-        self.kernels, self.cubins = [], {}
+        self.library, self.version, self.named = library, wheel.version, options.arch
+        self.arch = VIRTUAL.get(options.arch, options.arch)
+        self.stage = "ptx" if options.arch in VIRTUAL else "cubin"
+        self.kernels, self.code = [], {}
 
     def add(self, name, function, signature, constants, num_warps, num_stages=3, **facts):
         """Compiles one specialisation.
@@ -95,12 +99,12 @@ class Export:
           **facts: go to the kernel's entry of kernels.json unchanged.
         """
         compiled = self.compile(name, function, signature, constants, num_warps, num_stages)
-        metadata, cubin = compiled.metadata, compiled.asm["cubin"]
+        metadata, code = compiled.metadata, self.code_of(compiled)
         parameters = [n for n in function.arg_names if n in signature]
         self.check(name, compiled, parameters)
-        if name in self.cubins:
+        if name in self.code:
             raise SystemExit(f"{name} was exported twice")
-        self.cubins[name] = cubin
+        self.code[name] = code
         self.kernels.append(
             {
                 "name": name,
@@ -119,7 +123,7 @@ class Export:
                 ],
             }
         )
-        print(f"{name}: {len(cubin)} bytes", flush=True)
+        print(f"{name}: {len(code)} bytes of {self.stage}", flush=True)
 
     def compile(self, name, function, signature, constants, num_warps, num_stages):
         """Compiles as `add` does, and keeps nothing."""
@@ -142,6 +146,11 @@ class Export:
         options = {"num_warps": num_warps, "num_stages": num_stages}
         return triton.compile(source, target=target, options=options)
 
+    def code_of(self, compiled):
+        """The machine code of a kernel, or its PTX if that is what is exported."""
+        code = compiled.asm[self.stage]
+        return code.encode() if isinstance(code, str) else code
+
     def check(self, name, compiled, parameters):
         """Refuses what the bridge does not know how to launch."""
         ptx, metadata = compiled.asm["ptx"], compiled.metadata
@@ -158,21 +167,21 @@ class Export:
 
     def write(self, path):
         self.kernels.sort(key=lambda kernel: kernel["name"])
-        cubins = b""
+        together = b""
         for kernel in self.kernels:
-            cubin = self.cubins[kernel["name"]]
-            kernel |= {"offset": len(cubins), "bytes": len(cubin)}
-            cubins += cubin
+            code = self.code[kernel["name"]]
+            kernel |= {"offset": len(together), "bytes": len(code)}
+            together += code
         document = {
             "library": self.library,
             "version": self.version,
             "triton": importlib.metadata.version("triton"),
-            "arch": self.arch,
+            "arch": self.named,
             "kernels": self.kernels,
         }
         entries = {
             "kernels.json": (json.dumps(document, indent=2) + "\n").encode(),
-            "kernels.bin": cubins,
-            "lib.rs": CRATE,
+            "kernels.bin": together,
+            "lib.rs": CRATE.format({"cubin": "CUBINS", "ptx": "PTX"}[self.stage]).encode(),
         }
         archive.write(path, entries)
