@@ -12,6 +12,7 @@ pub(crate) const PROVEN: &[(&str, &str)] = &[
     ("abs.f32", "proofs::arithmetic"),
     ("abs.s32", "proofs::arithmetic"),
     ("add.f32", "proofs::arithmetic"),
+    ("add.rm.f32x2", "proofs::arithmetic"),
     ("add.rn.f32x2", "proofs::arithmetic"),
     ("add.s16", "proofs::arithmetic"),
     ("add.s32", "proofs::arithmetic"),

@@ -261,19 +261,20 @@ macro_rules! both {
 
 /// Two singles in 64 bits.
 pub fn pair2(base: &str, mode: Mode) -> Option<D2> {
-    if mode.saturates
-        || mode
-            .rounding
-            .is_some_and(|rounding| rounding != Rounding::NearestEven)
-    {
+    if mode.saturates {
         return None;
     }
-    Some(match base {
-        "add" => both!(mode, d2, |a, b| a + b),
-        "sub" => both!(mode, d2, |a, b| a - b),
-        "mul" => both!(mode, d2, |a, b| a * b),
-        _ => return None,
-    })
+    Some(
+        match (base, mode.rounding.unwrap_or(Rounding::NearestEven)) {
+            ("add", Rounding::NearestEven) => both!(mode, d2, |a, b| a + b),
+            ("add", Rounding::Zero) => both!(mode, d2, |a, b| directed_add::<0>(a, b)),
+            ("add", Rounding::Down) => both!(mode, d2, |a, b| directed_add::<1>(a, b)),
+            ("add", Rounding::Up) => both!(mode, d2, |a, b| directed_add::<2>(a, b)),
+            ("sub", Rounding::NearestEven) => both!(mode, d2, |a, b| a - b),
+            ("mul", Rounding::NearestEven) => both!(mode, d2, |a, b| a * b),
+            _ => return None,
+        },
+    )
 }
 
 pub fn pair3(base: &str, mode: Mode) -> Option<D3> {
