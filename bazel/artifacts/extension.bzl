@@ -41,6 +41,8 @@ _BY_CPU = {
     "clang_format": ["program"],
     "cuda_toolkit": ["cuobjdump", "headers", "runtime"],
     "curand": ["headers"],
+    "flash_attention_4_compute_100a": ["kernels"],
+    "flash_attention_4_compute_90a": ["kernels"],
     "flash_attention_4_sm_100a": ["kernels"],
     "flash_attention_4_sm_90a": ["kernels"],
     "nvidia_cutlass_dsl_libs_cu12_cp311": ["runtime"],

@@ -4,8 +4,6 @@ pub mod cpu;
 #[cfg(feature = "cuda")]
 mod cudnn;
 #[cfg(feature = "cuda")]
-pub mod flash_attention;
-#[cfg(feature = "cuda")]
 mod flashinfer;
 #[cfg(feature = "cuda")]
 pub mod ours;
@@ -13,6 +11,8 @@ pub mod ours;
 pub mod trtllm_gen;
 
 use contender::{Contenders, DeviceKind};
+#[cfg(feature = "cuda")]
+pub use flash_attention_contender as flash_attention;
 use shared::on_cuda;
 use workloads::PrefillProblem;
 
