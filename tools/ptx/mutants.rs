@@ -116,7 +116,8 @@ mod tests {
             "noticed": "race AtOnce", "why_not": null}"#;
         let survivor = |why: &str| {
             format!(
-                r#"{{"line": 7, "instruction": "@p bra a|b;", "fault": "drop a wait", "noticed": null, "why_not": {why}}}"#
+                r#"{{"line": 7, "instruction": "@p bra a|b;", "fault": "drop a wait",
+                "noticed": null, "why_not": {why}}}"#
             )
         };
         let (caught, explained, unexplained) = (

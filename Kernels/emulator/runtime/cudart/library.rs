@@ -1,5 +1,5 @@
-//! Kernels that host code loads by itself, as launchers made by CuTe DSL do: by its runtime's functions, over ours. What
-//! they load is machine code; its PTX has to be given apart.
+//! Kernels that host code loads by itself, as launchers made by CuTe DSL do: by its runtime's functions, over ours.
+//! What they load is machine code; its PTX has to be given apart.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr};
