@@ -13,6 +13,12 @@ pub enum ReportingError {
     Usage(String),
 }
 
+impl From<models::UnknownModel> for ReportingError {
+    fn from(unknown: models::UnknownModel) -> Self {
+        ReportingError::Usage(unknown.to_string())
+    }
+}
+
 impl ReportingError {
     pub fn input(origin: impl ToString, problem: impl ToString) -> ReportingError {
         ReportingError::Input {

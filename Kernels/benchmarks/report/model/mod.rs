@@ -1,12 +1,12 @@
 //! A model's step, added up from measured rows: what it takes, what is missing, and which kernel to swap.
 
 mod estimate;
-mod facts;
 mod parts;
 mod text;
 
+pub use models::{find_model, known_models, Model};
+
 pub use estimate::{Estimate, Timed};
-pub use facts::{find_model, known_models, Model};
 pub use parts::{parts, Part, Phase};
 pub use text::step_text;
 

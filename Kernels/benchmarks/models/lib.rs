@@ -1,6 +1,5 @@
-//! What is known of models: `models.json`, and how to find one in it.
+//! Today's open models: `models.json`, one line each with its source, and how to find one in it.
 
-use crate::ReportingError;
 use serde::Deserialize;
 
 const MODELS: &str = include_str!("models.json");
@@ -79,16 +78,24 @@ pub fn known_models() -> Vec<Model> {
     known.models
 }
 
-pub fn find_model(name: &str) -> Result<Model, ReportingError> {
+/// The error names all models that there are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{name}' is not a known model; there are {known}")]
+pub struct UnknownModel {
+    name: String,
+    known: String,
+}
+
+pub fn find_model(name: &str) -> Result<Model, UnknownModel> {
     let models = known_models();
     match models.iter().find(|model| model.name == name) {
         Some(model) => Ok(model.clone()),
         None => {
             let names: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
-            Err(ReportingError::Usage(format!(
-                "'{name}' is not a known model; there are {}",
-                names.join(", ")
-            )))
+            Err(UnknownModel {
+                name: name.to_owned(),
+                known: names.join(", "),
+            })
         }
     }
 }
