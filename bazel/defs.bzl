@@ -1,6 +1,11 @@
 """Everything that BUILD files load."""
 
-load("@build_facts//:facts.bzl", _BUILD_FACTS = "BUILD_FACTS", _LOCKED_LIBRARIES_FACT = "LOCKED_LIBRARIES_FACT")
+load(
+    "@build_facts//:facts.bzl",
+    _BUILD_FACTS = "BUILD_FACTS",
+    _LOCKED_LIBRARIES_FACT = "LOCKED_LIBRARIES_FACT",
+    _RECIPES_FACT = "RECIPES_FACT",
+)
 load(
     "//bazel/private:arch.bzl",
     _BUILT_SM_DEFINES = "BUILT_SM_DEFINES",
@@ -33,6 +38,7 @@ load("//bazel/private:source_tree_test.bzl", _source_tree_test = "source_tree_te
 BUILD_FACTS = _BUILD_FACTS
 BUILT_SM_DEFINES = _BUILT_SM_DEFINES
 LOCKED_LIBRARIES_FACT = _LOCKED_LIBRARIES_FACT
+RECIPES_FACT = _RECIPES_FACT
 REWRITTEN_FEATURES = _REWRITTEN_FEATURES
 comparison = _comparison
 comparison_bench = _comparison_bench

@@ -18,6 +18,11 @@ def _libraries(entries):
         json.encode_indent({"HEAD_TO_HEAD_LOCKED_LIBRARIES": json.encode(digests)}),
     )
 
+def _recipes(entries):
+    """The versions of what recipes build, by artifact."""
+    versions = {entry["name"]: entry["version"] for entry in entries if entry["source"]["kind"] == "recipe"}
+    return "RECIPES_FACT = {}\n".format(json.encode_indent({"HEAD_TO_HEAD_RECIPES": json.encode(versions)}))
+
 def _impl(rctx):
     lock = rctx.path(rctx.attr._lock)
     entries = {entry["name"]: entry for entry in json.decode(rctx.read(lock))["artifacts"]}
@@ -30,7 +35,7 @@ def _impl(rctx):
         "HEAD_TO_HEAD_BAZEL": rctx.read(rctx.attr._bazel_version).strip(),
         "HEAD_TO_HEAD_NVCC": entries["nvidia-cuda-nvcc"]["version"],
         "HEAD_TO_HEAD_RUSTC": rctx.read(rctx.attr._rustc_version).strip(),
-    }) + "\n" + _libraries(entries.values()))
+    }) + "\n" + _libraries(entries.values()) + _recipes(entries.values()))
 
 build_facts = repository_rule(
     implementation = _impl,

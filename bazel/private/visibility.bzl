@@ -28,6 +28,10 @@ _MAY_SEE = {
     ],
     "Kernels/host": ["//Kernels:__subpackages__"],
     "Kernels/libraries": ["//Kernels:__subpackages__"],
+    "Kernels/on_demand": [
+        "//Kernels:__subpackages__",
+        "//tools/artifacts:__subpackages__",
+    ],
     "Kernels/examples": [
         _COMPARISON,
         "//Kernels/examples:__subpackages__",

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use artifacts_lib::Error;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use on_demand::Variant;
 
 /// Fetch, build, pin, verify and upload the artifacts in third_party/artifacts.lock.json.
 #[derive(Parser)]
@@ -23,6 +25,7 @@ Examples:
   artifacts --mirror mirror fetch --all             ... and how to use it there
   artifacts build quack --arch sm_90a --unpack out  objects, headers and kernels.json
   artifacts build quack --source ../quack --out out ... from a local checkout
+  artifacts build quack --width 5120                for a shape of yours; benches find it
   artifacts pin quack-kernels@0.6.6                 record another version in the lock
   artifacts pin zizmor-aarch64                      the same version for another CPU
   artifacts verify --deep                           rehash everything, rebuild all recipes
@@ -153,8 +156,55 @@ pub struct Build {
     /// Build from this local checkout; the result goes to --out and is not checked
     #[arg(long, value_name = "DIR", requires = "out")]
     pub source: Option<PathBuf>,
+    /// Build for rows of N columns, into the cache that benches read (quack, liger)
+    #[arg(long, value_name = "N", value_parser = size, conflicts_with_all = OTHER_BUILDS)]
+    pub width: Option<usize>,
+    /// ... for these heads of queries and keys, and their dimension (liger)
+    #[arg(long, value_name = "QUERYxKEYxDIM", conflicts_with_all = OTHER_BUILDS, conflicts_with = "width")]
+    pub heads: Option<String>,
+    /// ... for this head dimension (flash-attention-4)
+    #[arg(long, value_name = "N", value_parser = size, requires = "group", conflicts_with_all = OTHER_BUILDS,
+        conflicts_with_all = ["width", "heads"])]
+    pub head_dim: Option<usize>,
+    /// ... and this many query heads per key head (flash-attention-4)
+    #[arg(long, value_name = "N", value_parser = size, requires = "head_dim")]
+    pub group: Option<usize>,
     #[command(flatten)]
     pub outputs: Outputs,
+}
+
+/// A size that kernels have, with room.
+fn size(text: &str) -> Result<usize, String> {
+    let size = text
+        .parse()
+        .ok()
+        .filter(|size| (1..=1 << 20).contains(size));
+    size.ok_or_else(|| "expected a number from 1 to 2^20".to_owned())
+}
+
+/// Options of builds that end elsewhere than in the cache that benches read.
+const OTHER_BUILDS: [&str; 3] = ["source", "out", "unpack"];
+
+impl Build {
+    /// The sizes to build for; none for those of the lock.
+    pub fn variant(&self) -> Result<Option<Variant>, Error> {
+        Ok(match (self.width, &self.heads, self.head_dim, self.group) {
+            (Some(width), ..) => Some(Variant::Width(width)),
+            (_, Some(heads), ..) => Some(heads_of(heads)?),
+            (_, _, Some(head_dim), Some(group)) => Some(Variant::Group { head_dim, group }),
+            _ => None,
+        })
+    }
+}
+
+fn heads_of(text: &str) -> Result<Variant, Error> {
+    let sizes: Option<Vec<usize>> = text.split('x').map(|part| size(part).ok()).collect();
+    match sizes.as_deref() {
+        Some(&[query, key, dim]) => Ok(Variant::Heads { query, key, dim }),
+        _ => Err(Error::Refused(format!(
+            "--heads {text}: expected heads of queries, heads of keys and their dimension, like 40x8x128"
+        ))),
+    }
 }
 
 #[derive(Args)]

@@ -8,10 +8,10 @@ use serde_json::json;
 use artifacts_lib::error::At;
 use artifacts_lib::fetch::Context;
 use artifacts_lib::lock::{Artifact, Lock, Source};
-use artifacts_lib::store::Store;
 use artifacts_lib::upload::Licence;
 use artifacts_lib::verify::Finding;
-use artifacts_lib::{gc, pin, recipe, sbom, upload, verify, Error, Result};
+use artifacts_lib::{gc, pin, recipe, sbom, store, upload, variant, verify, Error, Result};
+use on_demand::{Store, Variant, Wanted};
 
 use crate::cli;
 use crate::Report;
@@ -104,6 +104,9 @@ pub fn pin(context: &Context, args: cli::Pin, report: &mut Report) -> Result<()>
 }
 
 pub fn build(context: &Context, args: &cli::Build, report: &mut Report) -> Result<()> {
+    if let Some(variant) = args.variant()? {
+        return build_variant(context, args, variant, report);
+    }
     for artifact in recipes_named(&context.lock, args)? {
         let name = &artifact.name;
         let Some(checkout) = &args.source else {
@@ -114,7 +117,11 @@ pub fn build(context: &Context, args: &cli::Build, report: &mut Report) -> Resul
             report.row(row, &format!("{name}: built, matches the lock"));
             continue;
         };
-        let built = recipe::run(context, artifact, Some(checkout))?;
+        let changes = recipe::Changes {
+            checkout: Some(checkout),
+            ..Default::default()
+        };
+        let built = recipe::run(context, artifact, &changes)?;
         if let Some(folder) = &args.outputs.out {
             std::fs::create_dir_all(folder).at("create", folder)?;
             let path = folder.join(artifact.key());
@@ -133,9 +140,41 @@ pub fn build(context: &Context, args: &cli::Build, report: &mut Report) -> Resul
     Ok(())
 }
 
+/// Builds what benches then find in the user's cache, for every arch asked for.
+fn build_variant(
+    context: &Context,
+    args: &cli::Build,
+    variant: Variant,
+    report: &mut Report,
+) -> Result<()> {
+    let archs = match args.arch.is_empty() {
+        true => names_of(cli::Arch::value_variants()),
+        false => names_of(&args.arch),
+    };
+    for name in &args.names {
+        let recipe = variant::recipe_for(name, &variant)?;
+        for arch in &archs {
+            let wanted = Wanted::new(recipe, arch, variant);
+            let (record, folder) = variant::build(context, &wanted, &Store::of_user())?;
+            let row = json!({ "name": wanted.to_string(), "status": "ok", "sha256": record.archive_sha256,
+                "folder": folder });
+            let version = &record.version;
+            report.row(
+                row,
+                &format!("{wanted}: recipe {version} in {}", folder.display()),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn names_of(archs: &[cli::Arch]) -> Vec<String> {
+    let name = |arch: &cli::Arch| Some(arch.to_possible_value()?.get_name().to_owned());
+    archs.iter().filter_map(name).collect()
+}
+
 fn recipes_named<'a>(lock: &'a Lock, args: &cli::Build) -> Result<Vec<&'a Artifact>> {
-    let name_of = |arch: &cli::Arch| Some(arch.to_possible_value()?.get_name().to_owned());
-    let wanted: Vec<String> = args.arch.iter().filter_map(name_of).collect();
+    let wanted = names_of(&args.arch);
     let mut found = Vec::new();
     for name in &args.names {
         let before = found.len();
@@ -182,7 +221,7 @@ pub fn verify(context: &Context, args: &cli::Verify, report: &mut Report) -> Res
 }
 
 pub fn upload(context: &Context, args: &cli::Upload, report: &mut Report) -> Result<()> {
-    let store = Store::parse(&args.to)?;
+    let store = store::Store::parse(&args.to)?;
     let licence = if args.accept_licence {
         Licence::Accepted
     } else {

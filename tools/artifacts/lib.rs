@@ -28,6 +28,7 @@ pub mod sbom;
 pub mod store;
 pub mod unpack;
 pub mod upload;
+pub mod variant;
 pub mod verify;
 
 pub use error::{Error, Result};

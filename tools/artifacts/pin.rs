@@ -85,7 +85,7 @@ fn pin_recipe(
     if let Source::Recipe { cpu, .. } = &mut pinned.source {
         *cpu = for_cpu.map(str::to_owned);
     }
-    let built = recipe::run(context, &pinned, None)?;
+    let built = recipe::run(context, &pinned, &recipe::Changes::default())?;
     if (built.digest, built.size) != (pinned.sha256, pinned.size) {
         pinned.urls.clear();
     }

@@ -15,7 +15,7 @@ use crate::unpack;
 
 /// Builds a pinned artifact and adds it to the cache. The caller holds the blob's guard.
 pub fn build(context: &Context, artifact: &Artifact) -> Result<()> {
-    let built = run(context, artifact, None)?;
+    let built = run(context, artifact, &Changes::default())?;
     context
         .cache
         .admit(&built.archive, artifact, &context.cancel)
@@ -31,16 +31,26 @@ pub fn build(context: &Context, artifact: &Artifact) -> Result<()> {
         })
 }
 
+/// What a build has that is not the pinned one.
+#[derive(Default)]
+pub struct Changes<'a> {
+    /// A local checkout that takes precedence over the wheels.
+    pub checkout: Option<&'a Path>,
+    /// Options of the recipe: the sizes to build for, instead of the suites'.
+    pub variant: &'a [String],
+}
+
 /// A new archive, in a folder that is removed with this value.
 pub struct Built {
     pub archive: PathBuf,
     pub digest: Digest,
     pub size: u64,
-    _folder: Scratch,
+    /// With the unpacked wheels in `site`.
+    pub folder: Scratch,
 }
 
-/// Runs the recipe in a new folder. A local checkout, if given, takes precedence over the wheels.
-pub fn run(context: &Context, artifact: &Artifact, checkout: Option<&Path>) -> Result<Built> {
+/// Runs the recipe in a new folder.
+pub fn run(context: &Context, artifact: &Artifact, changes: &Changes) -> Result<Built> {
     let Source::Recipe {
         recipe,
         arch,
@@ -93,9 +103,10 @@ pub fn run(context: &Context, artifact: &Artifact, checkout: Option<&Path>) -> R
     if let Some(cpu) = cpu {
         command.args(["--cpu", cpu]);
     }
-    if let Some(checkout) = checkout {
+    if let Some(checkout) = changes.checkout {
         command.arg("--source").arg(checkout);
     }
+    command.args(changes.variant);
     let path = std::env::var_os("PATH").unwrap_or_default();
     command
         .env_clear()
@@ -114,7 +125,7 @@ pub fn run(context: &Context, artifact: &Artifact, checkout: Option<&Path>) -> R
         archive,
         digest,
         size,
-        _folder: folder,
+        folder,
     })
 }
 

@@ -50,7 +50,7 @@ pub fn verify(context: &Context, artifact: &Artifact, deep: bool) -> Result<Find
     if !deep || !matches!(artifact.source, Source::Recipe { .. }) {
         return Ok(Finding::Good);
     }
-    let built = recipe::run(context, artifact, None)?;
+    let built = recipe::run(context, artifact, &recipe::Changes::default())?;
     Ok(match artifact.must_be(built.digest, built.size) {
         Ok(()) => Finding::Rebuilt,
         Err(Error::Size { .. } | Error::Digest { .. }) => Finding::Different {

@@ -42,6 +42,7 @@ const OTHER_NAMES: &[&str] = &[
     "Kernels/baselines",
     "Kernels/benchmarks",
     "Kernels/libraries",
+    "Kernels/on_demand",
 ];
 
 /// The list of SMs, who maps a GPU to its shelf, and the words of the compiler.

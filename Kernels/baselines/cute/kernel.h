@@ -64,6 +64,29 @@ struct Archive {
     }
 };
 
+// A kernel of a library that was opened at run time and stays open: like a linked one, it lives as
+// long as the program.
+inline const Kernel& opened(std::string_view name, std::uintptr_t init, std::uintptr_t load,
+                            std::uintptr_t entry, std::int32_t argument_count) {
+    struct Opened {
+        std::string name;
+        Kernel kernel;
+    };
+    static std::mutex mutex;
+    static std::map<std::uintptr_t, Opened> all;
+
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto [place, is_new] = all.try_emplace(entry);
+    Opened& found = place->second;
+    if (is_new) {
+        found.name = name;
+        found.kernel = {found.name.c_str(), reinterpret_cast<void (*)(void**)>(init),
+                        reinterpret_cast<void (*)(void**)>(load),
+                        reinterpret_cast<void (*)(void**, std::int32_t)>(entry), argument_count};
+    }
+    return found.kernel;
+}
+
 inline std::string describe(cudaError_t status) {
     return std::string(cudaGetErrorName(status)) + ", " + cudaGetErrorString(status);
 }

@@ -97,6 +97,12 @@ std::unique_ptr<Kernel> load_kernel(std::int32_t major, rust::Str name) {
     return std::make_unique<Kernel>(*kernel);
 }
 
+std::unique_ptr<Kernel> load_opened(rust::Str name, std::size_t init, std::size_t load,
+                                    std::size_t entry, std::int32_t argument_count) {
+    return std::make_unique<Kernel>(
+        cute_kernels::opened(view(name), init, load, entry, argument_count));
+}
+
 void launch_flash_attention_2(const Attention& attention, bool dense, std::size_t stream) {
     FlashAttention2 params = {};
     params.q = pointer(attention.q);

@@ -32,6 +32,8 @@ using Workspace = device::Memory;
 rust::Vec<Artifact> artifacts();
 bool has_kernel(std::int32_t major, rust::Str name);
 std::unique_ptr<Kernel> load_kernel(std::int32_t major, rust::Str name);
+std::unique_ptr<Kernel> load_opened(rust::Str name, std::size_t init, std::size_t load,
+                                    std::size_t entry, std::int32_t argument_count);
 void launch_flash_attention_2(const Attention& attention, bool dense, std::size_t stream);
 std::unique_ptr<Workspace> allocate_workspace(std::size_t bytes);
 

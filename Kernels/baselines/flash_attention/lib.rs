@@ -52,6 +52,18 @@ mod ffi {
 
         fn load_kernel(major: i32, name: &str) -> Result<UniquePtr<Kernel>>;
 
+        /// A kernel of a library that stays open, by the addresses of its functions.
+        ///
+        /// # Safety
+        /// They are those of one kernel, exported by the library's recipe.
+        unsafe fn load_opened(
+            name: &str,
+            init: usize,
+            load: usize,
+            entry: usize,
+            argument_count: i32,
+        ) -> Result<UniquePtr<Kernel>>;
+
         fn launch_varlen(self: &Kernel, attention: &Attention, stream: usize) -> Result<()>;
 
         /// Every sequence has `longest_q` queries and `longest_kv` keys; starts are not read.
@@ -78,6 +90,23 @@ pub use ffi::{
     allocate_workspace, artifacts, has_kernel, launch_flash_attention_2, load_kernel, Artifact,
     Attention, Kernel, Workspace,
 };
+use on_demand::CuteLibrary;
+
+/// A kernel that was built on demand, on the current device.
+pub fn load_built(library: &CuteLibrary, name: &str) -> Result<UniquePtr<Kernel>, String> {
+    let kernel = library.kernel(name)?;
+    // SAFETY: the library's recipe exported them for this kernel, and it stays open.
+    let loaded = unsafe {
+        ffi::load_opened(
+            name,
+            kernel.init,
+            kernel.load,
+            kernel.entry,
+            kernel.argument_count,
+        )
+    };
+    loaded.map_err(|error| error.to_string())
+}
 
 /// The source package that FlashAttention-2 is compiled from.
 pub const FLASH_ATTENTION_2_VERSION: &str = "2.8.3";

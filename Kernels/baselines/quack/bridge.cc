@@ -55,4 +55,10 @@ std::unique_ptr<Kernel> load_kernel(std::int32_t major, rust::Str name) {
     return std::make_unique<Kernel>(*kernel);
 }
 
+std::unique_ptr<Kernel> load_opened(rust::Str name, std::size_t init, std::size_t load,
+                                    std::size_t entry, std::int32_t argument_count) {
+    return std::make_unique<Kernel>(
+        cute_kernels::opened(view(name), init, load, entry, argument_count));
+}
+
 }  // namespace quack::bridge

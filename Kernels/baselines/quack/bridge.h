@@ -29,5 +29,7 @@ class Kernel {
 rust::Vec<Artifact> artifacts();
 bool has_kernel(std::int32_t major, rust::Str name);
 std::unique_ptr<Kernel> load_kernel(std::int32_t major, rust::Str name);
+std::unique_ptr<Kernel> load_opened(rust::Str name, std::size_t init, std::size_t load,
+                                    std::size_t entry, std::int32_t argument_count);
 
 }  // namespace quack::bridge

@@ -36,6 +36,18 @@ mod ffi {
 
         fn load_kernel(major: i32, name: &str) -> Result<UniquePtr<Kernel>>;
 
+        /// A kernel of a library that stays open, by the addresses of its functions.
+        ///
+        /// # Safety
+        /// They are those of one kernel, exported by the library's recipe.
+        unsafe fn load_opened(
+            name: &str,
+            init: usize,
+            load: usize,
+            entry: usize,
+            argument_count: i32,
+        ) -> Result<UniquePtr<Kernel>>;
+
         /// `scalars` are the bits of 4-byte values.
         fn launch(self: &Kernel, tensors: &[Tensor], scalars: &[u32], stream: usize) -> Result<()>;
     }
@@ -43,10 +55,36 @@ mod ffi {
 
 pub use cxx::UniquePtr;
 pub use ffi::{artifacts, has_kernel, load_kernel, Artifact, Kernel, Tensor};
+use on_demand::CuteLibrary;
 
-/// Rows of fp32 weight-gradient partials that Quack's backward kernels write: its `get_sm_count` for the
-/// exported widths (up to 8192). This is also their number of blocks.
+/// A kernel that was built on demand, on the current device.
+pub fn load_built(library: &CuteLibrary, name: &str) -> Result<UniquePtr<Kernel>, String> {
+    let kernel = library.kernel(name)?;
+    // SAFETY: the library's recipe exported them for this kernel, and it stays open.
+    let loaded = unsafe {
+        ffi::load_opened(
+            name,
+            kernel.init,
+            kernel.load,
+            kernel.entry,
+            kernel.argument_count,
+        )
+    };
+    loaded.map_err(|error| error.to_string())
+}
+
+/// Rows of fp32 weight-gradient partials that Quack's backward kernels write: its `get_sm_count`. This is also their
+/// number of blocks.
 pub fn partial_rows(major: i32, multiprocessors: u32, columns: usize) -> usize {
-    let per_multiprocessor = if major >= 10 || columns <= 4096 { 2 } else { 1 };
-    multiprocessors as usize * per_multiprocessor
+    let count = multiprocessors as usize;
+    match columns {
+        0..=256 => count * 16,
+        257..=1024 => count * 8,
+        1025..=2048 => count * 4,
+        _ if major >= 10 => count * 2,
+        2049..=4096 => count * 2,
+        4097..=8192 => count,
+        8193..=16384 => count / 2,
+        _ => count * 2,
+    }
 }

@@ -41,6 +41,12 @@ pub struct Archive {
     pub triton: String,
     pub arch: String,
     kernels: Vec<Kernel>,
+    /// What the library itself does not take, in an archive that was built on demand.
+    #[serde(default)]
+    pub refused: Vec<String>,
+    /// Digest of an archive that was built on demand.
+    #[serde(skip)]
+    pub built_sha256: Option<String>,
     #[serde(skip)]
     code: &'static [u8],
 }

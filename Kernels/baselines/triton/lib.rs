@@ -4,12 +4,14 @@
 //! [`archive`] has those of each library for the architectures of this build. A [`Loaded`] kernel is
 //! launched on a stream, with grid and arguments as in the library's own Python launcher.
 
+mod built;
 #[cfg(feature = "emulated")]
 mod interpreted;
 mod kernel;
 #[cfg(feature = "cuda")]
 mod loaded;
 
+pub use built::{archive_with, missing};
 #[cfg(feature = "emulated")]
 pub use interpreted::{fastest, Loaded};
 pub use kernel::{Archive, Argument, Kernel, Parameter};
@@ -22,6 +24,10 @@ pub enum TritonError {
     Archive(String),
     #[error("no kernels for {0} in this build")]
     Absent(String),
+    #[error(transparent)]
+    Missing(#[from] on_demand::Missing),
+    #[error("{0}")]
+    Refused(String),
     #[error("{0}")]
     Argument(String),
     #[error("{call}: {status}")]

@@ -1,5 +1,6 @@
-"""A zip whose bytes depend only on its entries: sorted, stored, one fixed date and mode.
+"""What all recipes have in common: sizes that a library may refuse, and the archive.
 
+The archive is a zip whose bytes depend only on its entries: sorted, stored, one fixed date and mode.
 Entries are stored, not deflated, because compressed bytes differ between zlib builds.
 """
 
@@ -19,3 +20,18 @@ def write(path, entries):
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, entries[name])
     os.replace(partial, path)
+
+
+def attempt(refused, function, export, *sizes):
+    """Calls `function`; if the library does not take the sizes, its reason is added to `refused`."""
+    try:
+        function(export, *sizes)
+    except (Exception, SystemExit) as error:  # libraries assert, raise and abort
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        asked = ", ".join(map(str, sizes))
+        refused.append(f"{function.__name__}({asked}): {reason}")
+
+
+def check_some(kernels, refused):
+    if not kernels:
+        raise SystemExit("the library takes none of the sizes: " + "; ".join(refused))

@@ -41,9 +41,11 @@ PTX_END = ')PTX"'
 DTYPES = {"BFloat16": "bf16", "Float32": "f32", "Int32": "i32", "Int64": "i64"}
 
 
-def arguments():
-    """The command line that every recipe has."""
+def arguments(*variant):
+    """The command line that every recipe has, and the sizes that a variant is built for."""
     parser = argparse.ArgumentParser()
+    for size in variant:
+        parser.add_argument(f"--{size}", type=int, help="instead of those of the suites")
     parser.add_argument("--arch", choices=[*ARCHS, *VIRTUAL], required=True)
     parser.add_argument("--cpu", choices=HOST_TARGETS, default="x86_64", help="of the host code")
     parser.add_argument("--site", required=True, help="folder of unpacked wheels")
@@ -91,7 +93,7 @@ class Export:
         self.arch = VIRTUAL.get(options.arch, options.arch)
         self.texts = {} if options.arch in VIRTUAL else None
         self._target = f"--gpu-arch {self.arch} --host-target '{HOST_TARGETS[options.cpu]}'"
-        self.kernels, self.entries = [], {}
+        self.kernels, self.entries, self.refused = [], {}, []
         self._compile = cutlass.cute.compile
         self._arguments = ()
         # Libraries call cute.compile themselves, for their Python front end; this one keeps
@@ -122,7 +124,12 @@ class Export:
         self.kernels.append({"name": name, **facts, "object": f"objects/{name}.o", **described})
         print(f"{name}: {len(code)} bytes", flush=True)
 
+    def attempt(self, function, *sizes):
+        """Exports what was asked for as far as the library takes the sizes; why not goes to kernels.json."""
+        archive.attempt(self.refused, function, self, *sizes)
+
     def write(self, path):
+        archive.check_some(self.kernels, self.refused)
         self.kernels.sort(key=lambda kernel: kernel["name"])
         document = {
             "library": self.library,
@@ -132,6 +139,8 @@ class Export:
         }
         if self.texts is not None:
             self.entries["ptx.inc"] = "".join(map(_text, sorted(self.texts.items()))).encode()
+        if self.refused:
+            document["refused"] = self.refused
         self.entries["kernels.json"] = (json.dumps(document, indent=2) + "\n").encode()
         self.entries["kernels.inc"] = "".join(map(_line, self.kernels)).encode()
         archive.write(path, self.entries)

@@ -24,15 +24,20 @@ VECTOR = 8  # bf16 elements in 16 bytes
 
 
 def main():
-    options = cute_export.arguments()
+    options = cute_export.arguments("head-dim", "group")
     cute_export.prepare(options)
     import_without_front_end(options)
     export = cute_export.Export("flash_attention_4", "flash-attn-4", options)
-    for head_dim, ratios in GQA_RATIOS.items():
+    if options.head_dim is None:
+        sizes, take = GQA_RATIOS, lambda *size: forward(export, *size)
+    else:
+        sizes = {options.head_dim: (options.group,)}
+        take = lambda *size: export.attempt(forward, *size)  # noqa: E731
+    for head_dim, ratios in sizes.items():
         for ratio in ratios:
             for causal in (True, False):
                 for variable in (True, False):
-                    forward(export, head_dim, ratio, causal, variable)
+                    take(head_dim, ratio, causal, variable)
     export.write(options.out)
 
 

@@ -31,12 +31,28 @@ ONE = 1
 
 
 def main():
-    options = triton_export.arguments()
+    options = triton_export.arguments(width=int, heads=heads_of)
     triton_export.prepare(options)
     not_intel()
     for package in ("liger_kernel", "liger_kernel.ops"):
         triton_export.bare_package(options.site, package)
     export = triton_export.Export("liger", "liger-kernel", options)
+    if options.heads:
+        export.attempt(rope, *options.heads)
+    elif options.width is not None:
+        width(export, options.width)
+    else:
+        suites(export)
+    export.write(options.out)
+
+
+def heads_of(text):
+    """QUERYxKEYxDIM: 40x8x128."""
+    query_heads, key_heads, dim = map(int, text.split("x"))
+    return query_heads, key_heads, dim
+
+
+def suites(export):
     for width in WIDTHS:
         swiglu(export, width)
         geglu(export, width)
@@ -49,7 +65,21 @@ def main():
         softmax(export, block)
     for block in VOCABULARY_BLOCKS:
         cross_entropy(export, block)
-    export.write(options.out)
+
+
+def width(export, columns):
+    """The kernels for rows of one width."""
+    from liger_kernel.ops.cross_entropy import MAX_FUSED_SIZE
+    from triton import next_power_of_2 as padded
+
+    export.attempt(swiglu, columns)
+    export.attempt(geglu, columns)
+    for weight in WEIGHTS:
+        export.attempt(rmsnorm, padded(columns), weight)
+        export.attempt(layernorm, padded(columns), weight)
+    export.attempt(softmax, padded(columns))
+    # Wider rows are read block by block.
+    export.attempt(cross_entropy, min(padded(columns), MAX_FUSED_SIZE))
 
 
 def not_intel():

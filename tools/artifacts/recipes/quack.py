@@ -15,15 +15,23 @@ ROWS = 65536
 
 
 def main():
-    options = cute_export.arguments()
+    options = cute_export.arguments("width")
     cute_export.prepare(options)
     export = cute_export.Export("quack", "quack-kernels", options)
+    if options.width is None:
+        suites(export)
+    else:
+        for family in (norms, softmax, cross_entropy):
+            export.attempt(family, options.width)
+    export.write(options.out)
+
+
+def suites(export):
     for width in NORM_WIDTHS:
         norms(export, width)
         softmax(export, width)
     for width in CROSS_ENTROPY_WIDTHS:
         cross_entropy(export, width)
-    export.write(options.out)
 
 
 def norms(export, width):

@@ -31,9 +31,11 @@ pub const {}: &[u8] = include_bytes!("kernels.bin");
 """
 
 
-def arguments():
-    """The command line that every recipe has."""
+def arguments(**variant):
+    """The command line that every recipe has, and the sizes that a variant is built for, with their types."""
     parser = argparse.ArgumentParser()
+    for size, kind in variant.items():
+        parser.add_argument(f"--{size}", type=kind, help="instead of those of the suites")
     parser.add_argument("--arch", choices=[*CAPABILITIES, *VIRTUAL], required=True)
     parser.add_argument("--site", required=True, help="folder of unpacked wheels")
     parser.add_argument("--source", help="local checkout that stands before the wheels")
@@ -83,7 +85,7 @@ class Export:
         self.library, self.version, self.named = library, wheel.version, options.arch
         self.arch = VIRTUAL.get(options.arch, options.arch)
         self.stage = "ptx" if options.arch in VIRTUAL else "cubin"
-        self.kernels, self.code = [], {}
+        self.kernels, self.code, self.refused = [], {}, []
 
     def add(self, name, function, signature, constants, num_warps, num_stages=3, **facts):
         """Compiles one specialisation.
@@ -165,7 +167,12 @@ class Export:
         if tuple(getattr(metadata, "cluster_dims", (1, 1, 1))) != (1, 1, 1):
             raise SystemExit(f"{name}: wants clusters of {metadata.cluster_dims}")
 
+    def attempt(self, function, *sizes):
+        """Exports what was asked for as far as the library takes the sizes; why not goes to kernels.json."""
+        archive.attempt(self.refused, function, self, *sizes)
+
     def write(self, path):
+        archive.check_some(self.kernels, self.refused)
         self.kernels.sort(key=lambda kernel: kernel["name"])
         together = b""
         for kernel in self.kernels:
@@ -179,6 +186,8 @@ class Export:
             "arch": self.named,
             "kernels": self.kernels,
         }
+        if self.refused:
+            document["refused"] = self.refused
         entries = {
             "kernels.json": (json.dumps(document, indent=2) + "\n").encode(),
             "kernels.bin": together,

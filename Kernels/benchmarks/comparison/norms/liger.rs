@@ -2,10 +2,11 @@
 
 use column_sums::PartialSums;
 use contender::{
-    bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
+    bound, buildable, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
     Tensors,
 };
 use numeric::DType;
+use on_demand::Variant;
 use triton::{Argument, Library, Loaded};
 use workloads::{NormOp, NormProblem};
 
@@ -20,7 +21,13 @@ pub fn contenders() -> Contenders<NormProblem> {
          pass; weight gradients with a kernel of ours that sums Liger's partials (torch's sum \
          there); fused add in place, without copies",
     );
-    vec![contender(identity, DeviceKind::Cuda, unsupported, bind)]
+    vec![buildable(
+        identity,
+        DeviceKind::Cuda,
+        unsupported,
+        missing,
+        bind,
+    )]
 }
 
 /// Columns must be a multiple of this: the kernels were compiled on that assumption.
@@ -29,6 +36,11 @@ const COLUMN_MULTIPLE: usize = 16;
 const IGNORE_INDEX: i32 = -100;
 /// From Liger's `calculate_settings`.
 const MOST_COLUMNS: usize = 65536;
+
+/// Wider rows of logits are read block by block: MAX_FUSED_SIZE of Liger's cross_entropy.py.
+const MOST_LOGITS_PER_BLOCK: usize = 32768;
+/// Up to blocks of this size Liger takes 16 rows per program.
+const ROWS_TOGETHER_UP_TO: usize = 256;
 
 /// Cross-entropy is one kernel in Liger, which overwrites the logits with their gradient and saves
 /// no lse.
@@ -74,6 +86,10 @@ pub struct Launch {
 impl Launch {
     /// Or why there is none, regardless of what was exported.
     pub fn of(problem: &NormProblem, device: &DeviceInfo) -> Result<Self, String> {
+        Self::on(problem, device.multiprocessors as usize)
+    }
+
+    fn on(problem: &NormProblem, multiprocessors: usize) -> Result<Self, String> {
         let (rows, columns) = (problem.shape.rows, problem.shape.columns);
         let types = problem.types;
         if types.activation != DType::Bf16 {
@@ -101,13 +117,22 @@ impl Launch {
         let (programs, rows_per_program, one) = if gradients(problem.op).is_empty() {
             (rows, 1, "")
         } else {
-            let programs = device.multiprocessors as usize;
+            let programs = multiprocessors;
             let rows_per_program = rows.div_ceil(programs);
             // Triton specialises a 1 to a constant.
             let one = if rows_per_program == 1 { "_one" } else { "" };
             (programs, rows_per_program, one)
         };
         let block = columns.next_power_of_two();
+        if block <= ROWS_TOGETHER_UP_TO {
+            return Err(format!(
+                "{columns} columns; Liger takes rows together there, which is not exported"
+            ));
+        }
+        let block = match problem.op.is_cross_entropy() {
+            true => block.min(MOST_LOGITS_PER_BLOCK),
+            false => block,
+        };
         Ok(Self {
             kernel: format!("{}{one}_bf16{weight}_b{block}", problem.op),
             programs,
@@ -248,18 +273,23 @@ fn unsupported(problem: &NormProblem, device: &DeviceInfo) -> Option<String> {
         Ok(launch) => launch.kernel,
         Err(reason) => return Some(reason),
     };
-    match triton::archive(Library::Liger, &device.arch) {
-        Err(error) => Some(error.to_string()),
-        Ok(archive) if archive.find(&kernel).is_none() => {
-            Some(format!("{kernel} is not exported; the suites' blocks are"))
-        }
-        Ok(_) => None,
-    }
+    let variant = Variant::Width(problem.shape.columns);
+    let found = triton::archive_with(Library::Liger, &device.arch, &kernel, variant);
+    found.err().map(|error| error.to_string())
+}
+
+fn missing(problem: &NormProblem, arch: &str) -> Option<Vec<String>> {
+    // Of the kernels for a width, the number of multiprocessors only chooses between two that are built together.
+    let launch = Launch::on(problem, 1).ok()?;
+    let variant = Variant::Width(problem.shape.columns);
+    triton::missing(Library::Liger, arch, &launch.kernel, variant)
 }
 
 fn bind(problem: &NormProblem, tensors: &Tensors, device: &DeviceInfo) -> Binding {
     let launch = Launch::of(problem, device).map_err(ContenderError::new)?;
-    let archive = triton::archive(Library::Liger, &device.arch).map_err(ContenderError::new)?;
+    let variant = Variant::Width(problem.shape.columns);
+    let archive = triton::archive_with(Library::Liger, &device.arch, &launch.kernel, variant)
+        .map_err(ContenderError::new)?;
     let kernel = archive
         .find(&launch.kernel)
         .ok_or_else(|| ContenderError::new(format!("no kernel {}", launch.kernel)))?;
@@ -286,6 +316,9 @@ fn bind(problem: &NormProblem, tensors: &Tensors, device: &DeviceInfo) -> Bindin
     let arguments = launch.arguments(problem, tensors, &extra)?;
     let grid = [launch.programs as u32, 1, 1];
     let mut facts = Facts::from([("kernel".to_owned(), launch.kernel.into())]);
+    if let Some(sha256) = &archive.built_sha256 {
+        facts.insert("built_on_demand".to_owned(), sha256.clone().into());
+    }
     if let Some(sums) = &sums {
         facts.insert("partial_rows".to_owned(), sums.rows().into());
     }

@@ -2,9 +2,11 @@
 
 use column_sums::PartialSums;
 use contender::{
-    bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
+    bound, buildable, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
     Tensors,
 };
+use numeric::DType;
+use on_demand::{CuteLibrary, Missing, Recipe, Variant, Wanted};
 use quack::Tensor;
 use workloads::{NormOp, NormProblem};
 
@@ -20,7 +22,13 @@ pub fn contenders() -> Contenders<NormProblem> {
     let region = "one kernel; weight gradients with a kernel of ours that sums Quack's partials \
                   (torch's sum there); fused add in place, without copies";
     let identity = Identity::baseline("quack", &first.version, sha256, region);
-    vec![contender(identity, DeviceKind::Cuda, unsupported, bind)]
+    vec![buildable(
+        identity,
+        DeviceKind::Cuda,
+        unsupported,
+        missing,
+        bind,
+    )]
 }
 
 /// The name of the exported kernel for a problem, whether or not there is one.
@@ -45,15 +53,50 @@ fn major(device: &DeviceInfo) -> i32 {
         .map_or(0, |(major, _)| major as i32)
 }
 
+/// Where the kernel of a problem is.
+enum Source {
+    Linked,
+    Built(&'static CuteLibrary),
+}
+
+/// The variant that has the problem's kernel; the recipe exports bf16 only.
+fn variant(problem: &NormProblem, arch: &str) -> Option<Wanted> {
+    let wanted = Wanted::new(Recipe::Quack, arch, Variant::Width(problem.shape.columns));
+    let builds = problem.types.activation == DType::Bf16 && Recipe::Quack.version(arch).is_some();
+    builds.then_some(wanted)
+}
+
+fn opened(problem: &NormProblem, arch: &str) -> Option<Result<&'static CuteLibrary, Missing>> {
+    variant(problem, arch).map(|wanted| CuteLibrary::open(&wanted))
+}
+
+/// The kernel, or why there is none.
+fn source(problem: &NormProblem, device: &DeviceInfo) -> Result<Source, String> {
+    let name = kernel_name(problem);
+    if quack::has_kernel(major(device), &name) {
+        return Ok(Source::Linked);
+    }
+    let library = opened(problem, &device.arch)
+        .ok_or_else(|| format!("{name}: the recipe exports bf16 activations only"))?
+        .map_err(|missing| missing.to_string())?;
+    library.kernel(&name).map(|_| Source::Built(library))
+}
+
+fn missing(problem: &NormProblem, arch: &str) -> Option<Vec<String>> {
+    let linked = [("sm_90a", 9), ("sm_100a", 10)]
+        .into_iter()
+        .any(|(sm, major)| sm == arch && quack::has_kernel(major, &kernel_name(problem)));
+    let lacks = !linked && opened(problem, arch).is_some_and(|library| library.is_err());
+    lacks.then(|| variant(problem, arch).map(|wanted| wanted.arguments()))?
+}
+
 fn unsupported(problem: &NormProblem, device: &DeviceInfo) -> Option<String> {
-    let (name, rows) = (kernel_name(problem), problem.shape.rows);
+    let rows = problem.shape.rows;
     let mut artifacts = quack::artifacts().into_iter();
     if !artifacts.any(|artifact| artifact.major == major(device)) {
         Some(format!("this build has no kernels for {}", device.arch))
-    } else if !quack::has_kernel(major(device), &name) {
-        Some(format!(
-            "{name} is not among the exported kernels: bf16 at the widths of the suites"
-        ))
+    } else if let Err(reason) = source(problem, device) {
+        Some(reason)
     } else {
         let fits = i32::try_from(rows).is_ok();
         (!fits).then(|| format!("{rows} rows; the limit is 2^31 - 1"))
@@ -127,7 +170,14 @@ fn parameters(op: NormOp) -> &'static [Parameter] {
 
 fn bind(problem: &NormProblem, tensors: &Tensors, device: &DeviceInfo) -> Binding {
     let name = kernel_name(problem);
-    let kernel = quack::load_kernel(major(device), &name).map_err(ContenderError::new)?;
+    let source = source(problem, device).map_err(ContenderError::new)?;
+    let kernel = match source {
+        Source::Linked => {
+            quack::load_kernel(major(device), &name).map_err(|error| error.to_string())
+        }
+        Source::Built(library) => quack::load_built(library, &name),
+    };
+    let kernel = kernel.map_err(ContenderError::new)?;
     let columns = problem.shape.columns;
     let partial_rows = quack::partial_rows(major(device), device.multiprocessors, columns);
     let rows = i32::try_from(problem.shape.rows).map_err(ContenderError::new)?;
@@ -163,6 +213,10 @@ fn bind(problem: &NormProblem, tensors: &Tensors, device: &DeviceInfo) -> Bindin
     arguments.extend(partials.map(|address| tensor(address, partial_rows as i32, columns)));
     let scalars = scalars(problem, partial_rows);
     let mut facts = Facts::from([("kernel".to_owned(), name.into())]);
+    if let Source::Built(library) = source {
+        let sha256 = library.built.record.archive_sha256.clone();
+        facts.insert("built_on_demand".to_owned(), sha256.into());
+    }
     if let Some(gradients) = &gradients {
         facts.insert("partial_rows".to_owned(), gradients.rows().into());
     }

@@ -1,10 +1,11 @@
 //! Liger's Triton kernels, with the grids and arguments of its Python functions.
 
 use contender::{
-    bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
+    bound, buildable, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
     Problem, Tensors,
 };
 use numeric::DType;
+use on_demand::Variant;
 use reference::rope::Pairs;
 use triton::{Argument, Library, Loaded};
 use workloads::{
@@ -15,7 +16,13 @@ pub fn contenders() -> Contenders<TrainingProblem> {
     let region = "the op's one kernel, launched through the driver";
     let version = "liger-kernel 0.8.5, triton 3.6.0";
     let identity = Identity::baseline("liger", version, None, region);
-    vec![contender(identity, DeviceKind::Cuda, unsupported, bind)]
+    vec![buildable(
+        identity,
+        DeviceKind::Cuda,
+        unsupported,
+        missing,
+        bind,
+    )]
 }
 
 /// The name that the recipe gave the kernel; none for what Liger does not have.
@@ -56,24 +63,39 @@ fn unsupported(problem: &TrainingProblem, device: &DeviceInfo) -> Option<String>
             ));
         }
     }
-    match triton::archive(Library::Liger, &device.arch) {
-        Err(error) => Some(error.to_string()),
-        Ok(archive) if archive.find(&name).is_none() => Some(format!(
-            "{name} is not exported; the suites' widths and heads are"
-        )),
-        Ok(_) => None,
+    let found = triton::archive_with(Library::Liger, &device.arch, &name, variant(problem));
+    found.err().map(|error| error.to_string())
+}
+
+/// The sizes that are compiled in.
+fn variant(problem: &TrainingProblem) -> Variant {
+    match problem.shape {
+        TrainingShape::Rows(shape) => Variant::Width(shape.columns),
+        TrainingShape::Rope(shape) => Variant::Heads {
+            query: shape.query_heads,
+            key: shape.key_heads,
+            dim: shape.dim,
+        },
     }
 }
 
+fn missing(problem: &TrainingProblem, arch: &str) -> Option<Vec<String>> {
+    let name = kernel_name(problem).filter(|_| problem.dtype() == DType::Bf16)?;
+    triton::missing(Library::Liger, arch, &name, variant(problem))
+}
+
 fn bind(problem: &TrainingProblem, tensors: &Tensors, device: &DeviceInfo) -> Binding {
-    let archive = triton::archive(Library::Liger, &device.arch).map_err(ContenderError::new)?;
     let name = kernel_name(problem).unwrap_or_default();
+    let archive = triton::archive_with(Library::Liger, &device.arch, &name, variant(problem))
+        .map_err(ContenderError::new)?;
     let kernel = archive
         .find(&name)
         .ok_or_else(|| ContenderError::new(format!("no kernel {name}")))?;
     let loaded = Loaded::new(&archive, kernel).map_err(ContenderError::new)?;
     let (grid, arguments) = launch_of(problem, tensors, kernel.tiles, kernel.parameters.len())?;
-    Ok(bound(Facts::new(), move |stream| {
+    let built = archive.built_sha256.iter();
+    let facts = built.map(|sha256| ("built_on_demand".to_owned(), sha256.clone().into()));
+    Ok(bound(Facts::from_iter(facts), move |stream| {
         loaded.launch(grid, &arguments, stream)
     }))
 }

@@ -62,6 +62,10 @@ impl Contender<AnyProblem> for Control {
         self.inner.supports(problem, device)
     }
 
+    fn missing(&self, problem: &AnyProblem, arch: &str) -> Option<Vec<String>> {
+        self.inner.missing(problem, arch)
+    }
+
     fn plan_name(&self, problem: &AnyProblem, device: &DeviceInfo) -> Option<String> {
         self.inner.plan_name(problem, device)
     }

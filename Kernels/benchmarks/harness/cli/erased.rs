@@ -71,6 +71,10 @@ impl<P: Problem> Contender<AnyProblem> for Erased<P> {
         self.0.supports(own(problem), device)
     }
 
+    fn missing(&self, problem: &AnyProblem, arch: &str) -> Option<Vec<String>> {
+        self.0.missing(own(problem), arch)
+    }
+
     fn plan_name(&self, problem: &AnyProblem, device: &DeviceInfo) -> Option<String> {
         self.0.plan_name(own(problem), device)
     }

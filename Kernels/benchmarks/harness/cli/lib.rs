@@ -22,6 +22,7 @@ mod ledger;
 mod listing;
 mod measure;
 mod meta;
+mod missing;
 mod options;
 mod order;
 mod outcome;

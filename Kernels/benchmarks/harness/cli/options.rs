@@ -95,6 +95,9 @@ pub struct WhatOptions {
     /// Seed of the shapes in the suite `unseen` [default: that of the published run]
     #[arg(long, value_name = "N", default_value_t = SHAPES_SEED, hide_default_value = true)]
     pub shapes_seed: u64,
+    /// First build the kernels that baselines lack for these shapes, with tools/artifacts; needs Python, no GPU
+    #[arg(long)]
+    pub build_missing: bool,
     /// Measure one shard of the workloads: 1/4 is the first of four
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,

@@ -10,7 +10,7 @@ use crate::erased::AnyBench;
 use crate::measure::measure;
 use crate::options::{CacheChoice, Options};
 use crate::selection::Selection;
-use crate::{export, listing, planners, profile, watch, worker, Bench, UsageError};
+use crate::{export, listing, missing, planners, profile, watch, worker, Bench, UsageError};
 
 pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
@@ -100,6 +100,9 @@ fn dispatch(
         let count = record::count_text(file.workloads.len(), "workload");
         workspace::tell!("{count} of {} in {}", file.suite, path.display());
         return Ok(ExitCode::SUCCESS);
+    }
+    if options.what.build_missing {
+        missing::build(&selection)?;
     }
     if options.instead.profile {
         return Ok(run_profile(bench.name, &selection, options));

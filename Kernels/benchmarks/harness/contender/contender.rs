@@ -120,6 +120,12 @@ pub trait Contender<P: Problem + ?Sized> {
 
     fn supports(&self, problem: &P, device: &DeviceInfo) -> Support;
 
+    /// What `artifacts` is called with to build the kernel that a problem lacks on an arch (`sm_90a`); none if it is
+    /// there, or if nothing would build it.
+    fn missing(&self, _problem: &P, _arch: &str) -> Option<Vec<String>> {
+        None
+    }
+
     /// The name of a problem's plan, if it is slow to make and another process can make it. Equal
     /// names mean equal plans.
     fn plan_name(&self, _problem: &P, _device: &DeviceInfo) -> Option<String> {

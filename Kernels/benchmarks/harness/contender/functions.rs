@@ -10,10 +10,13 @@ use crate::{
 /// What binding gives.
 pub type Binding = Result<Box<dyn Bound>, ContenderError>;
 
-struct Functions<O, B> {
+type Missing<P> = fn(&P, &str) -> Option<Vec<String>>;
+
+struct Functions<P, O, B> {
     identity: Identity,
     device: DeviceKind,
     obstacle: O,
+    missing: Missing<P>,
     bind: B,
 }
 
@@ -30,15 +33,32 @@ where
     O: Fn(&P, &DeviceInfo) -> Option<String> + 'static,
     B: Fn(&P, &Tensors, &DeviceInfo) -> Binding + 'static,
 {
+    buildable(identity, device, obstacle, |_, _| None, bind)
+}
+
+/// The same, with kernels that can be built on demand; see [`Contender::missing`].
+pub fn buildable<P, O, B>(
+    identity: Identity,
+    device: DeviceKind,
+    obstacle: O,
+    missing: Missing<P>,
+    bind: B,
+) -> Box<dyn Contender<P>>
+where
+    P: Problem,
+    O: Fn(&P, &DeviceInfo) -> Option<String> + 'static,
+    B: Fn(&P, &Tensors, &DeviceInfo) -> Binding + 'static,
+{
     Box::new(Functions {
         identity,
         device,
         obstacle,
+        missing,
         bind,
     })
 }
 
-impl<P, O, B> Contender<P> for Functions<O, B>
+impl<P, O, B> Contender<P> for Functions<P, O, B>
 where
     P: Problem,
     O: Fn(&P, &DeviceInfo) -> Option<String>,
@@ -52,6 +72,10 @@ where
         let obstacle = device.obstacle_to(self.device);
         let obstacle = obstacle.or_else(|| (self.obstacle)(problem, device));
         obstacle.map_or(Support::Yes, Support::No)
+    }
+
+    fn missing(&self, problem: &P, arch: &str) -> Option<Vec<String>> {
+        (self.missing)(problem, arch)
     }
 
     fn bind(&self, problem: &P, buffers: &[Buffer], device: &DeviceInfo) -> Binding {

@@ -15,7 +15,7 @@ pub use contender::{
 };
 pub use device_info::{DeviceInfo, DeviceKind, UnknownDevice};
 pub use entry::{Entry, FileShape, Shape};
-pub use functions::{bound, contender, Binding};
+pub use functions::{bound, buildable, contender, Binding};
 pub use problem::{
     Cost, Family, Math, Piece, Places, Problem, Slice, Statement, Suite, Workload, SHAPES_SEED,
 };

@@ -1,11 +1,12 @@
 //! FlashAttention-4 and FlashAttention-2; see Kernels/baselines/flash_attention/README.md for how.
 
 use contender::{
-    bound, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
-    Problem, Tensors,
+    bound, buildable, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind,
+    Facts, Identity, Problem, Tensors,
 };
 use flash_attention::{Attention, UniquePtr, Workspace};
 use numeric::DType;
+use on_demand::{CuteLibrary, Recipe, Variant, Wanted};
 use workloads::{PrefillProblem, PrefillShape};
 
 pub fn contenders() -> Contenders<PrefillProblem> {
@@ -18,7 +19,7 @@ pub fn contenders() -> Contenders<PrefillProblem> {
     let fourth = artifacts.first().map(|first| {
         let sha256 = Some(first.sha256.clone()).filter(|_| artifacts.len() == 1);
         let identity = identity("flash_attention_4", &first.version, sha256);
-        contender(identity, DeviceKind::Cuda, unsupported_4, bind_4)
+        buildable(identity, DeviceKind::Cuda, unsupported_4, missing_4, bind_4)
     });
     let second = identity(
         "flash_attention_2",
@@ -89,19 +90,64 @@ fn lse_workspace(problem: &PrefillProblem) -> Result<UniquePtr<Workspace>, Conte
     flash_attention::allocate_workspace(rows * size_of::<f32>()).map_err(ContenderError::new)
 }
 
-/// The FlashAttention-4 kernel that is exported for the device, or why there is none.
-fn exported(shape: &PrefillShape, device: &DeviceInfo) -> Result<String, String> {
+/// A FlashAttention-4 kernel: its name, and the library if it was built on demand.
+struct Exported {
+    name: String,
+    built: Option<&'static CuteLibrary>,
+}
+
+fn kernel_name(shape: &PrefillShape) -> String {
     let lengths = if is_dense(shape) { "dense" } else { "varlen" };
     let mask = if shape.causal { "causal" } else { "full" };
     let ratio = shape.heads / shape.kv_heads;
-    let name = format!("fwd_{lengths}_{mask}_bf16_d{}_g{ratio}", shape.head_dim);
-    let is_exported = |name: &str| flash_attention::has_kernel(major(device), name);
-    for_multiprocessors(&name, device.multiprocessors, is_exported).ok_or_else(|| {
-        format!(
-            "{name} is not among the kernels exported for {} with {} multiprocessors",
-            device.arch, device.multiprocessors
-        )
-    })
+    format!("fwd_{lengths}_{mask}_bf16_d{}_g{ratio}", shape.head_dim)
+}
+
+/// The variant that has the kernels of a shape, if the recipe builds for the arch.
+fn variant(shape: &PrefillShape, arch: &str) -> Option<Wanted> {
+    let variant = Variant::Group {
+        head_dim: shape.head_dim,
+        group: shape.heads / shape.kv_heads,
+    };
+    Recipe::FlashAttention4.version(arch)?;
+    Some(Wanted::new(Recipe::FlashAttention4, arch, variant))
+}
+
+/// The kernel for the device, linked or built on demand, or why there is none.
+fn exported(shape: &PrefillShape, device: &DeviceInfo) -> Result<Exported, String> {
+    let (name, count) = (kernel_name(shape), device.multiprocessors);
+    let is_linked = |name: &str| flash_attention::has_kernel(major(device), name);
+    if let Some(name) = for_multiprocessors(&name, count, is_linked) {
+        return Ok(Exported { name, built: None });
+    }
+    let wanted = variant(shape, &device.arch);
+    let wanted = wanted.ok_or_else(|| format!("this build has no kernels for {}", device.arch))?;
+    let library = CuteLibrary::open(&wanted).map_err(|missing| missing.to_string())?;
+    let found = for_multiprocessors(&name, count, |name| library.kernel(name).is_ok());
+    match (found, library.kernel(&name)) {
+        (Some(name), _) => Ok(Exported {
+            name,
+            built: Some(library),
+        }),
+        (None, Err(reason)) => Err(format!("{reason}, with {count} multiprocessors")),
+        (None, Ok(_)) => unreachable!("a kernel that is there is found"),
+    }
+}
+
+fn missing_4(problem: &PrefillProblem, arch: &str) -> Option<Vec<String>> {
+    let (shape, major) = (&problem.shape, if arch == "sm_90a" { 9 } else { 10 });
+    let name = kernel_name(shape);
+    // With the count of some device compiled in, too.
+    let is_linked = |count| {
+        let linked = |name: &str| flash_attention::has_kernel(major, name);
+        for_multiprocessors(&name, count, linked).is_some()
+    };
+    if unsupported(problem).is_some() || [132, 148, 152].into_iter().any(is_linked) {
+        return None;
+    }
+    let wanted = variant(shape, arch)?;
+    let lacks = CuteLibrary::open(&wanted).is_err();
+    lacks.then(|| wanted.arguments())
 }
 
 /// A kernel, or its variant with the SM count compiled in, which is only for that count.
@@ -136,11 +182,21 @@ fn unsupported_4(problem: &PrefillProblem, device: &DeviceInfo) -> Option<String
 
 fn bind_4(problem: &PrefillProblem, tensors: &Tensors, device: &DeviceInfo) -> Binding {
     let lse = lse_workspace(problem)?;
-    let name = exported(&problem.shape, device).map_err(ContenderError::new)?;
-    let kernel = flash_attention::load_kernel(major(device), &name).map_err(ContenderError::new)?;
+    let Exported { name, built } = exported(&problem.shape, device).map_err(ContenderError::new)?;
+    let kernel = match built {
+        None => {
+            flash_attention::load_kernel(major(device), &name).map_err(|error| error.to_string())
+        }
+        Some(library) => flash_attention::load_built(library, &name),
+    };
+    let kernel = kernel.map_err(ContenderError::new)?;
     let attention = attention(problem, tensors, lse.address())?;
     let dense = is_dense(&problem.shape);
-    let facts = Facts::from([("kernel".to_owned(), name.into())]);
+    let mut facts = Facts::from([("kernel".to_owned(), name.into())]);
+    if let Some(library) = built {
+        let sha256 = library.built.record.archive_sha256.clone();
+        facts.insert("built_on_demand".to_owned(), sha256.into());
+    }
     Ok(bound(facts, move |stream| {
         let _alive = &lse;
         if dense {

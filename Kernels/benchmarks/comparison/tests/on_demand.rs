@@ -1,0 +1,122 @@
+//! Checks without a GPU what baselines say of shapes that nobody exported: the command that builds the kernels, or why
+//! nothing would. The BUILD file points the user's cache at nothing.
+
+use contender::{Contender, DeviceInfo, DeviceKind, Problem, Support};
+use norms_contenders::contenders as norms;
+use numeric::DType;
+use prefill_contenders::contenders as prefill;
+use training_contenders::contenders as training;
+use workloads::{
+    Activation, NormOp, NormProblem, NormSuite, NormTypes, Pass, PrefillOp, PrefillProblem,
+    PrefillSuite, RowShape, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite,
+};
+
+const ARCH: &str = "sm_90a";
+
+fn device() -> DeviceInfo {
+    DeviceInfo {
+        kind: DeviceKind::Cuda,
+        name: "NVIDIA H200".to_owned(),
+        uuid: None,
+        arch: ARCH.to_owned(),
+        compute_capability: Some((9, 0)),
+        multiprocessors: 132,
+        l2_bytes: 50 << 20,
+        memory_bytes: 141 << 30,
+        shared_bytes_per_block: 227 << 10,
+        emulated: false,
+    }
+}
+
+fn norm(op: NormOp, columns: usize, dtype: DType) -> NormProblem {
+    let (shape, workload) = NormSuite::custom(RowShape { rows: 64, columns });
+    let types = NormTypes {
+        activation: dtype,
+        weight: dtype,
+    };
+    NormProblem::new(op, shape, types, workload)
+}
+
+fn named<P: Problem>(all: Vec<Box<dyn Contender<P>>>, name: &str) -> Box<dyn Contender<P>> {
+    let mut all = all.into_iter();
+    let found = all.find(|contender| contender.identity().name == name);
+    found.unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// The row says the command, and `--build-missing` runs it.
+fn check_command<P: Problem>(contender: &dyn Contender<P>, problem: &P, command: &str) {
+    let Support::No(reason) = contender.supports(problem, &device()) else {
+        panic!("{command}: supported without a build");
+    };
+    let whole = format!("`./bazelw run //tools/artifacts -- {command}`");
+    assert!(reason.contains(&whole), "{reason}");
+    let missing = contender.missing(problem, ARCH);
+    assert_eq!(missing.unwrap().join(" "), command);
+}
+
+#[test]
+fn a_width_of_nobody_has_a_command() {
+    let problem = norm(NormOp::RmsNormForward, 5120, DType::Bf16);
+    let quack = named(norms(DeviceKind::Cuda), "quack");
+    let command = "build quack --arch sm_90a --width 5120";
+    check_command(&*quack, &problem, command);
+    let wide = norm(NormOp::SoftmaxForward, 65536, DType::Bf16);
+    let liger = named(norms(DeviceKind::Cuda), "liger");
+    let command = "build liger --arch sm_90a --width 65536";
+    check_command(&*liger, &wide, command);
+}
+
+#[test]
+fn logits_wider_than_a_block_have_a_command() {
+    let problem = norm(NormOp::CrossEntropyForwardBackward, 128256, DType::Bf16);
+    let liger = named(norms(DeviceKind::Cuda), "liger");
+    let command = "build liger --arch sm_90a --width 128256";
+    check_command(&*liger, &problem, command);
+}
+
+#[test]
+fn heads_of_nobody_have_a_command() {
+    let (shape, workload) = PrefillSuite::from_sizes([1, 512, 512, 40, 8, 128]).unwrap();
+    let problem = PrefillProblem::new(PrefillOp::Prefill, shape, DType::Bf16, workload);
+    let fourth = named(prefill(DeviceKind::Cuda), "flash_attention_4");
+    let command = "build flash-attention-4 --arch sm_90a --head-dim 128 --group 5";
+    check_command(&*fourth, &problem.unwrap(), command);
+    let shape = TrainingShape::Rows(RowShape {
+        rows: 64,
+        columns: 13824,
+    });
+    let (shape, workload) = TrainingSuite::custom(shape);
+    let op = TrainingOp::Activation(Activation::SwiGlu, Pass::Forward);
+    let problem = TrainingProblem::new(op, shape, DType::Bf16, workload);
+    let liger = named(training(DeviceKind::Cuda), "liger");
+    let command = "build liger --arch sm_90a --width 13824";
+    check_command(&*liger, &problem, command);
+}
+
+#[test]
+fn what_no_recipe_builds_has_a_reason_and_no_command() {
+    let quack = named(norms(DeviceKind::Cuda), "quack");
+    let liger = named(norms(DeviceKind::Cuda), "liger");
+    let half = norm(NormOp::RmsNormForward, 5120, DType::F16);
+    let exported = norm(NormOp::RmsNormForward, 4096, DType::Bf16);
+    let narrow = norm(NormOp::RmsNormForward, 256, DType::Bf16);
+    for (contender, problem, words) in [
+        (&quack, &half, "bf16 activations only"),
+        (&liger, &half, "exported for bf16 only"),
+        (&liger, &narrow, "takes rows together"),
+    ] {
+        let support = contender.supports(problem, &device());
+        assert!(
+            matches!(&support, Support::No(reason) if reason.contains(words)),
+            "{support:?}"
+        );
+        assert_eq!(contender.missing(problem, ARCH), None);
+    }
+    for contender in [&quack, &liger] {
+        assert_eq!(contender.supports(&exported, &device()), Support::Yes);
+        assert_eq!(contender.missing(&exported, ARCH), None);
+    }
+    // No recipe exports for it.
+    let wide = norm(NormOp::RmsNormForward, 5120, DType::Bf16);
+    assert_eq!(quack.missing(&wide, "sm_120a"), None);
+}

@@ -1,0 +1,146 @@
+//! What can be built: a recipe, an architecture, and the sizes that are compiled in.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::LazyLock;
+
+/// A recipe of tools/artifacts that builds variants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Recipe {
+    Quack,
+    Liger,
+    FlashAttention4,
+}
+
+/// Versions by artifact (`quack-sm_90a`), from the lock.
+static VERSIONS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+    serde_json::from_str(env!("HEAD_TO_HEAD_RECIPES"))
+        .expect("the build generated it from the lock")
+});
+
+impl Recipe {
+    pub const ALL: [Self; 3] = [Self::Quack, Self::Liger, Self::FlashAttention4];
+
+    /// As in the names of its artifacts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quack => "quack",
+            Self::Liger => "liger",
+            Self::FlashAttention4 => "flash-attention-4",
+        }
+    }
+
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|recipe| recipe.name() == name)
+    }
+
+    /// Its version for an arch in the lock of this build; none if it does not build for that.
+    pub fn version(self, arch: &str) -> Option<&'static str> {
+        let version = VERSIONS.get(&format!("{}-{arch}", self.name()));
+        version.map(String::as_str)
+    }
+
+    /// The options that its variants have, for a message.
+    pub fn options(self) -> &'static str {
+        match self {
+            Self::Quack => "--width N",
+            Self::Liger => "--width N, or --heads QUERYxKEYxDIM",
+            Self::FlashAttention4 => "--head-dim N --group N",
+        }
+    }
+
+    pub fn takes(self, variant: &Variant) -> bool {
+        matches!(
+            (self, variant),
+            (Self::Quack | Self::Liger, Variant::Width(_))
+                | (Self::Liger, Variant::Heads { .. })
+                | (Self::FlashAttention4, Variant::Group { .. })
+        )
+    }
+}
+
+/// The sizes of a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Variant {
+    /// Columns of a row.
+    Width(usize),
+    /// Heads of queries and of keys, and their dimension.
+    Heads {
+        query: usize,
+        key: usize,
+        dim: usize,
+    },
+    /// Query heads per key head.
+    Group { head_dim: usize, group: usize },
+}
+
+impl Variant {
+    /// The options of `artifacts build`, which are the recipe's too.
+    pub fn arguments(&self) -> Vec<String> {
+        let pairs = match self {
+            Self::Width(width) => vec![("--width", width.to_string())],
+            Self::Heads { query, key, dim } => vec![("--heads", format!("{query}x{key}x{dim}"))],
+            Self::Group { head_dim, group } => vec![
+                ("--head-dim", head_dim.to_string()),
+                ("--group", group.to_string()),
+            ],
+        };
+        let pairs = pairs.into_iter();
+        pairs
+            .flat_map(|(option, value)| [option.to_owned(), value])
+            .collect()
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Width(width) => write!(f, "n{width}"),
+            Self::Heads { query, key, dim } => write!(f, "h{query}k{key}d{dim}"),
+            Self::Group { head_dim, group } => write!(f, "d{head_dim}g{group}"),
+        }
+    }
+}
+
+/// A variant of a recipe for an architecture.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wanted {
+    pub recipe: Recipe,
+    /// `sm_90a`.
+    pub arch: String,
+    pub variant: Variant,
+}
+
+impl Wanted {
+    pub fn new(recipe: Recipe, arch: &str, variant: Variant) -> Self {
+        let arch = arch.to_owned();
+        Self {
+            recipe,
+            arch,
+            variant,
+        }
+    }
+
+    /// What `artifacts` is called with to build it.
+    pub fn arguments(&self) -> Vec<String> {
+        let start = ["build", self.recipe.name(), "--arch", &self.arch];
+        let start = start.map(str::to_owned).into_iter();
+        start.chain(self.variant.arguments()).collect()
+    }
+
+    /// The command that builds it, from the root of a checkout.
+    pub fn command(&self) -> String {
+        format!(
+            "./bazelw run //tools/artifacts -- {}",
+            self.arguments().join(" ")
+        )
+    }
+}
+
+/// Its name: that of its folder.
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (recipe, arch, variant) = (self.recipe.name(), &self.arch, &self.variant);
+        write!(f, "{recipe}-{arch}-{variant}")
+    }
+}
