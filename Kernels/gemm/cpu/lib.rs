@@ -1,12 +1,15 @@
 //! Matrix products on the CPU in f32: our threaded one, and an established library's to beat.
 //!
 //! out[r, c] = sum over i of a[r, i] * b[c, i]: k is contiguous in both operands. Narrow operands
-//! are widened first, which is part of the work; not so bf16 in [`narrow`].
+//! are widened first, which is part of the work; not so bf16 in [`amx`] and [`narrow`].
 
+pub mod amx;
 mod library;
 pub mod narrow;
 mod tile;
 mod widen;
+
+use half::bf16;
 
 pub use library::multiply as multiply_library;
 pub use tile::multiply;
@@ -20,6 +23,20 @@ pub struct Sizes {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+}
+
+/// Up to here b is read too few times to be worth packing.
+const FEW_ROWS: usize = 32;
+
+/// A product of bf16 operands as they are, on the matrix unit where there is one and enough rows for it.
+///
+/// # Panics
+/// If [`narrow`] is not available, or sizes are wrong.
+pub fn multiply_bf16(sizes: Sizes, a: &[bf16], b: &[bf16], out: &mut [bf16]) {
+    match sizes.m > FEW_ROWS && amx::is_available() {
+        true => amx::multiply(sizes, a, b, out),
+        false => narrow::multiply(sizes, a, b, out),
+    }
 }
 
 impl Sizes {

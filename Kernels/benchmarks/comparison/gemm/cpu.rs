@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use contender::{contender, ContenderError, Contenders, DeviceKind, Identity, Kind, Problem};
-use gemm_cpu::{multiply, multiply_library, narrow, BlockFormat, Scales, Sizes};
+use gemm_cpu::{multiply, multiply_bf16, multiply_library, narrow, BlockFormat, Scales, Sizes};
 use host::Plain;
 use numeric::DType;
 use openblas::Library;
@@ -19,8 +19,8 @@ pub fn contenders() -> Contenders<GemmProblem> {
     let ours = Identity::in_tree(
         "ours",
         Kind::Own,
-        "one product per group: of bf16 as it is where the CPU has AVX-512 BF16, else of operands \
-         widened to f32, rounded",
+        "one product per group: of bf16 as it is where the CPU has AMX or AVX-512 BF16, else of \
+         operands widened to f32, rounded",
     );
     let contender = |identity, multiply: Multiply, absent: fn() -> Option<String>| {
         contender(
@@ -72,7 +72,7 @@ fn bind_narrow(problem: &GemmProblem, memory: &Memory) -> Work {
             let m = rows.len();
             let (a, b) = (&a[rows.start * k..][..m * k], &b[group * n * k..][..n * k]);
             let out = &mut out[rows.start * n..][..m * n];
-            narrow::multiply(Sizes { m, n, k }, a, b, out);
+            multiply_bf16(Sizes { m, n, k }, a, b, out);
         }
     }))
 }
