@@ -15,6 +15,7 @@ suites! {
         Quack("quack", "batch x sequence of Quack's suite, hidden 4096"),
         Dsv3("dsv3", "prefill rows at hidden sizes around DeepSeek-V3's"),
         Decode("decode", "1 to 2048 rows at the hidden sizes of models"),
+        Vocabulary("vocabulary", "cross-entropy of 4096 rows at the vocabularies of models"),
         Unseen("unseen", "8 shapes per op drawn by --shapes-seed, within the ranges of models"),
         Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
@@ -28,6 +29,9 @@ const DSV3_HIDDEN: [usize; 3] = [6144, 7168, 8192];
 const DSV3_VOCABULARY: [usize; 4] = [3072, 6144, 8192, 12288];
 const DECODE_ROWS: [usize; 4] = [1, 16, 128, 2048];
 const DECODE_HIDDEN: [usize; 3] = [4096, 7168, 8192];
+
+const VOCABULARY_ROWS: [usize; 1] = [4096];
+const VOCABULARY: [usize; 5] = [32_000, 128_256, 151_936, 201_088, 262_144];
 
 /// Takes seconds in all, for a quick first look: rows that are not 16-byte aligned, and rows that are.
 const SMOKE: [(usize, usize); 2] = [(3, 1001), (512, 768)];
@@ -61,6 +65,13 @@ impl NormSuite {
                 &DECODE_HIDDEN,
                 "tokens of one decode step at hidden sizes of Llama 3 8B, DeepSeek-V3, Llama 3 70B",
             ),
+            NormSuite::Vocabulary if op.is_cross_entropy() => grid(
+                self,
+                &VOCABULARY_ROWS,
+                &VOCABULARY,
+                "vocabularies of Mixtral, Llama 3, Qwen3 and gpt-oss, and Gemma 3's without its padding",
+            ),
+            NormSuite::Vocabulary => Vec::new(),
             NormSuite::Unseen => {
                 let seed = stream_key(seed, op as u32);
                 distinct(seed, UNSEEN_SHAPES, |draws| unseen(op, draws), |(_, w)| w)
@@ -181,6 +192,9 @@ mod tests {
         let entropy = shapes(NormSuite::Dsv3, NormOp::CrossEntropyForward);
         assert_eq!((entropy.len(), entropy[11].columns), (12, 12288));
         assert_eq!(shapes(NormSuite::Decode, NormOp::RmsNormForward).len(), 12);
+        let logits = shapes(NormSuite::Vocabulary, NormOp::CrossEntropyForward);
+        assert_eq!((logits.len(), logits[4].columns), (5, 262_144));
+        assert!(shapes(NormSuite::Vocabulary, NormOp::RmsNormForward).is_empty());
     }
 
     #[test]
@@ -199,7 +213,8 @@ mod tests {
     #[test]
     fn names_are_unique_and_axes_say_the_shape() {
         for suite in NormSuite::all() {
-            let workloads = suite.workloads(NormOp::RmsNormForward);
+            // Every suite has shapes for it.
+            let workloads = suite.workloads(NormOp::CrossEntropyForward);
             assert_named_once(suite, workloads.iter().map(|(_, workload)| workload));
             for (shape, workload) in &workloads {
                 assert_eq!(workload.axes["rows"], shape.rows);
