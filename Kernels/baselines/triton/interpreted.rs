@@ -1,6 +1,6 @@
 //! A kernel in the PTX interpreter, which takes the device's place.
 
-use runtime::Function;
+use runtime::{Function, Shape};
 
 use crate::{Archive, Argument, Kernel, TritonError};
 
@@ -19,7 +19,7 @@ impl Loaded {
     pub fn new(archive: &Archive, kernel: &Kernel) -> Result<Self, TritonError> {
         let text = std::str::from_utf8(archive.code(kernel))
             .map_err(|_| TritonError::Archive(format!("{} is not PTX", kernel.name)))?;
-        let function = Function::load(text, &kernel.symbol, kernel.shared_bytes);
+        let function = Function::load(text, &kernel.symbol);
         Ok(Self {
             kernel: kernel.clone(),
             function: function.map_err(interpreter("load PTX"))?,
@@ -37,8 +37,23 @@ impl Loaded {
         arguments: &[Argument],
         _stream: usize,
     ) -> Result<(), TritonError> {
+        let shape = Shape {
+            grid,
+            block: [self.kernel.threads, 1, 1],
+            cluster: [1; 3],
+            dynamic_shared_bytes: self.kernel.shared_bytes,
+            overlaps_previous: false,
+        };
+        // An argument is in the low bytes of its word.
         let words = self.kernel.words(arguments)?;
-        let launched = self.function.launch(grid, self.kernel.threads, &words);
+        let words: Vec<[u8; 8]> = words.into_iter().map(u64::to_le_bytes).collect();
+        let sizes = self.function.parameters().iter();
+        let arguments: Vec<&[u8]> = words
+            .iter()
+            .zip(sizes)
+            .map(|(word, &bytes)| &word[..bytes.min(8)])
+            .collect();
+        let launched = self.function.launch(&shape, &arguments);
         launched.map_err(interpreter("interpret"))
     }
 }

@@ -2,32 +2,34 @@
 
 use std::ffi::c_void;
 
+use machine::MOST_SHARED;
+
 use crate::registry::{self, Refusal, Shape};
 
 #[derive(Debug)]
 pub struct Function {
     /// Takes the place of a host function's address; nobody else has it.
     host: Box<u8>,
-    unit: usize,
     name: String,
-    dynamic_shared_bytes: u32,
+    /// The size of each.
+    parameters: Vec<usize>,
 }
 
 impl Function {
     /// # Errors
     ///
     /// Where the interpreter refuses the text or the kernel, or the text has none of that name.
-    pub fn load(text: &str, name: &str, dynamic_shared_bytes: u32) -> Result<Self, String> {
+    pub fn load(text: &str, name: &str) -> Result<Self, String> {
         let unit = registry::unit_of(text);
-        registry::program(unit, name)?;
+        let program = registry::program(unit, name)?;
+        let sizes = program.parameters.iter();
         let function = Self {
             host: Box::new(0),
-            unit,
             name: name.to_owned(),
-            dynamic_shared_bytes,
+            parameters: sizes.map(|(_, bytes)| *bytes as usize).collect(),
         };
         registry::add_kernel(unit, function.host(), name);
-        registry::allow_shared(function.host(), dynamic_shared_bytes);
+        registry::allow_shared(function.host(), MOST_SHARED);
         Ok(function)
     }
 
@@ -35,36 +37,31 @@ impl Function {
         std::ptr::from_ref(&*self.host) as usize
     }
 
-    /// Runs it to its end, with an argument in the low bytes of each word.
+    /// The size of each parameter.
+    pub fn parameters(&self) -> &[usize] {
+        &self.parameters
+    }
+
+    /// Runs it to its end.
     ///
     /// # Errors
     ///
-    /// Where the words are not its parameters, or the interpreter finds a fault.
-    pub fn launch(&self, grid: [u32; 3], threads: u32, words: &[u64]) -> Result<(), String> {
-        let program = registry::program(self.unit, &self.name)?;
-        let sizes: Vec<u32> = program.parameters.iter().map(|(_, bytes)| *bytes).collect();
-        if sizes.len() != words.len() || sizes.iter().any(|bytes| *bytes > 8) {
+    /// Where the arguments are not its parameters, or the interpreter finds a fault.
+    pub fn launch(&self, shape: &Shape, arguments: &[impl AsRef<[u8]>]) -> Result<(), String> {
+        let arguments = || arguments.iter().map(AsRef::as_ref);
+        let passed: Vec<usize> = arguments().map(<[u8]>::len).collect();
+        if passed != self.parameters {
+            let (name, taken) = (&self.name, &self.parameters);
             return Err(format!(
-                "{}: {} words given, its parameters have {sizes:?} bytes",
-                self.name,
-                words.len()
+                "'{name}' takes parameters of {taken:?} bytes, not {passed:?}"
             ));
         }
-        let shape = Shape {
-            grid,
-            block: [threads, 1, 1],
-            cluster: [1; 3],
-            dynamic_shared_bytes: self.dynamic_shared_bytes,
-            overlaps_previous: false,
-        };
-        let arguments: Vec<*const c_void> = words
-            .iter()
-            .map(|word| std::ptr::from_ref(word).cast())
-            .collect();
-        // SAFETY: there is a word for each parameter, and none is larger.
-        let launched = unsafe { registry::launch(self.host(), &shape, arguments.as_ptr()) };
+        let arguments: Vec<*const c_void> =
+            arguments().map(|bytes| bytes.as_ptr().cast()).collect();
+        // SAFETY: as many as the kernel takes, each of its size.
+        let launched = unsafe { registry::launch(self.host(), shape, arguments.as_ptr()) };
         launched.map_err(|refusal| match refusal {
-            Refusal::UnknownKernel => format!("{}: no such kernel", self.name),
+            Refusal::UnknownKernel => format!("'{}' is not a kernel", self.name),
             Refusal::Invalid(message) | Refusal::Failed(message) => message,
         })
     }
@@ -95,8 +92,23 @@ mod tests {
             ret;
         }";
 
+    fn shape(grid: [u32; 3], threads: u32) -> Shape {
+        Shape {
+            grid,
+            block: [threads, 1, 1],
+            cluster: [1; 3],
+            dynamic_shared_bytes: 0,
+            overlaps_previous: false,
+        }
+    }
+
+    /// Of `add`, at an address.
+    fn arguments(x: u64, by: f32) -> [Vec<u8>; 2] {
+        [x.to_le_bytes().to_vec(), by.to_le_bytes().to_vec()]
+    }
+
     #[test]
-    fn words_are_arguments() {
+    fn a_kernel_of_a_text_runs() {
         let singles = |values: &[f32]| -> Vec<u8> {
             values
                 .iter()
@@ -104,45 +116,48 @@ mod tests {
                 .collect()
         };
         let memory = Memory::from_bytes(&singles(&[1.0, 2.0, 3.0]));
-        let words = [memory.address() as u64, u64::from(0.5f32.to_bits())];
-        let function = Function::load(ADD, "add", 0).unwrap();
-        function.launch([1; 3], 3, &words).unwrap();
+        let given = arguments(memory.address() as u64, 0.5);
+        let function = Function::load(ADD, "add").unwrap();
+        assert_eq!(function.parameters(), [8, 4]);
+        function.launch(&shape([1; 3], 3), &given).unwrap();
         assert_eq!(memory.to_bytes(), singles(&[1.5, 2.5, 3.5]));
         // Equal texts are one unit, and each kernel of it has its own life.
-        drop(Function::load(ADD, "add", 0).unwrap());
-        function.launch([1; 3], 2, &words).unwrap();
+        drop(Function::load(ADD, "add").unwrap());
+        function.launch(&shape([1; 3], 2), &given).unwrap();
         assert_eq!(memory.to_bytes(), singles(&[2.0, 3.0, 3.5]));
     }
 
     #[test]
     fn what_is_wrong_is_one_sentence() {
         let memory = Memory::from_bytes(&[0; 8]);
-        let words = [memory.address() as u64, 0];
-        let function = Function::load(ADD, "add", 0).unwrap();
-        let launch =
-            |grid, threads, words: &[u64]| function.launch(grid, threads, words).unwrap_err();
+        let x = memory.address() as u64;
+        let function = Function::load(ADD, "add").unwrap();
+        let refused = |text: &str, name| Function::load(text, name).unwrap_err();
+        let launch = |grid, threads, given: &[Vec<u8>]| {
+            function.launch(&shape(grid, threads), given).unwrap_err()
+        };
+        let given = arguments(x, 0.0);
+        let greedy = Shape {
+            dynamic_shared_bytes: 300 << 10,
+            ..shape([1; 3], 1)
+        };
         for (message, wanted) in [
-            (Function::load(ADD, "sub", 0).unwrap_err(), "sub"),
-            (
-                Function::load("add r1, r2;", "add", 0).unwrap_err(),
-                "line 1",
-            ),
-            (
-                Function::load(&ADD.replace("add.f32", "add.f7"), "add", 0).unwrap_err(),
-                "add.f7",
-            ),
-            (
-                Function::load(&ADD[..ADD.len() - 40], "add", 0).unwrap_err(),
-                "line",
-            ),
-            (launch([1; 3], 2, &words[..1]), "1 words given"),
-            (launch([1; 3], 0, &words), "block"),
-            (launch([1; 3], 1025, &words), "1024"),
-            (launch([0, 1, 1], 2, &words), "grid"),
+            (refused(ADD, "sub"), "sub"),
+            (refused("add r1, r2;", "add"), "line 1"),
+            (refused(&ADD.replace("add.f32", "add.f7"), "add"), "add.f7"),
+            (refused(&ADD[..ADD.len() - 40], "add"), "line"),
+            (launch([1; 3], 2, &given[..1]), "[8, 4] bytes, not [8]"),
+            (launch([1; 3], 0, &given), "block"),
+            (launch([1; 3], 1025, &given), "1024"),
+            (launch([0, 1, 1], 2, &given), "grid"),
             // The third thread's single is not there, nor is anything at 16.
-            (launch([1; 3], 3, &words), "ld.global.f32"),
-            (launch([1; 3], 1, &[16, 0]), "ld.global.f32"),
-            (launch([1; 3], 1, &[words[0] + 1, 0]), "ld.global.f32"),
+            (launch([1; 3], 3, &given), "ld.global.f32"),
+            (launch([1; 3], 1, &arguments(16, 0.0)), "ld.global.f32"),
+            (launch([1; 3], 1, &arguments(x + 1, 0.0)), "ld.global.f32"),
+            (
+                function.launch(&greedy, &given).unwrap_err(),
+                "shared memory",
+            ),
         ] {
             assert!(message.contains(wanted), "{wanted}: {message}");
             assert!(
@@ -150,8 +165,5 @@ mod tests {
                 "{message}"
             );
         }
-        let greedy = Function::load(ADD, "add", 300 << 10).unwrap();
-        let message = greedy.launch([1; 3], 1, &words).unwrap_err();
-        assert!(message.contains("shared memory"), "{message}");
     }
 }

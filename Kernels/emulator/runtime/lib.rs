@@ -8,14 +8,12 @@
 mod cudart;
 mod fatbin;
 mod function;
-mod loaded;
 mod recording;
 mod registry;
 mod settings;
 mod tensor;
 
 pub use function::Function;
-pub use loaded::Loaded;
 pub use machine::{Schedule, TensorLoads, MOST_SHARED};
 pub use recording::describe;
 pub use registry::{

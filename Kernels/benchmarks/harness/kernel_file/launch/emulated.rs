@@ -2,18 +2,18 @@
 
 use std::ffi::c_void;
 
-use runtime::{encode_tiled, Loaded, Shape};
+use runtime::{encode_tiled, Function, Shape};
 
 use crate::description::Code;
 use crate::plan::{Passed, Plan, MAP_BYTES};
 use crate::tensor_map::Map;
 
-pub struct Module(Loaded);
+pub struct Module(Function);
 
 impl Module {
     pub fn load(code: &Code, entry: &str) -> Result<Self, String> {
         match code {
-            Code::Ptx(text) => Loaded::new(text, entry).map(Self),
+            Code::Ptx(text) => Function::load(text, entry).map(Self),
             Code::Cubin(_) => Err("machine code cannot be interpreted".into()),
         }
     }
