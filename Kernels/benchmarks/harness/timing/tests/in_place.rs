@@ -199,6 +199,6 @@ fn an_unwritten_integer_is_found() {
     let failure = gate.examine(course.first(), &mut lane.first()).unwrap_err();
     assert_eq!(
         failure.to_string(),
-        "left 1 elements of 'count' unwritten, the first at 0"
+        "left 1 elements of 'count' unwritten, the first at 'count'[0] (unit 0), the oracle says 5e2"
     );
 }
