@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: NormSuite::SUITES,
         shortcuts: &[],
+        dtypes: &[DType::Bf16],
         problems: |_| Ok(vec![problem()]),
         contenders: |_| contenders(),
     })
