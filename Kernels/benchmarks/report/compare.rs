@@ -8,10 +8,11 @@
 //! by the rows themselves. It is wide enough that all rows together raise a false alarm in one
 //! comparison out of a hundred (Bonferroni).
 
+use crate::environment::cards;
 use crate::noise::{normal_quantile, spread_between_runs};
 use crate::{differences, Collection, ReportingError};
 use record::{Contender, ContenderKind, Meta, Row, RowKey, Status};
-use stats::{paired_ratio, quantile, RatioOptions, Verdict};
+use stats::{paired_ratio, quantile, RatioOptions, Verdict, SPREAD_BETWEEN_CARDS};
 use std::collections::{BTreeMap, HashMap};
 
 /// Probability that comparing two runs of the same code finds any row slower.
@@ -20,6 +21,8 @@ const FALSE_ALARM: f64 = 0.01;
 const ROWS_TO_LEARN: usize = 8;
 /// Minimum unchanged baselines to estimate the machine's drift.
 const CONTROLS_MIN: usize = 3;
+/// Standard deviation of a change between two cards: each run has one.
+const BETWEEN_CARDS: f64 = SPREAD_BETWEEN_CARDS * std::f64::consts::SQRT_2;
 /// Two-sided 95 % of a Gaussian.
 const Z95: f64 = 1.959_964;
 
@@ -69,10 +72,22 @@ pub struct Comparison {
     pub environment: Vec<String>,
     /// Drift of the unchanged baselines (new over old), subtracted from direct changes.
     pub drift: Option<f64>,
+    /// How many speed-ups of unchanged contenders over unchanged baselines repeat.
+    pub agreement: Agreement,
     /// The run-to-run standard deviations used.
     pub spread_paired: f64,
     pub spread_direct: f64,
     pub threshold: f64,
+}
+
+/// Nothing in it is learned from the comparison itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Agreement {
+    pub all: usize,
+    /// Within the two runs' own 95 % intervals.
+    pub here: usize,
+    /// Within these and what another card may change.
+    pub elsewhere: usize,
 }
 
 impl Comparison {
@@ -143,7 +158,11 @@ pub fn compare(
                 .to_owned(),
         ));
     }
-    judge(raw, options, &mut found);
+    let between_cards = match cards(base) == cards(new) {
+        true => 0.0,
+        false => BETWEEN_CARDS,
+    };
+    judge(raw, options, between_cards, &mut found);
     Ok(found)
 }
 
@@ -262,7 +281,7 @@ fn is_control(raw: &Raw) -> bool {
         && raw.error.is_finite()
 }
 
-fn judge(raw: Vec<Raw>, options: &CompareOptions, found: &mut Comparison) {
+fn judge(raw: Vec<Raw>, options: &CompareOptions, between_cards: f64, found: &mut Comparison) {
     let mut controls: Vec<f64> = raw
         .iter()
         .filter(|raw| is_control(raw))
@@ -271,6 +290,15 @@ fn judge(raw: Vec<Raw>, options: &CompareOptions, found: &mut Comparison) {
     controls.sort_by(f64::total_cmp);
     let drift = (controls.len() >= CONTROLS_MIN).then(|| quantile(&controls, 0.5));
     found.drift = drift.map(f64::exp);
+    let repeated = raw
+        .iter()
+        .filter(|raw| raw.method != Method::Direct && raw.base.contender == raw.new.contender);
+    for raw in repeated {
+        let within = |spread: f64| raw.change.abs() <= Z95 * raw.error.hypot(spread);
+        found.agreement.all += 1;
+        found.agreement.here += usize::from(within(0.0));
+        found.agreement.elsewhere += usize::from(within(BETWEEN_CARDS));
+    }
     let spread = |paired: bool, floor: f64, assumed: f64| {
         let changes: Vec<(f64, f64)> = raw
             .iter()
@@ -283,9 +311,10 @@ fn judge(raw: Vec<Raw>, options: &CompareOptions, found: &mut Comparison) {
         }
     };
     // Floors and defaults: a paired ratio repeats within 0.1 % on a quiet card, a time within 0.2 %;
-    // half as much again if there are too few rows to estimate this machine's spread.
-    found.spread_paired = spread(true, 0.001, 0.0015);
-    found.spread_direct = spread(false, 0.002, 0.003);
+    // half as much again if there are too few rows to estimate this machine's spread, and more if there
+    // are two machines.
+    found.spread_paired = spread(true, 0.001, between_cards.max(0.0015));
+    found.spread_direct = spread(false, 0.002, between_cards.max(0.003));
     let z = normal_quantile(1.0 - FALSE_ALARM / 2.0 / raw.len().max(1) as f64);
     for raw in raw {
         let (between, drift) = match raw.method {

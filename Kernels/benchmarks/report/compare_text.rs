@@ -3,7 +3,7 @@
 use crate::compare::{Change, Comparison, Method};
 use record::markdown_table::{cell, header, line};
 use record::{count_text, interval_text, percent_text, ratio_text, time_us_text, RowKey};
-use stats::Verdict;
+use stats::{Verdict, SPREAD_BETWEEN_CARDS};
 
 /// Unremarkable rows are counted, not listed.
 pub fn to_text(comparison: &Comparison) -> String {
@@ -25,6 +25,17 @@ pub fn to_text(comparison: &Comparison) -> String {
         percent_text(comparison.spread_paired),
         percent_text(comparison.spread_direct),
     );
+    let agreement = comparison.agreement;
+    if agreement.all > 0 {
+        text += &format!(
+            "Of {} of unchanged contenders, {} agree within the two runs' own 95 % intervals, and {} if these \
+            allow for another card ({} standard deviation).\n\n",
+            count_text(agreement.all, "speed-up"),
+            agreement.here,
+            agreement.elsewhere,
+            percent_text(SPREAD_BETWEEN_CARDS),
+        );
+    }
     if let Some(drift) = comparison.drift {
         text += &format!(
             "Unchanged baselines ran at {} times their old time; direct changes are corrected for that.\n\n",

@@ -7,6 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Roofs that differ by less count as equal.
 const ROOF_MARGIN: f64 = 0.01;
 
+/// Of all runs that name theirs.
+pub fn cards(collection: &Collection) -> BTreeSet<&str> {
+    let metas = collection.runs.iter().map(|run| &run.file.meta);
+    metas
+        .filter_map(|meta| meta.gpu.as_ref()?.uuid.as_deref())
+        .collect()
+}
+
 /// One line per difference, `what: base -> new`.
 pub fn differences(base: &Collection, new: &Collection) -> Vec<String> {
     let mut lines = Vec::new();

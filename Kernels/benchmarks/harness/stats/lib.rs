@@ -5,6 +5,7 @@
 //! slowly (heat, clocks, other tenants) affects all of them alike and cancels in the ratio of two
 //! samples of the same round. See `ratio` for the estimator and `stopping` for the rule.
 
+mod cards;
 mod clock;
 mod error;
 mod fit;
@@ -18,6 +19,7 @@ mod small;
 mod stopping;
 mod summary;
 
+pub use cards::{elsewhere, SPREAD_BETWEEN_CARDS};
 pub use clock::{reference_clock_mhz, ClockFilter};
 pub use error::StatsError;
 pub use geomean::{geomean, weighted_geomean, Geomean};

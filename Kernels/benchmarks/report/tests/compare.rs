@@ -120,6 +120,37 @@ fn a_planted_two_percent_regression_is_caught() {
 }
 
 #[test]
+fn equal_runs_agree_as_often_as_their_intervals_say() {
+    let shares = |row_sigma| {
+        let machine = Machine {
+            row_sigma,
+            ..PAIRED
+        };
+        let (mut all, mut here, mut elsewhere) = (0, 0, 0);
+        for found in pairs(&machine, 1.0).take(20) {
+            all += found.agreement.all;
+            here += found.agreement.here;
+            elsewhere += found.agreement.elsewhere;
+        }
+        assert_eq!(all, 20 * WORKLOADS);
+        [here, elsewhere].map(|count| count as f64 / all as f64)
+    };
+    let [here, elsewhere] = shares(0.0);
+    assert!(
+        (0.9..0.999).contains(&here) && elsewhere > 0.999,
+        "{here}, {elsewhere}"
+    );
+    // Cards apart by as much as is allowed for.
+    let [here, elsewhere] = shares(0.005 / std::f64::consts::SQRT_2);
+    assert!(
+        here < 0.7 && (0.93..0.97).contains(&elsewhere),
+        "{here}, {elsewhere}"
+    );
+    let [_, elsewhere] = shares(0.02);
+    assert!(elsewhere < 0.6, "{elsewhere}");
+}
+
+#[test]
 fn a_slow_machine_is_no_regression_where_a_baseline_shows_it() {
     let calm = Machine {
         run_sigma: 0.0,
