@@ -20,8 +20,36 @@ pub struct Query<R> {
     pub visible: usize,
 }
 
-/// The attention of each query. `keys` and `values` fill a buffer with the rows of the requested
-/// positions; value rows are `value_width` wide. A query that sees nothing gives zeros.
+/// What a query has seen so far. Weights are relative to the largest score, as in any kernel that does
+/// not know the largest of all beforehand.
+struct Seen<R> {
+    largest: R,
+    total: R,
+    sums: Vec<R>,
+}
+
+impl<R: Real> Seen<R> {
+    /// Positions that come after those of `self`.
+    fn extend(&mut self, next: &Seen<R>) {
+        let largest = if next.largest > self.largest {
+            next.largest
+        } else {
+            self.largest
+        };
+        let (before, after) = (
+            (self.largest - largest).exp(),
+            (next.largest - largest).exp(),
+        );
+        self.largest = largest;
+        self.total = self.total * before + next.total * after;
+        for (sum, next) in self.sums.iter_mut().zip(&next.sums) {
+            *sum = *sum * before + *next * after;
+        }
+    }
+}
+
+/// The attention of each query. `read` fills buffers with the keys and with the values, `value_width`
+/// wide, of the requested positions. A query that sees nothing gives zeros.
 ///
 /// `store` rounds the weights to the type in which they meet the values. Runs of positions are
 /// processed in parallel; their sums are combined in order, so that results are reproducible.
@@ -29,91 +57,82 @@ pub fn attend<R: Real + Send + Sync>(
     queries: &[Query<R>],
     scale: R,
     value_width: usize,
-    keys: impl Fn(Range<usize>, &mut [R]) + Sync,
-    values: impl Fn(Range<usize>, &mut [R]) + Sync,
+    read: impl Fn(Range<usize>, &mut [R], &mut [R]) + Sync,
     store: impl Fn(R) -> R + Sync,
 ) -> Vec<Vec<R>> {
     let zero = R::of(0.0);
     let length = queries.iter().map(|query| query.visible).max().unwrap_or(0);
     let width = queries.first().map_or(0, |query| query.values.len());
     let runs: Vec<Range<usize>> = runs(length).collect();
-    let scores: Vec<Vec<Vec<R>>> = runs
-        .par_iter()
-        .map(|run| {
-            let mut rows = vec![zero; run.len() * width];
-            keys(run.clone(), &mut rows);
-            let scores = queries.iter().map(|query| {
-                let seen = query.visible.clamp(run.start, run.end) - run.start;
-                let rows = rows.chunks_exact(width).take(seen);
-                rows.map(|key| scale * dot(&query.values, key)).collect()
-            });
-            scores.collect()
-        })
-        .collect();
-    let mut weights: Vec<Vec<R>> = (0..queries.len())
-        .map(|query| scores.iter().flat_map(|run| &run[query]).copied().collect())
-        .collect();
-    let totals: Vec<R> = weights
-        .par_iter_mut()
-        .map(|row| exponentiate(row))
-        .collect();
-    let mut sums = vec![vec![zero; value_width]; queries.len()];
+    let mut all: Vec<Option<Seen<R>>> = queries.iter().map(|_| None).collect();
     for some in runs.chunks(RUNS_AT_ONCE) {
-        // A run's sum is added to the total at once: the error of a running sum grows with its length.
-        let partials: Vec<Vec<Vec<R>>> = some
+        let buffers = || (vec![zero; RUN * width], vec![zero; RUN * value_width]);
+        let parts: Vec<Vec<Option<Seen<R>>>> = some
             .par_iter()
-            .map(|run| {
-                let mut rows = vec![zero; run.len() * value_width];
-                values(run.clone(), &mut rows);
-                let partials = weights.iter().map(|weights| {
-                    let seen = run.start.min(weights.len())..run.end.min(weights.len());
-                    let mut partial = vec![zero; value_width];
-                    for (weight, value) in weights[seen].iter().zip(rows.chunks_exact(value_width))
-                    {
-                        let weight = store(*weight);
-                        for (partial, value) in partial.iter_mut().zip(value) {
-                            *partial = *partial + weight * *value;
-                        }
-                    }
-                    partial
+            .map_init(buffers, |(keys, values), run| {
+                let keys = &mut keys[..run.len() * width];
+                let values = &mut values[..run.len() * value_width];
+                read(run.clone(), keys, values);
+                let parts = queries.iter().map(|query| {
+                    let seen = query.visible.clamp(run.start, run.end) - run.start;
+                    let keys = keys.chunks_exact(width).take(seen);
+                    let scores = keys.map(|key| scale * dot(&query.values, key));
+                    weigh(scores.collect(), values.chunks_exact(value_width), &store)
                 });
-                partials.collect()
+                parts.collect()
             })
             .collect();
-        for partials in partials {
-            for (sum, partial) in sums.iter_mut().zip(partials) {
-                for (sum, partial) in sum.iter_mut().zip(partial) {
-                    *sum = *sum + partial;
+        for parts in parts {
+            for (all, part) in all.iter_mut().zip(parts) {
+                match (all, part) {
+                    (Some(all), Some(part)) => all.extend(&part),
+                    (all, part) => *all = all.take().or(part),
                 }
             }
         }
     }
-    for ((sum, total), query) in sums.iter_mut().zip(totals).zip(queries) {
-        if query.visible > 0 {
-            sum.iter_mut().for_each(|value| *value = *value / total);
+    let outputs = all.into_iter().map(|seen| match seen {
+        Some(Seen { total, sums, .. }) => sums.into_iter().map(|sum| sum / total).collect(),
+        None => vec![zero; value_width],
+    });
+    outputs.collect()
+}
+
+/// Values weighed by the softmax of their scores; none without scores.
+fn weigh<'a, R: Real + 'a>(
+    mut scores: Vec<R>,
+    mut values: impl ExactSizeIterator<Item = &'a [R]>,
+    store: impl Fn(R) -> R,
+) -> Option<Seen<R>> {
+    let first = *scores.first()?;
+    let largest = scores
+        .iter()
+        .fold(first, |top, &score| if score > top { score } else { top });
+    for score in &mut scores {
+        *score = (*score - largest).exp();
+    }
+    let total = crate::sum(scores.iter().copied());
+    let mut sums: Vec<R> = {
+        let weight = store(scores[0]);
+        values.next()?.iter().map(|value| weight * *value).collect()
+    };
+    for (weight, value) in scores[1..].iter().zip(values) {
+        let weight = store(*weight);
+        for (sum, value) in sums.iter_mut().zip(value) {
+            *sum = *sum + weight * *value;
         }
     }
-    sums
+    Some(Seen {
+        largest,
+        total,
+        sums,
+    })
 }
 
 fn runs(length: usize) -> impl Iterator<Item = Range<usize>> {
     (0..length)
         .step_by(RUN)
         .map(move |start| start..(start + RUN).min(length))
-}
-
-/// Scores become exp(score - largest); returns their sum.
-fn exponentiate<R: Real>(scores: &mut [R]) -> R {
-    let Some(&first) = scores.first() else {
-        return R::of(0.0);
-    };
-    let largest = scores
-        .iter()
-        .fold(first, |top, &score| if score > top { score } else { top });
-    for score in scores.iter_mut() {
-        *score = (*score - largest).exp();
-    }
-    crate::sum(scores.iter().copied())
 }
 
 /// Eight independent sums, which the compiler vectorises.
@@ -178,8 +197,10 @@ mod tests {
             &queries,
             0.7,
             value_width,
-            |run, out| rows(&keys, width, run, out),
-            |run, out| rows(&numbers, value_width, run, out),
+            |run, key_rows, value_rows| {
+                rows(&keys, width, run.clone(), key_rows);
+                rows(&numbers, value_width, run, value_rows);
+            },
             |weight| weight,
         );
         for (query, found) in queries.iter().zip(found) {
@@ -193,11 +214,9 @@ mod tests {
             values: vec![1.0; 4],
             visible: 0,
         };
-        let never = |_: Range<usize>, _: &mut [f64]| panic!("there is nothing to read");
-        assert_eq!(
-            attend(&[query], 1.0, 3, never, never, |weight| weight),
-            [[0.0; 3]]
-        );
+        let never =
+            |_: Range<usize>, _: &mut [f64], _: &mut [f64]| panic!("there is nothing to read");
+        assert_eq!(attend(&[query], 1.0, 3, never, |weight| weight), [[0.0; 3]]);
     }
 
     #[test]
@@ -210,8 +229,10 @@ mod tests {
             &[query],
             1.0,
             1,
-            |_, out| out.copy_from_slice(&[0.0, 1.0]),
-            |_, out| out.copy_from_slice(&[5.0, 3.0]),
+            |_, keys, values| {
+                keys.copy_from_slice(&[0.0, 1.0]);
+                values.copy_from_slice(&[5.0, 3.0]);
+            },
             |weight| weight,
         );
         assert_eq!(found, [[3.0]]);

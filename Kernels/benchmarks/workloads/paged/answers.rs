@@ -39,6 +39,22 @@ pub struct Cache<'a, F> {
     pub first: F,
 }
 
+impl<F: Fn(usize) -> usize> Cache<'_, F> {
+    fn read<R: Real>(&self, tokens: std::ops::Range<usize>, keys: &mut [R], values: &mut [R]) {
+        self.keys.fill(&self.first, tokens.clone(), keys);
+        let shared =
+            self.keys.tensor.is(self.values.tensor) && self.keys.scale == self.values.scale;
+        if !shared {
+            return self.values.fill(&self.first, tokens, values);
+        }
+        // Values that are the beginnings of the keys need not be drawn again.
+        let keys = keys.chunks_exact(self.keys.width);
+        for (value, key) in values.chunks_exact_mut(self.values.width).zip(keys) {
+            value.copy_from_slice(&key[..value.len()]);
+        }
+    }
+}
+
 /// The output of each query, given as the first element of its row and the positions it sees.
 /// Weights are rounded like the output before they multiply the values.
 pub fn attended<R: Real + Send + Sync>(
@@ -61,8 +77,7 @@ pub fn attended<R: Real + Send + Sync>(
         &queries,
         R::of(f64::from(scale)),
         cache.values.width,
-        |tokens, out| cache.keys.fill(&cache.first, tokens, out),
-        |tokens, out| cache.values.fill(&cache.first, tokens, out),
+        |tokens, keys, values| cache.read(tokens, keys, values),
         |weight: R| R::of(store(dtype, weight.to_f64())),
     )
 }
