@@ -11,9 +11,12 @@
  *
  *     contender_library()           once, after loading
  *     supports(problem)             once per problem; tensors have no addresses yet
- *     bind(problem, ...)            once per set of buffers: plan and allocate here, it is not
- * timed enqueue(handle, stream)       many times, and timed facts(handle)                 once, for
- * the first set destroy(handle)               once per handle
+ *     bind(problem, ...)            once per set of buffers: plan and allocate here, untimed
+ *     enqueue(handle, stream)       many times, and timed
+ *     facts(handle)                 once, for the first set
+ *     destroy(handle)               once per handle
+ *
+ * An operation that the harness does not know needs an oracle too: see contender_oracle() below.
  *
  * Everything that the harness passes stays valid until the call returns, tensors and their
  * addresses until the handle is destroyed. Everything that the library returns must stay valid
@@ -50,7 +53,8 @@ enum {
     CONTENDER_I32 = 5,
     CONTENDER_I64 = 6,
     CONTENDER_MXFP8 = 7, /* e4m3 elements; E8M0 scales, one per 32, in a tensor of their own */
-    CONTENDER_NVFP4 = 8  /* two e2m1 elements per byte, the first in the low bits; e4m3 scales */
+    CONTENDER_NVFP4 = 8, /* two e2m1 elements per byte, the first in the low bits; e4m3 scales */
+    CONTENDER_F64 = 9    /* only for oracles: contenders never see it */
 };
 
 /* What addresses point to. */
@@ -128,6 +132,34 @@ typedef struct contender_description {
 
 /* The one function that a library exports. */
 CONTENDER_EXPORT const contender_description* contender_library(void);
+
+/* An operation that the harness does not know comes with an oracle: a library of its own that
+ * exports contender_oracle() and computes the correct answers in f64, on the CPU whatever the
+ * device of the contenders is.
+ *
+ *     cc -O3 -shared -fPIC -o liboracle.so oracle.c -lm
+ *     bench_own --problem problem.json --oracle ./liboracle.so --contender ./libmine.so
+ *
+ * Every tensor that it is given is CONTENDER_F64: inputs hold the numbers that contenders get,
+ * already rounded to their types, and outputs take numbers that are not rounded. problem->json
+ * has the types that contenders see. */
+typedef struct contender_oracle_description {
+    uint32_t abi_version;  /* CONTENDER_ABI_VERSION */
+    uint32_t struct_bytes; /* sizeof(contender_oracle_description) */
+    const char* name;      /* for messages */
+    const char* version;   /* "" if it has none */
+    /* Operations it answers, ended by NULL; NULL if it answers any. */
+    const char* const* ops;
+
+    /* Writes the correct values of one unit to every output, and nothing else: of an output with n
+     * elements, unit u is elements u * (n / units) to (u + 1) * (n / units). The problem file says
+     * how many units there are; with one, a unit is everything. The harness asks for some of them,
+     * in any order, and for some twice. Returns 0, or a code of its own. */
+    int32_t (*answer)(const contender_problem* problem, uint64_t unit, uint64_t units);
+} contender_oracle_description;
+
+/* The one function that an oracle exports. */
+CONTENDER_EXPORT const contender_oracle_description* contender_oracle(void);
 
 /* Whether two texts are equal, so that a library need not include <string.h>. */
 static inline int contender_same(const char* left, const char* right) {

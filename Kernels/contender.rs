@@ -23,6 +23,8 @@ pub const I32: i32 = 5;
 pub const I64: i32 = 6;
 pub const MXFP8: i32 = 7;
 pub const NVFP4: i32 = 8;
+/// Only for oracles.
+pub const F64: i32 = 9;
 
 pub const CPU: i32 = 0;
 pub const CUDA: i32 = 1;
@@ -76,6 +78,9 @@ pub type Facts = unsafe extern "C" fn(*mut c_void) -> *const c_char;
 pub type Destroy = unsafe extern "C" fn(*mut c_void);
 /// The one function that a library exports, as `contender_library`.
 pub type Library = unsafe extern "C" fn() -> *const Description;
+pub type Answer = unsafe extern "C" fn(*const Problem, u64, u64) -> i32;
+/// The one function that an oracle exports, as `contender_oracle`.
+pub type Oracle = unsafe extern "C" fn() -> *const OracleDescription;
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -95,6 +100,22 @@ pub struct Description {
 
 // SAFETY: it only points to what the library keeps for as long as it is loaded.
 unsafe impl Sync for Description {}
+
+/// The correct answers of an operation that the harness does not know, in f64 on the CPU.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct OracleDescription {
+    pub abi_version: u32,
+    pub struct_bytes: u32,
+    pub name: *const c_char,
+    pub version: *const c_char,
+    /// Ended by null; null if it answers any.
+    pub ops: *const *const c_char,
+    pub answer: Option<Answer>,
+}
+
+// SAFETY: it only points to what the library keeps for as long as it is loaded.
+unsafe impl Sync for OracleDescription {}
 
 impl Problem {
     /// The tensor of that name.

@@ -10,7 +10,8 @@ use crate::DeviceState;
 /// Assumed if /sys does not say: larger than most, so that a sweep errs on the long side.
 const LAST_LEVEL_BYTES_UNKNOWN: u64 = 64 << 20;
 
-pub(crate) fn device_info() -> DeviceInfo {
+/// The machine that this process runs on.
+pub fn device_info() -> DeviceInfo {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     DeviceInfo {

@@ -37,7 +37,7 @@ mod trace;
 
 pub use contender::{Buffer, ContenderError, DeviceInfo, DeviceKind, Facts, Stream};
 pub use cpu::CpuDevice;
-pub use cpu_info::process_time;
+pub use cpu_info::{device_info as host_info, process_time};
 #[cfg(feature = "cuda")]
 pub use cuda_device::CudaDevice;
 pub use error::{DeviceError, SampleError};

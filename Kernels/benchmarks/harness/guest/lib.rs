@@ -11,13 +11,16 @@
 //! ```
 //!
 //! It has no files, no descriptors, no network, no other processes, and no memory of anybody else. On CUDA, where two
-//! processes would take turns on the GPU, the worker loads the library itself, and the row says so.
+//! processes would take turns on the GPU, the worker loads the library itself, and the row says so. The oracle of an
+//! operation that somebody brings lives in such a process on every device.
 
+mod answers;
 mod contender;
 mod late;
 mod library;
 mod mailbox;
 mod message;
+mod oracle;
 mod output;
 mod process;
 mod sandbox;
@@ -26,5 +29,6 @@ mod source;
 mod statement;
 
 pub use contender::Guest;
+pub use oracle::{Oracle, OracleSource};
 pub use serve::{serve, ARGUMENT};
 pub use source::{Source, SourceError};

@@ -29,40 +29,54 @@ pub struct Work {
     _passed: Passed,
 }
 
+/// Loads a library and returns the description that one of its functions returns, if it is of this version and as
+/// large as `D`, which is `name` in the header; the error is a sentence.
+///
+/// # Safety
+/// The header says that `function` returns a pointer to `D`.
+pub unsafe fn describe<D: Copy>(
+    path: &Path,
+    function: &str,
+    name: &str,
+) -> Result<(Handle, D), String> {
+    // SAFETY: running a stranger's code is the purpose; what it may do is up to the process.
+    let handle = unsafe { Handle::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
+        .map_err(|error| format!("cannot be loaded: {error}"))?;
+    // SAFETY: the caller's.
+    let describe = unsafe { handle.get::<unsafe extern "C" fn() -> *const D>(function.as_bytes()) };
+    let describe = describe
+        .map_err(|_| format!("exports no function {function}(): see Kernels/contender.h"))?;
+    // SAFETY: as above.
+    let description = unsafe { describe() };
+    if description.is_null() {
+        return Err(format!("{function}() returned NULL"));
+    }
+    // SAFETY: every version begins with these two numbers.
+    let [version, bytes] = unsafe { *description.cast::<[u32; 2]>() };
+    if version != abi::ABI_VERSION {
+        return Err(format!(
+            "was built for version {version} of contender.h, and this program has version {}: build it again \
+             with this program's header",
+            abi::ABI_VERSION
+        ));
+    }
+    let expected = size_of::<D>();
+    if (bytes as usize) < expected {
+        return Err(format!(
+            "describes itself in {bytes} bytes, where version {version} has {expected}: set struct_bytes to \
+             sizeof({name})"
+        ));
+    }
+    // SAFETY: it says that it is as large.
+    Ok((handle, unsafe { *description }))
+}
+
 impl Library {
     /// Loads a library and checks what it says about itself; the error is a sentence.
     pub fn open(path: &Path) -> Result<Self, String> {
-        // SAFETY: running a stranger's code is the purpose; what it may do is up to the process.
-        let handle = unsafe { Handle::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
-            .map_err(|error| format!("cannot be loaded: {error}"))?;
-        // SAFETY: the header says that it has this type.
-        let describe = unsafe { handle.get::<abi::Library>(b"contender_library\0") };
-        let describe = describe.map_err(|_| {
-            "exports no function contender_library(): see Kernels/contender.h".to_owned()
-        })?;
-        // SAFETY: as above.
-        let description = unsafe { describe() };
-        if description.is_null() {
-            return Err("contender_library() returned NULL".into());
-        }
-        // SAFETY: every version begins with these two numbers.
-        let [version, bytes] = unsafe { *description.cast::<[u32; 2]>() };
-        if version != abi::ABI_VERSION {
-            return Err(format!(
-                "was built for version {version} of contender.h, and this program has version {}: build it again \
-                 with this program's header",
-                abi::ABI_VERSION
-            ));
-        }
-        let expected = size_of::<abi::Description>();
-        if (bytes as usize) < expected {
-            return Err(format!(
-                "describes itself in {bytes} bytes, where version {version} has {expected}: set struct_bytes to \
-                 sizeof(contender_description)"
-            ));
-        }
-        // SAFETY: it says that it is as large.
-        let description = unsafe { *description };
+        // SAFETY: the header says so.
+        let (handle, description): (_, abi::Description) =
+            unsafe { describe(path, "contender_library", "contender_description") }?;
         for (name, missing) in [
             ("bind", description.bind.is_none()),
             ("enqueue", description.enqueue.is_none()),
@@ -165,14 +179,14 @@ impl Library {
 
 /// # Safety
 /// Null, or text that ends with a zero.
-unsafe fn text(text: *const c_char) -> Option<String> {
+pub unsafe fn text(text: *const c_char) -> Option<String> {
     // SAFETY: the caller's.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text).to_string_lossy().into_owned() })
 }
 
 /// # Safety
 /// Null, or a list of texts that ends with null.
-unsafe fn list(mut items: *const *const c_char) -> Option<Vec<String>> {
+pub unsafe fn list(mut items: *const *const c_char) -> Option<Vec<String>> {
     if items.is_null() {
         return None;
     }

@@ -10,6 +10,14 @@ use serde_json::Value;
 
 use crate::statement::Statement;
 
+/// What a library is loaded as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Contender,
+    Oracle,
+}
+
 /// Owner to guest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -17,6 +25,7 @@ pub enum Request {
     /// With the mailbox.
     Load {
         path: String,
+        kind: Kind,
         memory_bytes: u64,
     },
     Supports(Statement),
@@ -30,6 +39,12 @@ pub enum Request {
     Destroy(u32),
     /// Watch the mailbox for one call of this handle. Has no reply.
     Arm(u32),
+    /// Of an oracle, on the tensors of this handle.
+    Answer {
+        handle: u32,
+        unit: u64,
+        units: u64,
+    },
 }
 
 /// Guest to owner.
@@ -46,6 +61,7 @@ pub enum Reply {
     Bound(u32),
     Facts(Value),
     Destroyed,
+    Answered,
     Failed(String),
 }
 
@@ -177,6 +193,7 @@ mod tests {
         let memory = SharedMapping::new(4096).unwrap();
         let load = Request::Load {
             path: "libmine.so".into(),
+            kind: Kind::Contender,
             memory_bytes: 1,
         };
         send(&mut ours, &load, memory.file()).unwrap();

@@ -10,7 +10,7 @@ use children::Leash;
 use contender::ContenderError;
 
 use crate::mailbox::{Mailbox, DONE, NOTHING, READY};
-use crate::message::{receive, send, Reply, Request};
+use crate::message::{receive, send, Kind, Reply, Request};
 use crate::output::Output;
 use crate::serve::ARGUMENT;
 
@@ -49,12 +49,25 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a guest and has it load a library.
+    /// Starts a guest and has it load a library, and measures what a call of it costs.
     pub fn start(path: &str, memory_bytes: u64) -> Result<Self, ContenderError> {
+        let mut process = Self::load(path, Kind::Contender, memory_bytes, None)?;
+        process.measure_overhead()?;
+        Ok(process)
+    }
+
+    /// Starts a guest and has it load a library, which has to answer whatever it is asked within `patience`.
+    pub fn load(
+        path: &str,
+        kind: Kind,
+        memory_bytes: u64,
+        patience: Option<Duration>,
+    ) -> Result<Self, ContenderError> {
         let unable = |error: io::Error| {
             ContenderError::new(format!("cannot start a process for it: {error}"))
         };
         let (ours, theirs) = UnixStream::pair().map_err(unable)?;
+        ours.set_read_timeout(patience).map_err(unable)?;
         let output = Output::new().map_err(unable)?;
         let mailbox = Mailbox::new().map_err(unable)?;
         let kept = ENVIRONMENT
@@ -84,6 +97,7 @@ impl Process {
         };
         let load = Request::Load {
             path: path.to_owned(),
+            kind,
             memory_bytes,
         };
         let file = process.mailbox.file().map(|file| file.try_clone_to_owned());
@@ -98,7 +112,6 @@ impl Process {
             }
             other => return Err(process.unexpected(&other)),
         }
-        process.measure_overhead()?;
         Ok(process)
     }
 
@@ -125,7 +138,16 @@ impl Process {
     ) -> Result<Reply, ContenderError> {
         self.proceed()?;
         let reply = send(&mut self.socket, request, file).and_then(|()| receive(&mut self.socket));
-        let reply = reply.map_err(|error| self.ended(what, &error.to_string()))?;
+        let reply = reply.map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                let patience = self.socket.read_timeout().ok().flatten();
+                self.ended(
+                    what,
+                    &format!("{:.0?} have passed", patience.unwrap_or_default()),
+                )
+            }
+            _ => self.ended(what, &error.to_string()),
+        })?;
         let halted = self.halt();
         match reply {
             // A reason says more than that it has ended.

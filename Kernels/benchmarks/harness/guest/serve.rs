@@ -9,27 +9,41 @@ use std::process::ExitCode;
 
 use device::SharedMapping;
 
+use crate::answers::AnswerLibrary;
 use crate::library::{Library, Work};
 use crate::mailbox::{Mailbox, GO, NOTHING, READY};
-use crate::message::{receive_with_file, send, Reply, Request};
+use crate::message::{receive_with_file, send, Kind, Reply, Request};
 use crate::sandbox;
+use crate::statement::{Passed, Statement};
 
 /// The only argument of a guest.
 pub const ARGUMENT: &str = "--guest";
 
+/// What is loaded.
+enum Loaded {
+    Contender(Library),
+    Oracle(AnswerLibrary),
+}
+
 /// Everything that a guest has.
 struct Room {
-    library: Library,
+    loaded: Loaded,
     mailbox: Mailbox,
     works: BTreeMap<u32, Bound>,
     next: u32,
 }
 
 struct Bound {
-    work: Work,
+    work: Bindings,
     /// An address in each page of its tensors, in as many as are worth it.
     pages: Vec<usize>,
     _memory: SharedMapping,
+}
+
+/// What tensors are bound to.
+enum Bindings {
+    Work(Work),
+    Asked(Passed),
 }
 
 /// Looking up more would take longer than it saves.
@@ -85,26 +99,47 @@ pub fn serve() -> ExitCode {
 }
 
 fn enter(request: &Request, file: OwnedFd) -> Result<(Room, Reply), String> {
-    let Request::Load { path, memory_bytes } = request else {
+    let Request::Load {
+        path,
+        kind,
+        memory_bytes,
+    } = request
+    else {
         return Err("was not told what to load".into());
     };
     let failed = |error: io::Error| format!("cannot be kept apart: {error}");
     let mailbox = Mailbox::of_file(file).map_err(failed)?;
     let path = Path::new(path);
     let layers = sandbox::enter(path, *memory_bytes).map_err(failed)?;
-    let library = Library::open(path)?;
+    let loaded = match kind {
+        Kind::Contender => Loaded::Contender(Library::open(path)?),
+        Kind::Oracle => Loaded::Oracle(AnswerLibrary::open(path)?),
+    };
+    let (name, version) = match &loaded {
+        Loaded::Contender(library) => (&library.name, &library.version),
+        Loaded::Oracle(library) => (&library.name, &library.version),
+    };
     let reply = Reply::Loaded {
-        name: library.name.clone(),
-        version: library.version.clone(),
+        name: name.clone(),
+        version: version.clone(),
         layers,
     };
     let room = Room {
-        library,
+        loaded,
         mailbox,
         works: BTreeMap::new(),
         next: 0,
     };
     Ok((room, reply))
+}
+
+impl Loaded {
+    fn bind(&self, statement: &Statement, addresses: &[usize]) -> Result<Bindings, String> {
+        match self {
+            Loaded::Contender(library) => library.bind(statement, addresses).map(Bindings::Work),
+            Loaded::Oracle(library) => library.bind(statement, addresses).map(Bindings::Asked),
+        }
+    }
 }
 
 impl Room {
@@ -117,7 +152,24 @@ impl Room {
                 self.call();
                 return None;
             }
-            Request::Supports(statement) => Reply::Supported(self.library.obstacle(&statement)),
+            Request::Supports(statement) => match &self.loaded {
+                Loaded::Contender(library) => Reply::Supported(library.obstacle(&statement)),
+                Loaded::Oracle(_) => Reply::Failed("is an oracle, not a contender".into()),
+            },
+            Request::Answer {
+                handle,
+                unit,
+                units,
+            } => {
+                let bound = self.works.get(&handle).map(|bound| &bound.work);
+                match (&self.loaded, bound) {
+                    (Loaded::Oracle(library), Some(Bindings::Asked(passed))) => {
+                        let answered = library.answer(passed, unit, units);
+                        answered.map_or_else(Reply::Failed, |()| Reply::Answered)
+                    }
+                    _ => Reply::Failed("was asked about tensors that it does not have".into()),
+                }
+            }
             Request::Bind {
                 statement,
                 places,
@@ -130,7 +182,7 @@ impl Room {
                 };
                 let place = |place: &usize| memory.address() + place;
                 let addresses: Vec<usize> = places.iter().map(place).collect();
-                match self.library.bind(&statement, &addresses) {
+                match self.loaded.bind(&statement, &addresses) {
                     Ok(work) => {
                         let handle = self.next;
                         self.next += 1;
@@ -149,13 +201,20 @@ impl Room {
                     Err(reason) => Reply::Failed(reason),
                 }
             }
-            Request::Facts(handle) => match self.works.get(&handle) {
-                Some(bound) => Reply::Facts(self.library.facts(&bound.work)),
-                None => Reply::Failed("was asked about work that it does not have".into()),
-            },
+            Request::Facts(handle) => {
+                match (&self.loaded, self.works.get(&handle).map(|it| &it.work)) {
+                    (Loaded::Contender(library), Some(Bindings::Work(work))) => {
+                        Reply::Facts(library.facts(work))
+                    }
+                    _ => Reply::Failed("was asked about work that it does not have".into()),
+                }
+            }
             Request::Destroy(handle) => {
-                if let Some(bound) = self.works.remove(&handle) {
-                    self.library.destroy(bound.work);
+                let work = self.works.remove(&handle).map(|bound| bound.work);
+                if let (Loaded::Contender(library), Some(Bindings::Work(work))) =
+                    (&self.loaded, work)
+                {
+                    library.destroy(work);
                 }
                 Reply::Destroyed
             }
@@ -176,10 +235,13 @@ impl Room {
             }
         }
         let handle = self.mailbox.handle();
-        let status = match self.works.get(&handle) {
+        let work = self.works.get(&handle).map(|bound| &bound.work);
+        let status = match (&self.loaded, work) {
             _ if handle == NOTHING => 0,
-            Some(bound) => self.library.enqueue(&bound.work, 0).err().unwrap_or(0),
-            None => -1,
+            (Loaded::Contender(library), Some(Bindings::Work(work))) => {
+                library.enqueue(work, 0).err().unwrap_or(0)
+            }
+            _ => -1,
         };
         self.mailbox.finish(status);
     }

@@ -45,8 +45,12 @@ impl Tensor {
         }
     }
 
+    pub fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+
     pub fn bytes(&self) -> usize {
-        self.shape.iter().product::<usize>() * self.dtype.size_bytes()
+        self.elements() * self.dtype.size_bytes()
     }
 
     /// Row-major, in elements.
@@ -139,6 +143,34 @@ impl Parts {
 impl Passed {
     /// One address per tensor; 0 where nothing is bound yet.
     pub fn new(statement: &Statement, addresses: &[usize]) -> Self {
+        Self::with(statement, addresses, |tensor| {
+            let dtype = match tensor.dtype {
+                DType::F32 => abi::F32,
+                DType::F16 => abi::F16,
+                DType::Bf16 => abi::BF16,
+                DType::F8E4M3 => abi::FP8_E4M3,
+                DType::F8E8M0 => abi::E8M0,
+                DType::I32 => abi::I32,
+                DType::I64 => abi::I64,
+                DType::Mxfp8 => abi::MXFP8,
+                DType::Nvfp4 => abi::NVFP4,
+            };
+            (dtype, tensor.bytes())
+        })
+    }
+
+    /// The same for an oracle, whose tensors are all in f64.
+    pub fn in_f64(statement: &Statement, addresses: &[usize]) -> Self {
+        Self::with(statement, addresses, |tensor| {
+            (abi::F64, tensor.elements() * size_of::<f64>())
+        })
+    }
+
+    fn with(
+        statement: &Statement,
+        addresses: &[usize],
+        stored: impl Fn(&Tensor) -> (i32, usize),
+    ) -> Self {
         let mut parts = Parts::default();
         for (name, value) in &statement.axes {
             let text = value
@@ -152,6 +184,7 @@ impl Passed {
             parts.axes.push(axis);
         }
         for (tensor, address) in statement.tensors.iter().zip(addresses) {
+            let (dtype, bytes) = stored(tensor);
             let passed = abi::Tensor {
                 name: parts.text(&tensor.name),
                 role: match &*tensor.role {
@@ -159,21 +192,11 @@ impl Passed {
                     "output" => abi::OUTPUT,
                     _ => abi::IN_OUT,
                 },
-                dtype: match tensor.dtype {
-                    DType::F32 => abi::F32,
-                    DType::F16 => abi::F16,
-                    DType::Bf16 => abi::BF16,
-                    DType::F8E4M3 => abi::FP8_E4M3,
-                    DType::F8E8M0 => abi::E8M0,
-                    DType::I32 => abi::I32,
-                    DType::I64 => abi::I64,
-                    DType::Mxfp8 => abi::MXFP8,
-                    DType::Nvfp4 => abi::NVFP4,
-                },
+                dtype,
                 rank: tensor.shape.len() as i64,
                 shape: parts.sizes(tensor.shape.iter().map(|size| *size as i64).collect()),
                 strides: parts.sizes(tensor.strides()),
-                bytes: tensor.bytes() as u64,
+                bytes: bytes as u64,
                 address: *address as *mut _,
             };
             parts.tensors.push(passed);
@@ -247,6 +270,14 @@ mod tests {
         assert_eq!((json["axes"]["m"].clone(), number), (json!(3), Some(0.5)));
         // SAFETY: as above.
         assert!(unsafe { problem.tensor("z").is_none() && problem.number("op").is_none() });
+    }
+
+    #[test]
+    fn an_oracle_sees_everything_in_f64() {
+        let passed = Passed::in_f64(&statement(), &[4096, 8192]);
+        // SAFETY: as above.
+        let x = unsafe { *passed.problem.tensor("x").unwrap() };
+        assert_eq!((x.dtype, x.bytes), (abi::F64, 24 * 8));
     }
 
     #[test]

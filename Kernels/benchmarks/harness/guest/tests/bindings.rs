@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use contender_abi::{Axis, Description, Problem, Tensor};
+use contender_abi::{Axis, Description, OracleDescription, Problem, Tensor};
 
 #[test]
 fn every_field_is_where_the_header_has_it() {
@@ -41,13 +41,19 @@ fn every_field_is_where_the_header_has_it() {
         offset_of!(Description, enqueue),
         offset_of!(Description, facts),
         offset_of!(Description, destroy),
+        size_of::<OracleDescription>(),
+        offset_of!(OracleDescription, struct_bytes),
+        offset_of!(OracleDescription, name),
+        offset_of!(OracleDescription, version),
+        offset_of!(OracleDescription, ops),
+        offset_of!(OracleDescription, answer),
     ];
     let zoo = std::fs::canonicalize(std::env::var("ZOO").unwrap()).unwrap();
     // SAFETY: has no code that runs when it is loaded, and a table of as many sizes.
     let header = unsafe {
         let library = libloading::Library::new(zoo.with_file_name("liblayout.so")).unwrap();
         let table = library
-            .get::<*const [usize; 34]>(b"contender_layout\0")
+            .get::<*const [usize; 40]>(b"contender_layout\0")
             .unwrap();
         **table
     };

@@ -38,4 +38,10 @@ CONTENDER_EXPORT const size_t contender_layout[] = {
     AT(contender_description, enqueue),
     AT(contender_description, facts),
     AT(contender_description, destroy),
+    sizeof(contender_oracle_description),
+    AT(contender_oracle_description, struct_bytes),
+    AT(contender_oracle_description, name),
+    AT(contender_oracle_description, version),
+    AT(contender_oracle_description, ops),
+    AT(contender_oracle_description, answer),
 };
