@@ -17,6 +17,7 @@ pub use device_info::{DeviceInfo, DeviceKind, UnknownDevice};
 pub use entry::{Entry, FileShape, Shape};
 pub use functions::{bound, buildable, contender, Binding};
 pub use problem::{
-    Cost, Family, Math, Piece, Places, Problem, Slice, Statement, Suite, Workload, SHAPES_SEED,
+    Cost, Family, Math, Piece, Places, Problem, Slice, Statement, Suite, Tolerance, Workload,
+    SHAPES_SEED,
 };
 pub use tensors::Tensors;

@@ -137,6 +137,14 @@ impl Statement {
     }
 }
 
+/// How far from the oracle an element of an output may be: `absolute`, or `relative` to the largest value of its unit,
+/// whichever is more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    pub relative: f64,
+    pub absolute: f64,
+}
+
 /// One operation on one workload.
 pub trait Problem: Any + Send + Sync {
     fn statement(&self) -> &Statement;
@@ -169,6 +177,17 @@ pub trait Problem: Any + Send + Sync {
     /// The same slices from an honest implementation in the problem's precision: f32 arithmetic,
     /// results rounded to their types. Its error sets the tolerance.
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice>;
+
+    /// The oracle's slices of some units, where it is somebody else's program, which may fail: the error is a
+    /// sentence. None where `oracle` and `honest` compute them.
+    fn ask(&self, _inputs: &Inputs, _units: &[usize]) -> Option<Result<Vec<Vec<Slice>>, String>> {
+        None
+    }
+
+    /// The tolerance of an output whose problem says it; none where that of `honest` is measured.
+    fn tolerance(&self, _tensor: usize) -> Option<Tolerance> {
+        None
+    }
 
     /// The kind of inputs that the tensors describe, and that are timed.
     fn inputs(&self) -> &'static str {

@@ -48,6 +48,9 @@ pub(crate) fn budgets<'u>(
             .clone()
             .map(|unit| unit.honest_deviations(tensor))
             .collect();
+        if let Some(tolerance) = problem.tolerance(tensor) {
+            return Budget::given(tolerance, &honest);
+        }
         Budget::new(spec.dtype, &honest, problem.magnitude(tensor), margin)
     };
     problem
@@ -92,27 +95,30 @@ impl Answers {
         entropy: u64,
     ) -> Result<Self, Failure> {
         let inputs = Inputs::new(tensors, seed);
-        let units = sample_units(problem.units(), units, entropy)
-            .into_par_iter()
-            .map(|unit| {
-                let (oracle, honest) = rayon::join(
-                    || problem.oracle(&inputs, unit),
-                    || problem.honest(&inputs, unit),
-                );
-                if !(all_finite(&oracle) && all_finite(&honest)) {
-                    return Err(Failure::Oracle { unit });
-                }
-                assert!(
-                    same_places(&oracle, &honest),
-                    "oracle and honest differ in unit {unit}"
-                );
-                Ok(Unit {
-                    number: unit,
-                    oracle,
-                    honest,
+        let chosen = sample_units(problem.units(), units, entropy);
+        let units = match problem.ask(&inputs, &chosen) {
+            Some(asked) => {
+                let asked = asked.map_err(Failure::Asked)?;
+                assert_eq!(asked.len(), chosen.len(), "an answer for every unit");
+                let units = chosen.into_iter().zip(asked);
+                units
+                    .map(|(unit, oracle)| {
+                        let honest = rounded(&oracle, tensors);
+                        Unit::new(unit, oracle, honest)
+                    })
+                    .collect::<Result<_, Failure>>()?
+            }
+            None => chosen
+                .into_par_iter()
+                .map(|unit| {
+                    let (oracle, honest) = rayon::join(
+                        || problem.oracle(&inputs, unit),
+                        || problem.honest(&inputs, unit),
+                    );
+                    Unit::new(unit, oracle, honest)
                 })
-            })
-            .collect::<Result<_, Failure>>()?;
+                .collect::<Result<_, Failure>>()?,
+        };
         Ok(Self {
             seed,
             small: false,
@@ -142,7 +148,38 @@ impl Answers {
     }
 }
 
+/// The oracle's slices as the outputs can hold them.
+fn rounded(slices: &[Slice], tensors: &[TensorSpec]) -> Vec<Slice> {
+    let round = |slice: &Slice| {
+        let dtype = tensors[slice.tensor].dtype;
+        Slice {
+            values: slice
+                .values
+                .iter()
+                .map(|value| dtype.round(*value))
+                .collect(),
+            ..slice.clone()
+        }
+    };
+    slices.iter().map(round).collect()
+}
+
 impl Unit {
+    fn new(number: usize, oracle: Vec<Slice>, honest: Vec<Slice>) -> Result<Self, Failure> {
+        if !(all_finite(&oracle) && all_finite(&honest)) {
+            return Err(Failure::Oracle { unit: number });
+        }
+        assert!(
+            same_places(&oracle, &honest),
+            "oracle and honest differ in unit {number}"
+        );
+        Ok(Self {
+            number,
+            oracle,
+            honest,
+        })
+    }
+
     /// Deviation of the honest values, and the oracle's values, for one tensor.
     pub(crate) fn honest_deviations(&self, tensor: usize) -> (Vec<f64>, Vec<f64>) {
         let of_tensor = |slices: &[Slice]| -> Vec<f64> {

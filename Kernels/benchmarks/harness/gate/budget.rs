@@ -1,5 +1,6 @@
 //! How much error is allowed, and how much was found.
 
+use contender::Tolerance;
 use numeric::DType;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,9 @@ impl Margin {
 /// arbitrarily close to zero.
 pub(crate) const UNIT_ELEMENTS_MIN: usize = 16;
 
+/// Below what any output's type resolves.
+const RELATIVE_MIN: f64 = 1e-12;
+
 impl Budget {
     /// From the honest implementation's deviations and the oracle's values, element by element, of
     /// every unit, and the magnitude of their terms.
@@ -84,6 +88,31 @@ impl Budget {
             magnitude,
             unit_max,
             unit_l2,
+        }
+    }
+
+    /// From a tolerance that the problem says. What the elements may have together follows from what each may have.
+    pub(crate) fn given(tolerance: Tolerance, units: &[(Vec<f64>, Vec<f64>)]) -> Self {
+        // An absolute tolerance is a relative one of values this large.
+        let relative = tolerance.relative.max(RELATIVE_MIN);
+        let magnitude = tolerance.absolute / relative;
+        let values: Vec<f64> = units
+            .iter()
+            .flat_map(|(_, values)| values.iter().copied())
+            .collect();
+        let max_abs = relative * scale(&values, magnitude);
+        let squares: f64 = values.iter().map(|value| value * value).sum();
+        let typical = (squares / values.len().max(1) as f64).sqrt().max(magnitude);
+        Self {
+            max_abs,
+            rel_l2: if typical > 0.0 {
+                max_abs / typical
+            } else {
+                0.0
+            },
+            magnitude,
+            unit_max: relative,
+            unit_l2: f64::MAX,
         }
     }
 
@@ -218,6 +247,24 @@ mod tests {
         assert!((budget.rel_l2_in(&[0.01; 16]) - relative).abs() < 1e-12);
         // A value on its own may be close to zero: its error is compared with the others' values.
         assert_eq!(budget.max_abs_in(&[0.01; 2]), relative);
+    }
+
+    #[test]
+    fn a_given_tolerance_is_kept_as_it_is_said() {
+        let given = |relative, absolute, values: Vec<f64>| {
+            let tolerance = Tolerance { relative, absolute };
+            Budget::given(tolerance, &[(vec![0.0; values.len()], values)])
+        };
+        let budget = given(0.01, 0.0, vec![4.0; 16]);
+        assert_eq!((budget.max_abs, budget.rel_l2), (0.04, 0.01));
+        assert_eq!(budget.max_abs_in(&[0.5; 16]), 0.005);
+        // An element that may have all of it in every place has the L2 error that follows.
+        let mixed = given(0.01, 0.0, [vec![4.0; 8], vec![0.0; 8]].concat());
+        assert!(mixed.rel_l2 > 0.01);
+        let absolute = given(0.0, 0.25, vec![4.0; 16]);
+        assert!((absolute.max_abs - 0.25).abs() < 1e-9);
+        assert!((absolute.max_abs_in(&[0.0; 16]) - 0.25).abs() < 1e-9);
+        assert_eq!(given(0.01, 0.0, vec![0.0; 16]).max_abs, 0.0);
     }
 
     #[test]

@@ -75,6 +75,8 @@ pub enum Failure {
         "the oracle's or the honest answer for unit {unit} is not finite, so it cannot be checked"
     )]
     Oracle { unit: usize },
+    #[error("the oracle: {0}")]
+    Asked(String),
     #[error("{failure} (inputs: {family})")]
     OnFamily {
         family: &'static str,
@@ -114,6 +116,7 @@ impl Failure {
             | Failure::Unsupported(_)
             | Failure::Untraced
             | Failure::Oracle { .. }
+            | Failure::Asked(_)
             | Failure::Unsampled { .. } => FailureKind::Error,
             Failure::WorksUncalled { .. } => FailureKind::Invalid,
             Failure::OnFamily { failure, .. } => failure.kind(),
