@@ -1,9 +1,12 @@
 //! What a benchmark declares, and what its user can choose.
 
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use contender::{Contender, DeviceKind, Entry, Problem, Suite};
+use guest::Source;
 use numeric::{DType, UnknownDType};
 use record::{GivenWorkload, WorkloadFile};
 
@@ -49,6 +52,17 @@ pub struct Choices {
     pub shapes_seed: u64,
     /// Draws what a problem has besides numbers, such as page tables: other in every run.
     pub metadata_seed: u64,
+    /// An operation that the user brings, where the bench takes one.
+    pub own: Option<OwnOperation>,
+}
+
+/// The files of an operation that the user brings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnOperation {
+    pub problem: PathBuf,
+    pub oracle: Source,
+    /// How long the oracle may be silent.
+    pub patience: Duration,
 }
 
 impl Choices {

@@ -27,6 +27,8 @@ pub struct AnyBench {
     pub dtypes: &'static [DType],
     pub problems: ByChoices<Result<Problems, UsageError>>,
     pub contenders: ByChoices<Contenders>,
+    /// Whether the user brings the operation.
+    pub takes_operation: bool,
 }
 
 impl<P: Problem> From<Bench<P>> for AnyBench {
@@ -50,6 +52,7 @@ impl<P: Problem> From<Bench<P>> for AnyBench {
                     .map(|contender| -> Box<AnyContender> { Box::new(Erased(contender)) })
                     .collect()
             }),
+            takes_operation: false,
         }
     }
 }

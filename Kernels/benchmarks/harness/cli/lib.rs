@@ -46,8 +46,8 @@ mod watch;
 mod worker;
 mod workload;
 
-pub use bench::{Bench, Choices, Passes, Shortcut, UsageError, WeightDType};
+pub use bench::{Bench, Choices, OwnOperation, Passes, Shortcut, UsageError, WeightDType};
 pub use numeric::DType;
 pub use preset::Preset;
-pub use run::{run, run_with_arguments};
+pub use run::{run, run_own, run_with_arguments};
 pub use utc::now as utc_now;

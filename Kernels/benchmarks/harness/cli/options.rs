@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use clap_complete::Shell;
 use contender::{DeviceKind, SHAPES_SEED};
@@ -15,7 +16,7 @@ use timing::{CacheState, Energy, Launch, Plan, Timer};
 use crate::erased::AnyBench;
 use crate::preset::Preset;
 use crate::shard::Shard;
-use crate::{Choices, Passes, UsageError, WeightDType};
+use crate::{Choices, OwnOperation, Passes, UsageError, WeightDType};
 
 const WHAT: &str = "What to measure";
 
@@ -84,6 +85,12 @@ pub struct WhatOptions {
     /// Measure only these contenders; a reference is timed only if listed here
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = contender_name)]
     pub contenders: Vec<String>,
+    /// The operation to race on: a problem file; see docs/YOUR_KERNEL.md
+    #[arg(long, value_name = "FILE", hide = true, requires = "oracle")]
+    pub problem: Option<PathBuf>,
+    /// Its correct answers: a library with contender_oracle() of contender.h; with text for it: ./liboracle.so?text
+    #[arg(long, value_name = "FILE", hide = true, requires = "problem")]
+    pub oracle: Option<Source>,
     /// Race your own too: a library of contender.h, or a kernel.json; repeatable; with a name and text for the library:
     /// mine=./libmine.so?variant=2
     #[arg(long = "contender", value_name = "FILE")]
@@ -298,17 +305,51 @@ impl Options {
                 .action(ArgAction::SetTrue)
                 .conflicts_with_all(["configs", "workload_file"])
         });
-        Self::command()
+        let command = Self::command()
             .name(bench.name)
             .bin_name(bench.name)
             .about(bench.about)
-            .args(shortcuts)
+            .args(shortcuts);
+        match bench.takes_operation {
+            true => Self::with_operation(command),
+            false => command,
+        }
+    }
+
+    /// The command of a bench whose operation the user brings.
+    fn with_operation(command: clap::Command) -> clap::Command {
+        let shown = ["problem", "oracle"].iter().fold(command, |command, name| {
+            command.mut_arg(name, |arg| {
+                arg.hide(false).required_unless_present("completions")
+            })
+        });
+        // What its problem file says instead.
+        let hidden = ["suites", "weight_dtype", "passes"].iter();
+        hidden
+            .fold(shown, |command, name| command.mut_arg(name, |arg| arg.hide(true)))
+            .mut_arg("dtypes", |arg| {
+                arg.help("Only these types of the problem file, comma-separated")
+                    .hide_default_value(true)
+            })
+            .mut_arg("baseline", |arg| {
+                arg.help("Contender to compare the others with [default: the last one that --contender names]")
+            })
     }
 
     /// Parses a command line. The error, or help, prints itself and knows its exit code.
     pub fn parse_for(bench: &AnyBench, arguments: &[String]) -> Result<Self, clap::Error> {
         let matches = Self::command_for(bench).try_get_matches_from(arguments)?;
         let mut options = Self::from_arg_matches(&matches)?;
+        let given = matches.value_source("dtypes") == Some(ValueSource::CommandLine);
+        if bench.takes_operation && !given {
+            // All types of the problem file.
+            options.what.dtypes.clear();
+        }
+        let brought = &options.what.libraries;
+        if bench.takes_operation && options.what.baseline.is_none() && brought.len() > 1 {
+            // Nobody else races: those before the last are compared with it.
+            options.what.baseline = brought.last().map(|last| last.name.clone());
+        }
         let given = bench
             .shortcuts
             .iter()
@@ -331,8 +372,10 @@ impl Options {
         let given = what.workload_file.as_deref();
         let given = given.map(|path| read_workloads(bench, path)).transpose()?;
         if suites.is_empty() && what.configs.is_empty() && given.is_none() {
-            suites.push("smoke".to_owned());
+            let first = bench.suites.first().filter(|_| bench.takes_operation);
+            suites.push(first.map_or("smoke", |suite| suite.name).to_owned());
         }
+        let own = self.own(bench)?;
         let known = || bench.suites.iter().map(|suite| suite.name);
         if let Some(unknown) = suites
             .iter()
@@ -355,7 +398,26 @@ impl Options {
             passes: what.passes,
             shapes_seed: what.shapes_seed,
             metadata_seed: self.metadata_seed(),
+            own,
         })
+    }
+
+    /// The operation that the user brings to a bench that takes one.
+    fn own(&self, bench: &AnyBench) -> Result<Option<OwnOperation>, UsageError> {
+        let (Some(problem), Some(oracle)) = (&self.what.problem, &self.what.oracle) else {
+            return Ok(None);
+        };
+        match bench.takes_operation {
+            true => Ok(Some(OwnOperation {
+                problem: problem.clone(),
+                oracle: oracle.clone(),
+                patience: self.timeout(false),
+            })),
+            false => Err(UsageError(format!(
+                "{} has operations of its own; --problem and --oracle are for bench_own",
+                bench.name
+            ))),
+        }
     }
 
     /// Another one in each process: the order of sequences and pages is part of what a repetition of the

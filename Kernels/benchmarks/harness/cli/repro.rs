@@ -16,6 +16,10 @@ pub fn command(
     let mut words = vec![program.to_owned()];
     let mut add = |option: &str, value: String| words.push(format!("{option} {}", quoted(&value)));
     add("--device", device.to_string());
+    if let (Some(file), Some(oracle)) = (&what.problem, &what.oracle) {
+        add("--problem", file.display().to_string());
+        add("--oracle", oracle.to_string());
+    }
     if let Some(file) = &what.workload_file {
         add("--workloads", file.display().to_string());
     } else if what.configs.is_empty() {

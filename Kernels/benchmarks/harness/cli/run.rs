@@ -19,6 +19,18 @@ pub const SIGNALLED: u8 = 128;
 
 /// Runs a benchmark with this process's arguments; a bench's `main` is just this call.
 pub fn run<P: Problem>(bench: Bench<P>) -> ExitCode {
+    start(&bench.into())
+}
+
+/// The same for a benchmark whose operation the user brings: see [`crate::OwnOperation`].
+pub fn run_own<P: Problem>(bench: Bench<P>) -> ExitCode {
+    start(&AnyBench {
+        takes_operation: true,
+        ..bench.into()
+    })
+}
+
+fn start(bench: &AnyBench) -> ExitCode {
     // Before anything else is set up: a stranger's library is loaded next.
     if std::env::args().nth(1).as_deref() == Some(guest::ARGUMENT) {
         return guest::serve();
@@ -27,7 +39,8 @@ pub fn run<P: Problem>(bench: Bench<P>) -> ExitCode {
         workspace::tell!("{}: {error}", bench.name);
         return ExitCode::from(USAGE);
     }
-    run_with_arguments(bench, std::env::args().collect())
+    let arguments: Vec<String> = std::env::args().collect();
+    run_any(bench, &arguments)
 }
 
 /// The same with explicit arguments, of which the first is the program's name.

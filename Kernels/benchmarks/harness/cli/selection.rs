@@ -101,6 +101,12 @@ impl Selection {
             .contenders
             .is_empty()
             .then(|| control::places(&problems));
+        if contenders.is_empty() && bench.takes_operation {
+            return Err(UsageError(format!(
+                "{} has no contenders of its own; bring one with --contender",
+                bench.name
+            )));
+        }
         if contenders.is_empty() {
             return Err(UsageError(format!(
                 "{} has no contenders for device {}",
@@ -188,13 +194,14 @@ fn add_guests(sources: &[Source], contenders: &mut Contenders) -> Result<(), Usa
 pub fn fingerprint(problem: &AnyProblem) -> String {
     let workload = problem.workload();
     let axes = serde_json::to_string(&workload.axes).unwrap_or_default();
+    let provenance = &workload.provenance;
     let (op, dtype, suite, name) = (
         problem.op(),
         problem.dtype(),
         &workload.suite,
         &workload.name,
     );
-    format!("{op} {dtype} {suite}/{name} {axes}")
+    format!("{op} {dtype} {suite}/{name} {axes} {provenance}")
 }
 
 /// Distinct names in order of first appearance.
