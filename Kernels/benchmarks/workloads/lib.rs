@@ -7,7 +7,7 @@ mod gemm;
 mod given;
 #[cfg(test)]
 mod given_test;
-mod kinds;
+pub mod kinds;
 mod mla;
 mod norms;
 mod nsa;
