@@ -16,6 +16,7 @@ _MAY_SEE = {
     ],
     "Kernels/benchmarks/report": [
         "//Kernels/benchmarks:__subpackages__",
+        "//Kernels/examples:__subpackages__",
         "//tools/release:__pkg__",
     ],
     "Kernels/bridge": ["//Kernels:__subpackages__"],

@@ -8,6 +8,8 @@ use crate::language::{Beside, Language};
 
 /// What there is to start from: a name, the bench and the operation.
 const STARTS: [(&str, &str, &str); 1] = [("rmsnorm", "bench_norms", "rmsnorm_fwd")];
+/// The example of an operation that the harness does not know; its folders begin with it.
+const OWN: &str = "l2norm";
 
 /// Writes a folder from the examples of the repository at `root`; the error is a sentence with a remedy.
 pub fn write(root: &Path, name: &str, language: Language, into: &Path) -> Result<(), String> {
@@ -36,11 +38,73 @@ pub fn write(root: &Path, name: &str, language: Language, into: &Path) -> Result
     };
     let build = language.build_line(name);
     let readme = readme(name, language, &build, (bench, op), root);
+    let mut files = Vec::new();
+    for (from, to) in [(example.join(&source), &*source), (beside, other)] {
+        files.push((to.to_owned(), read(&from)?));
+    }
+    place(into, files, &build, &readme)
+}
+
+/// The same for an operation that the harness does not know, under its name.
+pub fn write_own(root: &Path, name: &str, language: Language, into: &Path) -> Result<(), String> {
+    let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    if !name.starts_with(letter) || !name.chars().all(|c| letter(c) || c.is_ascii_digit()) {
+        return Err(format!(
+            "'{name}' is no name for an operation: use letters, digits and _, not a digit first"
+        ));
+    }
+    if into.exists() {
+        return Err(format!(
+            "{} exists already; choose another folder with --into",
+            into.display()
+        ));
+    }
+    let kernels = root.join("Kernels");
+    let examples = kernels.join("examples");
+    let (operation, kernel) = (
+        examples.join(format!("{OWN}_own")),
+        examples.join(format!("{OWN}_kernel")),
+    );
+    let mut from = vec![
+        operation.join("problem.json"),
+        operation.join("oracle.c"),
+        kernels.join("contender.h"),
+    ];
+    from.extend(match language {
+        Language::C | Language::Cuda => vec![operation.join(language.source(OWN))],
+        Language::Kernel => vec![kernel.join(language.source(OWN)), kernel.join("kernel.json")],
+        Language::Rust => {
+            return Err(
+                "an operation of your own starts in c, cuda or kernel; a contender for it may be in any language"
+                    .into(),
+            )
+        }
+    });
+    let mut files = Vec::new();
+    for path in &from {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        files.push((file.replace(OWN, name), read(path)?.replace(OWN, name)));
+    }
+    let oracle = Language::ORACLE_LINE;
+    let build = format!("{oracle}\n{}", language.build_line(name));
+    place(into, files, &build, &own_readme(name, language, root))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("cannot copy {}: {error}", path.display()))
+}
+
+/// Makes the folder.
+fn place(
+    into: &Path,
+    files: Vec<(String, String)>,
+    build: &str,
+    readme: &str,
+) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", into.display());
     fs::create_dir_all(into).map_err(failed)?;
-    for (from, to) in [(example.join(&source), &*source), (beside, other)] {
-        fs::copy(&from, into.join(to))
-            .map_err(|error| format!("cannot copy {}: {error}", from.display()))?;
+    for (name, text) in files {
+        fs::write(into.join(name), text).map_err(failed)?;
     }
     let script = into.join("build.sh");
     fs::write(
@@ -68,15 +132,7 @@ fn readme(
         Language::Kernel => "`kernel.json` says how it is launched, and the launch is timed",
         _ => "`enqueue` is timed, `bind` is not",
     };
-    // A checkout is built, a release has programs.
-    let (root, built) = (root.display(), root.join("MODULE.bazel").exists());
-    let (first, program) = match built {
-        true => (
-            format!("`(cd {root} && ./bazelw build //Kernels/benchmarks/comparison:{bench})` once, then\n   "),
-            format!("{root}/bazel-bin/Kernels/benchmarks/comparison/{bench}"),
-        ),
-        false => (String::new(), format!("{root}/{bench}")),
-    };
+    let (first, program) = program(root, bench);
     format!(
         "# {name}, a kernel of your own\n\
          \n\
@@ -87,6 +143,35 @@ fn readme(
          A wrong, crashing or hanging kernel gets a row with the reason. More shapes: `--suite`, \
          `--configs 4096x7168`;\n\
          again after every save: `--watch --build ./build.sh`. Everything else: docs/YOUR_KERNEL.md.\n"
+    )
+}
+
+/// What to do before a bench can be run, and how it is called: a checkout is built, a release has programs.
+fn program(root: &Path, bench: &str) -> (String, String) {
+    let (root, built) = (root.display(), root.join("MODULE.bazel").exists());
+    match built {
+        true => (
+            format!("`(cd {root} && ./bazelw build //Kernels/benchmarks/comparison:{bench})` once, then\n   "),
+            format!("{root}/bazel-bin/Kernels/benchmarks/comparison/{bench}"),
+        ),
+        false => (String::new(), format!("{root}/{bench}")),
+    }
+}
+
+fn own_readme(name: &str, language: Language, root: &Path) -> String {
+    let (source, contender) = (language.source(name), language.contender(name));
+    let (first, program) = program(root, "bench_own");
+    format!(
+        "# {name}, an operation of your own\n\
+         \n\
+         1. `problem.json` says what to compute (axes, shapes, tensors, cost, tolerance), `oracle.c` what is correct, \
+         in f64.\n\
+         2. Edit `{source}`, the contender. Build both: `./build.sh`\n\
+         3. Race: {first}`{program} --problem problem.json --oracle ./liboracle.so --contender ./{contender}`\n\
+         \n\
+         More contenders: `--contender other=./libother.so`, each compared with the last. More shapes: \
+         `--configs 4096x7168`.\n\
+         A wrong, crashing or hanging contender gets a row with the reason. Everything else: docs/YOUR_KERNEL.md.\n"
     )
 }
 
@@ -104,6 +189,11 @@ mod tests {
             ("Kernels/examples/rmsnorm_rust/rmsnorm.rs", "source in Rust"),
             ("Kernels/examples/rmsnorm_kernel/rmsnorm.cu", "kernel"),
             ("Kernels/examples/rmsnorm_kernel/kernel.json", "description"),
+            ("Kernels/examples/l2norm_own/problem.json", "op l2norm"),
+            ("Kernels/examples/l2norm_own/oracle.c", "answers l2norm"),
+            ("Kernels/examples/l2norm_own/l2norm.c", "l2norm in C"),
+            ("Kernels/examples/l2norm_kernel/l2norm.cu", "kernel l2norm"),
+            ("Kernels/examples/l2norm_kernel/kernel.json", "l2norm.ptx"),
         ] {
             let path = root.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -149,6 +239,43 @@ mod tests {
             "{readme}"
         );
         assert!(readme.lines().count() <= 10, "{readme}");
+    }
+
+    #[test]
+    fn an_operation_of_ones_own_has_its_name_everywhere() {
+        let root = repository();
+        let into = root.path().join("mine");
+        write_own(root.path(), "glu", Language::C, &into).unwrap();
+        let text = |name: &str| fs::read_to_string(into.join(name)).unwrap();
+        assert_eq!(text("problem.json"), "op glu");
+        assert_eq!(
+            (&*text("oracle.c"), &*text("glu.c")),
+            ("answers glu", "glu in C")
+        );
+        assert_eq!(text("contender.h"), "header");
+        let build = text("build.sh");
+        assert!(
+            build.contains("-o liboracle.so oracle.c") && build.contains("-o libglu.so glu.c"),
+            "{build}"
+        );
+        let readme = text("README.md");
+        assert!(readme.lines().count() <= 10, "{readme}");
+        assert!(
+            readme.contains("bench_own --problem problem.json"),
+            "{readme}"
+        );
+        let kernel = root.path().join("kernel");
+        write_own(root.path(), "glu", Language::Kernel, &kernel).unwrap();
+        assert_eq!(
+            fs::read_to_string(kernel.join("kernel.json")).unwrap(),
+            "glu.ptx"
+        );
+        let refused =
+            |name: &str, language| write_own(root.path(), name, language, &into).unwrap_err();
+        assert!(refused("a b", Language::C).contains("is no name"));
+        assert!(refused("glu", Language::C).contains("exists already"));
+        let rust = write_own(root.path(), "glu", Language::Rust, &root.path().join("r"));
+        assert!(rust.unwrap_err().contains("c, cuda or kernel"));
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub enum Beside {
 }
 
 impl Language {
+    /// The command that builds an oracle.
+    pub const ORACLE_LINE: &'static str = "cc -O3 -shared -fPIC -o liboracle.so oracle.c -lm";
+
     /// The example's folder ends with it.
     pub fn word(self) -> &'static str {
         match self {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! ./bazelw run //tools/kit -- new rmsnorm
+//! ./bazelw run //tools/kit -- new my_op --own-op
 //! ```
 
 mod folder;
@@ -28,8 +29,11 @@ struct Options {
 enum Command {
     /// Write a new folder: source, interface, build line, README
     New {
-        /// What to start from: rmsnorm
+        /// What to start from: rmsnorm; with --own-op, the name of your operation
         name: String,
+        /// An operation that the benches do not have: also write problem.json and an oracle
+        #[arg(long)]
+        own_op: bool,
         /// Which language it is in
         #[arg(long, value_enum, default_value = "c")]
         language: Language,
@@ -52,6 +56,7 @@ fn beside_this_program() -> Option<PathBuf> {
 fn main() -> ExitCode {
     let Command::New {
         name,
+        own_op,
         language,
         into,
     } = Options::parse().command;
@@ -62,7 +67,10 @@ fn main() -> ExitCode {
         };
         workspace::enter_user_folder().map_err(|error| error.to_string())?;
         let into = into.unwrap_or_else(|| name.clone().into());
-        folder::write(&root, &name, language, &into)?;
+        match own_op {
+            true => folder::write_own(&root, &name, language, &into)?,
+            false => folder::write(&root, &name, language, &into)?,
+        }
         Ok(into)
     };
     match made() {

@@ -8,13 +8,14 @@ use sha2::{Digest, Sha256};
 use crate::at;
 
 /// Programs, where Bazel builds them.
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 14] = [
     "Kernels/benchmarks/comparison/bench_decode",
     "Kernels/benchmarks/comparison/bench_gemm",
     "Kernels/benchmarks/comparison/bench_grouped_gemm",
     "Kernels/benchmarks/comparison/bench_mla_decode",
     "Kernels/benchmarks/comparison/bench_norms",
     "Kernels/benchmarks/comparison/bench_nsa",
+    "Kernels/benchmarks/comparison/bench_own",
     "Kernels/benchmarks/comparison/bench_prefill",
     "Kernels/benchmarks/comparison/bench_roofline",
     "Kernels/benchmarks/comparison/bench_training_ops",
@@ -24,13 +25,37 @@ const PROGRAMS: [&str; 13] = [
     "tools/kit/kit",
 ];
 /// Files of the source tree, and where they go.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 17] = [
     ("LICENSE", "LICENSE"),
     ("docs/YOUR_KERNEL.md", "YOUR_KERNEL.md"),
     ("tools/release/README.txt", "README.txt"),
     ("third_party/artifacts.lock.json", "artifacts.lock.json"),
     ("Kernels/contender.h", "Kernels/contender.h"),
     ("Kernels/contender.rs", "Kernels/contender.rs"),
+    (
+        "Kernels/examples/l2norm_kernel/kernel.json",
+        "Kernels/examples/l2norm_kernel/kernel.json",
+    ),
+    (
+        "Kernels/examples/l2norm_kernel/l2norm.cu",
+        "Kernels/examples/l2norm_kernel/l2norm.cu",
+    ),
+    (
+        "Kernels/examples/l2norm_own/l2norm.c",
+        "Kernels/examples/l2norm_own/l2norm.c",
+    ),
+    (
+        "Kernels/examples/l2norm_own/l2norm.cu",
+        "Kernels/examples/l2norm_own/l2norm.cu",
+    ),
+    (
+        "Kernels/examples/l2norm_own/oracle.c",
+        "Kernels/examples/l2norm_own/oracle.c",
+    ),
+    (
+        "Kernels/examples/l2norm_own/problem.json",
+        "Kernels/examples/l2norm_own/problem.json",
+    ),
     (
         "Kernels/examples/rmsnorm_c/rmsnorm.c",
         "Kernels/examples/rmsnorm_c/rmsnorm.c",
