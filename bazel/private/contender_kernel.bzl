@@ -1,17 +1,26 @@
 """contender_kernel: a kernel without host code and its kernel.json, as a stranger would bring them."""
 
-load(":arch.bzl", "NEEDS_EMULATION")
+load(":arch.bzl", "NEEDS_EMULATION", "on_ptx")
 load(":cuda_kernels.bzl", "cuda_kernels")
 load(":visibility.bzl", "layer_visibility")
 
-def contender_kernel(name, src, description):
+def contender_kernel(name, src = None, description = None, exported = {}):
     """Declares `name`: the description, and beside it the PTX of one file, where kernels are PTX.
 
     Args:
       name: the files together.
       src: a .cu file; its PTX is called the same.
       description: the kernel.json.
+      exported: instead of both, by SM: what another compiler has made of them.
     """
+    if exported:
+        native.filegroup(
+            name = name,
+            srcs = on_ptx(**{sm: [files] for sm, files in exported.items()}),
+            target_compatible_with = NEEDS_EMULATION,
+            visibility = layer_visibility(),
+        )
+        return
     cuda_kernels(
         name = name + "_kernels",
         srcs = [src],

@@ -14,8 +14,13 @@ fn file(path: &str) -> PathBuf {
 
 /// A folder with the example in it, changed.
 fn example(change: impl FnOnce(&mut Value, &mut String)) -> TempDir {
+    changed("EXAMPLE", change)
+}
+
+/// The same of the example that a variable names.
+fn changed(variable: &str, change: impl FnOnce(&mut Value, &mut String)) -> TempDir {
     let folder = TempDir::new().expect("a folder");
-    let paths = std::env::var("EXAMPLE").expect("the BUILD file names it");
+    let paths = std::env::var(variable).expect("the BUILD file names it");
     let read = |ending: &str| {
         let path = paths.split(' ').find(|path| path.ends_with(ending));
         fs::read_to_string(file(path.expect("one of each"))).expect("it is text")
@@ -76,6 +81,23 @@ fn the_example_passes_the_gate() {
     assert!(mine["repro"]
         .as_str()
         .is_some_and(|it| it.contains("--contender mine=./kernel.json")));
+}
+
+#[test]
+fn what_triton_exports_passes_the_gate() {
+    let folder = changed("TRITON", |_, _| {});
+    let (output, result) = race(&folder, &[]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let mine = row(&result, "mine");
+    assert_eq!(mine["status"], "emulated", "{}: {stderr}", mine["reason"]);
+    assert_eq!(mine["facts"]["launch"]["block"], json!([128, 1, 1]));
+    // It reads another constant than the one that the problem has.
+    let wrong = changed("TRITON", |it, _| {
+        it["arguments"][4] = json!({"value": [9, "f32"]})
+    });
+    let (output, result) = race(&wrong, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(row(&result, "mine")["status"], "wrong");
 }
 
 #[test]
