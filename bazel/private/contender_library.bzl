@@ -6,13 +6,14 @@ load(":arch.bzl", "NEEDS_CUDA")
 load(":cuda_kernels.bzl", "cuda_kernels")
 load(":visibility.bzl", "layer_visibility")
 
-def contender_library(name, src, defines = [], testonly = False):
+def contender_library(name, src, defines = [], cuda_crates = [], testonly = False):
     """Declares lib<name>.so from one file in C, C++, CUDA C++ or Rust.
 
     Args:
       name: the library, without lib and .so; in Rust, the crate.
       src: the file. One in Rust finds contender.rs as its module `contender`.
       defines: preprocessor definitions, in C and C++.
+      cuda_crates: what one in Rust uses of CUDA; it is then built only where there is CUDA.
       testonly: true for libraries that only tests load.
     """
     if src.endswith(".rs"):
@@ -27,7 +28,9 @@ def contender_library(name, src, defines = [], testonly = False):
             testonly = testonly,
             srcs = [src, ":contender.rs"],
             crate_root = src,
+            target_compatible_with = NEEDS_CUDA if cuda_crates else [],
             visibility = layer_visibility(),
+            deps = cuda_crates,
         )
         rust_clippy(
             name = name + "_clippy",
