@@ -61,7 +61,7 @@ pub fn list(bench: &AnyBench, selection: &Selection) -> String {
 
 /// The same for programs, with the device that would be used.
 pub fn list_json(bench: &AnyBench, selection: &Selection) -> Result<String, device::DeviceError> {
-    let device = device::open(selection.choices.device)?;
+    let device = selection.open_device()?;
     let suite = |suite: &contender::Suite| json!({"name": suite.name, "about": suite.about});
     let workload = |problem: &AnyProblem| {
         let workload = problem.workload();

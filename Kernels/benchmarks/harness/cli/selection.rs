@@ -132,7 +132,7 @@ impl Selection {
     pub fn open_device(&self) -> Result<Box<dyn Device>, DeviceError> {
         match self.choices.device {
             DeviceKind::Cpu if !self.guests.is_empty() => Ok(Box::new(CpuDevice::open_shared())),
-            kind => device::open(kind),
+            kind => device::open_for(kind, self.arch),
         }
     }
 

@@ -217,3 +217,16 @@ pub fn open(kind: DeviceKind) -> Result<Box<dyn Device>, DeviceError> {
         DeviceKind::Ptx => Err(DeviceError::NotEmulated),
     }
 }
+
+/// The same for a program that was built for `arch`, and may have no kernels of its own.
+pub fn open_for(kind: DeviceKind, arch: &str) -> Result<Box<dyn Device>, DeviceError> {
+    match kind {
+        #[cfg(feature = "emulated")]
+        DeviceKind::Ptx if arch != "none" => Ok(Box::new(PtxDevice::open_for(arch)?)),
+        kind => {
+            // Whatever else runs kernels knows what it is.
+            let _ = arch;
+            open(kind)
+        }
+    }
+}

@@ -33,7 +33,22 @@ pub struct PtxDevice {
 impl PtxDevice {
     /// Fails if the program has no kernels.
     pub fn open() -> Result<Self, DeviceError> {
-        let capability = runtime::compute_capability().ok_or(DeviceError::NotEmulated)?;
+        let capability = runtime::compute_capability();
+        Ok(Self::of(capability.ok_or(DeviceError::NotEmulated)?))
+    }
+
+    /// The same for a program whose kernels may all be brought by its user: it is then of the virtual architecture that
+    /// it was built for, such as `compute_90a`.
+    pub fn open_for(arch: &str) -> Result<Self, DeviceError> {
+        let built = || {
+            let digits = arch.strip_prefix("compute_")?.trim_end_matches('a');
+            digits.parse().ok()
+        };
+        let capability = runtime::compute_capability().or_else(built);
+        Ok(Self::of(capability.ok_or(DeviceError::NotEmulated)?))
+    }
+
+    fn of(capability: u32) -> Self {
         let host = CpuDevice::open();
         let device = Self {
             info: DeviceInfo {
@@ -53,7 +68,7 @@ impl PtxDevice {
             only: Cell::new(None),
         };
         device.schedule();
-        Ok(device)
+        device
     }
 
     /// From now on under this schedule alone, or what a test sets; none for all of them in turn.
@@ -227,5 +242,9 @@ mod tests {
     #[test]
     fn without_kernels_there_is_no_device() {
         assert!(matches!(PtxDevice::open(), Err(DeviceError::NotEmulated)));
+        let none = PtxDevice::open_for("none");
+        assert!(matches!(none, Err(DeviceError::NotEmulated)));
+        let built = PtxDevice::open_for("compute_100a").unwrap();
+        assert_eq!(built.info().compute_capability, Some((10, 0)));
     }
 }
