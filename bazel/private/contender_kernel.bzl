@@ -4,19 +4,22 @@ load(":arch.bzl", "NEEDS_EMULATION", "on_ptx")
 load(":cuda_kernels.bzl", "cuda_kernels")
 load(":visibility.bzl", "layer_visibility")
 
-def contender_kernel(name, src = None, description = None, exported = {}):
+def contender_kernel(name, src = None, description = None, exported = None):
     """Declares `name`: the description, and beside it the PTX of one file, where kernels are PTX.
 
     Args:
       name: the files together.
       src: a .cu file; its PTX is called the same.
       description: the kernel.json.
-      exported: instead of both, by SM: what another compiler has made of them.
+      exported: instead of both, a recipe of tools/artifacts that another compiler makes them by.
     """
     if exported:
         native.filegroup(
             name = name,
-            srcs = on_ptx(**{sm: [files] for sm, files in exported.items()}),
+            srcs = on_ptx(
+                sm_100a = ["@{}_compute_100a//:files".format(exported)],
+                sm_90a = ["@{}_compute_90a//:files".format(exported)],
+            ),
             target_compatible_with = NEEDS_EMULATION,
             visibility = layer_visibility(),
         )

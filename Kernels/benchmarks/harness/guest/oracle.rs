@@ -126,8 +126,8 @@ impl Oracle {
     /// One tensor. The guest is halted whenever this process runs.
     fn tensor(&mut self, tensor: usize) -> &mut [f64] {
         let (place, elements) = (self.places[tensor], self.specs[tensor].elements());
-        // SAFETY: `layout` has placed it inside the mapping, aligned to a page, and nobody else has it: the guest, which
-        // maps the same memory, is stopped until it is asked again.
+        // SAFETY: `layout` has placed it inside the mapping, aligned to a page, and nobody else has it: the guest,
+        // which maps the same memory, is stopped until it is asked again.
         unsafe {
             let start = (self.memory.address() + place) as *mut f64;
             std::slice::from_raw_parts_mut(start, elements)
@@ -248,8 +248,8 @@ impl Oracle {
             if let Some((at, (was, is))) = differs {
                 let (name, index) = (self.specs[first.tensor].name, first.start + at);
                 return Err(format!(
-                    "disagrees with itself: asked twice for unit {unit}, element {index} of '{name}' was {was:e} and is \
-                     {is:e}"
+                    "disagrees with itself: asked twice for unit {unit}, element {index} of '{name}' was {was:e} and \
+                     is {is:e}"
                 ));
             }
         }
