@@ -1,6 +1,7 @@
 """contender_kernel: a kernel without host code and its kernel.json, as a stranger would bring them."""
 
 load(":arch.bzl", "NEEDS_EMULATION", "on_ptx")
+load(":archs.bzl", "ARCH_VALUES")
 load(":cuda_kernels.bzl", "cuda_kernels")
 load(":visibility.bzl", "layer_visibility")
 
@@ -16,10 +17,11 @@ def contender_kernel(name, src = None, description = None, exported = None):
     if exported:
         native.filegroup(
             name = name,
-            srcs = on_ptx(
-                sm_100a = ["@{}_compute_100a//:files".format(exported)],
-                sm_90a = ["@{}_compute_90a//:files".format(exported)],
-            ),
+            # Recipes are run for the SMs that CI builds for.
+            srcs = on_ptx(**{
+                sm: ["@{}_{}//:files".format(exported, sm.replace("sm", "compute"))]
+                for sm in ARCH_VALUES["both"]
+            }),
             target_compatible_with = NEEDS_EMULATION,
             visibility = layer_visibility(),
         )
