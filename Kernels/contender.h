@@ -54,7 +54,8 @@ enum {
     CONTENDER_I64 = 6,
     CONTENDER_MXFP8 = 7, /* e4m3 elements; E8M0 scales, one per 32, in a tensor of their own */
     CONTENDER_NVFP4 = 8, /* two e2m1 elements per byte, the first in the low bits; e4m3 scales */
-    CONTENDER_F64 = 9    /* only for oracles: contenders never see it */
+    CONTENDER_F64 = 9,   /* only for oracles: contenders never see it */
+    CONTENDER_MXFP4 = 10 /* pairs as in NVFP4; E8M0 scales, one per 32 */
 };
 
 /* What addresses point to. */

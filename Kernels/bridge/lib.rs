@@ -12,6 +12,7 @@ mod ffi {
         E4m3,
         Mxfp8,
         Nvfp4,
+        Mxfp4,
     }
 
     /// Which of an operation's kernels.
@@ -62,6 +63,7 @@ impl Dtype {
             "fp8_e4m3" => Self::E4m3,
             "mxfp8" => Self::Mxfp8,
             "nvfp4" => Self::Nvfp4,
+            "mxfp4" => Self::Mxfp4,
             _ => return None,
         })
     }

@@ -10,9 +10,9 @@ namespace device {
 
 // Spelled as in the Rust bridges, which share this type.
 //
-// Mxfp8 and Nvfp4 are operands with scales in tiles: e4m3 with a power of two per 32, and pairs of
-// e2m1 with an e4m3 scale per 16.
-enum class Dtype : std::uint32_t { F32, F16, Bf16, E4m3, Mxfp8, Nvfp4 };
+// Mxfp8, Nvfp4 and Mxfp4 are operands with scales in tiles: e4m3 with a power of two per 32, pairs
+// of e2m1 with an e4m3 scale per 16, and pairs of e2m1 with a power of two per 32.
+enum class Dtype : std::uint32_t { F32, F16, Bf16, E4m3, Mxfp8, Nvfp4, Mxfp4 };
 
 constexpr int bits_of(Dtype dtype) {
     switch (dtype) {
@@ -25,6 +25,7 @@ constexpr int bits_of(Dtype dtype) {
         case Dtype::Mxfp8:
             return 8;
         case Dtype::Nvfp4:
+        case Dtype::Mxfp4:
             return 4;
     }
     return 0;
@@ -47,6 +48,8 @@ constexpr const char* name_of(Dtype dtype) {
             return "mxfp8";
         case Dtype::Nvfp4:
             return "nvfp4";
+        case Dtype::Mxfp4:
+            return "mxfp4";
     }
     return "unknown";
 }

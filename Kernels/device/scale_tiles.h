@@ -1,5 +1,5 @@
-// Scales of MXFP8 and NVFP4 as tensor cores read them: tiles of 128 rows by 4 scales, 512 bytes
-// each, one after another along the rows. A tile has 16 bytes for rows r, r + 32, r + 64 and
+// Scales of MXFP8, NVFP4 and MXFP4 as tensor cores read them: tiles of 128 rows by 4 scales, 512
+// bytes each, one after another along the rows. A tile has 16 bytes for rows r, r + 32, r + 64 and
 // r + 96, 4 of each.
 #pragma once
 

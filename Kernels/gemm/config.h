@@ -29,7 +29,7 @@ struct Shape {
     int n;
     int k;
     int groups;
-    Dtype dtype;  // bf16, f16, e4m3, mxfp8 or nvfp4
+    Dtype dtype;  // bf16, f16, e4m3, mxfp8, nvfp4 or mxfp4
     Layout layout;
     // Rows that a group is expected to use, for the tile heuristic: 0 if unknown.
     int expected_rows;
@@ -37,7 +37,9 @@ struct Shape {
     // fp32 scales of blocks of 128.
     bool scaled() const { return dtype == Dtype::E4m3; }
     // Scales in tiles, of 32 or 16.
-    bool block_scaled() const { return dtype == Dtype::Mxfp8 || dtype == Dtype::Nvfp4; }
+    bool block_scaled() const {
+        return dtype == Dtype::Mxfp8 || dtype == Dtype::Nvfp4 || dtype == Dtype::Mxfp4;
+    }
     // Of a row of an operand.
     std::int64_t k_bytes() const { return std::int64_t{k} * device::bits_of(dtype) / 8; }
     // Rows that one group is likely to have.

@@ -14,24 +14,36 @@
 
 namespace gemm {
 
-// Operands whose scales tensor cores apply: e4m3 values, and pairs of e2m1 values.
+// Operands whose scales tensor cores apply: e4m3 values, and pairs of e2m1 values with scales of
+// either kind.
 struct Mxfp8 {
     std::uint8_t code;
 };
 struct Nvfp4 {
     std::uint8_t pair;
 };
+struct Mxfp4 {
+    std::uint8_t pair;
+};
+
+// Elements in memory are two values.
+template <class T>
+constexpr bool kPaired = std::is_same_v<T, Nvfp4> || std::is_same_v<T, Mxfp4>;
 
 template <class T>
-constexpr bool kBlockScaled = std::is_same_v<T, Mxfp8> || std::is_same_v<T, Nvfp4>;
+constexpr bool kBlockScaled = std::is_same_v<T, Mxfp8> || kPaired<T>;
 
 // Values per element in memory.
 template <class T>
-constexpr int kPacking = std::is_same_v<T, Nvfp4> ? 2 : 1;
+constexpr int kPacking = kPaired<T> ? 2 : 1;
 
 // Values of a row that share one of these scales.
 template <class T>
 constexpr int kScaleGroup = std::is_same_v<T, Nvfp4> ? 16 : 32;
+
+// Whether they are relative to a scale of the tensors.
+template <class T>
+constexpr bool kTensorScaled = std::is_same_v<T, Nvfp4>;
 
 template <class T>
 constexpr bool kScaled = std::is_same_v<T, __nv_fp8_e4m3>;
@@ -48,7 +60,7 @@ template <class T>
 __device__ __forceinline__ float value_at(const T* tensor, std::int64_t index) {
     if constexpr (std::is_same_v<T, Mxfp8>) {
         return device::e4m3_floats(tensor[index].code).x;
-    } else if constexpr (std::is_same_v<T, Nvfp4>) {
+    } else if constexpr (kPaired<T>) {
         return device::e2m1_float(tensor[index / 2].pair >> index % 2 * 4);
     } else {
         return to_float(tensor[index]);
@@ -92,3 +104,5 @@ template <>
 constexpr device::Dtype device::kDtypeOf<gemm::Mxfp8> = device::Dtype::Mxfp8;
 template <>
 constexpr device::Dtype device::kDtypeOf<gemm::Nvfp4> = device::Dtype::Nvfp4;
+template <>
+constexpr device::Dtype device::kDtypeOf<gemm::Mxfp4> = device::Dtype::Mxfp4;

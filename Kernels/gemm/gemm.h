@@ -4,7 +4,7 @@
 // one per block of 128 columns by 128 of k in b. Accumulation is in fp32; FP8 sums over 128 of k
 // are scaled and promoted to it. One rounding at the end.
 //
-// MXFP8 and NVFP4 operands have one scale per 32 and per 16 of k in each row, in tiles
+// MXFP8 and MXFP4 operands have one scale per 32 of k in each row, NVFP4 ones per 16, in tiles
 // (device/scale_tiles.h) that the tensor cores read; dense only. The scales of NVFP4 are relative
 // to `tensor_scale`.
 #pragma once
@@ -21,8 +21,8 @@ struct Gemm {
     const void* a;  // [rows, k]; masked: [groups, rows, k]
     const void* b;  // [groups, n, k]
     void* out;      // [rows, n]; masked: [groups, rows, n]
-    // FP8: fp32 [k / 128, rows up to 4]; masked: [groups, k / 128, the same]. MXFP8 and NVFP4:
-    // tiles of UE8M0 and of e4m3.
+    // FP8: fp32 [k / 128, rows up to 4]; masked: [groups, k / 128, the same]. MXFP8 and MXFP4:
+    // tiles of UE8M0; NVFP4: of e4m3.
     const void* a_scales;
     const void* b_scales;       // FP8: fp32 [groups, ceil(n / 128), k / 128]; else as those of a
     const float* tensor_scale;  // NVFP4: the product of both operands' scales

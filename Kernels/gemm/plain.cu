@@ -64,7 +64,7 @@ __device__ void plain_tile(const Gemm& p, const Tile& tile) {
         __syncthreads();  // everyone has read them
     }
     using Out = OutOf<T>;
-    const float factor = std::is_same_v<T, Nvfp4> ? *p.tensor_scale : 1.0f;
+    const float factor = kTensorScaled<T> ? *p.tensor_scale : 1.0f;
     for (int i = 0; i < kPart; ++i) {
         const std::int64_t row = tile.row + part_row + i;
         for (int j = 0; j < kPart; ++j) {
@@ -117,7 +117,7 @@ void launch_plain_type(const Gemm& params, cudaStream_t stream) {
 
 void launch_plain(const Gemm& params, cudaStream_t stream) {
     validate(params);
-    device::dispatch<__nv_bfloat16, __half, __nv_fp8_e4m3, Mxfp8, Nvfp4>(
+    device::dispatch<__nv_bfloat16, __half, __nv_fp8_e4m3, Mxfp8, Nvfp4, Mxfp4>(
         params.shape.dtype,
         [&](auto element) { launch_plain_type<decltype(element)>(params, stream); });
 }

@@ -1,4 +1,4 @@
-// MXFP8 and NVFP4: a thread has 16 elements of a row, half a group of MXFP8 or one of NVFP4.
+// MXFP8, NVFP4 and MXFP4: a thread has 16 elements of a row, half a group or, of NVFP4, one.
 #pragma once
 
 #include <cfloat>
@@ -21,10 +21,6 @@ using device::kScaleTileRows;
 
 // Elements of a thread.
 constexpr int kChunk = 16;
-
-// NVFP4's elements are pairs in a byte.
-template <bool kPairs>
-constexpr int kTiledGroup = kPairs ? 16 : 32;
 
 struct TiledArguments {
     // x, or of the inverse the result.
@@ -57,9 +53,9 @@ struct TiledScale {
     float inverse;
 };
 
-template <bool kPairs>
+template <Scaling kScaling>
 __device__ __forceinline__ TiledScale tiled_scale(float largest, const float* tensor_scale) {
-    if constexpr (kPairs) {
+    if constexpr (kScaling == Scaling::Nvfp4) {
         const float of_tensor = __ldg(tensor_scale);
         // False for a NaN too.
         const float exact = largest <= FLT_MAX ? __fdiv_rn(__fdiv_rn(largest, 6.0f), of_tensor)
@@ -68,7 +64,7 @@ __device__ __forceinline__ TiledScale tiled_scale(float largest, const float* te
         const float scale = __fmul_rn(device::e4m3_floats(code).x, of_tensor);
         return {code, code == 0 ? 0.0f : __frcp_rn(scale)};
     } else {
-        const float scale = scale_of<true>(largest);
+        const float scale = scale_of<true, is_paired(kScaling) ? 6 : 448>(largest);
         return {__float_as_uint(scale) >> 23 & 0xffu, __frcp_rn(scale)};
     }
 }
@@ -82,13 +78,14 @@ __device__ __forceinline__ uint32_t word_of_codes(uint32_t code) {
 }
 
 // Rows and columns count as whole tiles of scales here, so that threads write the padding too.
-template <class T, bool kPairs, int kUnits>
+template <class T, Scaling kScaling, int kUnits>
 __global__ void __launch_bounds__(256)
     quantize_tiled_kernel(const __grid_constant__ TiledArguments arguments,
                           const __grid_constant__ device::Divider chunks_per_row) {
     constexpr int kPer = device::kPerPacket<T>;
     constexpr int kUnitsOfChunk = kChunk / kPer;
-    constexpr int kLanes = kTiledGroup<kPairs> / kChunk;
+    constexpr bool kPairs = is_paired(kScaling);
+    constexpr int kLanes = tiled_group(kScaling) / kChunk;
     const uint32_t index = blockIdx.x * blockDim.x + threadIdx.x;
     const uint32_t row = chunks_per_row.quotient(index);
     const int column = static_cast<int>(index - chunks_per_row.times(row)) * kChunk;
@@ -113,14 +110,14 @@ __global__ void __launch_bounds__(256)
     }
     if constexpr (kLanes == 2) largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
     const TiledScale scale =
-        tiled_scale<kPairs>(Magnitude<T>::value(largest), arguments.tensor_scale);
+        tiled_scale<kScaling>(Magnitude<T>::value(largest), arguments.tensor_scale);
     // A group has elements if its first thread has.
-    const int first = column / kTiledGroup<kPairs> * kTiledGroup<kPairs>;
+    const int first = column / tiled_group(kScaling) * tiled_group(kScaling);
     const bool exists = row < arguments.rows && first < arguments.columns;
     const uint32_t codes = word_of_codes<kLanes>(exists ? scale.code : 0);
     if (threadIdx.x % (4 * kLanes) == 0) {
         const std::int64_t place =
-            device::scale_place(row, column / kTiledGroup<kPairs>, arguments.across);
+            device::scale_place(row, column / tiled_group(kScaling), arguments.across);
         *reinterpret_cast<uint32_t*>(const_cast<uint8_t*>(arguments.scales) + place) = codes;
     }
     if (!active) return;
@@ -150,7 +147,7 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-template <class T, bool kPairs, int kUnits>
+template <class T, Scaling kScaling, int kUnits>
 __global__ void __launch_bounds__(256)
     dequantize_tiled_kernel(const __grid_constant__ TiledArguments arguments,
                             const __grid_constant__ device::Divider chunks_per_row) {
@@ -162,13 +159,18 @@ __global__ void __launch_bounds__(256)
     const std::int64_t offset = static_cast<std::int64_t>(row) * arguments.columns + column;
     const uint32_t code =
         __ldg(arguments.scales +
-              device::scale_place(row, column / kTiledGroup<kPairs>, arguments.across));
+              device::scale_place(row, column / tiled_group(kScaling), arguments.across));
     float values[kChunk];
-    if constexpr (kPairs) {
+    if constexpr (is_paired(kScaling)) {
         const uint2 codes = device::ptx::load_8(arguments.quantized + offset / 2);
         const uint32_t words[2] = {codes.x, codes.y};
-        const float scale = device::e4m3_floats(static_cast<uint16_t>(code & 0x7fu)).x *
-                            __ldg(arguments.tensor_scale);
+        float scale;
+        if constexpr (kScaling == Scaling::Nvfp4) {
+            scale = device::e4m3_floats(static_cast<uint16_t>(code & 0x7fu)).x *
+                    __ldg(arguments.tensor_scale);
+        } else {
+            scale = device::ue8m0_float(code);
+        }
 #pragma unroll
         for (int i = 0; i < kChunk; ++i) {
             values[i] = device::e2m1_float(words[i / 8] >> i % 8 * 4) * scale;

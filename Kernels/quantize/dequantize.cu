@@ -97,13 +97,13 @@ constexpr int kWholeRow = 31;
 constexpr int kGroupShift = 7;
 static_assert(1 << kGroupShift == kGroup, "the shift is log2 of a group");
 
-template <class T, bool kPairs>
+template <class T, Scaling kScaling>
 device::Enqueue prepare_tiled(const Dequantize& params) {
     const TiledArguments arguments = tiled_arguments(params.matrix, params.out, params.quantized,
                                                      params.scales, params.tensor_scale);
     const std::int64_t chunks = params.matrix.columns / kChunk;
     return device::with_units({params.out}, [&](auto units) {
-        return device::prepare("dequantize_tiled", dequantize_tiled_kernel<T, kPairs, units>,
+        return device::prepare("dequantize_tiled", dequantize_tiled_kernel<T, kScaling, units>,
                                device::cover(params.matrix.rows * chunks, kThreads), arguments,
                                device::Divider(chunks));
     });
@@ -122,11 +122,19 @@ device::Enqueue prepare(const Dequantize& params) {
     device::require_aligned("scales", params.scales);
     device::require_aligned("out", params.out);
     if (is_tiled(matrix.scaling)) {
-        const bool pairs = matrix.scaling == Scaling::Nvfp4;
-        if (pairs) device::require_aligned("tensor_scale", params.tensor_scale);
+        if (matrix.scaling == Scaling::Nvfp4) {
+            device::require_aligned("tensor_scale", params.tensor_scale);
+        }
         return device::dispatch_activations(matrix.dtype, [&](auto element) {
             using T = decltype(element);
-            return pairs ? prepare_tiled<T, true>(params) : prepare_tiled<T, false>(params);
+            switch (matrix.scaling) {
+                case Scaling::Nvfp4:
+                    return prepare_tiled<T, Scaling::Nvfp4>(params);
+                case Scaling::Mxfp4:
+                    return prepare_tiled<T, Scaling::Mxfp4>(params);
+                default:
+                    return prepare_tiled<T, Scaling::Mxfp8>(params);
+            }
         });
     }
     const bool by_row = matrix.scaling == Scaling::Row;

@@ -12,6 +12,7 @@ mod ffi {
         Block,
         Mxfp8,
         Nvfp4,
+        Mxfp4,
     }
 
     #[derive(Clone, Copy, Debug)]

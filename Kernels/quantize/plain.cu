@@ -117,8 +117,8 @@ __global__ void quantize_tiled_plain_kernel(const __grid_constant__ Quantize par
     const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (index >= count) return;
     const Matrix& matrix = params.matrix;
-    const bool pairs = matrix.scaling == Scaling::Nvfp4;
-    const int group = pairs ? 16 : 32;
+    const bool pairs = is_paired(matrix.scaling);
+    const int group = tiled_group(matrix.scaling);
     const std::int64_t row = index / scales_per_row;
     const int scale_number = static_cast<int>(index % scales_per_row);
     uint8_t& code = static_cast<uint8_t*>(params.scales)[device::scale_place(
@@ -136,7 +136,7 @@ __global__ void quantize_tiled_plain_kernel(const __grid_constant__ Quantize par
         largest = fmaxf(largest, fabsf(value));
     }
     float inverse = NAN;
-    if (pairs) {
+    if (matrix.scaling == Scaling::Nvfp4) {
         const float of_tensor = *params.tensor_scale;
         const float exact =
             finite ? __fdiv_rn(__fdiv_rn(largest, 6.0f), of_tensor) : __int_as_float(0x7fffffff);
@@ -145,7 +145,8 @@ __global__ void quantize_tiled_plain_kernel(const __grid_constant__ Quantize par
         inverse = scale == 0.0f ? 0.0f : __fdiv_rn(1.0f, __fmul_rn(scale, of_tensor));
     } else {
         int exponent = 0;
-        const float fraction = frexpf(fmaxf(__fdiv_rn(largest, 448.0f), FLT_MIN), &exponent);
+        const float fraction =
+            frexpf(fmaxf(__fdiv_rn(largest, pairs ? 6.0f : 448.0f), FLT_MIN), &exponent);
         if (fraction == 0.5f) --exponent;
         code = finite ? static_cast<uint8_t>(exponent + 127) : 0xff;
         if (finite) inverse = ldexpf(1.0f, -exponent);
@@ -171,19 +172,17 @@ __global__ void dequantize_tiled_plain_kernel(const __grid_constant__ Dequantize
     const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     const Matrix& matrix = params.matrix;
     if (index >= matrix.rows * matrix.columns) return;
-    const bool pairs = matrix.scaling == Scaling::Nvfp4;
     const std::int64_t row = index / matrix.columns;
     const int column = static_cast<int>(index % matrix.columns);
     const uint8_t code = static_cast<const uint8_t*>(params.scales)[device::scale_place(
-        row, column / (pairs ? 16 : 32), device::scale_tiles_across(scales_per_row))];
+        row, column / tiled_group(matrix.scaling), device::scale_tiles_across(scales_per_row))];
     const uint8_t* quantized = static_cast<const uint8_t*>(params.quantized);
-    float value;
-    if (pairs) {
-        const int element = quantized[index / 2] >> (index % 2 * 4) & 15;
-        value = e2m1_value(element) * (e4m3_value(code) * *params.tensor_scale);
-    } else {
-        value = e4m3_value(quantized[index]) * (code == 0xff ? NAN : ldexpf(1.0f, code - 127));
-    }
+    const float scale = matrix.scaling == Scaling::Nvfp4 ? e4m3_value(code) * *params.tensor_scale
+                        : code == 0xff                   ? NAN
+                                                         : ldexpf(1.0f, code - 127);
+    const float value = is_paired(matrix.scaling)
+                            ? e2m1_value(quantized[index / 2] >> (index % 2 * 4) & 15) * scale
+                            : e4m3_value(quantized[index]) * scale;
     static_cast<T*>(params.out)[index] = device::from_float<T>(value);
 }
 

@@ -58,16 +58,16 @@ device::Enqueue prepare_block(const Quantize& params) {
         arguments_of(params), across);
 }
 
-template <class T, bool kPairs>
+template <class T, Scaling kScaling>
 device::Enqueue prepare_tiled(const Quantize& params) {
     const TiledArguments arguments = tiled_arguments(params.matrix, params.x, params.quantized,
                                                      params.scales, params.tensor_scale);
     // Whole tiles of scales.
     const std::int64_t chunks =
-        std::int64_t{arguments.across} * kScaleTileColumns * kTiledGroup<kPairs> / kChunk;
+        std::int64_t{arguments.across} * kScaleTileColumns * tiled_group(kScaling) / kChunk;
     const std::int64_t rows = divide_up(params.matrix.rows, kScaleTileRows) * kScaleTileRows;
     return device::with_units({params.x}, [&](auto units) {
-        return device::prepare("quantize_tiled", quantize_tiled_kernel<T, kPairs, units>,
+        return device::prepare("quantize_tiled", quantize_tiled_kernel<T, kScaling, units>,
                                device::cover(rows * chunks, kGroupThreads), arguments,
                                device::Divider(chunks));
     });
@@ -105,9 +105,11 @@ device::Enqueue prepare(const Quantize& params) {
             case Scaling::Block:
                 return prepare_block<T>(params);
             case Scaling::Mxfp8:
-                return prepare_tiled<T, false>(params);
+                return prepare_tiled<T, Scaling::Mxfp8>(params);
             case Scaling::Nvfp4:
-                return prepare_tiled<T, true>(params);
+                return prepare_tiled<T, Scaling::Nvfp4>(params);
+            case Scaling::Mxfp4:
+                return prepare_tiled<T, Scaling::Mxfp4>(params);
         }
         device::refuse("unknown scaling");
     });

@@ -1,5 +1,6 @@
 // FP8 e4m3 quantisation with one scale per row, per 128 or 32 elements of a row, or per 128 x 128
-// block; NVFP4 quantisation with one scale per 16 elements of a row; and their inverses.
+// block; NVFP4 and MXFP4 quantisation with one scale per 16 and per 32 elements of a row; and their
+// inverses.
 //
 //   scale      = max(largest |x| / 448, 2^-126) in fp32, each step to nearest; rounded up to a
 //                power of two if stored as UE8M0
@@ -20,8 +21,14 @@
 //   quantized  = e2m1(x * (1 / (scale * tensor scale))), e2m1(x * 0) if the scale is 0
 //   inverse    = quantized * (scale * tensor scale)
 //
+// MXFP4 has such elements with UE8M0 scales of 32, rounded up like those of MXFP8:
+//
+//   scale      = max(largest |x| / 6, 2^-126), rounded up to a power of two
+//   quantized  = e2m1(x * (1 / scale))
+//   inverse    = quantized * scale
+//
 // e2m1 has no NaN: a group that holds a NaN or an infinity gets the scale NaN, and all its elements
-// become +6. The scales of both lie in tiles (device/scale_tiles.h), whose padding is zero.
+// become +6. The scales of all three lie in tiles (device/scale_tiles.h), whose padding is zero.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +39,20 @@
 namespace quantize {
 
 // Which elements share a scale; fp32 unless the name says UE8M0. Shared with Rust.
-enum class Scaling : std::int32_t { Row, Group, GroupUe8m0, Block, Mxfp8, Nvfp4 };
+enum class Scaling : std::int32_t { Row, Group, GroupUe8m0, Block, Mxfp8, Nvfp4, Mxfp4 };
 
 constexpr int kGroup = 128;
 
 // Whether the scales lie in tiles, and the elements of a row that then share one.
 constexpr bool is_tiled(Scaling scaling) {
-    return scaling == Scaling::Mxfp8 || scaling == Scaling::Nvfp4;
+    return scaling == Scaling::Mxfp8 || scaling == Scaling::Nvfp4 || scaling == Scaling::Mxfp4;
 }
-constexpr int tiled_group(Scaling scaling) { return scaling == Scaling::Mxfp8 ? 32 : 16; }
+constexpr int tiled_group(Scaling scaling) { return scaling == Scaling::Nvfp4 ? 16 : 32; }
+
+// Whether the elements are e2m1, two per byte.
+constexpr bool is_paired(Scaling scaling) {
+    return scaling == Scaling::Nvfp4 || scaling == Scaling::Mxfp4;
+}
 
 struct Matrix {
     Scaling scaling;

@@ -38,12 +38,12 @@ struct Magnitude<float> {
     static __device__ float value(uint32_t magnitude) { return __uint_as_float(magnitude); }
 };
 
-template <bool kUe8m0>
+// `kMost` is the largest value of an element: 448 of e4m3, 6 of e2m1.
+template <bool kUe8m0, int kMost = 448>
 __device__ __forceinline__ float scale_of(float largest) {
-    constexpr float kE4m3Max = 448.0f;
     // False for a NaN too.
     if (!(largest <= FLT_MAX)) return __uint_as_float(0x7fffffffu);
-    const float scale = fmaxf(__fdiv_rn(largest, kE4m3Max), FLT_MIN);
+    const float scale = fmaxf(__fdiv_rn(largest, float{kMost}), FLT_MIN);
     if constexpr (!kUe8m0) return scale;
     // Carries into the exponent unless the mantissa is zero.
     return __uint_as_float((__float_as_uint(scale) + 0x007fffffu) & 0x7f800000u);

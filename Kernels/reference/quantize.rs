@@ -24,10 +24,18 @@
 //! quantised = e2m1(x * (1 / (scale * tensor scale)))         saturating; e2m1(x * 0) if the scale is 0
 //! ```
 //!
+//! MXFP4 has UE8M0 scales of 32 values of a row, rounded up too:
+//!
+//! ```text
+//! scale     = max(largest |x| / 6, 2^-126)           rounded up to a power of two
+//! quantised = e2m1(x * (1 / scale))
+//! ```
+//!
 //! e2m1 has no NaN: in a group with a NaN or an infinity the scale is NaN and all elements are +6.
 
-/// Largest finite e4m3 value.
+/// Largest finite e4m3 value, and largest e2m1 value.
 pub const E4M3_MAX: f32 = 448.0;
+pub const E2M1_MAX: f32 = 6.0;
 
 /// How a group's scale is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +45,18 @@ pub enum ScaleFormat {
     Ue8m0,
 }
 
+/// The scale of a group of e4m3 values.
 pub fn scale(format: ScaleFormat, group: impl Iterator<Item = f32>) -> f32 {
+    scale_to(E4M3_MAX, format, group)
+}
+
+/// The scale of a group of MXFP4.
+pub fn mxfp4_scale(group: impl Iterator<Item = f32>) -> f32 {
+    scale_to(E2M1_MAX, ScaleFormat::Ue8m0, group)
+}
+
+/// The scale of values whose largest is `most`.
+fn scale_to(most: f32, format: ScaleFormat, group: impl Iterator<Item = f32>) -> f32 {
     let mut largest = 0.0f32;
     for value in group {
         if !value.is_finite() {
@@ -45,7 +64,7 @@ pub fn scale(format: ScaleFormat, group: impl Iterator<Item = f32>) -> f32 {
         }
         largest = largest.max(value.abs());
     }
-    let scale = (largest / E4M3_MAX).max(f32::MIN_POSITIVE);
+    let scale = (largest / most).max(f32::MIN_POSITIVE);
     match format {
         ScaleFormat::F32 => scale,
         // Carries into the exponent unless the mantissa is zero.
@@ -53,7 +72,7 @@ pub fn scale(format: ScaleFormat, group: impl Iterator<Item = f32>) -> f32 {
     }
 }
 
-/// The value that is rounded to e4m3.
+/// The value that is rounded to e4m3, or of MXFP4 to e2m1.
 pub fn scaled(value: f32, scale: f32) -> f32 {
     value * (1.0 / scale)
 }
@@ -91,7 +110,7 @@ pub fn nvfp4_scale(tensor_scale: f32, group: impl Iterator<Item = f32>) -> f32 {
         }
         largest = largest.max(value.abs());
     }
-    largest / 6.0 / tensor_scale
+    largest / E2M1_MAX / tensor_scale
 }
 
 /// The value that is rounded to e2m1, with the rounded scale.
@@ -163,6 +182,18 @@ mod tests {
         let faulty = nvfp4_scale(1.0, [1.0, f32::NEG_INFINITY].into_iter());
         assert!(faulty.is_nan());
         assert_eq!(e2m1_code(nvfp4_scaled(1.0, faulty, 1.0)), 7);
+    }
+
+    #[test]
+    fn groups_of_mxfp4() {
+        // The smallest power of two with which nothing saturates.
+        for (largest, power) in [(6.0, 1.0), (6.1, 2.0), (3.0, 0.5), (0.0, f32::MIN_POSITIVE)] {
+            assert_eq!(mxfp4_scale([largest / 3.0, -largest].into_iter()), power);
+        }
+        assert_eq!(e2m1_code(scaled(-6.1, 2.0)), 13);
+        let faulty = mxfp4_scale([1.0, f32::INFINITY].into_iter());
+        assert!(faulty.is_nan());
+        assert_eq!(e2m1_code(scaled(-1.0, faulty)), 7);
     }
 
     #[test]

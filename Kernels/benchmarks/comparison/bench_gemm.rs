@@ -1,4 +1,4 @@
-//! Races dense matrix products with bf16, f16, FP8, MXFP8 and NVFP4 operands.
+//! Races dense matrix products with bf16, f16, FP8, MXFP8, NVFP4 and MXFP4 operands.
 
 use std::process::ExitCode;
 
@@ -8,8 +8,7 @@ use workloads::{GemmProblem, GemmSuite, GroupKind};
 fn main() -> ExitCode {
     cli::run(Bench {
         name: "bench_gemm",
-        about:
-            "Races dense matrix products; FP8, MXFP8 and NVFP4 operands come quantised, with scales",
+        about: "Races dense matrix products; FP8, MXFP8, NVFP4 and MXFP4 operands come quantised, with scales",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: GemmSuite::SUITES,
         shortcuts: &[Shortcut {

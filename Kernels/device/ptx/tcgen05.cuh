@@ -142,8 +142,11 @@ __device__ __forceinline__ void tensor_multiply_from_memory(std::uint32_t sums, 
 }
 
 // Products whose scales lie in tensor memory, as tiles of 128 rows by 4 scales (scale_tiles.h): row
-// r in lane r % 32 of column r / 32, four to a word. e4m3 operands have a UE8M0 scale per 32 of the
-// depth, pairs of e2m1 an e4m3 scale per 16.
+// r in lane r % 32 of column r / 32, four to a word.
+//
+// Operands are e4m3 with a UE8M0 scale per 32 of the depth, or pairs of e2m1 with an e4m3 scale per
+// 16 or a UE8M0 scale per 32.
+enum class ScaledKind { kMxf8, kNvf4, kMxf4 };
 
 // A tile in shared memory: 32 rows of 16 bytes, as 8-row core matrices of 128 bytes.
 __device__ __forceinline__ std::uint64_t tensor_scale_tile(std::uint32_t shared) {
@@ -158,17 +161,18 @@ __device__ __forceinline__ void tensor_copy_scales(std::uint32_t columns, std::u
                     "l"(tile) : "memory");
 }
 
-// What a product of e4m3, or of pairs of e2m1, with scales and fp32 sums computes.
-template <bool kPairs>
+// What a product of a kind, with fp32 sums, computes.
+template <ScaledKind kKind>
 __host__ __device__ constexpr std::uint32_t tensor_scaled_product(int rows, int columns) {
-    constexpr std::uint32_t kUe8m0 = 1u << 23;
+    constexpr std::uint32_t kUe8m0 = kKind == ScaledKind::kNvf4 ? 0 : 1u << 23;
     // e4m3 is number 0 of its kind, e2m1 number 1.
-    constexpr std::uint32_t kTypes = kPairs ? 1u << 7 | 1u << 10 : kUe8m0;
-    return kTypes | static_cast<std::uint32_t>(columns / 8) << 17 |
+    constexpr std::uint32_t kTypes = kKind == ScaledKind::kMxf8 ? 0 : 1u << 7 | 1u << 10;
+    return kUe8m0 | kTypes | static_cast<std::uint32_t>(columns / 8) << 17 |
            static_cast<std::uint32_t>(rows / 128) << 27;
 }
 
-// With which byte of each word of scales: one of four steps of 32 along the depth.
+// With which byte of each word of scales it starts: of e4m3 operands one of four steps of 32 along
+// the depth, of UE8M0 scales of e2m1 byte 0 or 2, for the first or second 64.
 __host__ __device__ constexpr std::uint32_t tensor_scale_byte(int byte) {
     return static_cast<std::uint32_t>(byte) << 4 | static_cast<std::uint32_t>(byte) << 29;
 }
@@ -179,13 +183,15 @@ __host__ __device__ constexpr std::uint32_t tensor_scale_byte(int byte) {
                     " [%0], %1, %2, %3, [%4], [%5], add; }" ::"r"(sums),                       \
                     "l"(a), "l"(b), "r"(product), "r"(a_scales), "r"(b_scales),                \
                     "r"(static_cast<std::uint32_t>(add)) : "memory")
-template <bool kPairs>
+template <ScaledKind kKind>
 __device__ __forceinline__ void tensor_multiply_scaled(std::uint32_t sums, std::uint64_t a,
                                                        std::uint64_t b, std::uint32_t product,
                                                        std::uint32_t a_scales,
                                                        std::uint32_t b_scales, bool add) {
-    if constexpr (kPairs) {
+    if constexpr (kKind == ScaledKind::kNvf4) {
         H2H_TENSOR_MULTIPLY_SCALED("kind::mxf4nvf4.block_scale.scale_vec::4X");
+    } else if constexpr (kKind == ScaledKind::kMxf4) {
+        H2H_TENSOR_MULTIPLY_SCALED("kind::mxf4.block_scale.scale_vec::2X");
     } else {
         H2H_TENSOR_MULTIPLY_SCALED("kind::mxf8f6f4.block_scale.scale_vec::1X");
     }

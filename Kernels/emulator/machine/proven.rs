@@ -343,6 +343,7 @@ pub(crate) const PROVEN: &[(&str, &str)] = &[
     ("tcgen05.mma.cta_group::1.kind::f8f6f4", "tensor_cores::all"),
     ("tcgen05.mma.cta_group::1.kind::i8", "tensor_forms::all"),
     ("tcgen05.mma.cta_group::1.kind::i8.collector::a::fill", "tensor_forms::all"),
+    ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X", "tensor_cores::all"),
     ("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X", "tensor_cores::all"),
     ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X", "tensor_cores::all"),
     ("tcgen05.mma.cta_group::2.kind::f16", "tensor_pairs"),

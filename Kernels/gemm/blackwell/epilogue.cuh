@@ -145,7 +145,8 @@ __device__ void store(const Gemm& p, const Operands& operands, int rank,
     const std::uint32_t lanes =
         tensor_memory + (static_cast<std::uint32_t>(warp % 4) * 32 << 16) + group_column;
     std::uint8_t* staged = shared.out[warp];
-    const float tensor_scale = Traits::kPairs ? __ldg(p.tensor_scale) : 1.0f;
+    constexpr bool kTimesScale = kTensorScaled<typename Traits::Element>;
+    const float tensor_scale = kTimesScale ? __ldg(p.tensor_scale) : 1.0f;
     Ring<Traits::kBuffers> buffers;
     for_each_tile<Traits>(p, shared.list, [&](const Tile& tile) {
         const int column = tile.column + group_column;
@@ -162,7 +163,7 @@ __device__ void store(const Gemm& p, const Operands& operands, int rank,
                 if (start + 64 == Traits::kGroupColumns) {
                     release<Traits>(&shared.stored[buffers.stage]);
                 }
-                if constexpr (Traits::kPairs) {
+                if constexpr (kTimesScale) {
 #pragma unroll
                     for (int i = 0; i < 64; ++i) line[i] *= tensor_scale;
                 }

@@ -9,8 +9,8 @@
 // FP8: the sums of every 128 of k (one stage, one block of scales) go to a buffer of their own, and
 // the storing warps scale and add them to totals in registers.
 //
-// MXFP8 and NVFP4: a stage has the operands' scales too. The multiplying thread copies them to
-// tensor memory, and the tensor cores apply them.
+// MXFP8, NVFP4 and MXFP4: a stage has the operands' scales too. The multiplying thread copies them
+// to tensor memory, and the tensor cores apply them.
 //
 // Who waits for whom, in a pair across its blocks:
 //   full[stage]     bytes arrive           -> products
@@ -32,7 +32,7 @@
 
 namespace gemm::blackwell {
 
-// Tiles of scales that a step has; the last step of NVFP4 may be half a stage.
+// Tiles of scales that a step has; the last step of FP4 may be half a stage.
 template <class Traits>
 __device__ __forceinline__ int scale_tiles_of(const Gemm& p, int step) {
     constexpr int kTileDepth = kScaleGroup<typename Traits::Element> * device::kScaleTileColumns;
@@ -92,14 +92,20 @@ __device__ void copy(const Gemm& p, const Operands& operands, int rank,
     });
 }
 
+template <class T>
+constexpr ptx::ScaledKind kScaledKind = !kPaired<T>        ? ptx::ScaledKind::kMxf8
+                                        : kTensorScaled<T> ? ptx::ScaledKind::kNvf4
+                                                           : ptx::ScaledKind::kMxf4;
+
 // The products of a stage whose scales the tensor cores apply.
 template <class Traits>
 __device__ __forceinline__ void multiply_scaled(const Gemm& p, int step, int stage,
                                                 std::uint32_t tensor_memory, std::uint32_t sums,
                                                 std::uint64_t a, std::uint64_t b, bool is_first,
                                                 typename Traits::SharedStorage& shared) {
+    constexpr ptx::ScaledKind kKind = kScaledKind<typename Traits::Element>;
     constexpr std::uint32_t kProduct =
-        ptx::tensor_scaled_product<Traits::kPairs>(Traits::kRows, Traits::kColumns);
+        ptx::tensor_scaled_product<kKind>(Traits::kRows, Traits::kColumns);
     constexpr int kTileRows = device::kScaleTileBytes / 16;
     const int tiles = scale_tiles_of<Traits>(p, step);
     const std::uint32_t a_scales =
@@ -115,19 +121,14 @@ __device__ __forceinline__ void multiply_scaled(const Gemm& p, int step, int sta
     }
 #pragma unroll
     for (int part = 0; part < 4; ++part) {
-        const bool add = !is_first || part > 0;
-        if constexpr (Traits::kPairs) {
-            // 64 of k and a tile of scales each.
-            if (part < tiles) {
-                ptx::tensor_multiply_scaled<true>(sums, a + 2 * part, b + 2 * part, kProduct,
-                                                  a_scales + 4 * part, b_scales + 4 * part, add);
-            }
-        } else {
-            // 32 of k and a byte of each word of scales.
-            ptx::tensor_multiply_scaled<false>(sums, a + 2 * part, b + 2 * part,
-                                               kProduct | ptx::tensor_scale_byte(part), a_scales,
-                                               b_scales, add);
-        }
+        // Its scales: a tile, and from which byte of each word on.
+        constexpr int kScales = Traits::kProductScales;
+        const int tile = part * kScales / device::kScaleTileColumns;
+        const int byte = part * kScales % device::kScaleTileColumns;
+        if (tile >= tiles) break;
+        ptx::tensor_multiply_scaled<kKind>(
+            sums, a + 2 * part, b + 2 * part, kProduct | ptx::tensor_scale_byte(byte),
+            a_scales + 4 * tile, b_scales + 4 * tile, !is_first || part > 0);
     }
 }
 

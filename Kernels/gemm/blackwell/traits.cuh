@@ -32,7 +32,6 @@ template <class T, int kBlocksValue, int kColumnsValue, int kStagesValue>
 struct Traits {
     using Element = T;
     using Out = OutOf<T>;
-    static constexpr bool kPairs = std::is_same_v<T, Nvfp4>;
     static constexpr int kBlocks = kBlocksValue;  // per tile
     static constexpr int kColumns = kColumnsValue;
     static constexpr int kStages = kStagesValue;
@@ -48,6 +47,8 @@ struct Traits {
     static constexpr int kScaleTiles = kBlockScaled<T> ? kDepth / kScaleGroup<T> / 4 : 0;
     static constexpr int kScaleColumns = kScaleTiles * 4;
     static constexpr int kScaleBytes = kScaleTiles * device::kScaleTileBytes;
+    // A product has 32 bytes of k, and this many scales of each row.
+    static constexpr int kProductScales = 32 * kPacking<T> / kScaleGroup<T>;
     // A stage's scales have columns of their own: only when its products are done, and thus `empty`
     // has completed, are they written again.
     static constexpr int kUsedColumns = kSumColumns + kStages * 2 * kScaleColumns;

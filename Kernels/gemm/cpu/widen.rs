@@ -56,7 +56,7 @@ pub fn widen_fp8(from: &[u8], columns: usize, scales: Scales, to: &mut [f32]) {
     }
 }
 
-/// Widens rows of `columns` MXFP8 or NVFP4 values, times their scales: `scale` is that of a row and block.
+/// Widens rows of `columns` MXFP8, NVFP4 or MXFP4 values, times their scales: `scale` is that of a row and block.
 pub fn widen_blocks(
     from: &[u8],
     columns: usize,
@@ -67,8 +67,9 @@ pub fn widen_blocks(
     let (block, table) = match format {
         BlockFormat::Mxfp8 => (32, fp8_table()),
         BlockFormat::Nvfp4 => (16, [0.0; 256]),
+        BlockFormat::Mxfp4 => (32, [0.0; 256]),
     };
-    let packing = if format == BlockFormat::Nvfp4 { 2 } else { 1 };
+    let packing = if format == BlockFormat::Mxfp8 { 1 } else { 2 };
     let rows = from.chunks(columns / packing).zip(to.chunks_mut(columns));
     for (row, (from, to)) in rows.enumerate() {
         let blocks = from.chunks(block / packing).zip(to.chunks_mut(block));
@@ -77,7 +78,7 @@ pub fn widen_blocks(
             for (to, &code) in to.chunks_mut(packing).zip(from) {
                 match format {
                     BlockFormat::Mxfp8 => to[0] = table[usize::from(code)] * scale,
-                    BlockFormat::Nvfp4 => {
+                    BlockFormat::Nvfp4 | BlockFormat::Mxfp4 => {
                         to.copy_from_slice(&e2m1::decode_pair(code).map(|value| value * scale));
                     }
                 }
@@ -86,11 +87,12 @@ pub fn widen_blocks(
     }
 }
 
-/// e4m3 values with a scale per 32, or pairs of e2m1 values with one per 16.
+/// e4m3 values with a scale per 32, or pairs of e2m1 values with one per 16 or per 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockFormat {
     Mxfp8,
     Nvfp4,
+    Mxfp4,
 }
 
 /// The value of every e4m3 code.
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_both_formats() {
+    fn blocks_of_all_formats() {
         let mut to = [0.0; 64];
         let scale = |row: usize, block: usize| (1 + row * 2 + block) as f32;
         widen_blocks(&[0x38; 64], 64, BlockFormat::Mxfp8, scale, &mut to);
@@ -128,6 +130,8 @@ mod tests {
         // 1 and -6.
         widen_blocks(&[0xf2; 32], 32, BlockFormat::Nvfp4, scale, &mut to);
         assert_eq!((to[0], to[1], to[16], to[63]), (1.0, -6.0, 2.0, -24.0));
+        widen_blocks(&[0xf2; 32], 64, BlockFormat::Mxfp4, scale, &mut to);
+        assert_eq!((to[31], to[32], to[63]), (-6.0, 2.0, -12.0));
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! MXFP8 and NVFP4: scales of 32 and of 16 values of a row, in tiles of 128 rows by 4 scales.
+//! MXFP8, NVFP4 and MXFP4: scales of 32, of 16 and of 32 values of a row, in tiles of 128 rows by 4 scales.
 //!
 //! ```text
 //! MXFP8  scale = 2^n from max(largest |x| / 448, 2^-126) up    quantized = e4m3(x * (1 / scale))
 //! NVFP4  scale = e4m3(largest |x| / 6 / tensor scale)          quantized = e2m1(x * (1 / (scale * tensor scale)))
+//! MXFP4  scale = 2^n from max(largest |x| / 6, 2^-126) up      quantized = e2m1(x * (1 / scale))
 //! ```
 //!
 //! Padding of the tiles is zero. A group that holds a NaN or an infinity gets the scale NaN; its elements become
@@ -11,7 +12,7 @@
 use host::{e2m1, e4m3};
 use rayon::prelude::*;
 
-use crate::{largest, Element, Scale, Ue8m0};
+use crate::{largest, scale_to, Element, Scale, Ue8m0};
 
 /// Rows of a tile of scales, and scales of a row.
 const TILE: (usize, usize) = (128, 4);
@@ -22,13 +23,14 @@ pub enum Format {
     Mxfp8,
     /// With the scale of the tensor.
     Nvfp4(f32),
+    Mxfp4,
 }
 
 impl Format {
     /// Elements that share a scale.
     pub fn block(self) -> usize {
         match self {
-            Format::Mxfp8 => 32,
+            Format::Mxfp8 | Format::Mxfp4 => 32,
             Format::Nvfp4(_) => 16,
         }
     }
@@ -37,7 +39,7 @@ impl Format {
     pub fn packing(self) -> usize {
         match self {
             Format::Mxfp8 => 1,
-            Format::Nvfp4(_) => 2,
+            Format::Nvfp4(_) | Format::Mxfp4 => 2,
         }
     }
 
@@ -46,6 +48,10 @@ impl Format {
         match self {
             Format::Mxfp8 => {
                 let scale = Ue8m0::of(largest);
+                (scale.0, 1.0 / scale.value())
+            }
+            Format::Mxfp4 => {
+                let scale = Ue8m0::up_from(scale_to(6.0, largest));
                 (scale.0, 1.0 / scale.value())
             }
             Format::Nvfp4(of_tensor) => {
@@ -67,7 +73,7 @@ impl Format {
     /// The value of a scale's code, that of the tensor included.
     pub fn value(self, code: u8) -> f32 {
         match self {
-            Format::Mxfp8 => Ue8m0(code).value(),
+            Format::Mxfp8 | Format::Mxfp4 => Ue8m0(code).value(),
             Format::Nvfp4(of_tensor) => e4m3::decode(code & 0x7f) * of_tensor,
         }
     }
@@ -79,7 +85,7 @@ impl Format {
                     *out = e4m3::encode(x * inverse);
                 }
             }
-            Format::Nvfp4(_) => {
+            Format::Nvfp4(_) | Format::Mxfp4 => {
                 for (pair, out) in values.chunks_exact(2).zip(out) {
                     *out = e2m1::encode_pair(pair[0] * inverse, pair[1] * inverse);
                 }
@@ -94,7 +100,7 @@ impl Format {
                     *out = e4m3::decode(*code) * scale;
                 }
             }
-            Format::Nvfp4(_) => {
+            Format::Nvfp4(_) | Format::Mxfp4 => {
                 for (code, out) in codes.iter().zip(out.chunks_exact_mut(2)) {
                     out.copy_from_slice(&e2m1::decode_pair(*code).map(|value| value * scale));
                 }
@@ -109,7 +115,7 @@ pub fn scale_place(row: usize, block: usize, blocks: usize) -> usize {
     tile * TILE_SCALES + row % 32 * 16 + row % TILE.0 / 32 * 4 + block % TILE.1
 }
 
-/// `columns` is even for NVFP4; `scales` has whole tiles.
+/// `columns` is even for pairs; `scales` has whole tiles.
 pub fn quantize<T: Element>(
     x: &[T],
     quantized: &mut [u8],
@@ -201,7 +207,7 @@ pub mod plain {
                 let scaled = value(column) * inverse;
                 match format {
                     Format::Mxfp8 => quantized[place] = e4m3::encode(scaled),
-                    Format::Nvfp4(_) => {
+                    Format::Nvfp4(_) | Format::Mxfp4 => {
                         quantized[place / 2] |= e2m1::encode(scaled) << (place % 2 * 4);
                     }
                 }
@@ -221,7 +227,9 @@ pub mod plain {
             let (row, block) = (place / columns, place % columns / format.block());
             let element = match format {
                 Format::Mxfp8 => e4m3::decode(quantized[place]),
-                Format::Nvfp4(_) => e2m1::decode(quantized[place / 2] >> (place % 2 * 4)),
+                Format::Nvfp4(_) | Format::Mxfp4 => {
+                    e2m1::decode(quantized[place / 2] >> (place % 2 * 4))
+                }
             };
             let scale = format.value(scales[scale_place(row, block, blocks)]);
             *out = T::narrow(element * scale);
@@ -234,7 +242,7 @@ mod tests {
     use super::*;
 
     const COLUMNS: usize = 48;
-    const FORMATS: [Format; 2] = [Format::Mxfp8, Format::Nvfp4(0.25)];
+    const FORMATS: [Format; 3] = [Format::Mxfp8, Format::Nvfp4(0.25), Format::Mxfp4];
 
     /// Codes, scales, and the values they stand for; threaded and plain agree.
     fn run(x: &[f32], format: Format) -> (Vec<u8>, Vec<u8>, Vec<f32>) {
@@ -265,7 +273,7 @@ mod tests {
         let x: Vec<f32> = (0..130 * COLUMNS)
             .map(|index| ((index * 7919) % 1009) as f32 / 504.0 - 1.0)
             .collect();
-        for (format, step) in FORMATS.into_iter().zip([1.0 / 14.0, 1.0 / 3.0]) {
+        for (format, step) in FORMATS.into_iter().zip([1.0 / 14.0, 1.0 / 3.0, 0.5]) {
             let (_, scales, back) = run(&x, format);
             assert!(back
                 .iter()
@@ -284,12 +292,14 @@ mod tests {
             let (codes, scales, back) = run(&[0.0; COLUMNS], format);
             assert!(codes.iter().all(|code| *code == 0));
             assert_eq!(back, [0.0; COLUMNS]);
-            let zero = if format == Format::Mxfp8 { 1 } else { 0 };
+            let powers = format != Format::Nvfp4(0.25);
+            let zero = if powers { 1 } else { 0 };
             assert_eq!(scales[0], zero);
             let (_, _, back) = run(&[0.75; COLUMNS], format);
             assert_eq!(back, [0.75; COLUMNS]);
             let tiny = f32::MIN_POSITIVE / 4.0;
             let (_, _, back) = run(&[tiny; COLUMNS], format);
+            // A quarter is a tie of e2m1 between 0 and a half, and 0 is even.
             let kept = if format == Format::Mxfp8 { tiny } else { 0.0 };
             assert_eq!(back, [kept; COLUMNS]);
         }

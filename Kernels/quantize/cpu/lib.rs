@@ -6,8 +6,8 @@
 //! quantized = e4m3(x * (1 / scale))                  saturating
 //! ```
 //!
-//! A group that holds a NaN or an infinity gets the scale NaN, and all its elements become NaN. MXFP8 and
-//! NVFP4, whose scales lie in tiles, are in [`blocks`].
+//! A group that holds a NaN or an infinity gets the scale NaN, and all its elements become NaN. MXFP8,
+//! NVFP4 and MXFP4, whose scales lie in tiles, are in [`blocks`].
 
 pub mod blocks;
 pub mod plain;
@@ -24,8 +24,13 @@ pub trait Scale: Plain {
 }
 
 fn exact_scale(largest: f32) -> f32 {
+    scale_to(448.0, largest)
+}
+
+/// The scale that brings the largest magnitude to `most`.
+fn scale_to(most: f32, largest: f32) -> f32 {
     if largest.is_finite() {
-        (largest / 448.0).max(f32::MIN_POSITIVE)
+        (largest / most).max(f32::MIN_POSITIVE)
     } else {
         f32::NAN
     }
@@ -48,12 +53,18 @@ pub struct Ue8m0(pub u8);
 // SAFETY: a transparent byte.
 unsafe impl Plain for Ue8m0 {}
 
-impl Scale for Ue8m0 {
-    fn of(largest: f32) -> Self {
-        let scale = exact_scale(largest);
+impl Ue8m0 {
+    /// The next power of two from a scale on.
+    fn up_from(scale: f32) -> Self {
         // Carries into the exponent unless the mantissa is zero.
         let up = if scale.is_nan() { 0 } else { 0x007f_ffff };
         Self(((scale.to_bits() + up) >> 23) as u8)
+    }
+}
+
+impl Scale for Ue8m0 {
+    fn of(largest: f32) -> Self {
+        Self::up_from(exact_scale(largest))
     }
     fn value(self) -> f32 {
         match self.0 {

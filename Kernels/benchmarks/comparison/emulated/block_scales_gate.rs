@@ -1,4 +1,4 @@
-//! Matrix products of MXFP8 and NVFP4 under the interpreter, whose scales the tensor cores apply, against the oracle.
+//! Matrix products of MXFP8, NVFP4 and MXFP4 under the interpreter, whose scales the tensor cores apply, against the oracle.
 
 use contender::Problem;
 use gemm::{Layout, Product};
@@ -16,7 +16,7 @@ use workloads::{GemmProblem, GemmShape, GemmSuite, RowLayout};
 /// A product and its check.
 type Gated = Box<dyn Fn()>;
 
-const FORMATS: [DType; 2] = [DType::Mxfp8, DType::Nvfp4];
+const FORMATS: [DType; 3] = [DType::Mxfp8, DType::Nvfp4, DType::Mxfp4];
 
 fn problem(dtype: DType, rows: usize, n: usize, k: usize) -> GemmProblem {
     let workload = GemmSuite::custom(rows, n, k).2;
@@ -84,8 +84,8 @@ fn tuned(dtype: DType, rows: usize, n: usize, k: usize) -> impl Fn() {
     }
 }
 
-/// A block takes four tiles, each buffer of sums twice; with NVFP4 the last step is half a stage.
-fn products() -> [(&'static str, Gated); 2] {
+/// A block takes four tiles, each buffer of sums twice; with FP4 the last step is half a stage.
+fn products() -> [(&'static str, Gated); 3] {
     [
         (
             "blackwell MXFP8",
@@ -94,6 +94,10 @@ fn products() -> [(&'static str, Gated); 2] {
         (
             "blackwell NVFP4",
             Box::new(tuned(DType::Nvfp4, 40, 1608, 384)),
+        ),
+        (
+            "blackwell MXFP4",
+            Box::new(tuned(DType::Mxfp4, 40, 1608, 384)),
         ),
     ]
 }
@@ -144,14 +148,16 @@ fn planted_faults() {
     if !is_blackwell() {
         return;
     }
-    let [(_, bytes), (_, pairs)] = products();
-    for product in [&bytes, &pairs] {
+    let [(_, bytes), (_, pairs), (_, powers)] = products();
+    for product in [&bytes, &pairs, &powers] {
         assert_caught(("tcgen05.wait::ld.sync.aligned;", ""), product);
     }
     // The second 32 of k with the first byte of b's scales.
     assert_caught(("681574416", "681574400"), &bytes);
     // Scales read as powers of two.
     assert_caught(("136316032", "144704640"), &pairs);
+    // The second 64 of k with the first two bytes of b's scales.
+    assert_caught(("1218446496", "1218446464"), &powers);
 }
 
 #[test]

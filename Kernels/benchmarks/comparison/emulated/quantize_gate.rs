@@ -3,7 +3,8 @@
 use numeric::DType;
 use quantize::{Quantization, Scaling};
 use reference::quantize::{
-    e2m1_code, nvfp4_scale, nvfp4_scaled, scale, scale_place, tiled_scales, ScaleFormat,
+    e2m1_code, mxfp4_scale, nvfp4_scale, nvfp4_scaled, scale, scale_place, scaled, tiled_scales,
+    ScaleFormat,
 };
 use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
@@ -81,7 +82,7 @@ fn every_scaling() {
 
 /// A problem of workloads, all of it against the oracle: quantised bit for bit.
 fn right_on_every_kind(op: TrainingOp, dtype: DType) {
-    // A last tile of scales with one row, a last group of MXFP8 with half its elements.
+    // A last tile of scales with one row, a last group of 32 with half its elements.
     let shape = RowShape {
         rows: 129,
         columns: 176,
@@ -117,6 +118,7 @@ fn tiled(
         inverse,
         scaling: match scaling {
             workloads::Scaling::Mxfp8 => Scaling::Mxfp8,
+            workloads::Scaling::Mxfp4 => Scaling::Mxfp4,
             _ => Scaling::Nvfp4,
         },
         dtype,
@@ -131,7 +133,11 @@ fn tiled(
 
 #[test]
 fn scales_in_tiles() {
-    for scaling in [workloads::Scaling::Mxfp8, workloads::Scaling::Nvfp4] {
+    for scaling in [
+        workloads::Scaling::Mxfp8,
+        workloads::Scaling::Nvfp4,
+        workloads::Scaling::Mxfp4,
+    ] {
         for dtype in [DType::Bf16, DType::F32] {
             right_on_every_kind(TrainingOp::Quantize(scaling), dtype);
             right_on_every_kind(TrainingOp::Dequantize(scaling), dtype);
@@ -207,7 +213,12 @@ fn special_values() {
     let (x, columns) = special_rows();
     let rows = x.len() / columns;
     let bytes: Vec<u8> = x.iter().flat_map(|value| value.to_le_bytes()).collect();
-    for (scaling, group) in [(Scaling::Mxfp8, 32), (Scaling::Nvfp4, 16)] {
+    let formats = [
+        (Scaling::Mxfp8, 32),
+        (Scaling::Nvfp4, 16),
+        (Scaling::Mxfp4, 32),
+    ];
+    for (scaling, group) in formats {
         let blocks = columns / group;
         under_every_schedule(|| {
             let x_memory = Memory::from_bytes(&bytes);
@@ -236,14 +247,25 @@ fn special_values() {
                 let (row, block) = (index / blocks, index % blocks);
                 let code = scales[scale_place(row, block, blocks)];
                 let values = values.iter().copied();
-                if scaling == Scaling::Mxfp8 {
-                    let wanted = scale(ScaleFormat::Ue8m0, values);
+                if scaling != Scaling::Nvfp4 {
+                    let wanted = match scaling {
+                        Scaling::Mxfp4 => mxfp4_scale(values.clone()),
+                        _ => scale(ScaleFormat::Ue8m0, values.clone()),
+                    };
                     let exponent = if wanted.is_nan() {
                         0xff
                     } else {
                         wanted.to_bits() >> 23
                     };
                     assert_eq!(u32::from(code), exponent, "row {row}, group {block}");
+                    if scaling == Scaling::Mxfp4 {
+                        for (at, value) in values.enumerate() {
+                            let place = index * group + at;
+                            let code = codes[place / 2] >> (place % 2 * 4) & 15;
+                            let wanted = e2m1_code(scaled(value, wanted));
+                            assert_eq!(code, wanted, "row {row}, element {at} of group {block}");
+                        }
+                    }
                     continue;
                 }
                 let wanted = DType::F8E4M3.round(f64::from(nvfp4_scale(1.0, values.clone())));

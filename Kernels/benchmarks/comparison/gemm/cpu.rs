@@ -115,7 +115,7 @@ fn operands(problem: &GemmProblem, memory: &Memory) -> Result<(Widen, Widen), Co
             of(memory.read("a")?, k, gemm_cpu::widen_f16),
             of(memory.read("b")?, k, gemm_cpu::widen_f16),
         ),
-        DType::Mxfp8 | DType::Nvfp4 => (
+        DType::Mxfp8 | DType::Nvfp4 | DType::Mxfp4 => (
             block_scaled(problem, memory, ("a", "a_scales"))?,
             block_scaled(problem, memory, ("b", "b_scales"))?,
         ),
@@ -148,7 +148,7 @@ fn operands(problem: &GemmProblem, memory: &Memory) -> Result<(Widen, Widen), Co
     })
 }
 
-/// An operand of MXFP8 or NVFP4; that of `a` has the tensors' scale too.
+/// An operand of MXFP8, NVFP4 or MXFP4; that of NVFP4's `a` has the tensors' scale too.
 fn block_scaled(
     problem: &GemmProblem,
     memory: &Memory,
@@ -157,14 +157,19 @@ fn block_scaled(
     let k = problem.shape.k;
     let codes = memory.read::<u8>(name)?;
     let scales = memory.read::<u8>(scales)?;
-    if problem.dtype() == DType::Mxfp8 {
+    let of_powers = match problem.dtype() {
+        DType::Mxfp8 => Some((BlockFormat::Mxfp8, 1)),
+        DType::Mxfp4 => Some((BlockFormat::Mxfp4, 2)),
+        _ => None,
+    };
+    if let Some((format, packing)) = of_powers {
         return Ok(Box::new(move |_group, row, out| {
             let scale = |line, block| {
                 let code = scales[scale_place(row + line, block, k / 32)];
                 DType::F8E8M0.decode_one(&[code]) as f32
             };
-            let from = &codes[row * k..][..out.len()];
-            gemm_cpu::widen_blocks(from, k, BlockFormat::Mxfp8, scale, out);
+            let from = &codes[row * k / packing..][..out.len() / packing];
+            gemm_cpu::widen_blocks(from, k, format, scale, out);
         }));
     }
     let of_tensor = match name {

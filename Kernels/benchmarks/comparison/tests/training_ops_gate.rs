@@ -6,7 +6,9 @@ use device::Device;
 use examine::{cpu, gpu, Rules};
 use gate::BufferSet;
 use numeric::DType;
-use reference::quantize::{e2m1_code, nvfp4_scale, nvfp4_scaled, scale_place, tiled_scales};
+use reference::quantize::{
+    e2m1_code, mxfp4_scale, nvfp4_scale, nvfp4_scaled, scale_place, tiled_scales,
+};
 use workloads::{
     RopeShape, RowShape, Scaling, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite,
 };
@@ -256,7 +258,7 @@ fn faults_are_exact(device: &dyn Device) {
 /// Of NVFP4: small ones of the values below have the scale 0, the largest saturate.
 const TENSOR_SCALE: f32 = 0.01;
 
-/// The reference's values (of NVFP4: bytes) and scales.
+/// The reference's values (of FP4: bytes) and scales.
 fn expected(x: &[f64], shape: RowShape, scaling: Scaling) -> (Vec<f64>, Vec<f64>) {
     let (rows, columns) = scaling.tile(shape.columns);
     let (down, across) = (shape.rows.div_ceil(rows), shape.columns.div_ceil(columns));
@@ -290,14 +292,20 @@ fn expected(x: &[f64], shape: RowShape, scaling: Scaling) -> (Vec<f64>, Vec<f64>
             }
             continue;
         };
-        let scale = reference::quantize::scale(format, of_group);
+        let scale = match scaling.is_paired() {
+            true => mxfp4_scale(of_group),
+            false => reference::quantize::scale(format, of_group),
+        };
         for index in group {
             let scaled = reference::quantize::scaled(x[index] as f32, scale);
-            values[index] = DType::F8E4M3.round(f64::from(scaled));
+            values[index] = match scaling.is_paired() {
+                true => f64::from(e2m1_code(scaled)),
+                false => DType::F8E4M3.round(f64::from(scaled)),
+            };
         }
         scales[place] = f64::from(scale);
     }
-    if scaling == Scaling::Nvfp4 {
+    if scaling.is_paired() {
         let pairs = values.chunks(2);
         values = pairs.map(|pair| pair[0] + 16.0 * pair[1]).collect();
     }

@@ -20,9 +20,9 @@ pub fn contenders() -> Contenders<TrainingProblem> {
 fn unsupported(problem: &TrainingProblem) -> Option<String> {
     match (problem.op, problem.shape) {
         (
-            TrainingOp::Quantize(Scaling::Nvfp4) | TrainingOp::Dequantize(Scaling::Nvfp4),
+            TrainingOp::Quantize(scaling) | TrainingOp::Dequantize(scaling),
             TrainingShape::Rows(RowShape { columns, .. }),
-        ) if columns % 2 == 1 => Some(format!(
+        ) if scaling.is_paired() && columns % 2 == 1 => Some(format!(
             "columns is {columns}; rows of pairs have an even number"
         )),
         _ => None,
@@ -40,12 +40,12 @@ fn bind<T: Element>(problem: &TrainingProblem, memory: &Memory, style: Style) ->
             call.rope::<T>(pairs, pass, shape)
         }
         (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => match scaling {
-            Scaling::Mxfp8 | Scaling::Nvfp4 => call.quantize_tiled::<T>(scaling, shape),
+            scaling if scaling.is_tiled() => call.quantize_tiled::<T>(scaling, shape),
             Scaling::GroupUe8m0 => call.quantize::<T, Ue8m0>(tiling(scaling, shape)),
             _ => call.quantize::<T, f32>(tiling(scaling, shape)),
         },
         (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => match scaling {
-            Scaling::Mxfp8 | Scaling::Nvfp4 => call.dequantize_tiled::<T>(scaling, shape),
+            scaling if scaling.is_tiled() => call.dequantize_tiled::<T>(scaling, shape),
             Scaling::GroupUe8m0 => call.dequantize::<T, Ue8m0>(tiling(scaling, shape)),
             _ => call.dequantize::<T, f32>(tiling(scaling, shape)),
         },
@@ -168,8 +168,10 @@ impl Call<'_> {
 
     /// The format with the tensor's scale, which is read at every run.
     fn format(self, scaling: Scaling) -> Result<Box<dyn Fn() -> Format>, ContenderError> {
-        if scaling == Scaling::Mxfp8 {
-            return Ok(Box::new(|| Format::Mxfp8));
+        match scaling {
+            Scaling::Mxfp8 => return Ok(Box::new(|| Format::Mxfp8)),
+            Scaling::Mxfp4 => return Ok(Box::new(|| Format::Mxfp4)),
+            _ => {}
         }
         let of_tensor = self.memory.read::<f32>("tensor_scale")?;
         Ok(Box::new(move || Format::Nvfp4(of_tensor[0])))

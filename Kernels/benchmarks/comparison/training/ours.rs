@@ -116,6 +116,7 @@ fn op(problem: &TrainingProblem, tensors: &Tensors) -> Result<Op, ContenderError
                     Scaling::Block => quantize::Scaling::Block,
                     Scaling::Mxfp8 => quantize::Scaling::Mxfp8,
                     Scaling::Nvfp4 => quantize::Scaling::Nvfp4,
+                    Scaling::Mxfp4 => quantize::Scaling::Mxfp4,
                 },
                 dtype,
                 rows: shape.rows,

@@ -133,7 +133,7 @@ pub(crate) fn dtype_code(dtype: DType) -> u32 {
         DType::F8E8M0 => 4,
         DType::I32 => 5,
         DType::I64 => 6,
-        DType::Nvfp4 => 7,
+        DType::Nvfp4 | DType::Mxfp4 => 7,
     }
 }
 

@@ -274,7 +274,7 @@ impl<'a> BufferSet<'a> {
 fn garbage(spec: &TensorSpec) -> TensorSpec {
     let fill = match spec.dtype {
         DType::I32 | DType::I64 => Fill::Index { below: 1 << 16 },
-        DType::Nvfp4 => Fill::Index { below: 1 << 8 },
+        DType::Nvfp4 | DType::Mxfp4 => Fill::Index { below: 1 << 8 },
         // Has no sign.
         DType::F8E8M0 => Fill::Uniform {
             low: 0.25,

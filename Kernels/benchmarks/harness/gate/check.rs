@@ -69,10 +69,7 @@ fn poisoned_integers(
     let mut bytes = vec![0; elements * spec.dtype.size_bytes()];
     device.read(address, &mut bytes)?;
     // Every byte is a code of pairs: only several poisoned ones in a row are none that were written.
-    let run = match spec.dtype {
-        DType::Nvfp4 => 8,
-        _ => 1,
-    };
+    let run = if spec.dtype.is_pair() { 8 } else { 1 };
     let poison = vec![poison_byte(spec); run * spec.dtype.size_bytes()];
     let mut poisoned = bytes
         .chunks_exact(poison.len())

@@ -154,6 +154,7 @@ impl Passed {
                 DType::I64 => abi::I64,
                 DType::Mxfp8 => abi::MXFP8,
                 DType::Nvfp4 => abi::NVFP4,
+                DType::Mxfp4 => abi::MXFP4,
             };
             (dtype, tensor.bytes())
         })

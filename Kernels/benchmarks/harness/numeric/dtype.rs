@@ -33,10 +33,13 @@ pub enum DType {
     /// e4m3 scales, one per 16 elements along a row, are a tensor of their own.
     #[serde(rename = "nvfp4")]
     Nvfp4,
+    /// The same pairs; the scales are powers of two, one per 32 elements along a row.
+    #[serde(rename = "mxfp4")]
+    Mxfp4,
 }
 
 /// Each type with its name and other accepted spellings.
-const NAMES: [(DType, &str, &[&str]); 9] = [
+const NAMES: [(DType, &str, &[&str]); 10] = [
     (DType::F32, "f32", &["fp32"]),
     (DType::F16, "f16", &["fp16"]),
     (DType::Bf16, "bf16", &[]),
@@ -46,10 +49,13 @@ const NAMES: [(DType, &str, &[&str]); 9] = [
     (DType::I64, "i64", &[]),
     (DType::Mxfp8, "mxfp8", &[]),
     (DType::Nvfp4, "nvfp4", &[]),
+    (DType::Mxfp4, "mxfp4", &[]),
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown dtype '{0}'; use one of f32, f16, bf16, fp8_e4m3, mxfp8, nvfp4, e8m0, i32, i64")]
+#[error(
+    "unknown dtype '{0}'; use one of f32, f16, bf16, fp8_e4m3, mxfp8, nvfp4, mxfp4, e8m0, i32, i64"
+)]
 pub struct UnknownDType(pub String);
 
 impl fmt::Display for DType {
@@ -73,16 +79,21 @@ impl FromStr for DType {
 impl DType {
     pub fn size_bytes(self) -> usize {
         match self {
-            DType::F8E4M3 | DType::F8E8M0 | DType::Mxfp8 | DType::Nvfp4 => 1,
+            DType::F8E4M3 | DType::F8E8M0 | DType::Mxfp8 | DType::Nvfp4 | DType::Mxfp4 => 1,
             DType::F16 | DType::Bf16 => 2,
             DType::F32 | DType::I32 => 4,
             DType::I64 => 8,
         }
     }
 
+    /// Whether an element is a byte with two numbers.
+    pub fn is_pair(self) -> bool {
+        matches!(self, DType::Nvfp4 | DType::Mxfp4)
+    }
+
     /// Whether an element is one number; false for integers and for pairs of numbers.
     pub fn is_float(self) -> bool {
-        !matches!(self, DType::I32 | DType::I64 | DType::Nvfp4)
+        !matches!(self, DType::I32 | DType::I64) && !self.is_pair()
     }
 
     /// Largest relative error of rounding a value in range to this type; 0 for integers and codes.
@@ -94,7 +105,7 @@ impl DType {
             DType::F8E4M3 | DType::Mxfp8 => 2f64.powi(-4),
             // 1.5 is halfway between 1 and 2.
             DType::F8E8M0 => 0.5,
-            DType::I32 | DType::I64 | DType::Nvfp4 => 0.0,
+            DType::I32 | DType::I64 | DType::Nvfp4 | DType::Mxfp4 => 0.0,
         }
     }
 
@@ -107,7 +118,7 @@ impl DType {
             DType::F8E8M0 => e8m0::decode(e8m0::MAX_CODE),
             DType::I32 => f64::from(i32::MAX),
             DType::I64 => i64::MAX as f64,
-            DType::Nvfp4 => f64::from(u8::MAX),
+            DType::Nvfp4 | DType::Mxfp4 => f64::from(u8::MAX),
         }
     }
 
@@ -124,7 +135,7 @@ impl DType {
             DType::F8E8M0 => e8m0::decode(bytes[0]),
             DType::I32 => f64::from(i32::from_le_bytes(first(bytes))),
             DType::I64 => i64::from_le_bytes(first(bytes)) as f64,
-            DType::Nvfp4 => f64::from(bytes[0]),
+            DType::Nvfp4 | DType::Mxfp4 => f64::from(bytes[0]),
         }
     }
 
@@ -137,7 +148,7 @@ impl DType {
             DType::F16 => out[..size].copy_from_slice(&(F16.encode(value) as u16).to_le_bytes()),
             DType::Bf16 => out[..size].copy_from_slice(&(BF16.encode(value) as u16).to_le_bytes()),
             DType::F8E4M3 | DType::Mxfp8 => out[0] = F8E4M3.encode(value) as u8,
-            DType::Nvfp4 => out[0] = value.round_ties_even() as u8,
+            DType::Nvfp4 | DType::Mxfp4 => out[0] = value.round_ties_even() as u8,
             DType::F8E8M0 => out[0] = e8m0::encode(value),
             DType::I32 => {
                 out[..size].copy_from_slice(&(value.round_ties_even() as i32).to_le_bytes());

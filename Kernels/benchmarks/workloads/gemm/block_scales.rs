@@ -1,4 +1,4 @@
-//! Products of MXFP8 and NVFP4: their tensors, kinds of inputs, and values.
+//! Products of MXFP8, NVFP4 and MXFP4: their tensors, kinds of inputs, and values.
 
 use std::ops::Range;
 
@@ -17,6 +17,7 @@ const SCALE_STREAM: u32 = 0x5CA1F;
 pub enum Format {
     Mxfp8,
     Nvfp4,
+    Mxfp4,
 }
 
 impl Format {
@@ -24,6 +25,7 @@ impl Format {
         match dtype {
             DType::Mxfp8 => Some(Self::Mxfp8),
             DType::Nvfp4 => Some(Self::Nvfp4),
+            DType::Mxfp4 => Some(Self::Mxfp4),
             _ => None,
         }
     }
@@ -31,7 +33,7 @@ impl Format {
     /// Elements of k that share a scale.
     pub fn block(self) -> usize {
         match self {
-            Self::Mxfp8 => 32,
+            Self::Mxfp8 | Self::Mxfp4 => 32,
             Self::Nvfp4 => 16,
         }
     }
@@ -40,13 +42,22 @@ impl Format {
     pub fn packing(self) -> usize {
         match self {
             Self::Mxfp8 => 1,
-            Self::Nvfp4 => 2,
+            Self::Nvfp4 | Self::Mxfp4 => 2,
+        }
+    }
+
+    /// Of operands.
+    fn dtype(self) -> DType {
+        match self {
+            Self::Mxfp8 => DType::Mxfp8,
+            Self::Nvfp4 => DType::Nvfp4,
+            Self::Mxfp4 => DType::Mxfp4,
         }
     }
 
     fn scale_dtype(self) -> DType {
         match self {
-            Self::Mxfp8 => DType::F8E8M0,
+            Self::Mxfp8 | Self::Mxfp4 => DType::F8E8M0,
             Self::Nvfp4 => DType::F8E4M3,
         }
     }
@@ -63,9 +74,10 @@ pub fn state(
     GemmShape { n, k }: GemmShape,
     seed: u64,
 ) {
-    if format == Format::Nvfp4 {
+    if format.packing() == 2 {
         let pairs = |name, rows| {
-            TensorSpec::input(name, DType::Nvfp4, &[rows, k / 2]).filled(Fill::Index { below: 256 })
+            TensorSpec::input(name, format.dtype(), &[rows, k / 2])
+                .filled(Fill::Index { below: 256 })
         };
         tensors[0] = pairs("a", rows);
         tensors[1] = pairs("b", n);
@@ -88,8 +100,8 @@ pub fn state(
     }
 }
 
-/// Scales of rows and blocks by the seed, times a factor: MXFP8's are powers of two from 1/4 to 2, NVFP4's
-/// from 1/4 to 2 in quarters. Padding is NaN: it must not matter.
+/// Scales of rows and blocks by the seed, times a factor: powers of two from 1/4 to 2, NVFP4's from 1/4 to 2
+/// in quarters. Padding is NaN: it must not matter.
 fn drawn(
     format: Format,
     (rows, blocks): (usize, usize),
@@ -102,7 +114,7 @@ fn drawn(
         let place = scale_place(row, block, blocks);
         let random = bits(seed, SCALE_STREAM + stream, place as u64);
         let scale = match format {
-            Format::Mxfp8 => 2f64.powi(index_below(random, 4) as i32 - 2),
+            Format::Mxfp8 | Format::Mxfp4 => 2f64.powi(index_below(random, 4) as i32 - 2),
             Format::Nvfp4 => f64::from(1 + index_below(random, 8)) / 4.0,
         };
         format
@@ -167,7 +179,7 @@ pub fn families(
             low: 0.0,
             high: 1.0,
         },
-        Format::Nvfp4 => Fill::Index { below: 8 },
+        Format::Nvfp4 | Format::Mxfp4 => Fill::Index { below: 8 },
     };
     vec![
         statement.family(UNEVEN_ROWS, vec![("a_scales", uneven)]),
@@ -189,7 +201,7 @@ pub fn scaled_row(format: Format, inputs: &Inputs, name: &str, row: usize, k: us
     let stored = operand.range(row * stored, stored);
     let values = match format {
         Format::Mxfp8 => stored,
-        Format::Nvfp4 => stored
+        Format::Nvfp4 | Format::Mxfp4 => stored
             .iter()
             .flat_map(|&pair| [pair as u8, pair as u8 >> 4])
             .map(|code| f64::from(e2m1_value(code)))
@@ -197,7 +209,7 @@ pub fn scaled_row(format: Format, inputs: &Inputs, name: &str, row: usize, k: us
     };
     let (scales, of_tensor) = match (name, format) {
         ("a", Format::Nvfp4) => ("a_scales", inputs.tensor("tensor_scale").get(0)),
-        ("a", Format::Mxfp8) => ("a_scales", 1.0),
+        ("a", _) => ("a_scales", 1.0),
         _ => ("b_scales", 1.0),
     };
     let scales = inputs.tensor(scales);

@@ -2,7 +2,7 @@
 //!
 //! out[r, c] = sum over i of a[r, i] * b[group of r, c, i]; k is contiguous in both operands. With
 //! FP8 operands there is one scale per 128 elements of k in a row of `a`, and one per 128 x 128 block
-//! of `b`. MXFP8 and NVFP4 operands have one per 32 and per 16 elements of k in each row of both. The
+//! of `b`. MXFP8 and MXFP4 operands have one per 32 elements of k in each row of both, NVFP4 ones per 16. The
 //! operands come quantised: quantising is a separate operation with its own rows.
 
 use std::sync::Arc;
@@ -25,8 +25,8 @@ const SCALE_STREAM: u32 = 0x5CA1E;
 ///   are contiguous, so that the scales of a tile's rows are one piece, and lines are of whole 16 bytes.
 /// - b_scales: f32 [groups, ceil(n / 128), k / 128].
 ///
-/// With MXFP8 and NVFP4, which are dense only, a_scales and b_scales are tiles of e8m0 and of e4m3 as
-/// tensor cores read them (`reference::quantize::scale_place`), NVFP4's a and b are pairs, and it has a
+/// With MXFP8, NVFP4 and MXFP4, which are dense only, a_scales and b_scales are tiles of e8m0, of NVFP4 e4m3,
+/// as tensor cores read them (`reference::quantize::scale_place`). FP4's a and b are pairs, and NVFP4 has a
 /// tensor_scale: f32 [1], the product of both operands' own.
 ///
 /// And with groups there is the index that [`RowLayout::index_name`] names.
@@ -39,7 +39,7 @@ pub struct GemmProblem {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadGemm {
-    #[error("{0} operands are not supported; use bf16, f16, fp8_e4m3, mxfp8 or nvfp4")]
+    #[error("{0} operands are not supported; use bf16, f16, fp8_e4m3, mxfp8, nvfp4 or mxfp4")]
     DType(DType),
     #[error("k is {0}; with FP8 and FP4 operands it must be a multiple of 128")]
     Depth(usize),
@@ -71,13 +71,15 @@ impl GemmProblem {
         let format = Format::of(dtype);
         let out_dtype = match dtype {
             DType::Bf16 | DType::F16 => dtype,
-            DType::F8E4M3 | DType::Mxfp8 | DType::Nvfp4 if !shape.k.is_multiple_of(SCALE_BLOCK) => {
+            _ if (format.is_some() || dtype == DType::F8E4M3)
+                && !shape.k.is_multiple_of(SCALE_BLOCK) =>
+            {
                 return Err(BadGemm::Depth(shape.k))
             }
             _ if format.is_some() && layout.kind != GroupKind::Dense => {
                 return Err(BadGemm::Groups(dtype))
             }
-            DType::F8E4M3 | DType::Mxfp8 | DType::Nvfp4 => DType::Bf16,
+            _ if format.is_some() || dtype == DType::F8E4M3 => DType::Bf16,
             other => return Err(BadGemm::DType(other)),
         };
         let GemmShape { n, k } = shape;
@@ -391,7 +393,7 @@ mod tests {
 
     #[test]
     fn block_scales_are_in_tiles_and_applied() {
-        for (dtype, block) in [(DType::Mxfp8, 32), (DType::Nvfp4, 16)] {
+        for (dtype, block) in [(DType::Mxfp8, 32), (DType::Nvfp4, 16), (DType::Mxfp4, 32)] {
             let problem = problem(RowLayout::dense(40), 130, 256, dtype);
             assert_units_cover_outputs_once(&problem);
             assert_honest_is_near(&problem, &[0, problem.units() - 1], 2.0);
@@ -401,7 +403,7 @@ mod tests {
             let value = |name: &str, row: usize, i: usize| {
                 let tensor = inputs.tensor(name);
                 match dtype {
-                    DType::Nvfp4 => {
+                    DType::Nvfp4 | DType::Mxfp4 => {
                         let pair = tensor.get(row * 128 + i / 2) as u8;
                         f64::from(reference::quantize::e2m1_value(pair >> (i % 2 * 4)))
                     }

@@ -166,7 +166,7 @@ fn quantized_values<R: Real>(
     piece: Piece,
 ) -> Vec<R> {
     let codes = inputs.tensor("quantized");
-    if scaling != Scaling::Nvfp4 {
+    if !scaling.is_paired() {
         return read(codes, piece.start, piece.length);
     }
     let line = piece.row * shape.columns.div_ceil(2);
@@ -275,8 +275,12 @@ impl Tiles {
             .map(|row| read(x, row * self.shape.columns + first, length))
             .collect();
         let group = values.iter().flatten().copied();
-        let Some(format) = self.scaling.format() else {
-            let (scale, codes) = nvfp4(tensor_scale(self.scaling, inputs) as f32, &values[0]);
+        let of_e4m3 = self.scaling.format().filter(|_| !self.scaling.is_paired());
+        let Some(format) = of_e4m3 else {
+            let (scale, codes) = match self.scaling {
+                Scaling::Mxfp4 => mxfp4(&values[0]),
+                _ => nvfp4(tensor_scale(self.scaling, inputs) as f32, &values[0]),
+            };
             let line = down * self.shape.columns.div_ceil(2);
             let quantized = Slice {
                 tensor: inputs.place("quantized"),
@@ -310,7 +314,19 @@ fn nvfp4(tensor_scale: f32, group: &[f32]) -> (f64, Vec<u8>) {
     let scale = DType::F8E4M3.round(f64::from(scale));
     let code =
         |&x: &f32| quantize::e2m1_code(quantize::nvfp4_scaled(x, scale as f32, tensor_scale));
+    (scale, in_pairs(group, code))
+}
+
+/// The same of MXFP4.
+fn mxfp4(group: &[f32]) -> (f64, Vec<u8>) {
+    let scale = quantize::mxfp4_scale(group.iter().copied());
+    let code = |&x: &f32| quantize::e2m1_code(quantize::scaled(x, scale));
+    (f64::from(scale), in_pairs(group, code))
+}
+
+fn in_pairs(group: &[f32], code: impl Fn(&f32) -> u8) -> Vec<u8> {
     let pairs = group.chunks(2);
-    let bytes = pairs.map(|pair| code(&pair[0]) | pair.get(1).map_or(0, code) << 4);
-    (scale, bytes.collect())
+    pairs
+        .map(|pair| code(&pair[0]) | pair.get(1).map_or(0, &code) << 4)
+        .collect()
 }

@@ -29,7 +29,7 @@ fn of_pairs(statement: &Statement) -> Vec<Family> {
 }
 
 pub fn of(op: TrainingOp, shape: TrainingShape, statement: &Statement) -> Vec<Family> {
-    if op == TrainingOp::Dequantize(Scaling::Nvfp4) {
+    if matches!(op, TrainingOp::Dequantize(scaling) if scaling.is_paired()) {
         return of_pairs(statement);
     }
     let input = match op {

@@ -59,24 +59,31 @@ pub enum Scaling {
     Mxfp8,
     /// 16 elements of a row, of 4 bits each; e4m3 scales in tiles, and a scale of the tensor.
     Nvfp4,
+    /// 32 elements of a row, of 4 bits each; the scale is a power of two, in tiles.
+    Mxfp4,
 }
 
 /// Rows and columns of a group.
 pub(crate) const GROUP: usize = 128;
 
 impl Scaling {
-    /// How e4m3 values are scaled; none for e2m1.
+    /// How scales that are not e4m3 are stored.
     pub fn format(self) -> Option<ScaleFormat> {
         match self {
             Scaling::Row | Scaling::Group | Scaling::Block => Some(ScaleFormat::F32),
-            Scaling::GroupUe8m0 | Scaling::Mxfp8 => Some(ScaleFormat::Ue8m0),
+            Scaling::GroupUe8m0 | Scaling::Mxfp8 | Scaling::Mxfp4 => Some(ScaleFormat::Ue8m0),
             Scaling::Nvfp4 => None,
         }
     }
 
     /// Whether the scales lie in tiles of 128 rows by 4, padded with zeros, rather than row by row.
     pub fn is_tiled(self) -> bool {
-        matches!(self, Scaling::Mxfp8 | Scaling::Nvfp4)
+        matches!(self, Scaling::Mxfp8 | Scaling::Nvfp4 | Scaling::Mxfp4)
+    }
+
+    /// Whether elements are e2m1, two per byte, rather than e4m3.
+    pub fn is_paired(self) -> bool {
+        matches!(self, Scaling::Nvfp4 | Scaling::Mxfp4)
     }
 
     /// Rows and columns that share a scale, in a tensor with this many columns.
@@ -85,7 +92,7 @@ impl Scaling {
             Scaling::Row => (1, columns),
             Scaling::Group | Scaling::GroupUe8m0 => (1, GROUP),
             Scaling::Block => (GROUP, GROUP),
-            Scaling::Mxfp8 => (1, 32),
+            Scaling::Mxfp8 | Scaling::Mxfp4 => (1, 32),
             Scaling::Nvfp4 => (1, 16),
         }
     }
@@ -105,7 +112,7 @@ pub enum TrainingOp {
 use Pass::{Backward, Forward};
 use TrainingOp::{Dequantize, Packed, Quantize, Rope};
 
-const NAMES: [(TrainingOp, &str); 27] = [
+const NAMES: [(TrainingOp, &str); 29] = [
     (
         TrainingOp::Activation(Activation::Gelu, Forward),
         "gelu_fwd",
@@ -157,6 +164,8 @@ const NAMES: [(TrainingOp, &str); 27] = [
     (Quantize(Scaling::Nvfp4), "quantize_nvfp4"),
     (Dequantize(Scaling::Mxfp8), "dequantize_mxfp8"),
     (Dequantize(Scaling::Nvfp4), "dequantize_nvfp4"),
+    (Quantize(Scaling::Mxfp4), "quantize_mxfp4"),
+    (Dequantize(Scaling::Mxfp4), "dequantize_mxfp4"),
 ];
 
 impl TrainingOp {

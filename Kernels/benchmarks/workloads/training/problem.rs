@@ -78,6 +78,7 @@ impl TrainingProblem {
             (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => {
                 let (all_codes, all_scales) = match scaling {
                     Scaling::Nvfp4 => (Fill::Index { below: 256 }, NVFP4_SCALES),
+                    Scaling::Mxfp4 => (Fill::Index { below: 256 }, SCALES),
                     _ => (CODES, SCALES),
                 };
                 let mut tensors = vec![
@@ -151,15 +152,16 @@ fn element(scaling: Scaling) -> DType {
     match scaling {
         Scaling::Mxfp8 => DType::Mxfp8,
         Scaling::Nvfp4 => DType::Nvfp4,
+        Scaling::Mxfp4 => DType::Mxfp4,
         _ => DType::F8E4M3,
     }
 }
 
-/// The shape of the quantised matrix: NVFP4 has two elements per byte.
+/// The shape of the quantised matrix: FP4 has two elements per byte.
 fn codes(scaling: Scaling, shape: RowShape) -> [usize; 2] {
-    let bytes = match scaling {
-        Scaling::Nvfp4 => shape.columns.div_ceil(2),
-        _ => shape.columns,
+    let bytes = match scaling.is_paired() {
+        true => shape.columns.div_ceil(2),
+        false => shape.columns,
     };
     [shape.rows, bytes]
 }

@@ -74,6 +74,26 @@ fn power_of_two_scales_are_stored_as_such() {
 }
 
 #[test]
+fn mxfp4_has_pairs_and_powers_of_two_in_tiles() {
+    let is_it = |problem: &TrainingProblem| problem.op() == "quantize_mxfp4";
+    let problem = problems(DType::Bf16).find(is_it).unwrap();
+    let tensor = |name| problem.statement().tensor(name);
+    assert_eq!(tensor("quantized").elements(), 131 * 336 / 2);
+    assert_eq!(tensor("scales").dtype, DType::F8E8M0);
+    // 11 scales of 131 rows in tiles of 4 and of 128.
+    assert_eq!(tensor("scales").elements(), 12 * 256);
+    let inputs = Inputs::new(problem.tensors(), 1);
+    let slices = problem.oracle(&inputs, 12);
+    // The second group of the second row.
+    assert_eq!((slices[0].start, slices[0].values.len()), (168 + 16, 16));
+    assert_eq!(slices[1].start, 16 + 1);
+    assert_eq!(slices[1].values[0].log2().fract(), 0.0);
+    // With scales rounded up the largest of a group is above 3, which rounds to 4 or stays 3.
+    let largest = |pair: &f64| (*pair as u8 & 7).max(*pair as u8 >> 4 & 7);
+    assert!(slices[0].values.iter().map(largest).max().unwrap() >= 5);
+}
+
+#[test]
 fn nvfp4_has_pairs_scales_in_tiles_and_a_scale_of_the_tensor() {
     let is_it = |problem: &TrainingProblem| problem.op() == "quantize_nvfp4";
     let problem = problems(DType::Bf16).find(is_it).unwrap();

@@ -261,6 +261,43 @@ fn four_bits_with_a_scale_for_16() {
 }
 
 #[test]
+fn four_bits_with_a_scale_for_32() {
+    let pattern = |row: usize, k: usize| (row * 3 + k * 5 + k / 32) & 15;
+    let value = |row: usize, k: usize| E2M1.decode(pattern(row, k) as u32);
+    let exponent = |row: usize, part: usize| 125 + (row + 3 * part) % 5;
+    let mut room = vec![0; 8192];
+    for (row, k) in (0..160).flat_map(|row| (0..64).step_by(2).map(move |k| (row, k))) {
+        let (start, leading, local) = if row < 128 {
+            (0, 2048, row)
+        } else {
+            (4096, 512, row - 128)
+        };
+        let pair = pattern(row, k) | pattern(row, k + 1) << 4;
+        place(&mut room, start, leading, local, k / 2, pair as u8);
+    }
+    put_scales(&mut room, |row, part| exponent(row, part) as u8);
+    let mma = "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X
+        [%r7], %d6, %d7, %r8, [%r93], [%r94], %p4;";
+    let scale = |row: usize, part: usize| 2f32.powi(exponent(row, part) as i32 - 127);
+    // The scales start at byte 0 or 2 of A's words, and at the other of B's.
+    for first in [0, 2] {
+        let bits = (instruction(1, 1, 1 << 27) & !(3 << 4)) | 1 << 23;
+        let bits = bits | (2 - first) << 4 | first << 29;
+        check(&product(mma, bits, SCALES), &room, |row, column| {
+            (0..64)
+                .map(|k| {
+                    let (of_a, of_b) = (first as usize + k / 32, 2 - first as usize + k / 32);
+                    value(row, k)
+                        * value(128 + column, k)
+                        * scale(row, of_a)
+                        * scale(200 + column, of_b)
+                })
+                .sum()
+        });
+    }
+}
+
+#[test]
 fn what_is_not_a_product_is_refused() {
     for (bits, words) in [
         (instruction(1, 1, 8 << 24) | 4, "sparse"),
@@ -294,4 +331,5 @@ pub fn all() {
     bytes_and_narrower();
     bytes_with_a_scale_for_32();
     four_bits_with_a_scale_for_16();
+    four_bits_with_a_scale_for_32();
 }

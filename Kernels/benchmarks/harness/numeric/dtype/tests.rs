@@ -3,13 +3,14 @@
 use super::*;
 use proptest::prelude::*;
 
-const SMALL: [DType; 6] = [
+const SMALL: [DType; 7] = [
     DType::F16,
     DType::Bf16,
     DType::F8E4M3,
     DType::F8E8M0,
     DType::Mxfp8,
     DType::Nvfp4,
+    DType::Mxfp4,
 ];
 
 /// Every finite value of a small type, in ascending order of value.
