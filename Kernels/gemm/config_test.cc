@@ -179,7 +179,9 @@ void blackwell_pairs_share_large_tiles() {
     expect(choice(groups).substr(0, 13) == "blackwell 128", "no tile spans two groups");
     Shape scaled = dense(4096, 4096, 7168);
     scaled.dtype = Dtype::E4m3;
-    expect(choice(scaled) == "blackwell 128x128", "sums of 128 of k are promoted by one block");
+    expect(choice(scaled) == "blackwell 256x128", "each block promotes the sums of its rows");
+    scaled.rows = 16;
+    expect(choice(scaled) == "blackwell 128x128", "no pair for a few rows");
     expect(choose(dense(8192, 8192, 8192), kBlackwell).blocks == 148, "all multiprocessors");
 }
 
@@ -188,7 +190,9 @@ void block_scales_need_tensor_cores_that_apply_them() {
         for (const int rows : {1, 129, 8192}) {
             const Shape shape = {rows, 520, 384, 1, type, Layout::kDense, 0};
             const Config config = choose(shape, kBlackwell);
-            expect(config.tile_rows == 128 && config.tile_columns == 128, "a tile of scales");
+            const bool single = config.tile_rows == 128 && config.tile_columns == 128;
+            const bool paired = config.tile_rows == 256 && config.tile_columns == 192;
+            expect(rows == 1 ? single : paired, "a pair where there are rows for both");
             expect(config.blocks >= 1 && config.blocks <= 148, "blocks in range");
             for (const gemm::Machine& machine : {kHopper, kPortable}) {
                 testing::expect_refused([&] { choose(shape, machine); }, "those of tcgen05");

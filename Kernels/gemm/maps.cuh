@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "Kernels/device/scale_tiles.h"
 #include "Kernels/device/tensor_map.h"
 #include "Kernels/gemm/element.cuh"
 
@@ -25,6 +26,23 @@ CUtensorMap operand_map(const void* address, int k, int rows, int groups, int bo
          {elements, static_cast<cuuint64_t>(rows), static_cast<cuuint64_t>(groups)},
          {line_bytes, line_bytes * rows},
          {128 / sizeof(T), static_cast<cuuint32_t>(box_rows), 1}});
+}
+
+// Tiles of scales of `rows` rows in each of `groups` matrices, in boxes of some tiles along k and
+// along the rows.
+template <class T>
+CUtensorMap scale_map(const void* address, int k, int rows, int groups, int box_tiles,
+                      int box_tiles_down) {
+    constexpr cuuint64_t kBytes = device::kScaleTileBytes;
+    const cuuint64_t across = device::scale_tiles_across(k / kScaleGroup<T>);
+    const cuuint64_t down = (rows + device::kScaleTileRows - 1) / device::kScaleTileRows;
+    return device::tensor_map<3>(
+        {CU_TENSOR_MAP_DATA_TYPE_UINT32,
+         address,
+         {kBytes / 4, across, down * groups},
+         {kBytes, kBytes * across},
+         {kBytes / 4, static_cast<cuuint32_t>(box_tiles), static_cast<cuuint32_t>(box_tiles_down)},
+         CU_TENSOR_MAP_SWIZZLE_NONE});
 }
 
 // The result of products of T, in boxes of 16, 32 or 64 columns.

@@ -144,6 +144,8 @@ __device__ __forceinline__ void tensor_multiply_from_memory(std::uint32_t sums, 
 // Products whose scales lie in tensor memory, as tiles of 128 rows by 4 scales (scale_tiles.h): row
 // r in lane r % 32 of column r / 32, four to a word.
 //
+// In a pair each block has the scales of its own rows of a, and those of all columns of b.
+//
 // Operands are e4m3 with a UE8M0 scale per 32 of the depth, or pairs of e2m1 with an e4m3 scale per
 // 16 or a UE8M0 scale per 32.
 enum class ScaledKind { kMxf8, kNvf4, kMxf4 };
@@ -154,11 +156,17 @@ __device__ __forceinline__ std::uint64_t tensor_scale_tile(std::uint32_t shared)
     return (shared & 0x3ffff) >> 4 | std::uint64_t{128 >> 4} << 32 | kVersion;
 }
 
-// Copies a tile to 4 columns of tensor memory, to the lanes of all four warps. In order with later
-// products of this thread.
+// Copies a tile to 4 columns of tensor memory, to the lanes of all four warps; in a pair, each
+// block's own tile to its own memory. In order with later products of this thread.
+template <int kBlocks>
 __device__ __forceinline__ void tensor_copy_scales(std::uint32_t columns, std::uint64_t tile) {
-    H2H_TCGEN05_ASM("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(columns),
-                    "l"(tile) : "memory");
+    if constexpr (kBlocks == 1) {
+        H2H_TCGEN05_ASM("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(columns),
+                        "l"(tile) : "memory");
+    } else {
+        H2H_TCGEN05_ASM("tcgen05.cp.cta_group::2.32x128b.warpx4 [%0], %1;" ::"r"(columns),
+                        "l"(tile) : "memory");
+    }
 }
 
 // What a product of a kind, with fp32 sums, computes.
@@ -177,23 +185,29 @@ __host__ __device__ constexpr std::uint32_t tensor_scale_byte(int byte) {
     return static_cast<std::uint32_t>(byte) << 4 | static_cast<std::uint32_t>(byte) << 29;
 }
 
-// Multiplies 32 bytes of the depth in one block, times the scales; the sums as above.
-#define H2H_TENSOR_MULTIPLY_SCALED(kind)                                                       \
-    H2H_TCGEN05_ASM("{ .reg .pred add; setp.ne.u32 add, %6, 0; tcgen05.mma.cta_group::1." kind \
-                    " [%0], %1, %2, %3, [%4], [%5], add; }" ::"r"(sums),                       \
-                    "l"(a), "l"(b), "r"(product), "r"(a_scales), "r"(b_scales),                \
+// Multiplies 32 bytes of the depth, times the scales; the sums as above.
+#define H2H_TENSOR_MULTIPLY_SCALED(group, kind)                                             \
+    H2H_TCGEN05_ASM("{ .reg .pred add; setp.ne.u32 add, %6, 0; tcgen05.mma." group "." kind \
+                    " [%0], %1, %2, %3, [%4], [%5], add; }" ::"r"(sums),                    \
+                    "l"(a), "l"(b), "r"(product), "r"(a_scales), "r"(b_scales),             \
                     "r"(static_cast<std::uint32_t>(add)) : "memory")
-template <ScaledKind kKind>
+template <ScaledKind kKind, int kBlocks>
 __device__ __forceinline__ void tensor_multiply_scaled(std::uint32_t sums, std::uint64_t a,
                                                        std::uint64_t b, std::uint32_t product,
                                                        std::uint32_t a_scales,
                                                        std::uint32_t b_scales, bool add) {
-    if constexpr (kKind == ScaledKind::kNvf4) {
-        H2H_TENSOR_MULTIPLY_SCALED("kind::mxf4nvf4.block_scale.scale_vec::4X");
+    if constexpr (kKind == ScaledKind::kNvf4 && kBlocks == 1) {
+        H2H_TENSOR_MULTIPLY_SCALED("cta_group::1", "kind::mxf4nvf4.block_scale.scale_vec::4X");
+    } else if constexpr (kKind == ScaledKind::kNvf4) {
+        H2H_TENSOR_MULTIPLY_SCALED("cta_group::2", "kind::mxf4nvf4.block_scale.scale_vec::4X");
+    } else if constexpr (kKind == ScaledKind::kMxf4 && kBlocks == 1) {
+        H2H_TENSOR_MULTIPLY_SCALED("cta_group::1", "kind::mxf4.block_scale.scale_vec::2X");
     } else if constexpr (kKind == ScaledKind::kMxf4) {
-        H2H_TENSOR_MULTIPLY_SCALED("kind::mxf4.block_scale.scale_vec::2X");
+        H2H_TENSOR_MULTIPLY_SCALED("cta_group::2", "kind::mxf4.block_scale.scale_vec::2X");
+    } else if constexpr (kBlocks == 1) {
+        H2H_TENSOR_MULTIPLY_SCALED("cta_group::1", "kind::mxf8f6f4.block_scale.scale_vec::1X");
     } else {
-        H2H_TENSOR_MULTIPLY_SCALED("kind::mxf8f6f4.block_scale.scale_vec::1X");
+        H2H_TENSOR_MULTIPLY_SCALED("cta_group::2", "kind::mxf8f6f4.block_scale.scale_vec::1X");
     }
 }
 #undef H2H_TENSOR_MULTIPLY_SCALED

@@ -21,7 +21,8 @@ Scales scales_of(const Shape& shape) {
 // 128.
 bool exists(const TileShape& tile, const Shape& shape) {
     if (tile.scales != scales_of(shape)) return false;
-    return tile.blocks == 1 || shape.layout == Layout::kDense;
+    // The second block of a pair needs rows of its own.
+    return tile.blocks == 1 || (shape.layout == Layout::kDense && shape.rows > 128);
 }
 
 std::int64_t likely_tiles(const Shape& shape, const TileShape& tile) {

@@ -10,7 +10,7 @@
 // the storing warps scale and add them to totals in registers.
 //
 // MXFP8, NVFP4 and MXFP4: a stage has the operands' scales too. The multiplying thread copies them
-// to tensor memory, and the tensor cores apply them.
+// to tensor memory, in a pair to that of both blocks, and the tensor cores apply them.
 //
 // Who waits for whom, in a pair across its blocks:
 //   full[stage]     bytes arrive           -> products
@@ -39,22 +39,9 @@ __device__ __forceinline__ int scale_tiles_of(const Gemm& p, int step) {
     return min(Traits::kScaleTiles, p.shape.k / kTileDepth - step * Traits::kScaleTiles);
 }
 
-// A stage's scales, with the bytes that its barrier is to expect in all.
-template <class Traits>
-__device__ __forceinline__ void copy_scales(const Gemm& p, const Tile& tile, int step, int stage,
-                                            typename Traits::SharedStorage& shared) {
-    constexpr int kTileDepth = kScaleGroup<typename Traits::Element> * device::kScaleTileColumns;
-    const int across = p.shape.k / kTileDepth;
-    const int bytes = scale_tiles_of<Traits>(p, step) * device::kScaleTileBytes;
-    std::uint64_t* full = &shared.full[stage];
-    ptx::mbarrier_expect_bytes(full, Traits::kStageBytes + 2 * bytes);
-    const auto from = [&](const void* scales, std::int64_t row) {
-        const std::int64_t scale_tile =
-            row / device::kScaleTileRows * across + step * Traits::kScaleTiles;
-        return static_cast<const std::uint8_t*>(scales) + scale_tile * device::kScaleTileBytes;
-    };
-    ptx::bulk_load(shared.a_scales[stage], from(p.a_scales, tile.row), bytes, full);
-    ptx::bulk_load(shared.b_scales[stage], from(p.b_scales, tile.column), bytes, full);
+// Tiles of scales that rows of a matrix have.
+__device__ __forceinline__ int scale_tiles_down(int rows) {
+    return (rows + device::kScaleTileRows - 1) / device::kScaleTileRows;
 }
 
 template <class Traits>
@@ -66,26 +53,34 @@ __device__ void copy(const Gemm& p, const Operands& operands, int rank,
     for_each_tile<Traits>(p, shared.list, [&](const Tile& tile) {
         const int row = static_cast<int>(tile.in_group) + rank * Traits::kBlockRows;
         const int column = tile.column + rank * Traits::kBlockColumns;
+        const int group = masked ? tile.group : 0;
         for (int step = 0; step < steps; ++step) {
             const int stage = ring.stage;
             // At first all stages are empty: the phase before the first counts as complete.
             wait<Traits>(&shared.empty[stage], ring.parity ^ 1);
-            if constexpr (kBlockScaled<typename Traits::Element>) {
-                copy_scales<Traits>(p, tile, step, stage, shared);
-            } else if (rank == 0) {
+            if (rank == 0) {
                 ptx::mbarrier_expect_bytes(&shared.full[stage],
                                            Traits::kBlocks * Traits::kStageBytes);
             }
+            const auto load = [&](void* to, const CUtensorMap& map, int x, int y, int z) {
+                if constexpr (Traits::kBlocks == 1) {
+                    ptx::load_box(to, map, &shared.full[stage], x, y, z);
+                } else {
+                    const std::uint32_t full = ptx::peer_address(&shared.full[stage], 0);
+                    ptx::load_box_of_pair(to, map, full, x, y, z);
+                }
+            };
             const int k = step * Traits::kDepth / kPacking<typename Traits::Element>;
-            const int group = masked ? tile.group : 0;
-            if constexpr (Traits::kBlocks == 1) {
-                ptx::load_box(shared.a[stage], operands.a, &shared.full[stage], k, row, group);
-                ptx::load_box(shared.b[stage], operands.b, &shared.full[stage], k, column,
-                              tile.group);
-            } else {
-                const std::uint32_t full = ptx::peer_address(&shared.full[stage], 0);
-                ptx::load_box_of_pair(shared.a[stage], operands.a, full, k, row, group);
-                ptx::load_box_of_pair(shared.b[stage], operands.b, full, k, column, tile.group);
+            load(shared.a[stage], operands.a, k, row, group);
+            load(shared.b[stage], operands.b, k, column, tile.group);
+            if constexpr (kBlockScaled<typename Traits::Element>) {
+                // A block's rows of a, and all columns of the tile.
+                const int first = step * Traits::kScaleTiles;
+                load(shared.a_scales[stage], operands.a_scales, 0, first,
+                     group * scale_tiles_down(p.shape.rows) + row / device::kScaleTileRows);
+                load(shared.b_scales[stage], operands.b_scales, 0, first,
+                     tile.group * scale_tiles_down(p.shape.n) +
+                         tile.column / device::kScaleTileRows);
             }
             ring.advance();
         }
@@ -97,38 +92,71 @@ constexpr ptx::ScaledKind kScaledKind = !kPaired<T>        ? ptx::ScaledKind::kM
                                         : kTensorScaled<T> ? ptx::ScaledKind::kNvf4
                                                            : ptx::ScaledKind::kMxf4;
 
-// The products of a stage whose scales the tensor cores apply.
+// The slots of tensor memory that steps' scales go to, in turn. Where there are as many as stages,
+// a slot is free when its stage is; where there are fewer, when the products of the step that had
+// it are done.
 template <class Traits>
-__device__ __forceinline__ void multiply_scaled(const Gemm& p, int step, int stage,
-                                                std::uint32_t tensor_memory, std::uint32_t sums,
+struct ScaleSlots {
+    Ring<Traits::kScaleSlots> slot;
+    Ring<Traits::kStages> before;
+    int taken = 0;
+
+    // The first column of the next.
+    __device__ std::uint32_t take(typename Traits::SharedStorage& shared) {
+        if constexpr (Traits::kScaleSlots < Traits::kStages) {
+            if (taken == Traits::kScaleSlots) {
+                wait<Traits>(&shared.empty[before.stage], before.parity);
+                ptx::tensor_fence_after_sync();
+                before.advance();
+            } else {
+                ++taken;
+            }
+        }
+        const std::uint32_t column = Traits::kSumColumns + slot.stage * Traits::kSlotColumns;
+        slot.advance();
+        return column;
+    }
+};
+
+// Copies a stage's scales to a slot of tensor memory, in a pair to that of both blocks, and
+// multiplies; the tensor cores apply the scales.
+template <class Traits>
+__device__ __forceinline__ void multiply_scaled(const Gemm& p, const Tile& tile, int step,
+                                                int stage, std::uint32_t slot, std::uint32_t sums,
                                                 std::uint64_t a, std::uint64_t b, bool is_first,
                                                 typename Traits::SharedStorage& shared) {
     constexpr ptx::ScaledKind kKind = kScaledKind<typename Traits::Element>;
     constexpr std::uint32_t kProduct =
         ptx::tensor_scaled_product<kKind>(Traits::kRows, Traits::kColumns);
     constexpr int kTileRows = device::kScaleTileBytes / 16;
+    constexpr int kDown = Traits::kScaleTilesDown;
     const int tiles = scale_tiles_of<Traits>(p, step);
-    const std::uint32_t a_scales =
-        tensor_memory + Traits::kSumColumns + stage * 2 * Traits::kScaleColumns;
-    const std::uint32_t b_scales = a_scales + Traits::kScaleColumns;
+    const std::uint32_t b_slot = slot + Traits::kScaleTiles * 4;
     const std::uint64_t a_tiles =
         ptx::tensor_scale_tile(ptx::shared_address(shared.a_scales[stage]));
     const std::uint64_t b_tiles =
         ptx::tensor_scale_tile(ptx::shared_address(shared.b_scales[stage]));
-    for (int tile = 0; tile < tiles; ++tile) {
-        ptx::tensor_copy_scales(a_scales + 4 * tile, a_tiles + kTileRows * tile);
-        ptx::tensor_copy_scales(b_scales + 4 * tile, b_tiles + kTileRows * tile);
+    for (int at = 0; at < tiles; ++at) {
+        ptx::tensor_copy_scales<Traits::kBlocks>(slot + 4 * at, a_tiles + kTileRows * at);
+#pragma unroll
+        for (int down = 0; down < kDown; ++down) {
+            ptx::tensor_copy_scales<Traits::kBlocks>(
+                b_slot + 4 * (kDown * at + down),
+                b_tiles + kTileRows * (down * Traits::kScaleTiles + at));
+        }
     }
+    // The first columns of a tile of scales may belong to the tile before; 32 are a column of it.
+    const std::uint32_t b_scales = b_slot + tile.column % device::kScaleTileRows / 32;
 #pragma unroll
     for (int part = 0; part < 4; ++part) {
         // Its scales: a tile, and from which byte of each word on.
         constexpr int kScales = Traits::kProductScales;
-        const int tile = part * kScales / device::kScaleTileColumns;
+        const int at = part * kScales / device::kScaleTileColumns;
         const int byte = part * kScales % device::kScaleTileColumns;
-        if (tile >= tiles) break;
-        ptx::tensor_multiply_scaled<kKind>(
+        if (at >= tiles) break;
+        ptx::tensor_multiply_scaled<kKind, Traits::kBlocks>(
             sums, a + 2 * part, b + 2 * part, kProduct | ptx::tensor_scale_byte(byte),
-            a_scales + 4 * tile, b_scales + 4 * tile, !is_first || part > 0);
+            slot + 4 * at, b_scales + 4 * kDown * at, !is_first || part > 0);
     }
 }
 
@@ -140,7 +168,8 @@ __device__ void multiply(const Gemm& p, std::uint32_t tensor_memory,
     const std::uint64_t b = ptx::tensor_operand(ptx::shared_address(shared.b[0]));
     Ring<Traits::kStages> ring;
     Ring<Traits::kBuffers> buffers;
-    for_each_tile<Traits>(p, shared.list, [&](const Tile&) {
+    ScaleSlots<Traits> slots;
+    for_each_tile<Traits>(p, shared.list, [&](const Tile& tile) {
         for (int step = 0; step < steps; ++step) {
             const bool is_first = kScaled<typename Traits::Element> || step == 0;
             const bool is_last = kScaled<typename Traits::Element> || step + 1 == steps;
@@ -151,7 +180,8 @@ __device__ void multiply(const Gemm& p, std::uint32_t tensor_memory,
             const std::uint64_t stage_a = a + ring.stage * (sizeof(shared.a[0]) / 16);
             const std::uint64_t stage_b = b + ring.stage * (sizeof(shared.b[0]) / 16);
             if constexpr (kBlockScaled<typename Traits::Element>) {
-                multiply_scaled<Traits>(p, step, ring.stage, tensor_memory, sums, stage_a, stage_b,
+                const std::uint32_t slot = tensor_memory + slots.take(shared);
+                multiply_scaled<Traits>(p, tile, step, ring.stage, slot, sums, stage_a, stage_b,
                                         is_first, shared);
             } else {
                 constexpr std::uint32_t kProduct =

@@ -19,6 +19,12 @@ void launch_tile(const Gemm& params, const Config& config, cudaStream_t stream) 
     operands.a = operand_map<T>(params.a, shape.k, shape.rows, masked ? shape.groups : 1,
                                 Traits::kBlockRows);
     operands.b = operand_map<T>(params.b, shape.k, shape.n, shape.groups, Traits::kBlockColumns);
+    if constexpr (kBlockScaled<T>) {
+        operands.a_scales = scale_map<T>(params.a_scales, shape.k, shape.rows,
+                                         masked ? shape.groups : 1, Traits::kScaleTiles, 1);
+        operands.b_scales = scale_map<T>(params.b_scales, shape.k, shape.n, shape.groups,
+                                         Traits::kScaleTiles, Traits::kScaleTilesDown);
+    }
     operands.stores_boxes = !masked;
     if (!masked) operands.out = out_map<T>(params.out, shape.n, shape.rows, 64, 32);
     device::Launch launch;

@@ -16,8 +16,9 @@ struct TileShape {
 };
 
 inline constexpr TileShape kTiles[] = {
-    {2, 256, 6, Scales::kNone}, {1, 256, 4, Scales::kNone},   {1, 128, 6, Scales::kNone},
-    {1, 64, 8, Scales::kNone},  {1, 128, 5, Scales::kBlocks}, {1, 128, 5, Scales::kTiles},
+    {2, 256, 6, Scales::kNone},  {1, 256, 4, Scales::kNone},   {1, 128, 6, Scales::kNone},
+    {1, 64, 8, Scales::kNone},   {2, 128, 7, Scales::kBlocks}, {1, 128, 5, Scales::kBlocks},
+    {2, 192, 5, Scales::kTiles}, {1, 128, 5, Scales::kTiles},
 };
 
 }  // namespace gemm::blackwell

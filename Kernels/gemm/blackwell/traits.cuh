@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "Kernels/device/scale_tiles.h"
@@ -13,20 +14,23 @@
 namespace gemm::blackwell {
 
 struct Operands {
-    CUtensorMap a;      // {k, rows, groups of a masked layout or 1}
-    CUtensorMap b;      // {k, n, groups}
-    CUtensorMap out;    // {n, rows}; not for masked layouts
+    CUtensorMap a;    // {k, rows, groups of a masked layout or 1}
+    CUtensorMap b;    // {k, n, groups}
+    CUtensorMap out;  // {n, rows}; not for masked layouts
+    // Of scales in tiles: {words of a tile, tiles along k, tiles along the rows}.
+    CUtensorMap a_scales;
+    CUtensorMap b_scales;
     bool stores_boxes;  // by TMA through `out`
 };
 
 // The scales of each stage's operands, if the tensor cores apply them.
-template <int kStages, int kBytes>
+template <int kStages, int kABytes, int kBBytes>
 struct ScaleStages {
-    alignas(128) std::uint8_t a_scales[kStages][kBytes];
-    alignas(128) std::uint8_t b_scales[kStages][kBytes];
+    alignas(128) std::uint8_t a_scales[kStages][kABytes];
+    alignas(128) std::uint8_t b_scales[kStages][kBBytes];
 };
 template <int kStages>
-struct ScaleStages<kStages, 0> {};
+struct ScaleStages<kStages, 0, 0> {};
 
 template <class T, int kBlocksValue, int kColumnsValue, int kStagesValue>
 struct Traits {
@@ -39,19 +43,25 @@ struct Traits {
     static constexpr int kRows = kBlockRows * kBlocks;
     static constexpr int kBlockColumns = kColumns / kBlocks;  // of b, in a block's shared memory
     static constexpr int kDepth = 128 / sizeof(T) * kPacking<T>;  // of a stage
-    static constexpr int kStageBytes = (kBlockRows + kBlockColumns) * 128;
     // A tile's sums are stored while the next one's are made. FP8: so are those of each stage.
     static constexpr int kBuffers = kScaled<T> ? 4 : 2;
     static constexpr int kSumColumns = kBuffers * kColumns;
-    // Of a stage and operand: tiles of scales, each 4 columns of tensor memory, and their bytes.
+    // Tiles of scales in a stage: along k, and along the columns of b. Tiles of 192 columns start
+    // in the middle of every second one.
     static constexpr int kScaleTiles = kBlockScaled<T> ? kDepth / kScaleGroup<T> / 4 : 0;
-    static constexpr int kScaleColumns = kScaleTiles * 4;
-    static constexpr int kScaleBytes = kScaleTiles * device::kScaleTileBytes;
+    static constexpr int kScaleTilesDown = (kColumns + device::kScaleTileRows - 1) / 128;
+    static constexpr int kAScaleBytes = kScaleTiles * device::kScaleTileBytes;
+    static constexpr int kBScaleBytes = kScaleTilesDown * kAScaleBytes;
     // A product has 32 bytes of k, and this many scales of each row.
     static constexpr int kProductScales = 32 * kPacking<T> / kScaleGroup<T>;
-    // A stage's scales have columns of their own: only when its products are done, and thus `empty`
-    // has completed, are they written again.
-    static constexpr int kUsedColumns = kSumColumns + kStages * 2 * kScaleColumns;
+    // A block's part of a stage.
+    static constexpr int kStageBytes =
+        (kBlockRows + kBlockColumns) * 128 + kAScaleBytes + kBScaleBytes;
+    // Slots of tensor memory for the scales of a step, 4 columns for each tile.
+    static constexpr int kSlotColumns = kScaleTiles * 4 * (1 + kScaleTilesDown);
+    static constexpr int kScaleSlots =
+        kBlockScaled<T> ? std::min(kStages, (512 - kSumColumns) / std::max(1, kSlotColumns)) : 1;
+    static constexpr int kUsedColumns = kSumColumns + kScaleSlots * kSlotColumns;
     static constexpr int kTensorColumns = kBlockScaled<T> ? 512 : kSumColumns;
     static_assert(kUsedColumns <= kTensorColumns && kTensorColumns <= 512 &&
                   (kTensorColumns & (kTensorColumns - 1)) == 0);
@@ -62,11 +72,14 @@ struct Traits {
     static constexpr int kGroupColumns = kColumns / kStoringGroups;
     // Warps: copies, products, tensor memory, none, and those that store.
     static constexpr int kThreads = 128 + kStoringGroups * 128;
-    static_assert(!kScaled<T> || (kColumns == kScaleBlock && kGroupColumns == 64 && kBlocks == 1));
+    static_assert(!kScaled<T> || (kColumns == kScaleBlock && kGroupColumns == 64));
+    static_assert(!kBlockScaled<T> || kColumns == 128 || kColumns == 192,
+                  "at most half of the first tile of scales belongs to the columns before");
+    static_assert(!kBlockScaled<T> || kScaleSlots >= 2,
+                  "a step's scales are copied while the "
+                  "products of the one before run");
 
-    static_assert(!kBlockScaled<T> || (kColumns == device::kScaleTileRows && kBlocks == 1));
-
-    struct SharedStorage : ScaleStages<kStages, kScaleBytes> {
+    struct SharedStorage : ScaleStages<kStages, kAScaleBytes, kBScaleBytes> {
         alignas(1024) std::uint8_t a[kStages][kBlockRows * 128];
         alignas(1024) std::uint8_t b[kStages][kBlockColumns * 128];
         // 32 rows by 64 columns per storing warp.

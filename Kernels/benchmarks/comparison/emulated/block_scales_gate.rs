@@ -1,4 +1,5 @@
-//! Matrix products of MXFP8, NVFP4 and MXFP4 under the interpreter, whose scales the tensor cores apply, against the oracle.
+//! Matrix products of MXFP8, NVFP4 and MXFP4 under the interpreter, whose scales the tensor cores apply, against the
+//! oracle.
 
 use contender::Problem;
 use gemm::{Layout, Product};
@@ -77,11 +78,34 @@ fn tuned(dtype: DType, rows: usize, n: usize, k: usize) -> impl Fn() {
             "out" => out.address(),
             _ => place(name).map_or(0, |place| memories[place].address()),
         };
+        let product = product(&problem, &address);
+        let choice = gemm::choice(&product, Variant::Tuned).unwrap();
+        let tile = if rows > 128 { "256x192" } else { "128x128" };
+        assert!(choice.contains(tile), "{choice}");
         // SAFETY: the addresses are those of the tensors.
-        run(unsafe { gemm::plan(&product(&problem, &address), Variant::Tuned) }).unwrap();
+        run(unsafe { gemm::plan(&product, Variant::Tuned) }).unwrap();
         let what = format!("{dtype} {rows}x{n}x{k}");
         assert_close(&what, &download(&out), &wanted, BF16, 1e-2);
     }
+}
+
+/// Pairs of blocks: each takes several tiles, of which every second starts inside a tile of scales; rows and columns
+/// end inside.
+fn pairs() -> [(&'static str, Gated); 3] {
+    [
+        (
+            "blackwell pairs MXFP8",
+            Box::new(tuned(DType::Mxfp8, 300, 712, 256)),
+        ),
+        (
+            "blackwell pairs NVFP4",
+            Box::new(tuned(DType::Nvfp4, 300, 712, 896)),
+        ),
+        (
+            "blackwell pairs MXFP4",
+            Box::new(tuned(DType::Mxfp4, 300, 712, 384)),
+        ),
+    ]
 }
 
 /// A block takes four tiles, each buffer of sums twice; with FP4 the last step is half a stage.
@@ -105,12 +129,15 @@ fn products() -> [(&'static str, Gated); 3] {
 #[test]
 fn blackwell() {
     if is_blackwell() {
-        for (_, product) in products() {
+        for (_, product) in products().into_iter().chain(pairs()) {
             under_every_schedule(product);
         }
-        // More steps than stages; rows and columns that end inside a tile.
-        for dtype in FORMATS {
-            under_every_schedule(tuned(dtype, 200, 328, 1664));
+        // More steps than stages; rows and columns that end inside a tile, of a block and of a pair.
+        for (dtype, rows) in FORMATS
+            .into_iter()
+            .flat_map(|dtype| [(dtype, 72), (dtype, 200)])
+        {
+            under_every_schedule(tuned(dtype, rows, 328, 1664));
         }
         return;
     }
@@ -176,8 +203,16 @@ fn mutants() {
             count: 2,
             why: "it brings the warp together for a barrier, where the interpreter waits for all lanes anyway",
         },
+        Survivor {
+            kind: Kind::RelaxClusterArrive,
+            count: 1,
+            why: "after the last barrier nothing is read, only tensor memory freed",
+        },
     ];
     for (name, product) in products() {
+        assert_mutants(name, (2, 12), Watch::All, &survivors[..2], product);
+    }
+    for (name, product) in pairs() {
         assert_mutants(name, (2, 12), Watch::All, &survivors, product);
     }
 }

@@ -147,7 +147,9 @@ fn blackwell() {
     // Several tiles a pair of blocks, whose rows and columns end inside, then few rows, one block each.
     under_every_schedule(product(600, 712, 328, Variant::Tuned));
     under_every_schedule(product(16, 256, 1024, Variant::Tuned));
+    // With scales: a pair of blocks, then one.
     under_every_schedule(scaled_product(300, 328, 768));
+    under_every_schedule(scaled_product(100, 712, 768));
 }
 
 #[test]
@@ -224,19 +226,28 @@ fn mutants_of_blackwell() {
         assert_mutants("blackwell pairs", (2, 12), Watch::All, &ends(2), pairs);
         let single = product(16, 4088, 320, Variant::Tuned);
         assert_mutants("blackwell", (2, 12), Watch::All, &ends(2)[..2], single);
-        let [last, together, _] = ends(2);
+        let [last, together, arrive] = ends(2);
         let first = Survivor {
             kind: Kind::Accumulate,
             count: 1,
             why: "the first product of a stage, which adds to nothing",
         };
-        let scaled = scaled_product(300, 328, 768);
+        let pairs = scaled_product(300, 328, 768);
+        let survivors = [last, together, first, arrive];
+        assert_mutants(
+            "blackwell pairs FP8",
+            (2, 12),
+            Watch::All,
+            &survivors,
+            pairs,
+        );
+        let single = scaled_product(100, 712, 768);
         assert_mutants(
             "blackwell FP8",
             (2, 12),
             Watch::All,
-            &[last, together, first],
-            scaled,
+            &survivors[..3],
+            single,
         );
     }
 }
@@ -256,6 +267,7 @@ fn every_kind_of_inputs() {
     for (layout, dtype) in [
         (RowLayout::dense(40), DType::Bf16),
         (RowLayout::contiguous(tokens.clone()), DType::Bf16),
+        (RowLayout::contiguous(tokens.clone()), DType::F8E4M3),
         (RowLayout::masked(tokens.clone(), 32), DType::F8E4M3),
     ] {
         let (n, k) = (136, 256);

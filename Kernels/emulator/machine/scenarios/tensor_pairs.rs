@@ -1,30 +1,78 @@
-//! A product of two blocks: each loads its half of both operands, one issues it, both learn that it is done.
+//! Products of two blocks: each loads its half of both operands, one issues it, both learn that it is done.
 
 use super::{execute_prepared, kernel, threads, SCHEDULES};
-use crate::number::f32_to_bf16;
+use crate::number::{f32_to_bf16, Rounding, E2M1, E4M3};
 use crate::{Launch, TensorMap};
 
 fn small(at: usize) -> f32 {
     ((at as u32).wrapping_mul(2_654_435_761) >> 29) as f32 - 3.0
 }
 
-/// 256 rows and 32 columns of depth 16: rows of 32 bytes, A in p2, B in p3; sums to p4.
-fn text() -> String {
+/// A kind of product of 32 bytes of depth.
+struct Form {
+    kind: &'static str,
+    /// Of the instruction descriptor, besides its rows and columns.
+    bits: u32,
+    /// Bits of an element, and the elements that share a scale, if they do.
+    width: usize,
+    block: Option<usize>,
+    /// From which byte of the words of scales on: A's and B's.
+    first: (usize, usize),
+    encode: fn(f32) -> u32,
+    scale: fn(u8) -> f32,
+}
+
+impl Form {
+    fn depth(&self) -> usize {
+        256 / self.width
+    }
+
+    /// Four codes for each row of A, then for each column of B.
+    fn code(&self, row: usize, part: usize) -> u8 {
+        match self.block {
+            // Powers of two in e4m3.
+            Some(16) => 0x30 + 8 * ((row + 2 * part) % 3) as u8,
+            _ => 125 + ((row + 3 * part) % 5) as u8,
+        }
+    }
+
+    fn scale_of(&self, row: usize, first: usize, k: usize) -> f32 {
+        self.block
+            .map_or(1.0, |block| (self.scale)(self.code(row, first + k / block)))
+    }
+}
+
+/// 256 rows and 32 columns: rows of 32 bytes, A in p2, B in p3; sums to p4; each block's scales of its rows and of
+/// all columns in p5.
+fn text(form: &Form) -> String {
     let registers: Vec<String> = (0..32).map(|n| format!("%r{}", n + 40)).collect();
     let stores: String = (0..32)
         .map(|n| format!("st.global.u32 [%d9+{}], %r{};\n", 4 * n, n + 40))
         .collect();
     let descriptor = |start: u64, leading: u64| start >> 4 | leading >> 4 << 16 | 8 << 32 | 1 << 46;
     let load = "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2";
-    let bits = 1 << 4 | 1 << 7 | 1 << 10 | (32 >> 3) << 17 | (256 >> 4) << 24;
+    let bits = form.bits | (32 >> 3) << 17 | (256 >> 4) << 24;
+    let (copies, scales) = match form.block {
+        Some(_) => (
+            "mov.b64 %d10, 70403103916032; add.s64 %d10, %d10, %d5; add.s64 %d11, %d10, 320; add.s64 %d12, %d10, 352;
+             add.s32 %r20, %r7, 32; add.s32 %r21, %r7, 36; tcgen05.cp.cta_group::2.32x128b.warpx4 [%r20], %d11;
+             tcgen05.cp.cta_group::2.32x128b.warpx4 [%r21], %d12;",
+            ", [%r20], [%r21]",
+        ),
+        None => ("", ""),
+    };
+    let kind = form.kind;
     kernel(
-        5,
+        6,
         &format!(
             ".shared .align 1024 .b8 room[8192]; .shared .align 8 .b64 full; .shared .align 8 .b64 done;
              .shared .align 8 .b64 left; .shared .align 4 .b32 base; mov.u32 %r90, room; mov.u32 %r91, full;
              mov.u32 %r92, done; mov.u32 %r93, left; mov.u32 %r94, base; mov.u32 %r1, %tid.x;
              mov.u32 %r2, %cluster_ctarank; ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; ld.param.u64 %d4, [p4];
-             setp.eq.u32 %p1, %r1, 0; setp.lt.u32 %p2, %r1, 32; setp.eq.u32 %p3, %r2, 0; mov.u32 %r5, 32;
+             setp.eq.u32 %p1, %r1, 0; setp.lt.u32 %p2, %r1, 32; setp.eq.u32 %p3, %r2, 0; mov.u32 %r5, 64;
+             ld.param.u64 %d13, [p5]; mad.wide.u32 %d13, %r2, 1024, %d13; mad.wide.u32 %d13, %r1, 4, %d13;
+             ld.global.u32 %r22, [%d13]; ld.global.u32 %r23, [%d13+512]; mad.lo.s32 %r24, %r1, 4, %r90;
+             st.shared.u32 [%r24+5120], %r22; st.shared.u32 [%r24+5632], %r23; fence.proxy.async;
              @!%p2 bra MADE; tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r94], %r5;
              tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned; MADE: mov.u32 %r6, 1; mov.u32 %r10, 2;
              @!%p1 bra READY; mbarrier.init.shared::cta.b64 [%r91], %r6; mbarrier.init.shared::cta.b64 [%r92], %r6;
@@ -39,7 +87,7 @@ fn text() -> String {
              FULL: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r91], 0; @!%p5 bra FULL;
              cvt.u64.u32 %d5, %r90; shr.u64 %d5, %d5, 4; mov.b64 %d6, {}; add.s64 %d6, %d6, %d5;
              mov.b64 %d7, {}; add.s64 %d7, %d7, %d5; mov.u32 %r8, {bits};
-             tcgen05.mma.cta_group::2.kind::f16 [%r7], %d6, %d7, %r8, 0; mov.b16 %h1, 3;
+             {copies} tcgen05.mma.cta_group::2.kind::{kind} [%r7], %d6, %d7, %r8{scales}, 0; mov.b16 %h1, 3;
              tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r92], %h1;
              WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p5, [%r92], 0; @!%p5 bra WAIT;
              tcgen05.fence::after_thread_sync; shr.u32 %r9, %r1, 5; shl.b32 %r9, %r9, 21; add.u32 %r16, %r7, %r9;
@@ -56,21 +104,115 @@ fn text() -> String {
     )
 }
 
+fn e4m3(value: f32) -> u32 {
+    E4M3.encode(value.into(), Rounding::NearestEven, true)
+}
+
+fn e2m1(value: f32) -> u32 {
+    E2M1.encode(value.into(), Rounding::NearestEven, true)
+}
+
+fn power(code: u8) -> f32 {
+    2f32.powi(i32::from(code) - 127)
+}
+
+const FORMS: [Form; 6] = [
+    Form {
+        kind: "f16",
+        bits: 1 << 4 | 1 << 7 | 1 << 10,
+        width: 16,
+        block: None,
+        first: (0, 0),
+        encode: f32_to_bf16,
+        scale: power,
+    },
+    Form {
+        kind: "f8f6f4",
+        bits: 1 << 4,
+        width: 8,
+        block: None,
+        first: (0, 0),
+        encode: e4m3,
+        scale: power,
+    },
+    Form {
+        kind: "mxf8f6f4.block_scale.scale_vec::1X",
+        bits: 1 << 23 | 1 << 4 | 3 << 29,
+        width: 8,
+        block: Some(32),
+        first: (3, 1),
+        encode: e4m3,
+        scale: power,
+    },
+    Form {
+        kind: "mxf4.block_scale.scale_vec::2X",
+        bits: 1 << 23 | 1 << 7 | 1 << 10 | 2 << 4,
+        width: 4,
+        block: Some(32),
+        first: (0, 2),
+        encode: e2m1,
+        scale: power,
+    },
+    Form {
+        kind: "mxf4.block_scale.scale_vec::2X",
+        bits: 1 << 23 | 1 << 7 | 1 << 10 | 2 << 29,
+        width: 4,
+        block: Some(32),
+        first: (2, 0),
+        encode: e2m1,
+        scale: power,
+    },
+    Form {
+        kind: "mxf4nvf4.block_scale.scale_vec::4X",
+        bits: 1 << 7 | 1 << 10,
+        width: 4,
+        block: Some(16),
+        first: (0, 0),
+        encode: e2m1,
+        scale: |code| E4M3.decode(code.into()),
+    },
+];
+
 #[test]
-pub fn a_product_of_two_blocks() {
-    let value = |row: usize, k: usize| small(row * 16 + k);
-    let halves = |first: usize, rows: usize| -> Vec<u32> {
-        let words = (0..rows * 8).map(|at| (first + at / 8, at % 8 * 2));
-        let pair = |(row, k)| f32_to_bf16(value(row, k)) | f32_to_bf16(value(row, k + 1)) << 16;
-        words.map(pair).collect()
+pub fn products_of_two_blocks() {
+    FORMS.iter().for_each(product_of_two_blocks);
+}
+
+fn product_of_two_blocks(form: &Form) {
+    let depth = form.depth();
+    // From -3 to 4, which every type has.
+    let value = |row: usize, k: usize| small(row * depth + k);
+    let packed = |first: usize, rows: usize| -> Vec<u32> {
+        let each = 32 / form.width;
+        let word = |at: usize| {
+            let (row, start) = (first + at / 8, at % 8 * each);
+            (0..each).fold(0, |word, at| {
+                word | (form.encode)(value(row, start + at)) << (at * form.width)
+            })
+        };
+        (0..rows * 8).map(word).collect()
     };
+    // Rows r, r + 32, r + 64, r + 96 lie in the four words of 16-byte row r.
+    let tile = |first: usize, rows: usize| -> Vec<u32> {
+        let word = |at: usize| {
+            let row = at % 4 * 32 + at / 4;
+            let codes: [u8; 4] = std::array::from_fn(|part| match row < rows {
+                true => form.code(first + row, part),
+                false => 0xff,
+            });
+            u32::from_le_bytes(codes)
+        };
+        (0..128).map(word).collect()
+    };
+    let scales = [tile(0, 128), tile(256, 32), tile(128, 128), tile(256, 32)].concat();
     for schedule in SCHEDULES {
         let mut buffers = [
             vec![0; 32],
             vec![0; 32],
-            halves(0, 256),
-            halves(256, 32),
+            packed(0, 256),
+            packed(256, 32),
             vec![0; 256 * 32],
+            scales.clone(),
         ];
         let launch = Launch {
             grid: [2, 1, 1],
@@ -78,7 +220,7 @@ pub fn a_product_of_two_blocks() {
             schedule,
             ..threads(128)
         };
-        execute_prepared(&text(), &launch, &mut buffers, |addresses, buffers| {
+        execute_prepared(&text(form), &launch, &mut buffers, |addresses, buffers| {
             for (at, rows) in [(0, 256), (1, 32)] {
                 // Chunks of 16 bytes of all rows, one chunk after the other.
                 let map = TensorMap {
@@ -96,13 +238,22 @@ pub fn a_product_of_two_blocks() {
                 }
             }
         })
-        .unwrap_or_else(|error| panic!("{schedule:?}: {error}"));
+        .unwrap_or_else(|error| panic!("{}, {schedule:?}: {error}", form.kind));
         for (at, bits) in buffers[4].iter().enumerate() {
             let (row, column) = (at / 32, at % 32);
-            let sum: f32 = (0..16)
-                .map(|k| value(row, k) * value(256 + column, k))
+            let sum: f32 = (0..depth)
+                .map(|k| {
+                    let scale = form.scale_of(row, form.first.0, k)
+                        * form.scale_of(256 + column, form.first.1, k);
+                    value(row, k) * value(256 + column, k) * scale
+                })
                 .sum();
-            assert_eq!(f32::from_bits(*bits), sum, "row {row}, column {column}");
+            assert_eq!(
+                f32::from_bits(*bits),
+                sum,
+                "{}: row {row}, column {column}",
+                form.kind
+            );
         }
     }
 }

@@ -57,7 +57,7 @@ fn the_table_of_proofs_is_up_to_date() {
         ("control", control::functions_and_tables_of_branches),
         ("races::blocks_of_a_grid", races::blocks_of_a_grid),
         ("tensor_cores::all", tensor_cores::all),
-        ("tensor_pairs", tensor_pairs::a_product_of_two_blocks),
+        ("tensor_pairs", tensor_pairs::products_of_two_blocks),
         ("tensor_forms::all", tensor_forms::all),
         ("races", races::a_launch_that_overlaps_the_one_before),
     ];
