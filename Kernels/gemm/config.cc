@@ -32,8 +32,6 @@ void validate(const Shape& shape) {
             " are supported");
     require(!(shape.scaled() || shape.block_scaled()) || shape.k % kScaleBlock == 0, "k is ",
             shape.k, "; with FP8 and FP4 operands multiples of 128 are supported");
-    require(!shape.block_scaled() || shape.layout == Layout::kDense, "groups with ",
-            device::name_of(shape.dtype), " operands are not supported; use fp8_e4m3");
     require(shape.layout != Layout::kContiguous || shape.rows % kGroupAlignment == 0, "rows is ",
             shape.rows, "; contiguous groups take multiples of 128");
     require(shape.layout == Layout::kDense || shape.row_tiles_at_most(128) <= kMaxRowTiles,

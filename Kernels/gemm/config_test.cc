@@ -157,7 +157,6 @@ void bad_shapes_are_named() {
     refused({100, 8, 128, 2, Dtype::E4m3, Layout::kContiguous, 0}, "multiples of 128");
     refused({1, 8, 64, 1, Dtype::Nvfp4, Layout::kDense, 0}, "multiples of 128");
     refused({1, 8, 192, 1, Dtype::Mxfp4, Layout::kDense, 0}, "multiples of 128");
-    refused({128, 8, 128, 2, Dtype::Mxfp8, Layout::kContiguous, 0}, "groups with mxfp8");
     refused({100, 8, 128, 2, Dtype::Bf16, Layout::kDense, 0}, "dense product");
     refused({8192, 8, 128, 128, Dtype::Bf16, Layout::kMasked, 0}, "at most");
 }
@@ -185,6 +184,15 @@ void blackwell_pairs_share_large_tiles() {
     expect(choose(dense(8192, 8192, 8192), kBlackwell).blocks == 148, "all multiprocessors");
 }
 
+void groups_with_block_scales_have_tiles_of_one_block() {
+    for (const Dtype type : {Dtype::Mxfp8, Dtype::Nvfp4, Dtype::Mxfp4}) {
+        for (const Layout layout : {Layout::kContiguous, Layout::kMasked}) {
+            const Config config = choose({1024, 520, 384, 8, type, layout, 0}, kBlackwell);
+            expect(config.tile_rows == 128 && config.tile_columns == 128, "no tile of two groups");
+        }
+    }
+}
+
 void block_scales_need_tensor_cores_that_apply_them() {
     for (const Dtype type : {Dtype::Mxfp8, Dtype::Nvfp4, Dtype::Mxfp4}) {
         for (const int rows : {1, 129, 8192}) {
@@ -209,6 +217,7 @@ int main() {
     every_group_layout_has_a_tile();
     split_grids_cover_all_tiles();
     blackwell_pairs_share_large_tiles();
+    groups_with_block_scales_have_tiles_of_one_block();
     block_scales_need_tensor_cores_that_apply_them();
     bad_shapes_are_named();
     std::puts("passed");

@@ -5,8 +5,9 @@
 // are scaled and promoted to it. One rounding at the end.
 //
 // MXFP8 and MXFP4 operands have one scale per 32 of k in each row, NVFP4 ones per 16, in tiles
-// (device/scale_tiles.h) that the tensor cores read; dense only. The scales of NVFP4 are relative
-// to `tensor_scale`.
+// (device/scale_tiles.h) that the tensor cores read. A matrix of scales has whole tiles: each
+// group's b, and each group's room of a masked layout. The scales of NVFP4 are relative to
+// `tensor_scale`.
 #pragma once
 
 #include <cuda_runtime_api.h>

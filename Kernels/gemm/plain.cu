@@ -26,6 +26,15 @@ __device__ void plain_tile(const Gemm& p, const Tile& tile) {
     // A tile is narrower than a block of scales and never straddles two.
     const float* a_scales = kScaled<T> ? a_scales_of(p, tile) : nullptr;
     const float* b_scales = kScaled<T> ? b_scales_of(p, tile) : nullptr;
+    // Rows of a masked layout, and columns, count from their group's first tile of scales.
+    const auto whole_tiles = [](int rows) {
+        return (rows + device::kScaleTileRows - 1) / device::kScaleTileRows *
+               std::int64_t{device::kScaleTileRows};
+    };
+    const bool masked = p.shape.layout == Layout::kMasked;
+    const std::int64_t a_scale_row =
+        tile.in_group + (masked ? tile.group * whole_tiles(p.shape.rows) : 0);
+    const std::int64_t b_scale_row = tile.group * whole_tiles(n);
     const auto tiled_scale = [&](const void* scales, std::int64_t row, int at) {
         const int across = device::scale_tiles_across(k / kScaleGroup<T>);
         const std::int64_t place = device::scale_place(row, at / kScaleGroup<T>, across);
@@ -42,12 +51,14 @@ __device__ void plain_tile(const Gemm& p, const Tile& tile) {
             float a_value = 0.0f, b_value = 0.0f;
             if (row < tile.limit && at < k) {
                 a_value = value_at(a, row * k + at);
-                if constexpr (kBlockScaled<T>) a_value *= tiled_scale(p.a_scales, row, at);
+                if constexpr (kBlockScaled<T>)
+                    a_value *= tiled_scale(p.a_scales, a_scale_row + line, at);
                 if (kScaled<T>) a_value *= a_scales[block * a_scale_line(p.shape) + line];
             }
             if (column < n && at < k) {
                 b_value = value_at(b, std::int64_t{column} * k + at);
-                if constexpr (kBlockScaled<T>) b_value *= tiled_scale(p.b_scales, column, at);
+                if constexpr (kBlockScaled<T>)
+                    b_value *= tiled_scale(p.b_scales, b_scale_row + column, at);
                 if (kScaled<T>) b_value *= b_scales[block];
             }
             a_tile[depth][line] = a_value;

@@ -1,4 +1,4 @@
-//! Races grouped matrix products: the experts of mixture-of-experts layers, bf16 and FP8.
+//! Races grouped matrix products: the experts of mixture-of-experts layers, in bf16, f16, FP8, MXFP8, NVFP4 and MXFP4.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,8 @@ use workloads::{GemmProblem, GroupKind, GroupedGemmSuite, LIST_MAX};
 fn main() -> ExitCode {
     cli::run(Bench {
         name: "bench_grouped_gemm",
-        about: "Races grouped matrix products; FP8 operands come quantised, with block scales",
+        about:
+            "Races grouped matrix products; FP8 and FP4 operands come quantised, with block scales",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: GroupedGemmSuite::SUITES,
         shortcuts: &[],

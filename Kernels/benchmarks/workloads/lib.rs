@@ -23,7 +23,7 @@ mod unseen;
 pub use decode::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
 pub use gemm::{
     BadGemm, DenseWorkload, GemmProblem, GemmShape, GemmSuite, GroupKind, GroupedGemmSuite,
-    GroupedWorkload, RowLayout, GROUP_ALIGNMENT, SCALE_BLOCK,
+    GroupedWorkload, RowLayout, ScaleTiles, GROUP_ALIGNMENT, SCALE_BLOCK,
 };
 pub use given::LIST_MAX;
 pub use mla::{MlaDecodeProblem, MlaShape, MlaSuite, MLA_LATENT, MLA_ROPE, MLA_WIDTH};

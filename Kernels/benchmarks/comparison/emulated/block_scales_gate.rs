@@ -1,7 +1,7 @@
 //! Matrix products of MXFP8, NVFP4 and MXFP4 under the interpreter, whose scales the tensor cores apply, against the
 //! oracle.
 
-use contender::Problem;
+use contender::{Problem, Slice};
 use gemm::{Layout, Product};
 use machine::Watch;
 use numeric::DType;
@@ -12,20 +12,20 @@ use support::{
     under_every_schedule, Dtype, Kind, Survivor, Variant, BF16,
 };
 use tensor::Inputs;
-use workloads::{GemmProblem, GemmShape, GemmSuite, RowLayout};
+use workloads::{GemmProblem, GemmShape, GemmSuite, GroupKind, RowLayout};
 
 /// A product and its check.
 type Gated = Box<dyn Fn()>;
 
 const FORMATS: [DType; 3] = [DType::Mxfp8, DType::Nvfp4, DType::Mxfp4];
 
-fn problem(dtype: DType, rows: usize, n: usize, k: usize) -> GemmProblem {
-    let workload = GemmSuite::custom(rows, n, k).2;
-    let layout = RowLayout::dense(rows);
+fn problem(dtype: DType, layout: RowLayout, n: usize, k: usize) -> GemmProblem {
+    let workload = GemmSuite::custom(layout.rows, n, k).2;
     GemmProblem::seeded(GemmShape { n, k }, layout, dtype, workload, 5).unwrap()
 }
 
 fn product(problem: &GemmProblem, address: &dyn Fn(&str) -> usize) -> Product {
+    let layout = &problem.layout;
     Product {
         a: address("a"),
         b: address("b"),
@@ -33,28 +33,53 @@ fn product(problem: &GemmProblem, address: &dyn Fn(&str) -> usize) -> Product {
         a_scales: address("a_scales"),
         b_scales: address("b_scales"),
         tensor_scale: address("tensor_scale"),
-        index: 0,
-        rows: problem.layout.rows,
+        index: layout.index_name().map_or(0, address),
+        rows: layout.room(),
         n: problem.shape.n,
         k: problem.shape.k,
-        groups: 1,
+        groups: layout.groups(),
         dtype: Dtype::named(&problem.dtype().to_string()).unwrap(),
-        layout: Layout::Dense,
+        layout: match layout.kind {
+            GroupKind::Dense => Layout::Dense,
+            GroupKind::Contiguous => Layout::Contiguous,
+            GroupKind::Masked => Layout::Masked,
+        },
         expected_rows: 0,
     }
 }
 
-/// The tuned kernel, all of its result against the oracle.
 fn tuned(dtype: DType, rows: usize, n: usize, k: usize) -> impl Fn() {
+    let tile = if rows > 128 { "256x192" } else { "128x128" };
+    of_layout(dtype, RowLayout::dense(rows), (n, k), tile)
+}
+
+/// Groups with padding and an empty one, whose scales are NaN.
+fn grouped(dtype: DType, layout: RowLayout) -> impl Fn() {
+    of_layout(dtype, layout, (136, 384), "128x128")
+}
+
+fn layouts() -> [RowLayout; 2] {
+    [
+        RowLayout::contiguous(vec![3, 0, 150]),
+        // Rooms that end inside a tile of scales.
+        RowLayout::masked(vec![130, 0, 40], 200),
+    ]
+}
+
+/// The tuned kernel, which must have this tile, all of its result against the oracle.
+fn of_layout(
+    dtype: DType,
+    layout: RowLayout,
+    (n, k): (usize, usize),
+    tile: &'static str,
+) -> impl Fn() {
     const SEED: u64 = 3;
-    let problem = problem(dtype, rows, n, k);
+    let rows = layout.rows;
+    let problem = problem(dtype, layout, n, k);
     let inputs = Inputs::new(problem.tensors(), SEED);
-    let mut wanted = vec![0.0; rows * n];
-    for unit in 0..problem.units() {
-        for slice in problem.oracle(&inputs, unit) {
-            wanted[slice.start..][..slice.values.len()].copy_from_slice(&slice.values);
-        }
-    }
+    let wanted: Vec<Slice> = (0..problem.units())
+        .flat_map(|unit| problem.oracle(&inputs, unit))
+        .collect();
     let contents: Vec<Vec<u8>> = problem
         .tensors()
         .iter()
@@ -80,12 +105,15 @@ fn tuned(dtype: DType, rows: usize, n: usize, k: usize) -> impl Fn() {
         };
         let product = product(&problem, &address);
         let choice = gemm::choice(&product, Variant::Tuned).unwrap();
-        let tile = if rows > 128 { "256x192" } else { "128x128" };
         assert!(choice.contains(tile), "{choice}");
         // SAFETY: the addresses are those of the tensors.
         run(unsafe { gemm::plan(&product, Variant::Tuned) }).unwrap();
-        let what = format!("{dtype} {rows}x{n}x{k}");
-        assert_close(&what, &download(&out), &wanted, BF16, 1e-2);
+        let found = download(&out);
+        for slice in &wanted {
+            let what = format!("{dtype} {rows}x{n}x{k} from {}", slice.start);
+            let found = &found[slice.start..][..slice.values.len()];
+            assert_close(&what, found, &slice.values, BF16, 1e-2);
+        }
     }
 }
 
@@ -139,11 +167,17 @@ fn blackwell() {
         {
             under_every_schedule(tuned(dtype, rows, 328, 1664));
         }
+        for (dtype, layout) in FORMATS
+            .into_iter()
+            .flat_map(|dtype| layouts().map(|layout| (dtype, layout)))
+        {
+            under_every_schedule(grouped(dtype, layout));
+        }
         return;
     }
     // Where tensor cores apply no scales there is an answer that says so.
     for dtype in FORMATS {
-        let problem = problem(dtype, 8, 8, 128);
+        let problem = problem(dtype, RowLayout::dense(8), 8, 128);
         let refused = gemm::choice(&product(&problem, &|_| 0), Variant::Tuned);
         let message = refused.unwrap_err().to_string();
         let words = format!("products of {dtype} take tensor cores");
@@ -154,8 +188,12 @@ fn blackwell() {
 /// Scales of rows that differ, of blocks that stand out, terms of one sign: the plain kernel everywhere.
 #[test]
 fn every_kind_of_inputs() {
-    for dtype in FORMATS {
-        let problem = problem(dtype, 40, 136, 384);
+    let layouts = || layouts().into_iter().chain([RowLayout::dense(40)]);
+    let all = FORMATS
+        .into_iter()
+        .flat_map(|dtype| layouts().map(move |layout| (dtype, layout)));
+    for (dtype, layout) in all {
+        let problem = problem(dtype, layout, 136, 384);
         let variants: &[Variant] = match is_blackwell() {
             true => &[Variant::Plain, Variant::Tuned],
             false => &[Variant::Plain],

@@ -7,10 +7,9 @@ use gemm_cpu::{multiply, multiply_bf16, multiply_library, narrow, BlockFormat, S
 use host::Plain;
 use numeric::DType;
 use openblas::Library;
-use reference::quantize::scale_place;
 use shared::cpu::{bf16, bind_work, Work};
 use shared::memory::{In, Memory};
-use workloads::{GemmProblem, SCALE_BLOCK};
+use workloads::{GemmProblem, ScaleTiles, SCALE_BLOCK};
 
 type Multiply = fn(Sizes, &[f32], &[f32], &mut [f32]);
 
@@ -116,8 +115,8 @@ fn operands(problem: &GemmProblem, memory: &Memory) -> Result<(Widen, Widen), Co
             of(memory.read("b")?, k, gemm_cpu::widen_f16),
         ),
         DType::Mxfp8 | DType::Nvfp4 | DType::Mxfp4 => (
-            block_scaled(problem, memory, ("a", "a_scales"))?,
-            block_scaled(problem, memory, ("b", "b_scales"))?,
+            block_scaled(problem, memory, ("a", "a_scales"), layout.tiles_of_a())?,
+            block_scaled(problem, memory, ("b", "b_scales"), layout.tiles_of_b(n))?,
         ),
         _ => {
             let (deep, wide) = (k / SCALE_BLOCK, n.div_ceil(SCALE_BLOCK));
@@ -153,6 +152,7 @@ fn block_scaled(
     problem: &GemmProblem,
     memory: &Memory,
     (name, scales): (&str, &str),
+    tiles: ScaleTiles,
 ) -> Result<Widen, ContenderError> {
     let k = problem.shape.k;
     let codes = memory.read::<u8>(name)?;
@@ -165,7 +165,7 @@ fn block_scaled(
     if let Some((format, packing)) = of_powers {
         return Ok(Box::new(move |_group, row, out| {
             let scale = |line, block| {
-                let code = scales[scale_place(row + line, block, k / 32)];
+                let code = scales[tiles.place(row + line, block, k / 32)];
                 DType::F8E8M0.decode_one(&[code]) as f32
             };
             let from = &codes[row * k / packing..][..out.len() / packing];
@@ -179,7 +179,7 @@ fn block_scaled(
     Ok(Box::new(move |_group, row, out| {
         let of_tensor = of_tensor.as_ref().map_or(1.0, |scale| scale[0]);
         let scale = |line, block| {
-            let code = scales[scale_place(row + line, block, k / 16)];
+            let code = scales[tiles.place(row + line, block, k / 16)];
             host::e4m3::decode(code) * of_tensor
         };
         let from = &codes[row * k / 2..][..out.len() / 2];

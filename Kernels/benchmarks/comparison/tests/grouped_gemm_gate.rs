@@ -9,12 +9,26 @@ use numeric::DType;
 use workloads::{GemmProblem, GemmShape, GroupedGemmSuite, GroupedWorkload, RowLayout};
 
 const RANDOM_LAYOUTS: u64 = 200;
+const BOTH: [DType; 2] = [DType::Bf16, DType::F8E4M3];
+const BLOCK_SCALED: [DType; 3] = [DType::Mxfp8, DType::Nvfp4, DType::Mxfp4];
 
 #[test]
 fn cpu_contenders_pass() {
     let device = cpu();
-    pass(&*device, &both_types(GroupedGemmSuite::Smoke.workloads()));
+    let smoke = GroupedGemmSuite::Smoke.workloads();
+    pass(&*device, &of_types(&smoke, &BOTH));
+    pass(&*device, &of_types(&smoke, &BLOCK_SCALED));
     pass(&*device, &random(24, 40, 96));
+}
+
+/// Ours needs tensor cores that apply their scales.
+#[test]
+fn gpu_contenders_pass_block_scales() {
+    let Some(device) = gpu() else { return };
+    if device.info().compute_capability == Some((10, 0)) {
+        let smoke = GroupedGemmSuite::Smoke.workloads();
+        pass(&*device, &of_types(&smoke, &BLOCK_SCALED));
+    }
 }
 
 #[test]
@@ -32,15 +46,15 @@ fn gpu_contenders_pass_suites() {
             .collect();
         // The operands of the largest take more memory than a test should.
         workloads.retain(|(shape, layout, _)| layout.groups() * shape.n * shape.k <= 1 << 31);
-        pass(&*device, &both_types(workloads));
+        pass(&*device, &of_types(&workloads, &BOTH));
     }
 }
 
-fn both_types(workloads: Vec<GroupedWorkload>) -> Vec<GemmProblem> {
+fn of_types(workloads: &[GroupedWorkload], dtypes: &[DType]) -> Vec<GemmProblem> {
     workloads
         .iter()
         .flat_map(|(shape, layout, workload)| {
-            [DType::Bf16, DType::F8E4M3].map(|dtype| {
+            dtypes.iter().map(|&dtype| {
                 GemmProblem::new(*shape, layout.clone(), dtype, workload.clone()).expect("valid")
             })
         })

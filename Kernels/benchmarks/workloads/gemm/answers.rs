@@ -97,9 +97,10 @@ fn answer(
         }]
     };
     if let Some(format) = Format::of(inputs.specs()[inputs.place("a")].dtype) {
-        let a = scaled_row(format, inputs, "a", row, k);
+        let a = scaled_row(format, inputs, ("a", layout.tiles_of_a()), row, k);
         let value = |column| {
-            let b = scaled_row(format, inputs, "b", column, k);
+            let of_b = ("b", layout.tiles_of_b(n));
+            let b = scaled_row(format, inputs, of_b, group * n + column, k);
             let blocks = block_products(format, &a, &b).into_iter();
             let blocks = blocks.map(|(products, scale)| Block { products, scale });
             sum(&blocks.collect::<Vec<_>>())

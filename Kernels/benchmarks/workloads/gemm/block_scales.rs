@@ -7,7 +7,7 @@ use numeric::{bits, index_below, DType};
 use reference::quantize::{e2m1_value, scale_place, tiled_scales};
 use tensor::{Fill, Inputs, TensorSpec};
 
-use super::shape::GemmShape;
+use super::shape::{GemmShape, RowLayout, ScaleTiles};
 use crate::kinds::{scattered, DRIFT, OUTLIERS, UNEVEN_ROWS};
 
 /// Random stream of these scales.
@@ -70,26 +70,33 @@ const TENSOR_SCALE: f32 = 0.0625;
 pub fn state(
     format: Format,
     tensors: &mut Vec<TensorSpec>,
-    rows: usize,
-    GemmShape { n, k }: GemmShape,
+    layout: &RowLayout,
+    shape: GemmShape,
     seed: u64,
 ) {
+    let k = shape.k;
     if format.packing() == 2 {
         let pairs = |name, rows| {
             TensorSpec::input(name, format.dtype(), &[rows, k / 2])
                 .filled(Fill::Index { below: 256 })
         };
-        tensors[0] = pairs("a", rows);
-        tensors[1] = pairs("b", n);
+        tensors[0] = pairs("a", layout.rows);
+        tensors[1] = pairs("b", layout.groups() * shape.n);
     }
     let blocks = k / format.block();
-    let scales =
-        |name, rows: usize, stream| {
-            TensorSpec::input(name, format.scale_dtype(), &[tiled_scales(rows, blocks)])
-                .filled(drawn(format, (rows, blocks), seed, stream, |_, _| 1.0))
-        };
-    tensors.push(scales("a_scales", rows, 0));
-    tensors.push(scales("b_scales", n, 1));
+    let scales = |name, tiles: ScaleTiles, fill| {
+        TensorSpec::input(name, format.scale_dtype(), &[tiles.count(blocks)]).filled(fill)
+    };
+    tensors.push(scales(
+        "a_scales",
+        layout.tiles_of_a(),
+        of_a(format, layout, blocks, seed, |_, _| 1.0),
+    ));
+    tensors.push(scales(
+        "b_scales",
+        layout.tiles_of_b(shape.n),
+        of_b(format, layout, (shape.n, blocks), seed, |_, _| 1.0),
+    ));
     if format == Format::Nvfp4 {
         tensors.push(
             TensorSpec::input("tensor_scale", DType::F32, &[1]).filled(Fill::Uniform {
@@ -100,18 +107,51 @@ pub fn state(
     }
 }
 
-/// Scales of rows and blocks by the seed, times a factor: powers of two from 1/4 to 2, NVFP4's from 1/4 to 2
-/// in quarters. Padding is NaN: it must not matter.
-fn drawn(
+/// Scales of the rows of `a` that a group has, by the seed, times a factor of row and block.
+fn of_a(
     format: Format,
-    (rows, blocks): (usize, usize),
+    layout: &RowLayout,
+    blocks: usize,
     seed: u64,
-    stream: u32,
     factor: impl Fn(usize, usize) -> f64,
 ) -> Fill {
-    let mut codes = vec![0xFF; tiled_scales(rows, blocks)];
-    for (row, block) in (0..rows).flat_map(|row| (0..blocks).map(move |block| (row, block))) {
-        let place = scale_place(row, block, blocks);
+    let rows = layout.used_ranges().flat_map(|(_, rows)| rows);
+    drawn(format, layout.tiles_of_a(), rows, blocks, (seed, 0), factor)
+}
+
+/// Those of the matrices of groups that have rows.
+fn of_b(
+    format: Format,
+    layout: &RowLayout,
+    (n, blocks): (usize, usize),
+    seed: u64,
+    factor: impl Fn(usize, usize) -> f64,
+) -> Fill {
+    let groups = layout.used_ranges().map(|(group, _)| group);
+    let rows = groups.flat_map(|group| group * n..(group + 1) * n);
+    drawn(
+        format,
+        layout.tiles_of_b(n),
+        rows,
+        blocks,
+        (seed, 1),
+        factor,
+    )
+}
+
+/// Powers of two from 1/4 to 2, NVFP4's from 1/4 to 2 in quarters. What belongs to no row of a group is NaN: it must
+/// not matter.
+fn drawn(
+    format: Format,
+    tiles: ScaleTiles,
+    rows: impl Iterator<Item = usize>,
+    blocks: usize,
+    (seed, stream): (u64, u32),
+    factor: impl Fn(usize, usize) -> f64,
+) -> Fill {
+    let mut codes = vec![0xFF; tiles.count(blocks)];
+    for (row, block) in rows.flat_map(|row| (0..blocks).map(move |block| (row, block))) {
+        let place = tiles.place(row, block, blocks);
         let random = bits(seed, SCALE_STREAM + stream, place as u64);
         let scale = match format {
             Format::Mxfp8 | Format::Mxfp4 => 2f64.powi(index_below(random, 4) as i32 - 2),
@@ -158,15 +198,15 @@ pub fn copy_rows(
 pub fn families(
     format: Format,
     statement: &Statement,
-    rows: usize,
+    layout: &RowLayout,
     GemmShape { n, k }: GemmShape,
 ) -> Vec<Family> {
     let blocks = k / format.block();
     const LEVELS: [f64; 4] = [1.0, 64.0, 0.0625, 8.0];
-    let uneven = drawn(format, (rows, blocks), 1, 0, |row, _| {
+    let uneven = of_a(format, layout, blocks, 1, |row, _| {
         LEVELS[usize::from(scattered(row, LEVELS.len()))]
     });
-    let outliers = drawn(format, (n, blocks), 1, 1, |_, block| {
+    let outliers = of_b(format, layout, (n, blocks), 1, |_, block| {
         if block % 8 == 3 {
             32.0
         } else {
@@ -194,8 +234,14 @@ pub struct ScaledRow {
     scales: Vec<f64>,
 }
 
-/// A row of `a` or `b`; that of `a` has the tensors' scale too.
-pub fn scaled_row(format: Format, inputs: &Inputs, name: &str, row: usize, k: usize) -> ScaledRow {
+/// A row of `a` or `b`, counted through all groups; that of `a` has the tensors' scale too.
+pub fn scaled_row(
+    format: Format,
+    inputs: &Inputs,
+    (name, tiles): (&str, ScaleTiles),
+    row: usize,
+    k: usize,
+) -> ScaledRow {
     let (operand, blocks) = (inputs.tensor(name), k / format.block());
     let stored = k / format.packing();
     let stored = operand.range(row * stored, stored);
@@ -213,7 +259,7 @@ pub fn scaled_row(format: Format, inputs: &Inputs, name: &str, row: usize, k: us
         _ => ("b_scales", 1.0),
     };
     let scales = inputs.tensor(scales);
-    let scale = |block| scales.get(scale_place(row, block, blocks)) * of_tensor;
+    let scale = |block| scales.get(tiles.place(row, block, blocks)) * of_tensor;
     ScaledRow {
         values,
         scales: (0..blocks).map(scale).collect(),

@@ -10,5 +10,5 @@ mod suites;
 
 pub use grouped_suites::{GroupedGemmSuite, GroupedWorkload};
 pub use problem::{BadGemm, GemmProblem};
-pub use shape::{GemmShape, GroupKind, RowLayout, GROUP_ALIGNMENT, SCALE_BLOCK};
+pub use shape::{GemmShape, GroupKind, RowLayout, ScaleTiles, GROUP_ALIGNMENT, SCALE_BLOCK};
 pub use suites::{DenseWorkload, GemmSuite};

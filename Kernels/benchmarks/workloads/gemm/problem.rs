@@ -25,9 +25,9 @@ const SCALE_STREAM: u32 = 0x5CA1E;
 ///   are contiguous, so that the scales of a tile's rows are one piece, and lines are of whole 16 bytes.
 /// - b_scales: f32 [groups, ceil(n / 128), k / 128].
 ///
-/// With MXFP8, NVFP4 and MXFP4, which are dense only, a_scales and b_scales are tiles of e8m0, of NVFP4 e4m3,
-/// as tensor cores read them (`reference::quantize::scale_place`). FP4's a and b are pairs, and NVFP4 has a
-/// tensor_scale: f32 [1], the product of both operands' own.
+/// With MXFP8, NVFP4 and MXFP4, a_scales and b_scales are tiles of e8m0, of NVFP4 e4m3, as tensor cores read
+/// them (`reference::quantize::scale_place`), whole ones for each group of b and of a masked a. FP4's a and b are
+/// pairs, and NVFP4 has a tensor_scale: f32 [1], the product of both operands' own.
 ///
 /// And with groups there is the index that [`RowLayout::index_name`] names.
 #[derive(Clone, Debug)]
@@ -43,10 +43,6 @@ pub enum BadGemm {
     DType(DType),
     #[error("k is {0}; with FP8 and FP4 operands it must be a multiple of 128")]
     Depth(usize),
-    #[error(
-        "groups with {0} operands are not supported; use bench_gemm, or bf16, f16 or fp8_e4m3"
-    )]
-    Groups(DType),
 }
 
 impl GemmProblem {
@@ -76,9 +72,6 @@ impl GemmProblem {
             {
                 return Err(BadGemm::Depth(shape.k))
             }
-            _ if format.is_some() && layout.kind != GroupKind::Dense => {
-                return Err(BadGemm::Groups(dtype))
-            }
             _ if format.is_some() || dtype == DType::F8E4M3 => DType::Bf16,
             other => return Err(BadGemm::DType(other)),
         };
@@ -94,7 +87,7 @@ impl GemmProblem {
             out,
         ];
         if let Some(format) = format {
-            block_scales::state(format, &mut tensors, rows, shape, seed);
+            block_scales::state(format, &mut tensors, &layout, shape, seed);
         }
         if dtype == DType::F8E4M3 {
             let (deep, wide) = (k / SCALE_BLOCK, n.div_ceil(SCALE_BLOCK));
@@ -249,11 +242,12 @@ impl Problem for GemmProblem {
         let mut read = (rows + groups * n) * k * operand / format.map_or(1, Format::packing);
         if let Some(format) = format {
             // Without padding; and the tensor's.
-            read += (rows + n) * (k / format.block());
-            read += self.tensors().last().map_or(0, |spec| match spec.name {
-                "tensor_scale" => spec.bytes(),
-                _ => 0,
-            });
+            read += (rows + groups * n) * (k / format.block());
+            let of_tensor = self
+                .tensors()
+                .iter()
+                .find(|spec| spec.name == "tensor_scale");
+            read += of_tensor.map_or(0, TensorSpec::bytes);
         }
         if self.is_scaled() {
             read += (rows + groups * n.div_ceil(SCALE_BLOCK)) * (k / SCALE_BLOCK) * 4;
@@ -285,7 +279,7 @@ impl Problem for GemmProblem {
     fn families(&self) -> Vec<Family> {
         let (layout, k) = (&self.layout, self.shape.k);
         if let Some(format) = Format::of(self.dtype()) {
-            return block_scales::families(format, &self.statement, layout.rows, self.shape);
+            return block_scales::families(format, &self.statement, layout, self.shape);
         }
         let uneven = [ONE, (-64.0, 64.0), (0.0, 0.0), (0.75, 0.75)];
         let outliers = matrices(layout, self.shape, ONE).times(outlier_columns(k, 32.0));
@@ -330,6 +324,15 @@ mod tests {
         GemmProblem::new(GemmShape { n, k }, layout, dtype, workload).unwrap()
     }
 
+    const DTYPES: [DType; 6] = [
+        DType::Bf16,
+        DType::F16,
+        DType::F8E4M3,
+        DType::Mxfp8,
+        DType::Nvfp4,
+        DType::Mxfp4,
+    ];
+
     fn layouts() -> [RowLayout; 3] {
         [
             RowLayout::dense(5),
@@ -351,7 +354,7 @@ mod tests {
     #[test]
     fn units_cover_every_written_element_once() {
         for layout in layouts() {
-            for dtype in [DType::Bf16, DType::F16, DType::F8E4M3] {
+            for dtype in DTYPES {
                 assert_units_cover_outputs_once(&problem(layout.clone(), 40, 128, dtype));
             }
         }
@@ -360,7 +363,7 @@ mod tests {
     #[test]
     fn honest_values_are_near_the_oracle_and_representable() {
         for layout in layouts() {
-            for dtype in [DType::Bf16, DType::F16, DType::F8E4M3] {
+            for dtype in DTYPES {
                 let problem = problem(layout.clone(), 24, 1024, dtype);
                 assert_honest_is_near(&problem, &[0, problem.units() - 1], 2.0);
                 assert_honest_on_families(&problem, &[0, problem.units() - 1], 2.0);
@@ -445,6 +448,37 @@ mod tests {
     }
 
     #[test]
+    fn groups_have_whole_tiles_of_scales() {
+        // Rooms of 4 rows, three matrices of 130 columns.
+        let layout = RowLayout::masked(vec![0, 2, 4], 4);
+        let problem = problem(layout, 130, 256, DType::Mxfp8);
+        let tensor = |name| problem.statement().tensor(name).elements();
+        assert_eq!(
+            (tensor("a_scales"), tensor("b_scales")),
+            (3 * 1024, 3 * 2048)
+        );
+        let inputs = Inputs::new(problem.tensors(), 1);
+        let scale = |name: &str, place| inputs.tensor(name).get(place);
+        // An empty group has none; the first row of the next has, and its third is no row.
+        assert!(scale("a_scales", 0).is_nan() && scale("b_scales", 0).is_nan());
+        assert!(scale("a_scales", 1024) > 0.0 && scale("b_scales", 2048) > 0.0);
+        assert!(scale("a_scales", 1024 + 2 * 16).is_nan());
+        // Row 1 of the second group, column 129 of its matrix: 9 units per row.
+        let slice = problem.oracle(&inputs, 9 + 8).remove(0);
+        let sum: f64 = (0..256)
+            .map(|i| {
+                let (row, column) = (4 + 1, 130 + 129);
+                let (tile, byte) = (i / 128 * 512, i % 128 / 32);
+                inputs.tensor("a").get(row * 256 + i)
+                    * inputs.tensor("b").get(column * 256 + i)
+                    * scale("a_scales", 1024 + tile + 16 + byte)
+                    * scale("b_scales", 2048 + 1024 + tile + 16 + byte)
+            })
+            .sum();
+        assert!((slice.values[1] - sum).abs() < 1e-9 * sum.abs().max(1.0));
+    }
+
+    #[test]
     fn a_piece_has_the_scales_and_the_places_of_its_rows() {
         let whole = problem(RowLayout::dense(9), 130, 256, DType::F8E4M3);
         let piece = whole.piece(6..9);
@@ -467,13 +501,6 @@ mod tests {
         let new = |dtype| GemmProblem::new(shape, layout.clone(), dtype, workload.clone());
         assert_eq!(new(DType::F8E4M3).unwrap_err(), BadGemm::Depth(100));
         assert_eq!(new(DType::Nvfp4).unwrap_err(), BadGemm::Depth(100));
-        let grouped = GemmProblem::new(
-            GemmShape { n: 8, k: 128 },
-            RowLayout::masked(vec![2], 4),
-            DType::Mxfp8,
-            workload.clone(),
-        );
-        assert_eq!(grouped.unwrap_err(), BadGemm::Groups(DType::Mxfp8));
         assert_eq!(new(DType::F32).unwrap_err(), BadGemm::DType(DType::F32));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use reference::quantize::{scale_place, tiled_scales};
+
 /// Columns of the result, and length of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmShape {
@@ -14,6 +16,27 @@ pub const SCALE_BLOCK: usize = 128;
 
 /// Rows of one group start at a multiple of this, so that no tile holds rows of two groups.
 pub const GROUP_ALIGNMENT: usize = 128;
+
+/// Matrices of scales in whole tiles, as tensor cores read them, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScaleTiles {
+    pub matrices: usize,
+    /// Of one matrix, without padding.
+    pub rows: usize,
+}
+
+impl ScaleTiles {
+    /// Number of scales, padding included.
+    pub fn count(self, blocks: usize) -> usize {
+        self.matrices * tiled_scales(self.rows, blocks)
+    }
+
+    /// Place of the scale of a block; rows count through all matrices.
+    pub fn place(self, row: usize, block: usize, blocks: usize) -> usize {
+        let (matrix, row) = (row / self.rows, row % self.rows);
+        matrix * tiled_scales(self.rows, blocks) + scale_place(row, block, blocks)
+    }
+}
 
 /// How groups of rows share one tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,6 +162,22 @@ impl RowLayout {
         match self.kind {
             GroupKind::Masked => (group * deep + block) * line + row - self.starts[group],
             _ => block * line + row,
+        }
+    }
+
+    /// Where scales of `a` in tiles lie: a matrix per group if every group has its own rows, otherwise one.
+    pub fn tiles_of_a(&self) -> ScaleTiles {
+        ScaleTiles {
+            matrices: self.rows / self.room(),
+            rows: self.room(),
+        }
+    }
+
+    /// Those of `b`: a matrix per group.
+    pub fn tiles_of_b(&self, n: usize) -> ScaleTiles {
+        ScaleTiles {
+            matrices: self.groups(),
+            rows: n,
         }
     }
 
