@@ -24,9 +24,9 @@ void check_all(const Rope& params) {
     device::require_aligned("sin", params.sin);
 }
 
-template <class T, bool kInterleaved>
-device::Enqueue prepare_pairs(const Rope& params) {
-    const int packets = params.dim / device::kPerPacket<T>;
+template <class T, bool kInterleaved, int kUnits>
+device::Enqueue prepare_units(const Rope& params) {
+    const int packets = params.dim / (kUnits * device::kPerPacket<T>);
     const int lanes = kInterleaved ? packets : packets / 2;
     const int teams = std::max(1, kThreads / lanes);
     const auto rows_of = [&](void* start, int heads) {
@@ -46,8 +46,20 @@ device::Enqueue prepare_pairs(const Rope& params) {
                                params.pass == Pass::kForward ? 1.0f : -1.0f};
     arguments.query_blocks = blocks_of(arguments.queries);
     const std::int64_t blocks = std::int64_t{arguments.query_blocks} + blocks_of(arguments.keys);
-    return device::prepare("rope", rope_kernel<T, kInterleaved>,
+    return device::prepare("rope", rope_kernel<T, kInterleaved, kUnits>,
                            device::blocks_of(blocks, dim3(lanes, teams)), arguments);
+}
+
+template <class T, bool kInterleaved>
+device::Enqueue prepare_pairs(const Rope& params) {
+    // What a thread's packets are part of.
+    const int run = kInterleaved ? params.dim : params.dim / 2;
+    return device::with_units({params.queries, params.keys}, [&](auto units) {
+        if constexpr (units == 2) {
+            if (run * sizeof(T) % 32 != 0) return prepare_units<T, kInterleaved, 1>(params);
+        }
+        return prepare_units<T, kInterleaved, units>(params);
+    });
 }
 
 // Naive on purpose: the reference for whole tensors.

@@ -4,8 +4,9 @@
 // and blocks are in memory order with few bytes per thread, so that the accesses in flight are
 // close together. Several heads of a token per thread, queries and keys in one block, or larger
 // blocks lose 1 to 4 % on an H200. cos and sin stay in L1 for a token's other heads.
-//   threadIdx.x  16-byte packets: of half a row, if a thread also has the one half a row further,
-//                which it pairs with; or of a row, if interleaved packets hold whole pairs
+//   threadIdx.x  packets (device/packet.cuh): of half a row, if a thread also has the one half a
+//                row further, which it pairs with; or of a row, if interleaved packets hold whole
+//                pairs
 //   threadIdx.y  rows
 #pragma once
 
@@ -13,6 +14,7 @@
 
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/divider.h"
+#include "Kernels/device/packet.cuh"
 #include "Kernels/device/ptx/memory.cuh"
 
 namespace rope {
@@ -64,12 +66,12 @@ __device__ __forceinline__ void turn(float& a, float& b, float cos, float sin) {
     a = turned;
 }
 
-template <class T, bool kInterleaved>
+template <class T, bool kInterleaved, int kUnits>
 __global__ void __launch_bounds__(kMostThreads)
     rope_kernel(const __grid_constant__ RopeArguments arguments) {
     constexpr int kPer = device::kPerPacket<T>;
     constexpr int kPackets = kInterleaved ? 1 : 2;
-    constexpr int kPairs = kPackets * kPer / 2;
+    constexpr int kPairs = kPackets * kUnits * kPer / 2;
     const bool is_key = blockIdx.x >= arguments.query_blocks;
     const Rows& rows = is_key ? arguments.keys : arguments.queries;
     const std::uint32_t block = is_key ? blockIdx.x - arguments.query_blocks : blockIdx.x;
@@ -77,10 +79,10 @@ __global__ void __launch_bounds__(kMostThreads)
     if (row >= rows.count) return;
     const int half = arguments.dim / 2;
     T* start = static_cast<T*>(rows.start) + static_cast<std::int64_t>(row) * arguments.dim +
-               threadIdx.x * kPer;
-    uint4 packets[kPackets];
+               threadIdx.x * kUnits * kPer;
+    uint4 packets[kPackets][kUnits];
 #pragma unroll
-    for (int i = 0; i < kPackets; ++i) packets[i] = device::ptx::load_16(start + i * half);
+    for (int i = 0; i < kPackets; ++i) device::load_packet(start + i * half, packets[i]);
 
     const std::uint32_t token = rows.heads.quotient(row);
     const std::uint32_t position =
@@ -91,18 +93,30 @@ __global__ void __launch_bounds__(kMostThreads)
     load_floats<kPairs>(arguments.cos + pair, cos);
     load_floats<kPairs>(arguments.sin + pair, sin);
 
-    float values[kPackets][kPer];
+    float values[kPackets][kUnits][kPer];
 #pragma unroll
-    for (int i = 0; i < kPackets; ++i) device::unpack<T>(packets[i], values[i]);
+    for (int i = 0; i < kPackets; ++i) {
+#pragma unroll
+        for (int unit = 0; unit < kUnits; ++unit) {
+            device::unpack<T>(packets[i][unit], values[i][unit]);
+        }
+    }
+    const auto value = [&](int packet, int i) -> float& {
+        return values[packet][i / kPer][i % kPer];
+    };
 #pragma unroll
     for (int i = 0; i < kPairs; ++i) {
-        float& a = kInterleaved ? values[0][2 * i] : values[0][i];
-        float& b = kInterleaved ? values[0][2 * i + 1] : values[kPackets - 1][i];
+        float& a = kInterleaved ? value(0, 2 * i) : value(0, i);
+        float& b = kInterleaved ? value(0, 2 * i + 1) : value(kPackets - 1, i);
         turn(a, b, cos[i], arguments.direction * sin[i]);
     }
 #pragma unroll
     for (int i = 0; i < kPackets; ++i) {
-        device::ptx::store_16(start + i * half, device::pack<T>(values[i]));
+#pragma unroll
+        for (int unit = 0; unit < kUnits; ++unit) {
+            packets[i][unit] = device::pack<T>(values[i][unit]);
+        }
+        device::store_packet(start + i * half, packets[i]);
     }
 }
 

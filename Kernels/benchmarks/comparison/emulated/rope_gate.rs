@@ -4,13 +4,13 @@ use reference::rope::{rotate, Pairs};
 use rope::Rope;
 use runtime::Memory;
 use support::{
-    assert_close, assert_value_mutants, download, inputs, run, under_every_schedule, upload, Dtype,
-    Variant, BF16,
+    assert_close, assert_value_mutants, download, forms_of, inputs, is_blackwell, run,
+    under_every_schedule, upload, Dtype, Variant, BF16,
 };
 
 /// Queries and keys of so many tokens, turned in place, against the oracle.
-fn forward_of(interleaved: bool, tokens: usize) -> impl Fn() {
-    let (query_heads, key_heads, dim) = (4, 2, 128);
+fn forward_of(interleaved: bool, tokens: usize, dim: usize) -> impl Fn() {
+    let (query_heads, key_heads) = (4, 2);
     let pairs = if interleaved {
         Pairs::Interleaved
     } else {
@@ -79,14 +79,28 @@ fn forward_of(interleaved: bool, tokens: usize) -> impl Fn() {
 #[test]
 fn forward() {
     for interleaved in [false, true] {
-        under_every_schedule(forward_of(interleaved, 20));
+        for dim in [128, 16] {
+            under_every_schedule(forward_of(interleaved, 20, dim));
+        }
+    }
+}
+
+/// Blackwell moves 32 bytes at once where a head, or half of one, is whole pieces of them.
+#[test]
+fn packets_of_16_and_32_bytes() {
+    for (interleaved, dim, fits) in [(false, 128, true), (false, 16, false), (true, 16, true)] {
+        let forms = forms_of(forward_of(interleaved, 3, dim));
+        for form in ["ld.global.v8", "st.global.v8"] {
+            let ran = forms.iter().any(|ran| ran.starts_with(form));
+            assert_eq!(ran, fits && is_blackwell(), "{form} of {dim} elements");
+        }
     }
 }
 
 #[test]
 fn mutants() {
     for (name, interleaved) in [("halves", false), ("interleaved", true)] {
-        assert_value_mutants(name, (3, 4), &[], forward_of(interleaved, 5));
+        assert_value_mutants(name, (3, 4), &[], forward_of(interleaved, 5, 128));
     }
 }
 
