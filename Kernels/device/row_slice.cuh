@@ -3,7 +3,9 @@
 // Packet p of a row belongs to thread p % threads of the team, so that loads are coalesced. Rows
 // longer than threads * kVectors packets are walked in chunks.
 //
-// kAligned: every row starts at a 16-byte boundary and holds whole packets.
+// kAligned: every row starts at a 16-byte boundary and holds whole packets. kWide: the same of 32
+// bytes, which move as one; a thread then has pairs of neighbouring packets, and stores those of a
+// row one after the other.
 // Otherwise packets are cut at 16-byte boundaries of memory, not of the row: all inner packets
 // still move as 16 bytes, and the two that straddle the row's ends move element by element.
 #pragma once
@@ -17,8 +19,10 @@
 
 namespace device {
 
-template <class T, int kVectors, bool kAligned>
+template <class T, int kVectors, bool kAligned, bool kWide = false>
 class RowSlice {
+    static_assert(!kWide || (kAligned && kVectors % 2 == 0), "whole pairs of packets");
+
   public:
     static constexpr int kPer = kPerPacket<T>;
     using Packets = uint4[kVectors];
@@ -28,7 +32,7 @@ class RowSlice {
     // past the last one, whose threads only take part in reductions.
     __device__ RowSlice(const RowTeam& team, const T* row, int columns, bool active)
         : columns_(active ? columns : 0),
-          begin_(team.place() * kPer),
+          begin_(team.place() * kPer * (kWide ? 2 : 1)),
           step_(team.threads() * kPer) {
         if constexpr (!kAligned) {
             begin_ -= static_cast<int>(reinterpret_cast<uintptr_t>(row) / sizeof(T) % kPer);
@@ -37,6 +41,9 @@ class RowSlice {
 
     // Row index of the packet's first element; negative for a first packet that begins earlier.
     __device__ int first(int chunk, int vector) const {
+        if constexpr (kWide) {
+            return begin_ + (chunk * kVectors + vector / 2 * 2) * step_ + vector % 2 * kPer;
+        }
         return begin_ + (chunk * kVectors + vector) * step_;
     }
     __device__ bool holds(int index) const { return index < columns_ && (kAligned || index >= 0); }
@@ -63,6 +70,17 @@ class RowSlice {
     // Elements outside the row become `outside`.
     __device__ void load(const T* row, int chunk, Packets& packets, float outside = 0.0f) const {
         const uint4 nothing = packet_of(outside);
+        if constexpr (kWide) {
+#pragma unroll
+            for (int vector = 0; vector < kVectors; vector += 2) {
+                const int begin = first(chunk, vector);
+                uint4 both[2] = {nothing, nothing};
+                if (is_whole(begin)) ptx::load_32(row + begin, both);
+                packets[vector] = both[0];
+                packets[vector + 1] = both[1];
+            }
+            return;
+        }
 #pragma unroll
         for (int vector = 0; vector < kVectors; ++vector) {
             const int begin = first(chunk, vector);
@@ -79,6 +97,16 @@ class RowSlice {
         store_packet(row, chunk, vector, pack<T>(values));
     }
     __device__ void store_packet(T* row, int chunk, int vector, uint4 packet) const {
+        if constexpr (kWide) {
+            if (vector % 2 == 0) {
+                first_of_pair_ = packet;
+                return;
+            }
+            const uint4 both[2] = {first_of_pair_, packet};
+            const int begin = first(chunk, vector - 1);
+            if (is_whole(begin)) ptx::store_32(row + begin, both);
+            return;
+        }
         const int begin = first(chunk, vector);
         if (is_whole(begin)) {
             ptx::store_16(row + begin, packet);
@@ -172,9 +200,13 @@ class RowSlice {
         return sizeof(T) == 4 ? word : word & 0xffffu;
     }
 
+    struct Nothing {};
+
     const int columns_;
     int begin_;
     const int step_;
+    // Waits for the other, in a register: loops over vectors are unrolled.
+    mutable std::conditional_t<kWide, uint4, Nothing> first_of_pair_;
 };
 
 }  // namespace device

@@ -7,7 +7,9 @@
 #include <string>
 #include <type_traits>
 
+#include "Kernels/device/built.h"
 #include "Kernels/device/dispatch.h"
+#include "Kernels/device/machine.h"
 #include "Kernels/device/row_slice.cuh"
 #include "Kernels/norms/block_team.cuh"
 #include "Kernels/norms/norms.h"
@@ -43,6 +45,7 @@ enum class Rows {
     kAlone,    // a block that has no other row, from memory, in whole packets
     kParked,   // the same, but it stays in shared memory and is read from there twice
     kStaged,   // a persistent block, through shared memory (row_ring.cuh), in whole packets
+    kWide,     // a block that has no other row, from memory, in packets of 32 bytes
 };
 
 // One instantiation of a row kernel.
@@ -53,12 +56,13 @@ struct Variant {
     static constexpr bool kLean = kIsLean;
     static constexpr bool kAligned = kRows != Rows::kAny;
     static constexpr bool kParked = kRows == Rows::kParked;
-    static constexpr bool kAlone = kRows == Rows::kAlone || kParked;
+    static constexpr bool kWide = kRows == Rows::kWide;
+    static constexpr bool kAlone = kRows == Rows::kAlone || kParked || kWide;
     static constexpr bool kStaged = kRows == Rows::kStaged;
     // Only kernels with the most vectors walk a row in chunks; for the others a row is one chunk.
     static constexpr bool kChunked = kVectors == kMostVectors;
     using Team = std::conditional_t<kAlone, BlockTeam, device::RowTeam>;
-    using Slice = device::RowSlice<T, kVectors, kAligned>;
+    using Slice = device::RowSlice<T, kVectors, kAligned, kWide>;
     static constexpr int kPer = Slice::kPer;
 };
 
@@ -215,9 +219,24 @@ class RowSource {
     const int columns_;
 };
 
-// The instantiation that a config names.
+// The instantiation that a config names, of blocks that have no other row.
+template <RowUse kUse, class T, Rows kTwo, Rows kFour, class Function>
+auto dispatch_alone(const Config& config, Function&& function) {
+    if (config.vectors == 2) {
+        return function(Variant<T, 2, kTwo, lean(kUse, 2) == Lean::kAlways>{});
+    }
+    if constexpr (lean(kUse, 4) != Lean::kNever) {
+        if (config.lean) return function(Variant<T, 4, kFour, true>{});
+    }
+    if constexpr (lean(kUse, 4) != Lean::kAlways) {
+        if (config.vectors == 4) return function(Variant<T, 4, kFour>{});
+    }
+    device::refuse("no kernel for " + describe(config));
+}
+
+// The same of all; `wide`: rows are packets of 32 bytes and this machine moves them.
 template <RowUse kUse, class T, class Function>
-auto dispatch_vectors(const Config& config, Function&& function) {
+auto dispatch_vectors(const Config& config, bool wide, Function&& function) {
     const int vectors = config.vectors;
     if constexpr (kUse == RowUse::kFewRows) {
         if (vectors == 2) return function(Variant<T, 2, Rows::kAlone>{});
@@ -235,16 +254,13 @@ auto dispatch_vectors(const Config& config, Function&& function) {
         if (vectors == 2) return function(Variant<T, 2, Rows::kAligned>{});
         if (vectors == 4) return function(Variant<T, 4, Rows::kAligned>{});
     } else if (config.alone) {
-        constexpr Rows kMost = may_park(kUse) ? Rows::kParked : Rows::kAlone;
-        if (vectors == 2) {
-            return function(Variant<T, 2, Rows::kAlone, lean(kUse, 2) == Lean::kAlways>{});
+        constexpr Rows kParked = Rows::kParked;
+        if constexpr (device::built(device::Arch::kBlackwell)) {
+            constexpr Rows kFour = may_park(kUse) ? kParked : Rows::kWide;
+            if (wide) return dispatch_alone<kUse, T, Rows::kWide, kFour>(config, function);
         }
-        if constexpr (lean(kUse, 4) != Lean::kNever) {
-            if (config.lean) return function(Variant<T, 4, kMost, true>{});
-        }
-        if constexpr (lean(kUse, 4) != Lean::kAlways) {
-            if (vectors == 4) return function(Variant<T, 4, kMost>{});
-        }
+        constexpr Rows kFour = may_park(kUse) ? kParked : Rows::kAlone;
+        return dispatch_alone<kUse, T, Rows::kAlone, kFour>(config, function);
     } else {
         if (vectors == 4) return function(Variant<T, 4, Rows::kAligned>{});
         if (vectors == 8) return function(Variant<T, 8, Rows::kAligned>{});
@@ -259,7 +275,7 @@ inline Config choose(const Matrix& matrix, RowUse use) {
 // `kernel_of(variant)` is the kernel's instantiation for a Variant.
 template <RowUse kUse, class Params, class KernelOf>
 device::Enqueue prepare_rows(const char* name, const Params& params, const Config& config,
-                             KernelOf&& kernel_of) {
+                             KernelOf&& kernel_of, bool wide = false) {
     const Geometry geometry = {params.rows,           params.columns,
                                config.cluster_blocks, config.chunks,
                                config.stages,         1.0f / static_cast<float>(params.columns)};
@@ -268,7 +284,7 @@ device::Enqueue prepare_rows(const char* name, const Params& params, const Confi
     shape.shared_bytes = static_cast<std::size_t>(shared_bytes(config, params, kUse));
     shape.cluster_blocks = config.cluster_blocks;
     return device::dispatch_activations(params.dtype, [&](auto element) {
-        return dispatch_vectors<kUse, decltype(element)>(config, [&](auto variant) {
+        return dispatch_vectors<kUse, decltype(element)>(config, wide, [&](auto variant) {
             return device::prepare(name, kernel_of(variant), shape, Cut<Params>{params, geometry});
         });
     });
@@ -284,12 +300,26 @@ inline void check(const Matrix& matrix, std::initializer_list<Tensor> aligned) {
     for (const Tensor& tensor : aligned) device::require_aligned(tensor.name, tensor.address);
 }
 
+// Whether rows of all these tensors are packets of 32 bytes, and this machine moves them.
+inline bool is_wide(const Matrix& matrix, std::initializer_list<Tensor> tensors) {
+    if constexpr (device::built(device::Arch::kBlackwell)) {
+        if (device::current_machine().arch != device::Arch::kBlackwell) return false;
+        if (std::int64_t{matrix.columns} * device::bytes_of(matrix.dtype) % 32 != 0) return false;
+        for (const Tensor& tensor : tensors) {
+            if (reinterpret_cast<std::uintptr_t>(tensor.address) % 32 != 0) return false;
+        }
+        return true;
+    }
+    return false;
+}
+
 // The same for ops with one kernel, whose tensors with columns must be `aligned`.
 template <RowUse kUse, class Params, class KernelOf>
 device::Enqueue prepare_rows(const char* name, const Params& params,
                              std::initializer_list<Tensor> aligned, KernelOf&& kernel_of) {
     check(params, aligned);
-    return prepare_rows<kUse>(name, params, choose(params, kUse), kernel_of);
+    return prepare_rows<kUse>(name, params, choose(params, kUse), kernel_of,
+                              is_wide(params, aligned));
 }
 
 }  // namespace norms

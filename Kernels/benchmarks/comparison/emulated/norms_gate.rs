@@ -9,8 +9,9 @@ use reference::{layernorm, rmsnorm};
 use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
 use support::{
-    assert_caught, assert_close, assert_mutants, assert_race, download, inputs, room, run, under,
-    under_every_schedule, upload, Dtype, Kind, Survivor, Variant, BF16,
+    assert_caught, assert_close, assert_mutants, assert_race, download, forms_of, inputs,
+    is_blackwell, room, run, under, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
+    BF16,
 };
 use tensor::TensorSpec;
 use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
@@ -54,8 +55,9 @@ fn rmsnorm_of(rows: usize, columns: usize) -> impl Fn() {
 
 #[test]
 fn rmsnorm_forward() {
-    // One block a row, rows with a ragged end, and a row for a cluster.
-    for (rows, columns) in [(5, 4096), (3, 1000), (2, 65536)] {
+    // One block a row, in packets of 32 bytes where the machine has them and without; rows with a ragged end, and a
+    // row for a cluster.
+    for (rows, columns) in [(5, 4096), (5, 4104), (3, 1000), (2, 65536)] {
         under_every_schedule(rmsnorm_of(rows, columns));
     }
 }
@@ -74,9 +76,26 @@ fn planted_faults() {
     );
 }
 
+/// Blackwell moves 32 bytes at once where rows are whole pieces of them.
+#[test]
+fn packets_of_16_and_32_bytes() {
+    for (columns, fits) in [(4096, true), (4104, false)] {
+        let forms = forms_of(rmsnorm_of(2, columns));
+        for form in ["ld.global.v8", "st.global.v8"] {
+            let ran = forms.iter().any(|ran| ran.starts_with(form));
+            assert_eq!(ran, fits && is_blackwell(), "{form} of {columns} columns");
+        }
+    }
+}
+
 #[test]
 fn softmax_forward() {
-    let (rows, columns) = (4, 3000);
+    for columns in [3000, 3008] {
+        softmax_forward_of(4, columns);
+    }
+}
+
+fn softmax_forward_of(rows: usize, columns: usize) {
     let x: Vec<f64> = inputs(3, rows * columns)
         .iter()
         .map(|value| 8.0 * value)
