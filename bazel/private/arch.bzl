@@ -88,6 +88,16 @@ NEEDS_SHELF = {
     for shelf in SHELVES + SMS.keys()
 }
 
+# And with this, where no machine code of the shelf is built.
+NEEDS_MACHINE_CODE = {
+    shelf: select({
+        "//bazel/cuda:machine_code_" + sm: []
+        for sm, facts in SMS.items()
+        if facts.shelf == shelf
+    } | {"//conditions:default": ["@platforms//:incompatible"]})
+    for shelf in SHELVES
+}
+
 def _nvcc_targets(shelf):
     choices = {}
     for value, sms in ARCH_VALUES.items():

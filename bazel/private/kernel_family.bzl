@@ -1,6 +1,6 @@
 """kernel_family: the targets of one kernel family, derived from its file names."""
 
-load(":arch.bzl", "on_shelf")
+load(":arch.bzl", "NEEDS_MACHINE_CODE", "on_shelf")
 load(":archs.bzl", "SHELVES")
 load(":cuda_kernels.bzl", "cuda_kernels")
 load(":cxx_bridge.bzl", "cxx_bridge")
@@ -17,7 +17,13 @@ _INSTANCES = {
     "fp8_cache": ["H2H_ELEMENT=__half", "H2H_CACHE_BYTES=1"],
 }
 
-def kernel_family(name, shelves = [], instances = [], blackwell_instances = [], config_deps = []):
+def kernel_family(
+        name,
+        shelves = [],
+        instances = [],
+        blackwell_instances = [],
+        blackwell_code = {},
+        config_deps = []):
     """Declares a family whose files have the conventional names.
 
     `:config` is host code: config.{h,cc} and whatever it shares with kernels, also per shelf. config_test.cc tests it.
@@ -29,6 +35,7 @@ def kernel_family(name, shelves = [], instances = [], blackwell_instances = [], 
       shelves: folders with kernels: portable, hopper, blackwell.
       instances: element types: bf16, f16, fp8, fp8_cache.
       blackwell_instances: those of the shelf blackwell besides: mxfp4, mxfp8, nvfp4.
+      blackwell_code: by instance, instructions that its machine code must have, as nvdisasm writes them.
       config_deps: host libraries that :config uses besides //Kernels/device:host.
     """
     host_library(
@@ -78,6 +85,23 @@ def kernel_family(name, shelves = [], instances = [], blackwell_instances = [], 
                 deps = [":headers"],
             )
             libraries[shelf].append(":" + library)
+    for instance, instructions in blackwell_code.items():
+        # buildifier: disable=native-sh-test
+        native.sh_test(
+            name = "blackwell_{}_instructions_test".format(instance),
+            size = "small",
+            srcs = ["//bazel/private:instructions_test.sh"],
+            args = [
+                "$(rootpath @cuda_toolkit//:cuobjdump)",
+                "$(rootpaths :blackwell_{})".format(instance),
+                "--",
+            ] + instructions,
+            data = [
+                ":blackwell_" + instance,
+                "@cuda_toolkit//:cuobjdump",
+            ],
+            target_compatible_with = NEEDS_MACHINE_CODE["blackwell"],
+        )
     portable = libraries.pop("portable", [])
     cuda_kernels(
         name = "kernels",

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# instructions_test.sh CUOBJDUMP FILE... -- INSTRUCTION...: the machine code of the library among these files has each
+# of these instructions, as nvdisasm writes them.
+set -euo pipefail
+cuobjdump=$(realpath "$1")
+shift
+library=
+while [ "$1" != -- ]; do
+  case $1 in *.a) library=$1 ;; esac
+  shift
+done
+shift
+[ -n "$library" ] || { echo "there is no archive to look into"; exit 1; }
+# cuobjdump asks nvdisasm, which lies beside it.
+code=$(PATH="$(dirname "$cuobjdump"):$PATH" "$cuobjdump" --dump-sass "$library")
+missing=0
+for instruction in "$@"; do
+  count=$(grep -cF -- " $instruction " <<< "$code" || true)
+  echo "$count $instruction"
+  [ "$count" -gt 0 ] || missing=1
+done
+exit $missing
