@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use contender::{Buffer, Slice};
 use device::{Device, Tiles, Tolerance};
-use numeric::DType;
 use tensor::TensorSpec;
 
 use crate::budget::{relative_l2, UNIT_ELEMENTS_MIN};
