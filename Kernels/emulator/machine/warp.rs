@@ -38,6 +38,8 @@ pub enum Wait {
 
 #[derive(Debug, Default)]
 pub struct Outstanding {
+    /// Copies of the thread, landed or not.
+    pub started: u64,
     pub open: Vec<Copy>,
     pub groups: VecDeque<Vec<Copy>>,
     pub bulk_open: Vec<Work>,

@@ -41,7 +41,11 @@ impl Engine<'_> {
                     } else {
                         sizes[at].min(*bytes)
                     };
+                    let own = warp.outstanding(lane);
+                    let number = own.started;
+                    own.started += 1;
                     let copy = Copy {
+                        number,
                         to: to[at],
                         from: from[at],
                         bytes: *bytes,
@@ -111,8 +115,7 @@ impl Engine<'_> {
                         warp: index,
                         lane,
                         barrier: addresses[lane as usize],
-                        groups: own.groups.len(),
-                        open: own.open.len(),
+                        started: own.started,
                         view,
                     };
                     self.touch_work(warp.index, lane, &work).map_err(failed)?;

@@ -161,18 +161,17 @@ impl Engine<'_> {
                 warp,
                 lane,
                 barrier,
-                groups,
-                open,
+                started,
                 view,
             } => {
                 let warp = &mut self.blocks[block as usize].warps[*warp as usize];
                 let own = warp.outstanding(*lane);
-                // What the thread has waited for since then is gone from the front.
+                // Since then the thread may have waited for some, committed others and started more.
                 let mut copies: Vec<Copy> = Vec::new();
-                for group in own.groups.iter_mut().take(*groups) {
-                    copies.append(group);
+                for group in own.groups.iter_mut().chain([&mut own.open]) {
+                    let until = group.partition_point(|copy| copy.number < *started);
+                    copies.extend(group.drain(..until));
                 }
-                copies.extend(own.open.drain(..(*open).min(own.open.len())));
                 for copy in copies {
                     self.copy(copy)?;
                 }

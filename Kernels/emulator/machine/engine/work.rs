@@ -7,6 +7,8 @@ use crate::tensor_map::TensorMap;
 /// `cp.async` of one thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Copy {
+    /// Of all that the thread has started.
+    pub number: u64,
     pub to: u32,
     pub from: u64,
     pub bytes: u32,
@@ -81,8 +83,8 @@ pub enum Work {
         warp: u32,
         lane: u32,
         barrier: u32,
-        groups: usize,
-        open: usize,
+        /// How many it had started.
+        started: u64,
         /// What the thread did and knew, for the race detector.
         view: Option<Box<View>>,
     },

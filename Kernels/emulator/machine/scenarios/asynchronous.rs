@@ -63,13 +63,16 @@ pub fn a_missing_wait_for_copies_of_threads_shows() {
 
 #[test]
 pub fn copies_that_arrive_at_an_mbarrier() {
-    for counted in ["", ".noinc"] {
+    // What a thread copies afterwards, and in one group with what it copied before, changes nothing.
+    let more = "add.u32 %r3, %r2, 2048; cp.async.ca.shared.global [%r3], [%d3], 16; cp.async.commit_group;";
+    let cases = ["", ".noinc"].map(|counted| [(counted, ""), (counted, more)]);
+    for (counted, more) in cases.concat() {
         // Counted copies add the arrival that they make; the thread itself arrives too.
         let arrivals = if counted.is_empty() { 32 } else { 64 };
         let copy = format!(
             "mad.lo.u32 %r2, %r1, 16, %r91; mad.wide.u32 %d3, %r1, 16, %d1;
             cp.async.ca.shared.global [%r2], [%d3], 16;
-             cp.async.mbarrier.arrive{counted}.shared.b64 [%r90]; mbarrier.arrive.shared.b64 %d9, [%r90];"
+             cp.async.mbarrier.arrive{counted}.shared.b64 [%r90]; {more} mbarrier.arrive.shared.b64 %d9, [%r90];"
         );
         let text = kernel(2, &format!("{BARRIER}{copy}{WAIT}{STORE}"))
             .replace("mov.u32 %r92, 1", &format!("mov.u32 %r92, {arrivals}"));
@@ -78,7 +81,7 @@ pub fn copies_that_arrive_at_an_mbarrier() {
         assert_eq!(
             survivors(&text, &threads(32), &input, 1, &wanted).len(),
             SCHEDULES.len(),
-            "{counted}"
+            "{counted} {more}"
         );
     }
 }
