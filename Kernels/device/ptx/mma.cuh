@@ -39,6 +39,15 @@ __device__ __forceinline__ void store_matrices(uint32_t shared, uint32_t a, uint
                  : "memory");
 }
 
+// The same, each matrix transposed: lane i passes the address of column i % 8 of matrix i / 8.
+__device__ __forceinline__ void store_matrices_transposed(uint32_t shared, uint32_t a, uint32_t b,
+                                                          uint32_t c, uint32_t d) {
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared),
+        "r"(a), "r"(b), "r"(c), "r"(d)
+        : "memory");
+}
+
 // c += a * b. FP8 operands have the layout of 16-bit ones byte for byte, so twice the depth.
 #define H2H_MMA(type, shape_and_types)                                                  \
     __device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[4], \

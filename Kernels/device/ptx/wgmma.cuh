@@ -64,29 +64,40 @@ __device__ __forceinline__ void wgmma_wait() {
 
 // clang-format off
 // The placeholders of the first n operands, and those operands: the elements of d.
-#define H2H_REGISTERS_32 \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
-    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define H2H_REGISTERS_8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define H2H_REGISTERS_16 H2H_REGISTERS_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define H2H_REGISTERS_24 H2H_REGISTERS_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define H2H_REGISTERS_32 H2H_REGISTERS_24 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define H2H_REGISTERS_40 H2H_REGISTERS_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
 #define H2H_REGISTERS_48 H2H_REGISTERS_32 ", " \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
-#define H2H_REGISTERS_64 H2H_REGISTERS_48 ", " \
-    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define H2H_REGISTERS_56 H2H_REGISTERS_48 ", %48, %49, %50, %51, %52, %53, %54, %55"
+#define H2H_REGISTERS_64 H2H_REGISTERS_56 ", %56, %57, %58, %59, %60, %61, %62, %63"
+#define H2H_REGISTERS_72 H2H_REGISTERS_64 ", %64, %65, %66, %67, %68, %69, %70, %71"
 #define H2H_REGISTERS_80 H2H_REGISTERS_64 ", " \
     "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
 #define H2H_REGISTERS_88 H2H_REGISTERS_80 ", %80, %81, %82, %83, %84, %85, %86, %87"
 #define H2H_REGISTERS_96 H2H_REGISTERS_88 ", %88, %89, %90, %91, %92, %93, %94, %95"
-#define H2H_REGISTERS_112 H2H_REGISTERS_96 ", " \
-    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
+#define H2H_REGISTERS_104 H2H_REGISTERS_96 ", %96, %97, %98, %99, %100, %101, %102, %103"
+#define H2H_REGISTERS_112 H2H_REGISTERS_104 ", %104, %105, %106, %107, %108, %109, %110, %111"
 #define H2H_REGISTERS_128 H2H_REGISTERS_112 ", " \
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define H2H_SUMS_4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define H2H_SUMS_16(i) H2H_SUMS_4(i), H2H_SUMS_4(i + 4), H2H_SUMS_4(i + 8), H2H_SUMS_4(i + 12)
-#define H2H_SUMS_OF_32 H2H_SUMS_16(0), H2H_SUMS_16(16)
+#define H2H_SUMS_8(i) H2H_SUMS_4(i), H2H_SUMS_4(i + 4)
+#define H2H_SUMS_OF_8 H2H_SUMS_8(0)
+#define H2H_SUMS_OF_16 H2H_SUMS_16(0)
+#define H2H_SUMS_OF_24 H2H_SUMS_OF_16, H2H_SUMS_8(16)
+#define H2H_SUMS_OF_32 H2H_SUMS_OF_16, H2H_SUMS_16(16)
+#define H2H_SUMS_OF_40 H2H_SUMS_OF_32, H2H_SUMS_8(32)
 #define H2H_SUMS_OF_48 H2H_SUMS_OF_32, H2H_SUMS_16(32)
+#define H2H_SUMS_OF_56 H2H_SUMS_OF_48, H2H_SUMS_8(48)
 #define H2H_SUMS_OF_64 H2H_SUMS_OF_48, H2H_SUMS_16(48)
+#define H2H_SUMS_OF_72 H2H_SUMS_OF_64, H2H_SUMS_8(64)
 #define H2H_SUMS_OF_80 H2H_SUMS_OF_64, H2H_SUMS_16(64)
-#define H2H_SUMS_OF_88 H2H_SUMS_OF_80, H2H_SUMS_4(80), H2H_SUMS_4(84)
+#define H2H_SUMS_OF_88 H2H_SUMS_OF_80, H2H_SUMS_8(80)
 #define H2H_SUMS_OF_96 H2H_SUMS_OF_80, H2H_SUMS_16(80)
+#define H2H_SUMS_OF_104 H2H_SUMS_OF_96, H2H_SUMS_8(96)
 #define H2H_SUMS_OF_112 H2H_SUMS_OF_96, H2H_SUMS_16(96)
 #define H2H_SUMS_OF_128 H2H_SUMS_OF_112, H2H_SUMS_16(112)
 
@@ -124,21 +135,34 @@ __device__ __forceinline__ void wgmma_wait() {
 template <class T, int kSums>
 __device__ __forceinline__ void wgmma(float (&d)[kSums], std::uint64_t a, std::uint64_t b,
                                       int add) {
-    static_assert(kSums == 32 || kSums == 48 || kSums == 64 || kSums == 80 || kSums == 88 ||
-                      kSums == 96 || kSums == 112 || kSums == 128,
-                  "no instruction of that width here");
-    if constexpr (kSums == 32) {
+    constexpr bool kExists = kSums % 8 == 0 && kSums <= 128 && kSums != 120;
+    static_assert(kExists, "no instruction of that width here");
+    if constexpr (kSums == 8) {
+        H2H_WGMMA_DEPTH_MAJOR(8, "16", "8", "9", "10");
+    } else if constexpr (kSums == 16) {
+        H2H_WGMMA_DEPTH_MAJOR(16, "32", "16", "17", "18");
+    } else if constexpr (kSums == 24) {
+        H2H_WGMMA_DEPTH_MAJOR(24, "48", "24", "25", "26");
+    } else if constexpr (kSums == 32) {
         H2H_WGMMA_DEPTH_MAJOR(32, "64", "32", "33", "34");
+    } else if constexpr (kSums == 40) {
+        H2H_WGMMA_DEPTH_MAJOR(40, "80", "40", "41", "42");
     } else if constexpr (kSums == 48) {
         H2H_WGMMA_DEPTH_MAJOR(48, "96", "48", "49", "50");
+    } else if constexpr (kSums == 56) {
+        H2H_WGMMA_DEPTH_MAJOR(56, "112", "56", "57", "58");
     } else if constexpr (kSums == 64) {
         H2H_WGMMA_DEPTH_MAJOR(64, "128", "64", "65", "66");
+    } else if constexpr (kSums == 72) {
+        H2H_WGMMA_DEPTH_MAJOR(72, "144", "72", "73", "74");
     } else if constexpr (kSums == 80) {
         H2H_WGMMA_DEPTH_MAJOR(80, "160", "80", "81", "82");
     } else if constexpr (kSums == 88) {
         H2H_WGMMA_DEPTH_MAJOR(88, "176", "88", "89", "90");
     } else if constexpr (kSums == 96) {
         H2H_WGMMA_DEPTH_MAJOR(96, "192", "96", "97", "98");
+    } else if constexpr (kSums == 104) {
+        H2H_WGMMA_DEPTH_MAJOR(104, "208", "104", "105", "106");
     } else if constexpr (kSums == 112) {
         H2H_WGMMA_DEPTH_MAJOR(112, "224", "112", "113", "114");
     } else {
@@ -172,22 +196,37 @@ __device__ __forceinline__ void wgmma_width_major(float (&d)[kSums], const std::
 }
 
 #undef H2H_WGMMA_ASM
+#undef H2H_REGISTERS_8
+#undef H2H_REGISTERS_16
+#undef H2H_REGISTERS_24
 #undef H2H_REGISTERS_32
+#undef H2H_REGISTERS_40
 #undef H2H_REGISTERS_48
+#undef H2H_REGISTERS_56
 #undef H2H_REGISTERS_64
+#undef H2H_REGISTERS_72
 #undef H2H_REGISTERS_80
 #undef H2H_REGISTERS_88
 #undef H2H_REGISTERS_96
+#undef H2H_REGISTERS_104
 #undef H2H_REGISTERS_112
 #undef H2H_REGISTERS_128
 #undef H2H_SUMS_4
+#undef H2H_SUMS_8
 #undef H2H_SUMS_16
+#undef H2H_SUMS_OF_8
+#undef H2H_SUMS_OF_16
+#undef H2H_SUMS_OF_24
 #undef H2H_SUMS_OF_32
+#undef H2H_SUMS_OF_40
 #undef H2H_SUMS_OF_48
+#undef H2H_SUMS_OF_56
 #undef H2H_SUMS_OF_64
+#undef H2H_SUMS_OF_72
 #undef H2H_SUMS_OF_80
 #undef H2H_SUMS_OF_88
 #undef H2H_SUMS_OF_96
+#undef H2H_SUMS_OF_104
 #undef H2H_SUMS_OF_112
 #undef H2H_SUMS_OF_128
 #undef H2H_WGMMA_SHARED
