@@ -14,6 +14,9 @@ namespace {
 
 using device::divide_up;
 
+// Dense products of 16-bit operands have a model of their own, below.
+bool dense_halves(const Shape& shape) { return shape.layout == Layout::kDense && !shape.scaled(); }
+
 bool exists(const TileShape& tile, const Shape& shape) {
     const Use use = use_of(tile, shape.scaled());
     if (shape.layout == Layout::kDense) return use == Use::kDense || use == Use::kAlways;
@@ -24,6 +27,9 @@ bool exists(const TileShape& tile, const Shape& shape) {
 // No tile is half empty, and low ones are for few rows.
 bool suits(const TileShape& tile, const Shape& shape) {
     const std::int64_t rows = shape.likely_rows();
+    // What the model was fitted to.
+    if (tile.transposed) return rows <= 4 * tile.columns && tile.columns < 2 * (rows + 15);
+    if (dense_halves(shape)) return true;
     if (tile.rows == 32) return rows <= 64;
     // With many rows, tall narrow tiles would read more than L2 gives.
     if (tile.rows == 128 && tile.columns == 96 && rows > 1536) return false;
@@ -32,9 +38,10 @@ bool suits(const TileShape& tile, const Shape& shape) {
     return tile.rows < 2 * most && (tile.rows > 64 || rows <= 1024);
 }
 
-constexpr int kMaxSplit = 4;
+constexpr int kMaxSplit = 8;
 
 std::int64_t likely_tiles(const Shape& shape, const TileShape& tile) {
+    if (tile.transposed) return divide_up(shape.n, tile.rows) * divide_up(shape.rows, tile.columns);
     const std::int64_t groups = shape.layout == Layout::kDense ? 1 : shape.groups;
     const std::int64_t rows = shape.likely_rows();
     const std::int64_t wide = divide_up(shape.n, tile.columns);
@@ -51,8 +58,19 @@ int steps_of(const Shape& shape) {
     return static_cast<int>(divide_up(std::int64_t{shape.k} * device::bytes_of(shape.dtype), 128));
 }
 
+// Clusters of so many blocks that an H200 surely runs at once: each is within one of its groups of
+// SMs, which have 16 or 18.
+constexpr int kClusters[kMaxSplit] = {132, 64, 38, 29, 21, 16, 14, 14};
+
 bool can_split(const Shape& shape, const Machine& machine, const TileShape& tile, int split) {
     if (split == 1) return true;
+    if (dense_halves(shape)) {
+        constexpr int kLeastSteps = 6;
+        const std::int64_t most =
+            std::int64_t{tile.blocks} * kClusters[split - 1] * machine.multiprocessors / 132;
+        return likely_tiles(shape, tile) <= most && steps_of(shape) >= kLeastSteps * split;
+    }
+    if (split > 4) return false;
     // Fewer are done before the blocks have synchronised.
     constexpr int kLeastSteps = 8;
     if (shape.layout == Layout::kMasked || steps_of(shape) < kLeastSteps * split) return false;
@@ -71,6 +89,48 @@ bool alternates(const Shape& shape, const TileShape& tile) {
     return !shape.scaled() && tile.rows == 128 && tile.columns <= 192;
 }
 
+// Cycles to completion of a dense product of 16-bit operands. The numbers were fitted to times of
+// 235 random shapes and the suites' on an H200.
+double dense_cost_of(const Shape& shape, const Machine& machine, const TileShape& tile, int split) {
+    constexpr double kProductsPerCycle = 32;
+    constexpr double kTogether = 1.05;       // consumers that end together leave tensor cores idle
+    constexpr double kCyclesPerRow = 1.27;   // to bring 128 bytes
+    constexpr double kLatency = 1420;        // of a stage, from empty to full
+    constexpr double kStart = 6300;          // before the first products, and after the last
+    constexpr double kEnds = 640;            // prologue and epilogue of a tile
+    constexpr double kEndOfElement = 0.098;  // storing it
+    constexpr double kHandingOver = 500;     // from one consumer's tile to the other's
+    constexpr double kCollecting = 260;      // split-K sums, per block
+    constexpr double kCollectingElement = 0.1;
+    constexpr double kMemoryPerCycle = 17.9;  // bytes per SM
+    constexpr double kCachePerCycle = 76;
+    // What work, memory and L2 take overlaps, but none hides the others.
+    constexpr double kOverlap = 1.93;
+    const std::int64_t tiles = likely_tiles(shape, tile);
+    const std::int64_t each = divide_up(tiles * split, machine.multiprocessors);
+    const std::int64_t together = std::min<std::int64_t>(tile.blocks, each);
+    const double elements = tile.rows * tile.columns;
+    const double all_steps = steps_of(shape);
+    const int columns = std::min(tile.columns, tile.transposed ? shape.rows : shape.n);
+    const bool cooperates = tile.rows == 128 && !alternates(shape, tile);
+    const double products = elements / kProductsPerCycle * (cooperates ? kTogether : 1);
+    const double step = std::max({products, (tile.rows + columns) * kCyclesPerRow,
+                                  kLatency / static_cast<double>(tile.stages * together)});
+    const double ends = kEnds + kEndOfElement * elements;
+    const double all_ends = alternates(shape, tile)
+                                ? ends + static_cast<double>(each - 1) * kHandingOver
+                                : static_cast<double>(divide_up(each, tile.blocks)) * ends;
+    const double work = kStart + static_cast<double>(each) * all_steps / split * step + all_ends;
+    const double m = shape.rows, n = shape.n, k = shape.k;
+    const double memory = 2 * (m * k + n * k + m * n) / (kMemoryPerCycle * machine.multiprocessors);
+    const double cache = static_cast<double>(tiles) * all_steps * 128 * (tile.rows + tile.columns) /
+                         (kCachePerCycle * machine.multiprocessors);
+    const double sum =
+        std::pow(work, kOverlap) + std::pow(memory, kOverlap) + std::pow(cache, kOverlap);
+    const double collecting = kCollecting * split + kCollectingElement * elements;
+    return std::pow(sum, 1 / kOverlap) + (split > 1 ? collecting : 0);
+}
+
 // Extra cost per step of scaling and promoting sums: a block that is alone on its SM, or whose
 // consumers have one set of sums, cannot hide all of it.
 double promotion(const TileShape& tile, std::int64_t together) {
@@ -78,8 +138,8 @@ double promotion(const TileShape& tile, std::int64_t together) {
     return tile.columns == 64 ? 1.08 : tile.columns == 128 ? 1.05 : 1.0;
 }
 
-// Cycles to completion, up to a common constant. The numbers were fitted to times of the suites'
-// shapes on an H200.
+// The same for FP8 operands and for groups, up to a common constant. The numbers were fitted to
+// times of the suites' shapes on an H200.
 double cost_of(const Shape& shape, const Machine& machine, const TileShape& tile, int split) {
     constexpr double kProductsPerCycle = 32;  // 64-row instructions, per 128 bytes of k
     constexpr double kCyclesPerRow = 1.7;     // to bring 128 bytes from L2
@@ -136,7 +196,8 @@ Config choose(const Shape& shape, const Machine& machine) {
         if (!exists(tile, shape) || (choosy && !suits(tile, shape))) continue;
         for (int parts = 1; parts <= kMaxSplit; ++parts) {
             if (!can_split(shape, machine, tile, parts)) continue;
-            const double cost = cost_of(shape, machine, tile, parts);
+            const double cost = dense_halves(shape) ? dense_cost_of(shape, machine, tile, parts)
+                                                    : cost_of(shape, machine, tile, parts);
             if (best == nullptr || cost < least) {
                 best = &tile;
                 split = parts;
@@ -145,14 +206,15 @@ Config choose(const Shape& shape, const Machine& machine) {
         }
     }
     const std::int64_t tiles =
-        shape.row_tiles_at_most(best->rows) * divide_up(shape.n, best->columns);
+        best->transposed ? likely_tiles(shape, *best)
+                         : shape.row_tiles_at_most(best->rows) * divide_up(shape.n, best->columns);
     const std::int64_t most = std::int64_t{best->blocks} * machine.multiprocessors;
     // A split-K cluster has one tile.
     const std::int64_t blocks = split > 1 ? tiles * split : std::min(tiles, most);
     return {Arch::kHopper,
             static_cast<std::size_t>(best - kTiles),
-            best->rows,
-            best->columns,
+            best->transposed ? best->columns : best->rows,
+            best->transposed ? best->rows : best->columns,
             best->stages,
             split,
             static_cast<int>(blocks)};

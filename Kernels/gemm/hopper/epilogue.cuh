@@ -4,10 +4,14 @@
 #include <cstdint>
 
 #include "Kernels/device/ptx/mma.cuh"
+#include "Kernels/device/ptx/named_barrier.cuh"
 #include "Kernels/device/ptx/tma.cuh"
 #include "Kernels/gemm/hopper/traits.cuh"
 
 namespace gemm::hopper {
+
+// One per consumer; sums.cuh has those before.
+constexpr int kFirstStoreBarrier = 4;
 
 // Offset of a 16-byte piece in a chunk's row: swizzled as TMA does for such lines, so that neither
 // a column nor a row of pieces has bank conflicts.
@@ -87,6 +91,45 @@ __device__ void store_tile(const Gemm& p, const Tile& tile, typename Traits::Sha
             }
         }
         __syncwarp();  // they have been read before the next chunk overwrites them
+    }
+}
+
+// A consumer stores 64 rows of a transposed tile by TMA, those of the eights of columns that are
+// its block's, and moves on while they are written.
+template <class Traits>
+__device__ void store_transposed(const Gemm& p, const Operands& operands, const Tile& tile,
+                                 typename Traits::SharedStorage& shared, int consumer,
+                                 int first_row, Part eights, const Sums<Traits>& sums) {
+    using Out = typename Traits::Out;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
+    const bool first = threadIdx.x % 128 == 0;
+    auto& boxes = shared.out[consumer];
+    const auto sync = [&] { ptx::named_barrier_sync(kFirstStoreBarrier + consumer, 128); };
+    const int row = static_cast<int>(tile.row) + first_row;
+    // Four matrices at a time: 16 rows of one eight of columns, and of the next.
+    const int column = lane % 8, piece = warp * 2 + lane / 8 % 2;
+    const int at = column * 128 + (piece ^ column) * 16;
+#pragma unroll
+    for (int start = 0; start < Traits::kColumns / 8; start += Traits::kStagedBoxes) {
+        const int count = min(Traits::kStagedBoxes, Traits::kColumns / 8 - start);
+        if (first) ptx::wait_for_boxes_read();  // the previous boxes have been read
+        sync();
+#pragma unroll
+        for (int box = 0; box < count; box += 2) {
+            const float* d = &sums[(start + box) * 4];
+            ptx::store_matrices_transposed(
+                ptx::shared_address(boxes[box + lane / 16] + at), narrow_pair<Out>(d[0], d[1]),
+                narrow_pair<Out>(d[2], d[3]), narrow_pair<Out>(d[4], d[5]),
+                narrow_pair<Out>(d[6], d[7]));
+        }
+        ptx::fence_async_proxy();
+        sync();  // the boxes are complete
+        if (!first || row >= p.shape.rows) continue;
+        const int end = min(min(start + count, eights.end), (p.shape.n - tile.column + 7) / 8);
+        for (int eight = max(start, eights.begin); eight < end; ++eight) {
+            ptx::store_box(operands.out, boxes[eight - start], row, tile.column + eight * 8);
+        }
+        ptx::commit_boxes();
     }
 }
 

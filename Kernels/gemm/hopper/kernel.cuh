@@ -1,4 +1,4 @@
-// Hopper's product: wgmma fed by TMA, one producer warpgroup and one or two consumers.
+// Hopper's product: wgmma fed by TMA, one producer warpgroup and up to three consumers.
 //
 // A block walks over kRows x kColumns tiles of the result. Warpgroup 0 produces: one thread fills a
 // ring of stages, each with 128 bytes of k of the tile's rows of a and b. The other warpgroups
@@ -8,6 +8,9 @@
 //
 // A tile of fewer than 64 rows still runs 64-row instructions: they read whatever follows its rows
 // in shared memory, and those rows of the result are dropped.
+//
+// Few rows are better as columns: the instructions have 64 rows, but any multiple of eight columns.
+// Then the host swaps a and b, and the kernel stores the tiles of that product transposed.
 //
 // FP8: tensor cores keep about 14 bits of a sum, so after every 128 of k (one stage, one block of
 // scales) the sums are scaled and promoted to totals in fp32.
@@ -110,16 +113,21 @@ __device__ void consume(const Gemm& p, const Operands& operands,
 #pragma unroll
         for (int half = 0; half < Traits::kHalves; ++half) {
             const int row = first_row + half * 64;
-            if (Traits::kStoresBoxes && operands.stores_boxes) {
+            const int before = half * Traits::kColumns / 8;
+            const Part mine = {eights.begin - before, eights.end - before};
+            if constexpr (Traits::kTransposed) {
+                store_transposed<Traits>(p, operands, tile, shared, consumer, row, mine,
+                                         sums[half]);
+            } else if (Traits::kStoresBoxes && operands.stores_boxes) {
                 store_boxes<Traits>(p, operands, tile, shared, row, sums[half]);
             } else {
-                const int before = half * Traits::kColumns / 8;
-                store_tile<Traits>(p, tile, shared, row,
-                                   {eights.begin - before, eights.end - before}, sums[half]);
+                store_tile<Traits>(p, tile, shared, row, mine, sums[half]);
             }
         }
     }
-    if (Traits::kStoresBoxes && threadIdx.x % 32 == 0) ptx::wait_for_boxes_read();
+    if ((Traits::kStoresBoxes || Traits::kTransposed) && threadIdx.x % 32 == 0) {
+        ptx::wait_for_boxes_read();
+    }
     // Whoever is next takes the turn, so that none is left over.
     const bool is_next = Traits::kAlternates ? number - clusters < tiles : consumer == 0;
     if (kTurns && is_next) take_turn<Traits>(consumer);
@@ -147,12 +155,11 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocks)
     }
     __syncthreads();  // barriers and the list are visible to all
     // Moves registers that the producer does not need to the consumers.
-    constexpr int kConsumerRegisters = Traits::kConsumers == 2 ? 232 : 208;
     if (threadIdx.x < 128) {
         ptx::decrease_registers<40>();
         if (threadIdx.x == 0) produce<Traits>(p, operands, shared);
     } else {
-        ptx::increase_registers<kConsumerRegisters>();
+        ptx::increase_registers<Traits::kConsumerRegisters>();
         consume<Traits>(p, operands, shared);
     }
 }

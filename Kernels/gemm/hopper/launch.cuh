@@ -1,6 +1,8 @@
 // Builds the tensor maps and launches Hopper's kernel with the chosen tile.
 #pragma once
 
+#include <utility>
+
 #include "Kernels/device/any_index.h"
 #include "Kernels/device/launch.h"
 #include "Kernels/device/require.h"
@@ -10,9 +12,17 @@
 
 namespace gemm::hopper {
 
+// The transposed result is the product of b and a.
+inline Gemm transposed(Gemm params) {
+    std::swap(params.a, params.b);
+    std::swap(params.shape.rows, params.shape.n);
+    return params;
+}
+
 template <class Traits>
-void launch_tile(const Gemm& params, const Config& config, cudaStream_t stream) {
+void launch_tile(const Gemm& given, const Config& config, cudaStream_t stream) {
     using T = typename Traits::Element;
+    const Gemm params = Traits::kTransposed ? transposed(given) : given;
     const Shape& shape = params.shape;
     const int a_groups = shape.layout == Layout::kMasked ? shape.groups : 1;
     Operands operands = {};
@@ -20,7 +30,9 @@ void launch_tile(const Gemm& params, const Config& config, cudaStream_t stream) 
     operands.b = operand_map<T>(params.b, shape.k, shape.n, shape.groups, Traits::kColumns);
     operands.split = config.split;
     operands.stores_boxes = shape.layout != Layout::kMasked && config.split == 1;
-    if (Traits::kStoresBoxes && operands.stores_boxes) {
+    if (Traits::kTransposed) {
+        operands.out = out_map<T>(params.out, shape.rows, shape.n, 64, 8);
+    } else if (Traits::kStoresBoxes && operands.stores_boxes) {
         operands.out = out_map<T>(params.out, shape.n, shape.rows, Traits::kChunk, 16);
     }
     device::Launch launch;
@@ -37,7 +49,8 @@ void launch(const Gemm& params, const Config& config, cudaStream_t stream) {
         constexpr TileShape kTile = kTiles[index];
         if constexpr (use_of(kTile, kScaled<T>) != Use::kNever) {
             if (config.tile != index) return false;
-            launch_tile<Traits<T, kTile.rows, kTile.columns, kTile.stages, kTile.blocks>>(
+            launch_tile<
+                Traits<T, kTile.rows, kTile.columns, kTile.stages, kTile.blocks, kTile.transposed>>(
                 params, config, stream);
             return true;
         }

@@ -14,16 +14,50 @@ struct TileShape {
     int blocks;  // per SM
     Use halves;  // 16-bit operands
     Use scaled;  // FP8 operands
+    // The rows are columns of the result, and the columns its rows.
+    bool transposed = false;
 };
 
+// A tile for few rows of 16-bit operands: `across` columns of the result by `down` rows.
+constexpr TileShape transposed(int across, int down, int stages, int blocks) {
+    return {across, down, stages, blocks, Use::kDense, Use::kNever, true};
+}
+
 inline constexpr TileShape kTiles[] = {
-    {128, 256, 3, 1, Use::kAlways, Use::kNever},  {128, 224, 3, 1, Use::kAlways, Use::kNever},
-    {128, 192, 4, 1, Use::kAlways, Use::kAlways}, {128, 176, 4, 1, Use::kAlways, Use::kNever},
-    {128, 160, 4, 1, Use::kAlways, Use::kNever},  {128, 128, 5, 1, Use::kAlways, Use::kAlways},
-    {128, 96, 6, 1, Use::kAlways, Use::kNever},   {128, 64, 8, 1, Use::kNever, Use::kDense},
-    {64, 128, 8, 1, Use::kDense, Use::kNever},    {64, 128, 4, 2, Use::kGroups, Use::kAlways},
-    {64, 64, 12, 1, Use::kDense, Use::kNever},    {64, 64, 6, 2, Use::kNever, Use::kDense},
-    {32, 128, 4, 2, Use::kAlways, Use::kAlways},  {32, 64, 7, 2, Use::kAlways, Use::kAlways},
+    {128, 256, 3, 1, Use::kAlways, Use::kNever},
+    {128, 224, 3, 1, Use::kAlways, Use::kNever},
+    {128, 208, 3, 1, Use::kDense, Use::kNever},
+    {128, 192, 4, 1, Use::kAlways, Use::kAlways},
+    {128, 176, 4, 1, Use::kAlways, Use::kNever},
+    {128, 160, 4, 1, Use::kAlways, Use::kNever},
+    {128, 128, 5, 1, Use::kAlways, Use::kAlways},
+    {128, 96, 6, 1, Use::kAlways, Use::kNever},
+    {128, 64, 8, 1, Use::kNever, Use::kDense},
+    {64, 128, 8, 1, Use::kDense, Use::kNever},
+    {64, 128, 4, 2, Use::kGroups, Use::kAlways},
+    {64, 64, 12, 1, Use::kDense, Use::kNever},
+    {64, 64, 6, 2, Use::kNever, Use::kDense},
+    {32, 128, 4, 2, Use::kGroups, Use::kAlways},
+    {32, 64, 7, 2, Use::kGroups, Use::kAlways},
+    transposed(192, 144, 4, 1),
+    transposed(192, 96, 5, 1),
+    transposed(192, 64, 6, 1),
+    transposed(128, 176, 4, 1),
+    transposed(128, 144, 4, 1),
+    transposed(128, 112, 5, 1),
+    transposed(128, 32, 4, 2),
+    transposed(128, 16, 5, 2),
+    transposed(64, 256, 4, 1),
+    transposed(64, 208, 5, 1),
+    transposed(64, 176, 5, 1),
+    transposed(64, 144, 6, 1),
+    transposed(64, 96, 8, 1),
+    transposed(64, 80, 9, 1),
+    transposed(64, 64, 10, 1),
+    transposed(64, 48, 6, 2),
+    transposed(64, 32, 7, 2),
+    transposed(64, 16, 18, 1),
+    transposed(64, 16, 9, 2),
 };
 
 constexpr Use use_of(const TileShape& tile, bool scaled) {

@@ -21,7 +21,8 @@ struct Operands {
     bool stores_boxes;  // by TMA through `out`, if the tile has room for it
 };
 
-template <class T, int kRowsValue, int kColumnsValue, int kStagesValue, int kBlocksValue>
+template <class T, int kRowsValue, int kColumnsValue, int kStagesValue, int kBlocksValue,
+          bool kTransposedValue = false>
 struct Traits {
     using Element = T;
     using Out = OutOf<T>;
@@ -29,7 +30,9 @@ struct Traits {
     static constexpr int kColumns = kColumnsValue;
     static constexpr int kStages = kStagesValue;
     static constexpr int kBlocks = kBlocksValue;  // per SM
-    static constexpr int kConsumers = kRows > 64 ? 2 : 1;
+    // The kernel sees the product of b and a, and stores what it sums transposed.
+    static constexpr bool kTransposed = kTransposedValue;
+    static constexpr int kConsumers = kRows > 64 ? kRows / 64 : 1;
     static constexpr int kThreads = 128 * (1 + kConsumers);
     // Two consumers ping-pong over whole tiles if registers hold the sums: one runs its epilogue
     // while the other sums. Not with FP8, whose sums are promoted to totals: each has half of every
@@ -48,11 +51,24 @@ struct Traits {
     // Tall tiles have room for their whole result, so that it is stored while the next tile is
     // summed. The rest of the 227 KiB holds scales and the list of tiles.
     static constexpr bool kStoresBoxes =
-        kConsumers == 2 && kRingBytes + kRows * kColumns * 2 <= 216 * 1024;
+        kConsumers > 1 && kRingBytes + kRows * kColumns * 2 <= 216 * 1024;
     static constexpr int kStagedChunks = kStoresBoxes ? kColumns / kChunk : 1;
+    // What is staged at a time: a warp's 16 rows of a chunk. Transposed: a consumer's 64 rows of
+    // eight columns, each column a line.
+    static constexpr int kStagers = kTransposed ? kConsumers : kConsumers * 4;
+    static constexpr int kStagedBoxes = !kTransposed    ? kStagedChunks
+                                        : kColumns < 64 ? kColumns / 8
+                                                        : 8;
+    static constexpr int kBoxBytes = (kTransposed ? 64 * 8 : 16 * kChunk) * 2;
 
-    static_assert(kRows <= 64 || kRows == 128, "a consumer has 64 rows");
-    static_assert(kBlocks == 1 || kConsumers == 1, "registers are allocated for these");
+    static_assert(kRows <= 64 || kRows == 128 || kRows == 192, "a consumer has 64 rows");
+    // A block starts with as many registers per thread as fit; the producer keeps 40 of its own.
+    static constexpr int kStartRegisters = 65536 / (kThreads * kBlocks) / 8 * 8;
+    static constexpr int kConsumerRegisters =
+        kConsumers == 1 ? 208 : (kStartRegisters * (1 + kConsumers) - 40) / kConsumers / 8 * 8;
+    static_assert(kConsumerRegisters >= kHalves * kColumns / 2 + 40, "no room for the sums");
+    static_assert(!kTransposed || (!kScaled<T> && kRows >= 64 && kColumns % 16 == 0),
+                  "transposed tiles have no scales, whole rows, and pairs of eight columns");
     // Scales of b for one step: wider tiles start at or in the middle of a block of columns.
     static constexpr int kColumnScales = kColumns > kScaleBlock ? 2 : 1;
     static_assert(!kScaled<T> || kScaleBlock % kColumns == 0 || kColumns == 192,
@@ -63,8 +79,7 @@ struct Traits {
         alignas(1024) std::uint8_t b[kStages][kColumns * kStageBytes];
         // FP8: the scales of the tile's rows for a stage's 128 of k.
         alignas(128) float a_scales[kStages][kScaled<T> ? kRows : 4];
-        // 16 rows per consumer warp.
-        alignas(1024) std::uint8_t out[kConsumers * 4][kStagedChunks][16 * kChunk * 2];
+        alignas(1024) std::uint8_t out[kStagers][kStagedBoxes][kBoxBytes];
         std::uint64_t full[kStages];
         std::uint64_t empty[kStages];
         std::uint64_t collected;  // parts of a split-K tile's sums

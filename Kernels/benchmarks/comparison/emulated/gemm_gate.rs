@@ -130,13 +130,50 @@ fn hopper() {
     if !is_hopper() {
         return;
     }
-    // Several tiles a block, then few rows, where blocks of a cluster share k.
+    // Several tiles a block.
+    under_every_schedule(product(600, 392, 448, Variant::Tuned));
     under_every_schedule(product(300, 512, 320, Variant::Tuned));
-    under_every_schedule_dropping_rows_from(32, product(16, 256, 4096, Variant::Tuned));
+    // Few rows with scales: a tile shorter than the instructions.
+    under_every_schedule_dropping_rows_from(32, scaled_product(16, 256, 1024));
     // One tile a block, of each width that is stored in boxes of 16 or 32 columns, and ends inside the last.
     for n in [88, 152, 168, 216] {
         under_every_schedule(product(500, n, 320, Variant::Tuned));
     }
+}
+
+/// Each of these gets another tile of the transposed product on the interpreter's four multiprocessors.
+#[test]
+fn few_rows_on_hopper() {
+    if !is_hopper() {
+        return;
+    }
+    for (rows, n) in [
+        (1, 88),
+        (17, 264),
+        (33, 136),
+        (33, 264),
+        (70, 136),
+        (130, 136),
+        (160, 136),
+    ] {
+        under_every_schedule(product(rows, n, 128, Variant::Tuned));
+    }
+    for (rows, n) in [
+        (1, 264),
+        (1, 776),
+        (17, 520),
+        (70, 392),
+        (130, 392),
+        (160, 392),
+        (200, 216),
+    ] {
+        under_every_schedule(product(rows, n, 128, Variant::Tuned));
+    }
+    for (rows, n) in [(33, 520), (70, 520), (90, 216), (130, 520)] {
+        under_every_schedule(product(rows, n, 192, Variant::Tuned));
+    }
+    // Blocks of a cluster share k.
+    under_every_schedule(product(17, 136, 1024, Variant::Tuned));
 }
 
 #[test]
@@ -184,19 +221,26 @@ fn mutants_of_portable() {
 fn mutants_of_hopper() {
     let survivors = [
         Survivor {
-            kind: Kind::DropProductFence,
+            kind: Kind::DropBulkWait,
             count: 1,
-            why: "no other instruction has touched the registers since; only the first product is refused without",
+            why: "the last copies of a block, which the interpreter lets finish",
+        },
+        Survivor {
+            kind: Kind::DropBarrier,
+            count: 1,
+            why: "the last turn, after which nobody takes one",
         },
         Survivor {
             kind: Kind::ArriveCount,
             count: 1,
-            why: "the barrier of shared k, which this shape does not use",
+            why: "the barrier of shared k, which these shapes do not use",
         },
     ];
     if is_hopper() {
-        let case = product(300, 512, 320, Variant::Tuned);
-        assert_mutants("hopper", (2, 12), Watch::All, &survivors, case);
+        for (name, rows, n, k) in [("hopper", 600, 392, 448), ("transposed", 300, 512, 320)] {
+            let case = product(rows, n, k, Variant::Tuned);
+            assert_mutants(name, (2, 12), Watch::All, &survivors, case);
+        }
     }
 }
 
@@ -254,9 +298,14 @@ fn mutants_of_blackwell() {
 
 #[test]
 fn mutants_of_shared_k() {
+    let survivors = [Survivor {
+        kind: Kind::DropBulkWait,
+        count: 1,
+        why: "the last copies of a block, which the interpreter lets finish",
+    }];
     if is_hopper() {
-        let case = product(16, 256, 4096, Variant::Tuned);
-        assert_mutants("shared_k", (1, 8), Watch::AllButRowsFrom(32), &[], case);
+        let case = product(17, 136, 4096, Variant::Tuned);
+        assert_mutants("shared_k", (1, 8), Watch::All, &survivors, case);
     }
 }
 
