@@ -21,4 +21,4 @@ mod variant;
 pub use library::{CuteKernel, CuteLibrary};
 pub use record::{digest, Record, RECORD, SCHEMA};
 pub use store::{Built, Missing, Store};
-pub use variant::{Recipe, Variant, Wanted};
+pub use variant::{Recipe, Releases, Variant, Wanted};

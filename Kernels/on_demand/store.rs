@@ -59,7 +59,7 @@ impl Store {
 
     /// The variant, if this program's version of the recipe built it for this machine.
     pub fn find(&self, wanted: &Wanted) -> Result<Built, Missing> {
-        let version = wanted.recipe.version(&wanted.arch);
+        let version = wanted.version();
         let folder = self.folder(wanted).filter(|folder| folder.exists());
         let Some(folder) = folder else {
             return Err(Missing::Absent {
@@ -68,7 +68,7 @@ impl Store {
             });
         };
         let built = read_record(&folder).and_then(|record| {
-            check(&record, wanted, version.unwrap_or("no version"))?;
+            check(&record, wanted, version.as_deref().unwrap_or("no version"))?;
             Ok(Built {
                 wanted: wanted.clone(),
                 record,

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
+use serde::Deserialize;
+
 /// A recipe of tools/artifacts that builds variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recipe {
@@ -17,6 +19,30 @@ static VERSIONS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
     serde_json::from_str(env!("HEAD_TO_HEAD_RECIPES"))
         .expect("the build generated it from the lock")
 });
+
+/// By recipe, from the lock.
+static RELEASES: LazyLock<BTreeMap<String, Releases>> = LazyLock::new(|| {
+    serde_json::from_str(env!("HEAD_TO_HEAD_RELEASES"))
+        .expect("the build generated it from the lock")
+});
+
+/// The releases of a recipe's library that the lock pins beside the current one.
+#[derive(Debug, Deserialize)]
+pub struct Releases {
+    /// Its artifact, which has the name of its package: `quack-kernels`.
+    pub library: String,
+    pub others: Vec<String>,
+}
+
+impl Releases {
+    /// The command that pins one more, from the root of a checkout.
+    pub fn pin_command(&self) -> String {
+        let library = &self.library;
+        format!(
+            "./bazelw run //tools/artifacts -- pin {library}-VERSION@VERSION --package {library}"
+        )
+    }
+}
 
 impl Recipe {
     pub const ALL: [Self; 3] = [Self::Quack, Self::Liger, Self::FlashAttention4];
@@ -38,6 +64,21 @@ impl Recipe {
     pub fn version(self, arch: &str) -> Option<&'static str> {
         let version = VERSIONS.get(&format!("{}-{arch}", self.name()));
         version.map(String::as_str)
+    }
+
+    /// Other releases of its library; none if it has no library of its own version.
+    pub fn releases(self) -> Option<&'static Releases> {
+        RELEASES.get(self.name())
+    }
+
+    /// What the same recipe makes of another release: `0.6.4+r2` where its own is `0.6.5+r2`.
+    pub fn version_of(self, arch: &str, release: Option<&str>) -> Option<String> {
+        let own = self.version(arch)?;
+        Some(match (release, own.split_once('+')) {
+            (None, _) => own.to_owned(),
+            (Some(release), Some((_, revision))) => format!("{release}+{revision}"),
+            (Some(release), None) => release.to_owned(),
+        })
     }
 
     /// The options that its variants have, for a message.
@@ -109,6 +150,8 @@ pub struct Wanted {
     /// `sm_90a`.
     pub arch: String,
     pub variant: Variant,
+    /// Of its library, if not the one of the archives.
+    pub release: Option<String>,
 }
 
 impl Wanted {
@@ -118,14 +161,31 @@ impl Wanted {
             recipe,
             arch,
             variant,
+            release: None,
         }
+    }
+
+    /// The same of another release; none: of the archives' own.
+    pub fn of_release(self, release: Option<&str>) -> Self {
+        let release = release.map(str::to_owned);
+        Self { release, ..self }
+    }
+
+    /// Of the recipe that builds it, as its record has it; none if there is no recipe for the arch.
+    pub fn version(&self) -> Option<String> {
+        self.recipe.version_of(&self.arch, self.release.as_deref())
     }
 
     /// What `artifacts` is called with to build it.
     pub fn arguments(&self) -> Vec<String> {
         let start = ["build", self.recipe.name(), "--arch", &self.arch];
         let start = start.map(str::to_owned).into_iter();
-        start.chain(self.variant.arguments()).collect()
+        let release = self.release.iter();
+        let release = release.flat_map(|release| ["--release".to_owned(), release.clone()]);
+        start
+            .chain(release)
+            .chain(self.variant.arguments())
+            .collect()
     }
 
     /// The command that builds it, from the root of a checkout.
@@ -141,6 +201,9 @@ impl Wanted {
 impl fmt::Display for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (recipe, arch, variant) = (self.recipe.name(), &self.arch, &self.variant);
-        write!(f, "{recipe}-{arch}-{variant}")
+        match &self.release {
+            None => write!(f, "{recipe}-{arch}-{variant}"),
+            Some(release) => write!(f, "{recipe}-{release}-{arch}-{variant}"),
+        }
     }
 }

@@ -18,10 +18,26 @@ def _libraries(entries):
         json.encode_indent({"HEAD_TO_HEAD_LOCKED_LIBRARIES": json.encode(digests)}),
     )
 
+def _releases(entries, recipes):
+    """By recipe: its library, the one input that has the recipe's own release, and others of it that the lock pins."""
+    versions = {entry["name"]: entry["version"] for entry in entries}
+    releases = {}
+    for recipe in recipes:
+        own = recipe["version"].split("+")[0]
+        libraries = [name for name in recipe["source"]["inputs"] if versions[name] == own]
+        if len(libraries) != 1:
+            continue
+        others = [version for name, version in versions.items() if name == "{}-{}".format(libraries[0], version)]
+        releases[recipe["source"]["recipe"].replace("_", "-")] = {"library": libraries[0], "others": others}
+    return releases
+
 def _recipes(entries):
-    """The versions of what recipes build, by artifact."""
-    versions = {entry["name"]: entry["version"] for entry in entries if entry["source"]["kind"] == "recipe"}
-    return "RECIPES_FACT = {}\n".format(json.encode_indent({"HEAD_TO_HEAD_RECIPES": json.encode(versions)}))
+    """The versions of what recipes build, by artifact, and the other releases that they build variants of."""
+    recipes = [entry for entry in entries if entry["source"]["kind"] == "recipe"]
+    return "RECIPES_FACT = {}\n".format(json.encode_indent({
+        "HEAD_TO_HEAD_RECIPES": json.encode({entry["name"]: entry["version"] for entry in recipes}),
+        "HEAD_TO_HEAD_RELEASES": json.encode(_releases(entries, recipes)),
+    }))
 
 def _impl(rctx):
     lock = rctx.path(rctx.attr._lock)

@@ -169,6 +169,9 @@ pub struct Build {
     /// ... and this many query heads per key head (flash-attention-4)
     #[arg(long, value_name = "N", value_parser = size, requires = "head_dim")]
     pub group: Option<usize>,
+    /// ... of this release of the library, which the lock pins beside the current one
+    #[arg(long, value_name = "VERSION", value_parser = release, conflicts_with_all = OTHER_BUILDS)]
+    pub release: Option<String>,
     #[command(flatten)]
     pub outputs: Outputs,
 }
@@ -180,6 +183,17 @@ fn size(text: &str) -> Result<usize, String> {
         .ok()
         .filter(|size| (1..=1 << 20).contains(size));
     size.ok_or_else(|| "expected a number from 1 to 2^20".to_owned())
+}
+
+/// A version as registries have them: it becomes part of a folder's name.
+fn release(text: &str) -> Result<String, String> {
+    const LONGEST: usize = 64;
+    let fits = |c: char| c.is_ascii_alphanumeric() || ".+!_-".contains(c);
+    let is_version = text.starts_with(|c: char| c.is_ascii_digit())
+        && text.len() <= LONGEST
+        && text.chars().all(fits);
+    let version = is_version.then(|| text.to_owned());
+    version.ok_or_else(|| "expected a version like 0.6.4".to_owned())
 }
 
 /// Options of builds that end elsewhere than in the cache that benches read.

@@ -107,6 +107,10 @@ pub fn build(context: &Context, args: &cli::Build, report: &mut Report) -> Resul
     if let Some(variant) = args.variant()? {
         return build_variant(context, args, variant, report);
     }
+    if args.release.is_some() {
+        let message = "--release builds a variant: also give its sizes, like --width 4096";
+        return Err(Error::Refused(message.into()));
+    }
     for artifact in recipes_named(&context.lock, args)? {
         let name = &artifact.name;
         let Some(checkout) = &args.source else {
@@ -154,7 +158,7 @@ fn build_variant(
     for name in &args.names {
         let recipe = variant::recipe_for(name, &variant)?;
         for arch in &archs {
-            let wanted = Wanted::new(recipe, arch, variant);
+            let wanted = Wanted::new(recipe, arch, variant).of_release(args.release.as_deref());
             let (record, folder) = variant::build(context, &wanted, &Store::of_user())?;
             let row = json!({ "name": wanted.to_string(), "status": "ok", "sha256": record.archive_sha256,
                 "folder": folder });

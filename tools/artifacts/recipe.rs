@@ -8,7 +8,7 @@ use crate::cache::Scratch;
 use crate::digest::Digest;
 use crate::error::{At, Error, Result};
 use crate::fetch::Context;
-use crate::lock::{Artifact, Source};
+use crate::lock::{Artifact, Lock, Source};
 use crate::process;
 use crate::python::Python;
 use crate::unpack;
@@ -38,6 +38,8 @@ pub struct Changes<'a> {
     pub checkout: Option<&'a Path>,
     /// Options of the recipe: the sizes to build for, instead of the suites'.
     pub variant: &'a [String],
+    /// Another release of its library, which takes the place of the current one; see [`other_release`].
+    pub release: Option<&'a str>,
 }
 
 /// A new archive, in a folder that is removed with this value.
@@ -63,10 +65,7 @@ pub fn run(context: &Context, artifact: &Artifact, changes: &Changes) -> Result<
             artifact.name
         )));
     };
-    let inputs: Vec<_> = inputs
-        .iter()
-        .map(|name| context.lock.get(name))
-        .collect::<Result<_>>()?;
+    let inputs = inputs_of(&context.lock, artifact, inputs, changes.release)?;
     let python = Python::find(context.python.as_deref(), |python| covers(python, &inputs))?;
     let wheels: Vec<_> = inputs
         .into_iter()
@@ -126,6 +125,66 @@ pub fn run(context: &Context, artifact: &Artifact, changes: &Changes) -> Result<
         digest,
         size,
         folder,
+    })
+}
+
+/// The inputs, with another release of the recipe's library if that is asked for.
+fn inputs_of<'a>(
+    lock: &'a Lock,
+    artifact: &Artifact,
+    inputs: &[String],
+    release: Option<&str>,
+) -> Result<Vec<&'a Artifact>> {
+    let other = release.map(|release| other_release(lock, artifact, release));
+    let other = other.transpose()?;
+    let chosen = inputs.iter().map(|name| match other {
+        Some((library, other)) if library.name == *name => Ok(other),
+        _ => lock.get(name),
+    });
+    chosen.collect()
+}
+
+/// The library that a recipe builds kernels of, and the other release of it that the lock pins. The library is the one
+/// input that has the recipe's own release: 0.6.5 where the recipe is 0.6.5+r2.
+pub fn other_release<'a>(
+    lock: &'a Lock,
+    artifact: &Artifact,
+    release: &str,
+) -> Result<(&'a Artifact, &'a Artifact)> {
+    let name = &artifact.name;
+    let version = &artifact.version;
+    let own = version.split_once('+').map_or(&**version, |(own, _)| own);
+    if release == own {
+        return Err(Error::Refused(format!(
+            "{own} is the release that {name} is built from anyway; leave out --release"
+        )));
+    }
+    let inputs = match &artifact.source {
+        Source::Recipe { inputs, .. } => &inputs[..],
+        _ => &[],
+    };
+    let inputs = inputs.iter().filter_map(|input| lock.get(input).ok());
+    let libraries: Vec<&Artifact> = inputs.filter(|input| input.version == own).collect();
+    let [library] = libraries[..] else {
+        return Err(Error::Refused(format!(
+            "{name} comes in one release only; leave out --release"
+        )));
+    };
+    let is_release = |each: &&Artifact| each.name == format!("{}-{}", library.name, each.version);
+    let others: Vec<&Artifact> = lock.artifacts.iter().filter(is_release).collect();
+    let found = others.iter().find(|other| other.version == release);
+    let found = found.map(|other| (library, *other));
+    found.ok_or_else(|| {
+        let library = &library.name;
+        let versions: Vec<&str> = others.iter().map(|other| &*other.version).collect();
+        let pinned = match &versions[..] {
+            [] => format!("{own} only"),
+            others => format!("{own} and {}", others.join(", ")),
+        };
+        Error::Refused(format!(
+            "the lock has no release {release} of {library}, it has {pinned}; `artifacts pin \
+             {library}-{release}@{release} --package {library}` adds one"
+        ))
     })
 }
 

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use on_demand::{digest, Recipe, Record, Store, Variant, Wanted, RECORD, SCHEMA};
 
+use crate::cache::Scratch;
 use crate::error::{At, Error, Result};
 use crate::fetch::Context;
 use crate::lock::{Artifact, Lock};
@@ -37,6 +38,10 @@ pub fn recipe_for(name: &str, variant: &Variant) -> Result<Recipe> {
 /// Builds a variant and replaces what the store had of it; nobody sees a part of it.
 pub fn build(context: &Context, wanted: &Wanted, store: &Store) -> Result<(Record, PathBuf)> {
     let artifact = artifact_of(&context.lock, wanted)?;
+    // Before anything is named after it.
+    if let Some(release) = &wanted.release {
+        recipe::other_release(&context.lock, artifact, release)?;
+    }
     let no_home = || Error::Refused("no HOME for the cache; set HEAD_TO_HEAD_CACHE".into());
     let folder = store.folder(wanted).ok_or_else(no_home)?;
     let root = folder.parent().unwrap_or(Path::new("/"));
@@ -44,9 +49,57 @@ pub fn build(context: &Context, wanted: &Wanted, store: &Store) -> Result<(Recor
     made.at("create", root)?;
     let _guard = context.cache.guard(&wanted.to_string())?;
 
+    let made = run_recipe(context, artifact, wanted)?;
+
+    let fresh = tempfile::Builder::new()
+        .prefix(".partial-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in(root);
+    let fresh = fresh.at("create a folder in", root)?;
+    let mut files = BTreeMap::new();
+    for name in [DESCRIPTION, made.code] {
+        let from = made.archive.join(name);
+        let bytes = fs::read(&from).at("read", &from)?;
+        let to = fresh.path().join(name);
+        fs::write(&to, &bytes).at("write", &to)?;
+        files.insert(name.to_owned(), digest(&bytes));
+    }
+    let record = Record {
+        schema: SCHEMA,
+        name: wanted.to_string(),
+        version: made.version,
+        cpu: std::env::consts::ARCH.to_owned(),
+        archive_sha256: made.sha256,
+        files,
+    };
+    let path = fresh.path().join(RECORD);
+    let text = serde_json::to_string_pretty(&record).unwrap_or_default() + "\n";
+    fs::write(&path, text).at("write", &path)?;
+    replace(fresh.path(), &folder)?;
+    Ok((record, folder))
+}
+
+/// What goes into the store.
+struct Made {
+    /// Holds the description and the code.
+    archive: PathBuf,
+    code: &'static str,
+    version: String,
+    sha256: String,
+    /// Removed with this value.
+    _folder: Scratch,
+}
+
+fn run_recipe(context: &Context, artifact: &Artifact, wanted: &Wanted) -> Result<Made> {
+    let version = match (&wanted.release, artifact.version.split_once('+')) {
+        (None, _) => artifact.version.clone(),
+        (Some(release), Some((_, revision))) => format!("{release}+{revision}"),
+        (Some(release), None) => release.clone(),
+    };
     let sizes = wanted.variant.arguments();
     let changes = Changes {
         variant: &sizes,
+        release: wanted.release.as_deref(),
         ..Changes::default()
     };
     let built = recipe::run(context, artifact, &changes)?;
@@ -65,33 +118,13 @@ pub fn build(context: &Context, wanted: &Wanted, store: &Store) -> Result<(Recor
         }
         false => CUBINS,
     };
-
-    let fresh = tempfile::Builder::new()
-        .prefix(".partial-")
-        .permissions(Permissions::from_mode(0o700))
-        .tempdir_in(root);
-    let fresh = fresh.at("create a folder in", root)?;
-    let mut files = BTreeMap::new();
-    for name in [DESCRIPTION, code] {
-        let from = archive.join(name);
-        let bytes = fs::read(&from).at("read", &from)?;
-        let to = fresh.path().join(name);
-        fs::write(&to, &bytes).at("write", &to)?;
-        files.insert(name.to_owned(), digest(&bytes));
-    }
-    let record = Record {
-        schema: SCHEMA,
-        name: wanted.to_string(),
-        version: artifact.version.clone(),
-        cpu: std::env::consts::ARCH.to_owned(),
-        archive_sha256: built.digest.to_string(),
-        files,
-    };
-    let path = fresh.path().join(RECORD);
-    let text = serde_json::to_string_pretty(&record).unwrap_or_default() + "\n";
-    fs::write(&path, text).at("write", &path)?;
-    replace(fresh.path(), &folder)?;
-    Ok((record, folder))
+    Ok(Made {
+        archive,
+        code,
+        version,
+        sha256: built.digest.to_string(),
+        _folder: built.folder,
+    })
 }
 
 /// Renames a folder to where another may be. The old one goes first: a bench in between finds none.

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use artifacts_lib::digest::Digest;
 use artifacts_lib::fetch::Context;
-use artifacts_lib::lock::{Lock, Source};
+use artifacts_lib::lock::{Artifact, Lock, Source};
+use artifacts_lib::mirror::Place;
 use artifacts_lib::variant;
-use artifacts_testing::Fixture;
+use artifacts_testing::{write_wheel, Fixture};
 use on_demand::{digest, Missing, Recipe, Store, Variant, Wanted};
 
 /// Writes what Triton's recipes do; it takes no width above 9000.
@@ -78,6 +80,129 @@ fn a_variant_is_recorded_found_and_replaced() {
     assert_eq!(kept, ["liger-sm_90a-n5120"], "leftovers");
 }
 
+/// The release of Liger in the lock of this build.
+fn own_release() -> &'static str {
+    let version = Recipe::Liger.version("sm_90a").unwrap();
+    version.split_once('+').unwrap().0
+}
+
+/// The same over its library and a helper, of both of which the lock has another release; the recipe writes which one
+/// of the library it sees.
+fn fixture_of_releases() -> (Fixture, Context) {
+    let (mut fixture, mut context) = fixture();
+    let folder = fixture.folder.path().to_path_buf();
+    let import = "options = parser.parse_args()\nimport sys\nsys.path.insert(0, options.site)\nimport library";
+    let text = RECIPE.replace("options = parser.parse_args()", import);
+    let text = text.replace("\"code for %d\" % options.width", "library.RELEASE");
+    fs::write(folder.join("liger.py"), text).unwrap();
+    let wheel = |name: &str, package: &str, version: &str| {
+        let module = format!("RELEASE = 'release {version}'\n");
+        let bytes = fs::read(write_wheel(&folder, package, version, &module)).unwrap();
+        Artifact {
+            name: name.into(),
+            version: version.into(),
+            source: Source::Registry {
+                registry: "pypi".into(),
+                package: package.into(),
+                file: format!("{package}-{version}-py3-none-any.whl"),
+                member: None,
+            },
+            sha256: Digest::of(&bytes),
+            size: bytes.len() as u64,
+            ..fixture.artifact.clone()
+        }
+    };
+    let mut artifacts = vec![
+        wheel("helper", "helper", "3.0"),
+        wheel("helper-0.2", "helper", "0.2"),
+        wheel("library", "library", own_release()),
+        wheel("library-0.1", "library", "0.1"),
+    ];
+    if let Source::Recipe { inputs, .. } = &mut fixture.artifact.source {
+        inputs.extend(["helper".into(), "library".into()]);
+    }
+    artifacts.push(fixture.artifact.clone());
+    artifacts.sort_by(|one, other| one.name.cmp(&other.name));
+    let lock = Lock {
+        schema: 1,
+        artifacts,
+    };
+    lock.write(&fixture.lock_path()).unwrap();
+    context.lock = lock;
+    context.mirrors = vec![Place::parse(&folder.display().to_string())];
+    (fixture, context)
+}
+
+#[test]
+fn another_release_is_built_from_its_own_wheel_and_kept_apart() {
+    let (fixture, context) = fixture_of_releases();
+    let store = store(&fixture);
+    let code = |release: Option<&str>| {
+        let wanted = wanted(5120).of_release(release);
+        let (record, _) = variant::build(&context, &wanted, &store).unwrap();
+        let built = store.find(&wanted).unwrap();
+        let code = String::from_utf8(built.read("kernels.bin").unwrap()).unwrap();
+        (code, record)
+    };
+    let own = format!("release {}", own_release());
+    let version = Recipe::Liger.version("sm_90a").unwrap();
+    let revision = version.strip_prefix(own_release()).unwrap();
+    assert_eq!(code(None).0, own);
+    let (older, record) = code(Some("0.1"));
+    assert_eq!(older, "release 0.1");
+    assert_eq!(record.version, format!("0.1{revision}"));
+    assert_eq!(record.name, "liger-0.1-sm_90a-n5120");
+    assert_eq!(code(None).0, own);
+}
+
+#[test]
+fn a_release_that_is_not_pinned_is_answered_with_those_that_are_and_names_nothing() {
+    let (fixture, context) = fixture_of_releases();
+    let refused = |release: &str| {
+        let wanted = wanted(5120).of_release(Some(release));
+        let error = variant::build(&context, &wanted, &store(&fixture)).unwrap_err();
+        assert_eq!(names(&fixture.folder.path().join("on-demand")), [""; 0]);
+        error.to_string()
+    };
+    let own = own_release();
+    // The last one is a release of the helper.
+    for release in ["0.3", "../../x", "", "0.2"] {
+        let words = format!(
+            "the lock has no release {release} of library, it has {own} and 0.1; `artifacts pin \
+             library-{release}@{release} --package library` adds one"
+        );
+        assert_eq!(refused(release), words);
+    }
+    let words = format!("{own} is the release that liger-sm_90a is built from anyway");
+    assert!(refused(own).starts_with(&words), "{}", refused(own));
+}
+
+#[test]
+fn a_release_is_a_version() {
+    let program = std::env::var("ARTIFACTS_PROGRAM").expect("the BUILD file names the program");
+    let (fixture, _) = fixture_of_releases();
+    let long = "9".repeat(100);
+    for release in [
+        "", "../x", "0.1/..", "@", "0.1@", "0.1 ", "v0.1", "０.１", "0.1\n", &*long,
+    ] {
+        let mut command = Command::new(&program);
+        command.arg("--lock").arg(fixture.lock_path());
+        command.arg("--cache").arg(fixture.cache_path());
+        command.env("HEAD_TO_HEAD_CACHE", fixture.folder.path());
+        command.args(["build", "liger", "--arch", "sm_90a", "--width", "64"]);
+        let output = command
+            .arg(format!("--release={release}"))
+            .output()
+            .unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{release:?}: {message}");
+        assert!(
+            message.contains("expected a version like 0.6.4") || release.is_empty(),
+            "{message}"
+        );
+    }
+}
+
 #[test]
 fn a_failed_build_leaves_what_was_there() {
     let (fixture, context) = fixture();
@@ -139,6 +264,7 @@ fn sizes_that_no_recipe_has_are_refused() {
         (&["liger", "--width", "-5"], "unexpected argument"),
         (&["fla-nsa", "--width", "64"], "`fla-nsa` is not built"),
         (&["flash-attention-4", "--head-dim", "128"], "--group"),
+        (&["liger", "--release", "0.1"], "also give its sizes"),
         (
             &["liger", "--width", "64", "--out", "x"],
             "cannot be used with",
