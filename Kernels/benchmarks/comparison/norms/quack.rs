@@ -2,8 +2,8 @@
 
 use column_sums::PartialSums;
 use contender::{
-    bound, buildable, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
-    Tensors,
+    bound, released, Binding, Contender, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts,
+    Identity, Pinned, Releases, Tensors,
 };
 use numeric::DType;
 use on_demand::{CuteLibrary, Missing, Recipe, Variant, Wanted};
@@ -22,14 +22,42 @@ pub fn contenders() -> Contenders<NormProblem> {
     let region = "one kernel; weight gradients with a kernel of ours that sums Quack's partials \
                   (torch's sum there); fused add in place, without copies";
     let identity = Identity::baseline("quack", &first.version, sha256, region);
-    vec![buildable(
+    vec![of_release(identity, None)]
+}
+
+/// The contender of a release that the lock pins; none if it does not.
+fn at(release: &str) -> Option<Box<dyn Contender<NormProblem>>> {
+    let own = contenders().pop()?.identity().clone();
+    let identity = own.at(release);
+    if release == own.release() {
+        return Some(of_release(identity, None));
+    }
+    let others = &Recipe::Quack.releases()?.others;
+    let release = others.iter().find(|known| *known == release)?;
+    Some(of_release(identity, Some(release)))
+}
+
+/// Of another release there is what is built on demand.
+fn of_release(identity: Identity, release: Release) -> Box<dyn Contender<NormProblem>> {
+    let releases = Recipe::Quack.releases().map(|known| Releases {
+        pinned: Pinned {
+            others: known.others.clone(),
+            pin: known.pin_command(),
+        },
+        at,
+    });
+    released(
         identity,
         DeviceKind::Cuda,
-        unsupported,
-        missing,
-        bind,
-    )]
+        move |problem, device| unsupported(problem, device, release),
+        move |problem, arch| missing(problem, arch, release),
+        move |problem, tensors, device| bind(problem, tensors, device, release),
+        releases,
+    )
 }
+
+/// Another one than that of the archives.
+type Release = Option<&'static str>;
 
 /// The name of the exported kernel for a problem, whether or not there is one.
 fn kernel_name(problem: &NormProblem) -> String {
@@ -60,42 +88,48 @@ enum Source {
 }
 
 /// The variant that has the problem's kernel; the recipe exports bf16 only.
-fn variant(problem: &NormProblem, arch: &str) -> Option<Wanted> {
+fn variant(problem: &NormProblem, arch: &str, release: Release) -> Option<Wanted> {
     let wanted = Wanted::new(Recipe::Quack, arch, Variant::Width(problem.shape.columns));
+    let wanted = wanted.of_release(release);
     let builds = problem.types.activation == DType::Bf16 && Recipe::Quack.version(arch).is_some();
     builds.then_some(wanted)
 }
 
-fn opened(problem: &NormProblem, arch: &str) -> Option<Result<&'static CuteLibrary, Missing>> {
-    variant(problem, arch).map(|wanted| CuteLibrary::open(&wanted))
+fn opened(
+    problem: &NormProblem,
+    arch: &str,
+    release: Release,
+) -> Option<Result<&'static CuteLibrary, Missing>> {
+    variant(problem, arch, release).map(|wanted| CuteLibrary::open(&wanted))
 }
 
 /// The kernel, or why there is none.
-fn source(problem: &NormProblem, device: &DeviceInfo) -> Result<Source, String> {
+fn source(problem: &NormProblem, device: &DeviceInfo, release: Release) -> Result<Source, String> {
     let name = kernel_name(problem);
-    if quack::has_kernel(major(device), &name) {
+    if release.is_none() && quack::has_kernel(major(device), &name) {
         return Ok(Source::Linked);
     }
-    let library = opened(problem, &device.arch)
+    let library = opened(problem, &device.arch, release)
         .ok_or_else(|| format!("{name}: the recipe exports bf16 activations only"))?
         .map_err(|missing| missing.to_string())?;
     library.kernel(&name).map(|_| Source::Built(library))
 }
 
-fn missing(problem: &NormProblem, arch: &str) -> Option<Vec<String>> {
+fn missing(problem: &NormProblem, arch: &str, release: Release) -> Option<Vec<String>> {
     let linked = [("sm_90a", 9), ("sm_100a", 10)]
         .into_iter()
         .any(|(sm, major)| sm == arch && quack::has_kernel(major, &kernel_name(problem)));
-    let lacks = !linked && opened(problem, arch).is_some_and(|library| library.is_err());
-    lacks.then(|| variant(problem, arch).map(|wanted| wanted.arguments()))?
+    let linked = linked && release.is_none();
+    let lacks = !linked && opened(problem, arch, release).is_some_and(|library| library.is_err());
+    lacks.then(|| variant(problem, arch, release).map(|wanted| wanted.arguments()))?
 }
 
-fn unsupported(problem: &NormProblem, device: &DeviceInfo) -> Option<String> {
+fn unsupported(problem: &NormProblem, device: &DeviceInfo, release: Release) -> Option<String> {
     let rows = problem.shape.rows;
     let mut artifacts = quack::artifacts().into_iter();
     if !artifacts.any(|artifact| artifact.major == major(device)) {
         Some(format!("this build has no kernels for {}", device.arch))
-    } else if let Err(reason) = source(problem, device) {
+    } else if let Err(reason) = source(problem, device, release) {
         Some(reason)
     } else {
         let fits = i32::try_from(rows).is_ok();
@@ -168,9 +202,14 @@ fn parameters(op: NormOp) -> &'static [Parameter] {
     }
 }
 
-fn bind(problem: &NormProblem, tensors: &Tensors, device: &DeviceInfo) -> Binding {
+fn bind(
+    problem: &NormProblem,
+    tensors: &Tensors,
+    device: &DeviceInfo,
+    release: Release,
+) -> Binding {
     let name = kernel_name(problem);
-    let source = source(problem, device).map_err(ContenderError::new)?;
+    let source = source(problem, device, release).map_err(ContenderError::new)?;
     let kernel = match source {
         Source::Linked => {
             quack::load_kernel(major(device), &name).map_err(|error| error.to_string())
@@ -216,6 +255,8 @@ fn bind(problem: &NormProblem, tensors: &Tensors, device: &DeviceInfo) -> Bindin
     if let Source::Built(library) = source {
         let sha256 = library.built.record.archive_sha256.clone();
         facts.insert("built_on_demand".to_owned(), sha256.into());
+        let version = library.built.record.version.clone();
+        facts.insert("version".to_owned(), version.into());
     }
     if let Some(gradients) = &gradients {
         facts.insert("partial_rows".to_owned(), gradients.rows().into());

@@ -67,6 +67,40 @@ fn a_width_of_nobody_has_a_command() {
 }
 
 #[test]
+fn another_release_has_a_command_even_where_the_archives_have_the_kernel() {
+    let problem = norm(NormOp::SoftmaxForward, 4096, DType::Bf16);
+    let quack = named(norms(DeviceKind::Cuda), "quack");
+    let pinned = quack.releases().unwrap();
+    assert_eq!(pinned.others, ["0.6.0", "0.6.4"]);
+    let command = "pin quack-kernels-VERSION@VERSION --package quack-kernels";
+    assert!(pinned.pin.ends_with(command), "{}", pinned.pin);
+    let older = quack.at("0.6.4").unwrap();
+    assert_eq!(older.identity().name, "quack@0.6.4");
+    let own = quack.identity();
+    let revision = own.version.strip_prefix(own.release()).unwrap();
+    assert_eq!(older.identity().version, format!("0.6.4{revision}"));
+    assert_eq!(older.identity().artifact_sha256, None);
+    let command = "build quack --arch sm_90a --release 0.6.4 --width 4096";
+    check_command(&*older, &problem, command);
+    let own = quack.at(quack.identity().release()).unwrap();
+    assert_eq!(own.identity().version, quack.identity().version);
+    assert_eq!(own.supports(&problem, &device()), Support::Yes);
+    for unknown in ["0.1.0", "../0.6.4", "0.6.4+r2", ""] {
+        assert!(quack.at(unknown).is_none(), "{unknown}");
+    }
+}
+
+#[test]
+fn a_release_of_another_input_is_none_of_the_library() {
+    // Its recipe takes quack-kernels too, of which other releases are pinned.
+    let attention = named(prefill(DeviceKind::Cuda), "flash_attention_4");
+    assert_eq!(attention.releases().unwrap().others, [""; 0]);
+    assert!(attention.at("0.6.4").is_none());
+    let own = attention.at(attention.identity().release()).unwrap();
+    assert_eq!(own.identity().version, attention.identity().version);
+}
+
+#[test]
 fn logits_wider_than_a_block_have_a_command() {
     let problem = norm(NormOp::CrossEntropyForwardBackward, 128256, DType::Bf16);
     let liger = named(norms(DeviceKind::Cuda), "liger");

@@ -4,7 +4,7 @@
 use std::any::Any;
 
 use contender::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, Identity, Problem, Suite, Support,
+    Bound, Buffer, Contender, ContenderError, DeviceInfo, Identity, Pinned, Problem, Suite, Support,
 };
 
 use crate::{Bench, Choices, DType, Shortcut, UsageError};
@@ -76,6 +76,15 @@ impl<P: Problem> Contender<AnyProblem> for Erased<P> {
 
     fn missing(&self, problem: &AnyProblem, arch: &str) -> Option<Vec<String>> {
         self.0.missing(own(problem), arch)
+    }
+
+    fn releases(&self) -> Option<Pinned> {
+        self.0.releases()
+    }
+
+    fn at(&self, release: &str) -> Option<Box<AnyContender>> {
+        let at = self.0.at(release)?;
+        Some(Box::new(Erased(at)))
     }
 
     fn plan_name(&self, problem: &AnyProblem, device: &DeviceInfo) -> Option<String> {

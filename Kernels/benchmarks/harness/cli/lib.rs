@@ -33,6 +33,7 @@ mod preset;
 mod profile;
 mod progress;
 mod protocol;
+mod releases;
 mod repro;
 mod resume;
 mod roofs;

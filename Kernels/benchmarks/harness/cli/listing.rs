@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::erased::{AnyBench, AnyContender, AnyProblem};
 use crate::options::Options;
+use crate::releases;
 use crate::selection::Selection;
 
 pub fn list(bench: &AnyBench, selection: &Selection) -> String {
@@ -28,6 +29,13 @@ pub fn list(bench: &AnyBench, selection: &Selection) -> String {
                 identity.timed_region
             ),
         );
+        for release in releases::names_of(&*contender) {
+            let about = "another release, built on demand";
+            push(
+                &mut text,
+                format_args!("  {release:<24} {kind:<10} {about}"),
+            );
+        }
     }
     for source in &selection.guests {
         let (name, path) = (&source.name, source.path.display());

@@ -12,7 +12,7 @@ use record::WorkloadFile;
 use crate::erased::{AnyBench, AnyContender, AnyProblem, Contenders, Problems};
 use crate::options::{built_for, Options};
 use crate::rows::BEST;
-use crate::{control, Choices, UsageError};
+use crate::{control, releases, Choices, UsageError};
 
 /// Both sides of the comparison, the same in the supervisor and its workers.
 pub struct Selection {
@@ -70,6 +70,8 @@ impl Selection {
         let mut contenders = (bench.contenders)(&choices);
         contenders.extend(control::control((bench.contenders)(&choices)));
         add_guests(&what.libraries, &mut contenders)?;
+        let named = what.contenders.iter().chain(&what.baseline);
+        releases::add(named, &mut contenders)?;
         match (choices.device, built_for(bench.arch)) {
             (DeviceKind::Cuda, DeviceKind::Cpu) => Err(DeviceError::NotBuilt),
             (DeviceKind::Cuda, DeviceKind::Ptx) => Err(DeviceError::Emulated),
@@ -251,8 +253,20 @@ fn check_known(what: &str, wanted: &[String], known: &[&str]) -> Result<(), Usag
     match wanted.iter().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
         Some(name) => Err(UsageError(format!(
-            "no {what} '{name}'; use one of {}",
+            "no {what} '{}'; use one of {}",
+            shown(name),
             known.join(", ")
         ))),
+    }
+}
+
+/// A name that somebody typed, as part of a sentence: one line, and not all of a long one.
+pub fn shown(name: &str) -> String {
+    const LONGEST: usize = 64;
+    let plain = |c| if record::is_plain(c) { c } else { '\u{fffd}' };
+    let start: String = name.chars().take(LONGEST).map(plain).collect();
+    match name.chars().count() {
+        ..=LONGEST => start,
+        _ => start + "...",
     }
 }

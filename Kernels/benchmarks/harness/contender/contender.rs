@@ -72,6 +72,28 @@ impl Identity {
         }
     }
 
+    /// The release of the library, without the revision of the recipe that compiled it.
+    pub fn release(&self) -> &str {
+        let version = &self.version;
+        version
+            .split_once('+')
+            .map_or(version, |(release, _)| release)
+    }
+
+    /// Of a release, and known by it: `quack@0.6.4`, compiled by the same revision of the recipe. Nothing of another
+    /// release is linked in, so it has no prebuilt artifact.
+    pub fn at(&self, release: &str) -> Self {
+        let own = self.release();
+        let linked = own == release;
+        let revision = &self.version[own.len()..];
+        Self {
+            name: format!("{}@{release}", self.name),
+            version: format!("{release}{revision}"),
+            artifact_sha256: self.artifact_sha256.clone().filter(|_| linked),
+            ..self.clone()
+        }
+    }
+
     /// For libraries loaded at run time: the first one determines the version, and the artifact if its
     /// bytes match the lock.
     pub fn loaded(name: &str, libraries: Vec<Library>, timed_region: &str) -> Self {
@@ -84,6 +106,14 @@ impl Identity {
             ..Self::baseline(name, version, sha256, timed_region)
         }
     }
+}
+
+/// Releases of a contender's library beside its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    pub others: Vec<String>,
+    /// The command that pins one more.
+    pub pin: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,6 +153,17 @@ pub trait Contender<P: Problem + ?Sized> {
     /// What `artifacts` is called with to build the kernel that a problem lacks on an arch (`sm_90a`); none if it is
     /// there, or if nothing would build it.
     fn missing(&self, _problem: &P, _arch: &str) -> Option<Vec<String>> {
+        None
+    }
+
+    /// Other releases of its library that can race too, under the name `<name>@<release>`; see [`Contender::at`].
+    /// None if its library comes in one release only.
+    fn releases(&self) -> Option<Pinned> {
+        None
+    }
+
+    /// The same of one of its releases, or of its own; none if that is not pinned.
+    fn at(&self, _release: &str) -> Option<Box<dyn Contender<P>>> {
         None
     }
 

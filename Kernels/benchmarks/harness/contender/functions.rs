@@ -3,21 +3,28 @@
 use std::fmt::Display;
 
 use crate::{
-    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Problem,
-    Stream, Support, Tensors,
+    Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Pinned,
+    Problem, Stream, Support, Tensors,
 };
 
 /// What binding gives.
 pub type Binding = Result<Box<dyn Bound>, ContenderError>;
 
-type Missing<P> = fn(&P, &str) -> Option<Vec<String>>;
+type Missing<P> = Box<dyn Fn(&P, &str) -> Option<Vec<String>>>;
 
-struct Functions<P, O, B> {
+/// Releases of a library that its recipe builds, and the contender of one of them.
+pub struct Releases<P: Problem> {
+    pub pinned: Pinned,
+    pub at: fn(&str) -> Option<Box<dyn Contender<P>>>,
+}
+
+struct Functions<P: Problem, O, B> {
     identity: Identity,
     device: DeviceKind,
     obstacle: O,
     missing: Missing<P>,
     bind: B,
+    releases: Option<Releases<P>>,
 }
 
 /// A contender on one kind of device. `obstacle` says why it does not take a problem, if it does not;
@@ -41,8 +48,25 @@ pub fn buildable<P, O, B>(
     identity: Identity,
     device: DeviceKind,
     obstacle: O,
-    missing: Missing<P>,
+    missing: impl Fn(&P, &str) -> Option<Vec<String>> + 'static,
     bind: B,
+) -> Box<dyn Contender<P>>
+where
+    P: Problem,
+    O: Fn(&P, &DeviceInfo) -> Option<String> + 'static,
+    B: Fn(&P, &Tensors, &DeviceInfo) -> Binding + 'static,
+{
+    released(identity, device, obstacle, missing, bind, None)
+}
+
+/// The same, of which other releases can be built too.
+pub fn released<P, O, B>(
+    identity: Identity,
+    device: DeviceKind,
+    obstacle: O,
+    missing: impl Fn(&P, &str) -> Option<Vec<String>> + 'static,
+    bind: B,
+    releases: Option<Releases<P>>,
 ) -> Box<dyn Contender<P>>
 where
     P: Problem,
@@ -53,8 +77,9 @@ where
         identity,
         device,
         obstacle,
-        missing,
+        missing: Box::new(missing),
         bind,
+        releases,
     })
 }
 
@@ -76,6 +101,15 @@ where
 
     fn missing(&self, problem: &P, arch: &str) -> Option<Vec<String>> {
         (self.missing)(problem, arch)
+    }
+
+    fn releases(&self) -> Option<Pinned> {
+        let releases = self.releases.as_ref();
+        releases.map(|releases| releases.pinned.clone())
+    }
+
+    fn at(&self, release: &str) -> Option<Box<dyn Contender<P>>> {
+        (self.releases.as_ref()?.at)(release)
     }
 
     fn bind(&self, problem: &P, buffers: &[Buffer], device: &DeviceInfo) -> Binding {

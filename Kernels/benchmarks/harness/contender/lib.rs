@@ -11,11 +11,12 @@ mod problem;
 mod tensors;
 
 pub use contender::{
-    Bound, Buffer, Contender, ContenderError, Contenders, Facts, Identity, Kind, Stream, Support,
+    Bound, Buffer, Contender, ContenderError, Contenders, Facts, Identity, Kind, Pinned, Stream,
+    Support,
 };
 pub use device_info::{DeviceInfo, DeviceKind, UnknownDevice};
 pub use entry::{Entry, FileShape, Shape};
-pub use functions::{bound, buildable, contender, Binding};
+pub use functions::{bound, buildable, contender, released, Binding, Releases};
 pub use problem::{
     Cost, Family, Math, Piece, Places, Problem, Slice, Statement, Suite, Tolerance, Workload,
     SHAPES_SEED,

@@ -1,8 +1,8 @@
 //! FlashAttention-4 and FlashAttention-2; see Kernels/baselines/flash_attention/README.md for how.
 
 use contender::{
-    bound, buildable, contender, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind,
-    Facts, Identity, Problem, Tensors,
+    bound, contender, released, Binding, Contender, ContenderError, Contenders, DeviceInfo,
+    DeviceKind, Facts, Identity, Pinned, Problem, Releases, Tensors,
 };
 use flash_attention::{Attention, UniquePtr, Workspace};
 use numeric::DType;
@@ -19,7 +19,7 @@ pub fn contenders() -> Contenders<PrefillProblem> {
     let fourth = artifacts.first().map(|first| {
         let sha256 = Some(first.sha256.clone()).filter(|_| artifacts.len() == 1);
         let identity = identity("flash_attention_4", &first.version, sha256);
-        buildable(identity, DeviceKind::Cuda, unsupported_4, missing_4, bind_4)
+        of_release(identity, None)
     });
     let second = identity(
         "flash_attention_2",
@@ -28,6 +28,40 @@ pub fn contenders() -> Contenders<PrefillProblem> {
     );
     let second = contender(second, DeviceKind::Cuda, unsupported_2, bind_2);
     fourth.into_iter().chain([second]).collect()
+}
+
+/// FlashAttention-4 of a release that the lock pins; none if it does not.
+fn at(release: &str) -> Option<Box<dyn Contender<PrefillProblem>>> {
+    let own = contenders().into_iter().next()?.identity().clone();
+    let identity = own.at(release);
+    if release == own.release() {
+        return Some(of_release(identity, None));
+    }
+    let others = &Recipe::FlashAttention4.releases()?.others;
+    let release = others.iter().find(|known| *known == release)?;
+    Some(of_release(identity, Some(release)))
+}
+
+/// Another one than that of the archives.
+type Release = Option<&'static str>;
+
+/// Of another release there is what is built on demand.
+fn of_release(identity: Identity, release: Release) -> Box<dyn Contender<PrefillProblem>> {
+    let releases = Recipe::FlashAttention4.releases().map(|known| Releases {
+        pinned: Pinned {
+            others: known.others.clone(),
+            pin: known.pin_command(),
+        },
+        at,
+    });
+    released(
+        identity,
+        DeviceKind::Cuda,
+        move |problem, device| unsupported_4(problem, device, release),
+        move |problem, arch| missing_4(problem, arch, release),
+        move |problem, tensors, device| bind_4(problem, tensors, device, release),
+        releases,
+    )
 }
 
 /// What neither of the two supports.
@@ -104,23 +138,29 @@ fn kernel_name(shape: &PrefillShape) -> String {
 }
 
 /// The variant that has the kernels of a shape, if the recipe builds for the arch.
-fn variant(shape: &PrefillShape, arch: &str) -> Option<Wanted> {
+fn variant(shape: &PrefillShape, arch: &str, release: Release) -> Option<Wanted> {
     let variant = Variant::Group {
         head_dim: shape.head_dim,
         group: shape.heads / shape.kv_heads,
     };
     Recipe::FlashAttention4.version(arch)?;
-    Some(Wanted::new(Recipe::FlashAttention4, arch, variant))
+    let wanted = Wanted::new(Recipe::FlashAttention4, arch, variant);
+    Some(wanted.of_release(release))
 }
 
 /// The kernel for the device, linked or built on demand, or why there is none.
-fn exported(shape: &PrefillShape, device: &DeviceInfo) -> Result<Exported, String> {
+fn exported(
+    shape: &PrefillShape,
+    device: &DeviceInfo,
+    release: Release,
+) -> Result<Exported, String> {
     let (name, count) = (kernel_name(shape), device.multiprocessors);
-    let is_linked = |name: &str| flash_attention::has_kernel(major(device), name);
+    let is_linked =
+        |name: &str| release.is_none() && flash_attention::has_kernel(major(device), name);
     if let Some(name) = for_multiprocessors(&name, count, is_linked) {
         return Ok(Exported { name, built: None });
     }
-    let wanted = variant(shape, &device.arch);
+    let wanted = variant(shape, &device.arch, release);
     let wanted = wanted.ok_or_else(|| format!("this build has no kernels for {}", device.arch))?;
     let library = CuteLibrary::open(&wanted).map_err(|missing| missing.to_string())?;
     let found = for_multiprocessors(&name, count, |name| library.kernel(name).is_ok());
@@ -134,7 +174,7 @@ fn exported(shape: &PrefillShape, device: &DeviceInfo) -> Result<Exported, Strin
     }
 }
 
-fn missing_4(problem: &PrefillProblem, arch: &str) -> Option<Vec<String>> {
+fn missing_4(problem: &PrefillProblem, arch: &str, release: Release) -> Option<Vec<String>> {
     let (shape, major) = (&problem.shape, if arch == "sm_90a" { 9 } else { 10 });
     let name = kernel_name(shape);
     // With the count of some device compiled in, too.
@@ -142,10 +182,11 @@ fn missing_4(problem: &PrefillProblem, arch: &str) -> Option<Vec<String>> {
         let linked = |name: &str| flash_attention::has_kernel(major, name);
         for_multiprocessors(&name, count, linked).is_some()
     };
-    if unsupported(problem).is_some() || [132, 148, 152].into_iter().any(is_linked) {
+    let linked = release.is_none() && [132, 148, 152].into_iter().any(is_linked);
+    if unsupported(problem).is_some() || linked {
         return None;
     }
-    let wanted = variant(shape, arch)?;
+    let wanted = variant(shape, arch, release)?;
     let lacks = CuteLibrary::open(&wanted).is_err();
     lacks.then(|| wanted.arguments())
 }
@@ -162,14 +203,18 @@ fn for_multiprocessors(
         .find(|name| is_exported(name))
 }
 
-fn unsupported_4(problem: &PrefillProblem, device: &DeviceInfo) -> Option<String> {
+fn unsupported_4(
+    problem: &PrefillProblem,
+    device: &DeviceInfo,
+    release: Release,
+) -> Option<String> {
     /// Below this the library uses another config on sm_100, which is not exported.
     const MINIMUM_PACKED_ROWS: usize = 257;
     let shape = &problem.shape;
     let packed_rows = longest(&shape.q_lens) * (shape.heads / shape.kv_heads);
     let few = major(device) >= 10 && packed_rows < MINIMUM_PACKED_ROWS;
     unsupported(problem)
-        .or_else(|| exported(shape, device).err())
+        .or_else(|| exported(shape, device, release).err())
         .or_else(|| {
             few.then(|| {
                 format!(
@@ -180,9 +225,15 @@ fn unsupported_4(problem: &PrefillProblem, device: &DeviceInfo) -> Option<String
         })
 }
 
-fn bind_4(problem: &PrefillProblem, tensors: &Tensors, device: &DeviceInfo) -> Binding {
+fn bind_4(
+    problem: &PrefillProblem,
+    tensors: &Tensors,
+    device: &DeviceInfo,
+    release: Release,
+) -> Binding {
     let lse = lse_workspace(problem)?;
-    let Exported { name, built } = exported(&problem.shape, device).map_err(ContenderError::new)?;
+    let Exported { name, built } =
+        exported(&problem.shape, device, release).map_err(ContenderError::new)?;
     let kernel = match built {
         None => {
             flash_attention::load_kernel(major(device), &name).map_err(|error| error.to_string())
@@ -196,6 +247,8 @@ fn bind_4(problem: &PrefillProblem, tensors: &Tensors, device: &DeviceInfo) -> B
     if let Some(library) = built {
         let sha256 = library.built.record.archive_sha256.clone();
         facts.insert("built_on_demand".to_owned(), sha256.into());
+        let version = library.built.record.version.clone();
+        facts.insert("version".to_owned(), version.into());
     }
     Ok(bound(facts, move |stream| {
         let _alive = &lse;
