@@ -22,6 +22,7 @@ mod packed;
 mod page;
 mod plot;
 mod policy;
+mod releases;
 mod repro;
 mod scoreboard;
 mod seal;
@@ -59,6 +60,7 @@ pub use packed::{packed_for, read_text};
 pub use page::{has_tables, Pages};
 pub use plot::{plots, to_png, Plot};
 pub use policy::content_policy;
+pub use releases::releases_markdown;
 pub use scoreboard::{losses, scoreboard, scoreboard_text, trust, Loss, Score, Scoreboard, Trust};
 pub use seal::{
     digest, is_seal, open, parse_public_key, read_or_make_key, seal, Card, Digest, Evidence,

@@ -1,5 +1,6 @@
 //! The short report: the scoreboard and the losses, then what was measured where, by suite, and what failed.
 
+use crate::releases::releases_markdown;
 use crate::scoreboard::scoreboard_markdown;
 use crate::View;
 use record::markdown_table::{cell, header, line};
@@ -36,6 +37,7 @@ pub fn summarize(views: &[View]) -> String {
             "Baseline time over contender time, so above 1 is faster",
             &groups(&view.file),
         );
+        text += &releases_markdown(view);
         text += &roof_shares(view);
         text += &failures(view);
     }
