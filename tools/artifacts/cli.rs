@@ -112,7 +112,7 @@ pub struct Outputs {
 pub struct Pin {
     /// NAME or NAME@VERSION; without a version, the newest one
     pub name: String,
-    /// Package name in the registry, if it is not NAME
+    /// Package name in the registry, if it is not NAME; an artifact of that name is `before`, too
     #[arg(long)]
     pub package: Option<String>,
     /// SPDX expression or LicenseRef-... [default: as before, or the package's metadata]

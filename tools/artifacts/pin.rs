@@ -39,7 +39,10 @@ pub fn pin(context: &Context, name: &str, facts: &Facts) -> Result<Artifact> {
     };
     // Facts and version come from the x86-64 artifact: both belong to one release.
     let other = other_cpu(name).and_then(|(twin, cpu)| Some((find(twin)?, cpu)));
-    let known = find(name).or(other.map(|(twin, _)| twin));
+    // Another release of a package that is in the lock has its facts, too.
+    let is_package = |artifact: &&Artifact| matches!(artifact.source, Source::Registry { .. });
+    let package = facts.package.as_deref().and_then(find).filter(is_package);
+    let known = find(name).or(other.map(|(twin, _)| twin)).or(package);
     let cpu = other.map(|(_, cpu)| cpu);
     let facts = &Facts {
         version: facts

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use artifacts_lib::digest::Digest;
-use artifacts_lib::lock::{Lock, Source};
+use artifacts_lib::lock::{Artifact, Lock, Source};
 use artifacts_testing::{write_wheel, write_wheel_for, Fixture};
 
 fn program() -> String {
@@ -112,6 +112,29 @@ fn pin_records_the_newest_or_the_one_that_was_named() {
     let output = run(&program, &fixture, index.path(), &["pin", "other-thing"]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(fixture.state(), before);
+}
+
+#[test]
+fn pin_of_another_release_has_the_facts_of_its_package() {
+    let program = program();
+    let index = tempfile::tempdir().unwrap();
+    write_wheel(index.path(), "small_thing", "1.0", "");
+    let new = write_wheel(index.path(), "small_thing", "2.0", "x = 1");
+    let fixture = fixture(&new);
+    let pin = ["pin", "small-thing-1.0@1.0", "--package", "small-thing"];
+    let output = run(&program, &fixture, index.path(), &pin);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lock = Lock::read(&fixture.lock_path()).unwrap();
+    let [current, older] = &lock.artifacts[..] else {
+        panic!("{:?}", lock.artifacts);
+    };
+    assert_eq!((&*older.name, &*older.version), ("small-thing-1.0", "1.0"));
+    assert_eq!(
+        (&*current.name, &*current.version),
+        ("small-thing", &*fixture.artifact.version)
+    );
+    let facts = |it: &Artifact| (it.licence.clone(), it.upstream.clone(), it.redistributable);
+    assert_eq!(facts(older), facts(current));
 }
 
 #[test]
