@@ -116,6 +116,14 @@ pub fn program(unit: usize, name: &str) -> Result<Arc<Program>, String> {
     program.map_err(|error| error.to_string())
 }
 
+/// The names of a unit's kernels.
+pub fn entries(unit: usize) -> Result<Vec<String>, String> {
+    let module = module(unit)?;
+    let functions = module.syntax().functions.iter();
+    let entries = functions.filter(|function| function.is_entry && function.has_body);
+    Ok(entries.map(|function| function.name.clone()).collect())
+}
+
 fn module(unit: usize) -> Result<Arc<Module>, String> {
     let mut registry = registry();
     if let Some(module) = registry.modules.get(&unit) {

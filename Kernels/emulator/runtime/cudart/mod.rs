@@ -6,6 +6,7 @@ mod device;
 mod error;
 mod launch;
 mod library;
+mod loaded;
 mod memory;
 mod objects;
 mod stream;
