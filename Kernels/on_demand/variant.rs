@@ -6,12 +6,16 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::GemmKernel;
+
 /// A recipe of tools/artifacts that builds variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recipe {
     Quack,
     Liger,
     FlashAttention4,
+    /// Compiled by nvcc from the library's headers, without a Python program.
+    DeepGemm,
 }
 
 /// Versions by artifact (`quack-sm_90a`), from the lock.
@@ -45,7 +49,12 @@ impl Releases {
 }
 
 impl Recipe {
-    pub const ALL: [Self; 3] = [Self::Quack, Self::Liger, Self::FlashAttention4];
+    pub const ALL: [Self; 4] = [
+        Self::Quack,
+        Self::Liger,
+        Self::FlashAttention4,
+        Self::DeepGemm,
+    ];
 
     /// As in the names of its artifacts.
     pub fn name(self) -> &'static str {
@@ -53,6 +62,7 @@ impl Recipe {
             Self::Quack => "quack",
             Self::Liger => "liger",
             Self::FlashAttention4 => "flash-attention-4",
+            Self::DeepGemm => "deep-gemm",
         }
     }
 
@@ -87,6 +97,7 @@ impl Recipe {
             Self::Quack => "--width N",
             Self::Liger => "--width N, or --heads QUERYxKEYxDIM",
             Self::FlashAttention4 => "--head-dim N --group N",
+            Self::DeepGemm => "--n N --k N --kernel KERNEL",
         }
     }
 
@@ -96,6 +107,7 @@ impl Recipe {
             (Self::Quack | Self::Liger, Variant::Width(_))
                 | (Self::Liger, Variant::Heads { .. })
                 | (Self::FlashAttention4, Variant::Group { .. })
+                | (Self::DeepGemm, Variant::Gemm { .. })
         )
     }
 }
@@ -113,6 +125,12 @@ pub enum Variant {
     },
     /// Query heads per key head.
     Group { head_dim: usize, group: usize },
+    /// Columns and depth of a product, and the library's choice for it.
+    Gemm {
+        n: usize,
+        k: usize,
+        kernel: GemmKernel,
+    },
 }
 
 impl Variant {
@@ -124,6 +142,11 @@ impl Variant {
             Self::Group { head_dim, group } => vec![
                 ("--head-dim", head_dim.to_string()),
                 ("--group", group.to_string()),
+            ],
+            Self::Gemm { n, k, kernel } => vec![
+                ("--n", n.to_string()),
+                ("--k", k.to_string()),
+                ("--kernel", kernel.to_string()),
             ],
         };
         let pairs = pairs.into_iter();
@@ -139,6 +162,7 @@ impl fmt::Display for Variant {
             Self::Width(width) => write!(f, "n{width}"),
             Self::Heads { query, key, dim } => write!(f, "h{query}k{key}d{dim}"),
             Self::Group { head_dim, group } => write!(f, "d{head_dim}g{group}"),
+            Self::Gemm { n, k, kernel } => write!(f, "n{n}k{k}-{kernel}"),
         }
     }
 }

@@ -1,5 +1,7 @@
 """build_facts: what a result file says of the build that made it, as variables that env!() sees."""
 
+load(":archs.bzl", "SMS")
+
 def _libraries(entries):
     """The artifacts whose files programs load: their members for the build, their digests for the program."""
     entries = [entry for entry in entries if "files" in entry]
@@ -34,8 +36,16 @@ def _releases(entries, recipes):
 def _recipes(entries):
     """The versions of what recipes build, by artifact, and the other releases that they build variants of."""
     recipes = [entry for entry in entries if entry["source"]["kind"] == "recipe"]
+    pinned = {entry["name"]: entry["version"] for entry in entries}
+    versions = {entry["name"]: entry["version"] for entry in recipes}
+
+    # Compiled from the wheel by the lock's nvcc, without a recipe: r1 is of tools/artifacts/compiled.rs.
+    compiled = "{}+r1.nvcc{}".format(pinned["sgl-deep-gemm"], pinned["nvidia-cuda-nvcc"])
+    hopper = [sm for sm in SMS if SMS[sm].shelf == "hopper"]
+    versions.update({"deep-gemm-" + sm: compiled for sm in hopper})
+    versions.update({"deep-gemm-" + sm.replace("sm_", "compute_"): compiled for sm in hopper})
     return "RECIPES_FACT = {}\n".format(json.encode_indent({
-        "HEAD_TO_HEAD_RECIPES": json.encode({entry["name"]: entry["version"] for entry in recipes}),
+        "HEAD_TO_HEAD_RECIPES": json.encode(versions),
         "HEAD_TO_HEAD_RELEASES": json.encode(_releases(entries, recipes)),
     }))
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use artifacts_lib::Error;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use on_demand::Variant;
+use on_demand::{GemmKernel, Variant};
 
 /// Fetch, build, pin, verify and upload the artifacts in third_party/artifacts.lock.json.
 #[derive(Parser)]
@@ -169,6 +169,16 @@ pub struct Build {
     /// ... and this many query heads per key head (flash-attention-4)
     #[arg(long, value_name = "N", value_parser = size, requires = "head_dim")]
     pub group: Option<usize>,
+    /// ... for products with this many columns (deep-gemm)
+    #[arg(long, value_name = "N", value_parser = size, requires_all = ["k", "kernel"],
+        conflicts_with_all = OTHER_BUILDS, conflicts_with_all = ["width", "heads", "head_dim"])]
+    pub n: Option<usize>,
+    /// ... and this depth (deep-gemm)
+    #[arg(long, value_name = "N", value_parser = size, requires = "n")]
+    pub k: Option<usize>,
+    /// ... with this choice of the library, as the row of a bench names it: fp8-dense-128x160-5-2x1 (deep-gemm)
+    #[arg(long, requires = "n")]
+    pub kernel: Option<GemmKernel>,
     /// ... of this release of the library, which the lock pins beside the current one
     #[arg(long, value_name = "VERSION", value_parser = release, conflicts_with_all = OTHER_BUILDS)]
     pub release: Option<String>,
@@ -202,6 +212,9 @@ const OTHER_BUILDS: [&str; 3] = ["source", "out", "unpack"];
 impl Build {
     /// The sizes to build for; none for those of the lock.
     pub fn variant(&self) -> Result<Option<Variant>, Error> {
+        if let (Some(n), Some(k), Some(kernel)) = (self.n, self.k, self.kernel) {
+            return Ok(Some(Variant::Gemm { n, k, kernel }));
+        }
         Ok(match (self.width, &self.heads, self.head_dim, self.group) {
             (Some(width), ..) => Some(Variant::Width(width)),
             (_, Some(heads), ..) => Some(heads_of(heads)?),

@@ -151,12 +151,16 @@ fn build_variant(
     variant: Variant,
     report: &mut Report,
 ) -> Result<()> {
-    let archs = match args.arch.is_empty() {
-        true => names_of(cli::Arch::value_variants()),
-        false => names_of(&args.arch),
-    };
     for name in &args.names {
         let recipe = variant::recipe_for(name, &variant)?;
+        let archs = match args.arch.is_empty() {
+            true => {
+                let mut all = names_of(cli::Arch::value_variants());
+                all.retain(|arch| recipe.version(arch).is_some());
+                all
+            }
+            false => names_of(&args.arch),
+        };
         for arch in &archs {
             let wanted = Wanted::new(recipe, arch, variant).of_release(args.release.as_deref());
             let (record, folder) = variant::build(context, &wanted, &Store::of_user())?;

@@ -7,6 +7,7 @@
 
 pub mod cache;
 pub mod cancel;
+mod compiled;
 pub mod credentials;
 pub mod digest;
 pub mod download;

@@ -9,6 +9,7 @@ use std::process::Command;
 use on_demand::{digest, Recipe, Record, Store, Variant, Wanted, RECORD, SCHEMA};
 
 use crate::cache::Scratch;
+use crate::compiled::{self, Product};
 use crate::error::{At, Error, Result};
 use crate::fetch::Context;
 use crate::lock::{Artifact, Lock};
@@ -37,11 +38,8 @@ pub fn recipe_for(name: &str, variant: &Variant) -> Result<Recipe> {
 
 /// Builds a variant and replaces what the store had of it; nobody sees a part of it.
 pub fn build(context: &Context, wanted: &Wanted, store: &Store) -> Result<(Record, PathBuf)> {
-    let artifact = artifact_of(&context.lock, wanted)?;
-    // Before anything is named after it.
-    if let Some(release) = &wanted.release {
-        recipe::other_release(&context.lock, artifact, release)?;
-    }
+    // What refuses it comes before anything is named after it.
+    let origin = origin_of(&context.lock, wanted)?;
     let no_home = || Error::Refused("no HOME for the cache; set HEAD_TO_HEAD_CACHE".into());
     let folder = store.folder(wanted).ok_or_else(no_home)?;
     let root = folder.parent().unwrap_or(Path::new("/"));
@@ -49,7 +47,10 @@ pub fn build(context: &Context, wanted: &Wanted, store: &Store) -> Result<(Recor
     made.at("create", root)?;
     let _guard = context.cache.guard(&wanted.to_string())?;
 
-    let made = run_recipe(context, artifact, wanted)?;
+    let made = match origin {
+        Origin::Compiler(product) => compile(context, wanted, &product)?,
+        Origin::Recipe(artifact) => run_recipe(context, artifact, wanted)?,
+    };
 
     let fresh = tempfile::Builder::new()
         .prefix(".partial-")
@@ -77,6 +78,25 @@ pub fn build(context: &Context, wanted: &Wanted, store: &Store) -> Result<(Recor
     fs::write(&path, text).at("write", &path)?;
     replace(fresh.path(), &folder)?;
     Ok((record, folder))
+}
+
+/// What builds a variant.
+enum Origin<'a> {
+    /// The recipe of an artifact.
+    Recipe(&'a Artifact),
+    /// nvcc, without a recipe.
+    Compiler(Product),
+}
+
+fn origin_of<'a>(lock: &'a Lock, wanted: &Wanted) -> Result<Origin<'a>> {
+    if let Some(product) = Product::of(wanted)? {
+        return Ok(Origin::Compiler(product));
+    }
+    let artifact = artifact_of(lock, wanted)?;
+    if let Some(release) = &wanted.release {
+        recipe::other_release(lock, artifact, release)?;
+    }
+    Ok(Origin::Recipe(artifact))
 }
 
 /// What goes into the store.
@@ -124,6 +144,23 @@ fn run_recipe(context: &Context, artifact: &Artifact, wanted: &Wanted) -> Result
         version,
         sha256: built.digest.to_string(),
         _folder: built.folder,
+    })
+}
+
+fn compile(context: &Context, wanted: &Wanted, product: &Product) -> Result<Made> {
+    let refused = || Error::Refused(format!("nothing is compiled for {}", wanted.arch));
+    let version = wanted.version().ok_or_else(refused)?;
+    let folder = context.cache.scratch()?;
+    let archive = folder.path().join("archive");
+    compiled::compile(context, product, &archive)?;
+    let code = archive.join(CUBINS);
+    let bytes = fs::read(&code).at("read", &code)?;
+    Ok(Made {
+        archive,
+        code: CUBINS,
+        version,
+        sha256: digest(&bytes),
+        _folder: folder,
     })
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "Kernels/baselines/deep_gemm/lib.rs.h"
 #include "Kernels/bridge/convert.h"
@@ -53,8 +54,8 @@ Target target() {
     return target_of(major, machine.multiprocessors);
 }
 
-// Checks everything that decides whether a kernel can run, before any launch.
-Launch require_kernel(const Problem& problem, const Config& config, const Target& target) {
+// Checks everything that decides whether a kernel of the config can run, before any launch.
+void require(const Problem& problem, const Config& config) {
     if (problem.n % 8 != 0 || problem.k % (problem.fp8 ? 128 : 64) != 0) {
         throw std::invalid_argument("n must be a multiple of 8, k of 64 (128 with FP8)");
     }
@@ -64,31 +65,34 @@ Launch require_kernel(const Problem& problem, const Config& config, const Target
                                     " rows is not a multiple of its tile's " +
                                     std::to_string(config.block_m));
     }
-    const Launch launch = find_kernel(problem, config, target);
-    if (launch == nullptr) {
-        throw std::invalid_argument("its choice for this shape, " + to_string(config) +
-                                    ", is not one of the kernels compiled ahead of time");
-    }
-    return launch;
+}
+
+Choice choice_on(const Gemm& gemm, const Target& device) {
+    const Problem problem = problem_of(gemm);
+    const Config config = choose(problem, device);
+    require(problem, config);
+    Choice result;
+    result.tile = std::to_string(config.block_m) + "x" + std::to_string(config.block_n) + "x" +
+                  std::to_string(config.block_k);
+    result.block_m = config.block_m;
+    result.block_n = config.block_n;
+    result.stages = config.stages;
+    result.cluster_m = config.cluster_m;
+    result.cluster_n = config.cluster_n;
+    result.multicast = config.cluster_m > 1 ? "b" : config.cluster_n > 1 ? "a" : "none";
+    result.shared_bytes = config.shared_bytes;
+    result.is_linked = find_kernel(problem, config, device) != nullptr;
+    result.words = to_string(config);
+    return result;
 }
 
 }  // namespace
 
-Choice choice(const Gemm& gemm) {
-    const Problem problem = problem_of(gemm);
-    const Target device = target();
-    const Config config = choose(problem, device);
-    require_kernel(problem, config, device);
-    Choice result;
-    result.tile = std::to_string(config.block_m) + "x" + std::to_string(config.block_n) + "x" +
-                  std::to_string(config.block_k);
-    result.stages = config.stages;
-    result.multicast = config.cluster_m > 1 ? "b" : config.cluster_n > 1 ? "a" : "none";
-    result.shared_bytes = config.shared_bytes;
-    return result;
-}
+Choice choice(const Gemm& gemm) { return choice_on(gemm, target()); }
 
-Plan::Plan(const Gemm& gemm) {
+Choice choice_for_sm90(const Gemm& gemm) { return choice_on(gemm, kSm90); }
+
+Plan::Plan(const Gemm& gemm, std::unique_ptr<Built> built) : built_(std::move(built)) {
     gemm_.a = pointer<void>(gemm.a);
     gemm_.b = pointer<void>(gemm.b);
     gemm_.out = pointer<void>(gemm.out);
@@ -98,7 +102,12 @@ Plan::Plan(const Gemm& gemm) {
     gemm_.problem = problem_of(gemm);
     const Target device = target();
     config_ = choose(gemm_.problem, device);
-    launch_ = require_kernel(gemm_.problem, config_, device);
+    require(gemm_.problem, config_);
+    launch_ = find_kernel(gemm_.problem, config_, device);
+    if (launch_ == nullptr && built_ == nullptr) {
+        throw std::invalid_argument("its choice for this shape, " + to_string(config_) +
+                                    ", is not one of the kernels compiled ahead of time");
+    }
     if (!gemm_.problem.fp8 || device.major != kB200.major) return;
     const PackedWords words = packed_words(gemm_.problem);
     packed_ = device::Memory((words.a + words.b) * sizeof(std::uint32_t));
@@ -111,9 +120,14 @@ Plan::Plan(const Gemm& gemm) {
 }
 
 void Plan::enqueue(std::size_t stream) const {
+    if (built_ != nullptr) return built_->launch(gemm_, config_, pointer<CUstream_st>(stream));
     launch_(gemm_, config_, pointer<CUstream_st>(stream));
 }
 
-std::unique_ptr<Plan> plan(const Gemm& gemm) { return std::make_unique<Plan>(gemm); }
+std::unique_ptr<Plan> plan(const Gemm& gemm) { return std::make_unique<Plan>(gemm, nullptr); }
+
+std::unique_ptr<Plan> plan_built(const Gemm& gemm, rust::Slice<const std::uint8_t> code) {
+    return std::make_unique<Plan>(gemm, std::make_unique<Built>(code.data()));
+}
 
 }  // namespace deep_gemm_baseline::bridge

@@ -15,13 +15,18 @@ enum class Layout : std::uint8_t;
 struct Gemm;
 struct Choice;
 
-// The library's choice for a shape; throws if it cannot run here.
+// The library's choice for a shape; throws if it cannot run here, but not if its kernel is not
+// linked.
 Choice choice(const Gemm& gemm);
+
+// The same for sm_90a, without a device.
+Choice choice_for_sm90(const Gemm& gemm);
 
 // A GEMM with its kernel; on sm_100a it holds the packed scales.
 class Plan {
   public:
-    explicit Plan(const Gemm& gemm);
+    // With a kernel that was built on demand, if there is one.
+    Plan(const Gemm& gemm, std::unique_ptr<Built> built);
 
     void enqueue(std::size_t stream) const;
 
@@ -29,9 +34,11 @@ class Plan {
     deep_gemm_baseline::Gemm gemm_ = {};
     Config config_ = {};
     Launch launch_ = nullptr;
+    std::unique_ptr<Built> built_;
     device::Memory packed_;
 };
 
 std::unique_ptr<Plan> plan(const Gemm& gemm);
+std::unique_ptr<Plan> plan_built(const Gemm& gemm, rust::Slice<const std::uint8_t> code);
 
 }  // namespace deep_gemm_baseline::bridge

@@ -41,6 +41,27 @@ Launch find_bf16_grouped(const Problem& problem, const Config& config);
 Launch find_sm100_fp8_grouped(const Problem& problem, const Config& config, const Target& target);
 Launch find_sm100_bf16_grouped(const Problem& problem, const Config& config, const Target& target);
 
+// A kernel for sm_90a that was built on demand: machine code with nothing else in it, or PTX where
+// the interpreter is the runtime. It stays loaded as long as this lives.
+class Built {
+  public:
+    // The driver keeps a copy of the code.
+    explicit Built(const void* code);
+    ~Built();
+    Built(const Built&) = delete;
+    Built& operator=(const Built&) = delete;
+
+    // The config is the one that it was built for.
+    void launch(const Gemm& gemm, const Config& config, cudaStream_t stream) const;
+
+  private:
+    cudaLibrary_t library_ = nullptr;
+    cudaKernel_t kernel_ = nullptr;
+};
+
+// Of sm90_built.cu, if sm_90a is built.
+void launch_built(cudaKernel_t kernel, const Gemm& gemm, const Config& config, cudaStream_t stream);
+
 // int32 words that the packed scales of a and of b take.
 struct PackedWords {
     std::size_t a;

@@ -37,21 +37,36 @@ mod ffi {
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Choice {
         tile: String,
+        block_m: i32,
+        block_n: i32,
         stages: i32,
+        cluster_m: i32,
+        cluster_n: i32,
         /// The operand that the two blocks of a cluster share.
         multicast: String,
         shared_bytes: i32,
+        /// Whether its kernel was compiled ahead of time.
+        is_linked: bool,
+        /// For a message.
+        words: String,
     }
 
     unsafe extern "C++" {
         include!("Kernels/baselines/deep_gemm/bridge.h");
 
+        /// On the current device; an error if the library cannot run there.
         fn choice(gemm: &Gemm) -> Result<Choice>;
+
+        /// On an H100 or H200, without a device.
+        fn choice_for_sm90(gemm: &Gemm) -> Result<Choice>;
 
         type Plan;
         /// Chooses the kernel, and converts the scales if it needs another layout: they must already
         /// have their values.
         fn plan(gemm: &Gemm) -> Result<UniquePtr<Plan>>;
+        /// The same with a kernel that was built on demand for the library's choice: `code` is its cubin, or PTX that
+        /// ends with a nul.
+        fn plan_built(gemm: &Gemm, code: &[u8]) -> Result<UniquePtr<Plan>>;
         fn enqueue(self: &Plan, stream: usize) -> Result<()>;
     }
 }
@@ -61,4 +76,4 @@ pub const VERSION: &str = "0.2.5";
 pub const WHEEL_SHA256: &str = "e13778e53f682b806dd2c799b5ad81701114d9346044643a8df7589a845f34e6";
 
 pub use cxx::UniquePtr;
-pub use ffi::{choice, plan, Choice, Gemm, Layout, Plan};
+pub use ffi::{choice, choice_for_sm90, plan, plan_built, Choice, Gemm, Layout, Plan};

@@ -4,6 +4,7 @@
 #include <deep_gemm/impls/sm90_fp8_gemm_1d2d.cuh>
 
 #include "Kernels/baselines/deep_gemm/kernel.cuh"
+#include "Kernels/baselines/deep_gemm/sm90_enqueue.cuh"
 
 namespace deep_gemm_baseline {
 
@@ -13,25 +14,12 @@ template <deep_gemm::GemmType kType, int kN, int kK, int kGroups, int kBlockM, i
 void launch_fp8(const Gemm& gemm, const Config& config, cudaStream_t stream) {
     constexpr int kMathThreads = kBlockM <= 64 ? 128 : 256;
     constexpr bool kSharesA = kClusterN > 1;
-    const auto kernel =
+    const Fp8Kernel kernel =
         deep_gemm::sm90_fp8_gemm_1d2d_impl<cute::UMMA::Major::K, 0, kN, kK, kGroups, kBlockM,
                                            kBlockN, 128, 128, 128, swizzle_of_out(kBlockN), kStages,
                                            128, kMathThreads, kClusterM * kClusterN, kSharesA,
                                            kSm90.multiprocessors, kType, cutlass::bfloat16_t>;
-    const Problem& problem = gemm.problem;
-    const cuuint64_t k = problem.k;
-    const cuuint64_t groups = problem.groups;
-    const cuuint64_t scale_rows = (static_cast<cuuint64_t>(problem.m) + 3) / 4 * 4;
-    const cuuint64_t scale_groups = problem.kind == Kind::kMasked ? groups : 1;
-    const Matrix a = {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, gemm.a, k, all_rows(problem)};
-    const Matrix b = {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, gemm.b, k, groups * problem.n};
-    const Matrix scales = {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, gemm.a_scales, scale_rows,
-                           k / 128 * scale_groups};
-    device::launch("deep_gemm fp8", kernel, launch_shape(config, kSm90.multiprocessors), stream,
-                   static_cast<float*>(const_cast<void*>(gemm.b_scales)), gemm.index, problem.m,
-                   problem.n, problem.k, tensor_map(a, 128, kBlockM, 128),
-                   tensor_map(b, 128, kBlockN, 128), map_of_out(gemm, config),
-                   tensor_map(scales, kBlockM, 1, 0));
+    enqueue_fp8(kernel, gemm, config, stream);
 }
 
 // An entry of a table of what was compiled.

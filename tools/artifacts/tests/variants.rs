@@ -265,6 +265,37 @@ fn sizes_that_no_recipe_has_are_refused() {
         (&["fla-nsa", "--width", "64"], "`fla-nsa` is not built"),
         (&["flash-attention-4", "--head-dim", "128"], "--group"),
         (&["liger", "--release", "0.1"], "also give its sizes"),
+        (&["deep-gemm", "--n", "5120"], "--kernel"),
+        (
+            &["deep-gemm", "--n", "64", "--k", "64", "--kernel", "fp8"],
+            "like fp8-dense-128x160-5-2x1",
+        ),
+        (
+            &[
+                "quack",
+                "--n",
+                "64",
+                "--k",
+                "64",
+                "--kernel",
+                "fp8-dense-128x160-5-2x1",
+            ],
+            "quack --width N",
+        ),
+        (
+            &[
+                "deep-gemm",
+                "--arch",
+                "sm_90a",
+                "--n",
+                "64",
+                "--k",
+                "96",
+                "--kernel",
+                "fp8-dense-128x160-5-2x1",
+            ],
+            "k of 128",
+        ),
         (
             &["liger", "--width", "64", "--out", "x"],
             "cannot be used with",

@@ -2,13 +2,15 @@
 //! nothing would. The BUILD file points the user's cache at nothing.
 
 use contender::{Contender, DeviceInfo, DeviceKind, Problem, Support};
+use gemm_contenders::contenders as gemm;
 use norms_contenders::contenders as norms;
 use numeric::DType;
 use prefill_contenders::contenders as prefill;
 use training_contenders::contenders as training;
 use workloads::{
-    Activation, NormOp, NormProblem, NormSuite, NormTypes, Pass, PrefillOp, PrefillProblem,
-    PrefillSuite, RowShape, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite,
+    Activation, GemmProblem, GemmShape, GroupedGemmSuite, NormOp, NormProblem, NormSuite,
+    NormTypes, Pass, PrefillOp, PrefillProblem, PrefillSuite, RowLayout, RowShape, TrainingOp,
+    TrainingProblem, TrainingShape, TrainingSuite,
 };
 
 const ARCH: &str = "sm_90a";
@@ -98,6 +100,31 @@ fn a_release_of_another_input_is_none_of_the_library() {
     assert!(attention.at("0.6.4").is_none());
     let own = attention.at(attention.identity().release()).unwrap();
     assert_eq!(own.identity().version, attention.identity().version);
+}
+
+#[test]
+fn a_product_of_nobody_has_a_command() {
+    let deep_gemm = named(gemm(DeviceKind::Cuda), "deep_gemm");
+    let grouped = |n, k, dtype| {
+        let layout = RowLayout::contiguous(vec![512, 256]);
+        let workload = GroupedGemmSuite::custom(layout.groups(), layout.rows, n, k).2;
+        GemmProblem::new(GemmShape { n, k }, layout, dtype, workload).unwrap()
+    };
+    for (dtype, name) in [(DType::Bf16, "bf16"), (DType::F8E4M3, "fp8")] {
+        let missing = deep_gemm.missing(&grouped(5120, 1536, dtype), ARCH);
+        let command = missing.unwrap().join(" ");
+        let start = format!(
+            "build deep-gemm --arch sm_90a --n 5120 --k 1536 --kernel {name}-contiguous-128x"
+        );
+        assert!(command.starts_with(&start), "{command}");
+        // Linked, and not for this arch.
+        assert_eq!(
+            deep_gemm.missing(&grouped(4096, 7168, dtype), "sm_100a"),
+            None
+        );
+    }
+    let odd = grouped(5120, 1568, DType::Bf16);
+    assert_eq!(deep_gemm.missing(&odd, ARCH), None);
 }
 
 #[test]
