@@ -31,6 +31,7 @@ struct PrefillArguments {
     int total_kv;
     // How many more keys each query sees than the one before: 1 with the causal mask, else 0.
     int step;
+    int heads_per_tile;
 };
 
 inline PrefillArguments arguments_of(const Prefill& params) {
@@ -50,6 +51,7 @@ inline PrefillArguments arguments_of(const Prefill& params) {
     arguments.total_q = params.total_q;
     arguments.total_kv = params.total_kv;
     arguments.step = params.causal ? 1 : 0;
+    arguments.heads_per_tile = params.heads_per_tile;
     return arguments;
 }
 

@@ -63,9 +63,12 @@ std::unique_ptr<device::Plan> plan(const Batch& batch, Variant variant,
         return std::make_unique<device::Plan>(
             [=](cudaStream_t stream) { launch_plain(plain, stream); });
     }
-    const std::vector<Tile> tiles = cut_tiles(
-        {{starts_q.begin(), starts_q.end()}, {starts_kv.begin(), starts_kv.end()}, batch.causal},
-        config.tile.rows);
+    const Sequences sequences = {
+        {starts_q.begin(), starts_q.end()}, {starts_kv.begin(), starts_kv.end()}, batch.causal};
+    const int group = params.heads / params.kv_heads;
+    const bool packs = config.arch == Arch::kHopper;
+    params.heads_per_tile = packs ? heads_per_tile(sequences, config.tile, group) : 1;
+    const std::vector<Tile> tiles = cut_tiles(sequences, config.tile.rows / params.heads_per_tile);
     device::require(!tiles.empty(), "no sequence has a query");
     const Workspace workspace = planner.stage(
         [&](device::Carver& carver) {
@@ -80,9 +83,11 @@ std::unique_ptr<device::Plan> plan(const Batch& batch, Variant variant,
     params.counters = workspace.counters;
     params.tiles = workspace.tiles;
     params.tile_count = narrow("tiles", tiles.size());
-    return planner.finish(
-        [=](cudaStream_t stream) { launch(params, config, stream); },
-        device::Facts().add("config", describe(config)).add("tiles", tiles.size()));
+    return planner.finish([=](cudaStream_t stream) { launch(params, config, stream); },
+                          device::Facts()
+                              .add("config", describe(config))
+                              .add("tiles", tiles.size())
+                              .add("heads_per_tile", params.heads_per_tile));
 }
 
 }  // namespace prefill::bridge

@@ -35,7 +35,7 @@ struct Config {
 // Throws std::invalid_argument, naming the field, for a shape that no kernel supports.
 Config choose(const Shape& shape, const Machine& machine);
 
-// `hopper 128x128`, for results.
+// `hopper 192x80`, for results.
 std::string describe(const Config& config);
 
 }  // namespace prefill

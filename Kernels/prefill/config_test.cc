@@ -1,4 +1,5 @@
-// Every query is in exactly one tile, long tiles come first, and invalid shapes are rejected.
+// Every query is in exactly one tile, long tiles come first, heads share tiles where that saves
+// steps, and invalid shapes are rejected.
 #include "Kernels/prefill/config.h"
 
 #include <string>
@@ -22,7 +23,7 @@ constexpr prefill::Machine kBlackwell = {148, Arch::kBlackwell};
 
 void every_query_is_in_one_tile() {
     for (const bool causal : {true, false}) {
-        for (const int tile_rows : {1, 64, 128, 192}) {
+        for (const int tile_rows : {1, 38, 64, 128, 192}) {
             const Sequences sequences = {{0, 1, 1, 130, 642}, {0, 1, 6, 400, 1024}, causal};
             std::vector<int> seen(642, 0);
             for (const Tile& tile : cut_tiles(sequences, tile_rows)) {
@@ -54,6 +55,21 @@ void the_most_work_comes_first() {
     expect(tiles.back().first_row == 0, "the start of a prompt last");
 }
 
+// A tile of 192 rows, 80 keys per step.
+void heads_share_a_tile_where_that_takes_fewer_steps() {
+    const auto shared = [](const Sequences& sequences, int group) {
+        return prefill::heads_per_tile(sequences, {128, 192, 80}, group);
+    };
+    const Sequences follow_ups = {{0, 30, 60}, {0, 4000, 9000}, true};
+    expect(shared(follow_ups, 4) == 4, "few queries each");
+    expect(shared(follow_ups, 7) == 7, "a group that does not divide the tile");
+    expect(shared(follow_ups, 1) == 1, "no group");
+    expect(shared(follow_ups, 193) == 1, "a group larger than the tile");
+    expect(shared({{0, 4096}, {0, 4096}, true}, 4) == 4, "less behind the causal mask");
+    expect(shared({{0, 192}, {0, 4096}, false}, 4) == 1, "full tiles either way");
+    expect(shared({{0, 192}, {0, 4096}, false}, 5) == 1, "190 rows of 192");
+}
+
 void refuses_batches_without_an_answer() {
     expect_refused([] { cut_tiles({{0, 5}, {0, 4}, true}, 128); }, "5 queries and 4 keys");
     expect(cut_tiles({{0, 5}, {0, 4}, false}, 128).size() == 1, "more queries without a mask");
@@ -67,7 +83,8 @@ void refuses_batches_without_an_answer() {
 void shapes_get_a_kernel_or_a_reason() {
     for (const int head_dim : {64, 128}) {
         const prefill::Config hopper = choose({4096, 32, 8, head_dim, 4096}, kHopper);
-        expect(describe(hopper) == "hopper 128x128", describe(hopper));
+        const char* hopper_tile = head_dim == 64 ? "hopper 256x64" : "hopper 192x80";
+        expect(describe(hopper) == hopper_tile, describe(hopper));
         const prefill::Config blackwell = choose({4096, 32, 8, head_dim, 4096}, kBlackwell);
         expect(describe(blackwell) == "blackwell 256x128", describe(blackwell));
         const prefill::Config other = choose({4096, 32, 8, head_dim, 4096}, kHopper.portable());
@@ -79,13 +96,25 @@ void shapes_get_a_kernel_or_a_reason() {
     expect_refused([] { choose({0, 2, 2, 64, 1}, kHopper); }, "queries is 0");
 }
 
+void hoppers_tile_follows_from_the_work() {
+    const auto tile = [](std::int64_t queries, int head_dim, int keys) {
+        return describe(choose({queries, 32, 8, head_dim, keys}, kHopper));
+    };
+    // 132 SMs with 192 rows each are 792 queries of 32 heads.
+    expect(tile(791, 128, 4096) == "hopper 128x128", "too few for 192 rows");
+    expect(tile(792, 128, 4096) == "hopper 192x80", "a tile for every SM");
+    expect(tile(1055, 64, 4096) == "hopper 128x128", "too few for 256 rows");
+    expect(tile(1056, 64, 4096) == "hopper 256x64", "a tile for every SM");
+    expect(tile(8192, 64, 8192) == "hopper 192x128", "many keys");
+}
+
 // Measured in the suite `small` on an H200.
-void one_tile_of_small_heads_takes_the_portable_kernel() {
+void few_keys_of_small_heads_take_the_portable_kernel() {
     const auto arch = [](int head_dim, int keys) {
         return choose({4096, 8, 8, head_dim, keys}, kHopper).arch;
     };
     expect(arch(64, 128) == Arch::kPortable, "128 keys");
-    expect(arch(64, 129) == Arch::kHopper, "a second tile of keys");
+    expect(arch(64, 129) == Arch::kHopper, "more keys");
     expect(arch(128, 128) == Arch::kHopper, "heads of 128");
 }
 
@@ -94,9 +123,11 @@ void one_tile_of_small_heads_takes_the_portable_kernel() {
 int main() {
     every_query_is_in_one_tile();
     the_most_work_comes_first();
+    heads_share_a_tile_where_that_takes_fewer_steps();
     refuses_batches_without_an_answer();
     shapes_get_a_kernel_or_a_reason();
-    one_tile_of_small_heads_takes_the_portable_kernel();
+    hoppers_tile_follows_from_the_work();
+    few_keys_of_small_heads_take_the_portable_kernel();
     std::puts("config: all checks passed");
     return 0;
 }

@@ -16,9 +16,11 @@
 namespace prefill {
 
 // A packed tensor [rows, heads, head_dim] with the row dimension twice: coordinate (d, head, i, j)
-// is element d of head in row i + j - rows, and zero unless i is below `rows`.
+// is element d of head in row i + j - rows, and zero unless i is below `rows`. A box has
+// `box_heads` heads of each of `box_rows` rows.
 template <class T>
-CUtensorMap packed_map(const void* address, int rows, int heads, int head_dim, int box_rows) {
+CUtensorMap packed_map(const void* address, int rows, int heads, int head_dim, int box_rows,
+                       int box_heads = 1) {
     constexpr CUtensorMapDataType kType = std::is_same_v<T, __half>
                                               ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                               : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
@@ -31,7 +33,7 @@ CUtensorMap packed_map(const void* address, int rows, int heads, int head_dim, i
          {static_cast<cuuint64_t>(head_dim), static_cast<cuuint64_t>(heads),
           static_cast<cuuint64_t>(rows), static_cast<cuuint64_t>(rows) + 1},
          {head_bytes, row_bytes, row_bytes},
-         {64, 1, static_cast<cuuint32_t>(box_rows), 1}});
+         {64, static_cast<cuuint32_t>(box_heads), static_cast<cuuint32_t>(box_rows), 1}});
 }
 
 // Rows `first` to `first + box` of the sequence with `valid` rows from `start` on, as boxes of 64

@@ -31,9 +31,12 @@ struct Prefill {
     const void* v;      // [total_kv, kv_heads, head_dim]
     void* out;          // [total_q, heads, head_dim]
     float* lse;         // [total_q, heads], natural logarithm; null if not wanted
-    const Tile* tiles;  // [tile_count], cut to the config's rows
+    const Tile* tiles;  // [tile_count], cut to the config's rows / heads_per_tile
     WorkCounters* counters;
     int tile_count;
+    // Query heads of one KV head that share a tile: 1, or all of a group. Only Hopper's kernel has
+    // tiles of more than one.
+    int heads_per_tile;
     int total_q;
     int total_kv;
     int heads;

@@ -56,4 +56,18 @@ std::vector<Tile> cut_tiles(const Sequences& sequences, int tile_rows) {
     return tiles;
 }
 
+int heads_per_tile(const Sequences& sequences, const TileShape& tile, int group) {
+    if (group == 1 || group > tile.rows) return 1;
+    // Steps of a group; a tile costs about one more than it has.
+    const auto steps = [&](int heads) {
+        std::int64_t sum = 0;
+        for (const Tile& cut : cut_tiles(sequences, tile.rows / heads)) {
+            const std::int64_t seen = cut.visible + (sequences.causal ? cut.rows - 1 : 0);
+            sum += (seen + tile.keys - 1) / tile.keys + 1;
+        }
+        return sum * (group / heads);
+    };
+    return steps(group) < steps(1) ? group : 1;
+}
+
 }  // namespace prefill

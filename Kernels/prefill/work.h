@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "Kernels/prefill/config.h"
+
 namespace prefill {
 
 // Queries of one sequence that one block takes for one head, and the keys they see. Kernels read it
@@ -31,5 +33,10 @@ struct Sequences {
 // Throws std::invalid_argument, naming the sequence, if a query sees no key or a length is
 // negative.
 std::vector<Tile> cut_tiles(const Sequences& sequences, int tile_rows);
+
+// How many query heads of one KV head share a tile: 1, or all of the group if that takes fewer
+// steps. A tile then has fewer queries, so that less of it is past the end of a short sequence or
+// behind the causal mask.
+int heads_per_tile(const Sequences& sequences, const TileShape& tile, int group);
 
 }  // namespace prefill

@@ -1,17 +1,19 @@
 // Prefill for Hopper: wgmma fed by TMA.
 //
-// A persistent kernel: one block per SM takes work items, tiles of 128 queries of one head, until
-// none is left. Warpgroup 0 is the producer: one of its threads draws the next item from a counter
-// and issues TMA loads of its queries, then of keys and values, 128 at a time, into two buffers
-// each; it runs ahead into the next item while the last one is written out. Warpgroups 1 and 2 are
-// consumers with 64 queries each. A consumer issues the scores of the next step before it adds the
-// values of this one, so that its softmax overlaps the tensor cores; and the two ping-pong: they
-// take turns issuing products, so that one's softmax runs under the other's.
+// A persistent kernel: one block per SM takes work items, tiles of queries of one head or of the
+// heads that share a KV head, until none is left. Warpgroup 0 is the producer: one of its threads
+// draws the next item from a counter and issues TMA loads of its queries, then of keys and values,
+// a step at a time, into four buffers each; it runs ahead into the next item while the last one is
+// written out. The other warpgroups are consumers with 64 rows each. A consumer issues the scores
+// of the next step before it adds the values of this one, so that its softmax overlaps the tensor
+// cores, as do those of the others.
 //
+// Rows of a tile: query by query, and of each the heads that share the tile.
 // Shared memory: boxes of 64 elements by any number of rows, under the 128-byte swizzle.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "Kernels/device/ptx/mbarrier.cuh"
 #include "Kernels/device/ptx/named_barrier.cuh"
@@ -20,126 +22,54 @@
 #include "Kernels/device/ptx/wgmma.cuh"
 #include "Kernels/prefill/arguments.cuh"
 #include "Kernels/prefill/hopper/rows.cuh"
+#include "Kernels/prefill/hopper/traits.cuh"
 #include "Kernels/prefill/packed_map.cuh"
 
 namespace prefill::hopper {
 
 namespace ptx = device::ptx;
 
-constexpr int kBoxRowBytes = 128;
-
-template <class Element, int kHeadDim_, int kRows_, int kKeys_>
-struct Traits {
-    using T = Element;
-    static constexpr int kHeadDim = kHeadDim_;
-    static constexpr int kRows = kRows_;
-    static constexpr int kKeys = kKeys_;
-    static constexpr int kStages = 2;
-    static constexpr int kConsumerRows = 64;
-    static constexpr int kConsumers = kRows / kConsumerRows;
-    static constexpr int kThreads = 128 * (1 + kConsumers);
-    static constexpr int kRowBytes = kHeadDim * 2;
-    static constexpr int kPackets = kRowBytes / 16;
-    // Boxes of 64 elements per row.
-    static constexpr int kBoxes = kHeadDim / 64;
-    static constexpr int kQueryBoxBytes = kRows * kBoxRowBytes;
-    static constexpr int kKeyBoxBytes = kKeys * kBoxRowBytes;
-    static constexpr int kProducerRegisters = 24;
-    static constexpr int kConsumerRegisters = 240;
-
-    static_assert(kHeadDim == 64 || kHeadDim == 128, "head_dim must be 64 or 128");
-    static_assert(kConsumers == 2, "two consumers take turns");
-
-    struct Storage {
-        unsigned char queries[kBoxes * kQueryBoxBytes];
-        unsigned char keys[kStages][kBoxes * kKeyBoxBytes];
-        unsigned char values[kStages][kBoxes * kKeyBoxBytes];
-        unsigned char staging[kRows * kRowBytes];
-        // Number of valid queries; none once the work has run out.
-        int piece;
-        std::uint64_t queries_full;
-        std::uint64_t queries_empty;
-        std::uint64_t keys_full[kStages];
-        std::uint64_t keys_empty[kStages];
-        std::uint64_t values_full[kStages];
-        std::uint64_t values_empty[kStages];
-    };
-    // Boxes must start at multiples of 1024 bytes, which shared memory itself may not.
-    static constexpr int kSharedBytes = sizeof(Storage) + 1024;
-};
-
-struct Maps {
-    CUtensorMap q;
-    CUtensorMap k;
-    CUtensorMap v;
-};
-
-// A step's buffer and the parity of its phase.
-struct Slot {
-    int stage;
-    unsigned parity;
-};
-__device__ __forceinline__ Slot slot_of(int step) {
-    return {step % 2, static_cast<unsigned>(step / 2 % 2)};
-}
-
-// One work item: a tile of queries of one head.
-struct Piece {
-    Tile tile;
-    int head;
-    // Keys that the tile's last query sees, and the steps they take.
-    int seen;
-    int steps;
-};
-
-template <class Traits>
-__device__ __forceinline__ Piece piece_at(const PrefillArguments& arguments, int index) {
-    Piece piece;
-    const int tile_index = index / arguments.heads;
-    piece.head = index - tile_index * arguments.heads;
-    piece.tile = arguments.tiles[tile_index];
-    piece.seen = piece.tile.visible + arguments.step * (piece.tile.rows - 1);
-    piece.steps = (piece.seen + Traits::kKeys - 1) / Traits::kKeys;
-    return piece;
-}
-
 template <class Traits>
 __device__ __forceinline__ void produce(typename Traits::Storage& storage, const Maps& maps,
                                         const PrefillArguments& arguments) {
-    const int pieces = arguments.tile_count * arguments.heads;
-    int step = 0;
-    int index = blockIdx.x;
+    const int tile_rows = Traits::kRows / arguments.heads_per_tile * arguments.heads_per_tile;
+    unsigned step = 0;
+    Piece piece = piece_at(arguments, blockIdx.x);
     for (unsigned turn = 0;; ++turn) {
         ptx::mbarrier_wait(&storage.queries_empty, (turn & 1) ^ 1);
-        storage.piece = index;
-        if (index >= pieces) {
+        storage.piece = piece;
+        if (piece.head < 0) {
             ptx::mbarrier_arrive(&storage.queries_full);
             break;
         }
-        const Piece piece = piece_at<Traits>(arguments, index);
         const Tile& tile = piece.tile;
         const int kv_head = piece.head / arguments.group;
-        ptx::mbarrier_expect_bytes(&storage.queries_full, Traits::kBoxes * Traits::kQueryBoxBytes);
+        ptx::mbarrier_expect_bytes(&storage.queries_full,
+                                   Traits::kBoxes * kBoxRowBytes * tile_rows);
         copy_boxes<Traits::kBoxes>(storage.queries, Traits::kQueryBoxBytes, maps.q,
                                    &storage.queries_full, piece.head, arguments.total_q,
                                    tile.first_row, tile.rows, 0);
-        for (int first = 0; first < piece.seen; first += Traits::kKeys, ++step) {
-            const auto [stage, parity] = slot_of(step);
+        const int seen = piece.seen(arguments.step);
+        const int steps = piece.steps<Traits::kKeys>(arguments.step);
+        int drawn = 0;
+        for (int left = steps; left > 0; --left, ++step) {
+            const int first = (steps - left) * Traits::kKeys;
+            const auto [stage, parity] = slot_of<Traits::kStages>(step);
             ptx::mbarrier_wait(&storage.keys_empty[stage], parity ^ 1);
-            ptx::mbarrier_expect_bytes(&storage.keys_full[stage],
-                                       Traits::kBoxes * Traits::kKeyBoxBytes);
+            ptx::mbarrier_expect_bytes(&storage.keys_full[stage], Traits::kStageBytes);
             copy_boxes<Traits::kBoxes>(storage.keys[stage], Traits::kKeyBoxBytes, maps.k,
                                        &storage.keys_full[stage], kv_head, arguments.total_kv,
-                                       tile.first_key, piece.seen, first);
+                                       tile.first_key, seen, first);
             ptx::mbarrier_wait(&storage.values_empty[stage], parity ^ 1);
-            ptx::mbarrier_expect_bytes(&storage.values_full[stage],
-                                       Traits::kBoxes * Traits::kKeyBoxBytes);
+            ptx::mbarrier_expect_bytes(&storage.values_full[stage], Traits::kStageBytes);
             copy_boxes<Traits::kBoxes>(storage.values[stage], Traits::kKeyBoxBytes, maps.v,
                                        &storage.values_full[stage], kv_head, arguments.total_kv,
-                                       tile.first_key, piece.seen, first);
+                                       tile.first_key, seen, first);
+            // Late, so that a block with a long item takes fewer, but a step before the answer is
+            // needed.
+            if (left == min(steps, 2)) drawn = atomicAdd(&arguments.counters->drawn, 1);
         }
-        // Drawn as late as the copies allow, so that a block with a long item takes fewer.
-        index = gridDim.x + atomicAdd(&arguments.counters->drawn, 1);
+        piece = piece_at(arguments, static_cast<int>(gridDim.x) + drawn);
     }
     // The last block to finish resets the counters for the next launch.
     if (atomicAdd(&arguments.counters->finished, 1) == static_cast<int>(gridDim.x) - 1) {
@@ -148,16 +78,22 @@ __device__ __forceinline__ void produce(typename Traits::Storage& storage, const
     }
 }
 
+// The operand `bytes` further: its lower word starts with the address in units of 16 bytes.
+__device__ __forceinline__ std::uint64_t further(std::uint64_t operand, int bytes) {
+    const std::uint32_t low = static_cast<std::uint32_t>(operand) + bytes / 16;
+    return operand >> 32 << 32 | low;
+}
+
 // Issues scores = queries . keys^T.
 template <class Traits>
 __device__ __forceinline__ void start_scores(float (&scores)[Traits::kKeys / 2],
-                                             std::uint32_t queries, std::uint32_t keys) {
+                                             std::uint64_t queries, std::uint64_t keys) {
 #pragma unroll
     for (int part = 0; part < Traits::kHeadDim / 16; ++part) {
         const int box = part / 4, offset = part % 4 * 32;
         ptx::wgmma<typename Traits::T>(
-            scores, ptx::depth_major_operand(queries + box * Traits::kQueryBoxBytes + offset),
-            ptx::depth_major_operand(keys + box * Traits::kKeyBoxBytes + offset), part > 0);
+            scores, further(queries, box * Traits::kQueryBoxBytes + offset),
+            further(keys, box * Traits::kKeyBoxBytes + offset), part > 0);
     }
     ptx::wgmma_commit();
 }
@@ -166,100 +102,111 @@ __device__ __forceinline__ void start_scores(float (&scores)[Traits::kKeys / 2],
 template <class Traits>
 __device__ __forceinline__ void start_sums(float (&sums)[Traits::kHeadDim / 2],
                                            const std::uint32_t (&weights)[Traits::kKeys / 4],
-                                           std::uint32_t values) {
+                                           std::uint64_t values) {
 #pragma unroll
     for (int part = 0; part < Traits::kKeys / 16; ++part) {
-        ptx::wgmma_width_major<typename Traits::T>(
-            sums, weights + 4 * part,
-            ptx::width_major_operand(values + part * 16 * kBoxRowBytes, Traits::kKeyBoxBytes));
+        ptx::wgmma_width_major<typename Traits::T>(sums, weights + 4 * part,
+                                                   further(values, part * 16 * kBoxRowBytes));
     }
     ptx::wgmma_commit();
 }
 
-// Barriers 1 and 2 tell consumers 0 and 1 that it is their turn to issue products.
+// Barrier 1 + i tells consumer i that it is its turn to issue products.
+template <class Traits>
 __device__ __forceinline__ void wait_for_turn(int consumer) {
-    ptx::named_barrier_sync(1 + consumer, 256);
+    if constexpr (Traits::kTurns) ptx::named_barrier_sync(1 + consumer, 256);
 }
+template <class Traits>
 __device__ __forceinline__ void pass_turn(int consumer) {
-    ptx::named_barrier_arrive(2 - consumer, 256);
+    if constexpr (Traits::kTurns) {
+        ptx::named_barrier_arrive(consumer + 1 == Traits::kConsumers ? 1 : 2 + consumer, 256);
+    }
 }
 
 // One work item of a consumer. `step` counts over all items.
 template <class Traits>
-__device__ __forceinline__ void attend(typename Traits::Storage& storage,
-                                       const PrefillArguments& arguments, const Piece& piece,
-                                       int& step, float (&sums)[Traits::kHeadDim / 2],
-                                       LaneRows& rows) {
+__device__ __forceinline__ void attend(typename Traits::Storage& storage, int consumer,
+                                       const Range& range, float scale_log2, unsigned& step,
+                                       float (&sums)[Traits::kHeadDim / 2], LaneRows& rows) {
     using T = typename Traits::T;
-    const int consumer = threadIdx.x / 128 - 1;
     const int lane = threadIdx.x % 32;
-    const int first_row = threadIdx.x / 32 * 16 - 64;
-    const std::uint32_t queries =
-        ptx::shared_address(storage.queries) + consumer * Traits::kConsumerRows * kBoxRowBytes;
-    // Keys left from this step on, for the warp's first row.
-    int visible = piece.tile.visible + arguments.step * first_row;
+    const std::uint64_t queries = ptx::depth_major_operand(
+        ptx::shared_address(storage.queries) + consumer * Traits::kConsumerRows * kBoxRowBytes);
+    const std::uint64_t keys = ptx::depth_major_operand(ptx::shared_address(storage.keys));
+    const std::uint64_t values =
+        ptx::width_major_operand(ptx::shared_address(storage.values), Traits::kKeyBoxBytes);
 #pragma unroll
     for (float& sum : sums) sum = 0.0f;
-    rows = {{-INFINITY, -INFINITY}, {0.0f, 0.0f}, {1.0f, 1.0f}, false};
+    rows = no_rows();
     float scores[Traits::kKeys / 2];
     std::uint32_t weights[Traits::kKeys / 4];
+    int done = 0;
 
-    const auto weigh = [&] {
-        if (visible < Traits::kKeys) {
-            mask_scores(scores, visible + arguments.step * (lane / 4), arguments.step);
-        }
-        weigh_scores(scores, rows, arguments.scale_log2);
-        visible -= Traits::kKeys;
-    };
     // The queries are no longer needed after the scores of the last step.
-    const auto release_keys = [&](int stage, bool is_last) {
+    const auto release_keys = [&](int stage) {
         if (lane != 0) return;
         ptx::mbarrier_arrive(&storage.keys_empty[stage]);
-        if (is_last) ptx::mbarrier_arrive(&storage.queries_empty);
+        if (done + 1 == range.steps) ptx::mbarrier_arrive(&storage.queries_empty);
+    };
+    const auto mask = [&] {
+        const int first = done * Traits::kKeys;
+        mask_scores(scores, range.limits[0] - first, range.limits[1] - first);
     };
 
-    const Slot first = slot_of(step);
-    ptx::mbarrier_wait(&storage.keys_full[first.stage], first.parity);
-    wait_for_turn(consumer);
+    const Slot start = slot_of<Traits::kStages>(step);
+    ptx::mbarrier_wait(&storage.keys_full[start.stage], start.parity);
+    wait_for_turn<Traits>(consumer);
     ptx::wgmma_fence();
-    start_scores<Traits>(scores, queries, ptx::shared_address(storage.keys[first.stage]));
-    pass_turn(consumer);
+    start_scores<Traits>(scores, queries, further(keys, start.stage * Traits::kStageBytes));
+    pass_turn<Traits>(consumer);
     ptx::wgmma_wait<0>();
     ptx::pin(scores);
-    release_keys(first.stage, piece.steps == 1);
-    weigh();
+    release_keys(start.stage);
+    if (range.full == 0) mask();
+    weigh_scores(scores, rows, scale_log2);
     pack_weights<T>(weights, scores);
+    ptx::mbarrier_wait(&storage.values_full[start.stage], start.parity);
 
-    for (int left = piece.steps - 1; left > 0; --left) {
-        const Slot last = slot_of(step);
-        const Slot next = slot_of(++step);
+    // Issues the scores of the next step and the sums of the last one, whose values are there.
+    const auto advance = [&](auto masked) {
+        const Slot last = slot_of<Traits::kStages>(step);
+        const Slot next = slot_of<Traits::kStages>(++step);
+        ++done;
         ptx::mbarrier_wait(&storage.keys_full[next.stage], next.parity);
-        wait_for_turn(consumer);
+        wait_for_turn<Traits>(consumer);
         ptx::pin(sums);
         ptx::pin(weights);
         ptx::wgmma_fence();
-        start_scores<Traits>(scores, queries, ptx::shared_address(storage.keys[next.stage]));
-        ptx::mbarrier_wait(&storage.values_full[last.stage], last.parity);
-        ptx::wgmma_fence();
-        start_sums<Traits>(sums, weights, ptx::shared_address(storage.values[last.stage]));
-        pass_turn(consumer);
+        start_scores<Traits>(scores, queries, further(keys, next.stage * Traits::kStageBytes));
+        start_sums<Traits>(sums, weights, further(values, last.stage * Traits::kStageBytes));
+        pass_turn<Traits>(consumer);
         ptx::wgmma_wait<1>();
         ptx::pin(scores);
-        release_keys(next.stage, left == 1);
-        weigh();
+        release_keys(next.stage);
+        if constexpr (decltype(masked)::value) mask();
+        weigh_scores(scores, rows, scale_log2);
+        // The compiler moves the wait for the last step's sums ahead of the exponentials. Consumers
+        // that take turns lose by that. It does not move it across the loop of another wait, here
+        // that for the values of this step, nor that loop ahead of the exponentials if its parity
+        // depends on their total, which is never negative.
+        const bool negative = rows.total[0] + rows.total[1] < 0.0f;
+        const unsigned never = Traits::kTurns && negative ? 1 : 0;
+        ptx::mbarrier_wait(&storage.values_full[next.stage], next.parity ^ never);
         ptx::wgmma_wait<0>();
         ptx::pin(sums);
         ptx::pin(weights);
         if (lane == 0) ptx::mbarrier_arrive(&storage.values_empty[last.stage]);
         rescale(sums, rows);
         pack_weights<T>(weights, scores);
-    }
-    const Slot last = slot_of(step++);
-    ptx::mbarrier_wait(&storage.values_full[last.stage], last.parity);
+    };
+    while (done + 1 < range.full) advance(std::false_type());
+    while (done + 1 < range.steps) advance(std::true_type());
+
+    const Slot last = slot_of<Traits::kStages>(step++);
     ptx::pin(sums);
     ptx::pin(weights);
     ptx::wgmma_fence();
-    start_sums<Traits>(sums, weights, ptx::shared_address(storage.values[last.stage]));
+    start_sums<Traits>(sums, weights, further(values, last.stage * Traits::kStageBytes));
     ptx::wgmma_wait<0>();
     ptx::pin(sums);
     if (lane == 0) ptx::mbarrier_arrive(&storage.values_empty[last.stage]);
@@ -268,26 +215,29 @@ __device__ __forceinline__ void attend(typename Traits::Storage& storage,
 template <class Traits>
 __device__ __forceinline__ void consume(typename Traits::Storage& storage,
                                         const PrefillArguments& arguments) {
-    const int pieces = arguments.tile_count * arguments.heads;
-    const int consumer = threadIdx.x / 128 - 1;
+    // From one lane, so that the compiler knows it to be the same in all and keeps what follows
+    // from it, such as operands and the number of steps, in the warp's registers.
+    const int consumer = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128 - 1, 0);
     const int lane = threadIdx.x % 32;
-    const int first_row = threadIdx.x / 32 * 16 - 64;
-    unsigned char* staging = storage.staging + first_row * Traits::kRowBytes;
-    // The first consumer starts; the second starts when the first passes its turn on.
-    if (consumer == 1) pass_turn(1);
-    int step = 0;
+    const int first_row = static_cast<int>(threadIdx.x) / 32 * 16 - 64;
+    // The first consumer starts; each of the others does when the one before passes its turn on.
+    if (consumer == Traits::kConsumers - 1) pass_turn<Traits>(consumer);
+    unsigned step = 0;
     for (unsigned turn = 0;; ++turn) {
         ptx::mbarrier_wait(&storage.queries_full, turn & 1);
-        // Only the first lane reads it, because only that lane releases the slot.
-        const int index = __shfl_sync(0xffffffffu, lane == 0 ? storage.piece : 0, 0);
-        if (index >= pieces) break;
-        const Piece piece = piece_at<Traits>(arguments, index);
+        const Piece piece = broadcast(storage.piece);
+        if (piece.head < 0) break;
+        const LanePlaces places = {arguments, piece, first_row + lane / 4};
+        const int first_query = consumer * Traits::kConsumerRows / arguments.heads_per_tile;
+        const int seen_by_all = piece.tile.visible + arguments.step * first_query;
+        const int steps = piece.steps<Traits::kKeys>(arguments.step);
+        const Range range = {steps,
+                             __shfl_sync(0xffffffffu, min(seen_by_all / Traits::kKeys, steps), 0),
+                             {places.limit(0), places.limit(1)}};
         float sums[Traits::kHeadDim / 2];
         LaneRows rows;
-        attend<Traits>(storage, arguments, piece, step, sums, rows);
-        if (first_row < piece.tile.rows) {
-            write_rows<Traits>(sums, rows, staging, arguments, piece.tile, piece.head, first_row);
-        }
+        attend<Traits>(storage, consumer, range, arguments.scale_log2, step, sums, rows);
+        write_rows<Traits>(sums, rows, places, arguments);
     }
 }
 
@@ -300,6 +250,16 @@ __global__ void __launch_bounds__(Traits::kThreads, 1)
     auto& storage = *reinterpret_cast<typename Traits::Storage*>(
         shared + ((start + 1023) / 1024 * 1024 - start));
 
+    // Rows that no query fills: whatever is there would send its warp looking for maxima.
+    const int tile_rows = Traits::kRows / arguments.heads_per_tile * arguments.heads_per_tile;
+    for (int box = 0; box < Traits::kBoxes; ++box) {
+        unsigned char* rows = storage.queries + box * Traits::kQueryBoxBytes;
+        for (int word = tile_rows * 32 + threadIdx.x; word < Traits::kRows * 32;
+             word += Traits::kThreads) {
+            reinterpret_cast<std::uint32_t*>(rows)[word] = 0;
+        }
+    }
+    ptx::fence_async_proxy();
     if (threadIdx.x == 0) {
         constexpr int kConsumerWarps = 4 * Traits::kConsumers;
         ptx::mbarrier_init(&storage.queries_full, 1);
@@ -312,7 +272,7 @@ __global__ void __launch_bounds__(Traits::kThreads, 1)
         }
         ptx::fence_mbarrier_init();
     }
-    // Makes the initialised barriers visible before their first use.
+    // Makes the barriers and the zeros visible before their first use.
     __syncthreads();
 
     if (threadIdx.x < 128) {

@@ -14,16 +14,18 @@ namespace prefill::hopper {
 
 template <class Traits>
 void launch_tile(const Prefill& params, cudaStream_t stream) {
-    const auto map = [&](const void* address, int rows, int heads, int box_rows) {
-        return packed_map<typename Traits::T>(address, rows, heads, params.head_dim, box_rows);
+    const auto map = [&](const void* address, int rows, int heads, int box_rows, int box_heads) {
+        return packed_map<typename Traits::T>(address, rows, heads, params.head_dim, box_rows,
+                                              box_heads);
     };
     const Maps maps = {
-        map(params.q, params.total_q, params.heads, Traits::kRows),
-        map(params.k, params.total_kv, params.kv_heads, Traits::kKeys),
-        map(params.v, params.total_kv, params.kv_heads, Traits::kKeys),
+        map(params.q, params.total_q, params.heads, Traits::kRows / params.heads_per_tile,
+            params.heads_per_tile),
+        map(params.k, params.total_kv, params.kv_heads, Traits::kKeys, 1),
+        map(params.v, params.total_kv, params.kv_heads, Traits::kKeys, 1),
     };
     device::Launch shape;
-    const int pieces = params.tile_count * params.heads;
+    const int pieces = params.tile_count * (params.heads / params.heads_per_tile);
     shape.grid = dim3(static_cast<unsigned>(std::min(pieces, device::multiprocessors())));
     shape.block = dim3(Traits::kThreads);
     shape.shared_bytes = Traits::kSharedBytes;
@@ -35,7 +37,7 @@ template <class T>
 void launch(const Prefill& params, const Config& config, cudaStream_t stream) {
     const bool launched = device::any_index<std::size(kTiles)>([&](auto index) {
         constexpr TileShape kTile = kTiles[index];
-        if (config.tile.head_dim != kTile.head_dim) return false;
+        if (config.tile.head_dim != kTile.head_dim || config.tile.rows != kTile.rows) return false;
         launch_tile<Traits<T, kTile.head_dim, kTile.rows, kTile.keys>>(params, stream);
         return true;
     });

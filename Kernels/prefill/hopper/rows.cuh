@@ -9,13 +9,17 @@
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/ptx/math.cuh"
 #include "Kernels/prefill/arguments.cuh"
+#include "Kernels/prefill/hopper/traits.cuh"
 
 namespace prefill::hopper {
 
 // A consumer lane's two rows: lane / 4 and lane / 4 + 8 of its warp's sixteen.
 struct LaneRows {
-    // Maximum score before scaling; the weights are relative to it.
+    // Maximum score before scaling, which may lag; the weights are relative to it.
     float largest[2];
+    // Scores up to this one need no new maximum; NaN if that cannot be told from the largest
+    // integer among them (weigh_scores).
+    float enough[2];
     // This lane's share of the sums of weights.
     float total[2];
     // Factor to rescale the sums by before the next weights are added.
@@ -23,46 +27,71 @@ struct LaneRows {
     bool moved;
 };
 
-// Masks keys at and after a query's limit, which counts from the step's first key for this lane's
-// first row.
+// Before the first step.
+__device__ __forceinline__ LaneRows no_rows() {
+    return {{-INFINITY, -INFINITY}, {NAN, NAN}, {0.0f, 0.0f}, {1.0f, 1.0f}, false};
+}
+
+// Masks keys at and after a row's limit, which counts from the step's first key.
 template <int kCount>
-__device__ __forceinline__ void mask_scores(float (&scores)[kCount], int limit, int step) {
+__device__ __forceinline__ void mask_scores(float (&scores)[kCount], int limit, int second_limit) {
     const int column = threadIdx.x % 4 * 2;
+    const int limits[2] = {limit - column, second_limit - column};
 #pragma unroll
     for (int index = 0; index < kCount; ++index) {
-        const int key = index / 4 * 8 + column + index % 2;
-        const int row = index / 2 % 2 * 8;
-        if (key >= limit + step * row) scores[index] = -INFINITY;
+        if (index / 4 * 8 + index % 2 >= limits[index / 2 % 2]) scores[index] = -INFINITY;
     }
 }
 
-// Turns scores into weights relative to `largest`, which is updated if it lags too far.
+// The largest of a row's scores as integers: the largest score, unless all are negative; then any.
+// Hopper takes the maximum of three integers in one instruction, that of floats only of two.
+template <int kCount>
+__device__ __forceinline__ float largest_integer(const float (&scores)[kCount], int half) {
+    const auto score = [&](int index) {
+        return __float_as_int(scores[index / 2 * 4 + 2 * half + index % 2]);
+    };
+    // Two chains, for the latency.
+    int most[2] = {score(0), score(1)};
+#pragma unroll
+    for (int index = 2; index + 3 < kCount / 2; index += 4) {
+        most[0] = max(max(most[0], score(index)), score(index + 2));
+        most[1] = max(max(most[1], score(index + 1)), score(index + 3));
+    }
+    static_assert(kCount % 8 == 0, "the last two scores of a row are left");
+    return __int_as_float(
+        max(max(most[0], score(kCount / 2 - 2)), max(most[1], score(kCount / 2 - 1))));
+}
+
+// Moves `largest` to the rows' maxima and prepares to rescale what was added relative to the last.
+template <int kCount>
+__device__ __forceinline__ void move_maxima(const float (&scores)[kCount], LaneRows& rows,
+                                            float scale_log2) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        float largest = rows.largest[half];
+#pragma unroll
+        for (int index = 2 * half; index < kCount; index += 4) {
+            largest = fmaxf(largest, fmaxf(scores[index], scores[index + 1]));
+        }
+        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
+        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
+        rows.factor[half] = device::ptx::exp2_fast((rows.largest[half] - largest) * scale_log2);
+        rows.largest[half] = largest;
+        rows.total[half] *= rows.factor[half];
+        const float enough = largest + kLag / scale_log2;
+        rows.enough[half] = enough >= 0.0f ? enough : NAN;
+    }
+}
+
+// Turns scores into weights relative to `largest`, which moves when a score is too far above it.
+// Almost no step does: lanes look at their own scores only, and nothing is shuffled.
 template <int kCount>
 __device__ __forceinline__ void weigh_scores(float (&scores)[kCount], LaneRows& rows,
                                              float scale_log2) {
-    float largest[2] = {-INFINITY, -INFINITY};
-#pragma unroll
-    for (int index = 0; index < kCount; ++index) {
-        largest[index / 2 % 2] = fmaxf(largest[index / 2 % 2], scores[index]);
-    }
-    bool lags = false;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        float& most = largest[half];
-        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
-        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
-        lags = lags || (most - rows.largest[half]) * scale_log2 > kLag;
-    }
+    const bool lags = !(largest_integer(scores, 0) <= rows.enough[0]) ||
+                      !(largest_integer(scores, 1) <= rows.enough[1]);
     rows.moved = __any_sync(0xffffffffu, lags);
-    if (rows.moved) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const float moved = fmaxf(rows.largest[half], largest[half]);
-            rows.factor[half] = device::ptx::exp2_fast((rows.largest[half] - moved) * scale_log2);
-            rows.largest[half] = moved;
-            rows.total[half] *= rows.factor[half];
-        }
-    }
+    if (rows.moved) move_maxima(scores, rows, scale_log2);
     const float reference[2] = {rows.largest[0] * scale_log2, rows.largest[1] * scale_log2};
 #pragma unroll
     for (int index = 0; index < kCount; ++index) {
@@ -88,52 +117,76 @@ __device__ __forceinline__ void rescale(float (&sums)[kCount], const LaneRows& r
     for (int index = 0; index < kCount; ++index) sums[index] *= rows.factor[index / 2 % 2];
 }
 
-// Divides by the sums of weights and writes outputs through the warp's private shared memory, so
-// that rows are written in whole packets.
+// What a lane's two rows are: of which query and head.
+struct LanePlaces {
+    const PrefillArguments& arguments;
+    const Piece& piece;
+    int first;  // row of the tile; the other is 8 further
+
+    __device__ __forceinline__ int query(int half) const {
+        return (first + 8 * half) / arguments.heads_per_tile;
+    }
+    // Keys that the row sees.
+    __device__ __forceinline__ int limit(int half) const {
+        return piece.tile.visible + arguments.step * query(half);
+    }
+    __device__ __forceinline__ bool valid(int half) const { return query(half) < piece.tile.rows; }
+    // In the output, in rows of one head.
+    __device__ __forceinline__ std::int64_t place(int half) const {
+        const int row = query(half);
+        const int head = piece.head + first + 8 * half - row * arguments.heads_per_tile;
+        return std::int64_t{piece.tile.first_row + row} * arguments.heads + head;
+    }
+};
+
+// Transposes four words of each of four neighbouring lanes: lane i's word j becomes lane j's word
+// i.
+__device__ __forceinline__ void transpose_quad(std::uint32_t (&words)[4]) {
+#pragma unroll
+    for (int bit = 1; bit <= 2; bit *= 2) {
+        const bool upper = (threadIdx.x & bit) != 0;
+#pragma unroll
+        for (int low = 0; low < 4; ++low) {
+            if ((low & bit) != 0) continue;
+            const int high = low + bit;
+            const std::uint32_t other =
+                __shfl_xor_sync(0xffffffffu, upper ? words[low] : words[high], bit);
+            words[low] = upper ? other : words[low];
+            words[high] = upper ? words[high] : other;
+        }
+    }
+}
+
+// Divides by the sums of weights and writes outputs in whole packets, which four lanes exchange.
 template <class Traits>
-__device__ __forceinline__ void write_rows(float (&sums)[Traits::kHeadDim / 2],
-                                           const LaneRows& rows, unsigned char* staging,
-                                           const PrefillArguments& arguments, const Tile& tile,
-                                           int head, int first_row) {
+__device__ __forceinline__ void write_rows(const float (&sums)[Traits::kHeadDim / 2],
+                                           const LaneRows& rows, const LanePlaces& places,
+                                           const PrefillArguments& arguments) {
     const int lane = threadIdx.x % 32;
-    // Finishes reading the last item's packets before they are overwritten.
-    __syncwarp();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         float total = rows.total[half];
         total += __shfl_xor_sync(0xffffffffu, total, 1);
         total += __shfl_xor_sync(0xffffffffu, total, 2);
         const float inverse = 1.0f / total;
-        const int row = half * 8 + lane / 4;
+        const bool valid = places.valid(half);
+        const std::int64_t place = places.place(half);
+        uint4* out = static_cast<uint4*>(arguments.out) + place * Traits::kPackets + lane % 4;
 #pragma unroll
-        for (int part = 0; part < Traits::kHeadDim / 8; ++part) {
-            const std::uint32_t pair =
-                device::pack_pair(sums[4 * part + 2 * half] * inverse,
-                                  sums[4 * part + 2 * half + 1] * inverse, typename Traits::T{});
-            const int place = row * Traits::kRowBytes + (part ^ (row % 8)) * 16;
-            *reinterpret_cast<std::uint32_t*>(staging + place + lane % 4 * 4) = pair;
+        for (int packet = 0; packet < Traits::kPackets; packet += 4) {
+            std::uint32_t words[4];
+#pragma unroll
+            for (int word = 0; word < 4; ++word) {
+                const float* pair = sums + 4 * (packet + word) + 2 * half;
+                words[word] =
+                    device::pack_pair(pair[0] * inverse, pair[1] * inverse, typename Traits::T{});
+            }
+            transpose_quad(words);
+            if (valid) out[packet] = {words[0], words[1], words[2], words[3]};
         }
-        if (arguments.lse != nullptr && lane % 4 == 0 && first_row + row < tile.rows) {
-            const std::int64_t place =
-                std::int64_t{tile.first_row + first_row + row} * arguments.heads + head;
+        if (arguments.lse != nullptr && lane % 4 == 0 && valid) {
             const float reference = rows.largest[half] * arguments.scale_log2;
             arguments.lse[place] = (reference + log2f(total)) * kLn2;
-        }
-    }
-    // All lanes' pairs are written before whole packets are read.
-    __syncwarp();
-    constexpr int kRowsAtOnce = 32 / Traits::kPackets;
-    const int packet = lane % Traits::kPackets;
-#pragma unroll
-    for (int index = 0; index < 16 / kRowsAtOnce; ++index) {
-        const int row = index * kRowsAtOnce + lane / Traits::kPackets;
-        if (first_row + row < tile.rows) {
-            const std::int64_t place =
-                std::int64_t{tile.first_row + first_row + row} * arguments.heads + head;
-            unsigned char* out = static_cast<unsigned char*>(arguments.out);
-            *reinterpret_cast<uint4*>(out + place * Traits::kRowBytes + packet * 16) =
-                *reinterpret_cast<const uint4*>(staging + row * Traits::kRowBytes +
-                                                (packet ^ (row % 8)) * 16);
         }
     }
 }

@@ -1,10 +1,17 @@
 // The tiles that Hopper's kernel is built with.
+//
+// A consumer has 64 rows; what its registers hold of scores, weights and sums bounds the keys of a
+// step (traits.cuh). More consumers hide more of each other's softmax, and more rows read keys and
+// values less often; fewer rows make more blocks.
 #pragma once
 
 #include "Kernels/prefill/config.h"
 
 namespace prefill::hopper {
 
-inline constexpr TileShape kTiles[] = {{64, 128, 128}, {128, 128, 128}};
+// With few queries, in general, and with many keys.
+inline constexpr TileShape kTiles[] = {
+    {64, 128, 128}, {64, 256, 64}, {64, 192, 128}, {128, 128, 128}, {128, 192, 80},
+};
 
 }  // namespace prefill::hopper

@@ -18,16 +18,40 @@ fn case(variant: Variant, head_dim: usize, causal: bool) -> impl Fn() {
 }
 
 fn attention(starts: [usize; 3], variant: Variant, head_dim: usize, causal: bool) -> impl Fn() {
+    attention_of(HEADS, starts, variant, head_dim, causal)
+}
+
+/// Heads that share one KV head.
+fn attention_of(
+    heads: usize,
+    starts: [usize; 3],
+    variant: Variant,
+    head_dim: usize,
+    causal: bool,
+) -> impl Fn() {
+    let longest = starts[2] - starts[1];
+    attention_chosen_for(longest, heads, starts, variant, head_dim, causal)
+}
+
+/// With the kernel that is chosen for sequences as long as `longest`.
+fn attention_chosen_for(
+    longest: usize,
+    heads: usize,
+    starts: [usize; 3],
+    variant: Variant,
+    head_dim: usize,
+    causal: bool,
+) -> impl Fn() {
     let total = starts[2];
     let (q, k, v) = (
-        inputs(1, total * HEADS * head_dim),
+        inputs(1, total * heads * head_dim),
         inputs(2, total * head_dim),
         inputs(3, total * head_dim),
     );
     let scale = 1.0 / (head_dim as f64).sqrt();
-    let (mut wanted, mut wanted_lse) = (vec![0.0; q.len()], vec![0.0; total * HEADS]);
+    let (mut wanted, mut wanted_lse) = (vec![0.0; q.len()], vec![0.0; total * heads]);
     for (first, end) in starts.iter().zip(&starts[1..]) {
-        for (row, head) in (*first..*end).flat_map(|row| (0..HEADS).map(move |head| (row, head))) {
+        for (row, head) in (*first..*end).flat_map(|row| (0..heads).map(move |head| (row, head))) {
             let seen = first * head_dim..(if causal { row + 1 } else { *end }) * head_dim;
             let narrow = |values: &[f64]| -> Vec<f32> {
                 values[seen.clone()]
@@ -35,7 +59,7 @@ fn attention(starts: [usize; 3], variant: Variant, head_dim: usize, causal: bool
                     .map(|value| *value as f32)
                     .collect()
             };
-            let at = (row * HEADS + head) * head_dim;
+            let at = (row * heads + head) * head_dim;
             let attended = reference::attention::row(
                 &q[at..at + head_dim],
                 &narrow(&k),
@@ -44,7 +68,7 @@ fn attention(starts: [usize; 3], variant: Variant, head_dim: usize, causal: bool
                 |weight| weight,
             );
             wanted[at..at + head_dim].copy_from_slice(&attended.out);
-            wanted_lse[row * HEADS + head] = attended.lse;
+            wanted_lse[row * heads + head] = attended.lse;
         }
     }
     move || {
@@ -54,7 +78,7 @@ fn attention(starts: [usize; 3], variant: Variant, head_dim: usize, causal: bool
             upload(&k),
             upload(&v),
             room(wanted.len()),
-            room_for_singles(total * HEADS),
+            room_for_singles(total * heads),
         );
         let batch = Batch {
             q: q.address(),
@@ -66,8 +90,8 @@ fn attention(starts: [usize; 3], variant: Variant, head_dim: usize, causal: bool
             lse: lse.address(),
             total_q: total,
             total_kv: total,
-            longest_kv: starts[2] as usize - starts[1] as usize,
-            heads: HEADS,
+            longest_kv: longest,
+            heads,
             kv_heads: 1,
             head_dim,
             causal,
@@ -99,6 +123,21 @@ fn best() {
 
 /// Two tiles of queries with different numbers of steps, and blocks that take two items.
 const LONGER: [usize; 3] = [0, 70, 480];
+
+/// Every tile; groups that divide none, that fill one, and of a single head.
+#[test]
+fn hopper() {
+    if is_hopper() {
+        for heads in [2, 5] {
+            let long = attention_chosen_for(8192, heads, LONGER, Variant::Tuned, 64, true);
+            under_every_schedule(long);
+        }
+        under_every_schedule(attention_of(3, LONGER, Variant::Tuned, 128, true));
+        under_every_schedule(attention_of(5, LONGER, Variant::Tuned, 64, true));
+        under_every_schedule(attention_of(4, LONGER, Variant::Tuned, 128, false));
+        under_every_schedule(attention_of(1, LONGER, Variant::Tuned, 64, true));
+    }
+}
 
 #[test]
 fn blackwell() {
@@ -191,18 +230,13 @@ fn mutants_of_portable() {
 fn mutants_of_hopper() {
     let survivors = [
         Survivor {
-            kind: Kind::DropWarpBarrier,
-            count: 1,
-            why: "no warp writes the rows of two tiles at this shape",
-        },
-        Survivor {
             kind: Kind::DropProductFence,
             count: 1,
             why: "no other instruction has touched the registers since; only the first product is refused without",
         },
     ];
     if is_hopper() {
-        let case = case(Variant::Tuned, 128, true);
+        let case = attention_of(5, LONGER, Variant::Tuned, 128, true);
         assert_mutants("hopper", (2, 12), Watch::All, &survivors, case);
     }
 }

@@ -1,0 +1,124 @@
+// Shared by the parts of Hopper's kernel: its shape, its memory, and a work item.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "Kernels/prefill/arguments.cuh"
+
+namespace prefill::hopper {
+
+constexpr int kBoxRowBytes = 128;
+
+// One work item: a tile of queries, of one head or of those that share a KV head.
+struct Piece {
+    Tile tile;
+    // The first; negative once the work has run out.
+    int head;
+
+    // Keys that the last query sees.
+    __device__ __forceinline__ int seen(int step) const {
+        return tile.visible + step * (tile.rows - 1);
+    }
+    template <int kKeys>
+    __device__ __forceinline__ int steps(int step) const {
+        return (seen(step) + kKeys - 1) / kKeys;
+    }
+};
+
+__device__ __forceinline__ Piece piece_at(const PrefillArguments& arguments, int index) {
+    const int heads = arguments.heads / arguments.heads_per_tile;
+    const int tile = index / heads;
+    if (tile >= arguments.tile_count) return {{}, -1};
+    return {arguments.tiles[tile], (index - tile * heads) * arguments.heads_per_tile};
+}
+
+// Only the first lane reads it, because only that lane releases the slot.
+__device__ __forceinline__ Piece broadcast(const Piece& shared) {
+    Piece piece = {};
+    if (threadIdx.x % 32 == 0) piece = shared;
+    const auto all = [](int value) { return __shfl_sync(0xffffffffu, value, 0); };
+    return {{all(piece.tile.first_row), all(piece.tile.rows), 0, all(piece.tile.visible)},
+            all(piece.head)};
+}
+
+// A step's buffer and the parity of its phase.
+struct Slot {
+    int stage;
+    unsigned parity;
+};
+template <int kStages>
+__device__ __forceinline__ Slot slot_of(unsigned step) {
+    return {static_cast<int>(step % kStages), step / kStages % 2};
+}
+
+// The keys of an item, for one consumer.
+struct Range {
+    int steps;
+    // Steps whose keys all of its queries see.
+    int full;
+    // Keys that this lane's two rows see.
+    int limits[2];
+};
+
+template <class Element, int kHeadDim_, int kRows_, int kKeys_>
+struct Traits {
+    using T = Element;
+    static constexpr int kHeadDim = kHeadDim_;
+    static constexpr int kRows = kRows_;
+    static constexpr int kKeys = kKeys_;
+    static constexpr int kConsumerRows = 64;
+    static constexpr int kConsumers = kRows / kConsumerRows;
+    static constexpr int kThreads = 128 * (1 + kConsumers);
+    static constexpr int kPackets = kHeadDim * 2 / 16;
+    // Boxes of 64 elements per row.
+    static constexpr int kBoxes = kHeadDim / 64;
+    static constexpr int kQueryBoxBytes = kRows * kBoxRowBytes;
+    static constexpr int kKeyBoxBytes = kKeys * kBoxRowBytes;
+    // The block starts with its share of the SM's 65536, in eights; what the producer returns goes
+    // to the consumers.
+    static constexpr int kLaunchRegisters = 65536 / kThreads / 8 * 8;
+    static constexpr int kProducerRegisters = 32;
+    static constexpr int kConsumerRegisters =
+        (kLaunchRegisters * (1 + kConsumers) - kProducerRegisters) / kConsumers / 8 * 8;
+
+    // Scores and sums in fp32 and weights in pairs, beside addresses and the rows' state: what
+    // bounds the keys of a step.
+    static constexpr int kRegisters = kKeys / 2 + kKeys / 4 + kHeadDim / 2 + 32;
+    // Four consumers take turns issuing products, which are so small that reading their operands
+    // limits them; three are faster without.
+    static constexpr bool kTurns = kConsumers > 3;
+    static constexpr int kStageBytes = kBoxes * kKeyBoxBytes;
+    // 2 or 4, so that counting them takes no division.
+    static constexpr int kStages =
+        kBoxes * kQueryBoxBytes + 4 * 2 * kStageBytes + 2048 <= 227 * 1024 ? 4 : 2;
+
+    static_assert(kHeadDim == 64 || kHeadDim == 128, "head_dim must be 64 or 128");
+    static_assert(kRegisters <= kConsumerRegisters,
+                  "a tile of so many keys needs more registers than a consumer has");
+
+    struct Storage {
+        unsigned char queries[kBoxes * kQueryBoxBytes];
+        unsigned char keys[kStages][kStageBytes];
+        unsigned char values[kStages][kStageBytes];
+        Piece piece;
+        std::uint64_t queries_full;
+        std::uint64_t queries_empty;
+        std::uint64_t keys_full[kStages];
+        std::uint64_t keys_empty[kStages];
+        std::uint64_t values_full[kStages];
+        std::uint64_t values_empty[kStages];
+    };
+    // Boxes must start at multiples of 1024 bytes, which shared memory itself may not.
+    static constexpr int kSharedBytes = sizeof(Storage) + 1024;
+    static_assert(kSharedBytes <= 227 * 1024, "too much shared memory");
+};
+
+struct Maps {
+    CUtensorMap q;
+    CUtensorMap k;
+    CUtensorMap v;
+};
+
+}  // namespace prefill::hopper
