@@ -57,6 +57,7 @@ std::unique_ptr<device::Plan> plan(const Step& step, Variant variant,
                       [&](const Workspace& host) {
                           device::store(host.segments, plan.segments);
                           device::store(host.share_begin, plan.share_begin);
+                          device::store(host.first_segments, plan.first_segments);
                           device::store(host.merges, plan.merges);
                       });
     return planner.finish([=](cudaStream_t stream) { launch(params, plan, workspace, stream); },

@@ -55,23 +55,28 @@ Plan plan(const Shape& shape, const PageTable& table, const Machine& machine) {
     }
     const int resident = machine.multiprocessors * config.blocks_per_multiprocessor;
     const int blocks_of_share = config.row_blocks * config.cluster_blocks;
-    // Loading a segment's queries and storing its sums takes about as long as two tiles.
-    const device::SplitRules rules = {std::max(1, resident / blocks_of_share), 4, 2};
+    // Loading a segment's queries and storing its sums takes about as long as two tiles, a merge as
+    // three.
+    const device::SplitRules rules = {std::max(1, resident / blocks_of_share), 2, 3};
     const device::SplitPlan cut = device::split(tiles, rules);
 
-    Plan result = {config, {}, {}, {}, cut.slots};
+    Plan result = {config, {}, {}, {}, {}, cut.slots};
     result.share_begin.assign(cut.block_begin.begin(), cut.block_begin.end());
     for (const device::Segment& part : cut.segments) {
-        result.segments.push_back({part.item,
-                                   table.indptr[part.item],
-                                   table.lengths[part.item],
-                                   part.tile_begin,
-                                   part.tile_end,
-                                   part.slot,
-                                   {0, 0}});
+        result.segments.push_back({part.item, table.indptr[part.item], table.lengths[part.item],
+                                   part.tile_begin, part.tile_end, part.slot, 0, 0});
         if (part.slot >= 0 && part.slot == part.first_slot) {
             result.merges.push_back({part.item, part.first_slot, part.parts, 0});
         }
+    }
+    result.first_segments.reserve(cut.blocks());
+    for (int share = 0; share < cut.blocks(); ++share) {
+        const std::int32_t begin = result.share_begin[share], end = result.share_begin[share + 1];
+        for (std::int32_t index = begin; index < end; ++index) {
+            result.segments[index].share_begin = begin;
+            result.segments[index].share_end = end;
+        }
+        result.first_segments.push_back(result.segments[begin]);
     }
     return result;
 }

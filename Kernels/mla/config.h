@@ -56,7 +56,9 @@ struct alignas(16) Segment {
     std::int32_t tile_end;
     // Slot of the partial result; -1 if this is the only part.
     std::int32_t slot;
-    std::int32_t unused[2];
+    // The segments of its share.
+    std::int32_t share_begin;
+    std::int32_t share_end;
 };
 
 // A sequence whose result is merged from several segments.
@@ -72,6 +74,8 @@ struct Plan {
     std::vector<Segment> segments;
     // Segments of share s: share_begin[s] to share_begin[s + 1]; row_blocks clusters work on each.
     std::vector<std::int32_t> share_begin;
+    // The first segment of every share again, so that a block finds its work with one load.
+    std::vector<Segment> first_segments;
     std::vector<Merge> merges;
     int slots;
 

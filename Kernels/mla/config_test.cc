@@ -80,6 +80,7 @@ void plans_cover() {
     for (const auto& [machine, page_size, heads] : {std::tuple{kHopper, 16, 16},
                                                     {kHopper, 16, 64},
                                                     {kHopper, 16, 128},
+                                                    {kHopper, 64, 16},
                                                     {kBlackwell, 32, 64},
                                                     {kBlackwell, 64, 128}}) {
         Shape shape = deepseek();
@@ -115,6 +116,17 @@ void plans_cover() {
         expect(cut.blocks() <= machine.multiprocessors * cut.config.blocks_per_multiprocessor,
                "one wave");
         expect(cut.blocks() % cut.config.cluster_blocks == 0, "whole clusters");
+        expect(cut.first_segments.size() == static_cast<std::size_t>(cut.shares()),
+               "every share has a first segment");
+        for (int share = 0; share < cut.shares(); ++share) {
+            const Segment& first = cut.first_segments[share];
+            const Segment& listed = cut.segments[cut.share_begin[share]];
+            expect(first.share_begin == cut.share_begin[share] &&
+                       first.share_end == cut.share_begin[share + 1] &&
+                       first.sequence == listed.sequence && first.tile_begin == listed.tile_begin &&
+                       first.tile_end == listed.tile_end && first.slot == listed.slot,
+                   "the first segment of its share");
+        }
         expect(describe(cut).find("slots") != std::string::npos, "described");
     }
 }

@@ -11,6 +11,7 @@ Workspace carve(device::Carver& carver, const Plan& plan) {
     Workspace workspace = {};
     workspace.segments = carver.take<Segment>(plan.segments.size());
     workspace.share_begin = carver.take<std::int32_t>(plan.share_begin.size());
+    workspace.first_segments = carver.take<Segment>(plan.first_segments.size());
     workspace.merges = carver.take<Merge>(plan.merges.size());
     carver.end_tables();
     workspace.partials = carver.take<float>(rows * kLatent);

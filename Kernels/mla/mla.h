@@ -31,6 +31,7 @@ struct MlaDecode {
 struct Workspace {
     const Segment* segments;
     const std::int32_t* share_begin;
+    const Segment* first_segments;
     const Merge* merges;
     float* partials;  // [slots, rows of all row blocks, 512]
     float2* maxima;   // [slots, rows of all row blocks]: largest score, sum of weights

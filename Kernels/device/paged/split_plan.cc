@@ -20,21 +20,88 @@ void number_parts(SplitPlan& plan, std::size_t first) {
     }
 }
 
-// Rounds the number of blocks to a divisor or multiple of the number of equal items; false, and no
-// change, if the items differ or too many blocks would be idle.
-bool aligned_blocks(const std::vector<int>& tiles, std::int64_t& blocks) {
-    constexpr std::int64_t kMostIdlePercent = 7;
-    const auto items = static_cast<std::int64_t>(tiles.size());
-    const bool is_equal = items > 0 && std::all_of(tiles.begin(), tiles.end(),
-                                                   [&](int count) { return count == tiles[0]; });
-    if (!is_equal) return false;
-    const std::int64_t items_per_block = (items + blocks - 1) / blocks;
-    const std::int64_t fewer =
-        items < blocks ? blocks / items * items : (items + items_per_block - 1) / items_per_block;
-    const bool divides = fewer % items == 0 || items % fewer == 0;
-    if (!divides || fewer * 100 < blocks * (100 - kMostIdlePercent)) return false;
-    blocks = fewer;
-    return true;
+// How blocks take their segments.
+enum class Cut {
+    // Whole items only, as many as fit.
+    kNowhere,
+    // Parts of one item only, of even length.
+    kWithin,
+    // Whatever comes next, until they are full.
+    kAnywhere,
+};
+
+// Hands out segments in order, so that no block costs more than `most`. `take(item, begin, count)`
+// is called for every segment, `close()` after the last one of every block.
+template <class Take, class Close>
+void deal(const std::vector<int>& tiles, Cut cut, int segment_cost, std::int64_t most,
+          const Take& take, const Close& close) {
+    const std::int64_t longest = std::max<std::int64_t>(1, most - segment_cost);
+    std::int64_t spent = 0;
+    bool is_empty = true;
+    const auto close_block = [&] {
+        close();
+        spent = 0;
+        is_empty = true;
+    };
+    for (std::size_t item = 0; item < tiles.size(); ++item) {
+        const int count = tiles[item];
+        if (cut == Cut::kWithin) {
+            const auto parts =
+                static_cast<int>(std::max<std::int64_t>(1, (count + longest - 1) / longest));
+            for (int part = 0; part < parts; ++part) {
+                const auto begin = static_cast<int>(std::int64_t{count} * part / parts);
+                take(item, begin,
+                     static_cast<int>(std::int64_t{count} * (part + 1) / parts) - begin);
+                close();
+            }
+            continue;
+        }
+        for (int begin = 0; begin < count || begin == 0;) {
+            const int left = count - begin;
+            const std::int64_t room = most - spent - segment_cost;
+            const bool fits = left <= room;
+            // A sliver is not worth a segment.
+            const bool too_little = cut == Cut::kNowhere || room <= segment_cost;
+            if (!is_empty && !fits && too_little) {
+                close_block();
+                continue;
+            }
+            const int taken = fits || cut == Cut::kNowhere
+                                  ? left
+                                  : static_cast<int>(std::max<std::int64_t>(room, 1));
+            take(item, begin, taken);
+            begin += std::max(taken, 1);
+            spent += taken + segment_cost;
+            is_empty = false;
+            if (spent >= most) close_block();
+        }
+    }
+    if (!is_empty) close_block();
+}
+
+// Whether blocks_max blocks suffice if none may cost more than `most`.
+bool suffices(const std::vector<int>& tiles, const SplitRules& rules, Cut cut, std::int64_t most) {
+    bool fits = true;
+    int blocks = 0;
+    deal(
+        tiles, cut, rules.segment_cost, most,
+        [&](std::size_t, int, int count) { fits = fits && count + rules.segment_cost <= most; },
+        [&] { ++blocks; });
+    return fits && blocks <= rules.blocks_max;
+}
+
+// The least cost from `least` on that suffices, which `most` does.
+std::int64_t least_cost(const std::vector<int>& tiles, const SplitRules& rules, Cut cut,
+                        std::int64_t least, std::int64_t most) {
+    while (least < most) {
+        const std::int64_t middle = (least + most) / 2;
+        if (suffices(tiles, rules, cut, middle)) {
+            most = middle;
+        } else {
+            least = middle + 1;
+        }
+    }
+    return most;
 }
 
 }  // namespace
@@ -42,70 +109,47 @@ bool aligned_blocks(const std::vector<int>& tiles, std::int64_t& blocks) {
 SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules) {
     require(rules.blocks_max > 0, "split plan: blocks_max is ", rules.blocks_max,
             "; use at least 1");
-    require(rules.tiles_min > 0, "split plan: tiles_min is ", rules.tiles_min, "; use at least 1");
     require(rules.segment_cost >= 0, "split plan: segment_cost is negative");
+    require(rules.merge_cost >= 0, "split plan: merge_cost is negative");
     std::int64_t total = 0;
     for (const int count : tiles) {
         require(count >= 0, "split plan: an item has ", count, " tiles");
-        total += count;
+        total += count + rules.segment_cost;
     }
-    const auto items = static_cast<std::int64_t>(tiles.size());
-    const std::int64_t worth = (total + items * rules.segment_cost) / rules.tiles_min;
-    std::int64_t blocks =
-        std::min<std::int64_t>(rules.blocks_max, std::max<std::int64_t>(1, worth));
-    // Every cut adds a segment, except at item boundaries. Equal items are not cut if that leaves
-    // few blocks idle.
-    const bool is_even = aligned_blocks(tiles, blocks);
-    const std::int64_t segments = is_even ? std::max(items, blocks) : items + blocks;
-    total += segments * rules.segment_cost;
+    // A block does at least its share of everything, and a segment of a tile.
+    const std::int64_t blocks = rules.blocks_max;
+    const std::int64_t least =
+        std::max<std::int64_t>((total + blocks - 1) / blocks, rules.segment_cost + 1);
+    Cut cut = Cut::kAnywhere;
+    // Every block but the last is full but for a sliver, or has begun one more segment.
+    const std::int64_t enough = least + 2 * rules.segment_cost + 1;
+    std::int64_t most = least_cost(tiles, rules, cut, least, enough);
+    // A block with a sixteenth more ends hardly later: once others are done, it has more of the
+    // memory's bandwidth. More parts would cost more.
+    constexpr std::int64_t kNearlyEqual = 16;
+    const std::int64_t nearly = most + most / kNearlyEqual;
+    const std::int64_t nearly_whole = nearly + rules.merge_cost;
+    if (suffices(tiles, rules, Cut::kNowhere, nearly_whole)) {
+        cut = Cut::kNowhere;
+        most = least_cost(tiles, rules, cut, least, nearly_whole);
+    } else if (suffices(tiles, rules, Cut::kWithin, nearly)) {
+        cut = Cut::kWithin;
+        most = least_cost(tiles, rules, cut, least, nearly);
+    }
 
     SplitPlan plan;
-    plan.segments.reserve(items + blocks);
+    plan.segments.reserve(tiles.size() + blocks);
     plan.block_begin.reserve(blocks + 1);
     plan.block_begin.push_back(0);
-    std::int64_t spent = 0;
-    // What the blocks up to this one should have done: total * (block + 1) / blocks, rounded down.
-    std::int64_t due = total / blocks;
-    std::int64_t rest = total % blocks;
-    bool is_last = blocks == 1;
-    bool is_empty = true;
-    auto close_block = [&] {
-        plan.block_begin.push_back(static_cast<int>(plan.segments.size()));
-        is_last = plan.blocks() + 1 >= blocks;
-        is_empty = true;
-        due += total / blocks;
-        rest += total % blocks;
-        if (rest >= blocks) {
-            rest -= blocks;
-            ++due;
-        }
-    };
-    for (std::size_t item = 0; item < tiles.size(); ++item) {
-        const std::size_t first = plan.segments.size();
-        int begin = 0;
-        for (bool done = false; !done;) {
-            // Relative to the sum of all shares so far, so that the next block makes up the rest.
-            const std::int64_t fits = due - spent - rules.segment_cost;
-            const int left = tiles[item] - begin;
-            // A sliver is not worth a segment, neither here nor in the next block.
-            if (!is_last && !is_empty && fits < std::min(rules.tiles_min, left)) {
-                close_block();
-                continue;
-            }
-            int count = left;
-            if (!is_last && fits + rules.segment_cost < left) {
-                count = static_cast<int>(std::max<std::int64_t>(fits, 1));
-            }
+    std::size_t first = 0;
+    deal(
+        tiles, cut, rules.segment_cost, most,
+        [&](std::size_t item, int begin, int count) {
+            if (begin == 0) first = plan.segments.size();
             plan.segments.push_back({static_cast<int>(item), begin, begin + count, -1, -1, 1});
-            is_empty = false;
-            begin += count;
-            spent += count + rules.segment_cost;
-            done = begin == tiles[item];
-            if (!is_last && spent >= due) close_block();
-        }
-        number_parts(plan, first);
-    }
-    if (!is_empty) close_block();
+            if (begin + count == tiles[item]) number_parts(plan, first);
+        },
+        [&] { plan.block_begin.push_back(static_cast<int>(plan.segments.size())); });
     return plan;
 }
 

@@ -32,12 +32,16 @@ struct SplitPlan {
 struct SplitRules {
     // Blocks that run at once.
     int blocks_max;
-    // Minimum tiles per block.
-    int tiles_min;
     // Fixed cost of a segment, in tiles.
     int segment_cost;
+    // Cost of merging parts, if any item has several, in tiles.
+    int merge_cost;
 };
 
+// The plan whose most expensive block costs least, by these rules; among nearly equal ones, the one
+// whose blocks each work on one item: blocks share the memory's bandwidth, so that somewhat uneven
+// shares cost less than more parts.
+//
 // An item without tiles gets an empty segment, so that its result is still written. Throws
 // std::invalid_argument for an invalid rule or count.
 SplitPlan split(const std::vector<int>& tiles, const SplitRules& rules);
