@@ -48,10 +48,15 @@ class Consumer {
         other_ = ptx::shared_address(shared.cached[1 - kConsumer]);
     }
 
-    __device__ void run(int begin, int end) {
-        for (int index = begin; index < end; ++index) {
-            const Segment segment = a_.workspace.segments[index];
+    __device__ void run(const Share& share) {
+        const int begin = share.begin;
+        for (int index = begin; index < share.end; ++index) {
+            const Segment segment = share.segment(a_, index);
             attend(segment);
+            // As late as the launch can still hide behind the stores: a block's first call counts,
+            // and a grid launched while most blocks still work would crowd onto the few SMs that
+            // are free.
+            if (index + 1 == share.end) ptx::allow_next_grid();
             store(segment, (index - begin) % 2);
         }
     }
@@ -430,10 +435,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     mla_kernel(const __grid_constant__ Arguments a, const __grid_constant__ Maps maps) {
     extern __shared__ __align__(1024) std::uint8_t raw[];
     auto& shared = *reinterpret_cast<Storage*>(raw);
-    const int share = blockIdx.x / a.row_blocks;
     const int row_block = blockIdx.x % a.row_blocks;
-    const int begin = a.workspace.share_begin[share];
-    const int end = a.workspace.share_begin[share + 1];
+    const Share share(a, blockIdx.x / a.row_blocks);
     if (threadIdx.x == 0) {
         ptx::mbarrier_init(&shared.queries_full, kFetchingWarps);
         ptx::mbarrier_init(&shared.queries_empty, 8);
@@ -456,17 +459,14 @@ __global__ void __launch_bounds__(kThreads, 1)
     __syncthreads();
     if (threadIdx.x >= 256) {
         ptx::decrease_registers<kProducerRegisters>();
-        Producer(a, maps, shared).run(begin, end, row_block);
+        Producer(a, maps, shared).run(share, row_block);
     } else {
         ptx::increase_registers<kConsumerRegisters>();
         if (threadIdx.x < 128) {
-            Consumer<T, 0>(a, shared, row_block * 64).run(begin, end);
+            Consumer<T, 0>(a, shared, row_block * 64).run(share);
         } else {
-            Consumer<T, 1>(a, shared, row_block * 64).run(begin, end);
+            Consumer<T, 1>(a, shared, row_block * 64).run(share);
         }
-        // Only consumers trigger it: a block's first call counts, and a grid launched while most
-        // blocks still work would crowd onto the few SMs that are free.
-        ptx::allow_next_grid();
     }
 }
 

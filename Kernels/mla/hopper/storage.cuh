@@ -65,6 +65,22 @@ __device__ __forceinline__ int chunk_at(int buffer, int place) {
     return place == kRopeChunk ? kRopeChunk : place ^ (buffer * kLateChunk);
 }
 
+// A block's segments. The first comes with the bounds of all, so that it takes one load to find.
+struct Share {
+    const Segment* first;
+    int begin;
+    int end;
+
+    __device__ __forceinline__ Share(const Arguments& a, int share)
+        : first(a.workspace.first_segments + share),
+          begin(first->share_begin),
+          end(first->share_end) {}
+
+    __device__ __forceinline__ Segment segment(const Arguments& a, int index) const {
+        return index == begin ? *first : a.workspace.segments[index];
+    }
+};
+
 // Fills the buffers, ahead of the consumers and across segment boundaries: four warps, because one
 // takes too long to issue all copies of a tile. Each has one of a tile's two boxes in every other
 // chunk. (Two blocks that read the same tokens for different rows could fetch half for each other;
@@ -78,9 +94,9 @@ class Producer {
           lane_(threadIdx.x % 32),
           warp_(threadIdx.x / 32 % kFetchingWarps) {}
 
-    __device__ void run(int begin, int end, int row_block) {
-        for (int index = begin; index < end; ++index) {
-            const Segment segment = a_.workspace.segments[index];
+    __device__ void run(const Share& share, int row_block) {
+        for (int index = share.begin; index < share.end; ++index) {
+            const Segment segment = share.segment(a_, index);
             if (segment.tile_begin >= segment.tile_end) continue;
             fetch_queries(segment.sequence * a_.rows + row_block * 64);
             fetch_tiles(segment, row_block);
