@@ -1,10 +1,12 @@
-// Merges the parts of sequences that were split: one block per row, four dimensions per thread.
-// With many parts, the block's teams take turns, so that many loads are in flight; with few parts,
-// or many rows, one team is enough and no thread waits for another.
+// Merges the parts of sequences that were split, four dimensions of a row per thread. A thread
+// loads eight parts together, of one row or of several: rows with few parts would otherwise be many
+// blocks with little to do. Few rows with many parts are divided further: a block has half of a
+// row's dimensions, and its teams take turns.
 #include <algorithm>
 
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/dispatch.h"
+#include "Kernels/device/integers.h"
 #include "Kernels/device/launch.h"
 #include "Kernels/device/ptx/grid_dependency.cuh"
 #include "Kernels/device/softmax_rows.cuh"
@@ -15,79 +17,120 @@ namespace {
 
 namespace ptx = device::ptx;
 
-constexpr int kMergeTeamThreads = kLatent / 4;
-// One team suffices for this few parts, or for so many rows that their blocks fill the GPU.
-constexpr int kFewParts = 8;
+// Parts that a thread loads together.
+constexpr int kLoads = 8;
+// So many parts are divided among teams, unless there are so many rows that they fill the GPU.
+constexpr int kManyParts = 17;
 constexpr int kManyRows = 1024;
 
-template <class T, int kTeams>
-__global__ void __launch_bounds__(kTeams* kMergeTeamThreads)
+// Four dimensions of a row, merged from parts.
+struct Merged {
+    float largest;
+    float total;
+    float4 sums;
+
+    __device__ __forceinline__ void add(float factor, const Merged& other) {
+        total += factor * other.total;
+        sums.x += factor * other.sums.x;
+        sums.y += factor * other.sums.y;
+        sums.z += factor * other.sums.z;
+        sums.w += factor * other.sums.w;
+    }
+
+    // Rescaled to the largest maximum first.
+    template <int kCount>
+    __device__ __forceinline__ void add(const Merged (&others)[kCount]) {
+        float top = largest;
+#pragma unroll
+        for (const Merged& other : others) top = fmaxf(top, other.largest);
+        const Merged before = *this;
+        *this = {top, 0.0f, {0.0f, 0.0f, 0.0f, 0.0f}};
+        add(device::shrink(before.largest, top), before);
+#pragma unroll
+        for (const Merged& other : others) add(device::shrink(other.largest, top), other);
+    }
+};
+
+constexpr Merged kNothing = {-INFINITY, 0.0f, {0.0f, 0.0f, 0.0f, 0.0f}};
+
+template <class T, int kTeamThreads, int kTeams, int kRows>
+__global__ void __launch_bounds__(kTeams* kTeamThreads)
     merge_kernel(const __grid_constant__ Arguments a, int rows_of_part) {
+    static_assert(kTeams == 1 || kRows == 1, "teams share a row");
+    constexpr int kPartsAtOnce = kLoads / kRows;
     const Merge merge = a.workspace.merges[blockIdx.y];
-    const int row = blockIdx.x;
-    const int team = threadIdx.x / kMergeTeamThreads;
-    const int place = threadIdx.x % kMergeTeamThreads;
-    const std::int64_t first = static_cast<std::int64_t>(merge.first_slot) * rows_of_part + row;
+    const int first_row = blockIdx.x * kRows;
+    const int team = threadIdx.x / kTeamThreads;
+    const int place = threadIdx.x % kTeamThreads;
+    const int dim = (blockIdx.z * kTeamThreads + place) * 4;
+    const std::int64_t first =
+        static_cast<std::int64_t>(merge.first_slot) * rows_of_part + first_row;
     const float2* maxima = a.workspace.maxima + first;
-    const float* parts = a.workspace.partials + first * kLatent + place * 4;
+    const float* parts = a.workspace.partials + first * kLatent + dim;
     // The parts come from the previous kernel.
     ptx::wait_for_previous_grid();
-    float top = -INFINITY;
-    for (int part = threadIdx.x % 32; part < merge.parts; part += 32) {
-        top = fmaxf(top, __ldcg(maxima + static_cast<std::int64_t>(part) * rows_of_part).x);
-    }
+    Merged merged[kRows];
 #pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) {
-        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, distance));
-    }
-    float4 sums = {0.0f, 0.0f, 0.0f, 0.0f};
-    float total = 0.0f;
-#pragma unroll 8
-    for (int part = team; part < merge.parts; part += kTeams) {
-        const std::int64_t offset = static_cast<std::int64_t>(part) * rows_of_part;
-        const float4 values = __ldcg(reinterpret_cast<const float4*>(parts + offset * kLatent));
-        const float2 theirs = __ldcg(maxima + offset);
-        const float factor = device::shrink(theirs.x, top);
-        total += factor * theirs.y;
-        sums.x += factor * values.x;
-        sums.y += factor * values.y;
-        sums.z += factor * values.z;
-        sums.w += factor * values.w;
+    for (Merged& row : merged) row = kNothing;
+    for (int part = team; part < merge.parts; part += kPartsAtOnce * kTeams) {
+        Merged loaded[kRows][kPartsAtOnce];
+#pragma unroll
+        for (int row = 0; row < kRows; ++row) {
+#pragma unroll
+            for (int index = 0; index < kPartsAtOnce; ++index) {
+                const int number = part + index * kTeams;
+                loaded[row][index] = kNothing;
+                if (number >= merge.parts || first_row + row >= a.rows) continue;
+                const std::int64_t at = static_cast<std::int64_t>(number) * rows_of_part + row;
+                const float2 theirs = __ldcg(maxima + at);
+                loaded[row][index] = {
+                    theirs.x, theirs.y,
+                    __ldcg(reinterpret_cast<const float4*>(parts + at * kLatent))};
+            }
+        }
+#pragma unroll
+        for (int row = 0; row < kRows; ++row) merged[row].add(loaded[row]);
     }
     if constexpr (kTeams > 1) {
-        __shared__ float totals[kTeams];
-        __shared__ float4 team_sums[kTeams][kMergeTeamThreads];
-        team_sums[team][place] = sums;
-        if (place == 0) totals[team] = total;
+        __shared__ float4 sums_of_teams[kTeams][kTeamThreads];
+        // Every thread of a team has the same.
+        __shared__ float2 maxima_of_teams[kTeams];
+        sums_of_teams[team][place] = merged[0].sums;
+        if (place == 0) maxima_of_teams[team] = {merged[0].largest, merged[0].total};
         // All teams' sums are written before the first team adds them.
         __syncthreads();
         if (team != 0) return;
+        Merged others[kTeams - 1];
 #pragma unroll
         for (int other = 1; other < kTeams; ++other) {
-            const float4 theirs = team_sums[other][place];
-            sums.x += theirs.x;
-            sums.y += theirs.y;
-            sums.z += theirs.z;
-            sums.w += theirs.w;
-            total += totals[other];
+            const float2 theirs = maxima_of_teams[other];
+            others[other - 1] = {theirs.x, theirs.y, sums_of_teams[other][place]};
         }
+        merged[0].add(others);
     }
-    const float scale = total > 0.0f ? 1.0f / total : 0.0f;
-    auto* out = static_cast<T*>(a.out) + query_row(a, merge.sequence, row) * kLatent;
-    const uint2 packed = {device::pack_pair(sums.x * scale, sums.y * scale, T{}),
-                          device::pack_pair(sums.z * scale, sums.w * scale, T{})};
-    *reinterpret_cast<uint2*>(out + place * 4) = packed;
+#pragma unroll
+    for (int row = 0; row < kRows; ++row) {
+        if (first_row + row >= a.rows) break;
+        const float scale = merged[row].total > 0.0f ? 1.0f / merged[row].total : 0.0f;
+        const float4 sums = merged[row].sums;
+        auto* out =
+            static_cast<T*>(a.out) + query_row(a, merge.sequence, first_row + row) * kLatent;
+        const uint2 packed = {device::pack_pair(sums.x * scale, sums.y * scale, T{}),
+                              device::pack_pair(sums.z * scale, sums.w * scale, T{})};
+        *reinterpret_cast<uint2*>(out + dim) = packed;
+    }
 }
 
-template <class T, int kTeams>
+template <class T, int kTeamThreads, int kTeams, int kRows>
 void launch_teams(const Arguments& arguments, const Plan& plan, cudaStream_t stream) {
     device::Launch shape;
-    shape.grid =
-        dim3(static_cast<unsigned>(arguments.rows), static_cast<unsigned>(plan.merges.size()));
-    shape.block = dim3(kTeams * kMergeTeamThreads);
+    shape.grid = dim3(static_cast<unsigned>(device::divide_up(arguments.rows, kRows)),
+                      static_cast<unsigned>(plan.merges.size()), kLatent / 4 / kTeamThreads);
+    shape.block = dim3(kTeams * kTeamThreads);
     shape.overlaps_previous = true;
     const int rows_of_part = plan.config.row_blocks * plan.config.rows;
-    device::launch("mla_merge", merge_kernel<T, kTeams>, shape, stream, arguments, rows_of_part);
+    device::launch("mla_merge", merge_kernel<T, kTeamThreads, kTeams, kRows>, shape, stream,
+                   arguments, rows_of_part);
 }
 
 }  // namespace
@@ -97,11 +140,14 @@ void launch_merge(const Arguments& arguments, const Plan& plan, device::Dtype dt
     int most_parts = 0;
     for (const Merge& merge : plan.merges) most_parts = std::max(most_parts, merge.parts);
     const std::size_t rows = plan.merges.size() * static_cast<std::size_t>(arguments.rows);
-    const bool one_team = most_parts <= kFewParts || rows >= kManyRows;
     device::dispatch<__half, __nv_bfloat16>(dtype, [&](auto element) {
         using T = decltype(element);
-        one_team ? launch_teams<T, 1>(arguments, plan, stream)
-                 : launch_teams<T, 4>(arguments, plan, stream);
+        if (most_parts >= kManyParts && rows < kManyRows) {
+            return launch_teams<T, 64, 8, 1>(arguments, plan, stream);
+        }
+        if (most_parts > kLoads / 2) return launch_teams<T, 128, 1, 1>(arguments, plan, stream);
+        if (most_parts > kLoads / 4) return launch_teams<T, 128, 1, 2>(arguments, plan, stream);
+        launch_teams<T, 128, 1, 4>(arguments, plan, stream);
     });
 }
 
