@@ -83,7 +83,7 @@ void refuses_batches_without_an_answer() {
 void shapes_get_a_kernel_or_a_reason() {
     for (const int head_dim : {64, 128}) {
         const prefill::Config hopper = choose({4096, 32, 8, head_dim, 4096}, kHopper);
-        const char* hopper_tile = head_dim == 64 ? "hopper 256x64" : "hopper 192x80";
+        const char* hopper_tile = head_dim == 64 ? "hopper 192x128" : "hopper 192x80";
         expect(describe(hopper) == hopper_tile, describe(hopper));
         const prefill::Config blackwell = choose({4096, 32, 8, head_dim, 4096}, kBlackwell);
         expect(describe(blackwell) == "blackwell 256x128", describe(blackwell));
@@ -103,9 +103,10 @@ void hoppers_tile_follows_from_the_work() {
     // 132 SMs with 192 rows each are 792 queries of 32 heads.
     expect(tile(791, 128, 4096) == "hopper 128x128", "too few for 192 rows");
     expect(tile(792, 128, 4096) == "hopper 192x80", "a tile for every SM");
-    expect(tile(1055, 64, 4096) == "hopper 128x128", "too few for 256 rows");
-    expect(tile(1056, 64, 4096) == "hopper 256x64", "a tile for every SM");
-    expect(tile(8192, 64, 8192) == "hopper 192x128", "many keys");
+    expect(tile(1055, 64, 2048) == "hopper 128x128", "too few for 256 rows");
+    expect(tile(1056, 64, 2048) == "hopper 256x64", "a tile for every SM");
+    expect(tile(3071, 64, 3071) == "hopper 256x64", "few keys");
+    expect(tile(3072, 64, 3072) == "hopper 192x128", "many keys");
 }
 
 // Measured in the suite `small` on an H200.

@@ -129,7 +129,7 @@ const LONGER: [usize; 3] = [0, 70, 480];
 fn hopper() {
     if is_hopper() {
         for heads in [2, 5] {
-            let long = attention_chosen_for(8192, heads, LONGER, Variant::Tuned, 64, true);
+            let long = attention_chosen_for(4096, heads, LONGER, Variant::Tuned, 64, true);
             under_every_schedule(long);
         }
         under_every_schedule(attention_of(3, LONGER, Variant::Tuned, 128, true));
