@@ -26,12 +26,13 @@ Config choose(const Shape& shape, const Machine& machine) {
     while (index + 1 < std::size(portable::kTiles) && portable::kTiles[index].rows < rows) ++index;
     const portable::TileShape& tile = portable::kTiles[index];
     const int row_blocks = divide_up(rows, tile.rows);
+    // Hopper's kernel copies 32 tokens at once. It multiplies 64 rows, however few there are: its
+    // products take less time than reading the cache, and less than the portable kernel's.
+    if (machine.arch == Arch::kHopper && shape.page_size >= 32) {
+        return {Arch::kHopper, 0, 64, 64, 1, 1, divide_up(rows, 64)};
+    }
     // Few rows are bound by memory, where tensor cores that fill 64 rows gain nothing.
     const bool many = tile.rows == 64;
-    // Hopper's kernel also has 64 rows, and copies 32 tokens at once.
-    if (machine.arch == Arch::kHopper && many && shape.page_size >= 32) {
-        return {Arch::kHopper, 0, 64, 64, 1, 1, row_blocks};
-    }
     // A pair of blocks with 64 rows needs less time for its products than for reading the cache,
     // although half of its rows are empty then.
     if (machine.arch == Arch::kBlackwell && many && shape.page_size >= blackwell::kLeastBoxTokens) {

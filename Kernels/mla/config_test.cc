@@ -44,10 +44,12 @@ void configs() {
                    config.arch == Arch::kPortable,
                "small pages take the portable kernel");
         shape.page_size = 32;
-        expect((choose(shape, kHopper).arch == Arch::kHopper) == many,
-               "many rows take Hopper's kernel");
+        const Config hopper = choose(shape, kHopper);
+        expect(hopper.arch == Arch::kHopper && hopper.rows == 64 &&
+                   hopper.row_blocks == row_blocks,
+               "larger ones take Hopper's kernel");
         const Config blackwell = choose(shape, kBlackwell);
-        expect((blackwell.arch == Arch::kBlackwell) == many, "and Blackwell's");
+        expect((blackwell.arch == Arch::kBlackwell) == many, "and many rows Blackwell's");
         expect(blackwell.cluster_blocks == (many ? 2 : 1), "which is a pair's");
         expect(blackwell.rows * blackwell.row_blocks >= heads * q_len, "all rows there too");
         expect(many || blackwell.tile == portable.tile, "any page for few rows");

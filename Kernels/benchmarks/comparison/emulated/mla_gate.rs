@@ -1,4 +1,4 @@
-//! MLA under the interpreter, against plain sums: 16 rows on the portable kernel, more on Hopper's and Blackwell's.
+//! MLA under the interpreter, against plain sums: 16 rows on the portable kernel, all on Hopper's, more on Blackwell's.
 
 use machine::Watch;
 use mla::Step;
@@ -58,7 +58,7 @@ fn case(heads: usize, variant: Variant, lengths: &[usize]) -> impl Fn() {
             _ => "portable",
         };
         let expected = match variant {
-            Variant::Tuned if heads > 32 => tuned,
+            Variant::Tuned if heads > 32 || is_hopper() => tuned,
             _ => "portable",
         };
         assert_eq!(mla::choice(&step, variant).unwrap(), expected);
@@ -79,6 +79,17 @@ fn best() {
     // On Hopper, three tiles, then one, which one consumer takes alone.
     under_every_schedule(case(128, Variant::Tuned, &[150]));
     under_every_schedule(case(128, Variant::Tuned, &[64]));
+}
+
+#[test]
+fn few_rows() {
+    if is_hopper() {
+        // More sequences than blocks.
+        under_every_schedule(case(16, Variant::Tuned, &[150, 70, 64, 30, 100]));
+        // Parts to merge.
+        under_every_schedule(case(32, Variant::Tuned, &[500]));
+        under_every_schedule(case(8, Variant::Tuned, &[700, 300, 90]));
+    }
 }
 
 #[test]
@@ -191,6 +202,20 @@ fn every_kind_of_inputs_on_the_portable_kernel() {
 #[test]
 fn every_kind_of_inputs_on_hoppers_kernel() {
     on_every_kind(step(64, 1, 64, &[90]), Variant::Tuned);
+}
+
+#[test]
+fn every_kind_of_inputs_on_hoppers_kernel_with_few_rows() {
+    if is_hopper() {
+        // Small pages, queries that see nothing, and an empty sequence.
+        on_every_kind(step(8, 2, 32, &[150, 1, 0]), Variant::Tuned);
+        on_every_kind_of(
+            DType::F16,
+            Dtype::F16,
+            step(16, 2, 64, &[140]),
+            Variant::Tuned,
+        );
+    }
 }
 
 #[test]
