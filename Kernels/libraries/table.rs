@@ -19,7 +19,8 @@ pub static CUDNN: Wanted = Wanted {
         "libcudnn_engines_tensor_ir.so.9",
         "libcudnn.so.9",
     ],
-    needs: &[&NVRTC],
+    // Some plans of attention open cuBLASLt.
+    needs: &[&NVRTC, &CUBLASLT],
     version: |symbols| {
         // SAFETY: the type is that of cudnn.h.
         let version: unsafe extern "C" fn() -> usize =
