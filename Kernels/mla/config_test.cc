@@ -45,8 +45,7 @@ void configs() {
                "small pages take the portable kernel");
         shape.page_size = 32;
         const Config hopper = choose(shape, kHopper);
-        expect(hopper.arch == Arch::kHopper && hopper.rows == 64 &&
-                   hopper.row_blocks == row_blocks,
+        expect(hopper.arch == Arch::kHopper && hopper.rows == 64 && hopper.row_blocks == row_blocks,
                "larger ones take Hopper's kernel");
         const Config blackwell = choose(shape, kBlackwell);
         expect((blackwell.arch == Arch::kBlackwell) == many, "and many rows Blackwell's");

@@ -106,6 +106,8 @@ double dense_cost_of(const Shape& shape, const Machine& machine, const TileShape
     constexpr double kCachePerCycle = 76;
     // What work, memory and L2 take overlaps, but none hides the others.
     constexpr double kOverlap = 1.93;
+    // Split-K of tall tiles costs more than all that: of two consumers one has no tile.
+    constexpr double kSplitting = 1.08;
     const std::int64_t tiles = likely_tiles(shape, tile);
     const std::int64_t each = divide_up(tiles * split, machine.multiprocessors);
     const std::int64_t together = std::min<std::int64_t>(tile.blocks, each);
@@ -128,7 +130,9 @@ double dense_cost_of(const Shape& shape, const Machine& machine, const TileShape
     const double sum =
         std::pow(work, kOverlap) + std::pow(memory, kOverlap) + std::pow(cache, kOverlap);
     const double collecting = kCollecting * split + kCollectingElement * elements;
-    return std::pow(sum, 1 / kOverlap) + (split > 1 ? collecting : 0);
+    const double whole = std::pow(sum, 1 / kOverlap);
+    if (split == 1) return whole;
+    return (whole + collecting) * (tile.transposed ? 1 : kSplitting);
 }
 
 // Extra cost per step of scaling and promoting sums: a block that is alone on its SM, or whose
