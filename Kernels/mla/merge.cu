@@ -8,8 +8,8 @@
 #include "Kernels/device/dispatch.h"
 #include "Kernels/device/integers.h"
 #include "Kernels/device/launch.h"
+#include "Kernels/device/partial_row.cuh"
 #include "Kernels/device/ptx/grid_dependency.cuh"
-#include "Kernels/device/softmax_rows.cuh"
 #include "Kernels/mla/shelves.h"
 
 namespace mla {
@@ -23,35 +23,7 @@ constexpr int kLoads = 8;
 constexpr int kManyParts = 17;
 constexpr int kManyRows = 1024;
 
-// Four dimensions of a row, merged from parts.
-struct Merged {
-    float largest;
-    float total;
-    float4 sums;
-
-    __device__ __forceinline__ void add(float factor, const Merged& other) {
-        total += factor * other.total;
-        sums.x += factor * other.sums.x;
-        sums.y += factor * other.sums.y;
-        sums.z += factor * other.sums.z;
-        sums.w += factor * other.sums.w;
-    }
-
-    // Rescaled to the largest maximum first.
-    template <int kCount>
-    __device__ __forceinline__ void add(const Merged (&others)[kCount]) {
-        float top = largest;
-#pragma unroll
-        for (const Merged& other : others) top = fmaxf(top, other.largest);
-        const Merged before = *this;
-        *this = {top, 0.0f, {0.0f, 0.0f, 0.0f, 0.0f}};
-        add(device::shrink(before.largest, top), before);
-#pragma unroll
-        for (const Merged& other : others) add(device::shrink(other.largest, top), other);
-    }
-};
-
-constexpr Merged kNothing = {-INFINITY, 0.0f, {0.0f, 0.0f, 0.0f, 0.0f}};
+using device::PartialRow;
 
 template <class T, int kTeamThreads, int kTeams, int kRows>
 __global__ void __launch_bounds__(kTeams* kTeamThreads)
@@ -69,17 +41,14 @@ __global__ void __launch_bounds__(kTeams* kTeamThreads)
     const float* parts = a.workspace.partials + first * kLatent + dim;
     // The parts come from the previous kernel.
     ptx::wait_for_previous_grid();
-    Merged merged[kRows];
-#pragma unroll
-    for (Merged& row : merged) row = kNothing;
+    PartialRow merged[kRows];
     for (int part = team; part < merge.parts; part += kPartsAtOnce * kTeams) {
-        Merged loaded[kRows][kPartsAtOnce];
+        PartialRow loaded[kRows][kPartsAtOnce];
 #pragma unroll
         for (int row = 0; row < kRows; ++row) {
 #pragma unroll
             for (int index = 0; index < kPartsAtOnce; ++index) {
                 const int number = part + index * kTeams;
-                loaded[row][index] = kNothing;
                 if (number >= merge.parts || first_row + row >= a.rows) continue;
                 const std::int64_t at = static_cast<std::int64_t>(number) * rows_of_part + row;
                 const float2 theirs = __ldcg(maxima + at);
@@ -100,7 +69,7 @@ __global__ void __launch_bounds__(kTeams* kTeamThreads)
         // All teams' sums are written before the first team adds them.
         __syncthreads();
         if (team != 0) return;
-        Merged others[kTeams - 1];
+        PartialRow others[kTeams - 1];
 #pragma unroll
         for (int other = 1; other < kTeams; ++other) {
             const float2 theirs = maxima_of_teams[other];
