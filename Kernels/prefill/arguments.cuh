@@ -20,6 +20,7 @@ struct PrefillArguments {
     float* lse;
     const Tile* tiles;
     WorkCounters* counters;
+    Parts parts;
     int tile_count;
     int heads;
     // Query heads that share one KV head.
@@ -29,8 +30,6 @@ struct PrefillArguments {
     float scale_log2;
     int total_q;
     int total_kv;
-    // How many more keys each query sees than the one before: 1 with the causal mask, else 0.
-    int step;
     int heads_per_tile;
 };
 
@@ -43,6 +42,7 @@ inline PrefillArguments arguments_of(const Prefill& params) {
     arguments.lse = params.lse;
     arguments.tiles = params.tiles;
     arguments.counters = params.counters;
+    arguments.parts = params.parts;
     arguments.tile_count = params.tile_count;
     arguments.heads = params.heads;
     arguments.group = params.heads / params.kv_heads;
@@ -50,7 +50,6 @@ inline PrefillArguments arguments_of(const Prefill& params) {
     arguments.scale_log2 = params.scale * kLog2E;
     arguments.total_q = params.total_q;
     arguments.total_kv = params.total_kv;
-    arguments.step = params.causal ? 1 : 0;
     arguments.heads_per_tile = params.heads_per_tile;
     return arguments;
 }

@@ -1,5 +1,7 @@
 #include "Kernels/prefill/bridge.h"
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "Kernels/bridge/convert.h"
@@ -39,9 +41,29 @@ Config config_of(const Batch& batch, Variant variant) {
     return choose(shape, variant == Variant::Tuned ? machine : machine.portable());
 }
 
+// Sets how many heads share a tile.
+Work cut_work(const Sequences& sequences, const Config& config, Prefill& params) {
+    const int group = params.heads / params.kv_heads;
+    const bool packs = config.arch == Arch::kHopper;
+    params.heads_per_tile = packs ? heads_per_tile(sequences, config.tile, group) : 1;
+    std::vector<Tile> tiles = cut_tiles(sequences, config.tile.rows / params.heads_per_tile);
+    if (config.arch == Arch::kPortable) return {std::move(tiles), {}, 0};
+    return split_keys(std::move(tiles), params.heads / params.heads_per_tile, config.tile.keys,
+                      device::multiprocessors());
+}
+
+int most_rows(const std::vector<Merge>& merges) {
+    int most = 0;
+    for (const Merge& merge : merges) most = std::max(most, merge.rows);
+    return most;
+}
+
 struct Workspace {
     WorkCounters* counters;
     const Tile* tiles;
+    const Merge* merges;
+    float* sums;
+    float2* maxima;
 };
 
 }  // namespace
@@ -65,28 +87,35 @@ std::unique_ptr<device::Plan> plan(const Batch& batch, Variant variant,
     }
     const Sequences sequences = {
         {starts_q.begin(), starts_q.end()}, {starts_kv.begin(), starts_kv.end()}, batch.causal};
-    const int group = params.heads / params.kv_heads;
-    const bool packs = config.arch == Arch::kHopper;
-    params.heads_per_tile = packs ? heads_per_tile(sequences, config.tile, group) : 1;
-    const std::vector<Tile> tiles = cut_tiles(sequences, config.tile.rows / params.heads_per_tile);
-    device::require(!tiles.empty(), "no sequence has a query");
+    const Work work = cut_work(sequences, config, params);
+    device::require(!work.tiles.empty(), "no sequence has a query");
+    const std::size_t part_rows = static_cast<std::size_t>(work.part_rows) * params.heads;
     const Workspace workspace = planner.stage(
         [&](device::Carver& carver) {
-            const Workspace parts = {carver.take<WorkCounters>(1), carver.take<Tile>(tiles.size())};
+            Workspace sections = {};
+            sections.counters = carver.take<WorkCounters>(1);
+            sections.tiles = carver.take<Tile>(work.tiles.size());
+            sections.merges = carver.take<Merge>(work.merges.size());
             carver.end_tables();
-            return parts;
+            sections.sums = carver.take<float>(part_rows * params.head_dim);
+            sections.maxima = carver.take<float2>(part_rows);
+            return sections;
         },
         [&](const Workspace& host) {
             *host.counters = {};
-            device::store(host.tiles, tiles);
+            device::store(host.tiles, work.tiles);
+            device::store(host.merges, work.merges);
         });
     params.counters = workspace.counters;
     params.tiles = workspace.tiles;
-    params.tile_count = narrow("tiles", tiles.size());
+    params.tile_count = narrow("tiles", work.tiles.size());
+    params.parts = {workspace.merges, workspace.sums, workspace.maxima,
+                    narrow("merges", work.merges.size()), most_rows(work.merges)};
     return planner.finish([=](cudaStream_t stream) { launch(params, config, stream); },
                           device::Facts()
                               .add("config", describe(config))
-                              .add("tiles", tiles.size())
+                              .add("tiles", work.tiles.size())
+                              .add("merges", work.merges.size())
                               .add("heads_per_tile", params.heads_per_tile));
 }
 

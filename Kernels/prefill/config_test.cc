@@ -1,7 +1,11 @@
-// Every query is in exactly one tile, long tiles come first, heads share tiles where that saves
-// steps, and invalid shapes are rejected.
+// Every query is in exactly one tile and sees every key in exactly one part, long tiles come first,
+// heads share tiles where that saves steps, and invalid shapes are rejected.
 #include "Kernels/prefill/config.h"
 
+#include <algorithm>
+#include <map>
+#include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,7 +18,9 @@ using prefill::Arch;
 using prefill::choose;
 using prefill::cut_tiles;
 using prefill::Sequences;
+using prefill::split_keys;
 using prefill::Tile;
+using prefill::Work;
 using testing::expect;
 using testing::expect_refused;
 
@@ -68,6 +74,87 @@ void heads_share_a_tile_where_that_takes_fewer_steps() {
     expect(shared({{0, 4096}, {0, 4096}, true}, 4) == 4, "less behind the causal mask");
     expect(shared({{0, 192}, {0, 4096}, false}, 4) == 1, "full tiles either way");
     expect(shared({{0, 192}, {0, 4096}, false}, 5) == 1, "190 rows of 192");
+}
+
+int longest(const std::vector<Tile>& tiles, int keys) {
+    int most = 0;
+    for (const Tile& tile : tiles) most = std::max(most, (tile.seen() + keys - 1) / keys);
+    return most;
+}
+
+// Counts how often each query sees each of its keys, and holds merges against parts.
+void check_parts(const std::vector<Tile>& whole, const Work& work, int keys) {
+    std::map<int, std::vector<int>> seen;  // of a query, by key
+    std::vector<int> part_rows(work.part_rows);
+    const auto count = [&](const Tile& tile, int change) {
+        for (int row = 0; row < tile.rows; ++row) {
+            std::vector<int>& own = seen[tile.first_row + row];
+            const int end = tile.first_key + tile.visible + tile.step * row;
+            expect(end > tile.first_key, "every query sees a key");
+            if (own.size() < static_cast<std::size_t>(end)) own.resize(end);
+            for (int key = tile.first_key; key < end; ++key) own[key] += change;
+        }
+    };
+    for (const Tile& tile : whole) count(tile, 1);
+    for (const Tile& tile : work.tiles) {
+        count(tile, -1);
+        for (int row = 0; tile.part_row >= 0 && row < tile.rows; ++row) {
+            ++part_rows.at(tile.part_row + row);
+        }
+    }
+    for (const auto& [query, times] : seen) {
+        for (const int left : times) expect(left == 0, "every key once");
+    }
+    for (const int times : part_rows) expect(times == 1, "a row per query of a part");
+    int rows = 0, parts = 0;
+    for (const prefill::Merge& merge : work.merges) {
+        expect(merge.part_row == rows && merge.parts > 1, "parts in order");
+        rows += merge.rows * merge.parts;
+        parts += merge.parts;
+    }
+    expect(rows == work.part_rows, "rows of parts");
+    expect(whole.size() - work.merges.size() + parts == work.tiles.size(), "all else is whole");
+    expect(work.merges.empty() || longest(work.tiles, keys) + 4 < longest(whole, keys),
+           "more saved than merging costs");
+}
+
+void keys_are_split_where_that_ends_sooner() {
+    const auto merges = [](const Sequences& sequences, int times) {
+        const std::vector<Tile> tiles = cut_tiles(sequences, 128);
+        const Work work = split_keys(tiles, times, 128, 132);
+        check_parts(tiles, work, 128);
+        return work.merges.size();
+    };
+    expect(merges({{0, 16}, {0, 3000}, true}, 8) == 1, "few queries, many keys");
+    expect(merges({{0, 16}, {0, 600}, true}, 8) == 0, "merging would take longer");
+    expect(merges({{0, 16, 116}, {0, 3000, 3100}, true}, 8) == 1, "only the longest");
+    expect(merges({{0, 2048}, {0, 2048}, true}, 32) == 0, "enough tiles");
+    expect(merges({{0, 1000}, {0, 1000}, false}, 2) > 0, "a prompt of few heads");
+    // 132 SMs for eight times 256 steps: sixteen parts each.
+    const Work work = split_keys(cut_tiles({{0, 16}, {0, 32768}, true}, 128), 8, 128, 132);
+    expect(work.tiles.size() == 16, "parts: " + std::to_string(work.tiles.size()));
+}
+
+void random_batches_are_split_whole() {
+    std::mt19937 random(11);
+    for (int round = 0; round < 300; ++round) {
+        Sequences sequences = {{0}, {0}, random() % 2 == 0};
+        for (int sequence = 0, count = 1 + random() % 3; sequence < count; ++sequence) {
+            const int queries = random() % 40;
+            sequences.starts_q.push_back(sequences.starts_q.back() + queries);
+            sequences.starts_kv.push_back(sequences.starts_kv.back() + queries + random() % 900);
+        }
+        const int keys = 16 << random() % 3, times = 1 + random() % 4, rows = 1 + random() % 24;
+        const int multiprocessors = 1 + random() % 160;
+        const auto tiles = [&]() -> std::vector<Tile> {
+            try {
+                return cut_tiles(sequences, rows);
+            } catch (const std::invalid_argument&) {
+                return {};
+            }
+        }();
+        check_parts(tiles, split_keys(tiles, times, keys, multiprocessors), keys);
+    }
 }
 
 void refuses_batches_without_an_answer() {
@@ -125,6 +212,8 @@ int main() {
     every_query_is_in_one_tile();
     the_most_work_comes_first();
     heads_share_a_tile_where_that_takes_fewer_steps();
+    keys_are_split_where_that_ends_sooner();
+    random_batches_are_split_whole();
     refuses_batches_without_an_answer();
     shapes_get_a_kernel_or_a_reason();
     hoppers_tile_follows_from_the_work();

@@ -22,6 +22,9 @@ namespace blackwell {
 template <class T>
 void launch(const Prefill& params, const Config& config, cudaStream_t stream);
 }
+
+void launch_merge(const Prefill& params, cudaStream_t stream);
+
 namespace {
 
 void check(const Prefill& params) {
@@ -56,6 +59,7 @@ void launch(const Prefill& params, const Config& config, cudaStream_t stream) {
                         device::to_string(config.arch), " is not built");
         portable::launch<T>(params, config, stream);
     });
+    if (params.parts.merge_count > 0) launch_merge(params, stream);
 }
 
 }  // namespace prefill

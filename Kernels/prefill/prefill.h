@@ -24,6 +24,16 @@ struct WorkCounters {
     int finished;
 };
 
+// What tiles with a part of their queries' keys leave; nothing if there are none.
+struct Parts {
+    const Merge* merges;  // [merge_count]
+    float* sums;          // [part_rows, heads, head_dim]
+    float2* maxima;       // [part_rows, heads]: largest score in base 2, sum of weights
+    int merge_count;
+    // Of the merge with the most.
+    int most_rows;
+};
+
 // Tensors are dense, row major, 16-byte aligned, in device memory.
 struct Prefill {
     const void* q;      // [total_q, heads, head_dim]
@@ -33,6 +43,7 @@ struct Prefill {
     float* lse;         // [total_q, heads], natural logarithm; null if not wanted
     const Tile* tiles;  // [tile_count], cut to the config's rows / heads_per_tile
     WorkCounters* counters;
+    Parts parts;  // only Hopper's and Blackwell's kernels have any
     int tile_count;
     // Query heads of one KV head that share a tile: 1, or all of a group. Only Hopper's kernel has
     // tiles of more than one.
@@ -47,6 +58,7 @@ struct Prefill {
     device::Dtype dtype;  // f16 or bf16
 };
 
+// A second kernel merges the parts, if there are any.
 void launch(const Prefill& params, const Config& config, cudaStream_t stream);
 
 // Used by the plain kernel in place of tiles.

@@ -1,8 +1,13 @@
 #include "Kernels/prefill/work.h"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <stdexcept>
 #include <string>
+#include <utility>
+
+#include "Kernels/device/integers.h"
 
 namespace prefill {
 namespace {
@@ -14,10 +19,95 @@ namespace {
                                 " keys; " + why);
 }
 
-// Keys times rows, as the tensor cores see them.
-std::int64_t work(const Tile& tile, bool causal) {
-    const std::int64_t keys = tile.visible + (causal ? tile.rows - 1 : 0);
-    return keys * tile.rows;
+void sort_heaviest_first(std::vector<Tile>& tiles) {
+    // As the tensor cores see it.
+    const auto work = [](const Tile& tile) { return std::int64_t{tile.seen()} * tile.rows; };
+    std::stable_sort(tiles.begin(), tiles.end(),
+                     [&](const Tile& a, const Tile& b) { return work(a) > work(b); });
+}
+
+// In steps: what a tile costs beside its own, and what merging does.
+constexpr int kTileCost = 1;
+constexpr int kMergeCost = 4;
+
+struct Steps {
+    int all;
+    // Those before a step that some query does not see, or sees only a part of.
+    int full;
+};
+
+Steps steps_of(const Tile& tile, int keys) {
+    return {device::divide_up(tile.seen(), keys), (tile.visible - 1) / keys};
+}
+
+// Parts of at most `longest` steps. All but the last have full steps only, so that each is a tile
+// like any other.
+int parts_of(const Steps& steps, int longest) {
+    return std::min(device::divide_up(steps.all, longest), steps.full + 1);
+}
+
+// When the last SM is done, in steps, if each takes the longest part that is left.
+std::int64_t end_of(const std::vector<Steps>& tiles, int longest, int times, int multiprocessors) {
+    std::vector<int> costs;
+    for (const Steps& steps : tiles) {
+        const int parts = parts_of(steps, longest);
+        costs.insert(costs.end(), std::size_t(parts) * times,
+                     device::divide_up(steps.all, parts) + kTileCost);
+    }
+    std::sort(costs.begin(), costs.end(), std::greater<>());
+    std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> ends;
+    std::int64_t last = 0;
+    for (const int cost : costs) {
+        std::int64_t start = 0;
+        if (ends.size() == static_cast<std::size_t>(multiprocessors)) {
+            start = ends.top();
+            ends.pop();
+        }
+        ends.push(start + cost);
+        last = std::max(last, start + cost);
+    }
+    return last;
+}
+
+// Into parts of how many steps tiles are best divided; 0 if into none.
+int longest_part(const std::vector<Steps>& tiles, int times, int multiprocessors) {
+    // With more to do than this, SMs end at about the same time anyway.
+    const std::int64_t most_parts = 4 * std::int64_t{multiprocessors};
+    const std::int64_t count = std::int64_t{times} * tiles.size();
+    if (2 * count > most_parts) return 0;
+    int longest = 0, least = 1;
+    for (const Steps& steps : tiles) {
+        longest = std::max(longest, steps.all);
+        least = std::max(least, steps.all - steps.full);
+    }
+    // A split must save more than the model can tell.
+    const std::int64_t whole = end_of(tiles, longest, times, multiprocessors);
+    std::int64_t best = whole - whole / 16 - kMergeCost;
+    int chosen = 0;
+    const auto consider = [&](int most) {
+        const std::int64_t end = end_of(tiles, most, times, multiprocessors);
+        if (end < best) {
+            best = end;
+            chosen = most;
+        }
+    };
+    // The shortest parts that can all start at once.
+    int most = longest;
+    while (least < most) {
+        const int middle = (least + most) / 2;
+        std::int64_t parts = 0;
+        for (const Steps& steps : tiles) parts += parts_of(steps, middle);
+        if (parts * times <= multiprocessors) {
+            most = middle;
+        } else {
+            least = middle + 1;
+        }
+    }
+    if (most < longest) consider(most);
+    for (int parts = 2; parts * count <= most_parts && parts <= 4; ++parts) {
+        consider(device::divide_up(longest, parts));
+    }
+    return chosen;
 }
 
 }  // namespace
@@ -47,27 +137,67 @@ std::vector<Tile> cut_tiles(const Sequences& sequences, int tile_rows) {
             tile.rows = std::min(tile_rows, queries - first);
             tile.first_key = starts_kv[sequence];
             tile.visible = causal ? keys - queries + first + 1 : keys;
+            tile.step = causal ? 1 : 0;
+            tile.part_row = -1;
             tiles.push_back(tile);
         }
     }
-    std::stable_sort(tiles.begin(), tiles.end(), [causal = causal](const Tile& a, const Tile& b) {
-        return work(a, causal) > work(b, causal);
-    });
+    sort_heaviest_first(tiles);
     return tiles;
 }
 
 int heads_per_tile(const Sequences& sequences, const TileShape& tile, int group) {
     if (group == 1 || group > tile.rows) return 1;
-    // Steps of a group; a tile costs about one more than it has.
+    // Steps of a group.
     const auto steps = [&](int heads) {
         std::int64_t sum = 0;
         for (const Tile& cut : cut_tiles(sequences, tile.rows / heads)) {
-            const std::int64_t seen = cut.visible + (sequences.causal ? cut.rows - 1 : 0);
-            sum += (seen + tile.keys - 1) / tile.keys + 1;
+            sum += device::divide_up(cut.seen(), tile.keys) + kTileCost;
         }
         return sum * (group / heads);
     };
     return steps(group) < steps(1) ? group : 1;
+}
+
+Work split_keys(std::vector<Tile> tiles, int times, int keys, int multiprocessors) {
+    std::vector<Steps> steps;
+    for (const Tile& tile : tiles) steps.push_back(steps_of(tile, keys));
+    const int most = longest_part(steps, times, multiprocessors);
+    Work work;
+    if (most == 0) {
+        work.tiles = std::move(tiles);
+        return work;
+    }
+    for (std::size_t index = 0; index < tiles.size(); ++index) {
+        const Tile& tile = tiles[index];
+        const auto& [all, full] = steps[index];
+        const int parts = parts_of(steps[index], most);
+        if (parts == 1) {
+            work.tiles.push_back(tile);
+            continue;
+        }
+        work.merges.push_back({tile.first_row, tile.rows, work.part_rows, parts});
+        // Even parts, unless too many steps of the last are not full.
+        const auto begin = [&, all = all, full = full](int part) {
+            const auto even = static_cast<int>(std::int64_t{all} * part / parts);
+            return std::min(even, full - (parts - 1 - part)) * keys;
+        };
+        for (int part = 0; part < parts; ++part) {
+            Tile own = tile;
+            own.first_key += begin(part);
+            if (part + 1 < parts) {
+                own.visible = begin(part + 1) - begin(part);
+                own.step = 0;
+            } else {
+                own.visible -= begin(part);
+            }
+            own.part_row = work.part_rows;
+            work.part_rows += tile.rows;
+            work.tiles.push_back(own);
+        }
+    }
+    sort_heaviest_first(work.tiles);
+    return work;
 }
 
 }  // namespace prefill

@@ -8,16 +8,38 @@
 
 namespace prefill {
 
-// Queries of one sequence that one block takes for one head, and the keys they see. Kernels read it
-// with one load.
+// Queries of one sequence that one block takes for one head, and the keys they see there.
 struct alignas(16) Tile {
     // Of the first query, in the packed tensor.
     std::int32_t first_row;
     std::int32_t rows;
-    // Of the sequence, in the packed tensor.
+    // In the packed tensor.
     std::int32_t first_key;
-    // Keys that the first query sees. With the causal mask each next query sees one more.
+    // Keys that the first query sees.
     std::int32_t visible;
+    // How many more each next query sees: 1 with the causal mask, else 0.
+    std::int32_t step;
+    // Of the first query, among the partial results; negative if these are all of its keys.
+    std::int32_t part_row;
+
+    // Keys that the last query sees.
+    constexpr std::int32_t seen() const { return visible + step * (rows - 1); }
+};
+
+// Queries whose results are merged from those of several tiles.
+struct alignas(16) Merge {
+    std::int32_t first_row;
+    std::int32_t rows;
+    // Of the first query in the first part; the next part's follow the last query's.
+    std::int32_t part_row;
+    std::int32_t parts;
+};
+
+struct Work {
+    std::vector<Tile> tiles;
+    std::vector<Merge> merges;
+    // Of all parts.
+    std::int32_t part_rows = 0;
 };
 
 struct Sequences {
@@ -38,5 +60,10 @@ std::vector<Tile> cut_tiles(const Sequences& sequences, int tile_rows);
 // steps. A tile then has fewer queries, so that less of it is past the end of a short sequence or
 // behind the causal mask.
 int heads_per_tile(const Sequences& sequences, const TileShape& tile, int group);
+
+// Divides the keys of the longest tiles among several where that ends sooner, merging included: a
+// few queries over a long cache would leave most SMs without work. Every tile is worked on `times`
+// times, once for every head or group of heads, with `keys` per step.
+Work split_keys(std::vector<Tile> tiles, int times, int keys, int multiprocessors);
 
 }  // namespace prefill

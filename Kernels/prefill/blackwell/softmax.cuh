@@ -103,6 +103,29 @@ __device__ __forceinline__ void weigh(const PrefillArguments& arguments, std::ui
     ptx::tensor_wait_for_stores();
 }
 
+// Writes what is merged with the results of other keys.
+template <class Traits>
+__device__ __forceinline__ void write_part(const PrefillArguments& arguments, const Piece& piece,
+                                           std::uint32_t sums, int row_number, const Row& row) {
+    const bool exists = row_number < piece.tile.rows;
+    const std::int64_t place =
+        std::int64_t{piece.tile.part_row + row_number} * arguments.heads + piece.head;
+    auto* out = reinterpret_cast<float4*>(arguments.parts.sums + place * Traits::kHeadDim);
+    for (int column = 0; column < Traits::kHeadDim; column += 32) {
+        float values[32];
+        load_columns(sums + column, values);
+        if (!exists) continue;
+#pragma unroll
+        for (int packet = 0; packet < 8; ++packet) {
+            const float* at = &values[packet * 4];
+            out[column / 4 + packet] = {at[0], at[1], at[2], at[3]};
+        }
+    }
+    if (exists) {
+        arguments.parts.maxima[place] = {row.largest * arguments.scale_log2, row.total};
+    }
+}
+
 // Divides the thread's row by its total and writes it.
 template <class Traits>
 __device__ __forceinline__ void write_row(const PrefillArguments& arguments, const Piece& piece,
@@ -149,7 +172,7 @@ __device__ void soften(const PrefillArguments& arguments, typename Traits::Stora
         const Piece piece = piece_at(arguments, index);
         const int row_number = tile * Traits::kRows + in_tile;
         // Keys left from a step on, for this row.
-        int visible = piece.tile.visible + arguments.step * row_number;
+        int visible = piece.tile.visible + piece.tile.step * row_number;
         Row row;
         const int steps = piece.steps(tile);
         for (int step = 0; step < steps; ++step, visible -= Traits::kKeys) {
@@ -163,7 +186,12 @@ __device__ void soften(const PrefillArguments& arguments, typename Traits::Stora
         if (steps == 0) continue;
         ptx::mbarrier_wait(&storage.sums_full[tile], sums.next());
         ptx::tensor_fence_after_sync();
-        write_row<Traits>(arguments, piece, lanes + Traits::sums(tile), row_number, row);
+        const std::uint32_t results = lanes + Traits::sums(tile);
+        if (piece.tile.part_row < 0) {
+            write_row<Traits>(arguments, piece, results, row_number, row);
+        } else {
+            write_part<Traits>(arguments, piece, results, row_number, row);
+        }
         // Before the next item's first weights, which let products write the sums again.
         ptx::tensor_fence_before_sync();
     }

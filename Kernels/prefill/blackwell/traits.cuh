@@ -65,7 +65,6 @@ struct Maps {
 struct Piece {
     Tile tile;
     int head;
-    int step;  // as in the arguments
 
     __device__ int rows_of(int tile_number) const {
         return min(128, tile.rows - tile_number * 128);
@@ -73,7 +72,7 @@ struct Piece {
     // Keys that the tile's last query sees; none if it has no queries.
     __device__ int seen(int tile_number) const {
         const int rows = rows_of(tile_number);
-        return rows <= 0 ? 0 : tile.visible + step * (tile_number * 128 + rows - 1);
+        return rows <= 0 ? 0 : tile.visible + tile.step * (tile_number * 128 + rows - 1);
     }
     __device__ int steps(int tile_number) const { return (seen(tile_number) + 127) / 128; }
     __device__ int most_steps() const { return max(steps(0), steps(1)); }
@@ -82,7 +81,7 @@ struct Piece {
 
 __device__ __forceinline__ Piece piece_at(const PrefillArguments& arguments, int index) {
     const int tile = index / arguments.heads;
-    return {arguments.tiles[tile], index - tile * arguments.heads, arguments.step};
+    return {arguments.tiles[tile], index - tile * arguments.heads};
 }
 
 // Counts the phases of a barrier that one thread waits for.

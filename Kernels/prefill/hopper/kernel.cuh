@@ -49,8 +49,8 @@ __device__ __forceinline__ void produce(typename Traits::Storage& storage, const
         copy_boxes<Traits::kBoxes>(storage.queries, Traits::kQueryBoxBytes, maps.q,
                                    &storage.queries_full, piece.head, arguments.total_q,
                                    tile.first_row, tile.rows, 0);
-        const int seen = piece.seen(arguments.step);
-        const int steps = piece.steps<Traits::kKeys>(arguments.step);
+        const int seen = tile.seen();
+        const int steps = piece.steps<Traits::kKeys>();
         int drawn = 0;
         for (int left = steps; left > 0; --left, ++step) {
             const int first = (steps - left) * Traits::kKeys;
@@ -229,15 +229,19 @@ __device__ __forceinline__ void consume(typename Traits::Storage& storage,
         if (piece.head < 0) break;
         const LanePlaces places = {arguments, piece, first_row + lane / 4};
         const int first_query = consumer * Traits::kConsumerRows / arguments.heads_per_tile;
-        const int seen_by_all = piece.tile.visible + arguments.step * first_query;
-        const int steps = piece.steps<Traits::kKeys>(arguments.step);
+        const int seen_by_all = piece.tile.visible + piece.tile.step * first_query;
+        const int steps = piece.steps<Traits::kKeys>();
         const Range range = {steps,
                              __shfl_sync(0xffffffffu, min(seen_by_all / Traits::kKeys, steps), 0),
                              {places.limit(0), places.limit(1)}};
         float sums[Traits::kHeadDim / 2];
         LaneRows rows;
         attend<Traits>(storage, consumer, range, arguments.scale_log2, step, sums, rows);
-        write_rows<Traits>(sums, rows, places, arguments);
+        if (piece.tile.part_row < 0) {
+            write_rows<Traits>(sums, rows, places, arguments);
+        } else {
+            write_part<Traits>(sums, rows, places, arguments);
+        }
     }
 }
 

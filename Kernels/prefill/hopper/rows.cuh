@@ -8,6 +8,7 @@
 
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/ptx/math.cuh"
+#include "Kernels/device/softmax_rows.cuh"
 #include "Kernels/prefill/arguments.cuh"
 #include "Kernels/prefill/hopper/traits.cuh"
 
@@ -128,14 +129,14 @@ struct LanePlaces {
     }
     // Keys that the row sees.
     __device__ __forceinline__ int limit(int half) const {
-        return piece.tile.visible + arguments.step * query(half);
+        return piece.tile.visible + piece.tile.step * query(half);
     }
     __device__ __forceinline__ bool valid(int half) const { return query(half) < piece.tile.rows; }
-    // In the output, in rows of one head.
-    __device__ __forceinline__ std::int64_t place(int half) const {
+    // In the output or among the parts, in rows of one head.
+    __device__ __forceinline__ std::int64_t place(int half, int first_row) const {
         const int row = query(half);
         const int head = piece.head + first + 8 * half - row * arguments.heads_per_tile;
-        return std::int64_t{piece.tile.first_row + row} * arguments.heads + head;
+        return std::int64_t{first_row + row} * arguments.heads + head;
     }
 };
 
@@ -165,12 +166,10 @@ __device__ __forceinline__ void write_rows(const float (&sums)[Traits::kHeadDim 
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        float total = rows.total[half];
-        total += __shfl_xor_sync(0xffffffffu, total, 1);
-        total += __shfl_xor_sync(0xffffffffu, total, 2);
+        const float total = device::sum_of_four_lanes(rows.total[half]);
         const float inverse = 1.0f / total;
         const bool valid = places.valid(half);
-        const std::int64_t place = places.place(half);
+        const std::int64_t place = places.place(half, places.piece.tile.first_row);
         uint4* out = static_cast<uint4*>(arguments.out) + place * Traits::kPackets + lane % 4;
 #pragma unroll
         for (int packet = 0; packet < Traits::kPackets; packet += 4) {
@@ -187,6 +186,29 @@ __device__ __forceinline__ void write_rows(const float (&sums)[Traits::kHeadDim 
         if (arguments.lse != nullptr && lane % 4 == 0 && valid) {
             const float reference = rows.largest[half] * arguments.scale_log2;
             arguments.lse[place] = (reference + log2f(total)) * kLn2;
+        }
+    }
+}
+
+// Writes what is merged with the results of other keys.
+template <class Traits>
+__device__ __forceinline__ void write_part(const float (&sums)[Traits::kHeadDim / 2],
+                                           const LaneRows& rows, const LanePlaces& places,
+                                           const PrefillArguments& arguments) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const float total = device::sum_of_four_lanes(rows.total[half]);
+        if (!places.valid(half)) continue;
+        const std::int64_t place = places.place(half, places.piece.tile.part_row);
+        auto* out = reinterpret_cast<float2*>(arguments.parts.sums + place * Traits::kHeadDim);
+#pragma unroll
+        for (int eight = 0; eight < Traits::kHeadDim / 8; ++eight) {
+            const float* pair = sums + 4 * eight + 2 * half;
+            out[eight * 4 + lane % 4] = {pair[0], pair[1]};
+        }
+        if (lane % 4 == 0) {
+            arguments.parts.maxima[place] = {rows.largest[half] * arguments.scale_log2, total};
         }
     }
 }

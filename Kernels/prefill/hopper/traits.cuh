@@ -17,13 +17,9 @@ struct Piece {
     // The first; negative once the work has run out.
     int head;
 
-    // Keys that the last query sees.
-    __device__ __forceinline__ int seen(int step) const {
-        return tile.visible + step * (tile.rows - 1);
-    }
     template <int kKeys>
-    __device__ __forceinline__ int steps(int step) const {
-        return (seen(step) + kKeys - 1) / kKeys;
+    __device__ __forceinline__ int steps() const {
+        return (tile.seen() + kKeys - 1) / kKeys;
     }
 };
 
@@ -39,7 +35,9 @@ __device__ __forceinline__ Piece broadcast(const Piece& shared) {
     Piece piece = {};
     if (threadIdx.x % 32 == 0) piece = shared;
     const auto all = [](int value) { return __shfl_sync(0xffffffffu, value, 0); };
-    return {{all(piece.tile.first_row), all(piece.tile.rows), 0, all(piece.tile.visible)},
+    const Tile& tile = piece.tile;
+    return {{all(tile.first_row), all(tile.rows), 0, all(tile.visible), all(tile.step),
+             all(tile.part_row)},
             all(piece.head)};
 }
 

@@ -326,9 +326,9 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocksPerMultiproce
     const auto* v = static_cast<const unsigned char*>(arguments.v) + kv_offset;
 
     // Keys seen by the last query of the tile and of the warp; none for a warp without queries.
-    const int seen = tile.visible + arguments.step * (tile.rows - 1);
+    const int seen = tile.seen();
     const int last_row = min(first_row + Traits::kWarpRows, tile.rows) - 1;
-    const int warp_seen = first_row < tile.rows ? tile.visible + arguments.step * last_row : 0;
+    const int warp_seen = first_row < tile.rows ? tile.visible + tile.step * last_row : 0;
     const int steps = (seen + Traits::kKeys - 1) / Traits::kKeys;
 
     const auto copy_step = [&](int step, int stage) {
@@ -391,9 +391,9 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocksPerMultiproce
         Scores<Traits> scores;
         multiply_keys<Traits>(scores, fragments, queries,
                               device::ptx::shared_address(storage.keys[stage]) + key_lane);
-        const int first_row_sees = tile.visible + arguments.step * first_row - first_key;
+        const int first_row_sees = tile.visible + tile.step * first_row - first_key;
         if (first_row_sees < Traits::kKeys) {
-            mask<Traits>(scores, first_row_sees + arguments.step * (lane / 4), arguments.step);
+            mask<Traits>(scores, first_row_sees + tile.step * (lane / 4), tile.step);
         }
         weigh<Traits>(scores, rows, arguments.scale_log2);
         multiply_values<Traits>(rows, scores,

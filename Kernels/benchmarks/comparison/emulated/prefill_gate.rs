@@ -12,47 +12,70 @@ use workloads::{PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
 
 const HEADS: usize = 2;
 
-fn case(variant: Variant, head_dim: usize, causal: bool) -> impl Fn() {
-    // Two sequences, so that tiles end raggedly.
-    attention([0, 70, 200], variant, head_dim, causal)
-}
-
-fn attention(starts: [usize; 3], variant: Variant, head_dim: usize, causal: bool) -> impl Fn() {
-    attention_of(HEADS, starts, variant, head_dim, causal)
-}
-
-/// Heads that share one KV head.
-fn attention_of(
+/// Attention over two sequences, with heads that share one KV head.
+#[derive(Clone, Copy)]
+struct Case {
     heads: usize,
+    /// Where the sequences' queries start, plus the end.
     starts: [usize; 3],
+    /// Keys of each sequence before those of its queries.
+    cached: usize,
+    /// The kernel is the one for sequences with at least so many keys.
+    chosen_for: usize,
     variant: Variant,
     head_dim: usize,
     causal: bool,
-) -> impl Fn() {
-    let longest = starts[2] - starts[1];
-    attention_chosen_for(longest, heads, starts, variant, head_dim, causal)
+    /// Sequences whose keys are split.
+    merges: usize,
 }
 
-/// With the kernel that is chosen for sequences as long as `longest`.
-fn attention_chosen_for(
-    longest: usize,
-    heads: usize,
-    starts: [usize; 3],
-    variant: Variant,
-    head_dim: usize,
-    causal: bool,
-) -> impl Fn() {
-    let total = starts[2];
-    let (q, k, v) = (
-        inputs(1, total * heads * head_dim),
-        inputs(2, total * head_dim),
-        inputs(3, total * head_dim),
-    );
-    let scale = 1.0 / (head_dim as f64).sqrt();
-    let (mut wanted, mut wanted_lse) = (vec![0.0; q.len()], vec![0.0; total * heads]);
-    for (first, end) in starts.iter().zip(&starts[1..]) {
-        for (row, head) in (*first..*end).flat_map(|row| (0..heads).map(move |head| (row, head))) {
-            let seen = first * head_dim..(if causal { row + 1 } else { *end }) * head_dim;
+/// Tiles end raggedly.
+const RAGGED: Case = Case {
+    heads: HEADS,
+    starts: [0, 70, 200],
+    cached: 0,
+    chosen_for: 0,
+    variant: Variant::Tuned,
+    head_dim: 128,
+    causal: true,
+    merges: 0,
+};
+
+/// Two tiles of queries with different numbers of steps, and blocks that take two items.
+const LONGER: Case = Case {
+    starts: [0, 70, 480],
+    ..RAGGED
+};
+
+/// Few queries over many keys: more blocks than tiles.
+const CACHED: Case = Case {
+    heads: 1,
+    starts: [0, 10, 40],
+    cached: 1600,
+    merges: 2,
+    ..RAGGED
+};
+
+impl Case {
+    fn attention(self) -> impl Fn() {
+        let Case {
+            heads, head_dim, ..
+        } = self;
+        let starts_kv = [0, 1, 2].map(|sequence| self.starts[sequence] + sequence * self.cached);
+        let (total_q, total_kv) = (self.starts[2], starts_kv[2]);
+        let longest = starts_kv[2] - starts_kv[1];
+        let (q, k, v) = (
+            inputs(1, total_q * heads * head_dim),
+            inputs(2, total_kv * head_dim),
+            inputs(3, total_kv * head_dim),
+        );
+        let scale = 1.0 / (head_dim as f64).sqrt();
+        let (mut wanted, mut wanted_lse) = (vec![0.0; q.len()], vec![0.0; total_q * heads]);
+        for (row, head) in (0..total_q).flat_map(|row| (0..heads).map(move |head| (row, head))) {
+            let sequence = usize::from(row >= self.starts[1]);
+            let (first, end) = (starts_kv[sequence], starts_kv[sequence + 1]);
+            let own = first + self.cached + row - self.starts[sequence];
+            let seen = first * head_dim..(if self.causal { own + 1 } else { end }) * head_dim;
             let narrow = |values: &[f64]| -> Vec<f32> {
                 values[seen.clone()]
                     .iter()
@@ -70,99 +93,167 @@ fn attention_chosen_for(
             wanted[at..at + head_dim].copy_from_slice(&attended.out);
             wanted_lse[row * heads + head] = attended.lse;
         }
+        move || {
+            let [starts_q, starts_kv] =
+                [self.starts, starts_kv].map(|starts| starts.map(|start| start as i32));
+            let (q, k, v, out, lse) = (
+                upload(&q),
+                upload(&k),
+                upload(&v),
+                room(wanted.len()),
+                room_for_singles(total_q * heads),
+            );
+            let batch = Batch {
+                q: q.address(),
+                k: k.address(),
+                v: v.address(),
+                starts_q: 0,
+                starts_kv: 0,
+                out: out.address(),
+                lse: lse.address(),
+                total_q,
+                total_kv,
+                longest_kv: longest.max(self.chosen_for),
+                heads,
+                kv_heads: 1,
+                head_dim,
+                causal: self.causal,
+                scale: scale as f32,
+                dtype: Dtype::Bf16,
+            };
+            // SAFETY: the addresses are those of the tensors.
+            let plan = unsafe { prefill::plan(&batch, self.variant, &starts_q, &starts_kv) };
+            let facts = plan.as_ref().unwrap().facts().to_string();
+            assert!(
+                facts.contains(&format!("\"merges\": {},", self.merges)),
+                "{facts}"
+            );
+            run(plan).unwrap();
+            assert_close("out", &download(&out), &wanted, 0.01, 4e-3);
+            let found: Vec<f64> = lse
+                .to_bytes()
+                .chunks_exact(4)
+                .map(|bytes| {
+                    f64::from(f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+                })
+                .collect();
+            assert_close("lse", &found, &wanted_lse, 1e-4, 1e-3);
+        }
     }
-    move || {
-        let starts: Vec<i32> = starts.iter().map(|start| *start as i32).collect();
-        let (q, k, v, out, lse) = (
-            upload(&q),
-            upload(&k),
-            upload(&v),
-            room(wanted.len()),
-            room_for_singles(total * heads),
-        );
-        let batch = Batch {
-            q: q.address(),
-            k: k.address(),
-            v: v.address(),
-            starts_q: 0,
-            starts_kv: 0,
-            out: out.address(),
-            lse: lse.address(),
-            total_q: total,
-            total_kv: total,
-            longest_kv: longest,
-            heads,
-            kv_heads: 1,
-            head_dim,
-            causal,
-            scale: scale as f32,
-            dtype: Dtype::Bf16,
-        };
-        // SAFETY: the addresses are those of the tensors.
-        run(unsafe { prefill::plan(&batch, variant, &starts, &starts) }).unwrap();
-        assert_close("out", &download(&out), &wanted, 0.01, 4e-3);
-        let found: Vec<f64> = lse
-            .to_bytes()
-            .chunks_exact(4)
-            .map(|bytes| f64::from(f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))
-            .collect();
-        assert_close("lse", &found, &wanted_lse, 1e-4, 1e-3);
+
+    fn under_every_schedule(self) {
+        under_every_schedule(self.attention());
     }
 }
 
+const PORTABLE: Case = Case {
+    variant: Variant::Portable,
+    ..RAGGED
+};
+
+/// Without the causal mask, with heads of 64.
+const FULL: Case = Case {
+    head_dim: 64,
+    causal: false,
+    ..RAGGED
+};
+
 #[test]
 fn portable() {
-    under_every_schedule(case(Variant::Portable, 128, true));
+    PORTABLE.under_every_schedule();
 }
 
 #[test]
 fn best() {
-    under_every_schedule(case(Variant::Tuned, 128, true));
-    under_every_schedule(case(Variant::Tuned, 64, false));
+    RAGGED.under_every_schedule();
+    FULL.under_every_schedule();
 }
-
-/// Two tiles of queries with different numbers of steps, and blocks that take two items.
-const LONGER: [usize; 3] = [0, 70, 480];
 
 /// Every tile; groups that divide none, that fill one, and of a single head.
 #[test]
 fn hopper() {
     if is_hopper() {
+        let small = Case {
+            head_dim: 64,
+            ..LONGER
+        };
         for heads in [2, 5] {
-            let long = attention_chosen_for(4096, heads, LONGER, Variant::Tuned, 64, true);
-            under_every_schedule(long);
+            let long = Case {
+                heads,
+                chosen_for: 4096,
+                ..small
+            };
+            long.under_every_schedule();
         }
-        under_every_schedule(attention_of(3, LONGER, Variant::Tuned, 128, true));
-        under_every_schedule(attention_of(5, LONGER, Variant::Tuned, 64, true));
-        under_every_schedule(attention_of(4, LONGER, Variant::Tuned, 128, false));
-        under_every_schedule(attention_of(1, LONGER, Variant::Tuned, 64, true));
+        for case in [Case { heads: 5, ..small }, Case { heads: 1, ..small }] {
+            case.under_every_schedule();
+        }
+        Case { heads: 3, ..LONGER }.under_every_schedule();
+        let full = Case {
+            heads: 4,
+            causal: false,
+            ..LONGER
+        };
+        full.under_every_schedule();
+    }
+}
+
+/// Split where the mask leaves most queries only a part of the last step, and without a mask; heads
+/// that share the tile.
+#[test]
+fn split_keys() {
+    if is_hopper() || is_blackwell() {
+        CACHED.under_every_schedule();
+        let full = Case {
+            head_dim: 64,
+            causal: false,
+            ..CACHED
+        };
+        full.under_every_schedule();
+    }
+    if is_hopper() {
+        Case { heads: 3, ..CACHED }.under_every_schedule();
     }
 }
 
 #[test]
 fn blackwell() {
     if is_blackwell() {
-        under_every_schedule(attention(LONGER, Variant::Tuned, 128, true));
-        under_every_schedule(attention(LONGER, Variant::Tuned, 64, false));
+        LONGER.under_every_schedule();
+        let full = Case {
+            head_dim: 64,
+            causal: false,
+            ..LONGER
+        };
+        full.under_every_schedule();
     }
 }
 
 #[test]
 fn mutants_of_blackwell() {
     if is_blackwell() {
-        let case = attention(LONGER, Variant::Tuned, 64, true);
+        let case = Case {
+            head_dim: 64,
+            ..LONGER
+        };
         let survivors = [Survivor {
             kind: Kind::DropWarpBarrier,
             count: 2,
             why: "aligned instructions around them bring the warp together too",
         }];
-        assert_mutants("blackwell", (2, 12), Watch::All, &survivors, case);
+        assert_mutants(
+            "blackwell",
+            (2, 12),
+            Watch::All,
+            &survivors,
+            case.attention(),
+        );
     }
 }
 
 #[test]
 fn planted_faults() {
-    let portable = case(Variant::Portable, 128, true);
+    let portable = PORTABLE.attention();
     assert_caught(
         ("cp.async.wait_group 0;", "cp.async.wait_group 1;"),
         &portable,
@@ -172,7 +263,7 @@ fn planted_faults() {
         return;
     }
     let wait = "wgmma.wait_group.sync.aligned 0;";
-    let best = case(Variant::Tuned, 128, true);
+    let best = RAGGED.attention();
     assert_caught((wait, "wgmma.wait_group.sync.aligned 1;"), best);
 }
 
@@ -222,8 +313,7 @@ fn every_kind_of_inputs() {
 
 #[test]
 fn mutants_of_portable() {
-    let case = case(Variant::Portable, 128, true);
-    assert_mutants("portable", (2, 5), Watch::All, &[], case);
+    assert_mutants("portable", (2, 5), Watch::All, &[], PORTABLE.attention());
 }
 
 #[test]
@@ -236,8 +326,8 @@ fn mutants_of_hopper() {
         },
     ];
     if is_hopper() {
-        let case = attention_of(5, LONGER, Variant::Tuned, 128, true);
-        assert_mutants("hopper", (2, 12), Watch::All, &survivors, case);
+        let case = Case { heads: 5, ..LONGER };
+        assert_mutants("hopper", (2, 12), Watch::All, &survivors, case.attention());
     }
 }
 

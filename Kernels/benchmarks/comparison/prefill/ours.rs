@@ -16,7 +16,7 @@ struct Op {
 
 pub fn contenders() -> Contenders<PrefillProblem> {
     let family = Ours {
-        timed: "one kernel; the list of tiles is built beforehand (plan_us)",
+        timed: "one kernel, or two where keys are split; the list of tiles is built beforehand (plan_us)",
         obstacle,
         op,
         check: |op, variant| choice(op, variant).map(drop),
