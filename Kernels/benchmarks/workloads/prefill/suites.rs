@@ -16,6 +16,7 @@ suites! {
         Llama70b("llama-70b", "one prompt of 1k to 32k, heads of Llama 3 70B (64, 8 kv, d 128)"),
         Llama405b("llama-405b", "one prompt of 1k to 32k, heads of Llama 3 405B (128, 8 kv, d 128)"),
         Qwen("qwen", "one prompt of 1k to 32k, heads of Qwen2.5 7B (28, 4 kv, d 128)"),
+        Chunked("chunked", "16 to 512 queries after 8k to 64k cached keys, heads of Llama 3 8B"),
         Small("small", "1 to 32 sequences of 128 or 256, 1 to 8 heads, d 64, no mask"),
         Ragged("ragged", "batches with seeded log-normal lengths, heads of Llama 3 8B"),
         Unseen("unseen", "24 batches drawn by --shapes-seed, within the ranges of models"),
@@ -38,6 +39,8 @@ const MODULAR_BATCH: usize = 2;
 const MODULAR_Q: [usize; 2] = [2048, 4096];
 const MODULAR_CACHE: [usize; 4] = [0, 2048, 4096, 8192];
 const PROMPTS: [usize; 6] = [1024, 2048, 4096, 8192, 16384, 32768];
+/// New queries and cached keys: drafts to be verified, and chunks of a long prompt.
+const CHUNKS: [(usize, usize); 4] = [(16, 32768), (128, 32768), (512, 8192), (512, 65536)];
 const SMALL_BATCHES: [(usize, usize); 3] = [(1, 1), (8, 4), (32, 8)];
 const SMALL_LENGTHS: [usize; 2] = [128, 256];
 
@@ -121,11 +124,22 @@ impl PrefillSuite {
     /// The suite, with unseen batches of a seed.
     pub fn drawn(self, seed: u64) -> Vec<(PrefillShape, Workload)> {
         match self {
-            PrefillSuite::Modular => modular(),
+            PrefillSuite::Modular => {
+                let sizes = MODULAR_Q.map(|q| MODULAR_CACHE.map(|cache| (q, cache)));
+                let provenance = "axes of the public prefill comparison of MAX: 32 heads, 4 kv heads, cached prefix";
+                cached(
+                    self,
+                    MODULAR_BATCH,
+                    MODULAR,
+                    sizes.as_flattened(),
+                    provenance,
+                )
+            }
             PrefillSuite::Llama8b => prompts(self, LLAMA_8B, "heads of Llama 3 8B"),
             PrefillSuite::Llama70b => prompts(self, LLAMA_70B, "heads of Llama 3 70B"),
             PrefillSuite::Llama405b => prompts(self, LLAMA_405B, "heads of Llama 3 405B"),
             PrefillSuite::Qwen => prompts(self, QWEN_7B, "heads of Qwen2.5 7B"),
+            PrefillSuite::Chunked => cached(self, 1, LLAMA_8B, &CHUNKS, "heads of Llama 3 8B"),
             PrefillSuite::Small => small(),
             PrefillSuite::Ragged => MIXES.iter().enumerate().map(ragged).collect(),
             PrefillSuite::Unseen => distinct(seed, SHAPES, unseen, |(_, workload)| workload),
@@ -177,22 +191,23 @@ fn workload(
     suite::workload(suite, name, provenance, axes(sizes.iter().copied()))
 }
 
-fn modular() -> Vec<(PrefillShape, Workload)> {
-    let batch = |(q, cache): (usize, usize)| {
-        let shape = uniform_batch(MODULAR_BATCH, q, q + cache, MODULAR, true);
-        let workload = workload(
-            PrefillSuite::Modular,
-            format!("b{MODULAR_BATCH}q{q}c{cache}"),
-            "axes of the public prefill comparison of MAX: 32 heads, 4 kv heads, cached prefix",
-            &[("batch", MODULAR_BATCH), ("q_len", q), ("cache_len", cache)],
-        );
-        (shape, workload)
+/// Equal sequences of so many queries after so many cached keys.
+fn cached(
+    suite: PrefillSuite,
+    batch: usize,
+    layout: Layout,
+    sizes: &[(usize, usize)],
+    provenance: &str,
+) -> Vec<(PrefillShape, Workload)> {
+    let one = |&(q, cache): &(usize, usize)| {
+        let axes = [("batch", batch), ("q_len", q), ("cache_len", cache)];
+        let name = format!("b{batch}q{q}c{cache}");
+        (
+            uniform_batch(batch, q, q + cache, layout, true),
+            workload(suite, name, provenance, &axes),
+        )
     };
-    MODULAR_Q
-        .iter()
-        .flat_map(|&q| MODULAR_CACHE.map(|cache| (q, cache)))
-        .map(batch)
-        .collect()
+    sizes.iter().map(one).collect()
 }
 
 fn prompts(suite: PrefillSuite, layout: Layout, provenance: &str) -> Vec<(PrefillShape, Workload)> {
@@ -389,6 +404,9 @@ mod tests {
         assert_eq!((llama.len(), llama[5].0.q_lens[0]), (6, 32768));
         assert_eq!(llama[0].0.heads, 128);
         assert_eq!(PrefillSuite::Small.workloads().len(), 6);
+        let chunked = PrefillSuite::Chunked.workloads();
+        assert_eq!(chunked[0].0.q_lens, [16]);
+        assert_eq!(chunked[3].0.kv_lens, [512 + 65536]);
     }
 
     #[test]
