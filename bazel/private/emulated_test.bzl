@@ -3,7 +3,7 @@
 load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_test")
 load(":arch.bzl", "NEEDS_EMULATION", "NEEDS_SHELF")
 
-def emulated_test(name, srcs, deps = [], data = [], env = {}, size = "small", shelf = None):
+def emulated_test(name, srcs, deps = [], data = [], env = {}, size = "medium", shelf = None):
     """Declares a test that builds under --config=emulated alone; wildcard builds skip it elsewhere.
 
     Args:
