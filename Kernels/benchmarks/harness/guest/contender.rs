@@ -8,6 +8,7 @@ use contender::{
     Binding, Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity,
     Kind, Problem, Stream, Support,
 };
+use contender_abi as abi;
 use serde_json::{json, Value};
 
 use crate::late::Watch;
@@ -22,6 +23,8 @@ pub struct Guest {
     source: Source,
     /// Absolute: a guest need not have this program's folder.
     path: String,
+    /// Instead of a file.
+    linked: Option<Rc<Library>>,
     /// What `supports` has prepared for `bind`: the library of the problem at hand, or why there is none.
     ready: RefCell<Option<Result<Ready, ContenderError>>>,
 }
@@ -47,11 +50,36 @@ impl Guest {
             identity,
             path: path.to_string_lossy().into_owned(),
             source,
+            linked: None,
+            ready: RefCell::default(),
+        })
+    }
+
+    /// A library that is linked into this program, whose kernels may be PTX: so that the interpreter, which takes the
+    /// place of the program's CUDA runtime, can run it.
+    ///
+    /// # Safety
+    /// The function is as `contender.h` has it.
+    pub unsafe fn linked(name: &str, library: abi::Library) -> Result<Self, String> {
+        // SAFETY: the caller's.
+        let library = unsafe { Library::linked(library) }?;
+        Ok(Self {
+            identity: Identity::in_tree(name, Kind::Own, "its enqueue()"),
+            source: Source {
+                name: name.to_owned(),
+                path: Default::default(),
+                options: String::new(),
+            },
+            path: String::new(),
+            linked: Some(Rc::new(library)),
             ready: RefCell::default(),
         })
     }
 
     fn prepare(&self, device: &DeviceInfo) -> Result<Ready, ContenderError> {
+        if let Some(library) = &self.linked {
+            return Ok(Ready::Inside(library.clone()));
+        }
         Ok(match device.kind {
             DeviceKind::Cpu => {
                 let process = Process::start(&self.path, device.memory_bytes)?;
@@ -103,7 +131,8 @@ impl Contender<dyn Problem> for Guest {
 
     /// One that cannot be asked is not unsupported but broken: binding then says why.
     fn supports(&self, problem: &dyn Problem, device: &DeviceInfo) -> Support {
-        if let Some(obstacle) = device.obstacle_to_machine_code() {
+        let obstacle = device.obstacle_to_machine_code();
+        if let Some(obstacle) = obstacle.filter(|_| self.linked.is_none()) {
             return Support::No(obstacle);
         }
         match self.obstacle(problem, device) {

@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::statement::{Passed, Statement};
 
+/// What a library exports, and what that returns, in the header.
+const FUNCTION: &str = "contender_library";
+const DESCRIPTION: &str = "contender_description";
 /// For the reason why `bind` refuses.
 const ERROR_BYTES: usize = 1024;
 /// More than a row should carry.
@@ -19,8 +22,8 @@ pub struct Library {
     pub name: String,
     pub version: String,
     ops: Option<Vec<String>>,
-    /// Its code must stay while anything is called.
-    _handle: Handle,
+    /// Its code must stay while anything is called; none if it is linked into this program.
+    _handle: Option<Handle>,
 }
 
 /// What `bind` returned, with everything it was given.
@@ -47,7 +50,13 @@ pub unsafe fn describe<D: Copy>(
     let describe = describe
         .map_err(|_| format!("exports no function {function}(): see Kernels/contender.h"))?;
     // SAFETY: as above.
-    let description = unsafe { describe() };
+    let description = unsafe { checked(describe(), function, name) }?;
+    Ok((handle, description))
+}
+
+/// # Safety
+/// Null, or a description as the header has it, of any version.
+unsafe fn checked<D: Copy>(description: *const D, function: &str, name: &str) -> Result<D, String> {
     if description.is_null() {
         return Err(format!("{function}() returned NULL"));
     }
@@ -68,15 +77,28 @@ pub unsafe fn describe<D: Copy>(
         ));
     }
     // SAFETY: it says that it is as large.
-    Ok((handle, unsafe { *description }))
+    Ok(unsafe { *description })
 }
 
 impl Library {
     /// Loads a library and checks what it says about itself; the error is a sentence.
     pub fn open(path: &Path) -> Result<Self, String> {
         // SAFETY: the header says so.
-        let (handle, description): (_, abi::Description) =
-            unsafe { describe(path, "contender_library", "contender_description") }?;
+        let (handle, description) = unsafe { describe(path, FUNCTION, DESCRIPTION) }?;
+        Self::new(description, Some(handle))
+    }
+
+    /// The same for one that is linked into this program.
+    ///
+    /// # Safety
+    /// The function is as the header has it.
+    pub unsafe fn linked(library: abi::Library) -> Result<Self, String> {
+        // SAFETY: the caller's.
+        let description = unsafe { checked(library(), FUNCTION, DESCRIPTION) }?;
+        Self::new(description, None)
+    }
+
+    fn new(description: abi::Description, handle: Option<Handle>) -> Result<Self, String> {
         for (name, missing) in [
             ("bind", description.bind.is_none()),
             ("enqueue", description.enqueue.is_none()),
