@@ -2,11 +2,20 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_shared_library")
-load(":arch.bzl", "NEEDS_CUDA")
+load(":arch.bzl", "NEEDS_CUDA", "NEEDS_SHELF")
 load(":cuda_kernels.bzl", "cuda_kernels")
 load(":visibility.bzl", "layer_visibility")
 
-def contender_library(name, src, defines = [], cuda_crates = [], testonly = False):
+def contender_library(
+        name,
+        src,
+        defines = [],
+        cuda_crates = [],
+        copts = [],
+        shelf = None,
+        deps = [],
+        tags = [],
+        testonly = False):
     """Declares lib<name>.so from one file in C, C++, CUDA C++ or Rust.
 
     Args:
@@ -14,6 +23,10 @@ def contender_library(name, src, defines = [], cuda_crates = [], testonly = Fals
       src: the file. One in Rust finds contender.rs as its module `contender`.
       defines: preprocessor definitions, in C and C++.
       cuda_crates: what one in Rust uses of CUDA; it is then built only where there is CUDA.
+      copts: further flags of nvcc, for CUDA C++.
+      shelf: as for cuda_kernels, for CUDA C++.
+      deps: header libraries that are not CUDA's own, for CUDA C++.
+      tags: Bazel's, for CUDA C++.
       testonly: true for libraries that only tests load.
     """
     if src.endswith(".rs"):
@@ -43,7 +56,10 @@ def contender_library(name, src, defines = [], cuda_crates = [], testonly = Fals
             name = name + "_kernels",
             srcs = [src],
             hdrs = ["//Kernels:contender.h"],
-            copts = ["-IKernels"],
+            copts = ["-IKernels"] + copts,
+            shelf = shelf,
+            tags = tags,
+            deps = deps,
         )
         cc_binary(
             name = "lib{}.so".format(name),
@@ -51,7 +67,8 @@ def contender_library(name, src, defines = [], cuda_crates = [], testonly = Fals
             # Nothing here calls it, so the linker has to be told.
             linkopts = ["-Wl,-u,contender_library"],
             linkshared = True,
-            target_compatible_with = NEEDS_CUDA,
+            tags = tags,
+            target_compatible_with = NEEDS_SHELF[shelf] if shelf else NEEDS_CUDA,
             visibility = layer_visibility(),
             deps = [":" + name + "_kernels"],
         )

@@ -21,6 +21,7 @@ def cuda_kernels(
         includes = [],
         local_defines = [],
         shelf = None,
+        tags = [],
         visibility = None):
     """Declares a CUDA library; wildcard builds skip it if its architecture is not built.
 
@@ -34,6 +35,7 @@ def cuda_kernels(
       local_defines: preprocessor definitions for this target alone.
       shelf: hopper or blackwell for code that only their SMs have, or the one SM that has it; a dependent names it
         through on_shelf().
+      tags: Bazel's.
       visibility: leave out for the layer's own.
     """
     cuda_library(
@@ -44,6 +46,7 @@ def cuda_kernels(
         copts = ["-std=c++17", "-lineinfo", "-Xcompiler", "-fvisibility=hidden"] + EMULATION_COPTS + copts,
         includes = includes,
         local_defines = local_defines + BUILT_DEFINES,
+        tags = tags,
         target_compatible_with = NEEDS_SHELF[shelf] if shelf else NEEDS_CUDA,
         visibility = visibility or layer_visibility(),
         deps = deps,

@@ -37,10 +37,11 @@ const ASSEMBLY_FOLDERS: &[&str] = &["Kernels/device/ptx", "Kernels/baselines"];
 /// Where an architecture has one word, that of its shelf: portable, hopper, blackwell.
 const SHELVED_FOLDERS: &[&str] = &["Kernels", "bazel/private", "bazel/cuda"];
 
-/// Exceptions: libraries and results have names of their own.
+/// Exceptions: libraries, results and what strangers write have names of their own.
 const OTHER_NAMES: &[&str] = &[
     "Kernels/baselines",
     "Kernels/benchmarks",
+    "Kernels/examples",
     "Kernels/libraries",
     "Kernels/on_demand",
 ];
