@@ -1,12 +1,15 @@
-"""What all recipes have in common: sizes that a library may refuse, and the archive.
+"""What all recipes have in common: sizes that a library may refuse, examples, and the archive.
 
 The archive is a zip whose bytes depend only on its entries: sorted, stored, one fixed date and mode.
 Entries are stored, not deflated, because compressed bytes differ between zlib builds.
 """
 
+import importlib.util
 import os
 import zipfile
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLES = os.path.join(HERE, *[os.pardir] * 3, "Kernels", "examples")
 DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -35,3 +38,12 @@ def attempt(refused, function, export, *sizes):
 def check_some(kernels, refused):
     if not kernels:
         raise SystemExit("the library takes none of the sizes: " + "; ".join(refused))
+
+
+def example(folder, name):
+    """A script of Kernels/examples as a module."""
+    path = os.path.join(EXAMPLES, folder, f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -84,20 +84,22 @@ fn the_example_passes_the_gate() {
 }
 
 #[test]
-fn what_triton_exports_passes_the_gate() {
-    let folder = changed("TRITON", |_, _| {});
-    let (output, result) = race(&folder, &[]);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let mine = row(&result, "mine");
-    assert_eq!(mine["status"], "emulated", "{}: {stderr}", mine["reason"]);
-    assert_eq!(mine["facts"]["launch"]["block"], json!([128, 1, 1]));
-    // It reads another constant than the one that the problem has.
-    let wrong = changed("TRITON", |it, _| {
-        it["arguments"][4] = json!({"value": [9, "f32"]})
-    });
-    let (output, result) = race(&wrong, &[]);
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(row(&result, "mine")["status"], "wrong");
+fn what_others_export_passes_the_gate() {
+    for (variable, threads) in [("TRITON", 128), ("CUTE", 256)] {
+        let folder = changed(variable, |_, _| {});
+        let (output, result) = race(&folder, &[]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let mine = row(&result, "mine");
+        assert_eq!(mine["status"], "emulated", "{}: {stderr}", mine["reason"]);
+        assert_eq!(mine["facts"]["launch"]["block"], json!([threads, 1, 1]));
+        // It reads another constant than the one that the problem has.
+        let wrong = changed(variable, |it, _| {
+            it["arguments"][4] = json!({"value": [9, "f32"]})
+        });
+        let (output, result) = race(&wrong, &[]);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(row(&result, "mine")["status"], "wrong");
+    }
 }
 
 #[test]
