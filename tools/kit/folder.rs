@@ -6,21 +6,18 @@ use std::path::Path;
 
 use crate::language::{Beside, Language};
 
-/// What there is to start from: a name, the bench and the operation.
-const STARTS: [(&str, &str, &str); 1] = [("rmsnorm", "bench_norms", "rmsnorm_fwd")];
 /// The example of an operation that the harness does not know; its folders begin with it.
 const OWN: &str = "l2norm";
 
 /// Writes a folder from the examples of the repository at `root`; the error is a sentence with a remedy.
 pub fn write(root: &Path, name: &str, language: Language, into: &Path) -> Result<(), String> {
-    let start = STARTS.iter().find(|(known, ..)| *known == name);
-    let Some((_, bench, op)) = start else {
-        let known: Vec<&str> = STARTS.iter().map(|(known, ..)| *known).collect();
+    let (known, bench, op) = language.start();
+    if name != known {
         return Err(format!(
-            "there is nothing called '{name}' to start from; start from {}, and change it",
-            known.join(", ")
+            "there is no '{name}' in {} to start from; start from {known}, and change it",
+            language.word()
         ));
-    };
+    }
     if into.exists() {
         return Err(format!(
             "{} exists already; choose another folder with --into",
@@ -32,15 +29,15 @@ pub fn write(root: &Path, name: &str, language: Language, into: &Path) -> Result
     let example = kernels
         .join("examples")
         .join(format!("{name}_{}", language.word()));
-    let (beside, other) = match language.beside() {
-        Beside::Interface(file) => (kernels.join(file), file),
-        Beside::Example(file) => (example.join(file), file),
-    };
+    let beside = language.beside().map(|beside| match beside {
+        Beside::Interface(file) => kernels.join(file),
+        Beside::Example(file) => example.join(file),
+    });
     let build = language.build_line(name);
     let readme = readme(name, language, &build, (bench, op), root);
     let mut files = Vec::new();
-    for (from, to) in [(example.join(&source), &*source), (beside, other)] {
-        files.push((to.to_owned(), read(&from)?));
+    for from in [example.join(&source)].into_iter().chain(beside) {
+        files.push((file_name(&from), read(&from)?));
     }
     place(into, files, &build, &readme)
 }
@@ -73,7 +70,7 @@ pub fn write_own(root: &Path, name: &str, language: Language, into: &Path) -> Re
     from.extend(match language {
         Language::C | Language::Cuda => vec![operation.join(language.source(OWN))],
         Language::Kernel => vec![kernel.join(language.source(OWN)), kernel.join("kernel.json")],
-        Language::Rust => {
+        _ => {
             return Err(
                 "an operation of your own starts in c, cuda or kernel; a contender for it may be in any language"
                     .into(),
@@ -82,12 +79,17 @@ pub fn write_own(root: &Path, name: &str, language: Language, into: &Path) -> Re
     });
     let mut files = Vec::new();
     for path in &from {
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let file = file_name(path);
         files.push((file.replace(OWN, name), read(path)?.replace(OWN, name)));
     }
     let oracle = Language::ORACLE_LINE;
     let build = format!("{oracle}\n{}", language.build_line(name));
     place(into, files, &build, &own_readme(name, language, root))
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -128,9 +130,9 @@ fn readme(
         language.contender(name),
         language.dtype(),
     );
-    let timed = match language {
-        Language::Kernel => "`kernel.json` says how it is launched, and the launch is timed",
-        _ => "`enqueue` is timed, `bind` is not",
+    let timed = match language.is_kernel() {
+        true => "`kernel.json` says how it is launched, and the launch is timed",
+        false => "`enqueue` is timed, `bind` is not",
     };
     let (first, program) = program(root, bench);
     format!(
@@ -189,6 +191,9 @@ mod tests {
             ("Kernels/examples/rmsnorm_rust/rmsnorm.rs", "source in Rust"),
             ("Kernels/examples/rmsnorm_kernel/rmsnorm.cu", "kernel"),
             ("Kernels/examples/rmsnorm_kernel/kernel.json", "description"),
+            ("Kernels/examples/rmsnorm_cute/rmsnorm.py", "CuTe DSL"),
+            ("Kernels/examples/rmsnorm_triton/rmsnorm.py", "Triton"),
+            ("Kernels/examples/gemm_cutlass/gemm.cu", "CUTLASS"),
             ("Kernels/examples/l2norm_own/problem.json", "op l2norm"),
             ("Kernels/examples/l2norm_own/oracle.c", "answers l2norm"),
             ("Kernels/examples/l2norm_own/l2norm.c", "l2norm in C"),
@@ -236,6 +241,47 @@ mod tests {
         let readme = text("README.md");
         assert!(
             readme.contains("--contender ./kernel.json") && readme.contains("bazelw build"),
+            "{readme}"
+        );
+        assert!(readme.lines().count() <= 10, "{readme}");
+    }
+
+    #[test]
+    fn a_script_writes_its_description_itself() {
+        let root = repository();
+        for (language, text, line) in [
+            (Language::Cute, "CuTe DSL", "--arch sm_90a"),
+            (Language::Triton, "Triton", "--capability 90"),
+        ] {
+            let into = root.path().join(language.word());
+            write(root.path(), "rmsnorm", language, &into).unwrap();
+            let read = |name: &str| fs::read_to_string(into.join(name)).unwrap();
+            assert_eq!(read("rmsnorm.py"), text);
+            assert!(!into.join("kernel.json").exists());
+            assert!(read("build.sh").contains(&format!("python3 rmsnorm.py {line}")));
+            assert!(read("README.md").contains("--contender ./kernel.json"));
+        }
+    }
+
+    #[test]
+    fn cutlass_starts_from_a_gemm() {
+        let root = repository();
+        let into = root.path().join("mine");
+        let other = write(root.path(), "rmsnorm", Language::Cutlass, &into).unwrap_err();
+        assert!(
+            other.contains("in cutlass to start from; start from gemm"),
+            "{other}"
+        );
+        write(root.path(), "gemm", Language::Cutlass, &into).unwrap();
+        let text = |name: &str| fs::read_to_string(into.join(name)).unwrap();
+        assert_eq!(
+            (&*text("gemm.cu"), &*text("contender.h")),
+            ("CUTLASS", "header")
+        );
+        assert!(text("build.sh").contains("${CUTLASS:?set it"));
+        let readme = text("README.md");
+        assert!(
+            readme.contains("bench_gemm --op gemm --dtype bf16"),
             "{readme}"
         );
         assert!(readme.lines().count() <= 10, "{readme}");

@@ -6,8 +6,14 @@ use clap::ValueEnum;
 pub enum Language {
     C,
     Cuda,
+    /// CUDA C++ with CUTLASS, of which a checkout is needed.
+    Cutlass,
     /// CUDA C++ without host code: PTX, and a kernel.json that says how to launch it.
     Kernel,
+    /// CuTe DSL, whose script writes both.
+    Cute,
+    /// Triton, the same.
+    Triton,
     Rust,
 }
 
@@ -25,38 +31,59 @@ impl Language {
         match self {
             Language::C => "c",
             Language::Cuda => "cuda",
+            Language::Cutlass => "cutlass",
             Language::Kernel => "kernel",
+            Language::Cute => "cute",
+            Language::Triton => "triton",
             Language::Rust => "rust",
+        }
+    }
+
+    /// What there is to start from: a name, the bench and the operation.
+    pub fn start(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Language::Cutlass => ("gemm", "bench_gemm", "gemm"),
+            _ => ("rmsnorm", "bench_norms", "rmsnorm_fwd"),
         }
     }
 
     /// The source that everybody edits first.
     pub fn source(self, name: &str) -> String {
-        match self {
-            Language::C => format!("{name}.c"),
-            Language::Cuda | Language::Kernel => format!("{name}.cu"),
-            Language::Rust => format!("{name}.rs"),
-        }
+        let ending = match self {
+            Language::C => "c",
+            Language::Cuda | Language::Cutlass | Language::Kernel => "cu",
+            Language::Cute | Language::Triton => "py",
+            Language::Rust => "rs",
+        };
+        format!("{name}.{ending}")
     }
 
     /// What lies beside the source: a file of the repository's `Kernels`, or of the example itself.
-    pub fn beside(self) -> Beside {
+    pub fn beside(self) -> Option<Beside> {
         match self {
-            Language::C | Language::Cuda => Beside::Interface("contender.h"),
-            Language::Kernel => Beside::Example("kernel.json"),
-            Language::Rust => Beside::Interface("contender.rs"),
+            Language::C | Language::Cuda | Language::Cutlass => {
+                Some(Beside::Interface("contender.h"))
+            }
+            Language::Kernel => Some(Beside::Example("kernel.json")),
+            Language::Cute | Language::Triton => None,
+            Language::Rust => Some(Beside::Interface("contender.rs")),
         }
+    }
+
+    /// Whether it is a kernel without host code.
+    pub fn is_kernel(self) -> bool {
+        matches!(self, Language::Kernel | Language::Cute | Language::Triton)
     }
 
     /// What is raced.
     pub fn contender(self, name: &str) -> String {
-        match self {
-            Language::Kernel => "kernel.json".to_owned(),
-            _ => format!("lib{name}.so"),
+        match self.is_kernel() {
+            true => "kernel.json".to_owned(),
+            false => format!("lib{name}.so"),
         }
     }
 
-    /// The command that builds a library, with plain tools.
+    /// The command that builds what is raced, with plain tools.
     pub fn build_line(self, name: &str) -> String {
         let library = format!("lib{name}.so");
         match self {
@@ -64,7 +91,14 @@ impl Language {
             Language::Cuda => {
                 format!("nvcc -O3 -arch=native -shared -Xcompiler -fPIC -o {library} {name}.cu")
             }
+            Language::Cutlass => format!(
+                "nvcc -O3 -DNDEBUG -std=c++17 -gencode arch=compute_90a,code=sm_90a --expt-relaxed-constexpr \
+                 -I\"${{CUTLASS:?set it to a checkout of CUTLASS}}/include\" \
+                 -shared -Xcompiler -fPIC -o {library} {name}.cu"
+            ),
             Language::Kernel => format!("nvcc -O3 -arch=compute_80 -ptx -o {name}.ptx {name}.cu"),
+            Language::Cute => format!("python3 {name}.py --arch sm_90a"),
+            Language::Triton => format!("python3 {name}.py --capability 90"),
             Language::Rust => format!(
                 "rustc --edition 2021 -O -C target-cpu=native --crate-type cdylib -o {library} {name}.rs"
             ),
@@ -74,8 +108,8 @@ impl Language {
     /// The type that the example knows.
     pub fn dtype(self) -> &'static str {
         match self {
-            Language::C | Language::Cuda | Language::Kernel => "bf16",
             Language::Rust => "f32",
+            _ => "bf16",
         }
     }
 }

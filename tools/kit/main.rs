@@ -29,7 +29,7 @@ struct Options {
 enum Command {
     /// Write a new folder: source, interface, build line, README
     New {
-        /// What to start from: rmsnorm; with --own-op, the name of your operation
+        /// What to start from: rmsnorm, or gemm in cutlass; with --own-op, the name of your operation
         name: String,
         /// An operation that the benches do not have: also write problem.json and an oracle
         #[arg(long)]
