@@ -27,6 +27,7 @@ _TREES = {
     "curand": ["nvidia-curand"],
     "cyclonedx_python_lib": ["cyclonedx-python-lib"],
     "deep_gemm": ["sgl-deep-gemm"],
+    "flash_attention_3": ["xformers"],
     "flash_attn": ["flash-attn"],
     "flashinfer": ["flashinfer-python"],
     "nvidia_cutlass_dsl_libs_cu12_cp311": ["nvidia-cutlass-dsl-libs-cu12-cp311"],

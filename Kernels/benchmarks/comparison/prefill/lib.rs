@@ -12,6 +12,8 @@ pub mod trtllm_gen;
 
 use contender::{Contenders, DeviceKind};
 #[cfg(feature = "cuda")]
+pub use flash_attention_3_contender as flash_attention_3;
+#[cfg(feature = "cuda")]
 pub use flash_attention_contender as flash_attention;
 use shared::on_cuda;
 use workloads::PrefillProblem;
@@ -26,6 +28,7 @@ pub fn contenders(device: DeviceKind) -> Contenders<PrefillProblem> {
             flashinfer::contenders,
             trtllm_gen::contenders,
             cudnn::contenders,
+            flash_attention_3::contenders,
             flash_attention::contenders
         ],
     }
