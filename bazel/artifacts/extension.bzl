@@ -1,9 +1,9 @@
 """Turns third_party/artifacts.lock.json into external repositories, fetched or built when first needed.
 
 Every artifact is a repository of its own, named like the artifact with "_" for what a label cannot hold,
-with one target, :files. Those in _TREES and _RECIPES are laid out by a BUILD file of ours instead. What differs
-between CPUs (_BY_CPU) has a repository for each, @cuda_toolkit_aarch64 say, and under the plain name one that
-chooses by the platform that a target is built for.
+with the targets :files and :licences. Those in _TREES and _RECIPES are laid out by a BUILD file of ours instead.
+What differs between CPUs (_BY_CPU) has a repository for each, @cuda_toolkit_aarch64 say, and under the plain name
+one that chooses by the platform that a target is built for.
 """
 
 load(":recipe.bzl", "recipe_result")
@@ -40,13 +40,13 @@ _TREES = {
 _BY_CPU = {
     "buildifier": ["program"],
     "clang_format": ["program"],
-    "cuda_toolkit": ["cuobjdump", "headers", "runtime"],
+    "cuda_toolkit": ["cuobjdump", "headers", "licences", "runtime"],
     "curand": ["headers"],
     "flash_attention_4_compute_100a": ["kernels"],
     "flash_attention_4_compute_90a": ["kernels"],
     "flash_attention_4_sm_100a": ["kernels"],
     "flash_attention_4_sm_90a": ["kernels"],
-    "nvidia_cutlass_dsl_libs_cu12_cp311": ["runtime"],
+    "nvidia_cutlass_dsl_libs_cu12_cp311": ["licences", "runtime"],
     "quack_compute_100a": ["kernels"],
     "quack_compute_90a": ["kernels"],
     "quack_sm_100a": ["kernels"],
