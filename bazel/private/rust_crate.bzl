@@ -1,7 +1,7 @@
 """rust_crate: a library crate, its unit tests and its integration tests."""
 
 load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_library", "rust_test")
-load(":arch.bzl", "NEEDS_EMULATION", "per_arch", "per_device")
+load(":arch.bzl", "ARCH_ENV", "NEEDS_EMULATION", "per_arch", "per_device")
 load(":visibility.bzl", "layer_visibility")
 
 def rust_crate(
@@ -30,7 +30,7 @@ def rust_crate(
       cuda_deps: crates it uses only where CUDA is built; they come with the feature "cuda".
       gpu_deps: the same where kernels are machine code, not PTX for the interpreter.
       emulated_deps: crates it uses where they are PTX; they come with the feature "emulated".
-      emulated_only: whether it exists only where kernels are PTX.
+      emulated_only: whether it exists only where kernels are PTX; env!("HEAD_TO_HEAD_ARCH") then names their SM.
       test_deps: crates only its tests use.
       features: features that are always on.
       data: files it reads at run time.
@@ -53,7 +53,7 @@ def rust_crate(
         compile_data = compile_data,
         crate_features = features,
         data = data,
-        rustc_env = rustc_env,
+        rustc_env = ARCH_ENV if emulated_only else rustc_env,
         visibility = visibility or layer_visibility(),
         deps = deps,
     )

@@ -3,12 +3,12 @@
 mod cpu;
 mod dense;
 #[cfg(feature = "cuda")]
-mod fla;
-#[cfg(feature = "cuda")]
 mod ours;
 mod problem;
 
 use contender::{Contenders, DeviceKind};
+#[cfg(feature = "cuda")]
+use fla_contender as fla;
 use shared::on_cuda;
 use workloads::NsaProblem;
 

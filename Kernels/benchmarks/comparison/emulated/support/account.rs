@@ -69,7 +69,7 @@ fn record(
     let rate = account.thread_instructions as f64 / account.other_time.as_secs_f64();
     let file = json!({
         "test": std::env::var("TEST_TARGET").unwrap_or_default(),
-        "compute_capability": runtime::compute_capability(),
+        "compute_capability": crate::compute_capability(),
         "known_right": whose == Whose::KnownRight,
         "thread_instructions_per_second": rate.round(),
         "kernels": account.kernels,

@@ -28,7 +28,9 @@ impl Default for Table {
         static TURN: Mutex<()> = Mutex::new(());
         Self {
             _turn: TURN.lock().unwrap_or_else(PoisonError::into_inner),
-            device: PtxDevice::open().unwrap_or_else(|error| panic!("{error}")),
+            // Where all kernels are loaded at run time, only the build knows the SM.
+            device: PtxDevice::open_for(env!("HEAD_TO_HEAD_ARCH"))
+                .unwrap_or_else(|error| panic!("{error}")),
             text: String::new(),
         }
     }

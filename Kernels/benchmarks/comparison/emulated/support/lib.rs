@@ -155,14 +155,20 @@ pub fn run<E: Display>(plan: Result<UniquePtr<Plan>, E>) -> Result<(), String> {
     unsafe { plan.enqueue(0) }.map_err(|error| error.to_string())
 }
 
+/// The SM that kernels are built for; some are loaded only at run time.
+fn compute_capability() -> Option<u32> {
+    let digits = env!("HEAD_TO_HEAD_ARCH").strip_prefix("compute_")?;
+    digits.trim_end_matches('a').parse().ok()
+}
+
 /// Whether kernels for Hopper alone are built.
 pub fn is_hopper() -> bool {
-    runtime::compute_capability() == Some(90)
+    compute_capability() == Some(90)
 }
 
 /// Whether kernels for Blackwell alone are built; families without one run their portable ones.
 pub fn is_blackwell() -> bool {
-    runtime::compute_capability() == Some(100)
+    compute_capability() == Some(100)
 }
 
 /// Values from -1 to 1 that a seed repeats, rounded to bf16.

@@ -117,7 +117,7 @@ fn write(name: &str, rows: Vec<Value>) {
     let path = PathBuf::from(folder).join(format!("mutants_{}.json", name.replace(' ', "_")));
     let file = json!({
         "test": std::env::var("TEST_TARGET").unwrap_or_default(),
-        "compute_capability": runtime::compute_capability(),
+        "compute_capability": crate::compute_capability(),
         "case": name,
         "mutants": rows,
     });

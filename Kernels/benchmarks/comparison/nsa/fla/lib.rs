@@ -1,5 +1,6 @@
 //! flash-linear-attention's Triton kernels, with the grid and arguments of `parallel_nsa_fwd` and
-//! `parallel_nsa_compression_fwd`.
+//! `parallel_nsa_compression_fwd`. Empty in builds without CUDA.
+#![cfg(feature = "cuda")]
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,19 +17,31 @@ use workloads::{NsaOp, NsaProblem};
 type Choices = RefCell<BTreeMap<String, String>>;
 
 pub fn contenders() -> Contenders<NsaProblem> {
+    contenders_among(String::new())
+}
+
+/// With a number of warps that is given, not tuned.
+pub fn contenders_of_warps(warps: u32) -> Contenders<NsaProblem> {
+    contenders_among(warps.to_string())
+}
+
+/// Of the kernels for a shape, those whose names go on with `warps`.
+fn contenders_among(warps: String) -> Contenders<NsaProblem> {
     let region = "the op's one kernel, launched through the driver; warps are autotuned \
                   beforehand";
     let choices = Choices::default();
+    let prefix = move |problem: &NsaProblem| Some(format!("{}{warps}", shape_prefix(problem)?));
+    let same = prefix.clone();
     vec![contender(
         Identity::baseline("fla", "fla-core 0.6.0, triton 3.6.0", None, region),
         DeviceKind::Cuda,
-        unsupported,
-        move |problem, tensors, device| bind(problem, &choices, tensors, device),
+        move |problem, device| unsupported(problem, prefix(problem), device),
+        move |problem, tensors, device| bind(problem, same(problem), &choices, tensors, device),
     )]
 }
 
 /// Prefix of the kernel names for a shape; the number of warps follows.
-fn prefix(problem: &NsaProblem) -> Option<String> {
+fn shape_prefix(problem: &NsaProblem) -> Option<String> {
     let (shape, dtype) = (problem.shape, problem.dtype());
     let (branch, selected) = match problem.op {
         NsaOp::Selected => ("selected", format!("k{}", shape.selected)),
@@ -41,14 +54,18 @@ fn prefix(problem: &NsaProblem) -> Option<String> {
     ))
 }
 
-fn unsupported(problem: &NsaProblem, device: &DeviceInfo) -> Option<String> {
+fn unsupported(
+    problem: &NsaProblem,
+    prefix: Option<String>,
+    device: &DeviceInfo,
+) -> Option<String> {
     if problem.dtype() != DType::Bf16 {
         return Some(format!("{}; exported for bf16 only", problem.dtype()));
     }
     if !problem.shape.sequence.is_multiple_of(16) {
         return Some("exported for sequences of a multiple of 16".to_owned());
     }
-    let Some(prefix) = prefix(problem) else {
+    let Some(prefix) = prefix else {
         return Some(format!("the library has no kernel for {}", problem.op));
     };
     match triton::archive(Library::FlaNsa, &device.arch) {
@@ -63,12 +80,13 @@ fn unsupported(problem: &NsaProblem, device: &DeviceInfo) -> Option<String> {
 
 fn bind(
     problem: &NsaProblem,
+    prefix: Option<String>,
     choices: &Choices,
     tensors: &Tensors,
     device: &DeviceInfo,
 ) -> Binding {
     let archive = triton::archive(Library::FlaNsa, &device.arch).map_err(ContenderError::new)?;
-    let prefix = prefix(problem).ok_or_else(|| ContenderError::new("no such kernel"))?;
+    let prefix = prefix.ok_or_else(|| ContenderError::new("no such kernel"))?;
     let shape = problem.shape;
     let int = |value: usize| {
         let fits = i32::try_from(value);
