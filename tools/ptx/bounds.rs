@@ -4,6 +4,7 @@
 //! follow from its tiles. Each unit's time is its work over what all multiprocessors do in a cycle, at the clock that
 //! was measured with the row. The largest is a bound: no schedule of the same instructions is faster.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;
@@ -28,6 +29,12 @@ struct Rates {
     warp_instructions: f64,
     shared_bytes: f64,
 }
+
+const DRAM: &str = "DRAM";
+
+/// An operation and tile whose kernel no gate counted.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Uncounted(String);
 
 struct Row {
     op: String,
@@ -101,19 +108,43 @@ struct Work {
     /// Of which a multiprocessor takes whole ones; 0 where they differ in size.
     tiles: u64,
     /// Part of the name of the kernel that was counted.
-    kernel: &'static str,
+    kernel: String,
     /// Operands per multiply-add, where tiles differ from those that were counted.
     operand_bytes: Option<f64>,
 }
 
-/// None where it is not a product of ours.
+/// `192x80`.
+fn tile(text: &str) -> Option<(u64, u64)> {
+    let (high, wide) = text.split_once('x')?;
+    Some((high.parse().ok()?, wide.parse().ok()?))
+}
+
+/// Steps of all tiles of queries over tiles of keys.
+fn attention_steps(axes: &Value, (high, wide): (u64, u64)) -> Option<u64> {
+    let causal = axes["causal"].as_bool()?;
+    let (queries, keys) = (numbers(axes, "/q_lens")?, numbers(axes, "/kv_lens")?);
+    let sequences = queries.into_iter().zip(keys);
+    let steps = sequences.flat_map(|(queries, keys)| {
+        (0..queries).step_by(high as usize).map(move |first| {
+            let seen = if causal {
+                queries.min(first + high) + keys - queries
+            } else {
+                keys
+            };
+            seen.div_ceil(wide)
+        })
+    });
+    Some(steps.sum())
+}
+
+/// None where it is not a product of our Hopper kernels, which older files call by their instruction or schedule.
 fn work(row: &Value) -> Option<Work> {
     let axes = row.pointer("/workload/axes")?;
     let size = |name: &str| axes[name].as_u64();
+    let fact = |name: &str| row["facts"][name].as_str();
     match row["op"].as_str()? {
-        "gemm" | "grouped_gemm" => {
-            let (high, wide) = row.pointer("/facts/tile")?.as_str()?.split_once('x')?;
-            let (high, wide): (u64, u64) = (high.parse().ok()?, wide.parse().ok()?);
+        "gemm" | "grouped_gemm" | "masked_grouped_gemm" => {
+            let (high, wide) = tile(fact("tile")?)?;
             let down = match numbers(axes, "/tokens") {
                 Some(groups) => groups.iter().map(|rows| rows.div_ceil(high)).sum(),
                 None => size("m")?.div_ceil(high),
@@ -121,46 +152,51 @@ fn work(row: &Value) -> Option<Work> {
             let tiles = down * size("n")?.div_ceil(wide);
             Some(Work {
                 multiply_adds: (tiles * high * wide * size("k")?) as f64,
-                tiles,
-                kernel: "gemm6hopper",
+                tiles: tiles * row["facts"]["split_k"].as_u64().unwrap_or(1),
+                kernel: "gemm6hopper".to_owned(),
                 // Every 64 rows read the columns once more.
                 operand_bytes: Some(
                     2.0 * (high + high.div_ceil(64) * wide) as f64 / (high * wide) as f64,
                 ),
             })
         }
-        "prefill"
-            if row.pointer("/facts/config")? == "wgmma 128x128" && size("head_dim")? == 128 =>
-        {
-            const TILE: u64 = 128;
-            let causal = axes["causal"].as_bool()?;
-            let (queries, keys) = (numbers(axes, "/q_lens")?, numbers(axes, "/kv_lens")?);
-            let mut steps = 0;
-            for (queries, keys) in queries.into_iter().zip(keys) {
-                for first in (0..queries).step_by(TILE as usize) {
-                    let seen = if causal {
-                        queries.min(first + TILE) + keys - queries
-                    } else {
-                        keys
-                    };
-                    steps += seen.div_ceil(TILE) * size("heads")?;
-                }
-            }
+        "prefill" | "dense_attention" => {
+            let ("hopper" | "wgmma", tile_text) = fact("config")?.split_once(' ')? else {
+                return None;
+            };
+            let (high, wide) = tile(tile_text)?;
+            let (dim, heads) = (size("head_dim")?, size("heads")?);
+            // Heads that share a KV head may share a tile, which then has fewer queries; the count of tiles tells.
+            let group = heads / size("kv_heads")?.max(1);
+            let count = |rows: u64| -> Option<u64> {
+                let queries = numbers(axes, "/q_lens")?.into_iter();
+                Some(queries.map(|queries| queries.div_ceil(rows)).sum())
+            };
+            let tiles = row["facts"]["tiles"].as_u64();
+            let shared = (high / group).max(1);
+            let is_shared = tiles.is_some() && count(high) != tiles && count(shared) == tiles;
+            let steps = if is_shared {
+                attention_steps(axes, (shared, wide))? * heads / group
+            } else {
+                attention_steps(axes, (high, wide))? * heads
+            };
             // Scores and sums of values.
             Some(Work {
-                multiply_adds: (2 * steps * TILE * TILE * TILE) as f64,
+                multiply_adds: (2 * steps * high * wide * dim) as f64,
                 tiles: 0,
-                kernel: "prefill6hopper14prefill_kernelINS0_6TraitsI13__nv_bfloat16Li128ELi128",
+                kernel: format!(
+                    "prefill6hopper14prefill_kernelINS0_6TraitsI13__nv_bfloat16Li{dim}ELi{high}ELi{wide}E"
+                ),
                 operand_bytes: None,
             })
         }
-        "mla_decode" if row.pointer("/facts/plan")?.as_str()?.starts_with("seesaw") => {
+        "mla_decode" if matches!(fact("plan")?.split_once(',')?.0, "hopper" | "seesaw") => {
             let heads = (size("heads")? * size("q_len")?).next_multiple_of(64);
             let each = size("latent_dim")? * 2 + size("rope_dim")?;
             Some(Work {
                 multiply_adds: (heads * size("kv_tokens")? * each) as f64,
                 tiles: 0,
-                kernel: "mla6hopper",
+                kernel: "mla6hopper".to_owned(),
                 operand_bytes: None,
             })
         }
@@ -168,16 +204,12 @@ fn work(row: &Value) -> Option<Work> {
     }
 }
 
-fn bound(row: &Value, meta: &Value, accounts: &[Value]) -> Option<Row> {
+/// None where a row is not of a Hopper kernel of ours in bf16.
+fn bound(row: &Value, meta: &Value, accounts: &[Value]) -> Option<Result<Row, Uncounted>> {
     let ours = row.pointer("/contender/name")? == "ours"
         && row["status"] == "ok"
         && row["dtype"] == "bf16";
-    if !ours
-        || !row
-            .pointer("/metrics/roof")?
-            .as_str()?
-            .starts_with("tensor")
-    {
+    if !ours {
         return None;
     }
     let Work {
@@ -186,7 +218,19 @@ fn bound(row: &Value, meta: &Value, accounts: &[Value]) -> Option<Row> {
         kernel,
         operand_bytes,
     } = work(row)?;
-    let mut rates = rates(accounts, kernel)?;
+    let text = |path: &str| {
+        row.pointer(path)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let tile: String = ["/facts/tile", "/facts/config"]
+        .iter()
+        .map(|path| text(path))
+        .collect();
+    let Some(mut rates) = rates(accounts, &kernel) else {
+        return Some(Err(Uncounted(format!("{} {tile}", text("/op")))));
+    };
     if let Some(bytes) = operand_bytes {
         rates.shared_bytes = bytes;
     }
@@ -198,19 +242,10 @@ fn bound(row: &Value, meta: &Value, accounts: &[Value]) -> Option<Row> {
         tiles => (tiles as f64 / multiprocessors).ceil() * multiprocessors / tiles as f64,
     };
     let time = |amount: f64, each: f64| amount * multiply_adds / each / cycles;
-    let text = |path: &str| {
-        row.pointer(path)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    Some(Row {
+    Some(Ok(Row {
         op: text("/op"),
         name: format!("{}/{}", text("/workload/suite"), text("/workload/name")),
-        tile: ["/facts/tile", "/facts/config"]
-            .iter()
-            .map(|path| text(path))
-            .collect(),
+        tile,
         measured_us: number(row, "/time/median_us")?,
         units: vec![
             ("tensor core", waves * time(1.0, per_cycle::MULTIPLY_ADDS)),
@@ -226,9 +261,9 @@ fn bound(row: &Value, meta: &Value, accounts: &[Value]) -> Option<Row> {
                 "shared memory",
                 time(rates.shared_bytes, per_cycle::SHARED_BYTES),
             ),
-            ("DRAM", compulsory_us(row).unwrap_or(0.0)),
+            (DRAM, compulsory_us(row).unwrap_or(0.0)),
         ],
-    })
+    }))
 }
 
 /// The bytes that a workload must move, at the bandwidth that HBM is specified for.
@@ -237,40 +272,53 @@ fn compulsory_us(row: &Value) -> Option<f64> {
     Some(number(row, "/metrics/tbps")? * number(row, "/time/median_us")? / TERABYTES_PER_SECOND)
 }
 
-/// A table of the rows that a tensor core limits, the longest of each operation first.
+/// The runs of a result file: of a suite, or of one bench.
+fn runs(path: &Path) -> Result<Vec<Value>, String> {
+    let mut file = read(path)?;
+    match file["runs"].take() {
+        Value::Array(runs) => Ok(runs),
+        _ if file["rows"].is_array() => Ok(vec![file]),
+        _ => Err(format!("{}: no runs and no rows", path.display())),
+    }
+}
+
+/// A table of the rows that DRAM does not limit, the longest of each operation first; below it, what was not counted.
 ///
 /// # Errors
 ///
 /// Where a file cannot be read, or no row is of a kernel that was counted.
-pub fn table(results: &Path, counters: &[PathBuf], per_op: usize) -> Result<String, String> {
+pub fn table(results: &[PathBuf], counters: &[PathBuf], per_op: usize) -> Result<String, String> {
     let accounts = counters
         .iter()
         .map(|path| read(path))
         .collect::<Result<Vec<_>, _>>()?;
-    let file = read(results)?;
-    let runs = file["runs"]
-        .as_array()
-        .ok_or_else(|| format!("{}: no runs", results.display()))?;
     let mut rows: Vec<Row> = Vec::new();
-    for run in runs {
-        let found = run["rows"].as_array().into_iter().flatten();
-        rows.extend(found.filter_map(|row| bound(row, &run["meta"], &accounts)));
+    let mut uncounted: BTreeMap<Uncounted, usize> = BTreeMap::new();
+    for path in results {
+        for run in runs(path)? {
+            for row in run["rows"].as_array().into_iter().flatten() {
+                match bound(row, &run["meta"], &accounts) {
+                    Some(Ok(row)) if row.largest().0 != DRAM => rows.push(row),
+                    Some(Err(what)) => *uncounted.entry(what).or_default() += 1,
+                    _ => {}
+                }
+            }
+        }
     }
+    let files: Vec<_> = results
+        .iter()
+        .filter_map(|path| Some(format!("`{}`", path.file_name()?.to_string_lossy())))
+        .collect();
+    let files = files.join(", ");
     if rows.is_empty() {
-        return Err(format!(
-            "{}: no row of a kernel that was counted",
-            results.display()
-        ));
+        return Err(format!("{files}: no row of a kernel that was counted"));
     }
     rows.sort_by(|a, b| {
         a.op.cmp(&b.op)
             .then(b.measured_us.total_cmp(&a.measured_us))
     });
-    let name = results
-        .file_name()
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let mut text = format!(
-        "Bounds from counters against the times in `{name}`: microseconds, and the largest bound over the time.\n\n\
+        "Bounds from counters against the times in {files}: microseconds, and the largest bound over the time.\n\n\
          | operation | workload | tile | measured | tensor core | special functions | issue slots | shared memory | \
          DRAM | largest | share |\n|---|---|---|---:|---:|---:|---:|---:|---:|---|---:|\n"
     );
@@ -302,6 +350,11 @@ pub fn table(results: &Path, counters: &[PathBuf], per_op: usize) -> Result<Stri
         )
         .map_err(|error| error.to_string())?;
     }
+    for (index, (Uncounted(what), count)) in uncounted.iter().enumerate() {
+        let line = if index == 0 { "\n" } else { "" };
+        writeln!(text, "{line}- not counted: {what}, {count} rows")
+            .map_err(|error| error.to_string())?;
+    }
     Ok(text)
 }
 
@@ -331,18 +384,90 @@ mod tests {
             write("results.json", &text.replace("TILE", tile))
         };
         // Four tiles of 128x160 on four multiprocessors: 128 * 160 * 2048 / 2048 cycles of a nanosecond.
-        let text = table(&results("128x160"), std::slice::from_ref(&counters), 9).unwrap();
+        let text = table(&[results("128x160")], std::slice::from_ref(&counters), 9).unwrap();
         assert!(
             text.contains("| 50.0 | 20.5 |") && text.contains("| tensor core | 0.41 |"),
             "{text}"
         );
         // Six tiles of 128x128 need two rounds.
-        let text = table(&results("128x128"), std::slice::from_ref(&counters), 9).unwrap();
+        let text = table(&[results("128x128")], std::slice::from_ref(&counters), 9).unwrap();
         assert!(text.contains("| 50.0 | 32.8 |"), "{text}");
         let other = write("other.json", r#"{"kernels": {}}"#);
-        assert!(table(&results("128x160"), &[other], 9)
+        assert!(table(&[results("128x160")], &[other], 9)
             .unwrap_err()
             .contains("no row"));
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    fn attention(config: &str, tiles: u64) -> Value {
+        serde_json::json!({
+            "op": "prefill", "facts": {"config": config, "tiles": tiles},
+            "workload": {"axes": {"head_dim": 128, "heads": 4, "kv_heads": 2, "causal": true,
+                "q_lens": [300, 10], "kv_lens": [300, 100]}},
+        })
+    }
+
+    #[test]
+    fn attention_is_of_the_tile_that_its_row_names() {
+        let multiply_adds = |row| work(&row).map(|work| work.multiply_adds);
+        // Queries of 192 see 192 of the first 300 keys, then all, and 100: three, four and two steps of 80.
+        let step = (2 * 192 * 80 * 128) as f64;
+        let found = multiply_adds(attention("hopper 192x80", 3));
+        assert_eq!(found, Some((3 + 4 + 2) as f64 * 4.0 * step));
+        // Two heads in a tile: 96 queries see 96, 192, 288 and 300 keys, and 100.
+        let found = multiply_adds(attention("hopper 192x80", 5));
+        assert_eq!(found, Some((2 + 3 + 4 + 4 + 2) as f64 * 2.0 * step));
+        assert_eq!(
+            multiply_adds(attention("wgmma 128x128", 4)),
+            multiply_adds(attention("hopper 128x128", 4))
+        );
+        assert!(work(&attention("portable 128x64", 3)).is_none());
+        let kernel = work(&attention("hopper 192x80", 3)).unwrap().kernel;
+        assert!(kernel.ends_with("Li128ELi192ELi80E"), "{kernel}");
+    }
+
+    #[test]
+    fn what_was_not_counted_is_said() {
+        let row = |config: &str| {
+            let mut row = attention(config, 3);
+            let more = serde_json::json!({
+                "dtype": "bf16", "status": "ok", "contender": {"name": "ours"}, "clocks": {"median_mhz": 1000.0},
+                "metrics": {"tbps": 0.1}, "time": {"median_us": 50.0},
+            });
+            let fields = more.as_object().cloned().unwrap_or_default();
+            row.as_object_mut().unwrap().extend(fields);
+            row
+        };
+        let path =
+            |name: &str| std::env::temp_dir().join(format!("bounds_{}_{name}", std::process::id()));
+        let (results, counters) = (path("rows.json"), path("counted.json"));
+        // The file of one bench, not of a suite.
+        let file = serde_json::json!({
+            "meta": {"gpu": {"multiprocessors": 4}}, "rows": [row("hopper 192x80"), row("hopper 64x64")],
+        });
+        fs::write(&results, file.to_string()).unwrap();
+        let name = work(&row("hopper 192x80")).unwrap().kernel;
+        let counts = serde_json::json!({
+            "multiply_adds": 1000, "special_functions": 0, "thread_instructions": 32, "bytes": {},
+        });
+        fs::write(
+            &counters,
+            serde_json::json!({"kernels": {name: counts}}).to_string(),
+        )
+        .unwrap();
+        let text = table(
+            std::slice::from_ref(&results),
+            std::slice::from_ref(&counters),
+            9,
+        )
+        .unwrap();
+        assert!(text.contains("| hopper 192x80 | 50.0 |"), "{text}");
+        assert!(
+            text.ends_with("- not counted: prefill hopper 64x64, 1 rows\n"),
+            "{text}"
+        );
+        for path in [results, counters] {
+            fs::remove_file(path).unwrap();
+        }
     }
 }

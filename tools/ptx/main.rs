@@ -117,9 +117,9 @@ enum Task {
     },
     /// Holds what the units of an H200 need for our Hopper kernels against measured times, as a table.
     Bounds {
-        /// A result file of this repository, gzipped or not.
-        #[arg(long)]
-        results: PathBuf,
+        /// Result files of benches or suites, gzipped or not.
+        #[arg(long, required = true)]
+        results: Vec<PathBuf>,
         /// Rows of each operation, the longest first.
         #[arg(long, default_value_t = 8)]
         rows: usize,
