@@ -1,5 +1,6 @@
 #include "Kernels/baselines/flashinfer/decode.h"
 
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 
@@ -9,10 +10,12 @@ using Plan = std::unique_ptr<Planned>(const PagedDecode&);
 using PlanMla = std::unique_ptr<Planned>(const MlaDecode&);
 
 // One per translation unit.
+#ifdef FLASHINFER_PORTABLE
 Plan plan_decode_cuda_cores_bf16_d64, plan_decode_cuda_cores_bf16_d128;
 Plan plan_decode_tensor_cores_bf16_d64, plan_decode_tensor_cores_bf16_d128;
 Plan plan_decode_tensor_cores_f16_d128, plan_decode_tensor_cores_bf16_fp8_d128;
 PlanMla plan_mla_fa2;
+#endif
 #ifdef FLASHINFER_SM90A
 PlanMla plan_mla_hopper;
 #endif
@@ -27,13 +30,15 @@ struct Entry {
     Plan* plan;
 };
 
-constexpr Entry kEntries[] = {
+constexpr std::initializer_list<Entry> kEntries = {
+#ifdef FLASHINFER_PORTABLE
     {DecodeKernel::kCudaCores, Type::kBf16, 64, false, plan_decode_cuda_cores_bf16_d64},
     {DecodeKernel::kCudaCores, Type::kBf16, 128, false, plan_decode_cuda_cores_bf16_d128},
     {DecodeKernel::kTensorCores, Type::kBf16, 64, false, plan_decode_tensor_cores_bf16_d64},
     {DecodeKernel::kTensorCores, Type::kBf16, 128, false, plan_decode_tensor_cores_bf16_d128},
     {DecodeKernel::kTensorCores, Type::kF16, 128, false, plan_decode_tensor_cores_f16_d128},
     {DecodeKernel::kTensorCores, Type::kBf16, 128, true, plan_decode_tensor_cores_bf16_fp8_d128},
+#endif
 };
 
 Plan* find(DecodeKernel kernel, Type type, std::uint32_t head_dim, bool fp8_cache) {
@@ -49,7 +54,11 @@ Plan* find(DecodeKernel kernel, Type type, std::uint32_t head_dim, bool fp8_cach
 PlanMla* find(MlaKernel kernel) {
     switch (kernel) {
         case MlaKernel::kFa2:
+#ifdef FLASHINFER_PORTABLE
             return plan_mla_fa2;
+#else
+            return nullptr;
+#endif
         case MlaKernel::kHopper:
 #ifdef FLASHINFER_SM90A
             return plan_mla_hopper;

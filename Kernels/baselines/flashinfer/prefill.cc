@@ -1,5 +1,6 @@
 #include "Kernels/baselines/flashinfer/prefill.h"
 
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 
@@ -8,8 +9,10 @@ namespace fi {
 using Plan = std::unique_ptr<Planned>(const RaggedPrefill&);
 
 // One per translation unit.
+#ifdef FLASHINFER_PORTABLE
 Plan plan_prefill_fa2_bf16_d64, plan_prefill_fa2_bf16_d128;
 Plan plan_prefill_fa2_f16_d64, plan_prefill_fa2_f16_d128;
+#endif
 #ifdef FLASHINFER_SM90A
 Plan plan_prefill_fa3_bf16_d64, plan_prefill_fa3_bf16_d128;
 Plan plan_prefill_fa3_f16_d128;
@@ -27,11 +30,13 @@ struct Entry {
     Plan* plan;
 };
 
-constexpr Entry kEntries[] = {
+constexpr std::initializer_list<Entry> kEntries = {
+#ifdef FLASHINFER_PORTABLE
     {PrefillKernel::kFa2, Type::kBf16, 64, plan_prefill_fa2_bf16_d64},
     {PrefillKernel::kFa2, Type::kBf16, 128, plan_prefill_fa2_bf16_d128},
     {PrefillKernel::kFa2, Type::kF16, 64, plan_prefill_fa2_f16_d64},
     {PrefillKernel::kFa2, Type::kF16, 128, plan_prefill_fa2_f16_d128},
+#endif
 #ifdef FLASHINFER_SM90A
     {PrefillKernel::kFa3, Type::kBf16, 64, plan_prefill_fa3_bf16_d64},
     {PrefillKernel::kFa3, Type::kBf16, 128, plan_prefill_fa3_bf16_d128},
