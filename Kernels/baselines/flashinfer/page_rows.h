@@ -43,7 +43,7 @@ inline int longest(const std::vector<std::int32_t>& starts) {
     return most;
 }
 
-// Rows of `width` pages. Entries beyond a sequence's end are page 0, which exists and is not read.
+// Rows of `width` pages. Entries beyond a sequence's end are page 0, which exists.
 inline std::vector<std::int32_t> page_rows(const PageTable& pages, std::size_t width) {
     const std::vector<std::int32_t>& starts = pages.indptr_on_host;
     std::vector<std::int32_t> rows((starts.size() - 1) * width);

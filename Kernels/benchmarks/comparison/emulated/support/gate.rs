@@ -10,10 +10,16 @@ use ::gate::{BufferSet, Failure, Gate, GateOptions, Poison};
 use contender::{Bound, Contender, ContenderError, Contenders, Problem, Stream, Support};
 use device::{Device, PtxDevice, SCHEDULES};
 use machine::{TensorLoads, Watch};
+use runtime::{Fault, Settings};
 
-use crate::{account, assert_mutants, Rules, Survivor};
+use crate::{account, assert_mutants, complaint, ways, Rules, Survivor};
 
 const SEED: u64 = 20;
+/// Races are not watched: by the letter of PTX some of others' kernels have them.
+const RULES: Rules = Rules {
+    races: Watch::Off,
+    tensor_loads: TensorLoads::AtFirstUse,
+};
 
 /// What became of each contender on each problem, as lines of a table.
 pub struct Table {
@@ -88,8 +94,7 @@ impl Table {
         }
     }
 
-    /// Plants faults in the kernels of a contender that is right without them. Races are not watched: by the letter
-    /// of PTX some of others' kernels have them.
+    /// Plants faults in the kernels of a contender that is right without them.
     pub fn assert_mutants<P: Problem>(
         &self,
         contenders: &Contenders<P>,
@@ -98,15 +103,44 @@ impl Table {
         counts: (usize, usize),
         survivors: &[Survivor],
     ) {
-        let rules = Rules {
-            races: Watch::Off,
-            tensor_loads: TensorLoads::AtFirstUse,
+        let case = self.case(contenders, name, problem);
+        assert_mutants(name, counts, RULES, survivors, case);
+    }
+
+    /// A contender whose kernel has a fault: some schedule finds it out, and none does where `repair`, a text of its
+    /// PTX and the one to put in its place, is made.
+    pub fn assert_right_once_repaired<P: Problem>(
+        &self,
+        contenders: &Contenders<P>,
+        name: &str,
+        problem: &P,
+        repair: (&'static str, &'static str),
+    ) {
+        let case = self.case(contenders, name, problem);
+        let complaints = |fault: Option<Fault>| -> Vec<String> {
+            let fault = |way| Settings {
+                fault: fault.clone(),
+                ..way
+            };
+            let each = ways(RULES).filter_map(|way| complaint(fault(way), &case));
+            each.collect()
         };
+        assert!(!complaints(None).is_empty(), "{name} is right as it is");
+        let repair = Fault::Everywhere(repair.0, repair.1);
+        assert_eq!(complaints(Some(repair)), [""; 0], "{name}");
+    }
+
+    /// One execution on the usual inputs, which panics where the gate refuses it.
+    fn case<'c, P: Problem>(
+        &'c self,
+        contenders: &Contenders<P>,
+        name: &str,
+        problem: &'c P,
+    ) -> impl Fn() + 'c {
         let gate = gate_of(problem);
         self.device.keep_to(Some(SCHEDULES[0]));
-        let (set, bound) = self.bind(find(contenders, name), problem);
-        let both = RefCell::new((set, bound));
-        assert_mutants(name, counts, rules, survivors, || {
+        let both = RefCell::new(self.bind(find(contenders, name), problem));
+        move || {
             let (set, bound) = &mut *both.borrow_mut();
             let poisoned = set.poison(Poison::NotANumber);
             poisoned.unwrap_or_else(|error| panic!("{error}"));
@@ -114,7 +148,7 @@ impl Table {
             enqueued.unwrap_or_else(|error| panic!("{error}"));
             let checked = gate.check(set);
             checked.unwrap_or_else(|failure| panic!("{failure}"));
-        });
+        }
     }
 
     fn bind<'b, P: Problem>(
