@@ -55,6 +55,7 @@ struct Product {
     depth: u64,
     bits: u64,
     is_tcgen05: bool,
+    a_in_tensor_memory: bool,
 }
 
 fn product(name: &str) -> Option<Product> {
@@ -76,6 +77,7 @@ fn product(name: &str) -> Option<Product> {
         depth: depth.parse().ok()?,
         bits,
         is_tcgen05: instruction.starts_with("tcgen05"),
+        a_in_tensor_memory: name.ends_with(" a in tensor memory"),
     })
 }
 
@@ -126,7 +128,8 @@ fn needs(kernel: &Value, rates: &PerCycle) -> Result<Option<Needs>, String> {
         let cycles = count * (rows * columns * depth) as f64 / rate;
         tensor = tensor.filter(|_| is_known).map(|tensor| tensor + cycles);
         if product.is_tcgen05 {
-            // A pair reads each half of b once for both. Where a lies in tensor memory this is too much.
+            // A pair reads each half of b once for both.
+            let rows = if product.a_in_tensor_memory { 0 } else { rows };
             operands += count * ((rows + columns) * depth * bits) as f64 / 8.0;
         }
     }
@@ -244,6 +247,47 @@ fn readable(mangled: &str) -> String {
     words.join(" ")
 }
 
+/// A kernel that was counted.
+struct Counted {
+    capability: u64,
+    /// Contender and workload, where they are known.
+    whose: String,
+    name: String,
+    counters: Value,
+}
+
+/// The kernels of a gate's counters, or of a bench's rows on the device ptx.
+fn counted(mut file: Value) -> Vec<Counted> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let Value::Array(rows) = file["rows"].take() else {
+        let capability = file["compute_capability"].as_u64().unwrap_or(0);
+        let kernels = file["kernels"].as_object().cloned().unwrap_or_default();
+        let each = kernels.into_iter().map(|(name, counters)| Counted {
+            capability,
+            whose: String::new(),
+            name,
+            counters,
+        });
+        return each.collect();
+    };
+    let of_row = |row: &Value| {
+        let arch: String = text(&row["arch"]);
+        let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
+        let (contender, workload) = (&row["contender"]["name"], &row["workload"]["name"]);
+        let whose = format!("{}, {}: ", text(contender), text(workload));
+        let launches = row["facts"]["kernels"].as_array().cloned();
+        let each = launches.unwrap_or_default().into_iter();
+        let each = each.map(|mut launch| Counted {
+            capability: digits.parse().unwrap_or(0),
+            whose: whose.clone(),
+            name: text(&launch["kernel"]),
+            counters: launch["counters"].take(),
+        });
+        each.collect::<Vec<_>>()
+    };
+    rows.iter().flat_map(of_row).collect()
+}
+
 /// The table of files of counters.
 ///
 /// # Errors
@@ -267,13 +311,18 @@ pub fn table(counters: &[PathBuf], usage: Option<&Path>) -> Result<String, Strin
     );
     let mut rows = 0;
     for path in counters {
-        let account: Value = serde_json::from_str(&read(path)?)
-            .map_err(|error| format!("{}: {error}", path.display()))?;
-        let capability = account["compute_capability"].as_u64().unwrap_or(0);
-        let rates = rates(capability)
-            .ok_or_else(|| format!("{}: no rates of SM {capability}", path.display()))?;
-        for (name, kernel) in account["kernels"].as_object().into_iter().flatten() {
-            let needs = needs(kernel, &rates).map_err(|error| format!("{name}: {error}"))?;
+        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let file = serde_json::from_str(&read(path)?).map_err(|error| failed(&error))?;
+        for kernel in counted(file) {
+            let Counted {
+                capability,
+                whose,
+                name,
+                counters,
+            } = kernel;
+            let rates =
+                rates(capability).ok_or_else(|| failed(&format!("no rates of SM {capability}")))?;
+            let needs = needs(&counters, &rates).map_err(|error| format!("{name}: {error}"))?;
             let Some(needs) = needs else { continue };
             let (unit, cycles) = needs.largest();
             let units: Vec<String> = needs
@@ -281,16 +330,16 @@ pub fn table(counters: &[PathBuf], usage: Option<&Path>) -> Result<String, Strin
                 .iter()
                 .map(|(_, need)| need.map_or_else(|| "-".to_owned(), |need| format!("{need:.0}")))
                 .collect();
-            let (registers, local) = resources.get(name).map_or_else(
+            let (registers, local) = resources.get(&name).map_or_else(
                 || ("-".to_owned(), "-".to_owned()),
                 |(registers, local)| (registers.to_string(), local.to_string()),
             );
             rows += 1;
             writeln!(
                 text,
-                "| {} | {capability} | {:.0} | {} | {:.0} | {:.0} | {:.0} | {:.1} | {registers} | {local} | {unit} | \
-                 {:.0} | not measured |",
-                readable(name),
+                "| {whose}{} | {capability} | {:.0} | {} | {:.0} | {:.0} | {:.0} | {:.1} | {registers} | {local} | \
+                 {unit} | {:.0} | not measured |",
+                readable(&name),
                 needs.multiply_adds,
                 units.join(" | "),
                 needs.global_memory,
@@ -364,5 +413,32 @@ mod tests {
         assert_eq!(resources(text)["f"], (104, 8));
         let pair = product("tcgen05.mma m256n256k16 Bf16 Bf16 pair").unwrap();
         assert!(pair.is_tcgen05 && pair.bits == 16 && pair.rows == 256);
+        let weights = product("tcgen05.mma m128n128k16 Bf16 Bf16 pair a in tensor memory").unwrap();
+        assert!(weights.a_in_tensor_memory && !pair.a_in_tensor_memory);
+    }
+
+    #[test]
+    fn rows_of_a_bench_name_contender_and_workload() {
+        let counters = serde_json::json!({
+            "multiply_adds": 1u64 << 20, "products": {"tcgen05.mma m128n128k16 Bf16 Bf16": 4},
+        });
+        let rows = serde_json::json!([
+            {"arch": "sm_100a", "contender": {"name": "ours"}, "workload": {"name": "s512"},
+             "facts": {"kernels": [{"kernel": "_Z4implv", "counters": counters}]}},
+            {"arch": "sm_100a", "contender": {"name": "cudnn"}, "workload": {"name": "s512"}, "facts": {}},
+        ]);
+        let file = format!("units_{}.json", std::process::id());
+        let path = std::env::temp_dir().join(file);
+        fs::write(&path, serde_json::json!({"rows": rows}).to_string()).unwrap();
+        let text = table(std::slice::from_ref(&path), None).unwrap();
+        fs::remove_file(path).unwrap();
+        let kernels: Vec<_> = text.lines().filter(|line| line.contains(" 100 ")).collect();
+        let [line] = kernels[..] else {
+            panic!("{text}")
+        };
+        assert!(
+            line.starts_with("| ours, s512: impl | 100 | 1048576 | 256 |"),
+            "{text}"
+        );
     }
 }

@@ -157,7 +157,7 @@ impl TensorMma {
     /// As counters name it.
     pub fn name(&self) -> String {
         format!(
-            "tcgen05.mma m{}n{}k{} {:?} {:?}{}{}",
+            "tcgen05.mma m{}n{}k{} {:?} {:?}{}{}{}",
             self.rows,
             self.columns,
             self.depth,
@@ -165,6 +165,11 @@ impl TensorMma {
             self.b_element,
             if self.scales.is_some() { " scaled" } else { "" },
             if self.pair { " pair" } else { "" },
+            if self.a_in_tensor {
+                " a in tensor memory"
+            } else {
+                ""
+            },
         )
     }
 }
