@@ -219,6 +219,19 @@ fn every_kind_of_inputs_on_hoppers_kernel_with_few_rows() {
 }
 
 #[test]
+fn every_kind_of_inputs_in_parts() {
+    // At most two, three and more parts of a sequence: a thread that merges takes four rows, two or one.
+    for lengths in [&[320; 4][..], &[500, 500, 330], &[1000]] {
+        on_every_kind(step(16, 1, 64, lengths), Variant::Portable);
+    }
+    if is_hopper() {
+        for lengths in [&[640; 2][..], &[960, 320], &[1000]] {
+            on_every_kind(step(8, 1, 64, lengths), Variant::Tuned);
+        }
+    }
+}
+
+#[test]
 fn every_kind_of_inputs_on_blackwells_kernel() {
     if is_blackwell() {
         // Two blocks of rows, small pages, a query that sees nothing, and an empty sequence.
