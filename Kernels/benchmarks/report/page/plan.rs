@@ -37,8 +37,10 @@ pub struct Column {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Show {
-    /// Our minimum and maximum rate.
+    /// Our minimum and maximum rate of arithmetic.
     Tflops,
+    /// The same of memory.
+    Tbps,
     /// The geometric mean, minimum and maximum of our share of roof, and which roofs.
     RoofShare,
     /// This contender's median time over ours.

@@ -29,6 +29,7 @@ pub fn table(table: &Table, races: &Races) -> Result<String, String> {
         let mut cells = vec![cell(&selection.title)];
         cells.extend(table.columns.iter().map(|column| match &column.show {
             Show::Tflops => range(&ours(&races, |row| row.metrics.tflops)),
+            Show::Tbps => range(&ours(&races, |row| row.metrics.tbps)),
             Show::RoofShare => roof_share(&races),
             Show::Against(name) => against(&races, |race| race.ratio(name)),
             Show::BestWithPlan(layers) => against(&races, |race| race.ratio_with_plan(*layers)),
