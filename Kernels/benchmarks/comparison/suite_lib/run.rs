@@ -168,20 +168,25 @@ fn result_of(folder: &Folder, task: &Task) -> PathBuf {
     folder.file(&format!("{}.json", task.name))
 }
 
-/// The benches and bench_roofline: as given, as built with this program, or as found next to it.
+/// The benches as given, as built with this program, or as found next to it; and bench_roofline, which nobody has to
+/// name.
 fn programs(
     given: &[PathBuf],
     built: Vec<PathBuf>,
 ) -> Result<(Vec<PathBuf>, Option<PathBuf>), SuiteError> {
-    let all: Vec<PathBuf> = if !given.is_empty() {
-        given.iter().map(existing).collect::<Result<_, _>>()?
-    } else if !built.is_empty() {
-        built
-    } else {
-        beside_this_program()?
+    let found = match built.is_empty() {
+        true => beside_this_program()?,
+        false => built,
     };
     let is_roofline = |path: &PathBuf| path.ends_with("bench_roofline");
-    let (roofline, benches): (Vec<PathBuf>, Vec<PathBuf>) = all.into_iter().partition(is_roofline);
+    let (mut roofline, mut benches): (Vec<PathBuf>, Vec<PathBuf>) =
+        found.into_iter().partition(is_roofline);
+    if !given.is_empty() {
+        let given: Vec<PathBuf> = given.iter().map(existing).collect::<Result<_, _>>()?;
+        let (named, others): (Vec<PathBuf>, _) = given.into_iter().partition(is_roofline);
+        benches = others;
+        roofline.splice(..0, named);
+    }
     if benches.is_empty() {
         return Err(SuiteError(
             "no bench_* programs found; name them with --bench, or put them next to this one"
