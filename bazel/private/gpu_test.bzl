@@ -1,5 +1,6 @@
 """gpu_test: a Rust test that needs a GPU, and is skipped with a reason without one."""
 
+load("@local_gpu//:arch.bzl", "ARCH")
 load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_test")
 load(":arch.bzl", "per_device")
 
@@ -24,8 +25,8 @@ def gpu_test(name, srcs, crate_root = None, deps = [], cuda_deps = [], data = []
         crate_root = crate_root or srcs[0],
         data = data,
         env = env,
-        # One GPU: tests that use it take turns.
-        tags = ["exclusive-if-local", "gpu"],
+        # One GPU: tests that use it take turns. Without one they have only the CPU's part to do.
+        tags = ["gpu"] + ([] if ARCH == "none" else ["exclusive-if-local"]),
         deps = deps + per_device(cuda_deps, []),
     )
     rust_clippy(
