@@ -82,8 +82,8 @@ pub struct WhatOptions {
     /// Measure only the workloads with these names
     #[arg(long = "workload", value_name = "NAME", value_delimiter = ',')]
     pub workloads: Vec<String>,
-    /// Measure only these contenders; a reference, or another release of a baseline (quack@0.6.4), is timed only if
-    /// listed here
+    /// Measure only these contenders; a reference, our portable kernel beside a tuned one, or another release of a
+    /// baseline (quack@0.6.4) is timed only if listed here
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = contender_name)]
     pub contenders: Vec<String>,
     /// The operation to race on: a problem file; see docs/YOUR_KERNEL.md

@@ -93,7 +93,7 @@ impl Selection {
                 || what.contenders.contains(&identity.name)
                 || what.baseline.as_ref() == Some(&identity.name);
             let by_default = match identity.kind {
-                Kind::Own | Kind::Baseline => true,
+                Kind::Own | Kind::Baseline => !identity.on_request,
                 Kind::Reference => false,
                 Kind::Control => with_control,
             };

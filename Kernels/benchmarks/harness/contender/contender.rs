@@ -48,6 +48,9 @@ pub struct Identity {
     pub libraries: Vec<Library>,
     /// What the timed region includes, in words: kernels, copies, planning.
     pub timed_region: String,
+    /// Races only if named, like a reference: nobody would choose it here.
+    #[serde(skip)]
+    pub on_request: bool,
 }
 
 impl Identity {
@@ -60,6 +63,7 @@ impl Identity {
             artifact_sha256: None,
             libraries: Vec::new(),
             timed_region: timed_region.to_owned(),
+            on_request: false,
         }
     }
 

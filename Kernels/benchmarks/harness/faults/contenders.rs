@@ -158,12 +158,8 @@ pub struct FaultyContender {
 impl FaultyContender {
     pub fn new(name: &str, kind: Kind, fault: Fault) -> Self {
         let identity = Identity {
-            name: name.into(),
-            kind,
             version: "test".into(),
-            artifact_sha256: None,
-            libraries: Vec::new(),
-            timed_region: "one pass over x".into(),
+            ..Identity::in_tree(name, kind, "one pass over x")
         };
         Self {
             identity,

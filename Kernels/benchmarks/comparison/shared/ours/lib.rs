@@ -37,7 +37,7 @@ impl<P: Problem, Op: 'static, E: Display + 'static> Ours<P, Op, E> {
         self.contender("ours", Kind::Own, Variant::Tuned, None)
     }
 
-    /// The kernels that run on every GPU, if `ours` are different ones.
+    /// The kernels that run on every GPU, if `ours` are different ones: gated with the others, timed on request.
     pub fn portable(&self, choice: Choice<Op, E>) -> Box<dyn Contender<P>> {
         self.contender("ours_portable", Kind::Own, Variant::Portable, Some(choice))
     }
@@ -72,7 +72,10 @@ impl<P: Problem, Op: 'static, E: Display + 'static> Ours<P, Op, E> {
             Ok(())
         };
         contender(
-            Identity::in_tree(name, kind, timed),
+            Identity {
+                on_request: variant == Variant::Portable,
+                ..Identity::in_tree(name, kind, timed)
+            },
             DeviceKind::Cuda,
             move |problem, _device| match unsupported(problem) {
                 Ok(()) => obstacle(problem, variant),

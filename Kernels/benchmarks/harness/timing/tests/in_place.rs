@@ -94,14 +94,7 @@ struct Adder {
 
 impl Adder {
     fn new(counts: bool) -> Self {
-        let identity = Identity {
-            name: "adder".into(),
-            kind: Kind::Own,
-            version: "test".into(),
-            artifact_sha256: None,
-            libraries: Vec::new(),
-            timed_region: "everything".into(),
-        };
+        let identity = Identity::in_tree("adder", Kind::Own, "everything");
         Self { identity, counts }
     }
 }
