@@ -32,6 +32,16 @@ impl Memory {
         Ok(Self { address, bytes })
     }
 
+    pub fn zeroed(bytes: usize) -> Result<Self, Error> {
+        let memory = Self::new(bytes)?;
+        // SAFETY: the memory has this many bytes. Streams of the harness do not wait for the default one.
+        unsafe {
+            check("cuMemsetD8", sys::cuMemsetD8_v2(memory.address, 0, bytes))?;
+            check("cuCtxSynchronize", sys::cuCtxSynchronize())?;
+        }
+        Ok(memory)
+    }
+
     pub fn address(&self) -> *mut c_void {
         self.address as *mut c_void
     }

@@ -7,9 +7,11 @@
 mod driver;
 mod library;
 mod matmul;
+mod types;
 
 pub use library::Library;
-pub use matmul::{Chosen, Matmul, Operands, Product, Scales, Session, Type};
+pub use matmul::{Chosen, Matmul, Operands, Product, Scales, Session};
+pub use types::Type;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {

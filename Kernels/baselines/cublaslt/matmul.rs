@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use crate::driver::{Memory, Stopwatch};
 use crate::library::{Algorithm, Handle, Library, Proposal, Status};
+use crate::types::Type;
 use crate::Error;
 
 /// NVIDIA's recommendation for Hopper.
@@ -27,38 +28,13 @@ const A_SCALE_POINTER: i32 = 17;
 const B_SCALE_POINTER: i32 = 18;
 const A_SCALE_MODE: i32 = 31;
 const B_SCALE_MODE: i32 = 32;
-const SCALE_VECTOR_128: i32 = 4;
-const SCALE_BLOCK_128: i32 = 5;
+const POINTER_MODE: i32 = 2;
+const POINTER_MODE_DEVICE: i32 = 1;
 const MAX_WORKSPACE: i32 = 1;
 const ALGORITHM_ID: i32 = 0;
 const ALGORITHM_TILE: i32 = 1;
 const ALGORITHM_SPLIT_K: i32 = 2;
 const ALGORITHM_STAGES: i32 = 6;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Type {
-    Bf16,
-    F16,
-    /// With a bf16 result.
-    Fp8,
-}
-
-impl Type {
-    fn operand(self) -> i32 {
-        match self {
-            Type::Bf16 => 14,
-            Type::F16 => 2,
-            Type::Fp8 => 28,
-        }
-    }
-
-    fn out(self) -> i32 {
-        match self {
-            Type::Fp8 => Type::Bf16.operand(),
-            same => same.operand(),
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Product {
@@ -68,11 +44,14 @@ pub struct Product {
     pub dtype: Type,
 }
 
-/// Addresses of the FP8 scales: of `a` [k / 128, m], of `b` [n / 128, k / 128].
+/// Addresses of the scales. FP8: of `a` [k / 128, m], of `b` [n / 128, k / 128]. MXFP8 and NVFP4: of
+/// each operand in tiles of 128 rows by 4.
 #[derive(Clone, Copy, Debug)]
 pub struct Scales {
     pub a: usize,
     pub b: usize,
+    /// NVFP4: the address of a factor of the whole result.
+    pub of_tensors: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +59,7 @@ pub struct Operands {
     pub a: usize,
     pub b: usize,
     pub out: usize,
-    /// With FP8 operands.
+    /// With FP8 and FP4 operands.
     pub scales: Option<Scales>,
 }
 
@@ -133,11 +112,12 @@ fn check(call: &'static str, status: Status) -> Result<(), Error> {
     }
 }
 
-/// Shared by GEMMs that run one after another: a library handle and a workspace.
+/// Shared by GEMMs that run one after another: a library handle, a workspace and a zero.
 pub struct Session {
     library: &'static Library,
     context: Object,
     workspace: Memory,
+    zero: Memory,
 }
 
 impl Session {
@@ -151,6 +131,7 @@ impl Session {
             library,
             context,
             workspace: Memory::new(WORKSPACE_BYTES)?,
+            zero: Memory::zeroed(size_of::<f32>())?,
         }))
     }
 }
@@ -193,12 +174,15 @@ impl Matmul {
         };
         const TRANSPOSED: i32 = 1;
         matmul.describe(TRANSPOSE_A, TRANSPOSED)?;
-        if let Some(scales) = operands.scales {
-            // Its A is our b: one scale per 128 x 128 block; its B is our a: one per 128 of k.
-            matmul.describe(A_SCALE_MODE, SCALE_BLOCK_128)?;
-            matmul.describe(B_SCALE_MODE, SCALE_VECTOR_128)?;
+        if let (Some(scales), Some(modes)) = (operands.scales, dtype.scale_modes()) {
+            // Its A is our b.
+            matmul.describe(A_SCALE_MODE, modes.b)?;
+            matmul.describe(B_SCALE_MODE, modes.a)?;
             matmul.describe(A_SCALE_POINTER, scales.b)?;
             matmul.describe(B_SCALE_POINTER, scales.a)?;
+            if scales.of_tensors.is_some() {
+                matmul.describe(POINTER_MODE, POINTER_MODE_DEVICE)?;
+            }
         }
         Ok(matmul)
     }
@@ -331,19 +315,27 @@ impl Matmul {
     /// Runs it once on a `CUstream`, given by its address.
     pub fn enqueue(&self, chosen: &Chosen, stream: usize) -> Result<(), Error> {
         let (one, zero) = (1f32, 0f32);
-        let Operands { a, b, out, .. } = self.operands;
-        // SAFETY: addresses, layouts and workspace belong together since `new`; the scalars are
+        let Operands { a, b, out, scales } = self.operands;
+        // Both factors are in memory of the same kind.
+        let (product, addend) = match scales.and_then(|scales| scales.of_tensors) {
+            Some(scale) => (
+                scale as *const c_void,
+                self.session.zero.address().cast_const(),
+            ),
+            None => ((&raw const one).cast(), (&raw const zero).cast()),
+        };
+        // SAFETY: addresses, layouts and workspace belong together since `new`; scalars of the host are
         // read in the call.
         check("cublasLtMatmul", unsafe {
             (self.session.library.matmul)(
                 self.session.context.handle,
                 self.description.handle,
-                (&raw const one).cast(),
+                product,
                 b as *const c_void,
                 self.b.handle,
                 a as *const c_void,
                 self.a.handle,
-                (&raw const zero).cast(),
+                addend,
                 out as *const c_void,
                 self.out.handle,
                 out as *mut c_void,

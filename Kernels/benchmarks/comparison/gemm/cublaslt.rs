@@ -20,8 +20,8 @@ type Choices = RefCell<HashMap<Product, Chosen>>;
 pub fn contenders() -> Contenders<GemmProblem> {
     let contender = |name, chooses| {
         let libraries = Library::get().map_or(Vec::new(), |library| library.records().to_vec());
-        let region = "the product's kernels, one call per group; choice of the algorithm and FP8 \
-                      operands and scales are not included";
+        let region = "the product's kernels, one call per group; choice of the algorithm, FP8 \
+                      and FP4 operands and scales are not included";
         let choices = Choices::default();
         contender(
             Identity::loaded(name, libraries, region),
@@ -36,11 +36,14 @@ pub fn contenders() -> Contenders<GemmProblem> {
     ]
 }
 
-fn dtype(problem: &GemmProblem) -> Type {
+fn dtype(problem: &GemmProblem) -> Option<Type> {
     match problem.dtype() {
-        DType::F16 => Type::F16,
-        DType::F8E4M3 => Type::Fp8,
-        _ => Type::Bf16,
+        DType::Bf16 => Some(Type::Bf16),
+        DType::F16 => Some(Type::F16),
+        DType::F8E4M3 => Some(Type::Fp8),
+        DType::Mxfp8 => Some(Type::Mxfp8),
+        DType::Nvfp4 => Some(Type::Nvfp4),
+        _ => None,
     }
 }
 
@@ -55,21 +58,18 @@ fn unsupported(problem: &GemmProblem, chooses: bool, device: &DeviceInfo) -> Opt
     if !chooses && grouped {
         return Some("with groups, cublaslt already runs the heuristic's first choice".to_owned());
     }
-    if problem.is_block_scaled() {
-        return Some(format!(
-            "its products of {} are not called here",
-            problem.dtype()
-        ));
+    let Some(dtype) = dtype(problem) else {
+        return Some(format!("it has no products of {}", problem.dtype()));
+    };
+    if let Some(obstacle) = dtype.obstacle(device.compute_capability) {
+        return Some(obstacle.to_owned());
     }
     if !problem.is_scaled() {
         return None;
     }
-    let hopper = matches!(device.compute_capability, Some((9, _)));
     let (blocks, rows) = (problem.shape.k / SCALE_BLOCK, problem.layout.rows);
     if grouped {
         Some("a group's scales are not contiguous, which it requires".to_owned())
-    } else if !hopper {
-        Some("fp32 block scales are supported only on Hopper".to_owned())
     } else if !blocks.is_multiple_of(4) || !rows.is_multiple_of(4) {
         Some(format!(
             "lines of {blocks} and {rows} scales; they must be multiples of 4"
@@ -77,6 +77,28 @@ fn unsupported(problem: &GemmProblem, chooses: bool, device: &DeviceInfo) -> Opt
     } else {
         None
     }
+}
+
+/// A group's. Tiles are laid out as the library reads them, and every group starts with a whole one.
+fn scales(
+    problem: &GemmProblem,
+    tensors: &Tensors,
+    group: usize,
+) -> Result<Option<Scales>, ContenderError> {
+    if !problem.is_scaled() && !problem.is_block_scaled() {
+        return Ok(None);
+    }
+    let [a, b] = tensors.addresses(["a_scales", "b_scales"])?;
+    let [before_a, before_b] = problem.scale_tiles_before(group);
+    let of_tensors = match problem.dtype() {
+        DType::Nvfp4 => Some(tensors.address("tensor_scale")?),
+        _ => None,
+    };
+    Ok(Some(Scales {
+        a: a + before_a,
+        b: b + before_b,
+        of_tensors,
+    }))
 }
 
 fn bind(
@@ -87,13 +109,10 @@ fn bind(
     device: &DeviceInfo,
 ) -> Binding {
     let (n, k) = (problem.shape.n, problem.shape.k);
-    let operand = problem.dtype().size_bytes();
+    let line_bytes = problem.statement().tensor("a").bytes() / problem.layout.rows;
     let out_size = problem.statement().tensor("out").dtype.size_bytes();
     let [a, b, out] = tensors.addresses(["a", "b", "out"])?;
-    let scales = match problem.is_scaled() {
-        true => Some(tensors.addresses(["a_scales", "b_scales"])?),
-        false => None,
-    };
+    let dtype = dtype(problem).ok_or_else(|| ContenderError::new("an unsupported type"))?;
     let dense = problem.layout.kind == GroupKind::Dense;
     let session = Session::new().map_err(ContenderError::new)?;
     let mut calls = Vec::new();
@@ -102,13 +121,13 @@ fn bind(
             m: rows.len(),
             n,
             k,
-            dtype: dtype(problem),
+            dtype,
         };
         let operands = Operands {
-            a: a + rows.start * k * operand,
-            b: b + group * n * k * operand,
+            a: a + rows.start * line_bytes,
+            b: b + group * n * line_bytes,
             out: out + rows.start * n * out_size,
-            scales: scales.map(|[a, b]| Scales { a, b }),
+            scales: scales(problem, tensors, group)?,
         };
         let matmul = Matmul::new(&session, product, operands).map_err(ContenderError::new)?;
         let known = choices.borrow().get(&product).copied();

@@ -130,6 +130,20 @@ impl GemmProblem {
         Format::of(self.dtype()).is_some()
     }
 
+    /// Bytes before the tiles of a group, in a_scales and in b_scales: from there on they are those of a product of its
+    /// own. 0 without tiles.
+    pub fn scale_tiles_before(&self, group: usize) -> [usize; 2] {
+        let Some(format) = Format::of(self.dtype()) else {
+            return [0, 0];
+        };
+        let (n, blocks) = (self.shape.n, self.shape.k / format.block());
+        let (a, b) = (self.layout.tiles_of_a(), self.layout.tiles_of_b(n));
+        [
+            a.place(self.layout.starts[group], 0, blocks),
+            b.place(group * n, 0, blocks),
+        ]
+    }
+
     /// The product of some rows, and where its tensors are in the whole.
     fn piece(&self, rows: std::ops::Range<usize>) -> Piece {
         let (GemmShape { n, k }, workload) = (self.shape, self.workload().clone());
@@ -369,6 +383,56 @@ mod tests {
                 assert_honest_on_families(&problem, &[0, problem.units() - 1], 2.0);
             }
         }
+    }
+
+    /// Where a matrix of its own has the scale of a block, as cuBLASLt documents it: tiles of 128 rows by 4, those of
+    /// the same rows first; in a tile 16 bytes for each of 32 rows, 4 of them for each of its 4 blocks of rows.
+    fn documented_place(row: usize, block: usize, tiles_across: usize) -> usize {
+        let (tile_row, tile_block) = (row / 128, block / 4);
+        let (inner_row, inner_block) = (row % 128, block % 4);
+        (tile_row * tiles_across + tile_block) * 512
+            + (inner_row % 32) * 16
+            + (inner_row / 32) * 4
+            + inner_block
+    }
+
+    #[test]
+    fn scales_of_a_group_are_tiles_of_a_product_of_its_own() {
+        const N: usize = 200;
+        let layouts = [
+            RowLayout::dense(300),
+            RowLayout::contiguous(vec![3, 0, 140, 1]),
+            RowLayout::masked(vec![0, 130, 4], 136),
+        ];
+        for (layout, (dtype, block_size)) in layouts.iter().flat_map(|layout| {
+            [(DType::Mxfp8, 32), (DType::Nvfp4, 16)].map(|dtype| (layout, dtype))
+        }) {
+            let problem = problem(layout.clone(), N, 384, dtype);
+            let blocks = 384 / block_size;
+            let [a_bytes, b_bytes] =
+                ["a_scales", "b_scales"].map(|name| problem.statement().tensor(name).bytes());
+            for (group, rows) in layout.used_ranges() {
+                let [a_before, b_before] = problem.scale_tiles_before(group);
+                // The library reads whole tiles.
+                let read = |rows: usize| rows.div_ceil(128) * blocks / 4 * 512;
+                assert!(a_before + read(rows.len()) <= a_bytes, "{dtype} {layout:?}");
+                assert!(b_before + read(N) <= b_bytes, "{dtype} {layout:?}");
+                for block in 0..blocks {
+                    for row in 0..rows.len() {
+                        let place = layout.tiles_of_a().place(rows.start + row, block, blocks);
+                        let documented = documented_place(row, block, blocks / 4);
+                        assert_eq!(place, a_before + documented, "{dtype} {layout:?}");
+                    }
+                    for row in 0..N {
+                        let place = layout.tiles_of_b(N).place(group * N + row, block, blocks);
+                        let documented = documented_place(row, block, blocks / 4);
+                        assert_eq!(place, b_before + documented, "{dtype} {layout:?}");
+                    }
+                }
+            }
+        }
+        let without = problem(RowLayout::contiguous(vec![3, 1]), 8, 128, DType::F8E4M3);
+        assert_eq!(without.scale_tiles_before(1), [0, 0]);
     }
 
     #[test]
