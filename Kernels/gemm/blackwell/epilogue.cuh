@@ -5,6 +5,7 @@
 
 #include "Kernels/device/ptx/cluster.cuh"
 #include "Kernels/device/ptx/mbarrier.cuh"
+#include "Kernels/device/ptx/packed.cuh"
 #include "Kernels/device/ptx/pair.cuh"
 #include "Kernels/device/ptx/registers.cuh"
 #include "Kernels/device/ptx/tcgen05.cuh"
@@ -41,8 +42,8 @@ __device__ __forceinline__ void wait(std::uint64_t* barrier, unsigned parity) {
     }
 }
 
-// 64 columns of a thread's row.
-using Line = float[64];
+// 64 columns of a thread's row, in pairs for packed arithmetic.
+using Line = float2[32];
 
 // From tensor memory, complete on return.
 __device__ __forceinline__ void load_line(std::uint32_t address, Line& line) {
@@ -53,7 +54,10 @@ __device__ __forceinline__ void load_line(std::uint32_t address, Line& line) {
     ptx::pin(words[0]);
     ptx::pin(words[1]);
 #pragma unroll
-    for (int i = 0; i < 64; ++i) line[i] = __uint_as_float(words[i / 32][i % 32]);
+    for (int i = 0; i < 32; ++i) {
+        const std::uint32_t* pair = &words[i / 16][i % 16 * 2];
+        line[i] = {__uint_as_float(pair[0]), __uint_as_float(pair[1])};
+    }
 }
 
 // Tells the products that this warp has read a buffer.
@@ -72,9 +76,9 @@ __device__ __forceinline__ void release(std::uint64_t* stored) {
 // Rounded, as 16-byte pieces.
 template <class Out>
 __device__ __forceinline__ uint4 piece_of(const Line& line, int piece) {
-    const float* at = &line[piece * 8];
-    return {narrow_pair<Out>(at[0], at[1]), narrow_pair<Out>(at[2], at[3]),
-            narrow_pair<Out>(at[4], at[5]), narrow_pair<Out>(at[6], at[7])};
+    const float2* at = &line[piece * 4];
+    return {narrow_pair<Out>(at[0].x, at[0].y), narrow_pair<Out>(at[1].x, at[1].y),
+            narrow_pair<Out>(at[2].x, at[2].y), narrow_pair<Out>(at[3].x, at[3].y)};
 }
 
 // The warp's 32 rows of 64 columns: by TMA through shared memory under the 128-byte swizzle, or
@@ -122,7 +126,7 @@ __device__ __forceinline__ void add_scaled_steps(const Gemm& p, const Tile& tile
     const float* a_scale = a_scales_of(p, tile) + row;
     const float* b_scale = b_scales_of(p, tile);
     const bool exists = tile.in_group + row < line;
-    for (int i = 0; i < 64; ++i) totals[i] = 0;
+    for (int i = 0; i < 32; ++i) totals[i] = {0, 0};
     for (int step = 0; step < steps; ++step) {
         const float scale = exists ? a_scale[step * line] * b_scale[step] : 0;
         wait<Traits>(&shared.summed[buffers.stage], buffers.parity);
@@ -132,7 +136,9 @@ __device__ __forceinline__ void add_scaled_steps(const Gemm& p, const Tile& tile
         release<Traits>(&shared.stored[buffers.stage]);
         buffers.advance();
 #pragma unroll
-        for (int i = 0; i < 64; ++i) totals[i] = fmaf(sums[i], scale, totals[i]);
+        for (int i = 0; i < 32; ++i) {
+            totals[i] = ptx::multiply_add_pair(sums[i], {scale, scale}, totals[i]);
+        }
     }
 }
 
@@ -165,7 +171,9 @@ __device__ void store(const Gemm& p, const Operands& operands, int rank,
                 }
                 if constexpr (kTimesScale) {
 #pragma unroll
-                    for (int i = 0; i < 64; ++i) line[i] *= tensor_scale;
+                    for (int i = 0; i < 32; ++i) {
+                        line[i] = ptx::multiply_pair(line[i], {tensor_scale, tensor_scale});
+                    }
                 }
                 store_line<Traits>(p, operands, tile, staged, tile.row + first_row, column + start,
                                    line);
