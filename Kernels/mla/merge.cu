@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kTeams* kTeamThreads)
 #pragma unroll
             for (int index = 0; index < kPartsAtOnce; ++index) {
                 const int number = part + index * kTeams;
-                // nvcc 13.0 forgets the members' initialisers in all rows of the array but the first.
+                // nvcc 13.0 forgets the members' initialisers in all rows but the first.
                 loaded[row][index] = PartialRow();
                 if (number >= merge.parts || first_row + row >= a.rows) continue;
                 const std::int64_t at = static_cast<std::int64_t>(number) * rows_of_part + row;
