@@ -27,6 +27,7 @@ Prefill params_of(const Batch& batch) {
     params.heads = narrow("heads", batch.heads);
     params.kv_heads = narrow("kv_heads", batch.kv_heads);
     params.head_dim = narrow("head_dim", batch.head_dim);
+    params.value_dim = narrow("value_dim", batch.value_dim);
     params.causal = batch.causal;
     params.scale = batch.scale;
     params.dtype = batch.dtype;
@@ -34,9 +35,10 @@ Prefill params_of(const Batch& batch) {
 }
 
 Config config_of(const Batch& batch, Variant variant) {
-    const Shape shape = {static_cast<std::int64_t>(batch.total_q), narrow("heads", batch.heads),
-                         narrow("kv_heads", batch.kv_heads), narrow("head_dim", batch.head_dim),
-                         narrow("longest_kv", batch.longest_kv)};
+    const Shape shape = {
+        static_cast<std::int64_t>(batch.total_q), narrow("heads", batch.heads),
+        narrow("kv_heads", batch.kv_heads),       narrow("head_dim", batch.head_dim),
+        narrow("value_dim", batch.value_dim),     narrow("longest_kv", batch.longest_kv)};
     const Machine machine = device::current_machine();
     return choose(shape, variant == Variant::Tuned ? machine : machine.portable());
 }
@@ -97,7 +99,7 @@ std::unique_ptr<device::Plan> plan(const Batch& batch, Variant variant,
             sections.tiles = carver.take<Tile>(work.tiles.size());
             sections.merges = carver.take<Merge>(work.merges.size());
             carver.end_tables();
-            sections.sums = carver.take<float>(part_rows * params.head_dim);
+            sections.sums = carver.take<float>(part_rows * params.value_dim);
             sections.maxima = carver.take<float2>(part_rows);
             return sections;
         },

@@ -11,9 +11,12 @@ namespace {
 using device::require;
 
 template <std::size_t kCount>
-const TileShape* find(const TileShape (&tiles)[kCount], int head_dim, int rows = 0) {
+const TileShape* find(const TileShape (&tiles)[kCount], const Shape& shape, int rows = 0) {
     for (const TileShape& tile : tiles) {
-        if (tile.head_dim == head_dim && (rows == 0 || tile.rows == rows)) return &tile;
+        if (tile.head_dim == shape.head_dim && tile.value_dim == shape.value_dim &&
+            (rows == 0 || tile.rows == rows)) {
+            return &tile;
+        }
     }
     return nullptr;
 }
@@ -30,8 +33,9 @@ int hopper_rows(const Shape& shape, const Machine& machine) {
 }  // namespace
 
 Config choose(const Shape& shape, const Machine& machine) {
-    const TileShape* portable = find(portable::kTiles, shape.head_dim);
-    require(portable != nullptr, "head_dim is ", shape.head_dim, "; it must be 64 or 128");
+    const TileShape* portable = find(portable::kTiles, shape);
+    require(portable != nullptr, "head_dim is ", shape.head_dim, " and value_dim ", shape.value_dim,
+            "; both must be 64 or both 128");
     require(shape.kv_heads >= 1 && shape.heads >= 1 && shape.heads % shape.kv_heads == 0,
             "heads is ", shape.heads, " and kv_heads ", shape.kv_heads,
             "; heads must be a multiple of kv_heads");
@@ -40,10 +44,10 @@ Config choose(const Shape& shape, const Machine& machine) {
     // more than its tensor cores save. From 256 on it wins (suite `small` has both).
     constexpr int kFewKeys = 128;
     if (machine.arch == Arch::kHopper && (shape.head_dim > 64 || shape.keys > kFewKeys)) {
-        return {Arch::kHopper, *find(hopper::kTiles, shape.head_dim, hopper_rows(shape, machine))};
+        return {Arch::kHopper, *find(hopper::kTiles, shape, hopper_rows(shape, machine))};
     }
     if (machine.arch == Arch::kBlackwell) {
-        return {Arch::kBlackwell, *find(blackwell::kTiles, shape.head_dim)};
+        return {Arch::kBlackwell, *find(blackwell::kTiles, shape)};
     }
     return {Arch::kPortable, *portable};
 }

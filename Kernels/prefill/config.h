@@ -15,7 +15,10 @@ struct Shape {
     std::int64_t queries;
     int heads;
     int kv_heads;
+    // Of queries and keys.
     int head_dim;
+    // Of values and outputs.
+    int value_dim;
     // In the longest sequence.
     int keys;
 };
@@ -25,6 +28,12 @@ struct TileShape {
     int head_dim;
     int rows;  // queries
     int keys;  // per step
+    int value_dim = head_dim;
+
+    constexpr bool operator==(const TileShape& other) const {
+        return head_dim == other.head_dim && rows == other.rows && keys == other.keys &&
+               value_dim == other.value_dim;
+    }
 };
 
 struct Config {

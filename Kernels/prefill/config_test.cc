@@ -169,23 +169,27 @@ void refuses_batches_without_an_answer() {
 
 void shapes_get_a_kernel_or_a_reason() {
     for (const int head_dim : {64, 128}) {
-        const prefill::Config hopper = choose({4096, 32, 8, head_dim, 4096}, kHopper);
+        const prefill::Config hopper = choose({4096, 32, 8, head_dim, head_dim, 4096}, kHopper);
         const char* hopper_tile = head_dim == 64 ? "hopper 192x128" : "hopper 192x80";
         expect(describe(hopper) == hopper_tile, describe(hopper));
-        const prefill::Config blackwell = choose({4096, 32, 8, head_dim, 4096}, kBlackwell);
+        const prefill::Config blackwell =
+            choose({4096, 32, 8, head_dim, head_dim, 4096}, kBlackwell);
         expect(describe(blackwell) == "blackwell 256x128", describe(blackwell));
-        const prefill::Config other = choose({4096, 32, 8, head_dim, 4096}, kHopper.portable());
+        const prefill::Config other =
+            choose({4096, 32, 8, head_dim, head_dim, 4096}, kHopper.portable());
         const char* right = head_dim == 64 ? "portable 128x64" : "portable 128x48";
         expect(describe(other) == right, describe(other));
     }
-    expect_refused([] { choose({1, 1, 1, 96, 1}, kHopper); }, "head_dim is 96");
-    expect_refused([] { choose({1, 3, 2, 64, 1}, kHopper); }, "heads is 3");
-    expect_refused([] { choose({0, 2, 2, 64, 1}, kHopper); }, "queries is 0");
+    expect_refused([] { choose({1, 1, 1, 96, 96, 1}, kHopper); }, "head_dim is 96");
+    expect_refused([] { choose({1, 1, 1, 128, 64, 1}, kHopper); },
+                   "head_dim is 128 and value_dim 64; both must be 64 or both 128");
+    expect_refused([] { choose({1, 3, 2, 64, 64, 1}, kHopper); }, "heads is 3");
+    expect_refused([] { choose({0, 2, 2, 64, 64, 1}, kHopper); }, "queries is 0");
 }
 
 void hoppers_tile_follows_from_the_work() {
     const auto tile = [](std::int64_t queries, int head_dim, int keys) {
-        return describe(choose({queries, 32, 8, head_dim, keys}, kHopper));
+        return describe(choose({queries, 32, 8, head_dim, head_dim, keys}, kHopper));
     };
     // 132 SMs with 192 rows each are 792 queries of 32 heads.
     expect(tile(791, 128, 4096) == "hopper 128x128", "too few for 192 rows");
@@ -199,7 +203,7 @@ void hoppers_tile_follows_from_the_work() {
 // Measured in the suite `small` on an H200.
 void few_keys_of_small_heads_take_the_portable_kernel() {
     const auto arch = [](int head_dim, int keys) {
-        return choose({4096, 8, 8, head_dim, keys}, kHopper).arch;
+        return choose({4096, 8, 8, head_dim, head_dim, keys}, kHopper).arch;
     };
     expect(arch(64, 128) == Arch::kPortable, "128 keys");
     expect(arch(64, 129) == Arch::kHopper, "more keys");

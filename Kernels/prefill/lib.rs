@@ -22,6 +22,8 @@ mod ffi {
         heads: usize,
         kv_heads: usize,
         head_dim: usize,
+        /// Of values and outputs.
+        value_dim: usize,
         causal: bool,
         scale: f32,
         dtype: Dtype,

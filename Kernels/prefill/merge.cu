@@ -16,10 +16,10 @@ constexpr int kThreads = 128;
 // Parts that a thread loads together.
 constexpr int kLoads = 8;
 
-template <class T, int kHeadDim>
+template <class T, int kValueDim>
 __global__ void __launch_bounds__(kThreads)
     merge_kernel(const __grid_constant__ PrefillArguments arguments) {
-    constexpr int kRowThreads = kHeadDim / 4;
+    constexpr int kRowThreads = kValueDim / 4;
     const Merge merge = arguments.parts.merges[blockIdx.y];
     // Of a query and head, counted from the first.
     const std::int64_t row = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) / kRowThreads;
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kThreads)
             if (part + index >= merge.parts) continue;
             const std::int64_t at = first + (part + index) * rows;
             const float2 maximum = __ldcg(arguments.parts.maxima + at);
-            const float* sums = arguments.parts.sums + at * kHeadDim + dim;
+            const float* sums = arguments.parts.sums + at * kValueDim + dim;
             loaded[index] = {maximum.x, maximum.y, __ldcg(reinterpret_cast<const float4*>(sums))};
         }
         merged.add(loaded);
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t place = std::int64_t{merge.first_row} * arguments.heads + row;
     const float inverse = 1.0f / merged.total;
     const float4 sums = merged.sums;
-    *reinterpret_cast<uint2*>(static_cast<T*>(arguments.out) + place * kHeadDim + dim) = {
+    *reinterpret_cast<uint2*>(static_cast<T*>(arguments.out) + place * kValueDim + dim) = {
         device::pack_pair(sums.x * inverse, sums.y * inverse, T{}),
         device::pack_pair(sums.z * inverse, sums.w * inverse, T{})};
     if (arguments.lse != nullptr && dim == 0) {
@@ -58,14 +58,15 @@ __global__ void __launch_bounds__(kThreads)
 void launch_merge(const Prefill& params, cudaStream_t stream) {
     device::dispatch<__half, __nv_bfloat16>(params.dtype, [&](auto element) {
         using T = decltype(element);
-        const bool small = params.head_dim == 64;
         const std::int64_t threads =
-            std::int64_t{params.parts.most_rows} * params.heads * params.head_dim / 4;
+            std::int64_t{params.parts.most_rows} * params.heads * params.value_dim / 4;
         device::Launch shape = device::cover(threads, kThreads);
         shape.grid.y = static_cast<unsigned>(params.parts.merge_count);
         shape.overlaps_previous = true;
-        device::launch("prefill_merge", small ? merge_kernel<T, 64> : merge_kernel<T, 128>, shape,
-                       stream, arguments_of(params));
+        const auto kernel = params.value_dim == 64    ? merge_kernel<T, 64>
+                            : params.value_dim == 128 ? merge_kernel<T, 128>
+                                                      : merge_kernel<T, 256>;
+        device::launch("prefill_merge", kernel, shape, stream, arguments_of(params));
     });
 }
 

@@ -1,5 +1,5 @@
-// The definition, one warp per query and head: each lane holds head_dim / 32 elements of the query
-// and of the output, and the warp takes one key at a time.
+// The definition, one warp per query and head: each lane holds every 32nd element of the query and
+// of the output, and the warp takes one key at a time.
 #include <cstdint>
 
 #include "Kernels/device/convert.cuh"
@@ -11,7 +11,7 @@ namespace prefill {
 namespace {
 
 constexpr int kWarpsPerBlock = 8;
-constexpr int kMostPerLane = 4;
+constexpr int kMostPerLane = 8;
 
 __device__ float warp_sum(float value) {
     for (int offset = 16; offset > 0; offset /= 2) {
@@ -35,23 +35,23 @@ __global__ void prefill_plain_kernel(const __grid_constant__ PlainPrefill params
     const int first_key = params.starts_kv[sequence];
     const int keys = params.starts_kv[sequence + 1] - first_key;
     const int seen = base.causal ? keys - queries + row - params.starts_q[sequence] + 1 : keys;
-    const int per_lane = base.head_dim / 32;
+    const int per_query = base.head_dim / 32;
+    const int per_value = base.value_dim / 32;
 
     float query[kMostPerLane];
     float sums[kMostPerLane] = {};
     const T* q = static_cast<const T*>(base.q) + place * base.head_dim;
-    for (int index = 0; index < per_lane; ++index) {
+    for (int index = 0; index < per_query; ++index) {
         query[index] = device::to_float(q[index * 32 + lane]);
     }
     float largest = -INFINITY;
     float total = 0.0f;
     for (int key = 0; key < seen; ++key) {
-        const std::int64_t start =
-            (std::int64_t{first_key + key} * base.kv_heads + kv_head) * base.head_dim;
-        const T* k = static_cast<const T*>(base.k) + start;
-        const T* v = static_cast<const T*>(base.v) + start;
+        const std::int64_t start = std::int64_t{first_key + key} * base.kv_heads + kv_head;
+        const T* k = static_cast<const T*>(base.k) + start * base.head_dim;
+        const T* v = static_cast<const T*>(base.v) + start * base.value_dim;
         float product = 0.0f;
-        for (int index = 0; index < per_lane; ++index) {
+        for (int index = 0; index < per_query; ++index) {
             product += query[index] * device::to_float(k[index * 32 + lane]);
         }
         const float score = warp_sum(product) * base.scale;
@@ -60,12 +60,12 @@ __global__ void prefill_plain_kernel(const __grid_constant__ PlainPrefill params
         const float weight = expf(score - moved);
         largest = moved;
         total = total * factor + weight;
-        for (int index = 0; index < per_lane; ++index) {
+        for (int index = 0; index < per_value; ++index) {
             sums[index] = sums[index] * factor + weight * device::to_float(v[index * 32 + lane]);
         }
     }
-    T* out = static_cast<T*>(base.out) + place * base.head_dim;
-    for (int index = 0; index < per_lane; ++index) {
+    T* out = static_cast<T*>(base.out) + place * base.value_dim;
+    for (int index = 0; index < per_value; ++index) {
         out[index * 32 + lane] = device::from_float<T>(sums[index] / total);
     }
     if (base.lse != nullptr && lane == 0) base.lse[place] = largest + logf(total);

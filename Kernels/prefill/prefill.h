@@ -27,7 +27,7 @@ struct WorkCounters {
 // What tiles with a part of their queries' keys leave; nothing if there are none.
 struct Parts {
     const Merge* merges;  // [merge_count]
-    float* sums;          // [part_rows, heads, head_dim]
+    float* sums;          // [part_rows, heads, value_dim]
     float2* maxima;       // [part_rows, heads]: largest score in base 2, sum of weights
     int merge_count;
     // Of the merge with the most.
@@ -38,8 +38,8 @@ struct Parts {
 struct Prefill {
     const void* q;      // [total_q, heads, head_dim]
     const void* k;      // [total_kv, kv_heads, head_dim]
-    const void* v;      // [total_kv, kv_heads, head_dim]
-    void* out;          // [total_q, heads, head_dim]
+    const void* v;      // [total_kv, kv_heads, value_dim]
+    void* out;          // [total_q, heads, value_dim]
     float* lse;         // [total_q, heads], natural logarithm; null if not wanted
     const Tile* tiles;  // [tile_count], cut to the config's rows / heads_per_tile
     WorkCounters* counters;
@@ -53,6 +53,7 @@ struct Prefill {
     int heads;
     int kv_heads;
     int head_dim;
+    int value_dim;
     bool causal;
     float scale;
     device::Dtype dtype;  // f16 or bf16

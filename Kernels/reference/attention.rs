@@ -9,7 +9,8 @@ pub struct Attended<R> {
     pub lse: R,
 }
 
-/// `softmax(scale * query . keys) . values`, keys and values of `query.len()` elements each.
+/// `softmax(scale * query . keys) . values`, keys of `query.len()` elements each and as many values,
+/// whose number of elements follows.
 ///
 /// Keys and values come as f32, which holds every input type exactly in half the memory of f64.
 /// `stored` rounds a weight to its type in the second product: a tensor core reads both factors in
@@ -25,12 +26,14 @@ pub fn row<R: Real>(
     stored: impl Fn(R) -> R,
 ) -> Attended<R> {
     let width = query.len();
+    let count = keys.len() / width;
     assert!(
-        !keys.is_empty() && keys.len() == values.len() && keys.len().is_multiple_of(width),
-        "{} and {} elements are not keys and values of {width} each",
+        count > 0 && keys.len() == count * width && values.len().is_multiple_of(count),
+        "{} and {} elements are not keys of {width} and as many values",
         keys.len(),
         values.len()
     );
+    let value_width = values.len() / count;
     let widen = |value: f32| R::of(f64::from(value));
     let scores: Vec<R> = keys
         .chunks_exact(width)
@@ -42,8 +45,8 @@ pub fn row<R: Real>(
     let largest = largest(&scores);
     let weights: Vec<R> = scores.iter().map(|&s| (s - largest).exp()).collect();
     let total = sum(weights.iter().copied());
-    let mut out = vec![R::of(0.0); width];
-    for (&weight, value) in weights.iter().zip(values.chunks_exact(width)) {
+    let mut out = vec![R::of(0.0); value_width];
+    for (&weight, value) in weights.iter().zip(values.chunks_exact(value_width)) {
         let weight = stored(weight);
         for (out, &value) in out.iter_mut().zip(value) {
             *out = *out + weight * widen(value);
@@ -80,6 +83,14 @@ mod tests {
     }
 
     #[test]
+    fn values_may_be_wider_or_narrower_than_keys() {
+        let attended = row(&[1.0f64, 0.0], &[0.0, 9.0], &[1.0, 2.0, 3.0], 1.0, |p| p);
+        assert_eq!(attended.out, [1.0, 2.0, 3.0]);
+        let attended = row(&[0.0f64, 0.0], &[4.0; 4], &[1.0, 2.0], 1.0, |p| p);
+        assert_eq!(attended.out, [1.5]);
+    }
+
+    #[test]
     fn large_scores_do_not_overflow_and_equal_keys_average() {
         let attended = row(&[1e4f32], &[1e4; 3], &[1.0, 2.0, 6.0], 1.0, |p| p);
         assert_eq!(attended.out, [3.0]);
@@ -99,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "not keys and values of 2")]
+    #[should_panic(expected = "not keys of 2")]
     fn refuses_no_keys() {
         row(&[1.0f64, 1.0], &[], &[], 1.0, |p| p);
     }

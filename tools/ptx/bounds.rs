@@ -166,6 +166,7 @@ fn work(row: &Value) -> Option<Work> {
             };
             let (high, wide) = tile(tile_text)?;
             let (dim, heads) = (size("head_dim")?, size("heads")?);
+            let dims = dim + size("value_dim").unwrap_or(dim);
             // Heads that share a KV head may share a tile, which then has fewer queries; the count of tiles tells.
             let group = heads / size("kv_heads")?.max(1);
             let count = |rows: u64| -> Option<u64> {
@@ -182,7 +183,7 @@ fn work(row: &Value) -> Option<Work> {
             };
             // Scores and sums of values.
             Some(Work {
-                multiply_adds: (2 * steps * high * wide * dim) as f64,
+                multiply_adds: (steps * high * wide * dims) as f64,
                 tiles: 0,
                 kernel: format!(
                     "prefill6hopper14prefill_kernelINS0_6TraitsI13__nv_bfloat16Li{dim}ELi{high}ELi{wide}E"

@@ -9,8 +9,10 @@ use crate::{DataType, Error};
 ///
 /// | tensor | shape |
 /// |---|---|
-/// | q, out | [sum of q_lens, heads, head_dim] |
-/// | k, v | [sum of kv_lens, kv_heads, head_dim] |
+/// | q | [sum of q_lens, heads, head_dim] |
+/// | k | [sum of kv_lens, kv_heads, head_dim] |
+/// | v | [sum of kv_lens, kv_heads, value_dim] |
+/// | out | [sum of q_lens, heads, value_dim] |
 /// | lse | f32 [sum of q_lens, heads], natural logarithms |
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attention {
@@ -19,6 +21,7 @@ pub struct Attention {
     pub heads: usize,
     pub kv_heads: usize,
     pub head_dim: usize,
+    pub value_dim: usize,
     /// The last query of a sequence sees its last key.
     pub causal: bool,
     pub scale: f32,
@@ -56,7 +59,7 @@ impl Attention {
         let batch = self.q_lens.len() as i64;
         let (rows, columns) = (longest_q as i64, longest_kv as i64);
         let (heads, kv_heads) = (self.heads as i64, self.kv_heads as i64);
-        let dim = self.head_dim as i64;
+        let (dim, value_dim) = (self.head_dim as i64, self.value_dim as i64);
         let masked = graph.library().masked();
         let mut builder = Builder {
             graph,
@@ -65,24 +68,37 @@ impl Attention {
             masked,
         };
 
-        let packed = |heads: i64, length: i64| Layout {
+        let packed = |heads: i64, length: i64, dim: i64| Layout {
             dimensions: [batch, heads, length, dim],
             strides: [length * heads * dim, dim, heads * dim, 1],
         };
-        let (queries, keys) = (packed(heads, rows), packed(kv_heads, columns));
+        let queries = packed(heads, rows, dim);
+        let (values, outputs) = (
+            packed(kv_heads, columns, value_dim),
+            packed(heads, rows, value_dim),
+        );
         let transposed = Layout {
             dimensions: [batch, kv_heads, dim, columns],
-            strides: [keys.strides[0], dim, 1, kv_heads * dim],
+            strides: [columns * kv_heads * dim, dim, 1, kv_heads * dim],
         };
         let starts_q = builder.starts(&self.q_lens, self.heads * self.head_dim)?;
         let starts_kv = builder.starts(&self.kv_lens, self.kv_heads * self.head_dim)?;
+        let (starts_out, starts_values) = match self.value_dim == self.head_dim {
+            true => (starts_q, starts_kv),
+            false => (
+                builder.starts(&self.q_lens, self.heads * self.value_dim)?,
+                builder.starts(&self.kv_lens, self.kv_heads * self.value_dim)?,
+            ),
+        };
         let data_type = self.data_type;
         let q = builder.graph.argument(0, data_type, &queries, starts_q)?;
         let k = builder
             .graph
             .argument(1, data_type, &transposed, starts_kv)?;
-        let v = builder.graph.argument(2, data_type, &keys, starts_kv)?;
-        let out = builder.graph.argument(3, data_type, &queries, starts_q)?;
+        let v = builder
+            .graph
+            .argument(2, data_type, &values, starts_values)?;
+        let out = builder.graph.argument(3, data_type, &outputs, starts_out)?;
         let per_row = Layout {
             dimensions: [batch, heads, rows, 1],
             strides: [heads * rows, rows, 1, 1],

@@ -11,7 +11,7 @@ fn main() -> ExitCode {
         name: "bench_prefill",
         about: "Races variable-length prefill attention kernels. \
                 --configs takes BxQxKVxHxHKVxD: batch, queries and keys of each sequence, heads, \
-                kv heads, head dim; causal",
+                kv heads, head dim, and as a seventh size that of the values if it differs; causal",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: PrefillSuite::SUITES,
         shortcuts: &[],
@@ -36,14 +36,15 @@ fn problems(choices: &Choices) -> Result<Vec<PrefillProblem>, UsageError> {
     };
     let workloads = choices.workloads(of_suite, |sizes| {
         let what = "is not a prefill of at most 4096 sequences; write BxQxKVxHxHKVxD, like \
-                    2x4096x8192x32x8x128";
-        let six: [usize; 6] = sizes
-            .try_into()
-            .map_err(|_| UsageError::of_shape(sizes, what))?;
-        if six[0] > LIST_MAX {
-            return Err(UsageError::of_shape(sizes, what));
+                    2x4096x8192x32x8x128, or BxQxKVxHxHKVxDxDV, like 1x4096x4096x128x128x192x128";
+        let refused = || UsageError::of_shape(sizes, what);
+        let (six, value_dim) = sizes.split_first_chunk::<6>().ok_or_else(refused)?;
+        if six[0] > LIST_MAX || value_dim.len() > 1 {
+            return Err(refused());
         }
-        let (shape, workload) = PrefillSuite::from_sizes(six).map_err(UsageError::new)?;
+        let value_dim = value_dim.first().copied();
+        let (shape, workload) =
+            PrefillSuite::from_sizes(*six, value_dim).map_err(UsageError::new)?;
         Ok((PrefillOp::Prefill, shape, workload))
     })?;
     choices.problems(workloads, |(op, shape, workload), dtype| {

@@ -17,7 +17,8 @@ pub struct Attention<'a> {
     /// Names of the tensors; values may be a part of the keys.
     pub queries: &'static str,
     pub keys: &'static str,
-    pub values: Option<&'static str>,
+    /// With the slots of their tokens, whose levels are the keys'.
+    pub values: Option<(&'static str, Slots)>,
     /// Elements of a query and of a key.
     pub dim: usize,
     /// Factor of the scores.
@@ -30,7 +31,7 @@ pub struct Attention<'a> {
     pub tokens: Tokens<'a>,
 }
 
-/// Where the keys and values of the tokens are.
+/// Where the keys of the tokens are.
 #[derive(Clone, Copy)]
 pub struct Tokens<'a> {
     pub slots: Slots,
@@ -73,9 +74,10 @@ impl Attention<'_> {
     pub fn families(&self) -> Vec<Family> {
         let query = self.query();
         let aligned = || uniform(0.75 * query, 1.25 * query);
-        let values = || self.tokens.all(-self.value, self.value);
+        let values = || self.value_tokens().all(-self.value, self.value);
         let outliers = Shaped::flat(-1.0, 1.0).times(outlier_columns(self.dim, 40.0));
-        let large_values = self.tokens.all(-self.large_value, self.large_value);
+        let large_values = self.value_tokens();
+        let large_values = large_values.all(-self.large_value, self.large_value);
         // FlashInfer takes scores below -5e4 for masked, before it applies the scale of FP8 keys.
         let large_queries = match self.key_codes > 1.0 {
             true => aligned(),
@@ -93,10 +95,18 @@ impl Attention<'_> {
     }
 
     fn family(&self, name: &'static str, queries: Fill, keys: Shaped, values: Shaped) -> Family {
-        let values = self.values.map(|name| (name, values.into()));
+        let values = self.values.map(|(name, _)| (name, values.into()));
         let fills = [(self.queries, queries), (self.keys, keys.into())];
         self.statement
             .family(name, fills.into_iter().chain(values).collect())
+    }
+
+    fn value_tokens(&self) -> Tokens<'_> {
+        let slots = self.values.map_or(self.tokens.slots, |(_, slots)| slots);
+        Tokens {
+            slots,
+            ..self.tokens
+        }
     }
 
     /// The mean of a query's elements whose product with a key of mean [`KEY`] is [`SCORE`].
@@ -165,7 +175,7 @@ impl Attention<'_> {
     fn uneven_values(&self) -> Shaped {
         let half = self.value / 2.0;
         let ranges = [(-self.value, self.value), (0.0, 0.0), (half, half)];
-        self.tokens
+        self.value_tokens()
             .shaped(|position, _| scattered(position, 3), ranges.into_iter())
     }
 }

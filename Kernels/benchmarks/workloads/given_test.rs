@@ -138,6 +138,27 @@ fn what_nobody_can_compute_is_refused_by_its_reason() {
             "add up to more than 2^30",
         ),
         (
+            refused::<Prompts>(
+                json!({"q_lens": [8], "kv_lens": [8], "heads": 4, "kv_heads": 2,
+                "head_dim": 64, "value_dim": 0, "causal": true}),
+            ),
+            "value dim 0",
+        ),
+        (
+            refused::<Prompts>(
+                json!({"q_lens": [8], "kv_lens": [8], "heads": 4, "kv_heads": 2,
+                "head_dim": 64, "value_dim": u64::MAX, "causal": true}),
+            ),
+            "value dim 18446744073709551615",
+        ),
+        (
+            refused::<Prompts>(
+                json!({"q_lens": [8], "kv_lens": [8], "heads": 4, "kv_heads": 2,
+                "head_dim": 64, "value_dim": -1, "causal": true}),
+            ),
+            "invalid value",
+        ),
+        (
             refused::<Steps>(
                 json!({"lengths": vec![1; 5000], "heads": 4, "kv_heads": 2, "head_dim": 64}),
             ),

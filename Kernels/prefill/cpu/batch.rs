@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// Queries are `[total_q, heads, head_dim]`, keys and values `[total_kv, kv_heads, head_dim]`.
+/// Queries are `[total_q, heads, head_dim]`, keys `[total_kv, kv_heads, head_dim]`, values and outputs
+/// the same with `value_dim`.
 #[derive(Clone, Copy)]
 pub struct Batch<'a, T> {
     pub q: &'a [T],
@@ -14,6 +15,7 @@ pub struct Batch<'a, T> {
     pub heads: usize,
     pub kv_heads: usize,
     pub head_dim: usize,
+    pub value_dim: usize,
     /// Query i of q sees keys 0 ..= i + kv - q; otherwise all keys. Every query sees at least one.
     pub causal: bool,
     pub scale: f32,
@@ -47,9 +49,14 @@ impl<T> Batch<'_, T> {
         self.heads / self.kv_heads
     }
 
-    /// One head's row of keys or values.
-    pub(crate) fn row_of<'a>(&self, tensor: &'a [T], row: usize, kv_head: usize) -> &'a [T] {
-        &tensor[(row * self.kv_heads + kv_head) * self.head_dim..][..self.head_dim]
+    /// One head's row of keys.
+    pub(crate) fn key(&self, row: usize, kv_head: usize) -> &[T] {
+        &self.k[(row * self.kv_heads + kv_head) * self.head_dim..][..self.head_dim]
+    }
+
+    /// One head's row of values.
+    pub(crate) fn value(&self, row: usize, kv_head: usize) -> &[T] {
+        &self.v[(row * self.kv_heads + kv_head) * self.value_dim..][..self.value_dim]
     }
 }
 

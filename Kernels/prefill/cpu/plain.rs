@@ -4,7 +4,7 @@
 use crate::{Batch, Element};
 
 pub fn plain_prefill<T: Element>(batch: &Batch<T>, out: &mut [T], mut lse: Option<&mut [f32]>) {
-    let mut sums = vec![0.0f64; batch.head_dim];
+    let mut sums = vec![0.0f64; batch.value_dim];
     for sequence in 0..batch.sequences() {
         let first_key = batch.keys(sequence).start;
         for (query, row) in batch.queries(sequence).enumerate() {
@@ -14,7 +14,7 @@ pub fn plain_prefill<T: Element>(batch: &Batch<T>, out: &mut [T], mut lse: Optio
                 let q = &batch.q[place * batch.head_dim..][..batch.head_dim];
                 let scores: Vec<f32> = (0..batch.visible(sequence, query))
                     .map(|key| {
-                        let k = batch.row_of(batch.k, first_key + key, kv_head);
+                        let k = batch.key(first_key + key, kv_head);
                         let products = q.iter().zip(k).map(|(q, k)| q.widen() * k.widen());
                         batch.scale * products.sum::<f32>()
                     })
@@ -25,12 +25,12 @@ pub fn plain_prefill<T: Element>(batch: &Batch<T>, out: &mut [T], mut lse: Optio
                 for (key, score) in scores.iter().enumerate() {
                     let weight = f64::from((score - largest).exp());
                     total += weight;
-                    let v = batch.row_of(batch.v, first_key + key, kv_head);
+                    let v = batch.value(first_key + key, kv_head);
                     for (sum, v) in sums.iter_mut().zip(v) {
                         *sum += weight * f64::from(v.widen());
                     }
                 }
-                let row = &mut out[place * batch.head_dim..][..batch.head_dim];
+                let row = &mut out[place * batch.value_dim..][..batch.value_dim];
                 for (out, sum) in row.iter_mut().zip(&sums) {
                     *out = T::narrow((sum / total) as f32);
                 }

@@ -44,7 +44,7 @@ fn tasks<'a, T: Element>(
         for first in (0..length).step_by(QUERIES) {
             let queries = QUERIES.min(length - first);
             let places = queries * batch.heads;
-            let (own, rest) = out.split_at_mut(places * batch.head_dim);
+            let (own, rest) = out.split_at_mut(places * batch.value_dim);
             out = rest;
             let own_lse = lse.take().map(|all| {
                 let (own, rest) = all.split_at_mut(places);
@@ -83,16 +83,16 @@ struct Row {
 
 impl Scratch {
     fn new<T>(batch: &Batch<T>) -> Self {
-        let width = batch.head_dim;
+        let (width, value_width) = (batch.head_dim, batch.value_dim);
         let row = || Row {
             query: vec![0.0; width],
-            sums: vec![0.0; width],
+            sums: vec![0.0; value_width],
             largest: 0.0,
             total: 0.0,
         };
         Self {
             keys: vec![0.0; KEYS * width],
-            values: vec![0.0; KEYS * width],
+            values: vec![0.0; KEYS * value_width],
             row: vec![0.0; width],
             rows: (0..QUERIES * batch.group()).map(|_| row()).collect(),
         }
@@ -137,18 +137,15 @@ impl<T: Element> Task<'_, T> {
     }
 
     fn block(&self, batch: &Batch<T>, kv_head: usize, first_key: usize, scratch: &mut Scratch) {
-        let width = batch.head_dim;
+        let width = batch.value_dim;
         let start = batch.keys(self.sequence).start + first_key;
         let count = KEYS.min(self.keys(batch) - first_key);
         for key in 0..count {
-            T::widen_all(
-                batch.row_of(batch.k, start + key, kv_head),
-                &mut scratch.row,
-            );
+            T::widen_all(batch.key(start + key, kv_head), &mut scratch.row);
             for (element, &value) in scratch.row.iter().enumerate() {
                 scratch.keys[element * KEYS + key] = value;
             }
-            let row = batch.row_of(batch.v, start + key, kv_head);
+            let row = batch.value(start + key, kv_head);
             T::widen_all(row, &mut scratch.values[key * width..][..width]);
         }
         let rows = self.queries * batch.group();
@@ -165,7 +162,7 @@ impl<T: Element> Task<'_, T> {
         let count = self.queries * batch.group();
         for (index, row) in rows[..count].iter().enumerate() {
             let place = Self::place(batch, kv_head, index);
-            let out = &mut self.out[place * batch.head_dim..][..batch.head_dim];
+            let out = &mut self.out[place * batch.value_dim..][..batch.value_dim];
             for (out, sum) in out.iter_mut().zip(&row.sums) {
                 *out = T::narrow(sum / row.total);
             }
@@ -224,11 +221,16 @@ mod tests {
     fn agrees_with_the_plain_loop() {
         let starts_q = [0, 1, 1, 40, 140];
         let starts_kv = [0, 1, 6, 100, 300];
-        for (causal, heads, kv_heads, width) in [(true, 6, 2, 64), (false, 2, 2, 24)] {
+        for (causal, heads, kv_heads, width, value_dim) in [
+            (true, 6, 2, 64, 64),
+            (false, 2, 2, 24, 24),
+            (true, 4, 1, 24, 16),
+            (false, 3, 3, 8, 40),
+        ] {
             let (q, k, v) = (
                 values(140 * heads * width, 1),
                 values(300 * kv_heads * width, 2),
-                values(300 * kv_heads * width, 3),
+                values(300 * kv_heads * value_dim, 3),
             );
             let batch = Batch {
                 q: &q,
@@ -239,10 +241,12 @@ mod tests {
                 heads,
                 kv_heads,
                 head_dim: width,
+                value_dim,
                 causal,
                 scale: 0.3,
             };
-            let (mut ours, mut plain) = (vec![9.0; q.len()], vec![7.0; q.len()]);
+            let outputs = 140 * heads * value_dim;
+            let (mut ours, mut plain) = (vec![9.0; outputs], vec![7.0; outputs]);
             let (mut lse, mut plain_lse) = (vec![9.0; 140 * heads], vec![7.0; 140 * heads]);
             prefill(&batch, &mut ours, Some(&mut lse));
             plain_prefill(&batch, &mut plain, Some(&mut plain_lse));
@@ -263,6 +267,7 @@ mod tests {
             heads: 1,
             kv_heads: 1,
             head_dim: 8,
+            value_dim: 8,
             causal: true,
             scale: 1.0,
         };

@@ -24,6 +24,7 @@ struct Case {
     chosen_for: usize,
     variant: Variant,
     head_dim: usize,
+    value_dim: usize,
     causal: bool,
     /// Sequences whose keys are split.
     merges: usize,
@@ -37,6 +38,7 @@ const RAGGED: Case = Case {
     chosen_for: 0,
     variant: Variant::Tuned,
     head_dim: 128,
+    value_dim: 128,
     causal: true,
     merges: 0,
 };
@@ -59,7 +61,10 @@ const CACHED: Case = Case {
 impl Case {
     fn attention(self) -> impl Fn() {
         let Case {
-            heads, head_dim, ..
+            heads,
+            head_dim,
+            value_dim,
+            ..
         } = self;
         let starts_kv = [0, 1, 2].map(|sequence| self.starts[sequence] + sequence * self.cached);
         let (total_q, total_kv) = (self.starts[2], starts_kv[2]);
@@ -67,31 +72,32 @@ impl Case {
         let (q, k, v) = (
             inputs(1, total_q * heads * head_dim),
             inputs(2, total_kv * head_dim),
-            inputs(3, total_kv * head_dim),
+            inputs(3, total_kv * value_dim),
         );
         let scale = 1.0 / (head_dim as f64).sqrt();
-        let (mut wanted, mut wanted_lse) = (vec![0.0; q.len()], vec![0.0; total_q * heads]);
+        let (mut wanted, mut wanted_lse) = (
+            vec![0.0; total_q * heads * value_dim],
+            vec![0.0; total_q * heads],
+        );
         for (row, head) in (0..total_q).flat_map(|row| (0..heads).map(move |head| (row, head))) {
             let sequence = usize::from(row >= self.starts[1]);
             let (first, end) = (starts_kv[sequence], starts_kv[sequence + 1]);
             let own = first + self.cached + row - self.starts[sequence];
-            let seen = first * head_dim..(if self.causal { own + 1 } else { end }) * head_dim;
-            let narrow = |values: &[f64]| -> Vec<f32> {
-                values[seen.clone()]
-                    .iter()
-                    .map(|value| *value as f32)
-                    .collect()
+            let end = if self.causal { own + 1 } else { end };
+            let narrow = |values: &[f64], dim: usize| -> Vec<f32> {
+                let seen = &values[first * dim..end * dim];
+                seen.iter().map(|value| *value as f32).collect()
             };
-            let at = (row * heads + head) * head_dim;
+            let place = row * heads + head;
             let attended = reference::attention::row(
-                &q[at..at + head_dim],
-                &narrow(&k),
-                &narrow(&v),
+                &q[place * head_dim..][..head_dim],
+                &narrow(&k, head_dim),
+                &narrow(&v, value_dim),
                 scale,
                 |weight| weight,
             );
-            wanted[at..at + head_dim].copy_from_slice(&attended.out);
-            wanted_lse[row * heads + head] = attended.lse;
+            wanted[place * value_dim..][..value_dim].copy_from_slice(&attended.out);
+            wanted_lse[place] = attended.lse;
         }
         move || {
             let [starts_q, starts_kv] =
@@ -117,6 +123,7 @@ impl Case {
                 heads,
                 kv_heads: 1,
                 head_dim,
+                value_dim,
                 causal: self.causal,
                 scale: scale as f32,
                 dtype: Dtype::Bf16,
@@ -144,6 +151,14 @@ impl Case {
     fn under_every_schedule(self) {
         under_every_schedule(self.attention());
     }
+
+    fn of_dims(self, head_dim: usize, value_dim: usize) -> Self {
+        Self {
+            head_dim,
+            value_dim,
+            ..self
+        }
+    }
 }
 
 const PORTABLE: Case = Case {
@@ -154,6 +169,7 @@ const PORTABLE: Case = Case {
 /// Without the causal mask, with heads of 64.
 const FULL: Case = Case {
     head_dim: 64,
+    value_dim: 64,
     causal: false,
     ..RAGGED
 };
@@ -173,10 +189,7 @@ fn best() {
 #[test]
 fn hopper() {
     if is_hopper() {
-        let small = Case {
-            head_dim: 64,
-            ..LONGER
-        };
+        let small = LONGER.of_dims(64, 64);
         for heads in [2, 5] {
             let long = Case {
                 heads,
@@ -205,11 +218,10 @@ fn split_keys() {
     if is_hopper() || is_blackwell() {
         CACHED.under_every_schedule();
         let full = Case {
-            head_dim: 64,
             causal: false,
             ..CACHED
         };
-        full.under_every_schedule();
+        full.of_dims(64, 64).under_every_schedule();
     }
     if is_hopper() {
         Case { heads: 3, ..CACHED }.under_every_schedule();
@@ -221,21 +233,17 @@ fn blackwell() {
     if is_blackwell() {
         LONGER.under_every_schedule();
         let full = Case {
-            head_dim: 64,
             causal: false,
             ..LONGER
         };
-        full.under_every_schedule();
+        full.of_dims(64, 64).under_every_schedule();
     }
 }
 
 #[test]
 fn mutants_of_blackwell() {
     if is_blackwell() {
-        let case = Case {
-            head_dim: 64,
-            ..LONGER
-        };
+        let case = LONGER.of_dims(64, 64);
         let survivors = [Survivor {
             kind: Kind::DropWarpBarrier,
             count: 2,
@@ -269,10 +277,10 @@ fn planted_faults() {
 
 #[test]
 fn every_kind_of_inputs() {
-    for (variant, head_dim, causal) in [
-        (Variant::Portable, 64, true),
-        (Variant::Tuned, 128, true),
-        (Variant::Tuned, 64, false),
+    for (variant, head_dim, value_dim, causal) in [
+        (Variant::Portable, 64, 64, true),
+        (Variant::Tuned, 128, 128, true),
+        (Variant::Tuned, 64, 64, false),
     ] {
         let shape = PrefillShape {
             q_lens: vec![70, 90],
@@ -280,6 +288,7 @@ fn every_kind_of_inputs() {
             heads: HEADS,
             kv_heads: 1,
             head_dim,
+            value_dim: Some(value_dim),
             causal,
         };
         let workload = PrefillSuite::custom("kinds".to_owned());
@@ -301,6 +310,7 @@ fn every_kind_of_inputs() {
                 heads: shape.heads,
                 kv_heads: shape.kv_heads,
                 head_dim,
+                value_dim,
                 causal,
                 scale: problem.scale,
                 dtype: Dtype::Bf16,

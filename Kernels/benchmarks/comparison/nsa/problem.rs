@@ -25,6 +25,7 @@ impl SparseOrDense {
             heads: shape.heads,
             kv_heads: shape.groups,
             head_dim: shape.dim,
+            value_dim: None,
             causal: true,
         };
         let problem = PrefillProblem::new(PrefillOp::Prefill, shape, dtype, workload)?;

@@ -34,6 +34,7 @@ fn bind<T: Element>(problem: &PrefillProblem, memory: &Memory, style: Style) -> 
             heads: shape.heads,
             kv_heads: shape.kv_heads,
             head_dim: shape.head_dim,
+            value_dim: shape.value_dim(),
             causal: shape.causal,
             scale,
         };

@@ -34,6 +34,7 @@ fn of(problem: &PrefillProblem) -> Result<Attention, String> {
         heads: shape.heads,
         kv_heads: shape.kv_heads,
         head_dim: shape.head_dim,
+        value_dim: shape.value_dim(),
         causal: shape.causal,
         scale: problem.scale,
         data_type: match problem.dtype() {

@@ -58,11 +58,11 @@ fn unsupported(
     }
     let built = dtype(problem.dtype())
         .is_some_and(|dtype| flashinfer::has_prefill(kernel, dtype, shape.head_dim as u32));
-    if !built {
+    if !built || shape.value_dim.is_some() {
         return Some(format!(
             "no {} kernel with a head size of {} in this build",
             problem.dtype(),
-            shape.head_dim
+            shape.dims()
         ));
     }
     if kernel == PrefillKernel::Cutlass && !shape.causal {

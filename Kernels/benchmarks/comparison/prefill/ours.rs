@@ -58,6 +58,7 @@ fn op(problem: &PrefillProblem, tensors: &Tensors) -> Result<Op, ContenderError>
             heads: shape.heads,
             kv_heads: shape.kv_heads,
             head_dim: shape.head_dim,
+            value_dim: shape.value_dim(),
             causal: shape.causal,
             scale: problem.scale,
             dtype: dtype(problem.dtype())?,

@@ -137,7 +137,7 @@ fn logits_wider_than_a_block_have_a_command() {
 
 #[test]
 fn heads_of_nobody_have_a_command() {
-    let (shape, workload) = PrefillSuite::from_sizes([1, 512, 512, 40, 8, 128]).unwrap();
+    let (shape, workload) = PrefillSuite::from_sizes([1, 512, 512, 40, 8, 128], None).unwrap();
     let problem = PrefillProblem::new(PrefillOp::Prefill, shape, DType::Bf16, workload);
     let fourth = named(prefill(DeviceKind::Cuda), "flash_attention_4");
     let command = "build flash-attention-4 --arch sm_90a --head-dim 128 --group 5";

@@ -24,6 +24,8 @@ struct Scale {
     /// Query heads times visible pairs.
     pairs: f64,
     dtypes: &'static [DType],
+    /// Head dims, and those of values where they differ.
+    dims: &'static [(usize, Option<usize>)],
 }
 
 const GPU: Scale = Scale {
@@ -32,6 +34,7 @@ const GPU: Scale = Scale {
     longest: 2500,
     pairs: 1e12,
     dtypes: &[DType::Bf16, DType::F16],
+    dims: &[(64, None), (128, None)],
 };
 const CPU: Scale = Scale {
     batches: 60,
@@ -39,6 +42,7 @@ const CPU: Scale = Scale {
     longest: 100,
     pairs: 1e6,
     dtypes: &[DType::Bf16, DType::F16, DType::F32],
+    dims: &[(64, None), (128, None), (192, Some(128)), (80, None)],
 };
 
 #[test]
@@ -63,7 +67,7 @@ fn gpu_contenders_pass_suites() {
 }
 
 /// Seeded batches of all kinds: lengths 0 and 1, around tile edges, any; cached prefixes; MHA, GQA
-/// and MQA; both head dims; with and without the mask.
+/// and MQA; all head dims; with and without the mask.
 fn random_problems(scale: &Scale) -> Vec<PrefillProblem> {
     (0..scale.batches)
         .map(|case| random_problem(scale, case))
@@ -99,12 +103,14 @@ fn random_problem(scale: &Scale, case: u64) -> PrefillProblem {
         kv_lens.push(1);
     }
     let (heads, kv_heads) = [(1, 1), (4, 4), (4, 1), (8, 2), (6, 2), (7, 1)][draw(2, 6)];
+    let (head_dim, value_dim) = scale.dims[draw(3, scale.dims.len())];
     let shape = PrefillShape {
         q_lens,
         kv_lens,
         heads,
         kv_heads,
-        head_dim: [64, 128][draw(3, 2)],
+        head_dim,
+        value_dim,
         causal,
     };
     let op = [PrefillOp::Prefill, PrefillOp::PrefillLse][draw(4, 2)];

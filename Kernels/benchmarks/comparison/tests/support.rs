@@ -168,6 +168,16 @@ fn heads(model: &Model) -> Option<(usize, usize, usize)> {
     model.latent.is_none().then_some(heads)
 }
 
+/// Elements of a key and of a value, then heads as prefill has them, where latents are expanded.
+fn prefill_heads(model: &Model) -> Option<(usize, usize, usize, usize)> {
+    let value_dim = model
+        .latent
+        .as_ref()
+        .map_or(model.head_dim, |latent| latent.value);
+    let heads = [model.head_dim, value_dim, model.heads, model.kv_heads];
+    Some(heads.map(|size| size as usize).into())
+}
+
 fn table() -> Table {
     let cuda = DeviceKind::Cuda;
     let mut table = Table {
@@ -211,14 +221,13 @@ fn table() -> Table {
         )
     });
     table.section(&op.to_string(), training_contenders::contenders(cuda), rope);
-    let prefill = lines(heads, |&(dim, query, key)| {
+    let prefill = lines(prefill_heads, |&(dim, value_dim, query, key)| {
         let sizes = [1, TOKENS, TOKENS, query, key, dim];
-        let (shape, workload) = PrefillSuite::from_sizes(sizes).expect("a prefill");
+        let (shape, workload) =
+            PrefillSuite::from_sizes(sizes, Some(value_dim)).expect("a prefill");
+        let named = format!("{query}/{key} heads of {}", shape.dims());
         let problem = PrefillProblem::new(PrefillOp::Prefill, shape, DType::Bf16, workload);
-        (
-            format!("{query}/{key} heads of {dim}"),
-            problem.expect("a prefill"),
-        )
+        (named, problem.expect("a prefill"))
     });
     let op = PrefillOp::Prefill.name();
     table.section(op, prefill_contenders::contenders(cuda), prefill);

@@ -246,10 +246,14 @@ fn latent_attention(parts: &mut Parts, model: &Model, phase: Phase, batch: u64, 
                 heads * (plain + latent.value),
                 latent.rank,
             );
-            let shape = format!(
-                "batch={batch},q_len={context},cache_len=0,causal=true,heads={heads},kv_heads={heads},head_dim={}",
-                model.head_dim
-            );
+            // An axis only where values are not as wide as keys.
+            let values = match latent.value == model.head_dim {
+                true => String::new(),
+                false => format!(",value_dim={}", latent.value),
+            };
+            let all = format!("heads={heads},kv_heads={heads},head_dim={}", model.head_dim);
+            let shape =
+                format!("batch={batch},q_len={context},cache_len=0,causal=true,{all}{values}");
             parts.add(layers, "attention", "prefill", shape);
         }
     }

@@ -137,17 +137,19 @@ impl Problem for DecodeProblem {
             KvType::Same => (1.0, 64.0),
             KvType::Fp8 => (CODE, 448.0),
         };
+        let levels = |level| self.table.levels(level);
+        let tokens = tokens(&self.shape, &levels);
         Attention {
             statement: &self.statement,
             queries: "q",
             keys: "k_pages",
-            values: Some("v_pages"),
+            values: Some(("v_pages", tokens.slots)),
             dim: self.shape.head_dim,
             scale: self.scale,
             key_codes: 1.0 / self.k_scale,
             value,
             large_value,
-            tokens: tokens(&self.shape, &|level| self.table.levels(level)),
+            tokens,
         }
         .families()
     }

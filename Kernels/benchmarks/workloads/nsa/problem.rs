@@ -189,18 +189,19 @@ impl Problem for NsaProblem {
             let of_sequence = |_| (0..rows).map(|position| level(position, rows));
             (0..shape.batch).flat_map(of_sequence).collect()
         };
+        let slots = Slots::rows(shape.groups * shape.dim);
         Attention {
             statement,
             queries: "queries",
             keys: "keys",
-            values: Some("values"),
+            values: Some(("values", slots)),
             dim: shape.dim,
             scale: self.scale,
             key_codes: 1.0,
             value: 1.0,
             large_value: 64.0,
             tokens: Tokens {
-                slots: Slots::rows(shape.groups * shape.dim),
+                slots,
                 levels: &levels,
             },
         }

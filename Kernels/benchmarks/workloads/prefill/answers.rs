@@ -30,7 +30,7 @@ pub fn unit<R: Real>(
         first_row: shape.kv_lens[..sequence].iter().sum(),
         head: head / (shape.heads / shape.kv_heads),
         heads: shape.kv_heads,
-        width: shape.head_dim,
+        widths: [shape.head_dim, shape.value_dim()],
     };
     let attended = with_keys_and_values(source, inputs, visible, |keys, values| {
         let stored = |weight: R| R::of(store(dtype, weight.to_f64()));
@@ -45,7 +45,7 @@ pub fn unit<R: Real>(
     let mut slices = vec![slice(
         inputs,
         "out",
-        place * shape.head_dim,
+        place * shape.value_dim(),
         attended.out,
         store,
     )];
@@ -63,7 +63,8 @@ struct Source {
     first_row: usize,
     head: usize,
     heads: usize,
-    width: usize,
+    /// Of a key and of a value.
+    widths: [usize; 2],
 }
 
 /// The rows of one head of one sequence, from the first on.
@@ -94,16 +95,19 @@ fn with_keys_and_values<T>(
             keys: Vec::new(),
             values: Vec::new(),
         });
-        for (name, elements) in [("k", &mut slab.keys), ("v", &mut slab.values)] {
+        let [of_key, of_value] = source.widths;
+        for (name, width, elements) in [
+            ("k", of_key, &mut slab.keys),
+            ("v", of_value, &mut slab.values),
+        ] {
             let tensor = inputs.tensor(name);
-            let mut row = vec![0.0; source.width];
-            for index in elements.len() / source.width..rows {
+            let mut row = vec![0.0; width];
+            for index in elements.len() / width..rows {
                 let place = (source.first_row + index) * source.heads + source.head;
-                tensor.range_into(place * source.width, &mut row);
+                tensor.range_into(place * width, &mut row);
                 elements.extend(row.iter().map(|&value| value as f32));
             }
         }
-        let elements = rows * source.width;
-        work(&slab.keys[..elements], &slab.values[..elements])
+        work(&slab.keys[..rows * of_key], &slab.values[..rows * of_value])
     })
 }

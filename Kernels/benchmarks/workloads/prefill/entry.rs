@@ -11,14 +11,14 @@ impl FileShape<PrefillShape> for PrefillOp {
         shape: &Shape,
         op: Option<&str>,
     ) -> Result<(Self, PrefillShape, Workload), String> {
-        let shape: PrefillShape = given::parse(shape)?;
+        let shape = given::parse::<PrefillShape>(shape)?.normal();
         let longest =
             given::total("q_lens", &shape.q_lens)?.max(given::total("kv_lens", &shape.kv_lens)?);
         shape.validate().map_err(|error| error.to_string())?;
         given::check_sizes(&[
             ("tokens", longest),
             ("heads", shape.heads),
-            ("head_dim", shape.head_dim),
+            ("head_dim", shape.head_dim.max(shape.value_dim())),
         ])?;
         let op = match op {
             Some(op) if op == PrefillOp::PrefillLse.name() => PrefillOp::PrefillLse,

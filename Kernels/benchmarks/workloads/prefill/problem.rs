@@ -15,10 +15,10 @@ use crate::attention_kinds::{Attention, LevelOf, Tokens};
 /// |---|---|---|
 /// | q | dtype | [total_q, heads, head_dim] |
 /// | k | dtype | [total_kv, kv_heads, head_dim] |
-/// | v | dtype | [total_kv, kv_heads, head_dim] |
+/// | v | dtype | [total_kv, kv_heads, value_dim] |
 /// | cu_q | i32 | [batch + 1] |
 /// | cu_kv | i32 | [batch + 1] |
-/// | out | dtype | [total_q, heads, head_dim] |
+/// | out | dtype | [total_q, heads, value_dim] |
 /// | lse (prefill_lse only) | f32 | [total_q, heads] |
 #[derive(Clone, Debug)]
 pub struct PrefillProblem {
@@ -38,6 +38,7 @@ impl PrefillProblem {
         workload: Workload,
     ) -> Result<Self, BadPrefill> {
         shape.validate()?;
+        let shape = shape.normal();
         let mut statement = Statement {
             op: op.name(),
             dtype,
@@ -47,6 +48,9 @@ impl PrefillProblem {
         statement.axis("heads", shape.heads);
         statement.axis("kv_heads", shape.kv_heads);
         statement.axis("head_dim", shape.head_dim);
+        if let Some(value_dim) = shape.value_dim {
+            statement.axis("value_dim", value_dim);
+        }
         statement.axis("causal", shape.causal);
         statement.axis("scale", shape.scale().to_string());
         statement.axis("q_lens", shape.q_lens.clone());
@@ -78,11 +82,13 @@ impl PrefillProblem {
                 let problem = Self::new(self.op, piece, self.dtype(), workload);
                 let problem = problem.expect("a part of a valid batch is one");
                 let query = (starts_q[sequence] + first) * shape.heads;
-                let key = starts_kv[sequence] * shape.kv_heads * shape.head_dim;
+                let key = starts_kv[sequence] * shape.kv_heads;
                 let place = |spec: &TensorSpec| match spec.name {
-                    "q" | "out" => Some(query * shape.head_dim),
+                    "q" => Some(query * shape.head_dim),
+                    "out" => Some(query * shape.value_dim()),
                     "lse" => Some(query),
-                    "k" | "v" => Some(key),
+                    "k" => Some(key * shape.head_dim),
+                    "v" => Some(key * shape.value_dim()),
                     _ => None,
                 };
                 let places = self.tensors().iter().enumerate();
@@ -105,8 +111,9 @@ impl PrefillProblem {
 const PIECE_QUERIES: usize = 256;
 
 fn tensors(op: PrefillOp, shape: &PrefillShape, dtype: DType) -> Vec<TensorSpec> {
-    let queries = [shape.total_q(), shape.heads, shape.head_dim];
-    let keys = [shape.total_kv(), shape.kv_heads, shape.head_dim];
+    let queries = |dim| [shape.total_q(), shape.heads, dim];
+    let keys = |dim| [shape.total_kv(), shape.kv_heads, dim];
+    let (dim, value_dim) = (shape.head_dim, shape.value_dim());
     // Scaled scores then have a variance of 1, as with normally distributed queries and keys: the
     // softmax is neither flat nor dominated by one key.
     let wide = Fill::Uniform {
@@ -118,15 +125,15 @@ fn tensors(op: PrefillOp, shape: &PrefillShape, dtype: DType) -> Vec<TensorSpec>
         TensorSpec::indices(name, &[starts.len()], &starts)
     };
     let mut tensors = vec![
-        TensorSpec::input("q", dtype, &queries).filled(wide),
-        TensorSpec::input("k", dtype, &keys),
-        TensorSpec::input("v", dtype, &keys),
+        TensorSpec::input("q", dtype, &queries(dim)).filled(wide),
+        TensorSpec::input("k", dtype, &keys(dim)),
+        TensorSpec::input("v", dtype, &keys(value_dim)),
         starts("cu_q", &shape.q_lens),
         starts("cu_kv", &shape.kv_lens),
-        TensorSpec::output("out", dtype, &queries),
+        TensorSpec::output("out", dtype, &queries(value_dim)),
     ];
     if op.has_lse() {
-        tensors.push(TensorSpec::output("lse", DType::F32, &queries[..2]));
+        tensors.push(TensorSpec::output("lse", DType::F32, &queries(dim)[..2]));
     }
     tensors
 }
@@ -136,10 +143,11 @@ impl Problem for PrefillProblem {
         &self.statement
     }
 
-    /// Two products of head_dim multiply-adds per visible pair, and every tensor once.
+    /// Products of head_dim and of value_dim multiply-adds per visible pair, and every tensor once.
     fn cost(&self) -> Cost {
         let shape = &self.shape;
-        let flops = 4.0 * (shape.head_dim * shape.heads) as f64 * shape.visible_pairs();
+        let products = shape.head_dim + shape.value_dim();
+        let flops = 2.0 * (products * shape.heads) as f64 * shape.visible_pairs();
         let math = match self.dtype() {
             DType::F32 => Math::Fp32,
             dtype => Math::TensorCore(dtype),
@@ -165,7 +173,7 @@ impl Problem for PrefillProblem {
             statement: &self.statement,
             queries: "q",
             keys: "k",
-            values: Some("v"),
+            values: Some(("v", Slots::rows(shape.kv_heads * shape.value_dim()))),
             dim: shape.head_dim,
             scale: self.scale,
             key_codes: 1.0,

@@ -32,7 +32,11 @@ pub struct PrefillShape {
     /// Query heads; a multiple of `kv_heads`, each of which serves consecutive query heads.
     pub heads: usize,
     pub kv_heads: usize,
+    /// Elements of a query and of a key.
     pub head_dim: usize,
+    /// Elements of a value and of an output, where they are not as many; see [`Self::value_dim`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_dim: Option<usize>,
     /// Query i of q sees keys 0 ..= i + kv - q; otherwise all keys.
     pub causal: bool,
 }
@@ -56,8 +60,10 @@ pub enum BadPrefill {
     NoKeys { sequence: usize, q_len: usize },
     #[error("{heads} heads and {kv_heads} kv heads; heads must be a multiple of kv heads")]
     Heads { heads: usize, kv_heads: usize },
-    #[error("head dim 0; it must be at least 1")]
-    NoHeadDim,
+    #[error("{name} 0; it must be at least 1")]
+    NoElements { name: &'static str },
+    #[error("{name} {size}; at most {HEAD_DIM_MAX} elements are a head")]
+    TooWide { name: &'static str, size: usize },
     #[error("{tokens} tokens in the batch; cu_seqlens are 32-bit")]
     TooLong { tokens: usize },
 }
@@ -84,8 +90,13 @@ impl PrefillShape {
         if kv_heads == 0 || heads == 0 || !heads.is_multiple_of(kv_heads) {
             return Err(BadPrefill::Heads { heads, kv_heads });
         }
-        if self.head_dim == 0 {
-            return Err(BadPrefill::NoHeadDim);
+        for (name, size) in [("head dim", self.head_dim), ("value dim", self.value_dim())] {
+            if size == 0 {
+                return Err(BadPrefill::NoElements { name });
+            }
+            if size > HEAD_DIM_MAX {
+                return Err(BadPrefill::TooWide { name, size });
+            }
         }
         if self.total_q() == 0 {
             return Err(BadPrefill::NoQueries);
@@ -99,6 +110,25 @@ impl PrefillShape {
 
     pub fn batch(&self) -> usize {
         self.q_lens.len()
+    }
+
+    /// Elements of a value and of an output.
+    pub fn value_dim(&self) -> usize {
+        self.value_dim.unwrap_or(self.head_dim)
+    }
+
+    /// `128`, or `192 with values of 128`.
+    pub fn dims(&self) -> String {
+        match self.value_dim {
+            None => self.head_dim.to_string(),
+            Some(value_dim) => format!("{} with values of {value_dim}", self.head_dim),
+        }
+    }
+
+    /// With one way to say that values are as wide as keys.
+    pub fn normal(self) -> Self {
+        let value_dim = self.value_dim.filter(|dim| *dim != self.head_dim);
+        Self { value_dim, ..self }
     }
 
     /// Factor of the scores before the softmax: 1 / sqrt(head_dim).
@@ -138,6 +168,9 @@ impl PrefillShape {
     }
 }
 
+/// Far beyond any model, and far from the overflow of a product of sizes.
+const HEAD_DIM_MAX: usize = 1 << 16;
+
 /// Starts of the sequences in a packed tensor, and its end.
 pub fn cumulative(lengths: &[usize]) -> Vec<usize> {
     let mut total = 0;
@@ -160,6 +193,7 @@ mod tests {
             heads: 4,
             kv_heads: 2,
             head_dim: 64,
+            value_dim: None,
             causal,
         }
     }
@@ -210,6 +244,32 @@ mod tests {
             ..shape(&[1], &[1], true)
         };
         assert!(refused(heads).contains("3 heads and 2 kv heads"));
+        let dims = |head_dim, value_dim| PrefillShape {
+            head_dim,
+            value_dim,
+            ..shape(&[1], &[1], true)
+        };
+        assert_eq!(refused(dims(0, None)), "head dim 0; it must be at least 1");
+        assert_eq!(
+            refused(dims(64, Some(0))),
+            "value dim 0; it must be at least 1"
+        );
+        assert!(refused(dims(64, Some(usize::MAX))).starts_with("value dim 18446744073709551615;"));
+        assert!(refused(dims(usize::MAX, None)).contains("at most 65536 elements are a head"));
+        assert_eq!(dims(192, Some(128)).validate(), Ok(()));
+    }
+
+    #[test]
+    fn values_are_as_wide_as_keys_unless_said_otherwise() {
+        let of = |value_dim| PrefillShape {
+            value_dim,
+            ..shape(&[1], &[1], true)
+        };
+        assert_eq!(of(Some(64)).normal(), of(None));
+        assert_eq!((of(None).value_dim(), of(None).dims()), (64, "64".into()));
+        let latent = of(Some(32)).normal();
+        assert_eq!(latent.value_dim(), 32);
+        assert_eq!(latent.dims(), "64 with values of 32");
     }
 
     #[test]

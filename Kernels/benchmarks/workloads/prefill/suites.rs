@@ -153,14 +153,22 @@ impl PrefillSuite {
     }
 
     /// A causal batch of equal sequences from six sizes: batch, queries and keys per sequence, heads,
-    /// kv heads, head dim.
-    pub fn from_sizes(sizes: [usize; 6]) -> Result<(PrefillShape, Workload), BadPrefill> {
+    /// kv heads, head dim; and the values' head dim, which is not in the name where it is the keys'.
+    pub fn from_sizes(
+        sizes: [usize; 6],
+        value_dim: Option<usize>,
+    ) -> Result<(PrefillShape, Workload), BadPrefill> {
         let [batch, q_len, kv_len, heads, kv_heads, head_dim] = sizes;
         let layout = Layout(heads, kv_heads, head_dim);
-        let shape = uniform_batch(batch, q_len, kv_len, layout, true);
+        let shape = PrefillShape {
+            value_dim,
+            ..uniform_batch(batch, q_len, kv_len, layout, true)
+        };
+        let shape = shape.normal();
         shape.validate()?;
-        let name = sizes.map(|size| size.to_string()).join("x");
-        Ok((shape, Self::custom(name)))
+        let sizes = sizes.into_iter().chain(shape.value_dim);
+        let name: Vec<String> = sizes.map(|size| size.to_string()).collect();
+        Ok((shape, Self::custom(name.join("x"))))
     }
 }
 
@@ -178,6 +186,7 @@ fn uniform_batch(
         heads,
         kv_heads,
         head_dim,
+        value_dim: None,
         causal,
     }
 }
@@ -260,6 +269,7 @@ fn unseen(draws: Draws) -> (PrefillShape, Workload) {
         heads,
         kv_heads,
         head_dim: draws.one_of(9, &[64, 128, 128, 128]),
+        value_dim: None,
         causal: !draws.once_in(10, 6),
     };
     let mask = if shape.causal { "" } else { "full" };
@@ -308,6 +318,7 @@ fn ragged((index, mix): (usize, &Mix)) -> (PrefillShape, Workload) {
         heads,
         kv_heads,
         head_dim,
+        value_dim: None,
         causal: mix.causal,
     };
     let provenance = "log-normal lengths, seeded; heads of Llama 3 8B";
@@ -343,6 +354,7 @@ fn smoke() -> Vec<(PrefillShape, Workload)> {
                     heads,
                     kv_heads,
                     head_dim,
+                    value_dim: None,
                     causal,
                 };
                 let mask = if causal { "causal" } else { "full" };
@@ -431,9 +443,18 @@ mod tests {
 
     #[test]
     fn shapes_by_hand() {
-        let (shape, workload) = PrefillSuite::from_sizes([2, 3, 5, 8, 4, 64]).unwrap();
+        let (shape, workload) = PrefillSuite::from_sizes([2, 3, 5, 8, 4, 64], None).unwrap();
         assert_eq!((shape.q_lens, shape.kv_lens), (vec![3; 2], vec![5; 2]));
         assert_eq!(workload.name, "2x3x5x8x4x64");
-        assert!(PrefillSuite::from_sizes([2, 5, 3, 8, 4, 64]).is_err());
+        assert!(PrefillSuite::from_sizes([2, 5, 3, 8, 4, 64], None).is_err());
+        let named = |value_dim| {
+            let sizes = [2, 3, 5, 8, 4, 64];
+            let (shape, workload) = PrefillSuite::from_sizes(sizes, Some(value_dim)).unwrap();
+            (shape.value_dim, workload.name)
+        };
+        assert_eq!(named(64), (None, "2x3x5x8x4x64".to_owned()));
+        assert_eq!(named(32), (Some(32), "2x3x5x8x4x64x32".to_owned()));
+        let refused = PrefillSuite::from_sizes([2, 3, 5, 8, 4, 64], Some(0)).unwrap_err();
+        assert_eq!(refused.to_string(), "value dim 0; it must be at least 1");
     }
 }

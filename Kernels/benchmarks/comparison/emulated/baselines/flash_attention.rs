@@ -12,6 +12,7 @@ fn problem(q_lens: &[usize], kv_lens: &[usize]) -> PrefillProblem {
         heads: 4,
         kv_heads: 1,
         head_dim: 128,
+        value_dim: None,
         causal: true,
     };
     let workload = PrefillSuite::custom(format!("{q_lens:?} of {kv_lens:?}"));

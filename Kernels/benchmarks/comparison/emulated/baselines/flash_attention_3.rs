@@ -12,6 +12,7 @@ fn problem(q_lens: &[usize], kv_lens: &[usize], heads: usize, kv_heads: usize) -
         heads,
         kv_heads,
         head_dim: 128,
+        value_dim: None,
         causal: true,
     };
     let workload = PrefillSuite::custom(format!("{q_lens:?} of {kv_lens:?}, {heads}/{kv_heads}"));

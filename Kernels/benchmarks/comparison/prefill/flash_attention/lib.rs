@@ -70,6 +70,11 @@ fn unsupported(problem: &PrefillProblem) -> Option<String> {
         Some(format!("{} is not built in; use bf16", problem.dtype()))
     } else if problem.op.has_lse() {
         Some("writes the log-sum-exp as [heads, total_q]; the op is [total_q, heads]".to_owned())
+    } else if problem.shape.value_dim.is_some() {
+        let dims = problem.shape.dims();
+        Some(format!(
+            "head dim {dims} is not built in; values must be as wide as keys"
+        ))
     } else {
         None
     }
@@ -278,10 +283,8 @@ fn unsupported_2(problem: &PrefillProblem, _device: &DeviceInfo) -> Option<Strin
     if let Some(reason) = unsupported(problem) {
         Some(reason)
     } else if ![64, 128].contains(&shape.head_dim) {
-        let head_dim = shape.head_dim;
-        Some(format!(
-            "head dim {head_dim} is not built in; use 64 or 128"
-        ))
+        let dims = shape.dims();
+        Some(format!("head dim {dims} is not built in; use 64 or 128"))
     } else if longest(&shape.q_lens) == 1 {
         Some("one query per sequence: the library would call its decode kernels".to_owned())
     } else {

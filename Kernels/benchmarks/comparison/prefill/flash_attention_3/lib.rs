@@ -45,9 +45,9 @@ fn unsupported(problem: &PrefillProblem, device: &DeviceInfo) -> Option<String> 
         Some(format!("{} is not built in; use bf16", problem.dtype()))
     } else if problem.op.has_lse() {
         Some("writes the log-sum-exp as [heads, total_q]; the op is [total_q, heads]".to_owned())
-    } else if shape.head_dim != flash_attention_3::HEAD_DIM {
-        let (head_dim, built) = (shape.head_dim, flash_attention_3::HEAD_DIM);
-        Some(format!("head dim {head_dim} is not built in; use {built}"))
+    } else if [shape.head_dim, shape.value_dim()] != [flash_attention_3::HEAD_DIM; 2] {
+        let (dims, built) = (shape.dims(), flash_attention_3::HEAD_DIM);
+        Some(format!("head dim {dims} is not built in; use {built}"))
     } else if shape.total_kv() == 0 {
         Some("no keys: the library runs no kernel".to_owned())
     } else if !flash_attention_3::is_built(&batch) {
