@@ -26,6 +26,8 @@ const TileShape* find(const TileShape (&tiles)[kCount], const Shape& shape, int 
 // to each step. On an H200 the first is 1 % faster at 2048 keys and 3 % slower at 3464.
 int hopper_rows(const Shape& shape, const Machine& machine) {
     constexpr int kManyKeys = 3072;
+    // Of larger heads there is one tile.
+    if (shape.head_dim > 128) return 128;
     const int rows = shape.head_dim == 64 && shape.keys < kManyKeys ? 256 : 192;
     return shape.queries * shape.heads >= std::int64_t{rows} * machine.multiprocessors ? rows : 128;
 }
@@ -35,7 +37,7 @@ int hopper_rows(const Shape& shape, const Machine& machine) {
 Config choose(const Shape& shape, const Machine& machine) {
     const TileShape* portable = find(portable::kTiles, shape);
     require(portable != nullptr, "head_dim is ", shape.head_dim, " and value_dim ", shape.value_dim,
-            "; both must be 64 or both 128");
+            "; heads of 64, 128 and 256 are supported, and of 192 with values of 128");
     require(shape.kv_heads >= 1 && shape.heads >= 1 && shape.heads % shape.kv_heads == 0,
             "heads is ", shape.heads, " and kv_heads ", shape.kv_heads,
             "; heads must be a multiple of kv_heads");
@@ -47,7 +49,10 @@ Config choose(const Shape& shape, const Machine& machine) {
         return {Arch::kHopper, *find(hopper::kTiles, shape, hopper_rows(shape, machine))};
     }
     if (machine.arch == Arch::kBlackwell) {
-        return {Arch::kBlackwell, *find(blackwell::kTiles, shape)};
+        const TileShape* tile = find(blackwell::kTiles, shape);
+        require(tile != nullptr, "head_dim is ", shape.head_dim, " and value_dim ", shape.value_dim,
+                "; Blackwell's kernel supports 64 and 128, the portable one more");
+        return {Arch::kBlackwell, *tile};
     }
     return {Arch::kPortable, *portable};
 }

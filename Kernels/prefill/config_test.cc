@@ -182,7 +182,8 @@ void shapes_get_a_kernel_or_a_reason() {
     }
     expect_refused([] { choose({1, 1, 1, 96, 96, 1}, kHopper); }, "head_dim is 96");
     expect_refused([] { choose({1, 1, 1, 128, 64, 1}, kHopper); },
-                   "head_dim is 128 and value_dim 64; both must be 64 or both 128");
+                   "head_dim is 128 and value_dim 64; heads of 64, 128 and 256 are supported");
+    expect_refused([] { choose({1, 1, 1, 256, 256, 1}, kBlackwell); }, "the portable one more");
     expect_refused([] { choose({1, 3, 2, 64, 64, 1}, kHopper); }, "heads is 3");
     expect_refused([] { choose({0, 2, 2, 64, 64, 1}, kHopper); }, "queries is 0");
 }
@@ -198,6 +199,20 @@ void hoppers_tile_follows_from_the_work() {
     expect(tile(1056, 64, 2048) == "hopper 256x64", "a tile for every SM");
     expect(tile(3071, 64, 3071) == "hopper 256x64", "few keys");
     expect(tile(3072, 64, 3072) == "hopper 192x128", "many keys");
+}
+
+void larger_heads_have_one_tile() {
+    const auto tile = [](std::int64_t queries, int head_dim, int value_dim,
+                         const prefill::Machine& machine) {
+        return describe(choose({queries, 32, 8, head_dim, value_dim, 4096}, machine));
+    };
+    for (const std::int64_t queries : {1, 65536}) {
+        expect(tile(queries, 192, 128, kHopper) == "hopper 128x128", "192 and 128");
+        expect(tile(queries, 256, 256, kHopper) == "hopper 128x80", "256");
+        const prefill::Machine portable = kHopper.portable();
+        expect(tile(queries, 192, 128, portable) == "portable 128x32", "192 and 128");
+        expect(tile(queries, 256, 256, portable) == "portable 64x32", "256");
+    }
 }
 
 // Measured in the suite `small` on an H200.
@@ -221,6 +236,7 @@ int main() {
     refuses_batches_without_an_answer();
     shapes_get_a_kernel_or_a_reason();
     hoppers_tile_follows_from_the_work();
+    larger_heads_have_one_tile();
     few_keys_of_small_heads_take_the_portable_kernel();
     std::puts("config: all checks passed");
     return 0;

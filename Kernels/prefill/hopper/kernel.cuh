@@ -3,10 +3,10 @@
 // A persistent kernel: one block per SM takes work items, tiles of queries of one head or of the
 // heads that share a KV head, until none is left. Warpgroup 0 is the producer: one of its threads
 // draws the next item from a counter and issues TMA loads of its queries, then of keys and values,
-// a step at a time, into four buffers each; it runs ahead into the next item while the last one is
-// written out. The other warpgroups are consumers with 64 rows each. A consumer issues the scores
-// of the next step before it adds the values of this one, so that its softmax overlaps the tensor
-// cores, as do those of the others.
+// a step at a time, into two or four buffers each; it runs ahead into the next item while the last
+// one is written out. The other warpgroups are consumers with 64 rows each. A consumer issues the
+// scores of the next step before it adds the values of this one, so that its softmax overlaps the
+// tensor cores, as do those of the others.
 //
 // Rows of a tile: query by query, and of each the heads that share the tile.
 // Shared memory: boxes of 64 elements by any number of rows, under the 128-byte swizzle.
@@ -56,15 +56,15 @@ __device__ __forceinline__ void produce(typename Traits::Storage& storage, const
             const int first = (steps - left) * Traits::kKeys;
             const auto [stage, parity] = slot_of<Traits::kStages>(step);
             ptx::mbarrier_wait(&storage.keys_empty[stage], parity ^ 1);
-            ptx::mbarrier_expect_bytes(&storage.keys_full[stage], Traits::kStageBytes);
+            ptx::mbarrier_expect_bytes(&storage.keys_full[stage], Traits::kKeyStageBytes);
             copy_boxes<Traits::kBoxes>(storage.keys[stage], Traits::kKeyBoxBytes, maps.k,
                                        &storage.keys_full[stage], kv_head, arguments.total_kv,
                                        tile.first_key, seen, first);
             ptx::mbarrier_wait(&storage.values_empty[stage], parity ^ 1);
-            ptx::mbarrier_expect_bytes(&storage.values_full[stage], Traits::kStageBytes);
-            copy_boxes<Traits::kBoxes>(storage.values[stage], Traits::kKeyBoxBytes, maps.v,
-                                       &storage.values_full[stage], kv_head, arguments.total_kv,
-                                       tile.first_key, seen, first);
+            ptx::mbarrier_expect_bytes(&storage.values_full[stage], Traits::kValueStageBytes);
+            copy_boxes<Traits::kValueBoxes>(storage.values[stage], Traits::kKeyBoxBytes, maps.v,
+                                            &storage.values_full[stage], kv_head,
+                                            arguments.total_kv, tile.first_key, seen, first);
             // Late, so that a block with a long item takes fewer, but a step before the answer is
             // needed.
             if (left == min(steps, 2)) drawn = atomicAdd(&arguments.counters->drawn, 1);
@@ -100,7 +100,7 @@ __device__ __forceinline__ void start_scores(float (&scores)[Traits::kKeys / 2],
 
 // Issues sums += weights . values.
 template <class Traits>
-__device__ __forceinline__ void start_sums(float (&sums)[Traits::kHeadDim / 2],
+__device__ __forceinline__ void start_sums(float (&sums)[Traits::kValueDim / 2],
                                            const std::uint32_t (&weights)[Traits::kKeys / 4],
                                            std::uint64_t values) {
 #pragma unroll
@@ -127,7 +127,7 @@ __device__ __forceinline__ void pass_turn(int consumer) {
 template <class Traits>
 __device__ __forceinline__ void attend(typename Traits::Storage& storage, int consumer,
                                        const Range& range, float scale_log2, unsigned& step,
-                                       float (&sums)[Traits::kHeadDim / 2], LaneRows& rows) {
+                                       float (&sums)[Traits::kValueDim / 2], LaneRows& rows) {
     using T = typename Traits::T;
     const int lane = threadIdx.x % 32;
     const std::uint64_t queries = ptx::depth_major_operand(
@@ -157,7 +157,7 @@ __device__ __forceinline__ void attend(typename Traits::Storage& storage, int co
     ptx::mbarrier_wait(&storage.keys_full[start.stage], start.parity);
     wait_for_turn<Traits>(consumer);
     ptx::wgmma_fence();
-    start_scores<Traits>(scores, queries, further(keys, start.stage * Traits::kStageBytes));
+    start_scores<Traits>(scores, queries, further(keys, start.stage * Traits::kKeyStageBytes));
     pass_turn<Traits>(consumer);
     ptx::wgmma_wait<0>();
     ptx::pin(scores);
@@ -177,8 +177,8 @@ __device__ __forceinline__ void attend(typename Traits::Storage& storage, int co
         ptx::pin(sums);
         ptx::pin(weights);
         ptx::wgmma_fence();
-        start_scores<Traits>(scores, queries, further(keys, next.stage * Traits::kStageBytes));
-        start_sums<Traits>(sums, weights, further(values, last.stage * Traits::kStageBytes));
+        start_scores<Traits>(scores, queries, further(keys, next.stage * Traits::kKeyStageBytes));
+        start_sums<Traits>(sums, weights, further(values, last.stage * Traits::kValueStageBytes));
         pass_turn<Traits>(consumer);
         ptx::wgmma_wait<1>();
         ptx::pin(scores);
@@ -206,7 +206,7 @@ __device__ __forceinline__ void attend(typename Traits::Storage& storage, int co
     ptx::pin(sums);
     ptx::pin(weights);
     ptx::wgmma_fence();
-    start_sums<Traits>(sums, weights, further(values, last.stage * Traits::kStageBytes));
+    start_sums<Traits>(sums, weights, further(values, last.stage * Traits::kValueStageBytes));
     ptx::wgmma_wait<0>();
     ptx::pin(sums);
     if (lane == 0) ptx::mbarrier_arrive(&storage.values_empty[last.stage]);
@@ -234,7 +234,7 @@ __device__ __forceinline__ void consume(typename Traits::Storage& storage,
         const Range range = {steps,
                              __shfl_sync(0xffffffffu, min(seen_by_all / Traits::kKeys, steps), 0),
                              {places.limit(0), places.limit(1)}};
-        float sums[Traits::kHeadDim / 2];
+        float sums[Traits::kValueDim / 2];
         LaneRows rows;
         attend<Traits>(storage, consumer, range, arguments.scale_log2, step, sums, rows);
         if (piece.tile.part_row < 0) {

@@ -14,15 +14,12 @@ namespace prefill::hopper {
 
 template <class Traits>
 void launch_tile(const Prefill& params, cudaStream_t stream) {
-    const auto map = [&](const void* address, int rows, int heads, int box_rows, int box_heads) {
-        return packed_map<typename Traits::T>(address, rows, heads, params.head_dim, box_rows,
-                                              box_heads);
-    };
+    using T = typename Traits::T;
     const Maps maps = {
-        map(params.q, params.total_q, params.heads, Traits::kRows / params.heads_per_tile,
-            params.heads_per_tile),
-        map(params.k, params.total_kv, params.kv_heads, Traits::kKeys, 1),
-        map(params.v, params.total_kv, params.kv_heads, Traits::kKeys, 1),
+        packed_map<T>(params.q, params.total_q, params.heads, Traits::kHeadDim,
+                      Traits::kRows / params.heads_per_tile, params.heads_per_tile),
+        packed_map<T>(params.k, params.total_kv, params.kv_heads, Traits::kHeadDim, Traits::kKeys),
+        packed_map<T>(params.v, params.total_kv, params.kv_heads, Traits::kValueDim, Traits::kKeys),
     };
     device::Launch shape;
     const int pieces = params.tile_count * (params.heads / params.heads_per_tile);
@@ -37,8 +34,9 @@ template <class T>
 void launch(const Prefill& params, const Config& config, cudaStream_t stream) {
     const bool launched = device::any_index<std::size(kTiles)>([&](auto index) {
         constexpr TileShape kTile = kTiles[index];
-        if (config.tile.head_dim != kTile.head_dim || config.tile.rows != kTile.rows) return false;
-        launch_tile<Traits<T, kTile.head_dim, kTile.rows, kTile.keys>>(params, stream);
+        if (!(config.tile == kTile)) return false;
+        launch_tile<Traits<T, kTile.head_dim, kTile.rows, kTile.keys, kTile.value_dim>>(params,
+                                                                                        stream);
         return true;
     });
     device::require(launched, "no Hopper kernel was built with the chosen tile");

@@ -160,7 +160,7 @@ __device__ __forceinline__ void transpose_quad(std::uint32_t (&words)[4]) {
 
 // Divides by the sums of weights and writes outputs in whole packets, which four lanes exchange.
 template <class Traits>
-__device__ __forceinline__ void write_rows(const float (&sums)[Traits::kHeadDim / 2],
+__device__ __forceinline__ void write_rows(const float (&sums)[Traits::kValueDim / 2],
                                            const LaneRows& rows, const LanePlaces& places,
                                            const PrefillArguments& arguments) {
     const int lane = threadIdx.x % 32;
@@ -192,7 +192,7 @@ __device__ __forceinline__ void write_rows(const float (&sums)[Traits::kHeadDim 
 
 // Writes what is merged with the results of other keys.
 template <class Traits>
-__device__ __forceinline__ void write_part(const float (&sums)[Traits::kHeadDim / 2],
+__device__ __forceinline__ void write_part(const float (&sums)[Traits::kValueDim / 2],
                                            const LaneRows& rows, const LanePlaces& places,
                                            const PrefillArguments& arguments) {
     const int lane = threadIdx.x % 32;
@@ -201,9 +201,9 @@ __device__ __forceinline__ void write_part(const float (&sums)[Traits::kHeadDim 
         const float total = device::sum_of_four_lanes(rows.total[half]);
         if (!places.valid(half)) continue;
         const std::int64_t place = places.place(half, places.piece.tile.part_row);
-        auto* out = reinterpret_cast<float2*>(arguments.parts.sums + place * Traits::kHeadDim);
+        auto* out = reinterpret_cast<float2*>(arguments.parts.sums + place * Traits::kValueDim);
 #pragma unroll
-        for (int eight = 0; eight < Traits::kHeadDim / 8; ++eight) {
+        for (int eight = 0; eight < Traits::kValueDim / 8; ++eight) {
             const float* pair = sums + 4 * eight + 2 * half;
             out[eight * 4 + lane % 4] = {pair[0], pair[1]};
         }

@@ -60,18 +60,21 @@ struct Range {
     int limits[2];
 };
 
-template <class Element, int kHeadDim_, int kRows_, int kKeys_>
+template <class Element, int kHeadDim_, int kRows_, int kKeys_, int kValueDim_>
 struct Traits {
     using T = Element;
     static constexpr int kHeadDim = kHeadDim_;
+    static constexpr int kValueDim = kValueDim_;
     static constexpr int kRows = kRows_;
     static constexpr int kKeys = kKeys_;
     static constexpr int kConsumerRows = 64;
     static constexpr int kConsumers = kRows / kConsumerRows;
     static constexpr int kThreads = 128 * (1 + kConsumers);
-    static constexpr int kPackets = kHeadDim * 2 / 16;
+    // Of an output.
+    static constexpr int kPackets = kValueDim * 2 / 16;
     // Boxes of 64 elements per row.
     static constexpr int kBoxes = kHeadDim / 64;
+    static constexpr int kValueBoxes = kValueDim / 64;
     static constexpr int kQueryBoxBytes = kRows * kBoxRowBytes;
     static constexpr int kKeyBoxBytes = kKeys * kBoxRowBytes;
     // The block starts with its share of the SM's 65536, in eights; what the producer returns goes
@@ -83,23 +86,27 @@ struct Traits {
 
     // Scores and sums in fp32 and weights in pairs, beside addresses and the rows' state: what
     // bounds the keys of a step.
-    static constexpr int kRegisters = kKeys / 2 + kKeys / 4 + kHeadDim / 2 + 32;
+    static constexpr int kRegisters = kKeys / 2 + kKeys / 4 + kValueDim / 2 + 32;
     // Four consumers take turns issuing products, which are so small that reading their operands
     // limits them; three are faster without.
     static constexpr bool kTurns = kConsumers > 3;
-    static constexpr int kStageBytes = kBoxes * kKeyBoxBytes;
+    static constexpr int kKeyStageBytes = kBoxes * kKeyBoxBytes;
+    static constexpr int kValueStageBytes = kValueBoxes * kKeyBoxBytes;
     // 2 or 4, so that counting them takes no division.
     static constexpr int kStages =
-        kBoxes * kQueryBoxBytes + 4 * 2 * kStageBytes + 2048 <= 227 * 1024 ? 4 : 2;
+        kBoxes * kQueryBoxBytes + 4 * (kKeyStageBytes + kValueStageBytes) + 2048 <= 227 * 1024 ? 4
+                                                                                               : 2;
 
-    static_assert(kHeadDim == 64 || kHeadDim == 128, "head_dim must be 64 or 128");
+    static_assert(kHeadDim % 64 == 0 && kHeadDim <= 256, "head_dim must be whole boxes");
+    static_assert(kValueDim == 64 || kValueDim == 128 || kValueDim == 256,
+                  "value_dim must be the width of an instruction");
     static_assert(kRegisters <= kConsumerRegisters,
                   "a tile of so many keys needs more registers than a consumer has");
 
     struct Storage {
         unsigned char queries[kBoxes * kQueryBoxBytes];
-        unsigned char keys[kStages][kStageBytes];
-        unsigned char values[kStages][kStageBytes];
+        unsigned char keys[kStages][kKeyStageBytes];
+        unsigned char values[kStages][kValueStageBytes];
         Piece piece;
         std::uint64_t queries_full;
         std::uint64_t queries_empty;

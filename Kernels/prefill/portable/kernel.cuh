@@ -2,12 +2,13 @@
 //
 // A block takes one tile of queries of one head and walks over the keys they see, kKeys at a time,
 // with an online softmax. Each warp owns 32 queries: two products share every fragment of keys and
-// values, or shared memory could not feed the tensor cores. Keys and values are double-buffered:
-// the copies into one stage run while the other is used, with one barrier per step. Two blocks
-// share an SM, so that one's softmax overlaps the other's products.
+// values, or shared memory could not feed the tensor cores. For values of 256, whose sums would
+// take every register, it owns 16. Keys and values are double-buffered: the copies into one stage
+// run while the other is used, with one barrier per step. Two blocks share an SM, so that one's
+// softmax overlaps the other's products.
 //
-// Shared memory: rows of head_dim elements in packets of 16 bytes; packet p of row r is stored at p
-// ^ (r % 8), so that eight rows of one packet column hit different banks.
+// Shared memory: rows of head_dim or value_dim elements in packets of 16 bytes; packet p of row r
+// is stored at p ^ (r % 8), so that eight rows of one packet column hit different banks.
 #pragma once
 
 #include <cstdint>
@@ -20,55 +21,69 @@
 
 namespace prefill::portable {
 
-template <class Element, int kHeadDim_, int kRows_, int kKeys_>
+template <class Element, int kHeadDim_, int kRows_, int kKeys_, int kValueDim_>
 struct Traits {
     using T = Element;
     static constexpr int kHeadDim = kHeadDim_;
+    static constexpr int kValueDim = kValueDim_;
     static constexpr int kRows = kRows_;
     static constexpr int kKeys = kKeys_;
     static constexpr int kBlocksPerMultiprocessor = 2;
-    static constexpr int kWarpRows = 32;
+    static constexpr int kWarpRows = kValueDim > 128 ? 16 : 32;
     static constexpr int kWarps = kRows / kWarpRows;
     static constexpr int kThreads = 32 * kWarps;
     static constexpr int kRowBytes = kHeadDim * 2;
-    static constexpr int kPackets = kRowBytes / 16;
+    static constexpr int kValueBytes = kValueDim * 2;
+    static constexpr int kValuePackets = kValueBytes / 16;
     static constexpr int kStages = 2;
     // 16 x 8 x 16 products along each side.
     static constexpr int kRowParts = kWarpRows / 16;
     static constexpr int kKeyParts = kKeys / 8;
-    static constexpr int kDimParts = kHeadDim / 8;
+    static constexpr int kDimParts = kValueDim / 8;
     // Only for the small head do the queries' fragments fit in registers beside the sums.
     static constexpr bool kQueriesInRegisters = kHeadDim == 64;
 
-    static_assert(kHeadDim == 64 || kHeadDim == 128, "head_dim must be 64 or 128");
+    static_assert(kHeadDim % 64 == 0 && kHeadDim >= kValueDim,
+                  "outputs are staged in the rows of their queries");
+    static_assert(32 % kValuePackets == 0, "a warp writes whole rows");
     static_assert(kKeys % 16 == 0, "keys go through the tensor cores 16 at a time");
-    static_assert(kKeys * kPackets % kThreads == 0,
-                  "every thread copies the same number of packets");
 
     struct Storage {
         alignas(1024) unsigned char queries[kRows * kRowBytes];
         unsigned char keys[kStages][kKeys * kRowBytes];
-        unsigned char values[kStages][kKeys * kRowBytes];
+        unsigned char values[kStages][kKeys * kValueBytes];
     };
 };
 
-// Copies `count` rows of head_dim elements, with zeros at and after `valid`.
-template <class Traits, int kCount>
+// Copies `count` rows of so many bytes, with zeros at and after `valid`.
+template <class Traits, int kCount, int kRowBytes>
 __device__ __forceinline__ void copy_rows(uint32_t shared, const unsigned char* global,
                                           std::int64_t row_stride_bytes, int valid) {
-    constexpr int kRowsAtOnce = Traits::kThreads / Traits::kPackets;
+    // Neighbouring threads copy 256 bytes of a row, or 128 where that leaves a part.
+    constexpr int kPackets = kRowBytes % 256 == 0 ? 16 : 8;
+    constexpr int kRowsAtOnce = Traits::kThreads / kPackets;
     static_assert(kRowsAtOnce % 8 == 0, "all of a thread's rows must have the same swizzle");
-    const int packet = threadIdx.x % Traits::kPackets;
-    const int first = threadIdx.x / Traits::kPackets;
-    const uint32_t to = shared + first * Traits::kRowBytes + (packet ^ (first % 8)) * 16;
+    static_assert(kCount % kRowsAtOnce == 0, "every thread copies the same number of packets");
+    const int packet = threadIdx.x % kPackets;
+    const int first = threadIdx.x / kPackets;
+    const uint32_t to = shared + first * kRowBytes + (packet ^ (first % 8)) * 16;
     const unsigned char* from = global + first * row_stride_bytes + packet * 16;
 #pragma unroll
     for (int row = 0; row < kCount; row += kRowsAtOnce) {
         const bool is_valid = first + row < valid;
-        device::ptx::copy_async_16_or_zero(to + row * Traits::kRowBytes,
-                                           is_valid ? from + row * row_stride_bytes : global,
-                                           is_valid);
+#pragma unroll
+        for (int column = 0; column < kRowBytes; column += kPackets * 16) {
+            device::ptx::copy_async_16_or_zero(
+                to + row * kRowBytes + column,
+                is_valid ? from + row * row_stride_bytes + column : global, is_valid);
+        }
     }
+}
+
+// The address of a lane's packet 32 bytes times `step` further along its row: the swizzle is within
+// 128 bytes, of which rows are multiples.
+__device__ __forceinline__ uint32_t along(uint32_t address, int step) {
+    return (address ^ (step % 4 * 32)) + step / 4 * 128;
 }
 
 // The state of a warp's queries as they walk over the keys. In each 16 x 8 part a lane holds two
@@ -96,7 +111,7 @@ __device__ __forceinline__ void load_queries(uint32_t (&parts)[Traits::kRowParts
 #pragma unroll
     for (int row_part = 0; row_part < Traits::kRowParts; ++row_part) {
         device::ptx::load_matrices(parts[row_part],
-                                   (queries ^ (step * 32)) + row_part * 16 * Traits::kRowBytes);
+                                   along(queries, step) + row_part * 16 * Traits::kRowBytes);
     }
 }
 
@@ -124,7 +139,7 @@ __device__ __forceinline__ void multiply_keys(Scores<Traits>& scores,
 #pragma unroll
         for (int pair = 0; pair < Traits::kKeyParts / 2; ++pair) {
             uint32_t b[4];
-            device::ptx::load_matrices(b, (keys ^ (step * 32)) + pair * 16 * Traits::kRowBytes);
+            device::ptx::load_matrices(b, along(keys, step) + pair * 16 * Traits::kRowBytes);
 #pragma unroll
             for (int row_part = 0; row_part < Traits::kRowParts; ++row_part) {
                 device::ptx::multiply_add(scores[row_part][2 * pair], a[row_part], b[0], b[1], T{});
@@ -244,7 +259,7 @@ __device__ __forceinline__ void multiply_values(WarpRows<Traits>& rows,
         for (int pair = 0; pair < Traits::kDimParts / 2; ++pair) {
             uint32_t b[4];
             device::ptx::load_matrices_transposed(
-                b, (values ^ (pair * 32)) + step * 16 * Traits::kRowBytes);
+                b, along(values, pair) + step * 16 * Traits::kValueBytes);
 #pragma unroll
             for (int row_part = 0; row_part < Traits::kRowParts; ++row_part) {
                 device::ptx::multiply_add(rows.sums[row_part][2 * pair], a[row_part], b[0], b[1],
@@ -276,7 +291,7 @@ __device__ __forceinline__ void finish(WarpRows<Traits>& rows, unsigned char* st
                 const auto& sums = rows.sums[row_part][dim_part];
                 const uint32_t pair =
                     device::pack_pair(sums[2 * half] * inverse, sums[2 * half + 1] * inverse, T{});
-                const int place = row * Traits::kRowBytes + (dim_part ^ (row % 8)) * 16;
+                const int place = row * Traits::kValueBytes + (dim_part ^ (row % 8)) * 16;
                 *reinterpret_cast<uint32_t*>(staging + place + lane % 4 * 4) = pair;
             }
             if (arguments.lse != nullptr && lane % 4 == 0 && first_row + row < tile.rows) {
@@ -289,17 +304,17 @@ __device__ __forceinline__ void finish(WarpRows<Traits>& rows, unsigned char* st
     }
     // All lanes' pairs are written before whole packets are read.
     __syncwarp();
-    constexpr int kRowsAtOnce = 32 / Traits::kPackets;
-    const int packet = lane % Traits::kPackets;
+    constexpr int kRowsAtOnce = 32 / Traits::kValuePackets;
+    const int packet = lane % Traits::kValuePackets;
 #pragma unroll
     for (int index = 0; index < Traits::kWarpRows / kRowsAtOnce; ++index) {
-        const int row = index * kRowsAtOnce + lane / Traits::kPackets;
+        const int row = index * kRowsAtOnce + lane / Traits::kValuePackets;
         if (first_row + row < tile.rows) {
             const std::int64_t place =
                 std::int64_t{tile.first_row + first_row + row} * arguments.heads + head;
             unsigned char* out = static_cast<unsigned char*>(arguments.out);
-            *reinterpret_cast<uint4*>(out + place * Traits::kRowBytes + packet * 16) =
-                *reinterpret_cast<const uint4*>(staging + row * Traits::kRowBytes +
+            *reinterpret_cast<uint4*>(out + place * Traits::kValueBytes + packet * 16) =
+                *reinterpret_cast<const uint4*>(staging + row * Traits::kValueBytes +
                                                 (packet ^ (row % 8)) * 16);
         }
     }
@@ -318,12 +333,14 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocksPerMultiproce
     const int first_row = threadIdx.x / 32 * Traits::kWarpRows;
 
     const std::int64_t q_stride = std::int64_t{arguments.heads} * Traits::kRowBytes;
-    const std::int64_t kv_stride = std::int64_t{arguments.kv_heads} * Traits::kRowBytes;
+    const std::int64_t k_stride = std::int64_t{arguments.kv_heads} * Traits::kRowBytes;
+    const std::int64_t v_stride = std::int64_t{arguments.kv_heads} * Traits::kValueBytes;
     const auto* q = static_cast<const unsigned char*>(arguments.q) + tile.first_row * q_stride +
                     head * Traits::kRowBytes;
-    const std::int64_t kv_offset = tile.first_key * kv_stride + kv_head * Traits::kRowBytes;
-    const auto* k = static_cast<const unsigned char*>(arguments.k) + kv_offset;
-    const auto* v = static_cast<const unsigned char*>(arguments.v) + kv_offset;
+    const auto* k = static_cast<const unsigned char*>(arguments.k) + tile.first_key * k_stride +
+                    kv_head * Traits::kRowBytes;
+    const auto* v = static_cast<const unsigned char*>(arguments.v) + tile.first_key * v_stride +
+                    kv_head * Traits::kValueBytes;
 
     // Keys seen by the last query of the tile and of the warp; none for a warp without queries.
     const int seen = tile.seen();
@@ -333,14 +350,15 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocksPerMultiproce
 
     const auto copy_step = [&](int step, int stage) {
         const int first_key = step * Traits::kKeys;
-        const std::int64_t offset = first_key * kv_stride;
-        copy_rows<Traits, Traits::kKeys>(device::ptx::shared_address(storage.keys[stage]),
-                                         k + offset, kv_stride, seen - first_key);
-        copy_rows<Traits, Traits::kKeys>(device::ptx::shared_address(storage.values[stage]),
-                                         v + offset, kv_stride, seen - first_key);
+        copy_rows<Traits, Traits::kKeys, Traits::kRowBytes>(
+            device::ptx::shared_address(storage.keys[stage]), k + first_key * k_stride, k_stride,
+            seen - first_key);
+        copy_rows<Traits, Traits::kKeys, Traits::kValueBytes>(
+            device::ptx::shared_address(storage.values[stage]), v + first_key * v_stride, v_stride,
+            seen - first_key);
     };
-    copy_rows<Traits, Traits::kRows>(device::ptx::shared_address(storage.queries), q, q_stride,
-                                     tile.rows);
+    copy_rows<Traits, Traits::kRows, Traits::kRowBytes>(
+        device::ptx::shared_address(storage.queries), q, q_stride, tile.rows);
     copy_step(0, 0);
     device::ptx::commit_copies();
 
@@ -352,7 +370,7 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocksPerMultiproce
                              ((lane / 16) ^ swizzle) * 16;
     const uint32_t key_lane =
         (lane % 8 + lane / 16 * 8) * Traits::kRowBytes + ((lane / 8 % 2) ^ swizzle) * 16;
-    const uint32_t value_lane = lane % 16 * Traits::kRowBytes + ((lane / 16) ^ swizzle) * 16;
+    const uint32_t value_lane = lane % 16 * Traits::kValueBytes + ((lane / 16) ^ swizzle) * 16;
 
     WarpRows<Traits> rows;
 #pragma unroll

@@ -22,8 +22,9 @@ template <class T>
 void launch(const Prefill& params, const Config& config, cudaStream_t stream) {
     const bool launched = device::any_index<std::size(kTiles)>([&](auto index) {
         constexpr TileShape kTile = kTiles[index];
-        if (config.tile.head_dim != kTile.head_dim) return false;
-        launch_tile<Traits<T, kTile.head_dim, kTile.rows, kTile.keys>>(params, stream);
+        if (!(config.tile == kTile)) return false;
+        launch_tile<Traits<T, kTile.head_dim, kTile.rows, kTile.keys, kTile.value_dim>>(params,
+                                                                                        stream);
         return true;
     });
     device::require(launched, "no portable kernel was built with the chosen tile");

@@ -211,6 +211,27 @@ fn hopper() {
     }
 }
 
+/// Queries and keys of 192 with values of 128, and heads of 256: ragged tiles, several of them with
+/// heads that share one, no mask, and split keys.
+#[test]
+fn larger_heads() {
+    for (head_dim, value_dim) in LARGER {
+        PORTABLE.of_dims(head_dim, value_dim).under_every_schedule();
+        if !is_hopper() {
+            continue;
+        }
+        let full = Case {
+            causal: false,
+            ..RAGGED
+        };
+        for case in [Case { heads: 3, ..LONGER }, full, CACHED] {
+            case.of_dims(head_dim, value_dim).under_every_schedule();
+        }
+    }
+}
+
+const LARGER: [(usize, usize); 2] = [(192, 128), (256, 256)];
+
 /// Split where the mask leaves most queries only a part of the last step, and without a mask; heads
 /// that share the tile.
 #[test]
@@ -277,10 +298,18 @@ fn planted_faults() {
 
 #[test]
 fn every_kind_of_inputs() {
+    // Blackwell's kernel has no larger heads.
+    let larger = if is_blackwell() {
+        Variant::Portable
+    } else {
+        Variant::Tuned
+    };
     for (variant, head_dim, value_dim, causal) in [
         (Variant::Portable, 64, 64, true),
         (Variant::Tuned, 128, 128, true),
         (Variant::Tuned, 64, 64, false),
+        (larger, 192, 128, true),
+        (larger, 256, 256, true),
     ] {
         let shape = PrefillShape {
             q_lens: vec![70, 90],
