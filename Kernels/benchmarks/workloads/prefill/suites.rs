@@ -17,6 +17,8 @@ suites! {
         Llama405b("llama-405b", "one prompt of 1k to 32k, heads of Llama 3 405B (128, 8 kv, d 128)"),
         Qwen("qwen", "one prompt of 1k to 32k, heads of Qwen2.5 7B (28, 4 kv, d 128)"),
         Chunked("chunked", "16 to 512 queries after 8k to 64k cached keys, heads of Llama 3 8B"),
+        MlaPrefill("mla-prefill", "one prompt of 1k to 32k, heads of DeepSeek-V3 (128, d 192, values 128)"),
+        Gemma("gemma", "one prompt of 1k to 32k, heads of Gemma 3 12B (16, 8 kv, d 256)"),
         Small("small", "1 to 32 sequences of 128 or 256, 1 to 8 heads, d 64, no mask"),
         Ragged("ragged", "batches with seeded log-normal lengths, heads of Llama 3 8B"),
         Unseen("unseen", "24 batches drawn by --shapes-seed, within the ranges of models"),
@@ -34,6 +36,10 @@ const LLAMA_70B: Layout = Layout(64, 8, 128);
 const LLAMA_405B: Layout = Layout(128, 8, 128);
 /// Groups of seven heads, which do not divide any tile.
 const QWEN_7B: Layout = Layout(28, 4, 128);
+/// Keys and values expanded from latents, one for every head, as prompts are served.
+const DEEPSEEK_V3: Layout = Layout(128, 128, 192);
+const DEEPSEEK_V3_VALUES: usize = 128;
+const GEMMA_12B: Layout = Layout(16, 8, 256);
 
 const MODULAR_BATCH: usize = 2;
 const MODULAR_Q: [usize; 2] = [2048, 4096];
@@ -140,6 +146,14 @@ impl PrefillSuite {
             PrefillSuite::Llama405b => prompts(self, LLAMA_405B, "heads of Llama 3 405B"),
             PrefillSuite::Qwen => prompts(self, QWEN_7B, "heads of Qwen2.5 7B"),
             PrefillSuite::Chunked => cached(self, 1, LLAMA_8B, &CHUNKS, "heads of Llama 3 8B"),
+            PrefillSuite::MlaPrefill => {
+                let mut prompts = prompts(self, DEEPSEEK_V3, "heads of DeepSeek-V3");
+                for (shape, _) in &mut prompts {
+                    shape.value_dim = Some(DEEPSEEK_V3_VALUES);
+                }
+                prompts
+            }
+            PrefillSuite::Gemma => prompts(self, GEMMA_12B, "global layers' heads of Gemma 3 12B"),
             PrefillSuite::Small => small(),
             PrefillSuite::Ragged => MIXES.iter().enumerate().map(ragged).collect(),
             PrefillSuite::Unseen => distinct(seed, SHAPES, unseen, |(_, workload)| workload),
@@ -419,6 +433,8 @@ mod tests {
         let chunked = PrefillSuite::Chunked.workloads();
         assert_eq!(chunked[0].0.q_lens, [16]);
         assert_eq!(chunked[3].0.kv_lens, [512 + 65536]);
+        let latent = PrefillSuite::MlaPrefill.workloads();
+        assert_eq!((latent[0].0.head_dim, latent[0].0.value_dim()), (192, 128));
     }
 
     #[test]
