@@ -298,18 +298,12 @@ fn planted_faults() {
 
 #[test]
 fn every_kind_of_inputs() {
-    // Blackwell's kernel has no larger heads.
-    let larger = if is_blackwell() {
-        Variant::Portable
-    } else {
-        Variant::Tuned
-    };
     for (variant, head_dim, value_dim, causal) in [
         (Variant::Portable, 64, 64, true),
         (Variant::Tuned, 128, 128, true),
         (Variant::Tuned, 64, 64, false),
-        (larger, 192, 128, true),
-        (larger, 256, 256, true),
+        (Variant::Tuned, 192, 128, true),
+        (Variant::Tuned, 256, 256, true),
     ] {
         let shape = PrefillShape {
             q_lens: vec![70, 90],
@@ -320,34 +314,60 @@ fn every_kind_of_inputs() {
             value_dim: Some(value_dim),
             causal,
         };
-        let workload = PrefillSuite::custom("kinds".to_owned());
-        let problem = PrefillProblem::new(PrefillOp::PrefillLse, shape, DType::Bf16, workload);
-        let problem = problem.unwrap();
-        let shape = &problem.shape;
-        assert_right_on_every_kind(&problem, |address| {
-            let batch = Batch {
-                q: address("q"),
-                k: address("k"),
-                v: address("v"),
-                starts_q: address("cu_q"),
-                starts_kv: address("cu_kv"),
-                out: address("out"),
-                lse: address("lse"),
-                total_q: shape.total_q(),
-                total_kv: shape.total_kv(),
-                longest_kv: 120,
-                heads: shape.heads,
-                kv_heads: shape.kv_heads,
-                head_dim,
-                value_dim,
-                causal,
-                scale: problem.scale,
-                dtype: Dtype::Bf16,
-            };
-            // SAFETY: the addresses are those of the tensors.
-            unsafe { prefill::plan(&batch, variant, &[0, 70, 160], &[0, 70, 190]) }
-        });
+        right_on_every_kind(shape, variant);
     }
+}
+
+#[test]
+fn every_kind_of_inputs_in_parts() {
+    let shape = PrefillShape {
+        q_lens: vec![10, 30],
+        kv_lens: vec![1610, 1630],
+        heads: 1,
+        kv_heads: 1,
+        head_dim: 128,
+        value_dim: None,
+        causal: true,
+    };
+    right_on_every_kind(shape, Variant::Tuned);
+}
+
+fn right_on_every_kind(shape: PrefillShape, variant: Variant) {
+    let workload = PrefillSuite::custom("kinds".to_owned());
+    let problem = PrefillProblem::new(PrefillOp::PrefillLse, shape, DType::Bf16, workload);
+    let problem = problem.unwrap();
+    let shape = &problem.shape;
+    let starts = |lengths: &[usize]| [0, lengths[0], lengths[0] + lengths[1]].map(|at| at as i32);
+    assert_right_on_every_kind(&problem, |address| {
+        let batch = Batch {
+            q: address("q"),
+            k: address("k"),
+            v: address("v"),
+            starts_q: address("cu_q"),
+            starts_kv: address("cu_kv"),
+            out: address("out"),
+            lse: address("lse"),
+            total_q: shape.total_q(),
+            total_kv: shape.total_kv(),
+            longest_kv: shape.kv_lens[1],
+            heads: shape.heads,
+            kv_heads: shape.kv_heads,
+            head_dim: shape.head_dim,
+            value_dim: shape.value_dim(),
+            causal: shape.causal,
+            scale: problem.scale,
+            dtype: Dtype::Bf16,
+        };
+        // SAFETY: the addresses are those of the tensors.
+        unsafe {
+            prefill::plan(
+                &batch,
+                variant,
+                &starts(&shape.q_lens),
+                &starts(&shape.kv_lens),
+            )
+        }
+    });
 }
 
 #[test]

@@ -55,22 +55,15 @@ fn cpu_contenders_pass() {
 #[test]
 fn gpu_contenders_pass_random_batches() {
     if let Some(device) = gpu() {
-        pass(&*device, answered(random_problems(&GPU), &*device));
+        pass(&*device, random_problems(&GPU));
     }
 }
 
 #[test]
 fn gpu_contenders_pass_suites() {
     if let Some(device) = gpu() {
-        pass(&*device, answered(suite_problems(&GPU), &*device));
+        pass(&*device, suite_problems(&GPU));
     }
-}
-
-/// Those that ours must not decline: all but the larger heads on Blackwell.
-fn answered(mut problems: Vec<PrefillProblem>, device: &dyn Device) -> Vec<PrefillProblem> {
-    let is_blackwell = ["sm_100a", "sm_103a"].contains(&&*device.info().arch);
-    problems.retain(|problem| !is_blackwell || problem.shape.head_dim <= 128);
-    problems
 }
 
 /// Seeded batches of all kinds: lengths 0 and 1, around tile edges, any; cached prefixes; MHA, GQA
