@@ -54,10 +54,11 @@ void every_query_is_in_one_tile() {
     }
 }
 
-void the_most_work_comes_first() {
+void the_longest_come_first() {
     const std::vector<Tile> tiles = cut_tiles({{0, 1000, 1128}, {0, 1000, 9000}, true}, 128);
     expect(tiles.size() == 9, "tiles: " + std::to_string(tiles.size()));
     expect(tiles[0].first_row == 1000 && tiles[0].visible == 7873, "the cached prefix first");
+    expect(tiles[1].first_row == 896 && tiles[1].rows == 104, "few rows that see most");
     expect(tiles.back().first_row == 0, "the start of a prompt last");
 }
 
@@ -230,7 +231,7 @@ void few_keys_of_small_heads_take_the_portable_kernel() {
 
 int main() {
     every_query_is_in_one_tile();
-    the_most_work_comes_first();
+    the_longest_come_first();
     heads_share_a_tile_where_that_takes_fewer_steps();
     keys_are_split_where_that_ends_sooner();
     random_batches_are_split_whole();

@@ -49,7 +49,7 @@ struct Sequences {
     bool causal;
 };
 
-// Tiles of at most `tile_rows` queries that cover every query once, heaviest first: blocks start in
+// Tiles of at most `tile_rows` queries that cover every query once, longest first: blocks start in
 // this order, so that short ones fill the gaps at the end.
 //
 // Throws std::invalid_argument, naming the sequence, if a query sees no key or a length is
