@@ -7,7 +7,7 @@ use tensor::{Fill, Inputs, Shaped, Slots, TensorSpec};
 use super::answers::Case;
 use super::op::{NsaOp, GATED};
 use super::shape::{NsaShape, Selection};
-use crate::arithmetic::{exact, rounded};
+use crate::arithmetic::{exact, magnitude_of_attention, rounded};
 use crate::attention_kinds::{Attention, LevelOf, Tokens};
 use crate::kinds::{outlier_columns, uneven_rows, uniform, LARGE, OUTLIERS, UNEVEN_ROWS};
 
@@ -218,5 +218,9 @@ impl Problem for NsaProblem {
 
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
         self.case().unit::<f32>(inputs, unit, rounded)
+    }
+
+    fn magnitude(&self, tensor: usize) -> f64 {
+        magnitude_of_attention(self.tensors()[tensor].name)
     }
 }

@@ -6,7 +6,7 @@ use tensor::{Fill, Inputs, Slots, TensorSpec};
 
 use super::answers;
 use super::shape::{cumulative, BadPrefill, PrefillOp, PrefillShape};
-use crate::arithmetic::{exact, rounded};
+use crate::arithmetic::{exact, magnitude_of_attention, rounded};
 use crate::attention_kinds::{Attention, LevelOf, Tokens};
 
 /// One batch. The tensors, in the order of the contenders' buffers:
@@ -198,5 +198,9 @@ impl Problem for PrefillProblem {
 
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
         answers::unit::<f32>(&self.shape, inputs, unit, rounded)
+    }
+
+    fn magnitude(&self, tensor: usize) -> f64 {
+        magnitude_of_attention(self.tensors()[tensor].name)
     }
 }
