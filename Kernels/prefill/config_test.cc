@@ -115,7 +115,9 @@ void check_parts(const std::vector<Tile>& whole, const Work& work, int keys) {
     }
     expect(rows == work.part_rows, "rows of parts");
     expect(whole.size() - work.merges.size() + parts == work.tiles.size(), "all else is whole");
-    expect(work.merges.empty() || longest(work.tiles, keys) + 4 < longest(whole, keys),
+    // Either all that is long is shorter now, or only the last have parts.
+    expect(work.merges.empty() || longest(work.tiles, keys) + 4 < longest(whole, keys) ||
+               work.tiles[0].part_row < 0,
            "more saved than merging costs");
 }
 
@@ -131,6 +133,13 @@ void keys_are_split_where_that_ends_sooner() {
     expect(merges({{0, 16, 116}, {0, 3000, 3100}, true}, 8) == 1, "only the longest");
     expect(merges({{0, 2048}, {0, 2048}, true}, 32) == 0, "enough tiles");
     expect(merges({{0, 1000}, {0, 1000}, false}, 2) > 0, "a prompt of few heads");
+    // 172 tiles for each of four heads: 28 more than five for each of 132 SMs.
+    const std::vector<Tile> uneven = cut_tiles({{0, 2048, 4096}, {0, 10240, 20480}, true}, 24);
+    const Work tail = split_keys(uneven, 4, 80, 132);
+    check_parts(uneven, tail, 80);
+    expect(tail.merges.size() == 7 && tail.merges[0].parts >= 4, "the last wave");
+    expect(split_keys(cut_tiles({{0, 4096}, {0, 4096}, true}, 48), 8, 80, 132).merges.empty(),
+           "short tiles fill the last wave");
     // 132 SMs for eight times 256 steps: sixteen parts each.
     const Work work = split_keys(cut_tiles({{0, 16}, {0, 32768}, true}, 128), 8, 128, 132);
     expect(work.tiles.size() == 16, "parts: " + std::to_string(work.tiles.size()));

@@ -26,9 +26,10 @@ void sort_longest_first(std::vector<Tile>& tiles) {
                      [](const Tile& a, const Tile& b) { return a.seen() > b.seen(); });
 }
 
-// In steps: what a tile costs beside its own, and what merging does.
+// In steps: what a tile costs beside its own, and what merging does, few rows or many.
 constexpr int kTileCost = 1;
 constexpr int kMergeCost = 4;
+constexpr int kTailMergeCost = 8;
 
 struct Steps {
     int all;
@@ -46,28 +47,43 @@ int parts_of(const Steps& steps, int longest) {
     return std::min(device::divide_up(steps.all, longest), steps.full + 1);
 }
 
-// When the last SM is done, in steps, if each takes the longest part that is left.
+// When SMs are done, in steps, if whoever is done first takes the next tile.
+class Schedule {
+  public:
+    explicit Schedule(int multiprocessors)
+        : ends_(std::greater<>(), std::vector<std::int64_t>(multiprocessors)) {}
+
+    void add(int steps, int times) {
+        for (int time = 0; time < times; ++time) {
+            const std::int64_t end = ends_.top() + steps + kTileCost;
+            ends_.pop();
+            ends_.push(end);
+            last_ = std::max(last_, end);
+        }
+    }
+
+    std::int64_t last() const { return last_; }
+
+  private:
+    std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> ends_;
+    std::int64_t last_ = 0;
+};
+
+// When the last SM is done with parts of at most `longest` steps, the longest first.
 std::int64_t end_of(const std::vector<Steps>& tiles, int longest, int times, int multiprocessors) {
     std::vector<int> costs;
     for (const Steps& steps : tiles) {
         const int parts = parts_of(steps, longest);
-        costs.insert(costs.end(), std::size_t(parts) * times,
-                     device::divide_up(steps.all, parts) + kTileCost);
+        costs.insert(costs.end(), parts, device::divide_up(steps.all, parts));
     }
     std::sort(costs.begin(), costs.end(), std::greater<>());
-    std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> ends;
-    std::int64_t last = 0;
-    for (const int cost : costs) {
-        std::int64_t start = 0;
-        if (ends.size() == static_cast<std::size_t>(multiprocessors)) {
-            start = ends.top();
-            ends.pop();
-        }
-        ends.push(start + cost);
-        last = std::max(last, start + cost);
-    }
-    return last;
+    Schedule schedule(multiprocessors);
+    for (const int cost : costs) schedule.add(cost, times);
+    return schedule.last();
 }
+
+// The latest end that a split is worth: it must save more than the model can tell.
+std::int64_t worth(std::int64_t whole, int merge_cost) { return whole - whole / 16 - merge_cost; }
 
 // Into parts of how many steps tiles are best divided; 0 if into none.
 int longest_part(const std::vector<Steps>& tiles, int times, int multiprocessors) {
@@ -80,9 +96,7 @@ int longest_part(const std::vector<Steps>& tiles, int times, int multiprocessors
         longest = std::max(longest, steps.all);
         least = std::max(least, steps.all - steps.full);
     }
-    // A split must save more than the model can tell.
-    const std::int64_t whole = end_of(tiles, longest, times, multiprocessors);
-    std::int64_t best = whole - whole / 16 - kMergeCost;
+    std::int64_t best = worth(end_of(tiles, longest, times, multiprocessors), kMergeCost);
     int chosen = 0;
     const auto consider = [&](int most) {
         const std::int64_t end = end_of(tiles, most, times, multiprocessors);
@@ -108,6 +122,45 @@ int longest_part(const std::vector<Steps>& tiles, int times, int multiprocessors
         consider(device::divide_up(longest, parts));
     }
     return chosen;
+}
+
+// The last tiles, which only some SMs would have, and into how many parts each is best divided.
+struct Tail {
+    std::size_t tiles = 0;
+    int parts = 1;
+};
+
+Tail tail_of(const std::vector<Steps>& tiles, int times, int multiprocessors) {
+    const std::int64_t count = std::int64_t{times} * tiles.size();
+    const auto extra = static_cast<int>(count % multiprocessors);
+    if (count < multiprocessors || extra == 0) return {};
+    // What the other SMs wait for, at most, if no shorter tile fills the gap.
+    std::int64_t sum = 0;
+    for (const Steps& steps : tiles) sum += times * (steps.all + kTileCost);
+    const std::int64_t idle = std::int64_t{tiles.back().all} * (multiprocessors - extra);
+    if (idle < sum / 16) return {};
+    const std::size_t last = device::divide_up(extra, times);
+    const std::size_t whole = tiles.size() - last;
+    Schedule before(multiprocessors);
+    for (std::size_t index = 0; index < whole; ++index) before.add(tiles[index].all, times);
+    const auto end = [&](int parts) {
+        Schedule schedule = before;
+        for (std::size_t index = whole; index < tiles.size(); ++index) {
+            const int own = std::min(parts, tiles[index].full + 1);
+            schedule.add(device::divide_up(tiles[index].all, own), own * times);
+        }
+        return schedule.last();
+    };
+    Tail tail;
+    std::int64_t best = worth(end(1), kTailMergeCost);
+    for (int parts = 2; parts <= 8; ++parts) {
+        const std::int64_t sooner = end(parts);
+        if (sooner < best) {
+            best = sooner;
+            tail = {last, parts};
+        }
+    }
+    return tail;
 }
 
 }  // namespace
@@ -163,15 +216,19 @@ Work split_keys(std::vector<Tile> tiles, int times, int keys, int multiprocessor
     std::vector<Steps> steps;
     for (const Tile& tile : tiles) steps.push_back(steps_of(tile, keys));
     const int most = longest_part(steps, times, multiprocessors);
+    const Tail tail = most == 0 ? tail_of(steps, times, multiprocessors) : Tail();
     Work work;
-    if (most == 0) {
+    if (most == 0 && tail.tiles == 0) {
         work.tiles = std::move(tiles);
         return work;
     }
     for (std::size_t index = 0; index < tiles.size(); ++index) {
         const Tile& tile = tiles[index];
         const auto& [all, full] = steps[index];
-        const int parts = parts_of(steps[index], most);
+        const bool last = index + tail.tiles >= tiles.size();
+        const int parts = most > 0 ? parts_of(steps[index], most)
+                          : last   ? std::min(tail.parts, full + 1)
+                                   : 1;
         if (parts == 1) {
             work.tiles.push_back(tile);
             continue;

@@ -246,6 +246,15 @@ fn split_keys() {
     }
     if is_hopper() {
         Case { heads: 3, ..CACHED }.under_every_schedule();
+        // Nine tiles for four blocks: the last is split.
+        let uneven = Case {
+            starts: [0, 0, 1728],
+            cached: 400,
+            causal: false,
+            merges: 1,
+            ..CACHED
+        };
+        uneven.under_every_schedule();
     }
 }
 
