@@ -11,6 +11,7 @@ suites! {
         Square("square", "cubes of 512 to 16384"),
         Dsv3("dsv3", "DeepSeek-V3's projections, decode and prefill rows"),
         Llama("llama", "projections of Llama 3 8B and 70B"),
+        Logits("logits", "Llama 3 8B's last product, 16 and 64 rows"),
         Unseen("unseen", "24 shapes drawn by --shapes-seed, within the ranges of models"),
         Smoke("smoke", "small shapes; fits a CPU"),
     }
@@ -39,6 +40,8 @@ const LLAMA: [(usize, usize); 7] = [
     (57344, 8192),
     (8192, 28672),
 ];
+/// n x k of Llama 3 8B's vocabulary.
+const LOGITS: (usize, usize) = (128_256, 4096);
 /// Small, with sizes that are not multiples of a tile; k is a multiple of 128, as FP8 requires. The
 /// last two have few tiles with a long k, and more tall tiles than there are blocks, so that
 /// sanitizers see those kernels too.
@@ -81,6 +84,7 @@ impl GemmSuite {
                 &LLAMA,
                 "projections of Llama 3 8B and 70B: qkv, o, gate and up together, down",
             ),
+            GemmSuite::Logits => grid(&[16, 64], &[LOGITS], "the vocabulary of Llama 3 8B"),
             GemmSuite::Unseen => distinct(seed, SHAPES, unseen, |(_, _, workload)| workload),
             GemmSuite::Smoke => SMOKE
                 .iter()

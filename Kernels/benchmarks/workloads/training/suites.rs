@@ -14,6 +14,7 @@ suites! {
         Llama("llama", "widths and heads of Llama 3 8B and 70B"),
         DeepSeek("deepseek", "widths and heads of DeepSeek-V3"),
         TrainScale("trainscale", "16384x4096, and B=32 S=4096 D=8192"),
+        Decode("decode", "a decode step of Llama 3 8B, 16 and 64 tokens"),
         Unseen("unseen", "4 shapes per op drawn by --shapes-seed, within the ranges of models"),
         Smoke("smoke", "small shapes and edge cases; fits a CPU"),
     }
@@ -104,6 +105,22 @@ const TRAINSCALE: Shapes = Shapes {
     )],
 };
 
+/// What the step of a server adds to its products, norms and attention.
+const DECODE: Shapes = Shapes {
+    activation: &[
+        (16, 14336, "Llama 3 8B, feed-forward, 16 tokens"),
+        (64, 14336, "Llama 3 8B, feed-forward, 64 tokens"),
+    ],
+    quantize: &[
+        (16, 4096, "Llama 3 8B, hidden, 16 tokens"),
+        (64, 4096, "Llama 3 8B, hidden, 64 tokens"),
+    ],
+    rope: &[
+        (16, 1, 32, 8, 128, "Llama 3 8B, 16 tokens"),
+        (64, 1, 32, 8, 128, "Llama 3 8B, 64 tokens"),
+    ],
+};
+
 /// Takes seconds in all: partial vectors, a partial last group, and regular shapes.
 const SMOKE: Shapes = Shapes {
     activation: &[
@@ -137,6 +154,7 @@ impl TrainingSuite {
             TrainingSuite::Llama => LLAMA,
             TrainingSuite::DeepSeek => DEEPSEEK,
             TrainingSuite::TrainScale => TRAINSCALE,
+            TrainingSuite::Decode => DECODE,
             TrainingSuite::Smoke => SMOKE,
         };
         let of_rows = |rows: &[Rows]| {
