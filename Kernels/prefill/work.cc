@@ -19,8 +19,41 @@ namespace {
                                 " keys; " + why);
 }
 
-// By steps alone: a tile takes as long with one row as with all, for its products have all. Its
-// last tile is where a sequence sees most keys.
+std::vector<Tile> tiles_in_order(const Sequences& sequences, int tile_rows) {
+    const auto& [starts_q, starts_kv, causal] = sequences;
+    if (starts_q.empty() || starts_q.size() != starts_kv.size()) {
+        throw std::invalid_argument(std::to_string(starts_q.size()) + " starts of queries and " +
+                                    std::to_string(starts_kv.size()) +
+                                    " of keys; both must be one more than the number of sequences");
+    }
+    if (tile_rows < 1)
+        throw std::invalid_argument("tiles of " + std::to_string(tile_rows) + " rows");
+    std::vector<Tile> tiles;
+    for (std::size_t sequence = 0; sequence + 1 < starts_q.size(); ++sequence) {
+        const std::int32_t queries = starts_q[sequence + 1] - starts_q[sequence];
+        const std::int32_t keys = starts_kv[sequence + 1] - starts_kv[sequence];
+        if (queries < 0 || keys < 0) refuse(sequence, queries, keys, "starts must not decrease");
+        if (queries > 0 && keys == 0) refuse(sequence, queries, keys, "a query must see a key");
+        if (causal && queries > keys) {
+            refuse(sequence, queries, keys,
+                   "with the causal mask its first queries would see no key");
+        }
+        for (std::int32_t first = 0; first < queries; first += tile_rows) {
+            Tile tile;
+            tile.first_row = starts_q[sequence] + first;
+            tile.rows = std::min(tile_rows, queries - first);
+            tile.first_key = starts_kv[sequence];
+            tile.visible = causal ? keys - queries + first + 1 : keys;
+            tile.step = causal ? 1 : 0;
+            tile.part_row = -1;
+            tiles.push_back(tile);
+        }
+    }
+    return tiles;
+}
+
+// By steps alone: a tile takes as long with one row as with all, for its products have all; and
+// under the causal mask a sequence's last tile, often of few rows, sees most keys.
 void sort_longest_first(std::vector<Tile>& tiles) {
     std::stable_sort(tiles.begin(), tiles.end(),
                      [](const Tile& a, const Tile& b) { return a.seen() > b.seen(); });
@@ -82,6 +115,13 @@ std::int64_t end_of(const std::vector<Steps>& tiles, int longest, int times, int
     return schedule.last();
 }
 
+// When SMs are done if each has the same share: no split ends sooner.
+std::int64_t least_end(const std::vector<Steps>& tiles, int times, int multiprocessors) {
+    std::int64_t sum = 0;
+    for (const Steps& steps : tiles) sum += steps.all + kTileCost;
+    return sum * times / multiprocessors;
+}
+
 // The latest end that a split is worth: it must save more than the model can tell.
 std::int64_t worth(std::int64_t whole, int merge_cost) { return whole - whole / 16 - merge_cost; }
 
@@ -97,6 +137,7 @@ int longest_part(const std::vector<Steps>& tiles, int times, int multiprocessors
         least = std::max(least, steps.all - steps.full);
     }
     std::int64_t best = worth(end_of(tiles, longest, times, multiprocessors), kMergeCost);
+    if (best <= least_end(tiles, times, multiprocessors)) return 0;
     int chosen = 0;
     const auto consider = [&](int most) {
         const std::int64_t end = end_of(tiles, most, times, multiprocessors);
@@ -135,10 +176,9 @@ Tail tail_of(const std::vector<Steps>& tiles, int times, int multiprocessors) {
     const auto extra = static_cast<int>(count % multiprocessors);
     if (count < multiprocessors || extra == 0) return {};
     // What the other SMs wait for, at most, if no shorter tile fills the gap.
-    std::int64_t sum = 0;
-    for (const Steps& steps : tiles) sum += times * (steps.all + kTileCost);
     const std::int64_t idle = std::int64_t{tiles.back().all} * (multiprocessors - extra);
-    if (idle < sum / 16) return {};
+    const std::int64_t least = least_end(tiles, times, multiprocessors);
+    if (idle / multiprocessors < least / 16) return {};
     const std::size_t last = device::divide_up(extra, times);
     const std::size_t whole = tiles.size() - last;
     Schedule before(multiprocessors);
@@ -153,6 +193,7 @@ Tail tail_of(const std::vector<Steps>& tiles, int times, int multiprocessors) {
     };
     Tail tail;
     std::int64_t best = worth(end(1), kTailMergeCost);
+    if (best <= least) return {};
     for (int parts = 2; parts <= 8; ++parts) {
         const std::int64_t sooner = end(parts);
         if (sooner < best) {
@@ -166,35 +207,7 @@ Tail tail_of(const std::vector<Steps>& tiles, int times, int multiprocessors) {
 }  // namespace
 
 std::vector<Tile> cut_tiles(const Sequences& sequences, int tile_rows) {
-    const auto& [starts_q, starts_kv, causal] = sequences;
-    if (starts_q.empty() || starts_q.size() != starts_kv.size()) {
-        throw std::invalid_argument(std::to_string(starts_q.size()) + " starts of queries and " +
-                                    std::to_string(starts_kv.size()) +
-                                    " of keys; both must be one more than the number of sequences");
-    }
-    if (tile_rows < 1)
-        throw std::invalid_argument("tiles of " + std::to_string(tile_rows) + " rows");
-    std::vector<Tile> tiles;
-    for (std::size_t sequence = 0; sequence + 1 < starts_q.size(); ++sequence) {
-        const std::int32_t queries = starts_q[sequence + 1] - starts_q[sequence];
-        const std::int32_t keys = starts_kv[sequence + 1] - starts_kv[sequence];
-        if (queries < 0 || keys < 0) refuse(sequence, queries, keys, "starts must not decrease");
-        if (queries > 0 && keys == 0) refuse(sequence, queries, keys, "a query must see a key");
-        if (causal && queries > keys) {
-            refuse(sequence, queries, keys,
-                   "with the causal mask its first queries would see no key");
-        }
-        for (std::int32_t first = 0; first < queries; first += tile_rows) {
-            Tile tile;
-            tile.first_row = starts_q[sequence] + first;
-            tile.rows = std::min(tile_rows, queries - first);
-            tile.first_key = starts_kv[sequence];
-            tile.visible = causal ? keys - queries + first + 1 : keys;
-            tile.step = causal ? 1 : 0;
-            tile.part_row = -1;
-            tiles.push_back(tile);
-        }
-    }
+    std::vector<Tile> tiles = tiles_in_order(sequences, tile_rows);
     sort_longest_first(tiles);
     return tiles;
 }
@@ -204,7 +217,7 @@ int heads_per_tile(const Sequences& sequences, const TileShape& tile, int group)
     // Steps of a group.
     const auto steps = [&](int heads) {
         std::int64_t sum = 0;
-        for (const Tile& cut : cut_tiles(sequences, tile.rows / heads)) {
+        for (const Tile& cut : tiles_in_order(sequences, tile.rows / heads)) {
             sum += device::divide_up(cut.seen(), tile.keys) + kTileCost;
         }
         return sum * (group / heads);
