@@ -5,8 +5,8 @@ use numeric::{bits, index_below};
 use rayon::prelude::*;
 use tensor::{Inputs, TensorSpec};
 
-use crate::Margin;
-use crate::{Budget, Failure};
+use crate::budget::Deviations;
+use crate::{Budget, Failure, Margin};
 
 /// Random stream for the choice of units, separate from those of tensors.
 const UNIT_STREAM: u32 = u32::MAX;
@@ -129,8 +129,7 @@ impl Answers {
 
     /// The correct slices of one tensor.
     pub(crate) fn oracle(&self, tensor: usize) -> impl Iterator<Item = &Slice> {
-        let slices = self.units.iter().flat_map(|unit| &unit.oracle);
-        slices.filter(move |slice| slice.tensor == tensor)
+        self.units.iter().flat_map(move |unit| unit.slices(tensor))
     }
 
     /// The unit of an element, and its correct value, if it was sampled.
@@ -180,15 +179,22 @@ impl Unit {
         })
     }
 
-    /// Deviation of the honest values, and the oracle's values, for one tensor.
-    pub(crate) fn honest_deviations(&self, tensor: usize) -> (Vec<f64>, Vec<f64>) {
-        let of_tensor = |slices: &[Slice]| -> Vec<f64> {
-            let slices = slices.iter().filter(|slice| slice.tensor == tensor);
-            slices.flat_map(|slice| slice.values.clone()).collect()
-        };
-        let (honest, oracle) = (of_tensor(&self.honest), of_tensor(&self.oracle));
-        let deviations = honest.iter().zip(&oracle).map(|(h, o)| (h - o).abs());
-        (deviations.collect(), oracle)
+    /// The correct slices of one tensor.
+    pub(crate) fn slices(&self, tensor: usize) -> impl Iterator<Item = &Slice> {
+        let slices = self.oracle.iter();
+        slices.filter(move |slice| slice.tensor == tensor)
+    }
+
+    /// How far the honest values of one tensor are off.
+    pub(crate) fn honest_deviations(&self, tensor: usize) -> Deviations {
+        fn of(slices: &[Slice], tensor: usize) -> impl Iterator<Item = f64> + '_ {
+            let slices = slices.iter().filter(move |slice| slice.tensor == tensor);
+            slices.flat_map(|slice| slice.values.iter().copied())
+        }
+        let pairs = of(&self.honest, tensor).zip(of(&self.oracle, tensor));
+        pairs
+            .map(|(honest, oracle)| ((honest - oracle).abs(), oracle))
+            .collect()
     }
 }
 

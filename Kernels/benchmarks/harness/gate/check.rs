@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use contender::{Buffer, Slice};
 use device::{Device, Tiles, Tolerance};
+use rayon::prelude::*;
 use tensor::TensorSpec;
 
-use crate::budget::{relative_l2, UNIT_ELEMENTS_MIN};
+use crate::answers::Unit;
+use crate::budget::{Deviations, UNIT_ELEMENTS_MIN};
 use crate::buffers::poison_byte;
 use crate::element::value_at;
 use crate::reference::{Part, Reference};
@@ -90,14 +92,13 @@ pub(crate) fn check_sample(
     for (tensor, spec) in set.specs().iter().enumerate() {
         if spec.role.is_written() {
             let sample = Sample::read(set, answers, tensor)?;
-            let deviations = sample.deviations();
             let errors = Errors {
                 tensor: spec.name.to_owned(),
                 budget: budgets[tensor],
-                ..Errors::of(&deviations, &sample.expected, budgets[tensor].magnitude)
+                ..Errors::of(&sample.deviations, budgets[tensor].magnitude)
             };
             if fault.is_none() {
-                fault = sample.fault(spec, &deviations, &errors, answers.small);
+                fault = sample.fault(spec, &errors, answers.small);
                 if let Some((_, index)) = fault {
                     fail_if_poisoned(set, tensor, index, Some(answers))?;
                 }
@@ -132,82 +133,91 @@ fn fail_if_poisoned(
     })
 }
 
-/// The sampled elements of one tensor.
-#[derive(Default)]
-struct Sample {
-    /// The elements of each unit, as places in the vectors below, after its number.
-    units: Vec<(usize, Range<usize>)>,
-    indices: Vec<usize>,
-    actual: Vec<f64>,
-    expected: Vec<f64>,
+/// Fewer are compared sooner than another thread wakes up.
+const ELEMENTS_PER_THREAD: usize = 16 << 10;
+
+/// The sampled elements of one tensor, unit by unit.
+struct Sample<'a> {
+    tensor: usize,
+    units: &'a [Unit],
+    copies: Vec<Vec<Vec<u8>>>,
+    deviations: Vec<Deviations>,
 }
 
-impl Sample {
-    fn read(set: &BufferSet, answers: &Answers, tensor: usize) -> Result<Self, Failure> {
+impl<'a> Sample<'a> {
+    fn read(set: &BufferSet, answers: &'a Answers, tensor: usize) -> Result<Self, Failure> {
         let (dtype, whole) = (set.specs()[tensor].dtype, set.buffers()[tensor]);
         let place = |slice: &Slice| Buffer {
             address: whole.address + slice.start * dtype.size_bytes(),
             bytes: slice.values.len() * dtype.size_bytes(),
         };
         let places: Vec<Buffer> = answers.oracle(tensor).map(place).collect();
-        let mut copies = set.device().read_all(&places)?.into_iter();
-        let mut sample = Self::default();
-        for unit in &answers.units {
-            let start = sample.indices.len();
-            let slices = unit.oracle.iter().filter(|slice| slice.tensor == tensor);
-            for (slice, bytes) in slices.zip(&mut copies) {
-                let end = slice.start + slice.values.len();
-                sample.indices.extend(slice.start..end);
-                sample.actual.extend(dtype.decode(&bytes));
-                sample.expected.extend(&slice.values);
-            }
-            sample
-                .units
-                .push((unit.number, start..sample.indices.len()));
-        }
-        Ok(sample)
-    }
-
-    fn deviations(&self) -> Vec<f64> {
-        self.actual
-            .iter()
-            .zip(&self.expected)
-            .map(|(a, e)| (a - e).abs())
-            .collect()
+        let mut read = set.device().read_all(&places)?.into_iter();
+        let units = &*answers.units;
+        let slices = units.iter().map(|unit| unit.slices(tensor).count());
+        let copies: Vec<Vec<Vec<u8>>> = slices
+            .map(|each| read.by_ref().take(each).collect())
+            .collect();
+        // A sample of wide rows has half a million elements, and is compared in every fourth round.
+        let elements: usize = answers.oracle(tensor).map(|slice| slice.values.len()).sum();
+        let units_min = (units.len() * ELEMENTS_PER_THREAD).div_ceil(elements.max(1));
+        let deviations =
+            units
+                .par_iter()
+                .with_min_len(units_min)
+                .zip(&copies)
+                .map(|(unit, copies)| {
+                    let slices = unit.slices(tensor).zip(copies);
+                    let deviations = slices.flat_map(|(slice, bytes)| {
+                        let pairs = dtype.decode(bytes).into_iter().zip(&slice.values);
+                        pairs.map(|(actual, expected)| ((actual - expected).abs(), *expected))
+                    });
+                    deviations.collect()
+                });
+        Ok(Self {
+            tensor,
+            units,
+            deviations: deviations.collect(),
+            copies,
+        })
     }
 
     /// An element, in words.
     fn element(&self, spec: &TensorSpec, unit: usize, place: usize) -> Element {
-        Element {
-            unit: Some(unit),
-            ..Element::new(spec, self.indices[place], self.actual[place])
+        let (number, mut place) = (self.units[unit].number, place);
+        for (slice, bytes) in self.units[unit].slices(self.tensor).zip(&self.copies[unit]) {
+            let Some(expected) = slice.values.get(place) else {
+                place -= slice.values.len();
+                continue;
+            };
+            let actual = spec.dtype.decode(bytes)[place];
+            let element = Element {
+                unit: Some(number),
+                ..Element::new(spec, slice.start + place, actual)
+            };
+            return element.says(Judge::Oracle, *expected);
         }
-        .says(Judge::Oracle, self.expected[place])
+        unreachable!("deviations have a place in their unit")
     }
 
     /// The first error in the sample, in words, and where it begins. A small sample is judged unit
     /// by unit only: the budget of the whole is that of a large one.
-    fn fault(
-        &self,
-        spec: &TensorSpec,
-        deviations: &[f64],
-        errors: &Errors,
-        small: bool,
-    ) -> Option<(String, usize)> {
+    fn fault(&self, spec: &TensorSpec, errors: &Errors, small: bool) -> Option<(String, usize)> {
         let (tensor, budget) = (&errors.tensor, errors.budget);
-        for (number, unit) in &self.units {
-            let (deviations, expected) = (&deviations[unit.clone()], &self.expected[unit.clone()]);
-            let allowed = budget.max_abs_in(expected);
-            if let Some(at) = deviations.iter().position(|error| !within(*error, allowed)) {
-                let element = self.element(spec, *number, unit.start + at);
-                let error = deviations[at];
+        for (unit, deviations) in self.deviations.iter().enumerate() {
+            let number = self.units[unit].number;
+            let allowed = budget.max_abs_in(deviations);
+            if !within(deviations.largest, allowed) {
+                let mut each = deviations.each.iter();
+                let at = each.position(|error| !within(*error, allowed))?;
+                let (element, error) = (self.element(spec, unit, at), deviations.each[at]);
                 let what = format!("{element}: error {error:.3e}, allowed {allowed:.3e}");
                 return Some((what, element.index));
             }
-            let rel_l2 = relative_l2(deviations, expected, budget.magnitude);
-            let allowed = budget.rel_l2_in(expected);
+            let rel_l2 = deviations.rel_l2(budget.magnitude);
+            let allowed = budget.rel_l2_in(deviations);
             if !within(rel_l2, allowed) {
-                let worst = self.element(spec, *number, unit.start + largest(deviations));
+                let worst = self.element(spec, unit, largest(&deviations.each));
                 let what = format!(
                     "'{tensor}' has a relative L2 error of {rel_l2:.3e} in unit {number}, allowed {allowed:.3e}; \
                      worst: {worst}"
@@ -218,9 +228,9 @@ impl Sample {
         if small || within(errors.rel_l2, budget.rel_l2) {
             return None;
         }
-        let place = largest(deviations);
-        let (unit, _) = self.units.iter().find(|(_, unit)| unit.contains(&place))?;
-        let worst = self.element(spec, *unit, place);
+        let of_units: Vec<f64> = self.deviations.iter().map(|unit| unit.largest).collect();
+        let unit = largest(&of_units);
+        let worst = self.element(spec, unit, largest(&self.deviations[unit].each));
         let what = format!(
             "'{tensor}' has a relative L2 error of {:.3e}, allowed {:.3e}; worst: {worst}",
             errors.rel_l2, budget.rel_l2
@@ -341,12 +351,14 @@ pub(crate) fn check_slice(
     let mut bytes = vec![0; slice.values.len() * size];
     let offset = (slice.start - part.range.start) * size;
     set.device().read(part.address + offset, &mut bytes)?;
-    let allowed = budget.max_abs_in(&slice.values);
-    let pairs = spec.dtype.decode(&bytes).into_iter().zip(&slice.values);
-    for (index, (actual, expected)) in (slice.start..).zip(pairs) {
-        let error = (actual - expected).abs();
-        if !within(error, allowed) {
-            let element = Element::new(spec, index, actual).says(Judge::Oracle, *expected);
+    let actual = spec.dtype.decode(&bytes);
+    let pairs = actual.iter().zip(&slice.values);
+    let deviations: Deviations = pairs.map(|(a, e)| ((a - e).abs(), *e)).collect();
+    let allowed = budget.max_abs_in(&deviations);
+    for (at, error) in deviations.each.iter().enumerate() {
+        if !within(*error, allowed) {
+            let element = Element::new(spec, slice.start + at, actual[at]);
+            let element = element.says(Judge::Oracle, slice.values[at]);
             let what = format!("{element}: error {error:.3e}, allowed {allowed:.3e}");
             let errors = Vec::new();
             return Err(Failure::Inaccurate { what, errors });
