@@ -346,8 +346,9 @@ impl Workshop<'_> {
         race(course, lanes, &pairs, plan, gate, &mut |lane, step| {
             let what = match step {
                 Step::WarmUp => "warming up",
+                Step::Refill => "getting fresh inputs",
                 Step::Sample => "being timed",
-                Step::Check => "being checked after the race",
+                Step::Check => "being checked",
                 Step::Trace => "being traced",
             };
             voice.step(Some(&entrants[lane].identity.name), what);

@@ -6,7 +6,7 @@ use device::{
 use gate::{BufferSet, Failure, Gate, Poison};
 use tensor::{Role, TensorSpec};
 
-use crate::{steady, CacheState, Lane, Plan, Timer};
+use crate::{steady, CacheState, Lane, Plan, Step, Timer};
 
 /// How the cache is made cold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,31 +156,41 @@ impl<'a> Course<'a> {
         self.flush
     }
 
-    /// One timed sample. Afterwards the set holds its own inputs again.
+    /// One timed sample. Fresh inputs stay in the set until a turn that is on its own.
     pub(crate) fn sample(
         &self,
         lane: &mut Lane,
         turn: &Turn,
         plan: &Plan,
+        announce: &mut dyn FnMut(Step),
     ) -> Result<Sample, Failure> {
         if let Some(own) = lane.own_course().filter(|own| !std::ptr::eq(&**own, self)) {
-            return own.sample(lane, turn, plan);
+            return own.sample(lane, turn, plan, announce);
         }
-        let set = &self.sets[turn.set];
+        let (set, own_seed) = (&self.sets[turn.set], self.seed(turn.set));
         let rotates = plan.cache == CacheState::Cold && !self.flush && plan.steady.is_none();
         if plan.cache == CacheState::Hot {
+            if set.seed() != own_seed {
+                set.refill(own_seed)?;
+            }
             lane.enqueue(turn.set, self.device.stream())?;
             self.device.synchronize()?;
         }
-        match turn.seed {
-            Some(seed) => set.refill(seed)?,
-            None => set.restore()?,
+        let seed = turn.seed.unwrap_or(own_seed);
+        let refilled = turn.seed.is_some() || set.seed() != own_seed;
+        match refilled {
+            true => {
+                announce(Step::Refill);
+                set.refill(seed)?;
+            }
+            false => set.restore()?,
         }
+        announce(Step::Sample);
         // Where only rotation makes the cache cold, outputs were poisoned after their last use.
         if !rotates {
             set.poison(turn.poison)?;
         }
-        let touched = turn.seed.is_some() || turn.gate.is_some();
+        let touched = refilled || turn.gate.is_some();
         let cache = match plan.cache {
             CacheState::Cold if touched || self.flush => Cache::Cold,
             _ => Cache::AsIs,
@@ -190,10 +200,8 @@ impl<'a> Course<'a> {
             None => self.measure(lane, turn.set, plan.timer, cache)?,
         };
         if let Some(gate) = turn.gate {
+            announce(Step::Check);
             gate.check(set)?;
-        }
-        if turn.seed.is_some() {
-            set.refill(self.seed(turn.set))?;
         }
         if rotates {
             set.poison(turn.poison)?;

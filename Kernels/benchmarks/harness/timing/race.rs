@@ -16,6 +16,8 @@ use crate::{Course, Lane, Plan};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     WarmUp,
+    /// Getting inputs that the set does not hold.
+    Refill,
     Sample,
     Check,
     Trace,
@@ -125,7 +127,6 @@ pub fn race(
         };
         let mut times = vec![None; lanes.len()];
         for lane in schedule.order(rounds.len()) {
-            announce(lane, Step::Sample);
             let turn = Turn {
                 set: turns % sets,
                 poison: plan.poison(turns),
@@ -136,7 +137,7 @@ pub fn race(
                 gate: gate.filter(|_| kind != Round::Plain),
             };
             turns += 1;
-            let sample = sample(course, lanes, lane, &turn, plan)?;
+            let sample = sample(course, lanes, lane, &turn, plan, announce)?;
             checked[lane][turn.set] |= turn.gate.is_some();
             times[lane] = Some(sample.elapsed_us);
             samples[lane].push(TimedSample {
@@ -200,7 +201,7 @@ fn warm_up(
                 seed: None,
                 gate: None,
             };
-            let sample = sample(course, lanes, index, &turn, plan)?;
+            let sample = sample(course, lanes, index, &turn, plan, &mut |_, _| {})?;
             best_us = best_us.min(sample.elapsed_us);
             runs += 1;
         }
@@ -217,9 +218,11 @@ fn sample(
     lane: usize,
     turn: &Turn,
     plan: &Plan,
+    announce: &mut dyn FnMut(usize, Step),
 ) -> Result<Sample, LaneFailure> {
     let blame = |lane| move |failure| LaneFailure { lane, failure };
     if turn.gate.is_some() {
+        announce(lane, Step::Check);
         // What is nobody else's was damaged by nobody else.
         let own = lanes[lane].own_course();
         let culprit = own.as_ref().map(|_| lane);
@@ -227,7 +230,9 @@ fn sample(
         set.check_untouched().map_err(blame(culprit))?;
     }
     course
-        .sample(&mut lanes[lane], turn, plan)
+        .sample(&mut lanes[lane], turn, plan, &mut |step| {
+            announce(lane, step)
+        })
         .map_err(blame(Some(lane)))
 }
 
@@ -250,7 +255,6 @@ fn check_after(
     }
     let mut turns = 0;
     for (lane, covered) in checked.iter().enumerate() {
-        announce(lane, Step::Check);
         for (set, covered) in covered.iter().enumerate() {
             if set > 0 && *covered {
                 continue;
@@ -263,7 +267,9 @@ fn check_after(
                 seed: None,
                 gate: Some(gate),
             };
-            sample(course, lanes, lane, &turn, plan)?;
+            sample(course, lanes, lane, &turn, plan, &mut |lane, _| {
+                announce(lane, Step::Check);
+            })?;
         }
     }
     Ok(())

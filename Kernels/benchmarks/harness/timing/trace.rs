@@ -105,7 +105,7 @@ pub(crate) fn trace(
                 seed: None,
                 gate: None,
             };
-            let sampled = course.sample(&mut lanes[lane], &turn, &plan);
+            let sampled = course.sample(&mut lanes[lane], &turn, &plan, &mut |_| {});
             sampled.map_err(|failure| LaneFailure {
                 lane: Some(lane),
                 failure,

@@ -169,7 +169,7 @@ fn is_faster_on_seen(
                 seed: Some(seed),
                 gate: None,
             };
-            let elapsed_us = course.sample(lane, &turn, plan)?.elapsed_us;
+            let elapsed_us = course.sample(lane, &turn, plan, &mut |_| {})?.elapsed_us;
             let kind = match seed == seen {
                 true => &mut repeated,
                 false => &mut fresh,
