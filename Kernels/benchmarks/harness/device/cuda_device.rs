@@ -32,6 +32,8 @@ pub struct CudaDevice {
     pub(crate) words: Pinned,
     /// Where scans leave their results, and copies to the host pass.
     pub(crate) staging: Staging,
+    /// What the device is asked to copy to it.
+    pub(crate) pieces: Staging,
     pub(crate) scratch: Memory,
     pub(crate) stamps: Memory,
     /// Allocated by the first cold sample.
@@ -58,6 +60,7 @@ impl CudaDevice {
             stop: Event::new()?,
             words: Pinned::new()?,
             staging: Staging::new()?,
+            pieces: Staging::new()?,
             scratch: context.allocate(device_cuda::scratch_bytes())?,
             stamps: context.allocate(device_cuda::stamp_bytes())?,
             flush: OnceCell::new(),

@@ -1,16 +1,17 @@
 //! Scans over memory on CUDA. Many are queued at a time: what a single one costs is mostly the wait.
 
 use contender::Buffer;
-use cudarc::driver::result;
 use device_cuda::Compared;
 use numeric::DType;
 
 use crate::cuda_device::{dtype_code, CudaDevice};
-use crate::cuda_driver::{bridge, check, OwnStream, Staging};
+use crate::cuda_driver::{bridge, OwnStream, Staging};
 use crate::{checksum, Comparison, Device, DeviceError, Tiles, Tolerance};
 
 /// Results that are waited for at a time.
 const SCANS: usize = Staging::BYTES / size_of::<u64>();
+/// An entry of the list of pieces: `Piece` in `cuda/kernels.h`.
+const PIECE_BYTES: usize = 3 * size_of::<u64>();
 /// Tiles that are compared at a time.
 const TILES: usize = 64;
 
@@ -111,7 +112,7 @@ impl CudaDevice {
         let mut copies = Vec::new();
         let mut rest = ranges;
         while let Some(first) = rest.first() {
-            if first.bytes > Staging::BYTES {
+            if padded(first) > Staging::BYTES {
                 let mut bytes = vec![0; first.bytes];
                 self.read(first.address, &mut bytes)?;
                 copies.push(bytes);
@@ -120,38 +121,48 @@ impl CudaDevice {
             }
             let mut used = 0;
             let fits = |range: &&Buffer| {
-                used += range.bytes;
+                used += padded(range);
                 used <= Staging::BYTES
             };
-            let (some, others) = rest.split_at(rest.iter().take_while(fits).count());
+            let most = rest.len().min(Staging::BYTES / PIECE_BYTES);
+            let fitting = rest[..most].iter().take_while(fits).count();
+            let (some, others) = rest.split_at(fitting);
             copies.extend(self.read_some(some)?);
             rest = others;
         }
         Ok(copies)
     }
 
-    /// Of ranges that fit into the staging memory together.
+    /// Of ranges that fit into the staging memory together. One kernel copies all: a copy of each on its
+    /// own takes longer than the work that is checked.
     fn read_some(&self, ranges: &[Buffer]) -> Result<Vec<Vec<u8>>, DeviceError> {
-        let mut end = 0;
-        for range in ranges {
-            // SAFETY: the caller owns the range; nothing else uses the staging memory until the wait.
-            let copied = unsafe {
-                let to = self.staging.bytes_mut(end, range.bytes);
-                result::memcpy_dtoh_async(to, range.address as u64, self.stream.0)
-            };
-            check("cuMemcpyDtoHAsync", copied)?;
-            end += range.bytes;
+        let (mut end, mut starts) = (0, Vec::new());
+        for (place, range) in ranges.iter().enumerate() {
+            let piece = [range.address, range.bytes, end].map(|word| word as u64);
+            // SAFETY: nothing else uses the list of pieces until the wait.
+            let listed = unsafe { self.pieces.bytes_mut(place * PIECE_BYTES, PIECE_BYTES) };
+            for (word, bytes) in piece.iter().zip(listed.chunks_exact_mut(size_of::<u64>())) {
+                bytes.copy_from_slice(&word.to_ne_bytes());
+            }
+            starts.push(end);
+            end += padded(range);
         }
+        let (pieces, count) = (self.pieces.address(), ranges.len() as u32);
+        // SAFETY: the caller owns the ranges; nothing else uses the staging memory until the wait.
+        let queued =
+            unsafe { device_cuda::gather(pieces, count, self.staging.address(), self.stream().0) };
+        bridge("gather", queued)?;
         self.stream.synchronize()?;
         // SAFETY: the copies have finished.
-        let mut bytes = unsafe { self.staging.values::<u8>(end) };
-        let mut next = |range: &Buffer| {
-            let (copy, others) = bytes.split_at(range.bytes);
-            bytes = others;
-            copy.to_vec()
-        };
-        Ok(ranges.iter().map(&mut next).collect())
+        let bytes = unsafe { self.staging.values::<u8>(end) };
+        let copy = |(start, range): (usize, &Buffer)| bytes[start..start + range.bytes].to_vec();
+        Ok(starts.into_iter().zip(ranges).map(copy).collect())
     }
+}
+
+/// What a range takes of the staging memory: whole packs, so that all can be copied as such.
+fn padded(range: &Buffer) -> usize {
+    range.bytes.next_multiple_of(16)
 }
 
 fn comparison(compared: &Compared) -> Comparison {

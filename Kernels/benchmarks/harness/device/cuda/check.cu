@@ -1,6 +1,6 @@
-// Scans over memory: canary scan, checksum, comparison.
+// Scans over memory: canary scan, checksum, comparison; and copies of many pieces at a time.
 //
-// All three reduce in two steps without atomics: each block writes one partial result to scratch,
+// Scans reduce in two steps without atomics: each block writes one partial result to scratch,
 // and one more block combines them in a fixed order, so sums of doubles are reproducible.
 
 #include "Kernels/benchmarks/harness/device/cuda/kernels.h"
@@ -142,6 +142,21 @@ __global__ void checksum_kernel(const uint8_t* start, uint64_t bytes, uint64_t p
     if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
+// A piece per block.
+__global__ void gather_kernel(const Piece* pieces, uint8_t* result) {
+    const Piece piece = pieces[blockIdx.x];
+    const uint8_t* from = reinterpret_cast<const uint8_t*>(piece.from);
+    uint8_t* to = result + piece.to;
+    const bool aligned = (piece.from | piece.to) % sizeof(uint4) == 0;
+    const uint64_t packs = aligned ? piece.bytes / sizeof(uint4) : 0;
+    for (uint64_t at = threadIdx.x; at < packs; at += kThreads) {
+        reinterpret_cast<uint4*>(to)[at] = reinterpret_cast<const uint4*>(from)[at];
+    }
+    for (uint64_t at = packs * sizeof(uint4) + threadIdx.x; at < piece.bytes; at += kThreads) {
+        to[at] = from[at];
+    }
+}
+
 template <class Type>
 __device__ void compare_element(typename Type::Storage actual_stored,
                                 typename Type::Storage reference_stored, uint64_t index,
@@ -213,6 +228,13 @@ void checksum_sum(size_t address, uint64_t bytes, size_t scratch, size_t result,
         as_pointer<uint64_t>(scratch));
     check(cudaGetLastError(), "checksum");
     join<Sum>(scratch, 1, kBlocks, result, stream);
+}
+
+void gather(size_t pieces, uint32_t count, size_t result, size_t stream) {
+    if (count == 0) return;
+    gather_kernel<<<count, kThreads, 0, as_stream(stream)>>>(as_pointer<Piece>(pieces),
+                                                             as_pointer<uint8_t>(result));
+    check(cudaGetLastError(), "gather");
 }
 
 void compare(size_t actual, size_t reference, uint64_t elements, uint64_t step, uint32_t dtype,

@@ -30,6 +30,16 @@ void first_byte_not(size_t address, uint64_t bytes, uint8_t value, size_t scratc
 // The sum of crate device's checksum, before its last step.
 void checksum_sum(size_t address, uint64_t bytes, size_t scratch, size_t result, size_t stream);
 
+// Memory to be copied, and where to, counted in bytes.
+struct Piece {
+    uint64_t from;
+    uint64_t bytes;
+    uint64_t to;
+};
+
+// Copies some pieces of device memory to `result`. The list is pinned host memory, too.
+void gather(size_t pieces, uint32_t count, size_t result, size_t stream);
+
 // As crate device reads it.
 struct Comparison {
     double max_abs;

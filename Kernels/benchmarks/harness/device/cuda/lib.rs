@@ -91,6 +91,13 @@ mod ffi {
             stream: usize,
         ) -> Result<()>;
 
+        /// Copies pieces of device memory to pinned host memory. Enqueues only.
+        ///
+        /// # Safety
+        /// `pieces` is pinned host memory of `count` times three words: an address in device memory, its
+        /// length in bytes, and where they go in `result`, which is pinned host memory, too.
+        unsafe fn gather(pieces: usize, count: u32, result: usize, stream: usize) -> Result<()>;
+
         /// Compares element by element, in tiles of `step`. Enqueues only.
         ///
         /// # Safety
