@@ -79,21 +79,96 @@ void deal(const std::vector<int>& tiles, Cut cut, int segment_cost, std::int64_t
     if (!is_empty) close_block();
 }
 
+// Blocks that `deal` fills, counted item by item rather than segment by segment; more than
+// `blocks_max` if one would cost more than `most`, or as soon as there are.
+class Count {
+  public:
+    Count(const SplitRules& rules, std::int64_t most)
+        : rules_(rules), most_(most), longest_(most - rules.segment_cost) {}
+
+    std::int64_t whole(const std::vector<int>& tiles) {
+        for (const int count : tiles) {
+            if (count > longest_) return too_many();
+            if (spent_ + count + rules_.segment_cost > most_) close();
+            spend(count);
+            if (blocks_ > rules_.blocks_max) return blocks_;
+        }
+        return total();
+    }
+
+    std::int64_t within(const std::vector<int>& tiles) {
+        if (longest_ < 1) return too_many();
+        int last = -1;
+        std::int64_t parts = 0;
+        for (const int count : tiles) {
+            // The heads of a sequence are equally long.
+            if (count != last) parts = parts_of(count);
+            last = count;
+            blocks_ += parts;
+            if (blocks_ > rules_.blocks_max) return blocks_;
+        }
+        return blocks_;
+    }
+
+    std::int64_t anywhere(const std::vector<int>& tiles) {
+        if (longest_ < 1) return too_many();
+        for (const int count : tiles) {
+            std::int64_t left = count;
+            if (!is_empty_) {
+                const std::int64_t room = most_ - spent_ - rules_.segment_cost;
+                if (left <= room) {
+                    spend(count);
+                    continue;
+                }
+                if (room > rules_.segment_cost) left -= room;
+                close();
+            }
+            // Blocks of their own, all full but the last.
+            const std::int64_t parts = parts_of(left);
+            blocks_ += parts - 1;
+            spend(left - (parts - 1) * longest_);
+            if (blocks_ > rules_.blocks_max) return blocks_;
+        }
+        return total();
+    }
+
+  private:
+    std::int64_t parts_of(std::int64_t count) const {
+        return count <= longest_ ? 1 : (count + longest_ - 1) / longest_;
+    }
+    void spend(std::int64_t count) {
+        spent_ += count + rules_.segment_cost;
+        is_empty_ = false;
+        if (spent_ >= most_) close();
+    }
+    void close() {
+        blocks_ += is_empty_ ? 0 : 1;
+        spent_ = 0;
+        is_empty_ = true;
+    }
+    std::int64_t total() const { return blocks_ + (is_empty_ ? 0 : 1); }
+    std::int64_t too_many() const { return std::int64_t{rules_.blocks_max} + 1; }
+
+    const SplitRules& rules_;
+    std::int64_t most_, longest_, blocks_ = 0, spent_ = 0;
+    bool is_empty_ = true;
+};
+
 // Whether blocks_max blocks suffice if none may cost more than `most`.
 bool suffices(const std::vector<int>& tiles, const SplitRules& rules, Cut cut, std::int64_t most) {
-    bool fits = true;
-    int blocks = 0;
-    deal(
-        tiles, cut, rules.segment_cost, most,
-        [&](std::size_t, int, int count) { fits = fits && count + rules.segment_cost <= most; },
-        [&] { ++blocks; });
-    return fits && blocks <= rules.blocks_max;
+    Count count(rules, most);
+    const std::int64_t blocks = cut == Cut::kNowhere  ? count.whole(tiles)
+                                : cut == Cut::kWithin ? count.within(tiles)
+                                                      : count.anywhere(tiles);
+    return blocks <= rules.blocks_max;
 }
 
-// The least cost from `least` on that suffices, which `most` does.
+// The least cost from `least` on that suffices, which `most` does; to within a 64th, because a plan
+// is made for every step of a server.
 std::int64_t least_cost(const std::vector<int>& tiles, const SplitRules& rules, Cut cut,
                         std::int64_t least, std::int64_t most) {
-    while (least < most) {
+    const std::int64_t near = 1 + least / 64;
+    while (most - least >= near) {
         const std::int64_t middle = (least + most) / 2;
         if (suffices(tiles, rules, cut, middle)) {
             most = middle;
