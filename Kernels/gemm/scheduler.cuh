@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "Kernels/device/divider.h"
+#include "Kernels/device/integers.h"
 #include "Kernels/gemm/gemm.h"
 
 namespace gemm {
@@ -13,6 +15,17 @@ namespace gemm {
 // Row tiles walked for one column tile before the next: their part of a, and b for a few columns,
 // stay in L2.
 constexpr int kBandRows = 16;
+
+// What the host knows of the walk over tiles: at the start of a short product, divisions take
+// longer than the operands.
+struct Walk {
+    Walk(const Shape& shape, int tile_columns)
+        : wide(device::divide_up(shape.n, tile_columns)),
+          per_band(std::int64_t{kBandRows} * wide) {}
+
+    int wide;  // tiles across
+    device::Divider per_band;
+};
 
 struct Tile {
     int group;
@@ -90,20 +103,20 @@ __device__ void make_list(const Gemm& p, TileList& list) {
     }
 }
 
-template <int kRows, int kColumns>
-__device__ int tile_count(const Gemm& p, const TileList& list) {
-    return list.count * ((p.shape.n + kColumns - 1) / kColumns);
+__device__ inline int tile_count(const TileList& list, const Walk& walk) {
+    return list.count * walk.wide;
 }
 
 template <int kRows, int kColumns>
-__device__ Tile tile_at(const Gemm& p, const TileList& list, int number) {
-    const int wide = (p.shape.n + kColumns - 1) / kColumns;
-    const int band = number / (kBandRows * wide);
-    const int within = number % (kBandRows * wide);
+__device__ Tile tile_at(const Gemm& p, const TileList& list, const Walk& walk, int number) {
+    const int band = static_cast<int>(walk.per_band.quotient(number));
+    const int within = number - static_cast<int>(walk.per_band.times(band));
     const int band_rows = min(kBandRows, list.count - band * kBandRows);
-    const int row_tile = band * kBandRows + within % band_rows;
+    // Only the last band is lower.
+    const int across = band_rows == kBandRows ? within / kBandRows : within / band_rows;
+    const int row_tile = band * kBandRows + within - across * band_rows;
     Tile tile;
-    tile.column = within / band_rows * kColumns;
+    tile.column = across * kColumns;
     tile.group = 0;
     tile.limit = p.shape.rows;
     const int listed = p.shape.layout == Layout::kDense ? row_tile : list.numbers[row_tile];

@@ -18,11 +18,12 @@ namespace ptx = device::ptx;
 
 // Calls `body` for each of this block's tiles.
 template <class Traits, class Body>
-__device__ __forceinline__ void for_each_tile(const Gemm& p, const TileList& list, Body body) {
-    const int tiles = tile_count<Traits::kRows, Traits::kColumns>(p, list);
+__device__ __forceinline__ void for_each_tile(const Gemm& p, const TileList& list, const Walk& walk,
+                                              Body body) {
+    const int tiles = tile_count(list, walk);
     const int stride = gridDim.x / Traits::kBlocks;
     for (int number = blockIdx.x / Traits::kBlocks; number < tiles; number += stride) {
-        body(tile_at<Traits::kRows, Traits::kColumns>(p, list, number));
+        body(tile_at<Traits::kRows, Traits::kColumns>(p, list, walk, number));
     }
 }
 
@@ -154,7 +155,7 @@ __device__ void store(const Gemm& p, const Operands& operands, int rank,
     constexpr bool kTimesScale = kTensorScaled<typename Traits::Element>;
     const float tensor_scale = kTimesScale ? __ldg(p.tensor_scale) : 1.0f;
     Ring<Traits::kBuffers> buffers;
-    for_each_tile<Traits>(p, shared.list, [&](const Tile& tile) {
+    for_each_tile<Traits>(p, shared.list, operands.walk, [&](const Tile& tile) {
         const int column = tile.column + group_column;
         Line line;
         if constexpr (kScaled<typename Traits::Element>) {

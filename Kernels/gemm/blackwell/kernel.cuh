@@ -50,7 +50,7 @@ __device__ void copy(const Gemm& p, const Operands& operands, int rank,
     const int steps = steps_of<Traits>(p);
     const bool masked = p.shape.layout == Layout::kMasked;
     Ring<Traits::kStages> ring;
-    for_each_tile<Traits>(p, shared.list, [&](const Tile& tile) {
+    for_each_tile<Traits>(p, shared.list, operands.walk, [&](const Tile& tile) {
         const int row = static_cast<int>(tile.in_group) + rank * Traits::kBlockRows;
         const int column = tile.column + rank * Traits::kBlockColumns;
         const int group = masked ? tile.group : 0;
@@ -161,7 +161,7 @@ __device__ __forceinline__ void multiply_scaled(const Gemm& p, const Tile& tile,
 }
 
 template <class Traits>
-__device__ void multiply(const Gemm& p, std::uint32_t tensor_memory,
+__device__ void multiply(const Gemm& p, const Operands& operands, std::uint32_t tensor_memory,
                          typename Traits::SharedStorage& shared) {
     const int steps = steps_of<Traits>(p);
     const std::uint64_t a = ptx::tensor_operand(ptx::shared_address(shared.a[0]));
@@ -169,7 +169,7 @@ __device__ void multiply(const Gemm& p, std::uint32_t tensor_memory,
     Ring<Traits::kStages> ring;
     Ring<Traits::kBuffers> buffers;
     ScaleSlots<Traits> slots;
-    for_each_tile<Traits>(p, shared.list, [&](const Tile& tile) {
+    for_each_tile<Traits>(p, shared.list, operands.walk, [&](const Tile& tile) {
         for (int step = 0; step < steps; ++step) {
             const bool is_first = kScaled<typename Traits::Element> || step == 0;
             const bool is_last = kScaled<typename Traits::Element> || step + 1 == steps;
@@ -252,7 +252,7 @@ __global__ void __launch_bounds__(Traits::kThreads, 1)
         }
         __syncwarp();
     } else if (warp == 1) {
-        if (first_lane && rank == 0) multiply<Traits>(p, tensor_memory, shared);
+        if (first_lane && rank == 0) multiply<Traits>(p, operands, tensor_memory, shared);
         __syncwarp();
     } else if (warp >= 4) {
         store<Traits>(p, operands, rank, tensor_memory, shared);

@@ -14,6 +14,7 @@
 namespace gemm::blackwell {
 
 struct Operands {
+    Walk walk;
     CUtensorMap a;    // {k, rows, groups of a masked layout or 1}
     CUtensorMap b;    // {k, n, groups}
     CUtensorMap out;  // {n, rows}; not for masked layouts

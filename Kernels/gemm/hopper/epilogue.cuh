@@ -40,7 +40,7 @@ __device__ __forceinline__ void stage_chunk(std::uint8_t* lines, int chunk,
 
 // Each warp stores its 16 rows by TMA and moves on while they are written.
 template <class Traits>
-__device__ void store_boxes(const Gemm& p, const Operands& operands, const Tile& tile,
+__device__ void store_boxes(const Operands& operands, const Tile& tile,
                             typename Traits::SharedStorage& shared, int first_row,
                             const Sums<Traits>& sums) {
     const bool first_lane = threadIdx.x % 32 == 0;
@@ -55,9 +55,9 @@ __device__ void store_boxes(const Gemm& p, const Operands& operands, const Tile&
     ptx::fence_async_proxy();
     __syncwarp();  // the warp's lines are complete
     if (!first_lane) return;
+    // TMA leaves out what is past the last column or row.
     for (int chunk = 0; chunk < Traits::kStagedChunks; ++chunk) {
-        const int column = tile.column + chunk * Traits::kChunk;
-        if (column < p.shape.n) ptx::store_box(operands.out, chunks[chunk], column, row);
+        ptx::store_box(operands.out, chunks[chunk], tile.column + chunk * Traits::kChunk, row);
     }
     ptx::commit_boxes();
 }

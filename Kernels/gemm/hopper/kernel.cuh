@@ -31,20 +31,21 @@ namespace gemm::hopper {
 template <class Traits>
 __device__ Part steps_of(const Gemm& p, const Operands& operands) {
     const int steps = (p.shape.k + Traits::kDepth - 1) / Traits::kDepth;
-    return part_of(steps, blockIdx.x % operands.split, operands.split);
+    return operands.split.part_of(steps, operands.split.rank());
 }
 
 template <class Traits>
 __device__ void produce(const Gemm& p, const Operands& operands,
                         typename Traits::SharedStorage& shared) {
     using T = typename Traits::Element;
-    const int tiles = tile_count<Traits::kRows, Traits::kColumns>(p, shared.list);
+    const int tiles = tile_count(shared.list, operands.walk);
     const Part steps = steps_of<Traits>(p, operands);
     const bool masked = p.shape.layout == Layout::kMasked;
     Ring<Traits::kStages> ring;
-    const int clusters = gridDim.x / operands.split;
-    for (int number = blockIdx.x / operands.split; number < tiles; number += clusters) {
-        const Tile tile = tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, number);
+    const int clusters = operands.split.clusters();
+    for (int number = operands.split.cluster(); number < tiles; number += clusters) {
+        const Tile tile =
+            tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, operands.walk, number);
         const int row = static_cast<int>(tile.in_group);
         // Lines of scales end in whole 16-byte pieces, wherever the rows end.
         const std::int64_t line = a_scale_line(p.shape);
@@ -55,6 +56,8 @@ __device__ void produce(const Gemm& p, const Operands& operands,
             std::uint64_t& full = shared.full[ring.stage];
             // At first all stages are empty: the phase before the first counts as complete.
             ptx::mbarrier_wait_opaque(&shared.empty[ring.stage], ring.parity ^ 1);
+            // The arrival below makes it visible to whoever waits for the stage.
+            if (step == steps.begin) shared.tiles[ring.stage] = tile;
             ptx::mbarrier_expect_bytes(
                 &full, (Traits::kRows + Traits::kColumns) * Traits::kStageBytes + scale_bytes);
             if constexpr (kScaled<T>) {
@@ -73,14 +76,14 @@ __device__ void produce(const Gemm& p, const Operands& operands,
 template <class Traits>
 __device__ void consume(const Gemm& p, const Operands& operands,
                         typename Traits::SharedStorage& shared) {
-    const int tiles = tile_count<Traits::kRows, Traits::kColumns>(p, shared.list);
+    const int tiles = tile_count(shared.list, operands.walk);
     const Part steps = steps_of<Traits>(p, operands);
     const int consumer = __shfl_sync(~0u, threadIdx.x / 128 - 1, 0);
     const int first_row = Traits::kAlternates ? 0 : consumer * 64;
     const Descriptors descriptors = descriptors_of<Traits>(shared, first_row);
-    const int clusters = gridDim.x / operands.split;
+    const int clusters = operands.split.clusters();
     const int stride = Traits::kAlternates ? 2 * clusters : clusters;
-    int number = blockIdx.x / operands.split;
+    int number = operands.split.cluster();
     Ring<Traits::kStages> ring;
     const auto skip_tile_of_other = [&] {
         if (Traits::kAlternates) ring.skip(steps.end - steps.begin);
@@ -93,7 +96,12 @@ __device__ void consume(const Gemm& p, const Operands& operands,
     constexpr bool kTurns = kScaled<typename Traits::Element> || Traits::kAlternates;
     if (kTurns && consumer == 1) pass_turn<Traits>(1);
     for (; number < tiles; number += stride) {
-        const Tile tile = tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, number);
+        // Keeps the other's stages behind: a phase and the one after next have the same parity.
+        if constexpr (Traits::kAlternates) take_turn<Traits>(consumer);
+        // The producer has found the tile while earlier ones were summed.
+        ptx::mbarrier_wait_opaque(&shared.full[ring.stage], ring.parity);
+        const Tile tile = shared.tiles[ring.stage];
+        __syncwarp();  // all lanes have read it before one releases the stage
         Halves<Traits> sums = {};
         if constexpr (kScaled<typename Traits::Element>) {
             sum_scaled_tile<Traits>(p, tile, shared, steps, first_row, descriptors, ring, sums[0]);
@@ -102,10 +110,10 @@ __device__ void consume(const Gemm& p, const Operands& operands,
         }
         skip_tile_of_other();
         Part eights = {0, Traits::kHalves * Traits::kColumns / 8};
-        if (operands.split > 1) {
+        if (operands.split.blocks() > 1) {
             // A cluster has one tile, so nothing fills the ring any more.
-            const int rank = blockIdx.x % operands.split;
-            eights = part_of(eights.end, rank, operands.split);
+            const int rank = operands.split.rank();
+            eights = operands.split.part_of(eights.end, rank);
             collect<Traits::kSumThreads>(reinterpret_cast<float4*>(&shared), shared.collected,
                                          (threadIdx.x - 128) % Traits::kSumThreads, rank,
                                          operands.split, eights, sums);
@@ -119,7 +127,7 @@ __device__ void consume(const Gemm& p, const Operands& operands,
                 store_transposed<Traits>(p, operands, tile, shared, consumer, row, mine,
                                          sums[half]);
             } else if (Traits::kStoresBoxes && operands.stores_boxes) {
-                store_boxes<Traits>(p, operands, tile, shared, row, sums[half]);
+                store_boxes<Traits>(operands, tile, shared, row, sums[half]);
             } else {
                 store_tile<Traits>(p, tile, shared, row, mine, sums[half]);
             }

@@ -25,10 +25,9 @@ void launch_tile(const Gemm& given, const Config& config, cudaStream_t stream) {
     const Gemm params = Traits::kTransposed ? transposed(given) : given;
     const Shape& shape = params.shape;
     const int a_groups = shape.layout == Layout::kMasked ? shape.groups : 1;
-    Operands operands = {};
+    Operands operands = {Walk(shape, Traits::kColumns), Split(config.split)};
     operands.a = operand_map<T>(params.a, shape.k, shape.rows, a_groups, Traits::kRows);
     operands.b = operand_map<T>(params.b, shape.k, shape.n, shape.groups, Traits::kColumns);
-    operands.split = config.split;
     operands.stores_boxes = shape.layout != Layout::kMasked && config.split == 1;
     if (Traits::kTransposed) {
         operands.out = out_map<T>(params.out, shape.rows, shape.n, 64, 8);

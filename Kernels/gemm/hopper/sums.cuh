@@ -27,7 +27,8 @@ __device__ __forceinline__ void pass_turn(int consumer) {
     }
 }
 
-// 16-bit operands: one group of products stays in flight while the next is issued.
+// 16-bit operands: one group of products stays in flight while the next is issued. A consumer that
+// alternates has taken its turn.
 template <class Traits>
 __device__ __forceinline__ void sum_tile(typename Traits::SharedStorage& shared, int steps,
                                          int consumer, Descriptors descriptors,
@@ -35,8 +36,6 @@ __device__ __forceinline__ void sum_tile(typename Traits::SharedStorage& shared,
     const auto pin_all = [&] {
         for (auto& half : sums) ptx::pin(half);
     };
-    // Also keeps the other's stages behind: a phase and the one after next have the same parity.
-    if constexpr (Traits::kAlternates) take_turn<Traits>(consumer);
     int previous = 0;
     for (int step = 0; step < steps; ++step) {
         ptx::mbarrier_wait_opaque(&shared.full[ring.stage], ring.parity);
@@ -59,11 +58,10 @@ __device__ __forceinline__ void sum_tile(typename Traits::SharedStorage& shared,
     release<Traits>(shared.empty[previous]);
 }
 
-// Factors of one step's sums: for the thread's two rows and, if the tile has more than one scale of
-// b, for each 64 columns.
+// Factors of one step's sums: for the thread's two rows and the columns that have one scale.
 template <class Traits>
 struct StepScales {
-    static constexpr int kParts = 2 * Traits::kColumnScales - 1;
+    static constexpr int kParts = Traits::kColumns / Traits::kScaledColumns;
     float row[kParts], row8[kParts];
 };
 
@@ -76,7 +74,7 @@ class ColumnScales {
         line_ = b_scales_of(p, tile);
         // Values read past the last block are never used.
         to_second_ = tile.column / kScaleBlock + 1 < wide ? p.shape.k / kScaleBlock : 0;
-        middle_is_second_ = tile.column % kScaleBlock != 0;
+        second_ = kScaleBlock - tile.column % kScaleBlock;
         load(steps.begin);
     }
 
@@ -87,21 +85,19 @@ class ColumnScales {
     }
 
     __device__ __forceinline__ void multiply(float row, float row8, StepScales<Traits>& scales) {
-        const auto set = [&](int part, float column) {
+#pragma unroll
+        for (int part = 0; part < StepScales<Traits>::kParts; ++part) {
+            const bool first = part * Traits::kScaledColumns < second_;
+            const float column = first ? next_[0] : next_[Traits::kColumnScales - 1];
             scales.row[part] = row * column;
             scales.row8[part] = row8 * column;
-        };
-        set(0, next_[0]);
-        if constexpr (Traits::kColumnScales == 2) {
-            set(1, middle_is_second_ ? next_[1] : next_[0]);
-            set(2, next_[1]);
         }
     }
 
   private:
     const float* line_;
     int to_second_, end_;
-    bool middle_is_second_;
+    int second_;  // the first column of the second block
     float next_[Traits::kColumnScales];
 };
 
@@ -110,7 +106,7 @@ __device__ __forceinline__ void promote(const StepScales<Traits>& scales, const 
                                         Sums<Traits>& totals) {
 #pragma unroll
     for (int i = 0; i < Traits::kColumns / 2; i += 4) {
-        const int part = Traits::kColumnScales == 1 ? 0 : i / 32;
+        const int part = 2 * i / Traits::kScaledColumns;
         totals[i] += scales.row[part] * sums[i];
         totals[i + 1] += scales.row[part] * sums[i + 1];
         totals[i + 2] += scales.row8[part] * sums[i + 2];

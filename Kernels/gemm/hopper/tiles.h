@@ -29,7 +29,7 @@ inline constexpr TileShape kTiles[] = {
     {128, 208, 3, 1, Use::kDense, Use::kNever},
     {128, 192, 4, 1, Use::kAlways, Use::kAlways},
     {128, 176, 4, 1, Use::kAlways, Use::kNever},
-    {128, 160, 4, 1, Use::kAlways, Use::kNever},
+    {128, 160, 4, 1, Use::kAlways, Use::kDense},
     {128, 128, 5, 1, Use::kAlways, Use::kAlways},
     {128, 96, 6, 1, Use::kAlways, Use::kNever},
     {128, 64, 8, 1, Use::kNever, Use::kDense},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 
 #include "Kernels/device/ptx/mbarrier.cuh"
 #include "Kernels/device/ptx/tma.cuh"
@@ -14,10 +15,11 @@
 namespace gemm::hopper {
 
 struct Operands {
+    Walk walk;
+    Split split;
     CUtensorMap a;      // {k, rows, groups of a masked layout or 1}
     CUtensorMap b;      // {k, n, groups}
     CUtensorMap out;    // {n, rows}; not for masked layouts
-    int split;          // blocks per cluster, for split-K
     bool stores_boxes;  // by TMA through `out`, if the tile has room for it
 };
 
@@ -69,10 +71,13 @@ struct Traits {
     static_assert(kConsumerRegisters >= kHalves * kColumns / 2 + 40, "no room for the sums");
     static_assert(!kTransposed || (!kScaled<T> && kRows >= 64 && kColumns % 16 == 0),
                   "transposed tiles have no scales, whole rows, and pairs of eight columns");
-    // Scales of b for one step: wider tiles start at or in the middle of a block of columns.
-    static constexpr int kColumnScales = kColumns > kScaleBlock ? 2 : 1;
-    static_assert(!kScaled<T> || kScaleBlock % kColumns == 0 || kColumns == 192,
-                  "columns of a tile and blocks of scales do not match");
+    // Scales of b for one step: two if a tile may start in the middle of a block of columns. So
+    // many columns have the same.
+    static constexpr int kColumnScales = kScaleBlock % kColumns == 0 ? 1 : 2;
+    static constexpr int kScaledColumns =
+        kColumnScales == 1 ? kColumns : std::gcd(kColumns, kScaleBlock);
+    static_assert(!kScaled<T> || kColumns <= kScaleBlock + kScaledColumns,
+                  "a tile has columns of three blocks of scales");
 
     struct SharedStorage {
         alignas(1024) std::uint8_t a[kStages][kRows * kStageBytes];
@@ -83,6 +88,7 @@ struct Traits {
         std::uint64_t full[kStages];
         std::uint64_t empty[kStages];
         std::uint64_t collected;  // parts of a split-K tile's sums
+        Tile tiles[kStages];      // by the first stage of each
         TileList list;
     };
     // The rows that instructions read past a short tile must exist.

@@ -174,7 +174,8 @@ __device__ __forceinline__ void store(const Gemm& p, const Tile& tile, int warp_
 }
 
 template <class Traits>
-__global__ void __launch_bounds__(Traits::kThreads) gemm_kernel(const __grid_constant__ Gemm p) {
+__global__ void __launch_bounds__(Traits::kThreads)
+    gemm_kernel(const __grid_constant__ Gemm p, const __grid_constant__ Walk walk) {
     extern __shared__ std::uint8_t shared_bytes[];
     auto& shared = *reinterpret_cast<typename Traits::SharedStorage*>(shared_bytes);
     constexpr int kStages = Traits::kStages;
@@ -184,10 +185,10 @@ __global__ void __launch_bounds__(Traits::kThreads) gemm_kernel(const __grid_con
     const int warp_column = warp % kWarpsAcross * Traits::kWarpColumns;
     if (warp == 0) make_list<Traits::kRows>(p, shared.list);
     __syncthreads();  // the list is complete
-    const int tiles = tile_count<Traits::kRows, Traits::kColumns>(p, shared.list);
+    const int tiles = tile_count(shared.list, walk);
     const int steps = (p.shape.k + Traits::kDepth - 1) / Traits::kDepth;
     for (int number = blockIdx.x; number < tiles; number += gridDim.x) {
-        const Tile tile = tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, number);
+        const Tile tile = tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, walk, number);
         Sums<Traits> sums = {}, totals = {};
         for (int stage = 0; stage < kStages - 1; ++stage) {
             fill_stage<Traits>(p, tile, shared, stage, stage, steps);

@@ -16,7 +16,8 @@ void launch_tile(const Gemm& params, const Config& config, cudaStream_t stream) 
     launch.grid = dim3(static_cast<unsigned>(config.blocks));
     launch.block = dim3(Traits::kThreads);
     launch.shared_bytes = sizeof(typename Traits::SharedStorage);
-    device::launch("gemm_portable", gemm_kernel<Traits>, launch, stream, params);
+    device::launch("gemm_portable", gemm_kernel<Traits>, launch, stream, params,
+                   Walk(params.shape, Traits::kColumns));
 }
 
 template <class T>

@@ -219,26 +219,38 @@ fn mutants_of_portable() {
 
 #[test]
 fn mutants_of_hopper() {
-    let survivors = [
-        Survivor {
-            kind: Kind::DropBulkWait,
-            count: 1,
-            why: "the last copies of a block, which the interpreter lets finish",
-        },
-        Survivor {
-            kind: Kind::DropBarrier,
-            count: 1,
-            why: "the last turn, after which nobody takes one",
-        },
-        Survivor {
-            kind: Kind::ArriveCount,
-            count: 1,
-            why: "the barrier of shared k, which these shapes do not use",
-        },
-    ];
+    let survivors = |warp_barriers| {
+        [
+            Survivor {
+                kind: Kind::DropBulkWait,
+                count: 1,
+                why: "the last copies of a block, which the interpreter lets finish",
+            },
+            Survivor {
+                kind: Kind::DropBarrier,
+                count: 1,
+                why: "the last turn, after which nobody takes one",
+            },
+            Survivor {
+                kind: Kind::ArriveCount,
+                count: 1,
+                why: "the barrier of shared k, which these shapes do not use",
+            },
+            Survivor {
+                kind: Kind::DropWarpBarrier,
+                count: warp_barriers,
+                why: "the products that follow meet all lanes of a warp, too",
+            },
+        ]
+    };
     if is_hopper() {
-        for (name, rows, n, k) in [("hopper", 600, 392, 448), ("transposed", 300, 512, 320)] {
+        // The mutants that are drawn of the second have none.
+        for (name, rows, n, k, warp_barriers) in [
+            ("hopper", 600, 392, 448, 1),
+            ("transposed", 300, 512, 320, 0),
+        ] {
             let case = product(rows, n, k, Variant::Tuned);
+            let survivors = survivors(warp_barriers);
             assert_mutants(name, (2, 12), Watch::All, &survivors, case);
         }
     }
@@ -298,11 +310,18 @@ fn mutants_of_blackwell() {
 
 #[test]
 fn mutants_of_shared_k() {
-    let survivors = [Survivor {
-        kind: Kind::DropBulkWait,
-        count: 1,
-        why: "the last copies of a block, which the interpreter lets finish",
-    }];
+    let survivors = [
+        Survivor {
+            kind: Kind::DropBulkWait,
+            count: 1,
+            why: "the last copies of a block, which the interpreter lets finish",
+        },
+        Survivor {
+            kind: Kind::DropWarpBarrier,
+            count: 1,
+            why: "the products that follow meet all lanes of a warp, too",
+        },
+    ];
     if is_hopper() {
         let case = product(17, 136, 4096, Variant::Tuned);
         assert_mutants("shared_k", (1, 8), Watch::All, &survivors, case);
