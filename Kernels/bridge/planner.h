@@ -60,8 +60,9 @@ void store(const T* section, const std::vector<T>& list) {
     std::copy(list.begin(), list.end(), const_cast<T*>(section));
 }
 
-// Its clock runs from construction until the copy is enqueued, but not while memory is allocated: a
-// server allocates once and plans every step.
+// Its clock runs from construction until the copy is enqueued, but not while memory is allocated
+// and its counters zeroed, which kernels leave at zero: a server allocates once and plans every
+// step.
 class Planner {
   public:
     // `carve(carver)` returns the sections of a workspace, and `fill(workspace)` writes those that
@@ -76,12 +77,19 @@ class Planner {
         void* const staged = staging.memory(sizes.tables());
         Carver parts(memory_->start());
         const auto workspace = carve(parts);
+        if (sizes.counters() > sizes.tables()) {
+            check(cudaMemsetAsync(static_cast<char*>(memory_->start()) + sizes.tables(), 0,
+                                  sizes.counters() - sizes.tables(), staging.stream()),
+                  "zeroing of a plan's counters");
+        }
         start();
-        Carver host(staged);
-        fill(carve(host));
-        check(cudaMemcpyAsync(memory_->start(), staged, sizes.tables(), cudaMemcpyHostToDevice,
-                              staging.stream()),
-              "copy of a plan");
+        if (sizes.tables() > 0) {
+            Carver host(staged);
+            fill(carve(host));
+            check(cudaMemcpyAsync(memory_->start(), staged, sizes.tables(), cudaMemcpyHostToDevice,
+                                  staging.stream()),
+                  "copy of a plan");
+        }
         stop();
         check(cudaStreamSynchronize(staging.stream()), "copy of a plan");
         return workspace;

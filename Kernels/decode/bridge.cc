@@ -1,7 +1,5 @@
 #include "Kernels/decode/bridge.h"
 
-#include <algorithm>
-
 #include "Kernels/bridge/convert.h"
 #include "Kernels/bridge/planner.h"
 #include "Kernels/decode/decode.h"
@@ -56,10 +54,7 @@ std::unique_ptr<device::Plan> plan(const Step& step, Variant variant,
     const Plan plan = decode::plan(params.shape, table, device::multiprocessors());
     const Workspace workspace =
         planner.stage([&](device::Carver& carver) { return carve(carver, plan, params.shape); },
-                      [&](const Workspace& host) {
-                          device::store(host.segments, plan.segments);
-                          std::fill_n(host.counters, plan.counters(), 0);
-                      });
+                      [&](const Workspace& host) { device::store(host.segments, plan.segments); });
     return planner.finish([=](cudaStream_t stream) { launch(params, plan, workspace, stream); },
                           device::Facts().add("plan", describe(plan)));
 }

@@ -9,8 +9,9 @@ Workspace carve(device::Carver& carver, const Plan& plan, const Shape& shape) {
                              plan.config.row_tiles * kTileRows;
     Workspace workspace = {};
     workspace.segments = carver.take<Segment>(plan.segments.size());
-    workspace.counters = carver.take<std::int32_t>(plan.counters());
     carver.end_tables();
+    workspace.counters = carver.take<std::int32_t>(plan.counters());
+    carver.end_counters();
     workspace.partials = carver.take<float>(rows * shape.head_dim);
     workspace.maxima = carver.take<float2>(rows);
     return workspace;

@@ -95,16 +95,16 @@ std::unique_ptr<device::Plan> plan(const Batch& batch, Variant variant,
     const Workspace workspace = planner.stage(
         [&](device::Carver& carver) {
             Workspace sections = {};
-            sections.counters = carver.take<WorkCounters>(1);
             sections.tiles = carver.take<Tile>(work.tiles.size());
             sections.merges = carver.take<Merge>(work.merges.size());
             carver.end_tables();
+            sections.counters = carver.take<WorkCounters>(1);
+            carver.end_counters();
             sections.sums = carver.take<float>(part_rows * params.value_dim);
             sections.maxima = carver.take<float2>(part_rows);
             return sections;
         },
         [&](const Workspace& host) {
-            *host.counters = {};
             device::store(host.tiles, work.tiles);
             device::store(host.merges, work.merges);
         });

@@ -8,7 +8,7 @@ namespace device {
 
 // Sections start at multiples of 256 bytes. With a null base it only counts, so that the same code
 // computes how much to allocate and then where the sections are. Tables, which the host fills, come
-// first.
+// first; then counters, which are zero whenever no kernel runs.
 class Carver {
   public:
     explicit Carver(void* start = nullptr) : start_(reinterpret_cast<std::uintptr_t>(start)) {}
@@ -21,15 +21,19 @@ class Carver {
         return reinterpret_cast<T*>(part);
     }
 
-    void end_tables() { tables_ = bytes_; }
+    void end_tables() { tables_ = counters_ = bytes_; }
+    void end_counters() { counters_ = bytes_; }
 
     std::size_t bytes() const { return bytes_; }
     std::size_t tables() const { return tables_; }
+    // The end of the counters, which start where tables end.
+    std::size_t counters() const { return counters_; }
 
   private:
     std::uintptr_t start_;
     std::size_t bytes_ = 0;
     std::size_t tables_ = 0;
+    std::size_t counters_ = 0;
 };
 
 }  // namespace device
