@@ -35,10 +35,13 @@ Prefill params_of(const Batch& batch) {
 }
 
 Config config_of(const Batch& batch, Variant variant) {
-    const Shape shape = {
-        static_cast<std::int64_t>(batch.total_q), narrow("heads", batch.heads),
-        narrow("kv_heads", batch.kv_heads),       narrow("head_dim", batch.head_dim),
-        narrow("value_dim", batch.value_dim),     narrow("longest_kv", batch.longest_kv)};
+    const Shape shape = {static_cast<std::int64_t>(batch.total_q),
+                         narrow("sequences", batch.sequences),
+                         narrow("heads", batch.heads),
+                         narrow("kv_heads", batch.kv_heads),
+                         narrow("head_dim", batch.head_dim),
+                         narrow("value_dim", batch.value_dim),
+                         narrow("longest_kv", batch.longest_kv)};
     const Machine machine = device::current_machine();
     return choose(shape, variant == Variant::Tuned ? machine : machine.portable());
 }

@@ -1,5 +1,8 @@
 #include "Kernels/prefill/config.h"
 
+#include <algorithm>
+
+#include "Kernels/device/integers.h"
 #include "Kernels/device/require.h"
 #include "Kernels/prefill/blackwell/tiles.h"
 #include "Kernels/prefill/hopper/tiles.h"
@@ -8,6 +11,7 @@
 namespace prefill {
 namespace {
 
+using device::divide_up;
 using device::require;
 
 template <std::size_t kCount>
@@ -21,15 +25,30 @@ const TileShape* find(const TileShape (&tiles)[kCount], const Shape& shape, int 
     return nullptr;
 }
 
-// Rows of Hopper's tile: many where that leaves no SM without work. For heads of 64 there are two
-// such tiles: the one with fewer keys per step wastes less of the last step, the other loses less
-// to each step. On an H200 the first is 1 % faster at 2048 keys and 3 % slower at 3464.
+// Cycles of Hopper's tile of heads of 128 on all queries of a sequence of average length, for the
+// heads that share keys, which may share tiles. Fitted to times of the suites on an H200.
+double cycles_of(const Shape& shape, int rows, int keys_per_step, double cycles_per_key) {
+    constexpr double kCyclesPerTile = 4100;
+    const std::int64_t queries = divide_up(shape.queries, shape.sequences);
+    const int group = shape.heads / shape.kv_heads;
+    const std::int64_t apart = group * divide_up(queries, rows);
+    const std::int64_t shared = group <= rows ? divide_up(queries, rows / group) : apart;
+    const double keys = divide_up(shape.keys, keys_per_step) * keys_per_step;
+    return static_cast<double>(std::min(apart, shared)) * (kCyclesPerTile + cycles_per_key * keys);
+}
+
+// Rows of Hopper's tile: many where that leaves no SM without work, unless sequences are so short
+// that fewer rows are left empty in lower tiles. For heads of 64 there are two tall tiles: the one
+// with fewer keys per step wastes less of the last step, the other loses less to each step. On an
+// H200 the first is 1 % faster at 2048 keys and 3 % slower at 3464.
 int hopper_rows(const Shape& shape, const Machine& machine) {
     constexpr int kManyKeys = 3072;
     // Of larger heads there is one tile.
     if (shape.head_dim > 128) return 128;
     const int rows = shape.head_dim == 64 && shape.keys < kManyKeys ? 256 : 192;
-    return shape.queries * shape.heads >= std::int64_t{rows} * machine.multiprocessors ? rows : 128;
+    if (shape.queries * shape.heads < std::int64_t{rows} * machine.multiprocessors) return 128;
+    if (shape.head_dim == 64) return rows;
+    return cycles_of(shape, 192, 80, 24.2) <= cycles_of(shape, 128, 128, 18.65) ? 192 : 128;
 }
 
 }  // namespace
@@ -42,6 +61,7 @@ Config choose(const Shape& shape, const Machine& machine) {
             "heads is ", shape.heads, " and kv_heads ", shape.kv_heads,
             "; heads must be a multiple of kv_heads");
     require(shape.queries >= 1, "queries is ", shape.queries, "; there must be at least one");
+    require(shape.sequences >= 1, "sequences is ", shape.sequences, "; there must be at least one");
     // Small heads with few keys: there is nothing to prefetch, and filling Hopper's pipeline costs
     // more than its tensor cores save. From 256 on it wins (suite `small` has both).
     constexpr int kFewKeys = 128;

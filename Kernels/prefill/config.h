@@ -13,6 +13,7 @@ using device::Machine;
 
 struct Shape {
     std::int64_t queries;
+    int sequences;
     int heads;
     int kv_heads;
     // Of queries and keys.

@@ -179,29 +179,29 @@ void refuses_batches_without_an_answer() {
 
 void shapes_get_a_kernel_or_a_reason() {
     for (const int head_dim : {64, 128}) {
-        const prefill::Config hopper = choose({4096, 32, 8, head_dim, head_dim, 4096}, kHopper);
+        const prefill::Config hopper = choose({4096, 1, 32, 8, head_dim, head_dim, 4096}, kHopper);
         const char* hopper_tile = head_dim == 64 ? "hopper 192x128" : "hopper 192x80";
         expect(describe(hopper) == hopper_tile, describe(hopper));
         const prefill::Config blackwell =
-            choose({4096, 32, 8, head_dim, head_dim, 4096}, kBlackwell);
+            choose({4096, 1, 32, 8, head_dim, head_dim, 4096}, kBlackwell);
         expect(describe(blackwell) == "blackwell 256x128", describe(blackwell));
         const prefill::Config other =
-            choose({4096, 32, 8, head_dim, head_dim, 4096}, kHopper.portable());
+            choose({4096, 1, 32, 8, head_dim, head_dim, 4096}, kHopper.portable());
         const char* right = head_dim == 64 ? "portable 128x64" : "portable 128x48";
         expect(describe(other) == right, describe(other));
     }
-    const prefill::Config larger = choose({4096, 32, 8, 256, 256, 4096}, kBlackwell);
+    const prefill::Config larger = choose({4096, 1, 32, 8, 256, 256, 4096}, kBlackwell);
     expect(describe(larger) == "portable 64x32", describe(larger));
-    expect_refused([] { choose({1, 1, 1, 96, 96, 1}, kHopper); }, "head_dim is 96");
-    expect_refused([] { choose({1, 1, 1, 128, 64, 1}, kHopper); },
+    expect_refused([] { choose({1, 1, 1, 1, 96, 96, 1}, kHopper); }, "head_dim is 96");
+    expect_refused([] { choose({1, 1, 1, 1, 128, 64, 1}, kHopper); },
                    "head_dim is 128 and value_dim 64; heads of 64, 128 and 256 are supported");
-    expect_refused([] { choose({1, 3, 2, 64, 64, 1}, kHopper); }, "heads is 3");
-    expect_refused([] { choose({0, 2, 2, 64, 64, 1}, kHopper); }, "queries is 0");
+    expect_refused([] { choose({1, 1, 3, 2, 64, 64, 1}, kHopper); }, "heads is 3");
+    expect_refused([] { choose({0, 1, 2, 2, 64, 64, 1}, kHopper); }, "queries is 0");
 }
 
 void hoppers_tile_follows_from_the_work() {
     const auto tile = [](std::int64_t queries, int head_dim, int keys) {
-        return describe(choose({queries, 32, 8, head_dim, head_dim, keys}, kHopper));
+        return describe(choose({queries, 1, 32, 8, head_dim, head_dim, keys}, kHopper));
     };
     // 132 SMs with 192 rows each are 792 queries of 32 heads.
     expect(tile(791, 128, 4096) == "hopper 128x128", "too few for 192 rows");
@@ -212,10 +212,24 @@ void hoppers_tile_follows_from_the_work() {
     expect(tile(3072, 64, 3072) == "hopper 192x128", "many keys");
 }
 
+// Rows that a sequence leaves empty cost as much as others.
+void short_sequences_take_low_tiles() {
+    const auto rows = [](int queries, int heads, int kv_heads, int keys) {
+        constexpr int kSequences = 64;
+        const std::int64_t all = std::int64_t{kSequences} * queries;
+        return choose({all, kSequences, heads, kv_heads, 128, 128, keys}, kHopper).tile.rows;
+    };
+    expect(rows(110, 16, 8, 110) == 128, "less than a low tile");
+    expect(rows(250, 16, 16, 250) == 128, "two low tiles, as many as tall ones");
+    expect(rows(190, 16, 16, 190) == 192, "a tall tile");
+    expect(rows(48, 32, 8, 4096) == 192, "four heads fill a tall tile");
+    expect(rows(2048, 32, 8, 2048) == 192, "long");
+}
+
 void larger_heads_have_one_tile() {
     const auto tile = [](std::int64_t queries, int head_dim, int value_dim,
                          const prefill::Machine& machine) {
-        return describe(choose({queries, 32, 8, head_dim, value_dim, 4096}, machine));
+        return describe(choose({queries, 1, 32, 8, head_dim, value_dim, 4096}, machine));
     };
     for (const std::int64_t queries : {1, 65536}) {
         expect(tile(queries, 192, 128, kHopper) == "hopper 128x128", "192 and 128");
@@ -229,7 +243,7 @@ void larger_heads_have_one_tile() {
 // Measured in the suite `small` on an H200.
 void few_keys_of_small_heads_take_the_portable_kernel() {
     const auto arch = [](int head_dim, int keys) {
-        return choose({4096, 8, 8, head_dim, head_dim, keys}, kHopper).arch;
+        return choose({4096, 1, 8, 8, head_dim, head_dim, keys}, kHopper).arch;
     };
     expect(arch(64, 128) == Arch::kPortable, "128 keys");
     expect(arch(64, 129) == Arch::kHopper, "more keys");
@@ -247,6 +261,7 @@ int main() {
     refuses_batches_without_an_answer();
     shapes_get_a_kernel_or_a_reason();
     hoppers_tile_follows_from_the_work();
+    short_sequences_take_low_tiles();
     larger_heads_have_one_tile();
     few_keys_of_small_heads_take_the_portable_kernel();
     std::puts("config: all checks passed");

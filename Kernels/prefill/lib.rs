@@ -17,6 +17,7 @@ mod ffi {
         lse: usize,
         total_q: usize,
         total_kv: usize,
+        sequences: usize,
         /// Keys of the longest sequence.
         longest_kv: usize,
         heads: usize,

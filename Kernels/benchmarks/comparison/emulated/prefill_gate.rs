@@ -119,6 +119,8 @@ impl Case {
                 lse: lse.address(),
                 total_q,
                 total_kv,
+                // Chosen as for one: tall tiles.
+                sequences: 1,
                 longest_kv: longest.max(self.chosen_for),
                 heads,
                 kv_heads: 1,
@@ -358,6 +360,7 @@ fn right_on_every_kind(shape: PrefillShape, variant: Variant) {
             lse: address("lse"),
             total_q: shape.total_q(),
             total_kv: shape.total_kv(),
+            sequences: 1,
             longest_kv: shape.kv_lens[1],
             heads: shape.heads,
             kv_heads: shape.kv_heads,

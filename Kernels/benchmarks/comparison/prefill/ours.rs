@@ -54,6 +54,7 @@ fn op(problem: &PrefillProblem, tensors: &Tensors) -> Result<Op, ContenderError>
             lse: tensors.address_or_null("lse"),
             total_q: shape.total_q(),
             total_kv: shape.total_kv(),
+            sequences: shape.kv_lens.len(),
             longest_kv: shape.kv_lens.iter().copied().max().unwrap_or(0),
             heads: shape.heads,
             kv_heads: shape.kv_heads,
