@@ -82,23 +82,26 @@ fn poisoned_integers(
     Ok((first, (count * run) as u64))
 }
 
-/// Compares the sampled slices with the oracle: the errors of each output tensor, in order.
+/// Compares the sampled slices of some units with the oracle: the errors of each output tensor, in order.
 pub(crate) fn check_sample(
     set: &BufferSet,
     answers: &Answers,
+    units: Range<usize>,
     budgets: &[Budget],
 ) -> Result<Vec<Errors>, Failure> {
     let (mut all, mut fault) = (Vec::new(), None);
+    let small = answers.small || units.len() < answers.units.len();
+    let units = &answers.units[units];
     for (tensor, spec) in set.specs().iter().enumerate() {
         if spec.role.is_written() {
-            let sample = Sample::read(set, answers, tensor)?;
+            let sample = Sample::read(set, units, tensor)?;
             let errors = Errors {
                 tensor: spec.name.to_owned(),
                 budget: budgets[tensor],
                 ..Errors::of(&sample.deviations, budgets[tensor].magnitude)
             };
             if fault.is_none() {
-                fault = sample.fault(spec, &errors, answers.small);
+                fault = sample.fault(spec, &errors, small);
                 if let Some((_, index)) = fault {
                     fail_if_poisoned(set, tensor, index, Some(answers))?;
                 }
@@ -145,21 +148,21 @@ struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    fn read(set: &BufferSet, answers: &'a Answers, tensor: usize) -> Result<Self, Failure> {
+    fn read(set: &BufferSet, units: &'a [Unit], tensor: usize) -> Result<Self, Failure> {
         let (dtype, whole) = (set.specs()[tensor].dtype, set.buffers()[tensor]);
         let place = |slice: &Slice| Buffer {
             address: whole.address + slice.start * dtype.size_bytes(),
             bytes: slice.values.len() * dtype.size_bytes(),
         };
-        let places: Vec<Buffer> = answers.oracle(tensor).map(place).collect();
+        let slices = || units.iter().flat_map(|unit| unit.slices(tensor));
+        let places: Vec<Buffer> = slices().map(place).collect();
         let mut read = set.device().read_all(&places)?.into_iter();
-        let units = &*answers.units;
-        let slices = units.iter().map(|unit| unit.slices(tensor).count());
-        let copies: Vec<Vec<Vec<u8>>> = slices
+        let counts = units.iter().map(|unit| unit.slices(tensor).count());
+        let copies: Vec<Vec<Vec<u8>>> = counts
             .map(|each| read.by_ref().take(each).collect())
             .collect();
         // A sample of wide rows has half a million elements, and is compared in every fourth round.
-        let elements: usize = answers.oracle(tensor).map(|slice| slice.values.len()).sum();
+        let elements: usize = slices().map(|slice| slice.values.len()).sum();
         let units_min = (units.len() * ELEMENTS_PER_THREAD).div_ceil(elements.max(1));
         let deviations =
             units

@@ -1,7 +1,8 @@
 //! The complete check of one contender.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -33,6 +34,9 @@ pub struct GateOptions {
     pub margin: Margin,
 }
 
+/// Units compared in a round of a race, where the reference has the whole output.
+const UNITS_AGAIN: usize = 16;
+
 /// Units compared on inputs that only some rounds see.
 const UNITS_LATER: usize = 4;
 
@@ -41,6 +45,9 @@ const UNITS_OTHER_KIND: usize = 4;
 
 /// Random stream for the seeds of inputs of other kinds.
 const FAMILY_STREAM: u32 = u32::MAX - 16;
+
+/// Random stream for the choice of units in a race.
+const AGAIN_STREAM: u32 = u32::MAX - 18;
 
 /// Random stream for the choice of kinds.
 const CHOICE_STREAM: u32 = u32::MAX - 17;
@@ -82,6 +89,8 @@ pub struct Gate<'p> {
     /// One per tensor of the problem, over both samples.
     budgets: Vec<Budget>,
     reference: Option<Reference>,
+    /// Draws of the units that a race compares.
+    draws: Cell<u64>,
 }
 
 impl<'p> Gate<'p> {
@@ -127,6 +136,7 @@ impl<'p> Gate<'p> {
             later: RefCell::default(),
             budgets,
             reference: None,
+            draws: Cell::new(0),
         })
     }
 
@@ -186,11 +196,34 @@ impl<'p> Gate<'p> {
     /// Checks the outputs of a run in a set, and returns the errors of each output tensor.
     pub fn check(&self, set: &BufferSet) -> Result<Vec<Errors>, Failure> {
         let answers = self.answers(set.seed())?;
+        self.check_units(set, &answers, 0..answers.units.len())
+    }
+
+    /// The same during a race, for those who have passed before. Where the reference has the whole
+    /// output, only some units are compared with the oracle, drawn anew each time.
+    pub fn check_again(&self, set: &BufferSet) -> Result<(), Failure> {
+        let answers = self.answers(set.seed())?;
+        let units = match self.coverage() {
+            Coverage::Full if answers.seed == self.first.seed => {
+                let draw = self.draws.replace(self.draws.get() + 1);
+                some_units(answers.units.len(), self.entropy, draw)
+            }
+            _ => 0..answers.units.len(),
+        };
+        self.check_units(set, &answers, units).map(drop)
+    }
+
+    fn check_units(
+        &self,
+        set: &BufferSet,
+        answers: &Answers,
+        units: Range<usize>,
+    ) -> Result<Vec<Errors>, Failure> {
         match &answers.kind {
             Some(kind) => self
-                .check_outputs(set, &answers, &kind.budgets)
+                .check_outputs(set, answers, units, &kind.budgets)
                 .map_err(|failure| failure.on(kind.family.name)),
-            None => self.check_outputs(set, &answers, &self.budgets),
+            None => self.check_outputs(set, answers, units, &self.budgets),
         }
     }
 
@@ -198,11 +231,12 @@ impl<'p> Gate<'p> {
         &self,
         set: &BufferSet,
         answers: &Answers,
+        units: Range<usize>,
         budgets: &[Budget],
     ) -> Result<Vec<Errors>, Failure> {
         set.check_untouched()?;
         check_written(set, answers)?;
-        let errors = check_sample(set, answers, budgets).map_err(|failure| {
+        let errors = check_sample(set, answers, units, budgets).map_err(|failure| {
             match self.answers_another(set) {
                 true => Failure::Stale,
                 false => failure,
@@ -247,7 +281,8 @@ impl<'p> Gate<'p> {
         let later = self.later.borrow();
         let mut others = later.values().chain([&self.first, &self.second]);
         others.any(|other| {
-            other.seed != set.seed() && check_sample(set, other, &self.budgets).is_ok()
+            let all = 0..other.units.len();
+            other.seed != set.seed() && check_sample(set, other, all, &self.budgets).is_ok()
         })
     }
 
@@ -316,6 +351,13 @@ fn later(problem: &dyn Problem, seed: u64, entropy: u64) -> Result<Answers, Fail
     })
 }
 
+/// Neighbours among the sampled units, which are ascending and drawn themselves.
+fn some_units(units: usize, entropy: u64, draw: u64) -> Range<usize> {
+    let starts = units.saturating_sub(UNITS_AGAIN) as u32 + 1;
+    let start = index_below(bits(entropy, AGAIN_STREAM, draw), starts) as usize;
+    start..units.min(start + UNITS_AGAIN)
+}
+
 /// At most `most` of the families, with their places.
 fn drawn(families: Vec<Family>, most: usize, entropy: u64) -> Vec<(usize, Family)> {
     let mut families: Vec<_> = families.into_iter().enumerate().collect();
@@ -361,6 +403,19 @@ fn check_order(set: &BufferSet, bound: &mut dyn Bound) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_unit_is_compared_in_some_round() {
+        assert_eq!(some_units(0, 1, 0), 0..0);
+        assert_eq!(some_units(5, 1, 0), 0..5);
+        let mut seen = std::collections::BTreeSet::new();
+        for draw in 0..400 {
+            let units = some_units(64, 7, draw);
+            assert_eq!(units.len(), UNITS_AGAIN);
+            seen.extend(units);
+        }
+        assert_eq!(seen, (0..64).collect());
+    }
 
     #[test]
     fn kinds_are_drawn_without_repeats_and_each_by_some_entropy() {

@@ -201,7 +201,7 @@ impl<'a> Course<'a> {
         };
         if let Some(gate) = turn.gate {
             announce(Step::Check);
-            gate.check(set)?;
+            gate.check_again(set)?;
         }
         if rotates {
             set.poison(turn.poison)?;

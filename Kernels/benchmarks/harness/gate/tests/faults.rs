@@ -149,9 +149,12 @@ fn the_full_reference_sees_what_the_sample_misses() {
     damage(&set);
     gate.check(&set)
         .expect("the sample holds only the first and the last row");
+    gate.check_again(&set).expect("it does so in a race");
     run(&problem, &gate, &set, Fault::None).unwrap();
     gate.adopt_reference(&set).unwrap();
     damage(&set);
+    gate.check_again(&set)
+        .expect_err("a race compares with the reference too");
     let failure = gate.check(&set).unwrap_err();
     assert!(matches!(
         failure,
