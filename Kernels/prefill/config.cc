@@ -69,9 +69,7 @@ Config choose(const Shape& shape, const Machine& machine) {
         return {Arch::kHopper, *find(hopper::kTiles, shape, hopper_rows(shape, machine))};
     }
     if (machine.arch == Arch::kBlackwell) {
-        // Two tiles of larger heads fit neither shared nor tensor memory.
-        const TileShape* tile = find(blackwell::kTiles, shape);
-        if (tile != nullptr) return {Arch::kBlackwell, *tile};
+        return {Arch::kBlackwell, *find(blackwell::kTiles, shape)};
     }
     return {Arch::kPortable, *portable};
 }

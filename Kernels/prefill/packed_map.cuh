@@ -37,14 +37,15 @@ CUtensorMap packed_map(const void* address, int rows, int heads, int head_dim, i
 }
 
 // Rows `first` to `first + box` of the sequence with `valid` rows from `start` on, as boxes of 64
-// elements that are `box_bytes` apart; `bound` is the number of rows of the tensor.
+// elements that are `box_bytes` apart, from `first_box` of a row on; `bound` is the number of rows
+// of the tensor.
 template <int kBoxes>
 __device__ __forceinline__ void copy_boxes(unsigned char* to, int box_bytes, const CUtensorMap& map,
                                            std::uint64_t* barrier, int head, int bound, int start,
-                                           int valid, int first) {
+                                           int valid, int first, int first_box = 0) {
 #pragma unroll
     for (int box = 0; box < kBoxes; ++box) {
-        device::ptx::load_box(to + box * box_bytes, map, barrier, box * 64, head,
+        device::ptx::load_box(to + box * box_bytes, map, barrier, (first_box + box) * 64, head,
                               bound - valid + first, start + valid);
     }
 }

@@ -13,13 +13,12 @@ namespace prefill::blackwell {
 
 template <class Traits>
 void launch_tile(const Prefill& params, cudaStream_t stream) {
-    const auto map = [&](const void* address, int rows, int heads) {
-        return packed_map<typename Traits::T>(address, rows, heads, params.head_dim, 128);
-    };
+    using T = typename Traits::T;
     const Maps maps = {
-        map(params.q, params.total_q, params.heads),
-        map(params.k, params.total_kv, params.kv_heads),
-        map(params.v, params.total_kv, params.kv_heads),
+        packed_map<T>(params.q, params.total_q, params.heads, Traits::kHeadDim, Traits::kRows),
+        packed_map<T>(params.k, params.total_kv, params.kv_heads, Traits::kHeadDim, Traits::kKeys),
+        packed_map<T>(params.v, params.total_kv, params.kv_heads, Traits::kValueDim,
+                      Traits::kValueRows),
     };
     device::Launch shape;
     const int pieces = params.tile_count * params.heads;
@@ -34,8 +33,8 @@ template <class T>
 void launch(const Prefill& params, const Config& config, cudaStream_t stream) {
     const bool launched = device::any_index<std::size(kTiles)>([&](auto index) {
         constexpr TileShape kTile = kTiles[index];
-        if (config.tile.head_dim != kTile.head_dim) return false;
-        launch_tile<Traits<T, kTile.head_dim>>(params, stream);
+        if (!(config.tile == kTile)) return false;
+        launch_tile<Traits<T, kTile.head_dim, kTile.rows, kTile.value_dim>>(params, stream);
         return true;
     });
     device::require(launched, "no Blackwell kernel was built with the chosen tile");

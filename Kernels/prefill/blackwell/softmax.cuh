@@ -47,7 +47,7 @@ __device__ __forceinline__ void load_columns(std::uint32_t address, float (&valu
 // The sums of the rows so far, which no product is adding to.
 template <class Traits>
 __device__ __forceinline__ void rescale(std::uint32_t sums, float factor) {
-    for (int column = 0; column < Traits::kHeadDim; column += 32) {
+    for (int column = 0; column < Traits::kValueDim; column += 32) {
         float values[32];
         load_columns(sums + column, values);
         std::uint32_t words[32];
@@ -57,12 +57,13 @@ __device__ __forceinline__ void rescale(std::uint32_t sums, float factor) {
     }
 }
 
-// Turns the scores of a step into weights, in their place. Keys from `limit` on are masked.
-template <class Traits>
-__device__ __forceinline__ void weigh(const PrefillArguments& arguments, std::uint32_t lanes,
-                                      int tile, int limit, bool is_first, Row& row) {
+// Turns the scores of a step into weights, in their place. Keys from `limit` on are masked. Calls
+// `rescale_sums` with a factor where the weights before were relative to another maximum.
+template <class Traits, class Rescale>
+__device__ __forceinline__ void weigh(const PrefillArguments& arguments, std::uint32_t columns,
+                                      int limit, Row& row, const Rescale& rescale_sums) {
     float scores[Traits::kKeys];
-    load_columns(lanes + Traits::scores(tile), scores);
+    load_columns(columns, scores);
     if (limit < Traits::kKeys) {
 #pragma unroll
         for (int key = 0; key < Traits::kKeys; ++key) {
@@ -72,13 +73,12 @@ __device__ __forceinline__ void weigh(const PrefillArguments& arguments, std::ui
     float largest = row.largest;
 #pragma unroll
     for (int key = 0; key < Traits::kKeys; ++key) largest = fmaxf(largest, scores[key]);
-    // The scores came after all earlier products, so that nothing is being added to the sums.
     const bool lags = (largest - row.largest) * arguments.scale_log2 > kLag;
     if (__any_sync(~0u, lags)) {
         const float factor = ptx::exp2_fast((row.largest - largest) * arguments.scale_log2);
         row.largest = largest;
         row.total *= factor;
-        if (!is_first) rescale<Traits>(lanes + Traits::sums(tile), factor);
+        rescale_sums(factor);
     }
     const float reference = row.largest * arguments.scale_log2;
     const float2 scale = {arguments.scale_log2, arguments.scale_log2};
@@ -97,7 +97,7 @@ __device__ __forceinline__ void weigh(const PrefillArguments& arguments, std::ui
             totals = ptx::add_pair(totals, weights);
             words[pair] = device::pack_pair(weights.x, weights.y, typename Traits::T{});
         }
-        ptx::tensor_store(lanes + Traits::scores(tile) + half * 32, words);
+        ptx::tensor_store(columns + half * 32, words);
     }
     row.total = totals.x + totals.y;
     ptx::tensor_wait_for_stores();
@@ -110,8 +110,8 @@ __device__ __forceinline__ void write_part(const PrefillArguments& arguments, co
     const bool exists = row_number < piece.tile.rows;
     const std::int64_t place =
         std::int64_t{piece.tile.part_row + row_number} * arguments.heads + piece.head;
-    auto* out = reinterpret_cast<float4*>(arguments.parts.sums + place * Traits::kHeadDim);
-    for (int column = 0; column < Traits::kHeadDim; column += 32) {
+    auto* out = reinterpret_cast<float4*>(arguments.parts.sums + place * Traits::kValueDim);
+    for (int column = 0; column < Traits::kValueDim; column += 32) {
         float values[32];
         load_columns(sums + column, values);
         if (!exists) continue;
@@ -134,8 +134,8 @@ __device__ __forceinline__ void write_row(const PrefillArguments& arguments, con
     const std::int64_t place =
         std::int64_t{piece.tile.first_row + row_number} * arguments.heads + piece.head;
     const float inverse = 1.0f / row.total;
-    auto* out = static_cast<uint4*>(arguments.out) + place * (Traits::kHeadDim / 8);
-    for (int column = 0; column < Traits::kHeadDim; column += 32) {
+    auto* out = static_cast<uint4*>(arguments.out) + place * (Traits::kValueDim / 8);
+    for (int column = 0; column < Traits::kValueDim; column += 32) {
         float values[32];
         load_columns(sums + column, values);
         if (!exists) continue;
@@ -153,7 +153,7 @@ __device__ __forceinline__ void write_row(const PrefillArguments& arguments, con
     }
 }
 
-// The softmax of one of the two tiles, over all work items.
+// The softmax of one of the tiles, over all work items.
 template <class Traits>
 __device__ void soften(const PrefillArguments& arguments, typename Traits::Storage& storage,
                        int tile) {
@@ -162,9 +162,15 @@ __device__ void soften(const PrefillArguments& arguments, typename Traits::Stora
     const int lane = threadIdx.x % 32;
     const std::uint32_t lanes =
         storage.tensor_memory + (static_cast<std::uint32_t>(in_tile / 32 * 32) << 16);
-    Phase queries, scores, sums;
+    const std::uint32_t results = lanes + Traits::sums(tile);
+    Turns<> queries, items;
+    Turns<Traits::kBuffers> scores;
+    const auto wait_for_sums = [&](const Slot& slot) {
+        ptx::mbarrier_wait(&storage.sums_full[tile][slot.stage], slot.parity);
+        ptx::tensor_fence_after_sync();
+    };
     while (true) {
-        ptx::mbarrier_wait(&storage.queries_full, queries.next());
+        ptx::mbarrier_wait(&storage.queries_full, queries.next().parity);
         // Only the first lane reads it, because only that lane releases the slot.
         const int index = __shfl_sync(~0u, lane == 0 ? storage.piece : 0, 0);
         if (index >= pieces) break;
@@ -176,17 +182,26 @@ __device__ void soften(const PrefillArguments& arguments, typename Traits::Stora
         Row row;
         const int steps = piece.steps(tile);
         for (int step = 0; step < steps; ++step, visible -= Traits::kKeys) {
-            ptx::mbarrier_wait(&storage.scores_full[tile], scores.next());
+            const Slot slot = scores.next();
+            ptx::mbarrier_wait(&storage.scores_full[tile][slot.stage], slot.parity);
             ptx::tensor_fence_after_sync();
-            weigh<Traits>(arguments, lanes, tile, visible, step == 0, row);
+            const std::uint32_t columns = lanes + Traits::scores(tile, slot.stage);
+            weigh<Traits>(arguments, columns, visible, row, [&](float factor) {
+                if (step == 0) return;
+                // The scores came after all earlier products, so that nothing is being added to the
+                // sums; with two buffers, after all but those of the last step.
+                if constexpr (Traits::kBuffers > 1) {
+                    wait_for_sums(slot_of<Traits::kBuffers>(scores.count - 2));
+                }
+                rescale<Traits>(results, factor);
+            });
             ptx::tensor_fence_before_sync();
             __syncwarp();
-            if (lane == 0) ptx::mbarrier_arrive(&storage.weights_full[tile]);
+            if (lane == 0) ptx::mbarrier_arrive(&storage.weights_full[tile][slot.stage]);
         }
         if (steps == 0) continue;
-        ptx::mbarrier_wait(&storage.sums_full[tile], sums.next());
-        ptx::tensor_fence_after_sync();
-        const std::uint32_t results = lanes + Traits::sums(tile);
+        wait_for_sums(Traits::kBuffers > 1 ? slot_of<Traits::kBuffers>(scores.count - 1)
+                                           : items.next());
         if (piece.tile.part_row < 0) {
             write_row<Traits>(arguments, piece, results, row_number, row);
         } else {

@@ -26,6 +26,8 @@ struct Case {
     head_dim: usize,
     value_dim: usize,
     causal: bool,
+    /// Scores grow with the keys, so that maxima leave those of earlier steps behind.
+    rising: bool,
     /// Sequences whose keys are split.
     merges: usize,
 }
@@ -40,6 +42,7 @@ const RAGGED: Case = Case {
     head_dim: 128,
     value_dim: 128,
     causal: true,
+    rising: false,
     merges: 0,
 };
 
@@ -47,6 +50,13 @@ const RAGGED: Case = Case {
 const LONGER: Case = Case {
     starts: [0, 70, 480],
     ..RAGGED
+};
+
+/// Sums are rescaled.
+const RISING: Case = Case {
+    causal: false,
+    rising: true,
+    ..LONGER
 };
 
 /// Few queries over many keys: more blocks than tiles.
@@ -69,11 +79,17 @@ impl Case {
         let starts_kv = [0, 1, 2].map(|sequence| self.starts[sequence] + sequence * self.cached);
         let (total_q, total_kv) = (self.starts[2], starts_kv[2]);
         let longest = starts_kv[2] - starts_kv[1];
-        let (q, k, v) = (
+        let (q, mut k, v) = (
             inputs(1, total_q * heads * head_dim),
             inputs(2, total_kv * head_dim),
             inputs(3, total_kv * value_dim),
         );
+        if self.rising {
+            for (key, row) in k.chunks_exact_mut(head_dim).enumerate() {
+                let times = f64::from(1 << (key / 128 * 3));
+                row.iter_mut().for_each(|value| *value *= times);
+            }
+        }
         let scale = 1.0 / (head_dim as f64).sqrt();
         let (mut wanted, mut wanted_lse) = (
             vec![0.0; total_q * heads * value_dim],
@@ -214,19 +230,24 @@ fn hopper() {
 }
 
 /// Queries and keys of 192 with values of 128, and heads of 256: ragged tiles, several of them with
-/// heads that share one, no mask, and split keys.
+/// heads that share one, no mask, one tile alone, sums that are rescaled, and split keys.
 #[test]
 fn larger_heads() {
     for (head_dim, value_dim) in LARGER {
         PORTABLE.of_dims(head_dim, value_dim).under_every_schedule();
-        if !is_hopper() {
+        if !is_hopper() && !is_blackwell() {
             continue;
         }
         let full = Case {
             causal: false,
             ..RAGGED
         };
-        for case in [Case { heads: 3, ..LONGER }, full, CACHED] {
+        let alone = Case {
+            heads: 1,
+            starts: [0, 0, 100],
+            ..RAGGED
+        };
+        for case in [Case { heads: 3, ..LONGER }, full, alone, RISING, CACHED] {
             case.of_dims(head_dim, value_dim).under_every_schedule();
         }
     }
@@ -269,26 +290,48 @@ fn blackwell() {
             ..LONGER
         };
         full.of_dims(64, 64).under_every_schedule();
+        RISING.under_every_schedule();
     }
 }
 
 #[test]
 fn mutants_of_blackwell() {
     if is_blackwell() {
-        let case = LONGER.of_dims(64, 64);
-        let survivors = [Survivor {
+        assert_mutants_of_blackwell("blackwell", (2, 12), 0, LONGER.of_dims(64, 64));
+    }
+}
+
+/// Every wait, arrival and commit, and a third of the products or more.
+#[test]
+fn mutants_of_blackwells_larger_heads() {
+    if is_blackwell() {
+        for (head_dim, value_dim) in LARGER {
+            let name = format!("blackwell {head_dim}");
+            let case = RISING.of_dims(head_dim, value_dim);
+            assert_mutants_of_blackwell(&name, (16, 100), 1, case);
+        }
+    }
+}
+
+fn assert_mutants_of_blackwell(
+    name: &str,
+    counts: (usize, usize),
+    first_products: usize,
+    case: Case,
+) {
+    let survivors = [
+        Survivor {
             kind: Kind::DropWarpBarrier,
             count: 2,
             why: "aligned instructions around them bring the warp together too",
-        }];
-        assert_mutants(
-            "blackwell",
-            (2, 12),
-            Watch::All,
-            &survivors,
-            case.attention(),
-        );
-    }
+        },
+        Survivor {
+            kind: Kind::Accumulate,
+            count: first_products,
+            why: "the first product of scores does not accumulate as it is",
+        },
+    ];
+    assert_mutants(name, counts, Watch::All, &survivors, case.attention());
 }
 
 #[test]
@@ -325,7 +368,26 @@ fn every_kind_of_inputs() {
             value_dim: Some(value_dim),
             causal,
         };
-        right_on_every_kind(shape, variant);
+        right_on_every_kind(shape, variant, DType::Bf16);
+    }
+}
+
+/// Several steps in both types.
+#[test]
+fn every_kind_of_inputs_of_larger_heads() {
+    for (head_dim, value_dim) in LARGER {
+        for dtype in [DType::Bf16, DType::F16] {
+            let shape = PrefillShape {
+                q_lens: vec![30, 300],
+                kv_lens: vec![170, 300],
+                heads: HEADS,
+                kv_heads: 1,
+                head_dim,
+                value_dim: Some(value_dim),
+                causal: true,
+            };
+            right_on_every_kind(shape, Variant::Tuned, dtype);
+        }
     }
 }
 
@@ -340,12 +402,12 @@ fn every_kind_of_inputs_in_parts() {
         value_dim: None,
         causal: true,
     };
-    right_on_every_kind(shape, Variant::Tuned);
+    right_on_every_kind(shape, Variant::Tuned, DType::Bf16);
 }
 
-fn right_on_every_kind(shape: PrefillShape, variant: Variant) {
+fn right_on_every_kind(shape: PrefillShape, variant: Variant, dtype: DType) {
     let workload = PrefillSuite::custom("kinds".to_owned());
-    let problem = PrefillProblem::new(PrefillOp::PrefillLse, shape, DType::Bf16, workload);
+    let problem = PrefillProblem::new(PrefillOp::PrefillLse, shape, dtype, workload);
     let problem = problem.unwrap();
     let shape = &problem.shape;
     let starts = |lengths: &[usize]| [0, lengths[0], lengths[0] + lengths[1]].map(|at| at as i32);
@@ -368,7 +430,11 @@ fn right_on_every_kind(shape: PrefillShape, variant: Variant) {
             value_dim: shape.value_dim(),
             causal: shape.causal,
             scale: problem.scale,
-            dtype: Dtype::Bf16,
+            dtype: if dtype == DType::F16 {
+                Dtype::F16
+            } else {
+                Dtype::Bf16
+            },
         };
         // SAFETY: the addresses are those of the tensors.
         unsafe {
