@@ -34,7 +34,7 @@ pub use counters::{class, Counters};
 pub use error::{Error, Place};
 pub use grid::{run, Report, MOST_SHARED};
 pub use launch::{Launch, Schedule, TensorLoads, Watch};
-pub use meaning::Meaning;
+pub use meaning::{Meaning, Narrow};
 pub use memory::{Allocations, Block};
 pub use op::{Address, Bit, CopyShape, Tcgen, TcgenA, TcgenKind, TcgenShape, Value, Wide, Word};
 pub use program::{Module, Program, UnknownForm};

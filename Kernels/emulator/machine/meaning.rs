@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use syntax::Type;
+
+use crate::number::Rounding;
 use crate::op::{Atomic, Op, Tcgen};
 use crate::{Error, Module};
 
@@ -34,6 +37,17 @@ pub enum Meaning {
     },
     /// A load or store of 256 bits.
     Wide,
+    /// A conversion to or from elements of fewer than 8 bits, or scales that are powers of two.
+    Narrow(Narrow),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Narrow {
+    pub to: Type,
+    pub from: Type,
+    pub relu: bool,
+    /// Towards the larger scale.
+    pub up: bool,
 }
 
 impl Meaning {
@@ -93,8 +107,23 @@ fn meaning(op: &Op, opcode: &str) -> Meaning {
         Op::W2(..) | Op::W3(..) if has("f32") && (has("f16") || has("bf16")) => Meaning::Mixed,
         Op::Load { ty, targets, .. } if ty.bytes() as usize * targets.len() > 16 => Meaning::Wide,
         Op::Store { ty, values, .. } if ty.bytes() as usize * values.len() > 16 => Meaning::Wide,
+        Op::Convert { convert, .. } if is_narrow(convert.to) || is_narrow(convert.from) => {
+            Meaning::Narrow(Narrow {
+                to: convert.to,
+                from: convert.from,
+                relu: convert.relu,
+                up: convert.rounding == Some(Rounding::Up),
+            })
+        }
         _ if base == "setmaxnreg" => Meaning::Registers,
         _ if has("f32x2") => Meaning::Packed,
         _ => Meaning::Same,
     }
+}
+
+fn is_narrow(ty: Type) -> bool {
+    matches!(
+        ty,
+        Type::E2m1x2 | Type::E2m3x2 | Type::E3m2x2 | Type::Ue8m0x2
+    )
 }

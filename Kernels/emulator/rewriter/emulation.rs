@@ -147,3 +147,39 @@ fn dimensions() -> String {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In the registers of a function's arguments `ptxas` passes those of its calls, so that an argument that is
+    /// loaded later may be another one's.
+    #[test]
+    fn arguments_are_loaded_before_the_first_call_and_outside_of_loops() {
+        let options = Options {
+            when: When::Late,
+            ..Options::default()
+        };
+        let text = text(&options);
+        let mut checked = 0;
+        for function in text.split("\n.func").skip(1) {
+            let (head, body) = function.split_once("\n{").expect("a body");
+            let body = body.split("\n}").next().expect("its end");
+            if !body.contains("call ") {
+                continue;
+            }
+            let is_label = |line: &&str| line.ends_with(':') || line.contains("call ");
+            let later = body.lines().skip_while(|line| !is_label(line));
+            for line in later.filter(|line| line.contains("ld.param")) {
+                for load in line.split("ld.param.").skip(1) {
+                    let name = load.split(['[', ']']).nth(1).expect("an address");
+                    let is_argument =
+                        head.contains(&format!(" {name},")) || head.contains(&format!(" {name})"));
+                    assert!(!is_argument, "{}: {name}", head.trim());
+                }
+            }
+            checked += 1;
+        }
+        assert!(checked >= 8, "{checked} functions call others");
+    }
+}

@@ -10,6 +10,7 @@ mod agreement;
 mod arithmetic;
 mod code;
 mod emulation;
+mod narrow;
 mod rules;
 
 use std::collections::BTreeMap;

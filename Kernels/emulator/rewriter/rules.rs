@@ -5,6 +5,7 @@ use syntax::{Function, Instruction, Module, Operand, Register};
 
 use crate::arithmetic::{mixed, named, packed, redux, wide};
 use crate::code::{Code, Names};
+use crate::narrow::narrow;
 use crate::{Error, When};
 
 type Result<T> = std::result::Result<T, String>;
@@ -126,6 +127,7 @@ and.b32 %emulated_lanes, x, 96;
                 nan,
             } => redux(&mut code, operands, *largest, *absolute, *nan)?,
             Meaning::Wide => wide(&mut code, opcode, operands)?,
+            Meaning::Narrow(conversion) => narrow(&mut code, *conversion, operands)?,
         }
         Ok(Some(code.finish()))
     }

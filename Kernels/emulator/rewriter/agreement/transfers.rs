@@ -91,3 +91,62 @@ fn arithmetic_that_hopper_lacks() {
         case(&words).agrees();
     }
 }
+
+#[test]
+fn conversions_that_hopper_lacks() {
+    let mut body = String::from(
+        "mov.u32 %r1, %tid.x; ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; mad.wide.u32 %d3, %r1, 8, %d1;
+         mad.wide.u32 %d4, %r1, 64, %d2; ld.global.v2.f32 {%f1, %f2}, [%d3]; ld.global.b32 %r2, [%d3];
+         cvt.u16.u32 %h1, %r2; { .reg .b8 pair; cvt.u8.u32 pair, %r2;",
+    );
+    for (number, relu) in ["", ".relu"].into_iter().enumerate() {
+        body += &format!(
+            "cvt.rn.satfinite{relu}.e2m1x2.f32 pair, %f1, %f2; cvt.u32.u8 %r3, pair;
+             st.global.u32 [%d4+{}], %r3;
+             cvt.rn.satfinite{relu}.e2m3x2.f32 %h2, %f1, %f2; cvt.rn.satfinite{relu}.e3m2x2.f32 %h3, %f1, %f2;
+             st.global.v2.u16 [%d4+{}], {{%h2, %h3}};
+             cvt.rn{relu}.f16x2.e2m1x2 %r4, pair; cvt.rn{relu}.f16x2.e2m3x2 %r5, %h2;
+             cvt.rn{relu}.f16x2.e3m2x2 %r6, %h3; st.global.v2.u32 [%d4+{}], {{%r4, %r5}};
+             st.global.u32 [%d4+{}], %r6;",
+            24 * number,
+            24 * number + 4,
+            24 * number + 8,
+            24 * number + 16,
+        );
+    }
+    body += "cvt.rp.satfinite.ue8m0x2.f32 %h4, %f1, %f2; cvt.rz.satfinite.ue8m0x2.f32 %h5, %f1, %f2;
+             cvt.rn.bf16x2.ue8m0x2 %r7, %h1; st.global.v2.u16 [%d4+48], {%h4, %h5}; st.global.u32 [%d4+52], %r7; }";
+    let text = kernel(2, &body);
+    let case = |words: Vec<u32>| Case {
+        text: text.clone(),
+        launch: threads(32),
+        buffers: vec![words, vec![0; 512]],
+        map: None,
+    };
+    // Every pattern, then magnitudes around those of the formats, where halves lie exactly between two of them.
+    case(noise(64, (u32::MAX, 0))).agrees();
+    for scale in [1.0f32, 0.125, 0.03125] {
+        let values = (0..64i32).map(|n| ((n - 32) as f32 * scale * 1.25).to_bits());
+        case(values.collect()).agrees();
+    }
+    let ends = [
+        f32::NAN,
+        -f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        0.0,
+        -0.0,
+        f32::MIN_POSITIVE,
+        f32::MIN_POSITIVE / 2.0,
+        f32::MIN_POSITIVE / 4.0,
+        f32::MAX,
+        6.0,
+        -7.6,
+        28.0,
+        29.9,
+        5.0,
+        -0.25,
+    ];
+    let values = ends.iter().cycle().take(64).map(|value| value.to_bits());
+    case(values.collect()).agrees();
+}
