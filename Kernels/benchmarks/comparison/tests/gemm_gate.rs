@@ -4,6 +4,7 @@
 mod gemm_examine;
 
 use contender::{Problem, Support};
+use device::Device;
 use examine::{cpu, gpu};
 use gemm_examine::{pass, SEED};
 use numeric::DType;
@@ -29,7 +30,7 @@ fn gpu_contenders_pass_block_scales_or_decline() {
     let smoke = problems(GemmSuite::Smoke.workloads(), &BLOCK_SCALED);
     if device.info().compute_capability == Some((10, 0)) {
         pass(&*device, &smoke);
-        pass(&*device, &problems(random(30, 3000), &BLOCK_SCALED));
+        pass(&*device, &problems(random_for(&*device, 40), &BLOCK_SCALED));
         return;
     }
     let ours = &gemm_contenders::contenders(device.info().kind)[0];
@@ -44,7 +45,7 @@ fn gpu_contenders_pass_block_scales_or_decline() {
 #[test]
 fn gpu_contenders_pass_random_shapes() {
     if let Some(device) = gpu() {
-        pass(&*device, &problems(random(60, 3000), &DTYPES));
+        pass(&*device, &problems(random_for(&*device, 60), &DTYPES));
     }
 }
 
@@ -53,7 +54,8 @@ fn gpu_contenders_pass_suites() {
     if let Some(device) = gpu() {
         let suites = [GemmSuite::Smoke, GemmSuite::Dsv3, GemmSuite::Square];
         let mut workloads: Vec<_> = suites.iter().flat_map(|suite| suite.workloads()).collect();
-        workloads.retain(|(shape, layout, _)| layout.rows * shape.n * shape.k <= 1 << 38);
+        let most = if device.info().emulated { 30 } else { 38 };
+        workloads.retain(|(shape, layout, _)| layout.rows * shape.n * shape.k <= 1 << most);
         pass(&*device, &problems(workloads, &DTYPES));
     }
 }
@@ -66,6 +68,11 @@ fn problems(workloads: Vec<DenseWorkload>, dtypes: &[DType]) -> Vec<GemmProblem>
         .iter()
         .flat_map(|workload| dtypes.iter().map(|&dtype| problem(workload, dtype)))
         .collect()
+}
+
+/// Of sizes that the device's kernels have time for.
+fn random_for(device: &dyn Device, cases: u64) -> Vec<DenseWorkload> {
+    random(cases, if device.info().emulated { 600 } else { 3000 })
 }
 
 /// Seeded shapes up to `most` rows and columns: any number of rows; columns that are whole 16-byte

@@ -20,7 +20,8 @@ fn cpu_contenders_pass() {
 fn gpu_contenders_pass_random_shapes() {
     if let Some(device) = gpu() {
         let heads = [1, 8, 16, 32, 64, 96, 128];
-        pass(&*device, random_problems(1 << 12, &heads));
+        let most = if device.info().emulated { 9 } else { 12 };
+        pass(&*device, random_problems(1 << most, &heads));
     }
 }
 
@@ -28,7 +29,12 @@ fn gpu_contenders_pass_random_shapes() {
 fn gpu_contenders_pass_suites() {
     if let Some(device) = gpu() {
         let suites: Vec<MlaSuite> = MlaSuite::all().collect();
-        pass(&*device, suite_problems(&suites, GPU_TOKENS));
+        let most = if device.info().emulated {
+            1 << 10
+        } else {
+            GPU_TOKENS
+        };
+        pass(&*device, suite_problems(&suites, most));
     }
 }
 

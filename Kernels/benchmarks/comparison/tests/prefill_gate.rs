@@ -36,6 +36,14 @@ const GPU: Scale = Scale {
     dtypes: &[DType::Bf16, DType::F16],
     dims: &[(64, None), (128, None), (192, Some(128)), (256, None)],
 };
+/// Where kernels are rewritten for another GPU, and take a thousand times as long.
+const EMULATED: Scale = Scale {
+    batches: 120,
+    sequences: 4,
+    longest: 400,
+    pairs: 1e7,
+    ..GPU
+};
 const CPU: Scale = Scale {
     batches: 60,
     sequences: 5,
@@ -55,14 +63,21 @@ fn cpu_contenders_pass() {
 #[test]
 fn gpu_contenders_pass_random_batches() {
     if let Some(device) = gpu() {
-        pass(&*device, random_problems(&GPU));
+        pass(&*device, random_problems(scale_of(&*device)));
     }
 }
 
 #[test]
 fn gpu_contenders_pass_suites() {
     if let Some(device) = gpu() {
-        pass(&*device, suite_problems(&GPU));
+        pass(&*device, suite_problems(scale_of(&*device)));
+    }
+}
+
+fn scale_of(device: &dyn Device) -> &'static Scale {
+    match device.info().emulated {
+        true => &EMULATED,
+        false => &GPU,
     }
 }
 
