@@ -1,6 +1,6 @@
 """source_tree_test: a check of the whole source tree, as a test."""
 
-def source_tree_test(name, program, args = [], data = [], env = {}):
+def source_tree_test(name, program, args = [], data = [], env = {}, tags = []):
     """Declares a test that runs a program on the repository itself and passes if it exits 0.
 
     The tree is not a declared input (no target can list every file), so the test always runs, outside
@@ -12,6 +12,7 @@ def source_tree_test(name, program, args = [], data = [], env = {}):
       args: its arguments.
       data: files it reads besides the tree.
       env: variables it sees.
+      tags: Bazel's, besides its own.
     """
 
     # Bazel 7 has sh_test built in; a module for it would be one more pin.
@@ -23,5 +24,5 @@ def source_tree_test(name, program, args = [], data = [], env = {}):
         args = ["$(rootpath {})".format(program)] + args,
         data = data + [program, "//:MODULE.bazel"],
         env = env,
-        tags = ["external", "local", "no-cache"],
+        tags = ["external", "local", "no-cache"] + tags,
     )

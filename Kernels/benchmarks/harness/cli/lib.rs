@@ -14,6 +14,7 @@
 
 mod again;
 mod bench;
+mod blame;
 mod control;
 mod erased;
 mod export;

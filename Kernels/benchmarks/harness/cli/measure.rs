@@ -52,7 +52,7 @@ pub fn measure(
     let plan = options.plan_for(selection.choices.device, bench.arch)?;
     let mut outputs = Outputs::new(&options.output, bench.name)?;
     let timeout = options.timeout(is_emulation(selection.choices.device, bench.arch));
-    let (mut supervisor, machine) = match start(timeout, &workers) {
+    let (mut supervisor, machine) = match start(timeout, &workers, selection.strangers()) {
         Ok(started) => started,
         Err(error) => return Ok(give_up(bench.name, &error)),
     };
@@ -121,8 +121,9 @@ fn entropy() -> std::io::Result<u64> {
 fn start(
     timeout: Duration,
     arguments: &[String],
+    strangers: Vec<String>,
 ) -> Result<(Supervisor, Machine), SupervisorError> {
-    let mut supervisor = Supervisor::new(arguments, timeout)?;
+    let mut supervisor = Supervisor::new(arguments, timeout, strangers)?;
     let machine = supervisor.start()?;
     Ok((supervisor, machine))
 }

@@ -53,6 +53,20 @@ pub struct Measured {
     pub state: DeviceState,
 }
 
+impl Outcome {
+    /// Why it has nothing to compare; none for whoever is right, or does not take part.
+    pub fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Wrong { reason, .. }
+            | Self::Error(reason)
+            | Self::Timeout(reason)
+            | Self::Spoilt(reason) => Some(reason),
+            Self::Measured(measured) => measured.validity.reason.as_deref(),
+            Self::Unsupported(_) | Self::Emulated(_) => None,
+        }
+    }
+}
+
 impl From<&Failure> for Outcome {
     fn from(failure: &Failure) -> Self {
         match failure.kind() {

@@ -129,6 +129,13 @@ impl Selection {
         })
     }
 
+    /// The guests that share the worker's process, as all do on CUDA: two processes would take turns on the GPU.
+    pub fn strangers(&self) -> Vec<String> {
+        let shared = self.choices.device == DeviceKind::Cuda;
+        let guests = self.guests.iter().filter(|_| shared);
+        guests.map(|guest| guest.name.clone()).collect()
+    }
+
     /// Opens the device. With guests, all memory is such that another process can map it, so that nobody in the race
     /// has other pages than they have.
     pub fn open_device(&self) -> Result<Box<dyn Device>, DeviceError> {

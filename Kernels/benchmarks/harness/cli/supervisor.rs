@@ -1,8 +1,7 @@
 //! The supervisor's side of a worker: start it, listen, and if it dies or goes silent, blame the
 //! contender that was running and start another.
 
-use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
@@ -12,6 +11,7 @@ use std::time::Duration;
 
 use children::Leash;
 
+use crate::blame::{self, Outcomes};
 use crate::outcome::Outcome;
 use crate::protocol::{self, Event, Machine, Step, Task};
 
@@ -19,6 +19,9 @@ use crate::protocol::{self, Event, Machine, Step, Task};
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// The harness's own steps (inputs, oracle) may take long, but not forever.
 const OWN_STEP_LIMIT: Duration = Duration::from_secs(1800);
+
+/// Of each stream of a worker with strangers' code in it. The rest is lost.
+const PASSED_ON_BYTES: usize = 64 << 10;
 
 const RESTART_WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 
@@ -46,6 +49,8 @@ enum Message {
 pub struct Supervisor {
     arguments: Vec<String>,
     timeout: Duration,
+    /// Contenders whose code is not ours and shares the worker's process.
+    strangers: Vec<String>,
     inbox: Receiver<(usize, Message)>,
     sender: Sender<(usize, Message)>,
     /// Which of the processes that a workload is measured in.
@@ -58,6 +63,8 @@ pub struct Supervisor {
 struct Worker {
     child: Child,
     socket: UnixStream,
+    /// The strangers it has met: what they have left there is theirs alone.
+    met: Vec<String>,
 }
 
 /// What the worker last reported, and how it ended, if it has.
@@ -69,7 +76,11 @@ enum Heard {
 
 impl Supervisor {
     /// `arguments` are this program's own; workers get the same.
-    pub fn new(arguments: &[String], timeout: Duration) -> io::Result<Self> {
+    pub fn new(
+        arguments: &[String],
+        timeout: Duration,
+        strangers: Vec<String>,
+    ) -> io::Result<Self> {
         let (sender, inbox) = mpsc::channel();
         let mut signals = signal_hook::iterator::Signals::new([
             signal_hook::consts::SIGINT,
@@ -87,6 +98,7 @@ impl Supervisor {
         Ok(Self {
             arguments,
             timeout,
+            strangers,
             inbox,
             sender,
             process: 0,
@@ -100,18 +112,27 @@ impl Supervisor {
         self.stop();
         self.generation += 1;
         let (ours, theirs) = UnixStream::pair()?;
-        let child = Command::new(std::env::current_exe()?)
+        let mut command = Command::new(std::env::current_exe()?);
+        command
             .args(self.arguments.iter().skip(1))
             .args(["--worker", "--process", &self.process.to_string()])
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(io::stderr().as_fd().try_clone_to_owned()?)
             // Not in the terminal's foreground group: the supervisor handles Ctrl-C.
-            .leash()
-            .spawn()?;
+            .leash();
+        if !self.strangers.is_empty() {
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+        let mut child = command.spawn()?;
+        if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
+            pass_on(stdout);
+            pass_on(stderr);
+        }
         self.listen(ours.try_clone()?);
         self.worker = Some(Worker {
             child,
             socket: ours,
+            met: Vec::new(),
         });
         match self.hear(START_LIMIT)? {
             Heard::Event(Event::Ready(machine)) => Ok(*machine),
@@ -164,8 +185,25 @@ impl Supervisor {
         &mut self,
         task: &Task,
         on_step: &mut dyn FnMut(&Step),
-    ) -> Result<BTreeMap<String, Outcome>, SupervisorError> {
-        let mut outcomes = BTreeMap::new();
+    ) -> Result<Outcomes, SupervisorError> {
+        let strangers = self.strangers.clone();
+        blame::race(&task.contenders, &strangers, &mut |contenders| {
+            let task = Task {
+                contenders: contenders.to_vec(),
+                ..task.clone()
+            };
+            self.race(&task, on_step)
+        })
+    }
+
+    /// Has contenders raced, again without those that take the worker down.
+    fn race(
+        &mut self,
+        task: &Task,
+        on_step: &mut dyn FnMut(&Step),
+    ) -> Result<Outcomes, SupervisorError> {
+        let mut outcomes = Outcomes::new();
+        self.part_from_others(&task.contenders);
         loop {
             let pending: Vec<String> = task
                 .contenders
@@ -203,12 +241,21 @@ impl Supervisor {
         }
     }
 
+    /// Ends a worker in which strangers have been that are not in the next race.
+    fn part_from_others(&mut self, contenders: &[String]) {
+        let met = self.worker.iter().flat_map(|worker| &worker.met);
+        let mut others = met.filter(|stranger| !contenders.contains(stranger));
+        if others.next().is_some() {
+            self.stop();
+        }
+    }
+
     /// Gives a task to the worker. If the worker exits or goes silent before finishing, returns the
     /// last step and what to make of it.
     fn attempt(
         &mut self,
         task: &Task,
-        outcomes: &mut BTreeMap<String, Outcome>,
+        outcomes: &mut Outcomes,
         on_step: &mut dyn FnMut(&Step),
     ) -> Result<Option<(Step, Outcome)>, SupervisorError> {
         let mut step = Step {
@@ -216,6 +263,11 @@ impl Supervisor {
             what: "taking the task".into(),
         };
         if let Some(worker) = &mut self.worker {
+            let strangers = self.strangers.iter();
+            worker.met = strangers
+                .filter(|name| task.contenders.contains(name))
+                .cloned()
+                .collect();
             // If the worker is gone, the listener notices.
             let _ = protocol::send(&mut worker.socket, task);
         }
@@ -288,6 +340,21 @@ impl Supervisor {
             children::end(&mut worker.child);
         }
     }
+}
+
+/// Shows the first of what a worker prints, without what would move the cursor.
+fn pass_on(mut from: impl Read + Send + 'static) {
+    thread::spawn(move || {
+        let (mut bytes, mut left) = ([0; 4096], PASSED_ON_BYTES);
+        while let Ok(count @ 1..) = from.read(&mut bytes) {
+            let shown = &bytes[..count.min(left)];
+            left -= shown.len();
+            let plain = |byte: &u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~' | 0x80..);
+            let plain: Vec<u8> = shown.iter().copied().filter(plain).collect();
+            // Nobody reads it if this fails.
+            let _ = io::stderr().write_all(&plain);
+        }
+    });
 }
 
 impl Drop for Supervisor {

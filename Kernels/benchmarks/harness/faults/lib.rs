@@ -5,6 +5,7 @@
 
 mod backend;
 mod contenders;
+pub mod guests;
 mod outside;
 mod problem;
 pub mod suite;

@@ -1,10 +1,9 @@
 //! Strangers' libraries in whole runs on the CPU: each costs its own row at most, with a reason that names the fault.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use serde_json::Value;
+use faults::guests::{Expected, Race, Run};
 
 fn file(variable: &str) -> PathBuf {
     let path = std::env::var(variable).expect("the BUILD file names it");
@@ -18,77 +17,19 @@ fn library(name: &str) -> PathBuf {
     folder.join(format!("lib{name}.so"))
 }
 
-struct Run {
-    output: Output,
-    rows: BTreeMap<String, Value>,
-}
-
 /// Races libraries, each as NAME=PATH?TEXT, next to an honest contender and the baseline.
 fn race(libraries: &[String], more: &[&str]) -> Run {
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let mut command = Command::new(file("FAULT_BENCH"));
-    command
-        .current_dir(folder.path())
-        .env_remove("BUILD_WORKING_DIRECTORY")
-        .args(["--device", "cpu", "--configs", "64x96", "--dtype", "f32"])
-        .args(["--contenders", "honest,baseline", "--iters", "12"])
-        .args(["--json", "run.json"])
-        .args(more);
-    for library in libraries {
-        command.args(["--contender", library]);
-    }
-    let output = command.output().expect("the program starts");
-    let text = std::fs::read_to_string(folder.path().join("run.json")).unwrap_or_default();
-    let file: Value = serde_json::from_str(&text).unwrap_or_default();
-    let rows = file["rows"].as_array().cloned().unwrap_or_default();
-    let name = |row: &Value| row["contender"]["name"].as_str().unwrap_or("").to_owned();
-    let rows = rows.into_iter().map(|row| (name(&row), row)).collect();
-    // Whatever they do, nothing is left in the folder but the result.
-    let left = std::fs::read_dir(folder.path())
-        .expect("the folder")
-        .count();
-    assert!(left <= 1, "{left} files are left");
-    Run { output, rows }
+    on_cpu(|race| race.run(libraries, more))
 }
-
-/// Variant, status, and a part of the reason.
-type Expected = (&'static str, &'static str, &'static str);
 
 /// Checks rows of the zoo, and that nobody else's row has suffered.
 fn check(expected: &[Expected]) {
-    let zoo = library("zoo");
-    // The bench has contenders of some of these names.
-    let named = |(fault, ..): &Expected| format!("guest_{fault}={}?{fault}", zoo.display());
-    let libraries: Vec<String> = expected.iter().map(named).collect();
-    let hangs = expected.iter().any(|(_, status, _)| *status == "timeout");
-    let limit: &[&str] = if hangs { &["--timeout-s", "8"] } else { &[] };
-    let Run { output, rows } = race(&libraries, limit);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    for name in ["honest", "baseline"] {
-        assert_eq!(
-            rows[name]["status"], "ok",
-            "{name}: {}",
-            rows[name]["reason"]
-        );
-    }
-    for (name, status, reason) in expected {
-        let row = rows.get(&format!("guest_{name}"));
-        let row = row.unwrap_or_else(|| panic!("no row for {name}:\n{stderr}"));
-        let found = row["reason"].as_str().unwrap_or("");
-        // Which check is first may depend on the machine's load.
-        let row_status = row["status"].as_str().unwrap_or("");
-        assert!(
-            status.split('|').any(|it| it == row_status),
-            "{name}: {row_status}: {found}"
-        );
-        assert!(found.contains(reason), "{name}: '{found}' lacks '{reason}'");
-        let timed = row["time"]["median_us"].as_f64().is_some_and(|us| us > 0.0);
-        assert_eq!(timed, *status == "ok", "{name} has a time: {timed}");
-    }
-    let failed = expected
-        .iter()
-        .any(|(_, status, _)| !["ok", "unsupported"].contains(status));
-    assert_eq!(output.status.code(), Some(i32::from(failed)), "{stderr}");
+    on_cpu(|race| race.check(expected));
+}
+
+fn on_cpu<T>(act: impl FnOnce(&Race) -> T) -> T {
+    let (program, zoo) = (file("FAULT_BENCH"), library("zoo"));
+    act(&Race::new(&program, "cpu", &zoo))
 }
 
 #[test]
