@@ -1,9 +1,14 @@
 #include "Kernels/gemm/bridge.h"
 
+#include <map>
+#include <mutex>
+#include <tuple>
+
 #include "Kernels/bridge/convert.h"
 #include "Kernels/bridge/facts.h"
 #include "Kernels/gemm/gemm.h"
 #include "Kernels/gemm/lib.rs.h"
+#include "Kernels/gemm/measure.h"
 
 namespace gemm::bridge {
 namespace {
@@ -42,6 +47,35 @@ Config config_of(const Shape& shape, Variant variant) {
     return choose(shape, variant == Variant::Tuned ? machine : machine.portable());
 }
 
+device::Facts facts_of(const Config& config) {
+    device::Facts facts;
+    facts.add("kernel", device::to_string(config.arch))
+        .add("tile", std::to_string(config.tile_rows) + "x" + std::to_string(config.tile_columns))
+        .add("stages", config.stages)
+        .add("split_k", config.split)
+        .add("blocks", config.blocks);
+    return facts;
+}
+
+std::unique_ptr<device::Plan> plan_of(const Gemm& params, const Config& config,
+                                      const device::Facts& facts) {
+    return std::make_unique<device::Plan>(
+        [=](cudaStream_t stream) { launch(params, config, stream); }, facts.json());
+}
+
+// Measured once for each shape.
+std::size_t rank_of_fastest(const std::vector<Config>& found, const Gemm& params) {
+    static std::mutex mutex;
+    static std::map<std::tuple<int, int, int, int, Dtype, gemm::Layout, int>, std::size_t> known;
+    const Shape& shape = params.shape;
+    const std::tuple key(shape.rows, shape.n, shape.k, shape.groups, shape.dtype, shape.layout,
+                         shape.expected_rows);
+    const std::lock_guard lock(mutex);
+    const auto at = known.find(key);
+    if (at != known.end()) return at->second;
+    return known[key] = fastest_of(found, params);
+}
+
 }  // namespace
 
 rust::String choice(const Product& product, Variant variant) {
@@ -63,14 +97,18 @@ std::unique_ptr<device::Plan> plan(const Product& product, Variant variant) {
     }
     const Config config = config_of(params.shape, variant);
     validate(params);
-    device::Facts facts;
-    facts.add("kernel", device::to_string(config.arch))
-        .add("tile", std::to_string(config.tile_rows) + "x" + std::to_string(config.tile_columns))
-        .add("stages", config.stages)
-        .add("split_k", config.split)
-        .add("blocks", config.blocks);
-    return std::make_unique<device::Plan>(
-        [=](cudaStream_t stream) { launch(params, config, stream); }, facts.json());
+    return plan_of(params, config, facts_of(config));
+}
+
+std::unique_ptr<device::Plan> measured_plan(const Product& product) {
+    constexpr std::size_t kCandidates = 8;
+    const Gemm params = params_of(product);
+    const std::vector<Config> found =
+        candidates(params.shape, device::current_machine(), kCandidates);
+    validate(params);
+    const std::size_t rank = rank_of_fastest(found, params);
+    return plan_of(params, found[rank],
+                   facts_of(found[rank]).add("candidates", found.size()).add("rank", rank));
 }
 
 }  // namespace gemm::bridge

@@ -15,5 +15,6 @@ struct Product;
 
 rust::String choice(const Product& product, Variant variant);
 std::unique_ptr<device::Plan> plan(const Product& product, Variant variant);
+std::unique_ptr<device::Plan> measured_plan(const Product& product);
 
 }  // namespace gemm::bridge

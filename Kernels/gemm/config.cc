@@ -39,13 +39,17 @@ void validate(const Shape& shape) {
 }
 
 Config choose(const Shape& shape, const Machine& machine) {
+    return candidates(shape, machine, 1).front();
+}
+
+std::vector<Config> candidates(const Shape& shape, const Machine& machine, std::size_t most) {
     validate(shape);
     require(!shape.block_scaled() || machine.arch == Arch::kBlackwell, "products of ",
             device::name_of(shape.dtype),
             " take tensor cores that apply block scales, those of tcgen05; use fp8_e4m3");
-    if (machine.arch == Arch::kHopper) return hopper::choose(shape, machine);
-    if (machine.arch == Arch::kBlackwell) return blackwell::choose(shape, machine);
-    return portable::choose(shape, machine);
+    if (machine.arch == Arch::kHopper) return hopper::candidates(shape, machine, most);
+    if (machine.arch == Arch::kBlackwell) return {blackwell::choose(shape, machine)};
+    return {portable::choose(shape, machine)};
 }
 
 std::string describe(const Config& config) {

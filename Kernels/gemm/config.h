@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "Kernels/device/dtype.h"
 #include "Kernels/device/machine.h"
@@ -63,12 +64,16 @@ void validate(const Shape& shape);
 
 Config choose(const Shape& shape, const Machine& machine);
 
+// Up to `most` that may be the fastest, the one that is chosen first: a model of so many tiles is
+// often wrong by a few percent, and on an H200 the fastest is among eight of them.
+std::vector<Config> candidates(const Shape& shape, const Machine& machine, std::size_t most);
+
 // What each architecture would run for a valid shape.
 namespace portable {
 Config choose(const Shape& shape, const Machine& machine);
 }
 namespace hopper {
-Config choose(const Shape& shape, const Machine& machine);
+std::vector<Config> candidates(const Shape& shape, const Machine& machine, std::size_t most);
 }
 namespace blackwell {
 Config choose(const Shape& shape, const Machine& machine);

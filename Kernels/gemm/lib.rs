@@ -47,7 +47,14 @@ mod ffi {
         /// # Safety
         /// The product's addresses point to tensors of its sizes that outlive the plan.
         unsafe fn plan(product: &Product, variant: Variant) -> Result<UniquePtr<Plan>>;
+
+        /// The same with the fastest of several kernels on these tensors, which takes milliseconds the first time
+        /// that a shape is planned, and writes the result.
+        ///
+        /// # Safety
+        /// As for `plan`; nobody else uses the result meanwhile.
+        unsafe fn measured_plan(product: &Product) -> Result<UniquePtr<Plan>>;
     }
 }
 
-pub use ffi::{choice, plan, Layout, Product};
+pub use ffi::{choice, measured_plan, plan, Layout, Product};

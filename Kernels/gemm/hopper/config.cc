@@ -187,43 +187,53 @@ double cost_of(const Shape& shape, const Machine& machine, const TileShape& tile
     return both + (split > 1 ? collecting : 0);
 }
 
+Config config_of(const Shape& shape, const Machine& machine, const TileShape& tile, int split) {
+    const std::int64_t tiles =
+        tile.transposed ? likely_tiles(shape, tile)
+                        : shape.row_tiles_at_most(tile.rows) * divide_up(shape.n, tile.columns);
+    const std::int64_t most = std::int64_t{tile.blocks} * machine.multiprocessors;
+    // A split-K cluster has one tile.
+    const std::int64_t blocks = split > 1 ? tiles * split : std::min(tiles, most);
+    return {Arch::kHopper,
+            static_cast<std::size_t>(&tile - kTiles),
+            tile.transposed ? tile.columns : tile.rows,
+            tile.transposed ? tile.rows : tile.columns,
+            tile.stages,
+            split,
+            static_cast<int>(blocks)};
+}
+
 }  // namespace
 
-Config choose(const Shape& shape, const Machine& machine) {
+std::vector<Config> candidates(const Shape& shape, const Machine& machine, std::size_t most) {
     // The list of tiles may be too short for the tiles that fit best; one always exists.
     const auto suit_and_exist = [&](const TileShape& tile) {
         return exists(tile, shape) && suits(tile, shape);
     };
     const bool choosy = std::any_of(std::begin(kTiles), std::end(kTiles), suit_and_exist);
-    const TileShape* best = nullptr;
-    int split = 1;
-    double least = 0;
+    struct Ranked {
+        double cost;
+        const TileShape* tile;
+        int split;
+    };
+    std::vector<Ranked> ranked;
     for (const TileShape& tile : kTiles) {
         if (!exists(tile, shape) || (choosy && !suits(tile, shape))) continue;
         for (int parts = 1; parts <= kMaxSplit; ++parts) {
             if (!can_split(shape, machine, tile, parts)) continue;
             const double cost = dense_halves(shape) ? dense_cost_of(shape, machine, tile, parts)
                                                     : cost_of(shape, machine, tile, parts);
-            if (best == nullptr || cost < least) {
-                best = &tile;
-                split = parts;
-                least = cost;
-            }
+            ranked.push_back({cost, &tile, parts});
         }
     }
-    const std::int64_t tiles =
-        best->transposed ? likely_tiles(shape, *best)
-                         : shape.row_tiles_at_most(best->rows) * divide_up(shape.n, best->columns);
-    const std::int64_t most = std::int64_t{best->blocks} * machine.multiprocessors;
-    // A split-K cluster has one tile.
-    const std::int64_t blocks = split > 1 ? tiles * split : std::min(tiles, most);
-    return {Arch::kHopper,
-            static_cast<std::size_t>(best - kTiles),
-            best->transposed ? best->columns : best->rows,
-            best->transposed ? best->rows : best->columns,
-            best->stages,
-            split,
-            static_cast<int>(blocks)};
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const Ranked& a, const Ranked& b) { return a.cost < b.cost; });
+    std::vector<Config> best;
+    for (const Ranked& each : ranked) {
+        if (best.size() == most) break;
+        best.push_back(config_of(shape, machine, *each.tile, each.split));
+    }
+    return best;
 }
 
 }  // namespace gemm::hopper

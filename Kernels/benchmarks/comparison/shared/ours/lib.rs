@@ -15,6 +15,8 @@ use contender::{
 };
 use numeric::DType;
 
+const FIRST: &str = "ours_first";
+
 /// A family of kernels, by the functions of its bridge.
 pub struct Ours<P, Op, E> {
     /// What the time includes.
@@ -31,19 +33,33 @@ pub struct Ours<P, Op, E> {
 
 /// What a bridge says it would run.
 pub type Choice<Op, E> = fn(&Op, Variant) -> Result<String, E>;
+/// A plan with the fastest of several kernels on these tensors.
+pub type Measured<Op, E> = unsafe fn(&Op) -> Result<UniquePtr<Plan>, E>;
 
 impl<P: Problem, Op: 'static, E: Display + 'static> Ours<P, Op, E> {
     pub fn ours(&self) -> Box<dyn Contender<P>> {
-        self.contender("ours", Kind::Own, Variant::Tuned, None)
+        self.contender("ours", Kind::Own, Variant::Tuned, None, None)
+    }
+
+    /// The same where kernels are tried before one is chosen; without a clock it is the one that is expected to be
+    /// the fastest.
+    pub fn ours_measured(&self, measured: Measured<Op, E>) -> Box<dyn Contender<P>> {
+        self.contender("ours", Kind::Own, Variant::Tuned, None, Some(measured))
+    }
+
+    /// The kernel that is expected to be the fastest, untried: timed on request.
+    pub fn first(&self) -> Box<dyn Contender<P>> {
+        self.contender(FIRST, Kind::Own, Variant::Tuned, None, None)
     }
 
     /// The kernels that run on every GPU, if `ours` are different ones: gated with the others, timed on request.
     pub fn portable(&self, choice: Choice<Op, E>) -> Box<dyn Contender<P>> {
-        self.contender("ours_portable", Kind::Own, Variant::Portable, Some(choice))
+        let portable = Variant::Portable;
+        self.contender("ours_portable", Kind::Own, portable, Some(choice), None)
     }
 
     pub fn plain(&self) -> Box<dyn Contender<P>> {
-        self.contender("plain_fp32", Kind::Reference, Variant::Plain, None)
+        self.contender("plain_fp32", Kind::Reference, Variant::Plain, None, None)
     }
 
     fn contender(
@@ -52,6 +68,7 @@ impl<P: Problem, Op: 'static, E: Display + 'static> Ours<P, Op, E> {
         kind: Kind,
         variant: Variant,
         choice: Option<Choice<Op, E>>,
+        measured: Option<Measured<Op, E>>,
     ) -> Box<dyn Contender<P>> {
         let Ours {
             timed,
@@ -73,7 +90,7 @@ impl<P: Problem, Op: 'static, E: Display + 'static> Ours<P, Op, E> {
         };
         contender(
             Identity {
-                on_request: variant == Variant::Portable,
+                on_request: variant == Variant::Portable || name == FIRST,
                 ..Identity::in_tree(name, kind, timed)
             },
             DeviceKind::Cuda,
@@ -81,19 +98,22 @@ impl<P: Problem, Op: 'static, E: Display + 'static> Ours<P, Op, E> {
                 Ok(()) => obstacle(problem, variant),
                 Err(error) => Some(error.to_string()),
             },
-            move |problem, tensors, _device| bind(&op(problem, tensors)?, variant, plan),
+            move |problem, tensors, device| {
+                let op = op(problem, tensors)?;
+                let has_clock = device.kind == DeviceKind::Cuda && !device.emulated;
+                // SAFETY: the harness has allocated the buffers as the problem's tensors say.
+                match measured.filter(|_| has_clock) {
+                    Some(measured) => bind(|| unsafe { measured(&op) }),
+                    None => bind(|| unsafe { plan(&op, variant) }),
+                }
+            },
         )
     }
 }
 
-fn bind<Op, E: Display>(
-    op: &Op,
-    variant: Variant,
-    plan: unsafe fn(&Op, Variant) -> Result<UniquePtr<Plan>, E>,
-) -> Binding {
+fn bind<E: Display>(plan: impl FnOnce() -> Result<UniquePtr<Plan>, E>) -> Binding {
     let started = Instant::now();
-    // SAFETY: the harness has allocated the buffers as the problem's tensors say.
-    let plan = unsafe { plan(op, variant) }.map_err(ContenderError::new)?;
+    let plan = plan().map_err(ContenderError::new)?;
     let plan_us = started.elapsed().as_secs_f64() * 1e6;
     let facts = plan.facts().to_string();
     let mut facts: Facts = serde_json::from_str(&facts).map_err(ContenderError::new)?;
