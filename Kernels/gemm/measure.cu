@@ -69,7 +69,7 @@ class Stopwatch {
 }  // namespace
 
 std::size_t fastest_of(const std::vector<Config>& candidates, const Gemm& params) {
-    constexpr std::size_t kRuns = 5;
+    constexpr std::size_t kRuns = 7;
     constexpr float kLeastGain = 0.01f;  // less is noise
     if (candidates.size() == 1) return 0;
     Stopwatch watch;
