@@ -19,6 +19,9 @@ mod table;
 pub use error::Error;
 pub use find::runfiles;
 pub use mapped::only_recorded;
-pub use open::{open, Opened, Processor, Symbols, Wanted};
+pub use open::{folder, open, Opened, Processor, Symbols, Wanted};
 pub use record::{Artifact, Library, Source};
-pub use table::{CUBLASLT, CUDNN, CUPTI, NVRTC, ONEDNN, OPENBLAS};
+pub use table::{
+    CUBLAS, CUBLASLT, CUDART, CUDA_HEADERS, CUDNN, CUDNN_LEGACY, CUPTI, NCCL, NVRTC, ONEDNN,
+    OPENBLAS, TRANSFORMER_ENGINE,
+};

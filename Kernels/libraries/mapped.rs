@@ -8,12 +8,16 @@ use std::sync::Mutex;
 use crate::Error;
 
 /// Prefixes of files that must be recorded or absent, and the variable that selects them.
-const WATCHED: [(&str, &str); 5] = [
-    ("libcublas", "CUBLASLT_LIBRARY"),
+const WATCHED: [(&str, &str); 9] = [
+    ("libcublasLt", "CUBLASLT_LIBRARY"),
+    ("libcublas", "CUBLAS_LIBRARY"),
+    ("libcudart", "CUDART_LIBRARY"),
     ("libcudnn", "CUDNN_LIBRARY"),
     ("libdnnl", "ONEDNN_LIBRARY"),
+    ("libnccl", "NCCL_LIBRARY"),
     ("libnvrtc", "NVRTC_LIBRARY"),
     ("libscipy_openblas", "OPENBLAS_LIBRARY"),
+    ("libtransformer_engine", "TRANSFORMER_ENGINE_LIBRARY"),
 ];
 
 /// Files that were opened here, with links resolved.

@@ -25,7 +25,9 @@ pub struct Wanted {
     /// Libraries that it opens by name; they are opened before it. A missing one may never be needed;
     /// if it is, [`crate::only_recorded`] notices.
     pub needs: &'static [&'static Wanted],
-    /// The version it reports.
+    /// Libraries that it is linked with; they are opened before it too, and it cannot be without them.
+    pub links: &'static [&'static Wanted],
+    /// The version it reports; empty if it reports none, and the lock's version stands for it.
     pub version: fn(&Symbols) -> Result<String, Error>,
 }
 
@@ -89,13 +91,15 @@ pub fn open(wanted: &'static Wanted) -> Result<Opened, Error> {
     let mut digests = Digests::of_user();
     let mut others = Vec::new();
     let mut records = Vec::new();
-    for need in wanted.needs {
-        match open_one(need, &surroundings, &mut digests) {
+    let needs = wanted.needs.iter().map(|need| (need, false));
+    let links = wanted.links.iter().map(|link| (link, true));
+    for (other, linked) in needs.chain(links) {
+        match open_one(other, &surroundings, &mut digests) {
             Ok((symbols, record)) => {
                 others.extend(symbols);
                 records.push(record);
             }
-            Err(Error::Absent { .. }) => {}
+            Err(Error::Absent { .. }) if !linked => {}
             Err(error) => return Err(error),
         }
     }
@@ -108,6 +112,17 @@ pub fn open(wanted: &'static Wanted) -> Result<Opened, Error> {
         records,
         _others: others,
     })
+}
+
+/// The folder of files that a library reads instead of loading them: headers for a compiler.
+pub fn folder(wanted: &'static Wanted) -> Result<(PathBuf, Library), Error> {
+    let variable = std::env::var_os(wanted.variable).filter(|value| !value.is_empty());
+    let entry = lock::entry(wanted.artifact);
+    let (surroundings, mut digests) = (Surroundings::of_process(), Digests::of_user());
+    let checked = check(wanted, variable, entry, &surroundings, &mut digests)?;
+    let main = checked.files.last().expect("there are files");
+    let folder = main.parent().unwrap_or(Path::new("/")).to_owned();
+    Ok((folder, checked.record(wanted, String::new(), entry)))
 }
 
 fn open_one(
@@ -134,6 +149,11 @@ struct Checked {
 impl Checked {
     fn record(self, wanted: &Wanted, version: String, entry: Option<&Entry>) -> Library {
         let artifact = entry.filter(|entry| entry.has(&self.sha256));
+        let version = match artifact {
+            Some(entry) if version.is_empty() => entry.artifact.version.clone(),
+            None if version.is_empty() => "unknown".to_owned(),
+            _ => version,
+        };
         Library {
             name: wanted.name.to_owned(),
             version,

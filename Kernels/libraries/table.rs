@@ -21,6 +21,7 @@ pub static CUDNN: Wanted = Wanted {
     ],
     // Some plans of attention open cuBLASLt.
     needs: &[&NVRTC, &CUBLASLT],
+    links: &[],
     version: |symbols| {
         // SAFETY: the type is that of cudnn.h.
         let version: unsafe extern "C" fn() -> usize =
@@ -37,12 +38,129 @@ pub static CUBLASLT: Wanted = Wanted {
     runs_on: Processor::Gpu,
     files: &["libcublasLt.so.13"],
     needs: &[&NVRTC],
+    links: &[],
     version: |symbols| {
         // SAFETY: the type is that of cublasLt.h.
         let version: unsafe extern "C" fn() -> usize =
             unsafe { symbols.get(b"cublasLtGetVersion\0") }?;
         // SAFETY: takes nothing.
         Ok(dotted(unsafe { version() }))
+    },
+};
+
+/// NVIDIA's kernels for transformers. Their norms are compiled by NVRTC, with [`CUDA_HEADERS`].
+pub static TRANSFORMER_ENGINE: Wanted = Wanted {
+    name: "transformer_engine",
+    artifact: "transformer-engine-cu13",
+    variable: "TRANSFORMER_ENGINE_LIBRARY",
+    runs_on: Processor::Gpu,
+    files: &["libtransformer_engine.so"],
+    needs: &[],
+    links: &[
+        &NVRTC,
+        &CUDART,
+        &CUBLASLT,
+        &CUBLAS,
+        &CUDNN,
+        &CUDNN_LEGACY,
+        &NCCL,
+    ],
+    version: |_| Ok(String::new()),
+};
+
+/// What kernels of Transformer Engine include when it compiles them: read, never loaded.
+pub static CUDA_HEADERS: Wanted = Wanted {
+    name: "cuda_headers",
+    artifact: "nvidia-cuda-runtime",
+    variable: "NVTE_CUDA_INCLUDE_DIR",
+    runs_on: Processor::Gpu,
+    files: &[
+        "cuda_bf16.h",
+        "cuda_fp16.h",
+        "cuda_fp8.h",
+        "cuda_fp8.hpp",
+        // Not included: a folder that has it counts as CUDA's.
+        "cuda_runtime.h",
+    ],
+    needs: &[],
+    links: &[],
+    version: |_| Ok(String::new()),
+};
+
+/// The runtime for libraries that are linked with it; ours is in the program.
+pub static CUDART: Wanted = Wanted {
+    name: "cudart",
+    artifact: "nvidia-cuda-runtime",
+    variable: "CUDART_LIBRARY",
+    runs_on: Processor::Gpu,
+    files: &["libcudart.so.13"],
+    needs: &[],
+    links: &[],
+    version: |symbols| {
+        // SAFETY: the type is that of cuda_runtime_api.h.
+        let version: unsafe extern "C" fn(*mut i32) -> i32 =
+            unsafe { symbols.get(b"cudaRuntimeGetVersion\0") }?;
+        let mut number = 0;
+        // SAFETY: it is written.
+        unsafe { version(&mut number) };
+        Ok(format!("{}.{}", number / 1000, number % 1000 / 10))
+    },
+};
+
+pub static CUBLAS: Wanted = Wanted {
+    name: "cublas",
+    artifact: "nvidia-cublas",
+    variable: "CUBLAS_LIBRARY",
+    runs_on: Processor::Gpu,
+    files: &["libcublas.so.13"],
+    needs: &[],
+    links: &[],
+    version: |symbols| {
+        // SAFETY: the type is that of cublas_api.h.
+        let property: unsafe extern "C" fn(i32, *mut i32) -> i32 =
+            unsafe { symbols.get(b"cublasGetProperty\0") }?;
+        let [mut major, mut minor, mut patch] = [0; 3];
+        for (name, value) in [&mut major, &mut minor, &mut patch].into_iter().enumerate() {
+            // SAFETY: it is written; the three are the properties 0 to 2.
+            unsafe { property(name as i32, value) };
+        }
+        Ok(format!("{major}.{minor}.{patch}"))
+    },
+};
+
+/// The parts of cuDNN that graphs do without.
+pub static CUDNN_LEGACY: Wanted = Wanted {
+    name: "cudnn_legacy",
+    artifact: "nvidia-cudnn-cu13",
+    variable: "CUDNN_LIBRARY",
+    runs_on: Processor::Gpu,
+    files: &[
+        "libcudnn_ops.so.9",
+        "libcudnn_cnn.so.9",
+        "libcudnn_adv.so.9",
+    ],
+    needs: &[],
+    links: &[],
+    version: |_| Ok(String::new()),
+};
+
+/// Linked by Transformer Engine, and not called here.
+pub static NCCL: Wanted = Wanted {
+    name: "nccl",
+    artifact: "nvidia-nccl-cu13",
+    variable: "NCCL_LIBRARY",
+    runs_on: Processor::Gpu,
+    files: &["libnccl.so.2"],
+    needs: &[],
+    links: &[],
+    version: |symbols| {
+        // SAFETY: the type is that of nccl.h.
+        let version: unsafe extern "C" fn(*mut i32) -> i32 =
+            unsafe { symbols.get(b"ncclGetVersion\0") }?;
+        let mut number = 0;
+        // SAFETY: it is written.
+        unsafe { version(&mut number) };
+        Ok(dotted(number as usize))
     },
 };
 
@@ -54,6 +172,7 @@ pub static CUPTI: Wanted = Wanted {
     runs_on: Processor::Gpu,
     files: &["libcupti.so.13"],
     needs: &[],
+    links: &[],
     version: |symbols| {
         type Version = unsafe extern "C" fn(*mut u32) -> i32;
         // SAFETY: the type is that of cupti_version.h.
@@ -73,6 +192,7 @@ pub static NVRTC: Wanted = Wanted {
     runs_on: Processor::Gpu,
     files: &["libnvrtc-builtins.so.13.0", "libnvrtc.so.13"],
     needs: &[],
+    links: &[],
     version: |symbols| {
         type Version = unsafe extern "C" fn(*mut i32, *mut i32) -> i32;
         // SAFETY: the type is that of nvrtc.h.
@@ -92,6 +212,7 @@ pub static ONEDNN: Wanted = Wanted {
     runs_on: Processor::Cpu,
     files: &["libdnnl.so.3"],
     needs: &[],
+    links: &[],
     version: |symbols| {
         /// The beginning of `dnnl_version_t`.
         #[repr(C)]
@@ -120,6 +241,7 @@ pub static OPENBLAS: Wanted = Wanted {
     runs_on: Processor::Cpu,
     files: &["libscipy_openblas64_.so"],
     needs: &[],
+    links: &[],
     version: |symbols| {
         // SAFETY: the type is that of cblas.h.
         let config: unsafe extern "C" fn() -> *const c_char =

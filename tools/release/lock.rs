@@ -63,7 +63,8 @@ impl Lock {
             .artifacts
             .iter()
             .filter(|artifact| !artifact.files.is_empty());
-        loaded.filter(move |artifact| cuda || !artifact.name.starts_with("nvidia-"))
+        let of_cuda = |name: &str| name.starts_with("nvidia-") || name.ends_with("-cu13");
+        loaded.filter(move |artifact| cuda || !of_cuda(&artifact.name))
     }
 }
 
@@ -89,6 +90,7 @@ pub mod tests {
             artifact("liger-sm_90a", true, ""),
             artifact("nvidia-cublas", false, "libcublas.so.13"),
             artifact("onednn-cpu", true, "libdnnl.so.3"),
+            artifact("engine-cu13", true, "libengine.so"),
         ];
         Lock::parse(&format!("{{\"artifacts\": [{}]}}", all.join(", "))).unwrap()
     }
@@ -108,6 +110,6 @@ pub mod tests {
             names.collect()
         };
         assert_eq!(names(false), ["onednn-cpu"]);
-        assert_eq!(names(true), ["nvidia-cublas", "onednn-cpu"]);
+        assert_eq!(names(true), ["nvidia-cublas", "onednn-cpu", "engine-cu13"]);
     }
 }

@@ -2,7 +2,7 @@ use std::fs;
 use std::sync::LazyLock;
 
 use super::*;
-use crate::{Artifact, CUBLASLT, CUDNN, CUPTI, NVRTC, ONEDNN, OPENBLAS};
+use crate::*;
 
 /// Stands in for a library: a copy of the machine's libm, which has no state.
 static FAKE: Wanted = Wanted {
@@ -12,6 +12,7 @@ static FAKE: Wanted = Wanted {
     runs_on: Processor::Gpu,
     files: &["libfake_part.so.1", "libfake.so.1"],
     needs: &[],
+    links: &[],
     version: |symbols| {
         // SAFETY: the type is that of math.h.
         let cosine: unsafe extern "C" fn(f64) -> f64 = unsafe { symbols.get(b"cos\0") }?;
@@ -189,10 +190,35 @@ fn a_library_without_the_function_says_which() {
 }
 
 #[test]
+fn a_library_that_reports_no_version_has_the_locks() {
+    let scene = Scene::new();
+    let version = |checked: Checked| checked.record(&FAKE, String::new(), Some(&scene.entry));
+    assert_eq!(version(scene.check(None).unwrap()).version, "1.2.3");
+    fs::write(scene.main(), "another one").unwrap();
+    let own = scene.check(Some(&scene.main())).unwrap();
+    assert_eq!(version(own).version, "unknown");
+}
+
+#[test]
 fn the_lock_records_every_file_that_is_loaded() {
-    for wanted in [&CUDNN, &CUBLASLT, &CUPTI, &NVRTC, &ONEDNN, &OPENBLAS] {
+    let all = [
+        &CUBLAS,
+        &CUBLASLT,
+        &CUDART,
+        &CUDA_HEADERS,
+        &CUDNN,
+        &CUDNN_LEGACY,
+        &CUPTI,
+        &NCCL,
+        &NVRTC,
+        &ONEDNN,
+        &OPENBLAS,
+        &TRANSFORMER_ENGINE,
+    ];
+    for wanted in all {
         let entry = lock::entry(wanted.artifact).expect(wanted.artifact);
-        let mut files = wanted.files.to_vec();
+        let same = all.iter().filter(|each| each.artifact == wanted.artifact);
+        let mut files: Vec<_> = same.flat_map(|each| each.files.to_vec()).collect();
         files.sort();
         assert!(entry.files.keys().eq(files), "{}", wanted.artifact);
     }

@@ -14,6 +14,8 @@ mod onednn;
 mod ours;
 #[cfg(feature = "cuda")]
 mod quack;
+#[cfg(feature = "cuda")]
+mod transformer_engine;
 
 use contender::{Contenders, DeviceKind};
 use shared::on_cuda;
@@ -29,7 +31,8 @@ pub fn contenders(device: DeviceKind) -> Contenders<NormProblem> {
             quack::contenders,
             liger::contenders,
             flashinfer::contenders,
-            cudnn::contenders
+            cudnn::contenders,
+            transformer_engine::contenders
         ],
     }
 }

@@ -15,7 +15,11 @@ use workloads::{
 
 const ARCH: &str = "sm_90a";
 /// They are asked on the machine that has their libraries; our attention asks the device for its limits.
-const LEFT_OUT: [(&str, &str); 2] = [("", "cudnn"), ("prefill", "ours")];
+const LEFT_OUT: [(&str, &str); 3] = [
+    ("", "cudnn"),
+    ("", "transformer_engine"),
+    ("prefill", "ours"),
+];
 /// Tokens of every shape.
 const TOKENS: usize = 4096;
 const START: &str = "\
@@ -24,7 +28,7 @@ const START: &str = "\
 For sm_90a in bf16, 4096 tokens, at the sizes of the models in
 `Kernels/benchmarks/models/models.json`. Written by `//Kernels/benchmarks/comparison:support_test`, which fails if the
 contenders say something else; it needs no GPU, and shows nothing of speed or correctness. Left out is who can only be
-asked on a machine with a GPU: cuDNN, our attention, and all of the matrix products.
+asked on a machine with a GPU: cuDNN, Transformer Engine, our attention, and all of the matrix products.
 
 `yes`: linked in. `built`: a command away, which the row of a bench says and `--build-missing` runs
 ([ARTIFACTS.md](ARTIFACTS.md)); the library may still refuse the size, and the row then says that. A number: not

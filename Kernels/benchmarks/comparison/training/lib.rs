@@ -8,6 +8,8 @@ mod liger;
 mod onednn;
 #[cfg(feature = "cuda")]
 mod ours;
+#[cfg(feature = "cuda")]
+mod transformer_engine;
 
 use contender::{Contenders, DeviceKind};
 use shared::on_cuda;
@@ -22,6 +24,7 @@ pub fn contenders(device: DeviceKind) -> Contenders<TrainingProblem> {
             ours::contenders,
             liger::contenders,
             flashinfer::contenders,
+            transformer_engine::contenders,
             ours::reference
         ],
     }
