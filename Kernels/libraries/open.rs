@@ -89,12 +89,15 @@ impl Opened {
 pub fn open(wanted: &'static Wanted) -> Result<Opened, Error> {
     let surroundings = Surroundings::of_process();
     let mut digests = Digests::of_user();
+    // Before the others, so that the error is about the library that was asked for.
+    let checked = check_named(wanted, &surroundings, &mut digests)?;
     let mut others = Vec::new();
     let mut records = Vec::new();
     let needs = wanted.needs.iter().map(|need| (need, false));
     let links = wanted.links.iter().map(|link| (link, true));
     for (other, linked) in needs.chain(links) {
-        match open_one(other, &surroundings, &mut digests) {
+        let checked = check_named(other, &surroundings, &mut digests);
+        match checked.and_then(|checked| load_checked(other, checked)) {
             Ok((symbols, record)) => {
                 others.extend(symbols);
                 records.push(record);
@@ -103,7 +106,7 @@ pub fn open(wanted: &'static Wanted) -> Result<Opened, Error> {
             Err(error) => return Err(error),
         }
     }
-    let (mut symbols, record) = open_one(wanted, &surroundings, &mut digests)?;
+    let (mut symbols, record) = load_checked(wanted, checked)?;
     records.insert(0, record);
     let last = symbols.pop().expect("a library has files");
     others.extend(symbols);
@@ -116,25 +119,31 @@ pub fn open(wanted: &'static Wanted) -> Result<Opened, Error> {
 
 /// The folder of files that a library reads instead of loading them: headers for a compiler.
 pub fn folder(wanted: &'static Wanted) -> Result<(PathBuf, Library), Error> {
-    let variable = std::env::var_os(wanted.variable).filter(|value| !value.is_empty());
-    let entry = lock::entry(wanted.artifact);
-    let (surroundings, mut digests) = (Surroundings::of_process(), Digests::of_user());
-    let checked = check(wanted, variable, entry, &surroundings, &mut digests)?;
+    let checked = check_named(wanted, &Surroundings::of_process(), &mut Digests::of_user())?;
     let main = checked.files.last().expect("there are files");
     let folder = main.parent().unwrap_or(Path::new("/")).to_owned();
+    let entry = lock::entry(wanted.artifact);
     Ok((folder, checked.record(wanted, String::new(), entry)))
 }
 
-fn open_one(
+/// Checks what the variable names, or else the lock's files.
+fn check_named(
     wanted: &'static Wanted,
     surroundings: &Surroundings,
     digests: &mut Digests,
-) -> Result<(Vec<Symbols>, Library), Error> {
+) -> Result<Checked, Error> {
     let variable = std::env::var_os(wanted.variable).filter(|value| !value.is_empty());
     let entry = lock::entry(wanted.artifact);
-    let checked = check(wanted, variable, entry, surroundings, digests)?;
+    check(wanted, variable, entry, surroundings, digests)
+}
+
+fn load_checked(
+    wanted: &'static Wanted,
+    checked: Checked,
+) -> Result<(Vec<Symbols>, Library), Error> {
     let symbols = load(&checked.files)?;
     let version = (wanted.version)(symbols.last().expect("a library has files"))?;
+    let entry = lock::entry(wanted.artifact);
     Ok((symbols, checked.record(wanted, version, entry)))
 }
 

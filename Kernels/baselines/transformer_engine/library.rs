@@ -21,11 +21,11 @@ pub fn library() -> Result<&'static Library, &'static str> {
 }
 
 fn open() -> Result<Library, String> {
+    let opened = libraries::open(&TRANSFORMER_ENGINE).map_err(|error| error.to_string())?;
     let (headers, header_record) =
         libraries::folder(&CUDA_HEADERS).map_err(|error| error.to_string())?;
-    // Where it looks first, before what the machine happens to have.
+    // Where it looks first when it compiles, before what the machine happens to have.
     std::env::set_var(CUDA_HEADERS.variable, headers);
-    let opened = libraries::open(&TRANSFORMER_ENGINE).map_err(|error| error.to_string())?;
     let functions = functions(&opened.symbols).map_err(|error| {
         let file = opened.file().display();
         format!("{file} is not Transformer Engine 2: {error}")
