@@ -1,7 +1,7 @@
 //! Prefill attention of every kind of batch passes the gate: on the GPU with all CUDA contenders, on
 //! the CPU with the CPU contenders.
 
-use contender::{Problem, Workload};
+use contender::{Kind, Problem, Workload};
 use device::Device;
 use examine::{cpu, gpu, Rules};
 use numeric::DType;
@@ -63,7 +63,12 @@ fn cpu_contenders_pass() {
 #[test]
 fn gpu_contenders_pass_random_batches() {
     if let Some(device) = gpu() {
-        pass(&*device, random_problems(scale_of(&*device)));
+        let problems = random_problems(scale_of(&*device));
+        match device.info().emulated {
+            // Others' blocks without work free tensor memory that they have not allocated, which ends the process.
+            true => pass_with(&*device, problems, |kind| kind != Kind::Baseline),
+            false => pass(&*device, problems),
+        }
     }
 }
 
@@ -153,7 +158,12 @@ fn suite_problems(scale: &Scale) -> Vec<PrefillProblem> {
 }
 
 fn pass(device: &dyn Device, problems: Vec<PrefillProblem>) {
-    let contenders = prefill_contenders::contenders(device.info().kind);
+    pass_with(device, problems, |_| true);
+}
+
+fn pass_with(device: &dyn Device, problems: Vec<PrefillProblem>, takes_part: fn(Kind) -> bool) {
+    let mut contenders = prefill_contenders::contenders(device.info().kind);
+    contenders.retain(|contender| takes_part(contender.identity().kind));
     examine::pass(device, &contenders, &problems, &RULES, |problem| {
         let Workload { suite, name, .. } = problem.workload();
         let (op, dtype, shape) = (problem.op(), problem.dtype(), &problem.shape);
