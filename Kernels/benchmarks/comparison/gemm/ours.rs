@@ -11,8 +11,8 @@ const MOST_PLAIN_FLOPS: f64 = 4e12;
 
 pub fn contenders() -> Contenders<GemmProblem> {
     let family = Ours {
-        timed: "one kernel, the fastest of up to eight on Hopper, tried when tensors are bound; FP8 and FP4 operands and \
-                their scales are inputs",
+        timed: "one kernel, on Hopper the fastest of up to eight that are tried when tensors are bound; FP8 and FP4 \
+                operands and their scales are inputs",
         obstacle,
         op,
         check: |product, variant| gemm::choice(product, variant).map(drop),
