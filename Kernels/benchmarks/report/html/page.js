@@ -1,7 +1,7 @@
 "use strict";
 // What all parts of the page share: the data, numbers for people, elements, histograms.
 const data = JSON.parse(document.getElementById("data").textContent);
-const ratio = (value) => (value >= 100 ? value.toPrecision(4) : value.toFixed(3));
+const ratio = (value) => (value >= 10 ? value.toPrecision(4) : value.toFixed(3));
 const digits = (value) => (value >= 1000 ? value.toFixed(0) : value.toPrecision(4));
 
 const make = (tag, options = {}, ...children) => {
@@ -16,12 +16,13 @@ const make = (tag, options = {}, ...children) => {
 
 // Rows as objects; their texts are stored once.
 const rows = (() => {
-  const { fields, texts, values } = data.rows;
+  const { fields, texts, commands, values } = data.rows;
   const read = {
     number: (value) => value,
     text: (value) => texts[value],
     texts: (value) => value.map((place) => texts[place]),
-    options: (value) => value.map((place) => texts[place]).join(" --"),
+    command: ([head, who, tail]) => [...commands[head].map((place) => texts[place]),
+      ...(who === undefined ? [] : [`contenders ${texts[who]}`, texts[tail]])].filter(Boolean).join(" --"),
   };
   return values.map((row, index) => Object.fromEntries([["index", index],
     ...fields.map(([name, kind], place) => [name, read[kind](row[place])])]));

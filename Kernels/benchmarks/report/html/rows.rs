@@ -9,8 +9,12 @@ use std::collections::HashMap;
 const BINS: usize = 24;
 const STEPS: u32 = 35;
 
-/// Fields of a row in their order, and what they hold: `text` and `texts` are places in the list of texts, `options`
-/// is a command cut before its options.
+/// Separates a command's parts.
+const CONTENDERS: &str = " --contenders ";
+
+/// Fields of a row in their order, and what they hold: `text` and `texts` are places in the list of texts. `command` is
+/// a place in the list of commands, each cut before its options, which are texts; and texts for the contenders and
+/// for what follows.
 const FIELDS: [(&str, &str); 25] = [
     ("view", "number"),
     ("op", "text"),
@@ -34,7 +38,7 @@ const FIELDS: [(&str, &str); 25] = [
     ("about", "texts"),
     ("notes", "texts"),
     ("facts", "text"),
-    ("repro", "options"),
+    ("repro", "command"),
     ("bins", "number"),
     ("shape", "text"),
 ];
@@ -59,23 +63,62 @@ pub fn data(views: &[View]) -> Value {
         );
     }
     let fields: Vec<[&str; 2]> = FIELDS.iter().map(|(name, kind)| [*name, *kind]).collect();
-    json!({"fields": fields, "texts": texts.list, "values": rows})
+    let Texts { texts, commands } = texts;
+    json!({"fields": fields, "texts": texts.list, "commands": commands.list, "values": rows})
 }
 
-#[derive(Default)]
-struct Texts {
+/// Each once.
+struct Unique<T> {
     places: HashMap<String, usize>,
-    list: Vec<String>,
+    list: Vec<T>,
 }
 
-impl Texts {
-    fn place(&mut self, text: &str) -> Value {
+impl<T> Default for Unique<T> {
+    fn default() -> Self {
+        Self {
+            places: HashMap::new(),
+            list: Vec::new(),
+        }
+    }
+}
+
+impl<T> Unique<T> {
+    fn place(&mut self, text: &str, made: impl FnOnce() -> T) -> Value {
         if let Some(place) = self.places.get(text) {
             return (*place).into();
         }
         self.places.insert(text.to_owned(), self.list.len());
-        self.list.push(text.to_owned());
+        self.list.push(made());
         (self.list.len() - 1).into()
+    }
+}
+
+#[derive(Default)]
+struct Texts {
+    texts: Unique<String>,
+    commands: Unique<Value>,
+}
+
+impl Texts {
+    fn place(&mut self, text: &str) -> Value {
+        self.texts.place(text, || text.to_owned())
+    }
+
+    /// In three parts, because contenders of a race differ in the second alone.
+    fn command(&mut self, text: &str) -> Value {
+        let Some((head, rest)) = text.split_once(CONTENDERS) else {
+            return json!([self.options(text)]);
+        };
+        let (who, tail) = rest.split_once(" --").unwrap_or((rest, ""));
+        json!([self.options(head), self.place(who), self.place(tail)])
+    }
+
+    fn options(&mut self, text: &str) -> Value {
+        let texts = &mut self.texts;
+        self.commands.place(text, || {
+            let place = |option: &str| texts.place(option, || option.to_owned());
+            text.split(" --").map(place).collect()
+        })
     }
 
     fn all<'a>(&mut self, all: impl IntoIterator<Item = &'a str>) -> Value {
@@ -83,9 +126,9 @@ impl Texts {
     }
 }
 
-/// Five digits, which is more than anybody measures.
+/// Four digits, which is what the page shows.
 fn number(value: Option<f64>) -> Value {
-    let rounded = |value: f64| format!("{value:.4e}").parse::<f64>().unwrap_or(value);
+    let rounded = |value: f64| format!("{value:.3e}").parse::<f64>().unwrap_or(value);
     value
         .filter(|value| value.is_finite())
         .map_or(Value::Null, |value| rounded(value).into())
@@ -136,7 +179,7 @@ fn values(view: usize, row: &Row, texts: &mut Texts) -> [Value; FIELDS.len()] {
         texts.all(about.iter().map(String::as_str)),
         texts.all(row.reason.iter().chain(&row.warnings).map(String::as_str)),
         texts.place(&facts),
-        texts.all(row.repro.split(" --")),
+        texts.command(&row.repro),
         bins,
         texts.place(&shape),
     ]

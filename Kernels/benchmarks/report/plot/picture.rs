@@ -2,7 +2,7 @@
 //!
 //! Ink is `currentColor` and the paper has a class, so that a page can recolour both; a file is dark on white.
 
-use super::tile::{escaped, key, Look, Tile, WIDTH};
+use super::tile::{escaped, key, Look, Tile, FONT_SIZE, WIDTH};
 use std::fmt::Write;
 
 const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Ubuntu, sans-serif";
@@ -59,7 +59,8 @@ impl Picture {
         let height = bottoms.into_iter().fold(0.0, f64::max);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
-             height=\"{height:.0}\" color=\"#1d2733\" fill=\"currentColor\" font-family=\"{FONT}\" role=\"img\">\n\
+             height=\"{height:.0}\" color=\"#1d2733\" fill=\"currentColor\" font-family=\"{FONT}\" \
+             font-size=\"{FONT_SIZE}\" role=\"img\">\n\
              <rect class=\"paper\" width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#ffffff\"/>\n{body}</svg>\n"
         )
     }
@@ -101,8 +102,8 @@ impl Picture {
         html += "</span></figcaption><div class=\"tiles\">";
         for tile in &self.tiles {
             html += &format!(
-                "<svg viewBox=\"0 0 {WIDTH} {:.0}\" fill=\"currentColor\" tabindex=\"0\" role=\"img\" \
-                 aria-label=\"{}\">\n{}</svg>",
+                "<svg viewBox=\"0 0 {WIDTH} {:.0}\" fill=\"currentColor\" font-size=\"{FONT_SIZE}\" \
+                 tabindex=\"0\" role=\"img\" aria-label=\"{}\">\n{}</svg>",
                 tile.height,
                 escaped(&tile.title),
                 tile.with_rows(first)

@@ -3,6 +3,15 @@
 use std::fmt::Write;
 
 pub const WIDTH: f64 = 340.0;
+/// Of most texts: a picture has it for all.
+pub const FONT_SIZE: f64 = 10.0;
+
+const DOT: f64 = 3.5;
+const UNFILLED: &str = " fill=\"none\"";
+
+fn radius(radius: f64) -> String {
+    format!(" r=\"{radius}\"")
+}
 
 #[derive(Clone, Copy)]
 pub enum Anchor {
@@ -27,10 +36,19 @@ pub struct About {
     pub row: Option<usize>,
 }
 
-enum Piece {
-    Plain(String),
-    /// An element without its end, and what it is about.
-    Mark(String, &'static str, About),
+/// An element in parts.
+struct Piece {
+    /// Its name and attributes of its own, as `circle cx="1"`.
+    start: String,
+    /// Attributes that a group around it and its neighbours may have instead.
+    inherited: String,
+    inside: Inside,
+}
+
+enum Inside {
+    Nothing,
+    Text(String),
+    About(About),
 }
 
 pub struct Tile {
@@ -50,8 +68,12 @@ impl Tile {
         tile
     }
 
-    fn plain(&mut self, element: std::fmt::Arguments) {
-        self.pieces.push(Piece::Plain(element.to_string()));
+    fn push(&mut self, start: String, inherited: String, inside: Inside) {
+        self.pieces.push(Piece {
+            start,
+            inherited,
+            inside,
+        });
     }
 
     pub fn text(&mut self, at: (f64, f64), size: f64, anchor: Anchor, text: &str) {
@@ -59,7 +81,7 @@ impl Tile {
     }
 
     pub fn faint_text(&mut self, at: (f64, f64), anchor: Anchor, text: &str) {
-        self.any_text(at, 10.0, anchor, text, " fill-opacity=\".72\"");
+        self.any_text(at, FONT_SIZE, anchor, text, " fill-opacity=\".72\"");
     }
 
     /// Text in its own colour, whatever the page's ink.
@@ -79,10 +101,15 @@ impl Tile {
             Anchor::Middle => " text-anchor=\"middle\"",
             Anchor::End => " text-anchor=\"end\"",
         };
-        self.plain(format_args!(
-            "<text x=\"{x:.0}\" y=\"{y:.0}\" font-size=\"{size}\"{anchor}{more}>{}</text>",
-            escaped(text)
-        ));
+        let size = match size == FONT_SIZE {
+            true => String::new(),
+            false => format!(" font-size=\"{size}\""),
+        };
+        self.push(
+            format!("text x=\"{x:.0}\" y=\"{y:.0}\""),
+            format!("{size}{anchor}{more}"),
+            Inside::Text(escaped(text)),
+        );
     }
 
     /// Lines of the axes or the grid, all in one element.
@@ -92,9 +119,8 @@ impl Tile {
             write!(d, "M{:.0} {:.0}L{:.0} {:.0}", from.0, from.1, to.0, to.1)
                 .expect("a String takes any text");
         }
-        self.plain(format_args!(
-            "<path d=\"{d}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"{opacity}\"/>"
-        ));
+        let inherited = format!("{UNFILLED} stroke=\"currentColor\" stroke-opacity=\"{opacity}\"");
+        self.push(format!("path d=\"{d}\""), inherited, Inside::Nothing);
     }
 
     pub fn path(&mut self, points: &[(f64, f64)], colour: &str, width: f64, dashed: bool) {
@@ -108,68 +134,98 @@ impl Tile {
         } else {
             ""
         };
-        self.plain(format_args!(
-            "<path d=\"{d}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"{dashes}/>"
-        ));
+        let inherited = format!("{UNFILLED} stroke=\"{colour}\" stroke-width=\"{width}\"{dashes}");
+        self.push(format!("path d=\"{d}\""), inherited, Inside::Nothing);
     }
 
     pub fn dot(&mut self, (x, y): (f64, f64), look: Look, about: About) {
-        let (open, close) = shape(x, y, 3.5, look);
-        self.pieces.push(Piece::Mark(open, close, about));
+        let inherited = format!(" fill=\"{}\"", look.colour);
+        self.push(shape(x, y, DOT, look), inherited, Inside::About(about));
     }
 
     pub fn rect(&mut self, at: (f64, f64), size: (f64, f64), colour: &str, about: About) {
         let (width, height) = (size.0.max(0.5), size.1.max(0.5));
-        let open = format!(
-            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"2\" fill=\"{colour}\"",
+        let start = format!(
+            "rect x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"2\"",
             at.0, at.1
         );
-        self.pieces.push(Piece::Mark(open, "</rect>", about));
+        self.push(start, format!(" fill=\"{colour}\""), Inside::About(about));
     }
 
     /// For a file that stands alone: marks say what they are.
     pub fn with_tips(&self) -> String {
-        self.shown(|about| format!("><title>{}</title>", escaped(&about.tip)))
+        self.shown(|about| tip(&about.tip))
     }
 
     /// For a page: marks name their rows, of which `first` is the view's first.
     pub fn with_rows(&self, first: usize) -> String {
         self.shown(|about| match about.row {
-            Some(row) => format!(" data-row=\"{}\">", first + row),
-            None => format!("><title>{}</title>", escaped(&about.tip)),
+            Some(row) => (format!(" data-row=\"{}\"", first + row), String::new()),
+            None => tip(&about.tip),
         })
+        .replace('\n', "")
+        // What the page's style says of all of them.
+        .replace(&radius(DOT), "")
+        .replace(UNFILLED, "")
     }
 
-    fn shown(&self, about: impl Fn(&About) -> String) -> String {
-        let piece = |piece: &Piece| match piece {
-            Piece::Plain(element) => element.clone() + "\n",
-            Piece::Mark(open, close, of) => format!("{open}{}{close}\n", about(of)),
-        };
-        self.pieces.iter().map(piece).collect()
+    /// `about` gives a mark's further attribute and its contents.
+    fn shown(&self, about: impl Fn(&About) -> (String, String)) -> String {
+        let mut shown = String::new();
+        for alike in self
+            .pieces
+            .chunk_by(|one, other| one.inherited == other.inherited)
+        {
+            let (around, each) = match alike {
+                [alone] => ("", &*alone.inherited),
+                [first, ..] => (&*first.inherited, ""),
+                [] => continue,
+            };
+            if !around.is_empty() {
+                shown += &format!("<g{around}>\n");
+            }
+            for piece in alike {
+                let (more, inside) = match &piece.inside {
+                    Inside::Nothing => Default::default(),
+                    Inside::Text(text) => (String::new(), text.clone()),
+                    Inside::About(of) => about(of),
+                };
+                shown += &element(&piece.start, &format!("{each}{more}"), &inside);
+            }
+            if !around.is_empty() {
+                shown += "</g>\n";
+            }
+        }
+        shown
     }
 }
 
-/// A contender's mark, without the end of its first tag.
-fn shape(x: f64, y: f64, radius: f64, look: Look) -> (String, &'static str) {
-    let colour = look.colour;
+fn tip(text: &str) -> (String, String) {
+    (String::new(), format!("<title>{}</title>", escaped(text)))
+}
+
+fn element(start: &str, more: &str, inside: &str) -> String {
+    let name = start.split(' ').next().unwrap_or(start);
+    match inside {
+        "" => format!("<{start}{more}/>\n"),
+        _ => format!("<{start}{more}>{inside}</{name}>\n"),
+    }
+}
+
+/// A contender's mark but for its colour.
+fn shape(x: f64, y: f64, radius: f64, look: Look) -> String {
     match look.square {
-        false => (
-            format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"{colour}\""),
-            "</circle>",
-        ),
+        false => format!("circle cx=\"{x:.1}\" cy=\"{y:.1}\"{}", self::radius(radius)),
         true => {
             let (left, top, side) = (x - radius, y - radius, 2.0 * radius);
-            let at = format!("x=\"{left:.1}\" y=\"{top:.1}\"");
-            let open = format!("<rect {at} width=\"{side}\" height=\"{side}\" fill=\"{colour}\"");
-            (open, "</rect>")
+            format!("rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{side}\" height=\"{side}\"")
         }
     }
 }
 
 /// A contender's mark for a legend.
 pub fn key(x: f64, y: f64, look: Look) -> String {
-    let (open, close) = shape(x, y, 4.5, look);
-    format!("{open}>{close}")
+    format!("<{} fill=\"{}\"/>", shape(x, y, 4.5, look), look.colour)
 }
 
 /// A text that fits: names differ at both ends, so the middle goes.
