@@ -308,7 +308,7 @@ fn mutants_of_blackwells_larger_heads() {
         for (head_dim, value_dim) in LARGER {
             let name = format!("blackwell {head_dim}");
             let case = RISING.of_dims(head_dim, value_dim);
-            assert_mutants_of_blackwell(&name, (8, 60), 1, case);
+            assert_mutants_of_blackwell(&name, (16, 100), 1, case);
         }
     }
 }
