@@ -1,6 +1,7 @@
 //! What `--contender` says: a name, a library or the description of a kernel, and text for the library.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -83,10 +84,16 @@ impl Source {
 
     /// The digest of the library's file, which says what was raced.
     pub fn sha256(&self) -> Result<String, SourceError> {
-        let bytes = fs::read(&self.path).map_err(|error| SourceError::Unreadable {
+        let unreadable = |error: io::Error| SourceError::Unreadable {
             path: self.path.display().to_string(),
             error: error.to_string(),
-        })?;
+        };
+        // A pipe or a device may never end.
+        let found = fs::metadata(&self.path).map_err(unreadable)?;
+        if !found.is_file() {
+            return Err(unreadable(io::Error::other("it is not a file")));
+        }
+        let bytes = fs::read(&self.path).map_err(unreadable)?;
         let digest = Sha256::digest(bytes);
         Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }
@@ -118,5 +125,14 @@ mod tests {
         let source: Source = "/nowhere/libmine.so".parse().unwrap();
         let error = source.sha256().unwrap_err().to_string();
         assert!(error.contains("/nowhere/libmine.so"), "{error}");
+    }
+
+    #[test]
+    fn what_may_never_end_is_not_read() {
+        for path in ["/dev/zero", "/"] {
+            let source: Source = format!("mine={path}").parse().unwrap();
+            let error = source.sha256().unwrap_err().to_string();
+            assert!(error.contains("it is not a file"), "{error}");
+        }
     }
 }
