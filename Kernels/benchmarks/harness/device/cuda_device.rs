@@ -17,8 +17,8 @@ use crate::cuda_tables::Tables;
 use crate::cuda_tracer::Tracer;
 use crate::nvml::Readings;
 use crate::{
-    Cache, Comparison, Device, DeviceError, DeviceState, Enqueue, Facts, Graph, Memory, Sample,
-    SampleError, SampleMode, Tiles, Tolerance, Trace,
+    Cache, Comparison, Device, DeviceError, DeviceState, Enqueue, Facts, Graph, Memory, NonFinite,
+    Sample, SampleError, SampleMode, Tiles, Tolerance, Trace,
 };
 
 /// The first GPU in CUDA_VISIBLE_DEVICES.
@@ -89,6 +89,11 @@ impl CudaDevice {
             arch: self.info.arch.clone(),
             status: error.to_string(),
         })?;
+        let nothing = Buffer {
+            address: self.scratch.address(),
+            bytes: 0,
+        };
+        self.scan_first_bytes_not(&[nothing], 0, &self.stream)?;
         // SAFETY: as above; the words are live pinned memory. The flag is set, so the hold ends.
         unsafe {
             let stream = self.stream().0;
@@ -299,6 +304,15 @@ impl Device for CudaDevice {
 
     fn checksums(&self, ranges: &[Buffer]) -> Result<Vec<u64>, DeviceError> {
         self.scan_checksums(ranges)
+    }
+
+    fn non_finite(
+        &self,
+        address: usize,
+        dtype: DType,
+        elements: usize,
+    ) -> Result<NonFinite, DeviceError> {
+        self.scan_non_finite(address, dtype, elements)
     }
 
     fn compare(

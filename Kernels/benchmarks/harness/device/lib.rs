@@ -41,7 +41,7 @@ pub use cpu_info::{device_info as host_info, process_time};
 #[cfg(feature = "cuda")]
 pub use cuda_device::CudaDevice;
 pub use error::{DeviceError, SampleError};
-pub use memory::{Comparison, Memory, Tiles, Tolerance};
+pub use memory::{Comparison, Memory, NonFinite, Tiles, Tolerance};
 #[cfg(feature = "emulated")]
 pub use ptx::{PtxDevice, SCHEDULES};
 pub use sample::{Cache, Queue, Sample, SampleMode};
@@ -129,6 +129,24 @@ pub trait Device {
         tiles: Tiles,
         limit: Tolerance,
     ) -> Result<Vec<Comparison>, DeviceError>;
+
+    /// NaN and infinities among `elements` of a float type.
+    fn non_finite(
+        &self,
+        address: usize,
+        dtype: DType,
+        elements: usize,
+    ) -> Result<NonFinite, DeviceError> {
+        // Compared with itself every finite value passes, so only the others are counted.
+        let (limit, whole) = (Tolerance::default(), Tiles::one(elements));
+        let found = self.compare(address, address, dtype, whole, limit)?;
+        Ok(found
+            .first()
+            .map_or_else(NonFinite::default, |found| NonFinite {
+                count: found.non_finite,
+                first: found.first_over,
+            }))
+    }
 
     /// The stream that every sample uses. `Stream(0)` on the CPU.
     fn stream(&self) -> Stream;

@@ -57,7 +57,7 @@ impl std::fmt::Debug for Memory {
 }
 
 /// An element passes when |actual - reference| <= absolute + relative * |reference|.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tolerance {
     /// Floor of the permitted error.
     pub absolute: f64,
@@ -71,6 +71,14 @@ impl Tolerance {
         actual.is_finite()
             && (actual - reference).abs() <= self.absolute + self.relative * reference.abs()
     }
+}
+
+/// NaN and infinities in a tensor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NonFinite {
+    pub count: u64,
+    /// Index of the first.
+    pub first: Option<usize>,
 }
 
 /// How far one tensor is from another. Errors cover the elements where both sides are finite.

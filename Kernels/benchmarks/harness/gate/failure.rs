@@ -124,6 +124,14 @@ impl Failure {
         }
     }
 
+    /// Whether memory was written that is not the contender's to write, by it or by somebody before it.
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Failure::OutOfBounds { .. } | Failure::InputChanged { .. }
+        )
+    }
+
     /// The errors of the outputs, if they were measured.
     pub fn errors(&self) -> &[Errors] {
         match self {

@@ -34,14 +34,11 @@ pub struct GateOptions {
     pub margin: Margin,
 }
 
-/// Units compared in a round of a race, where the reference has the whole output.
-const UNITS_AGAIN: usize = 16;
+/// Units compared in a round of a race.
+const UNITS_AGAIN: usize = 8;
 
-/// Units compared on inputs that only some rounds see.
-const UNITS_LATER: usize = 4;
-
-/// Most units compared on inputs of another kind than those that are timed.
-const UNITS_OTHER_KIND: usize = 4;
+/// Most units compared on inputs that only some rounds see, or of another kind than those that are timed.
+const UNITS_FEW: usize = 4;
 
 /// Random stream for the seeds of inputs of other kinds.
 const FAMILY_STREAM: u32 = u32::MAX - 16;
@@ -101,9 +98,8 @@ impl<'p> Gate<'p> {
         let (seed, entropy) = (options.seed, options.entropy);
         let of_kind = |(kind, family)| {
             let seed = stream_key(entropy, FAMILY_STREAM + kind as u32);
-            let few = problem.sampled_units().div_ceil(16);
-            let units = few.min(UNITS_OTHER_KIND).min(units);
-            Answers::of_family(problem, family, seed, units, seed)
+            let few = few_units(problem).min(units);
+            Answers::of_family(problem, family, seed, few, seed)
         };
         let (own, kinds) = rayon::join(
             || {
@@ -187,7 +183,9 @@ impl<'p> Gate<'p> {
             Some(kind) => set.load_family(&kind.family, answers.seed)?,
             None => set.load(answers.seed)?,
         }
-        set.poison(poison)?;
+        if poison != Poison::NotANumber {
+            set.poison(poison)?;
+        }
         bound.enqueue(set.device().stream())?;
         set.device().synchronize()?;
         self.check(set)
@@ -199,17 +197,12 @@ impl<'p> Gate<'p> {
         self.check_units(set, &answers, 0..answers.units.len())
     }
 
-    /// The same during a race, for those who have passed before. Where the reference has the whole
-    /// output, only some units are compared with the oracle, drawn anew each time.
+    /// The same during a race, for those who have passed before: only some units are compared with the oracle,
+    /// drawn anew each time.
     pub fn check_again(&self, set: &BufferSet) -> Result<(), Failure> {
         let answers = self.answers(set.seed())?;
-        let units = match self.coverage() {
-            Coverage::Full if answers.seed == self.first.seed => {
-                let draw = self.draws.replace(self.draws.get() + 1);
-                some_units(answers.units.len(), self.entropy, draw)
-            }
-            _ => 0..answers.units.len(),
-        };
+        let draw = self.draws.replace(self.draws.get() + 1);
+        let units = some_units(answers.units.len(), self.entropy, draw);
         self.check_units(set, &answers, units).map(drop)
     }
 
@@ -342,12 +335,17 @@ fn affordable_units(problem: &dyn Problem) -> usize {
         .min((ELEMENTS / per_unit).max(UNITS_MIN))
 }
 
+/// As few units as tell right from wrong.
+fn few_units(problem: &dyn Problem) -> usize {
+    let few = problem.sampled_units().div_ceil(16);
+    few.min(UNITS_FEW).min(affordable_units(problem))
+}
+
 /// A few units of the answers to inputs that only some rounds see.
 fn later(problem: &dyn Problem, seed: u64, entropy: u64) -> Result<Answers, Failure> {
-    let units = UNITS_LATER.min(affordable_units(problem));
     Ok(Answers {
         small: true,
-        ..Answers::new(problem, seed, units, entropy ^ seed)?
+        ..Answers::new(problem, seed, few_units(problem), entropy ^ seed)?
     })
 }
 

@@ -24,6 +24,14 @@ struct Sum {
     static __device__ Value join(Value a, Value b) { return a + b; }
 };
 
+struct Found {
+    using Value = NonFinite;
+    static __device__ Value none() { return {0, kNone}; }
+    static __device__ Value join(const Value& a, const Value& b) {
+        return {a.count + b.count, a.first < b.first ? a.first : b.first};
+    }
+};
+
 struct Compared {
     using Value = Comparison;
     static __device__ Value none() { return {0, 0, 0, 0, 0, kNone}; }
@@ -118,15 +126,18 @@ __device__ void for_each_word(const uint8_t* start, uint64_t bytes, uint64_t pac
     }
 }
 
+// Where in memory the first byte of the word at `index` is that is not `value`.
+__device__ uint64_t first_difference(uint64_t word, uint64_t index, uint8_t value) {
+    uint64_t difference = word ^ value * 0x0101010101010101ull;
+    if (difference == 0) return kNone;
+    return index * 8 + (__ffsll(static_cast<long long>(difference)) - 1) / 8;
+}
+
 __global__ void first_byte_not_kernel(const uint8_t* start, uint64_t bytes, uint64_t packs,
                                       uint8_t value, uint64_t* partials) {
-    uint64_t pattern = value * 0x0101010101010101ull;
     uint64_t first = kNone;
     for_each_word(start, bytes, packs, value, [&](uint64_t word, uint64_t index) {
-        uint64_t difference = word ^ pattern;
-        if (difference != 0 && first == kNone) {
-            first = index * 8 + (__ffsll(static_cast<long long>(difference)) - 1) / 8;
-        }
+        first = Least::join(first, first_difference(word, index, value));
     });
     first = reduce_block<Least>(first);
     if (threadIdx.x == 0) partials[blockIdx.x] = first;
@@ -140,6 +151,60 @@ __global__ void checksum_kernel(const uint8_t* start, uint64_t bytes, uint64_t p
     });
     sum = reduce_block<Sum>(sum);
     if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
+// The bits that are all set in what is not finite, where a type has such values.
+template <class Type>
+struct Bits;
+template <>
+struct Bits<Element<DType::kF32>> {
+    static constexpr uint64_t kNonFinite = 0x7F800000;
+};
+template <>
+struct Bits<Element<DType::kF16>> {
+    static constexpr uint64_t kNonFinite = 0x7C00;
+};
+template <>
+struct Bits<Element<DType::kBf16>> {
+    static constexpr uint64_t kNonFinite = 0x7F80;
+};
+template <>
+struct Bits<Element<DType::kF8E4M3>> {
+    static constexpr uint64_t kNonFinite = 0x7F;
+};
+template <>
+struct Bits<Element<DType::kF8E8M0>> {
+    static constexpr uint64_t kNonFinite = 0xFF;
+};
+
+template <class Type>
+__global__ void non_finite_kernel(const uint8_t* start, uint64_t bytes, uint64_t packs,
+                                  NonFinite* partials) {
+    constexpr int kBytes = sizeof(typename Type::Storage);
+    constexpr uint64_t kMask = Bits<Type>::kNonFinite;
+    NonFinite found = Found::none();
+    for_each_word(start, bytes, packs, 0, [&](uint64_t word, uint64_t index) {
+#pragma unroll
+        for (int at = 0; at < 8 / kBytes; ++at) {
+            if ((word >> (8 * kBytes * at) & kMask) != kMask) continue;
+            found = Found::join(found, {1, index * (8 / kBytes) + at});
+        }
+    });
+    found = reduce_block<Found>(found);
+    if (threadIdx.x == 0) partials[blockIdx.x] = found;
+}
+
+// A piece per block.
+__global__ void first_bytes_not_kernel(const Piece* pieces, uint8_t value, uint64_t* results) {
+    const Piece piece = pieces[blockIdx.x];
+    const uint8_t* start = reinterpret_cast<const uint8_t*>(piece.from);
+    uint64_t first = kNone;
+    for (uint64_t index = threadIdx.x; index < (piece.bytes + 7) / 8; index += kThreads) {
+        uint64_t word = load_word(start, piece.bytes, index, value);
+        first = Least::join(first, first_difference(word, index, value));
+    }
+    first = reduce_block<Least>(first);
+    if (threadIdx.x == 0) results[blockIdx.x] = first;
 }
 
 // A piece per block.
@@ -220,6 +285,26 @@ void first_byte_not(size_t address, uint64_t bytes, uint8_t value, size_t scratc
         as_pointer<uint64_t>(scratch));
     check(cudaGetLastError(), "first_byte_not");
     join<Least>(scratch, 1, kBlocks, result, stream);
+}
+
+void first_bytes_not(size_t pieces, uint32_t count, uint8_t value, size_t results, size_t stream) {
+    if (count == 0) return;
+    first_bytes_not_kernel<<<count, kThreads, 0, as_stream(stream)>>>(
+        as_pointer<Piece>(pieces), value, as_pointer<uint64_t>(results));
+    check(cudaGetLastError(), "first_bytes_not");
+}
+
+void non_finite(size_t address, uint64_t elements, uint32_t dtype, size_t scratch, size_t result,
+                size_t stream) {
+    dispatch_float(dtype, [&](auto type) {
+        using Type = decltype(type);
+        uint64_t bytes = elements * sizeof(typename Type::Storage);
+        non_finite_kernel<Type><<<kBlocks, kThreads, 0, as_stream(stream)>>>(
+            as_pointer<uint8_t>(address), bytes, packs<uint64_t>(address, bytes / 8),
+            as_pointer<NonFinite>(scratch));
+    });
+    check(cudaGetLastError(), "non_finite");
+    join<Found>(scratch, 1, kBlocks, result, stream);
 }
 
 void checksum_sum(size_t address, uint64_t bytes, size_t scratch, size_t result, size_t stream) {

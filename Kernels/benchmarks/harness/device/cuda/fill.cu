@@ -8,19 +8,53 @@
 namespace harness_device {
 namespace {
 
+// A distribution has a place, from which consecutive elements are drawn.
 struct Uniform {
     float low;
     float high;
-    __device__ float operator()(uint32_t bits, uint64_t) const { return uniform(bits, low, high); }
+    __device__ Uniform at(uint64_t) const { return *this; }
+    __device__ float next(uint32_t bits) const { return uniform(bits, low, high); }
 };
 
 struct Index {
     uint32_t below;
-    __device__ double operator()(uint32_t bits, uint64_t) const { return index_below(bits, below); }
+    __device__ Index at(uint64_t) const { return *this; }
+    __device__ double next(uint32_t bits) const { return index_below(bits, below); }
+};
+
+// Counts up to a period, over and over.
+struct Counter {
+    uint64_t period;
+    uint64_t value;
+    // Whether it begins again.
+    __device__ bool step() {
+        value = value + 1 == period ? 0 : value + 1;
+        return value == 0;
+    }
 };
 
 // tensor::Shaped, with its tables in device memory.
 struct Shaped {
+    // An element's slot is its number of outer periods times `inner`, plus its number of runs
+    // modulo `inner`. Divided for once a place: divisions of 64 bits take longer than all the rest.
+    struct Place {
+        const float2* ranges;
+        const uint8_t* levels;
+        const float* factors;
+        uint64_t first_slot;
+        Counter in_outer;
+        Counter in_run;
+        Counter runs;
+        Counter column;
+        __device__ float next(uint32_t bits) {
+            float2 range = ranges[levels == nullptr ? 0 : levels[first_slot + runs.value]];
+            float factor = factors == nullptr ? 1.0f : factors[column.value];
+            if (in_outer.step()) first_slot += runs.period;
+            if (in_run.step()) runs.step();
+            column.step();
+            return __fmul_rn(uniform(bits, range.x, range.y), factor);
+        }
+    };
     const float2* ranges;
     const uint8_t* levels;  // null if all are 0
     const float* factors;   // null if all are 1
@@ -28,11 +62,16 @@ struct Shaped {
     uint64_t inner;
     uint64_t run;
     uint64_t columns;
-    __device__ float operator()(uint32_t bits, uint64_t index) const {
-        uint64_t slot = index / outer * inner + index / run % inner;
-        float2 range = ranges[levels == nullptr ? 0 : levels[slot]];
-        float factor = factors == nullptr ? 1.0f : factors[index % columns];
-        return __fmul_rn(uniform(bits, range.x, range.y), factor);
+    __device__ Place at(uint64_t index) const {
+        uint64_t in_column = factors == nullptr ? 0 : index % columns;
+        return {ranges,
+                levels,
+                factors,
+                index / outer * inner,
+                {outer, index % outer},
+                {run, index % run},
+                {inner, index / run % inner},
+                {columns, in_column}};
     }
 };
 
@@ -42,16 +81,17 @@ __global__ void fill_kernel(typename Type::Storage* out, uint64_t elements, uint
     using Out = Pack<typename Type::Storage>;
     for (uint64_t index = grid_thread(); index < packs; index += grid_threads()) {
         Out pack;
+        auto place = distribution.at(index * Out::kSize);
 #pragma unroll
         for (int at = 0; at < Out::kSize; ++at) {
-            uint64_t element = index * Out::kSize + at;
-            pack.values[at] = Type::encode(distribution(random_bits(key, element), element));
+            uint32_t bits = random_bits(key, index * Out::kSize + at);
+            pack.values[at] = Type::encode(place.next(bits));
         }
         reinterpret_cast<Out*>(out)[index] = pack;
     }
     for (uint64_t index = packs * Out::kSize + grid_thread(); index < elements;
          index += grid_threads()) {
-        out[index] = Type::encode(distribution(random_bits(key, index), index));
+        out[index] = Type::encode(distribution.at(index).next(random_bits(key, index)));
     }
 }
 

@@ -27,15 +27,28 @@ void fill_shaped(size_t address, uint64_t elements, uint32_t dtype, uint64_t key
 void first_byte_not(size_t address, uint64_t bytes, uint8_t value, size_t scratch, size_t result,
                     size_t stream);
 
-// The sum of crate device's checksum, before its last step.
-void checksum_sum(size_t address, uint64_t bytes, size_t scratch, size_t result, size_t stream);
-
-// Memory to be copied, and where to, counted in bytes.
+// Memory to be looked at or copied, and where to, counted in bytes.
 struct Piece {
     uint64_t from;
     uint64_t bytes;
     uint64_t to;
 };
+
+// The same for each of some short pieces at once. The list is pinned host memory, too.
+void first_bytes_not(size_t pieces, uint32_t count, uint8_t value, size_t results, size_t stream);
+
+// As crate device reads it.
+struct NonFinite {
+    uint64_t count;
+    uint64_t first;  // undefined if there is none
+};
+
+// Counts NaN and infinities among `elements` floats.
+void non_finite(size_t address, uint64_t elements, uint32_t dtype, size_t scratch, size_t result,
+                size_t stream);
+
+// The sum of crate device's checksum, before its last step.
+void checksum_sum(size_t address, uint64_t bytes, size_t scratch, size_t result, size_t stream);
 
 // Copies some pieces of device memory to `result`. The list is pinned host memory, too.
 void gather(size_t pieces, uint32_t count, size_t result, size_t stream);

@@ -54,9 +54,9 @@ uint64_t packs(size_t address, uint64_t elements) {
     return address % kPackBytes == 0 ? elements / Pack<T>::kSize : 0;
 }
 
-// Calls `body` with the element type as a compile-time constant.
+// Calls `body` with the element type as a compile-time constant, which is a float.
 template <class Body>
-void dispatch(uint32_t dtype, Body body) {
+void dispatch_float(uint32_t dtype, Body body) {
     switch (static_cast<DType>(dtype)) {
         case DType::kF32:
             return body(Element<DType::kF32>());
@@ -68,14 +68,24 @@ void dispatch(uint32_t dtype, Body body) {
             return body(Element<DType::kF8E4M3>());
         case DType::kF8E8M0:
             return body(Element<DType::kF8E8M0>());
+        default:
+            throw std::runtime_error("no float has the type code " + std::to_string(dtype));
+    }
+}
+
+// The same with any element type.
+template <class Body>
+void dispatch(uint32_t dtype, Body body) {
+    switch (static_cast<DType>(dtype)) {
         case DType::kI32:
             return body(Element<DType::kI32>());
         case DType::kI64:
             return body(Element<DType::kI64>());
         case DType::kByte:
             return body(Element<DType::kByte>());
+        default:
+            return dispatch_float(dtype, body);
     }
-    throw std::runtime_error("unknown element type code " + std::to_string(dtype));
 }
 
 }  // namespace harness_device

@@ -79,6 +79,32 @@ mod ffi {
             stream: usize,
         ) -> Result<()>;
 
+        /// The same for short pieces, all at once. Enqueues only.
+        ///
+        /// # Safety
+        /// As for `gather`; `results` is pinned host memory of `count` words.
+        unsafe fn first_bytes_not(
+            pieces: usize,
+            count: u32,
+            value: u8,
+            results: usize,
+            stream: usize,
+        ) -> Result<()>;
+
+        /// Counts what is not finite. Enqueues only.
+        ///
+        /// # Safety
+        /// `address` is device memory of `elements` elements of `dtype`, which is a float; `scratch` as
+        /// above; `result` is pinned host memory with room for a [`FoundNonFinite`].
+        unsafe fn non_finite(
+            address: usize,
+            elements: u64,
+            dtype: u32,
+            scratch: usize,
+            result: usize,
+            stream: usize,
+        ) -> Result<()>;
+
         /// Sum of the checksum's words. Enqueues only.
         ///
         /// # Safety
@@ -195,6 +221,14 @@ mod ffi {
 }
 
 pub use ffi::*;
+
+/// `NonFinite` of `kernels.h`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct FoundNonFinite {
+    pub count: u64,
+    pub first: u64,
+}
 
 /// `Comparison` of `kernels.h`.
 #[repr(C)]

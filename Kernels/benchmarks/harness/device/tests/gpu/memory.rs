@@ -207,6 +207,23 @@ fn comparison_equals_the_cpus() {
                     )
                     .unwrap()
             };
+            let non_finite = |device: &dyn Device| {
+                let memory = device.allocate(spec.bytes()).unwrap();
+                device.fill(memory.address(), &spec, 0, 3).unwrap();
+                let from = memory.address() + 77 * dtype.size_bytes();
+                let poison = vec![0xFF; 5 * dtype.size_bytes()];
+                device.write(from, &poison).unwrap();
+                // From the start, from an element that is not aligned, and behind all of them.
+                [0, 3, 79, 82].map(|start| {
+                    let address = memory.address() + start * dtype.size_bytes();
+                    device.non_finite(address, dtype, elements - start).unwrap()
+                })
+            };
+            if dtype.is_float() {
+                let (expected, actual) = (non_finite(cpu), non_finite(cuda));
+                assert_eq!(expected, actual, "{dtype}");
+                assert_eq!(actual.map(|found| found.count), [5, 5, 3, 0]);
+            }
             // One tile, some, more than are compared at a time, and tiles that are not aligned.
             for step in [elements, 16 << 10, 2048, 30_001] {
                 let (expected, actual) = (run(cpu, step), run(cuda, step));
