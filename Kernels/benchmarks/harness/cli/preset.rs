@@ -39,7 +39,7 @@ impl Preset {
         // Noise slower than this shows between processes.
         plan.rule.duration_min = Duration::from_millis(20);
         plan.rule.budget = Duration::from_millis(match self {
-            Preset::Published => 50,
+            Preset::Published => 35,
             Preset::Quick => 20,
         });
         if self == Preset::Published {

@@ -61,6 +61,7 @@ impl Rotation {
 pub struct Course<'a> {
     device: &'a dyn Device,
     sets: Vec<BufferSet<'a>>,
+    rotation: Rotation,
     flush: bool,
     in_place: bool,
     seed: u64,
@@ -93,6 +94,7 @@ impl<'a> Course<'a> {
         Ok(Self {
             device,
             sets,
+            rotation,
             // A GPU's cache is flushed even though buffers rotate: otherwise writes of the last sample
             // could be written back during this one.
             flush: rotation.flush || device.info().kind == DeviceKind::Cuda,
@@ -121,11 +123,7 @@ impl<'a> Course<'a> {
 
     /// The same buffers once more, for a contender that shares none.
     pub fn another(&self) -> Result<Self, DeviceError> {
-        let rotation = Rotation {
-            sets: self.sets.len(),
-            flush: self.flush,
-        };
-        Self::new(self.device, self.sets[0].specs(), rotation, self.seed)
+        Self::new(self.device, self.sets[0].specs(), self.rotation, self.seed)
     }
 
     /// The seed of a set's own inputs.
@@ -151,9 +149,9 @@ impl<'a> Course<'a> {
         &self.sets[0]
     }
 
-    /// Whether a sample finds a cold cache only because it is flushed before.
-    pub(crate) fn flushes(&self) -> bool {
-        self.flush
+    /// Whether executions on one set after the other find a cold cache without a flush.
+    pub(crate) fn is_cold_by_rotation(&self) -> bool {
+        !self.rotation.flush
     }
 
     /// One timed sample. Fresh inputs stay in the set until a turn that is on its own.

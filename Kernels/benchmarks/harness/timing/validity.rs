@@ -60,7 +60,7 @@ const BLOCK: Duration = Duration::from_millis(20);
 /// the time in which it is queued.
 fn repeats_its_time(course: &Course, lane: &mut Lane, raced_us: f64) -> Result<bool, Failure> {
     // Otherwise the cache would make up for it.
-    let comparable = !course.in_place() && !course.flushes();
+    let comparable = !course.in_place() && course.is_cold_by_rotation();
     Ok(comparable && is_whole(&steady::block(course, lane, BLOCK)?, raced_us))
 }
 
