@@ -10,8 +10,6 @@ namespace norms {
 namespace {
 
 constexpr int kWarp = 32;
-// Threads of a block that holds several rows.
-constexpr int kManyRowsThreads = 128;
 // Warps per SM that cover memory latency with their loads, and that fit.
 constexpr int kBusyWarps = 32;
 constexpr int kFewWarps = 64;
@@ -42,7 +40,7 @@ constexpr int kLineLanes = 8;
 // Threads per SM in kernels with sums over rows, which use up to 128 registers.
 constexpr int kAccumulateThreads = 512;
 // Rows of partial sums that are still quick to add.
-constexpr int kMostTeams = 2048;
+constexpr int kMostPartialRows = 2048;
 // Vectors per thread of a block that is alone with its row.
 constexpr int kMostAlone = 4;
 // Vectors per thread whose sums over rows also fit in registers.
@@ -263,12 +261,12 @@ Config choose(const Matrix& shape, const Machine& machine, RowUse use) {
     const std::int64_t most_blocks = kMaxBlocks / config.cluster_blocks;
     config.blocks = std::min(blocks, most_blocks) * config.cluster_blocks;
     if (accumulates(use) && config.aligned) {
-        // Every team leaves a row of partial sums: no more of them than run at once.
+        // Every block leaves a row of partial sums: no more of them than run at once.
         const int threads = config.threads_per_row * config.rows_per_block;
         const std::int64_t resident = std::max<std::int64_t>(
             1, std::int64_t{machine.multiprocessors} * std::max(1, kAccumulateThreads / threads) /
                    config.cluster_blocks);
-        const std::int64_t summed = std::max(1, kMostTeams / config.rows_per_block);
+        const std::int64_t summed = kMostPartialRows;
         config.blocks = std::min({blocks, resident, summed}) * config.cluster_blocks;
     }
     stage(config, shape, machine, use);

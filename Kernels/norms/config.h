@@ -53,6 +53,9 @@ enum class RowUse {
     kFewRows,
 };
 
+// Threads of a block that holds several rows.
+constexpr int kManyRowsThreads = 128;
+
 struct Config {
     // 16-byte packets per thread: 1, 2, 4 or 8, if such a kernel exists (rows.cuh).
     int vectors = 1;
@@ -80,6 +83,8 @@ struct Config {
 
     // Rows that the grid works on at once.
     std::int64_t teams() const { return blocks / cluster_blocks * rows_per_block; }
+    // Rows of partial sums that kernels with sums over rows leave: one for all teams of a block.
+    std::int64_t partial_rows() const { return blocks / cluster_blocks; }
 };
 
 constexpr bool accumulates(RowUse use) {

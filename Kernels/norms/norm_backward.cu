@@ -63,7 +63,7 @@ device::Enqueue prepare(const NormBackward& given) {
     const Config config = choose(given, centred ? RowUse::kAccumulateBoth : RowUse::kAccumulate);
     const std::int64_t rows_each = device::divide_up(given.rows, kColumnPartials);
     const std::int64_t partial_rows =
-        config.aligned ? config.teams() : device::divide_up(given.rows, rows_each);
+        config.aligned ? config.partial_rows() : device::divide_up(given.rows, rows_each);
     const auto memory = memory_for_partials(given, partial_rows);
     NormBackward params = given;
     params.partials = static_cast<float*>(memory->start());

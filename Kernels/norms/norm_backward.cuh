@@ -11,6 +11,30 @@
 
 namespace norms {
 
+// Adds the sums of a block's teams to those of its first, as a tree: a row of partial sums for each
+// team would be as long as the rows themselves.
+template <int kSums, int kVectors, int kPer>
+__device__ void add_teams(float (&sums)[kSums][kVectors][kPer]) {
+    constexpr int kValues = kSums * kVectors * kPer;
+    __shared__ float theirs[kValues][kManyRowsThreads / 2];
+    float* own = &sums[0][0][0];
+    for (unsigned half = blockDim.y / 2; half > 0; half /= 2) {
+        const unsigned place = threadIdx.y % half * blockDim.x + threadIdx.x;
+        if (threadIdx.y >= half && threadIdx.y < 2 * half) {
+#pragma unroll
+            for (int value = 0; value < kValues; ++value) theirs[value][place] = own[value];
+        }
+        // The upper half's sums are written before the lower half reads them.
+        __syncthreads();
+        if (threadIdx.y < half) {
+#pragma unroll
+            for (int value = 0; value < kValues; ++value) own[value] += theirs[value][place];
+        }
+        // They are read before the next ones are written.
+        __syncthreads();
+    }
+}
+
 template <class V, bool kCentred>
 __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     norm_backward_kernel(const __grid_constant__ Cut<NormBackward> params) {
@@ -121,16 +145,19 @@ __global__ void __launch_bounds__(max_threads(V::kVectors, RowUse::kAccumulate))
     }
 
     if constexpr (V::kAligned) {
-        const std::int64_t teams = geometry.clusters(gridDim.x) * blockDim.y;
-        const std::int64_t number = geometry.clusters(blockIdx.x) * blockDim.y + threadIdx.y;
+        if constexpr (!V::kStaged) {
+            if (blockDim.y > 1) add_teams(sums);
+        }
+        const std::int64_t rows = geometry.clusters(gridDim.x);
+        const std::int64_t number = geometry.clusters(blockIdx.x);
         const typename V::Slice columns(team, nullptr, geometry.columns, true);
 #pragma unroll
         for (int which = 0; which < kSums; ++which) {
-            float* partials = params.partials + (which * teams + number) * geometry.columns;
+            float* partials = params.partials + (which * rows + number) * geometry.columns;
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) {
                 const int first = columns.first(0, vector);
-                if (!columns.holds(first)) continue;
+                if (!columns.holds(first) || threadIdx.y > 0) continue;
                 float kept[V::kPer];
                 if (which < kOwn) {
                     memcpy(kept, sums[which % kOwn][vector], sizeof(kept));

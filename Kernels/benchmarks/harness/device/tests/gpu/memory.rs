@@ -222,7 +222,9 @@ fn comparison_equals_the_cpus() {
             if dtype.is_float() {
                 let (expected, actual) = (non_finite(cpu), non_finite(cuda));
                 assert_eq!(expected, actual, "{dtype}");
-                assert_eq!(actual.map(|found| found.count), [5, 5, 3, 0]);
+                // What has no sign is NaN where it is filled with negative numbers.
+                let counts = actual.map(|found| found.count);
+                assert!(dtype == DType::F8E8M0 || counts == [5, 5, 3, 0], "{counts:?}");
             }
             // One tile, some, more than are compared at a time, and tiles that are not aligned.
             for step in [elements, 16 << 10, 2048, 30_001] {
