@@ -53,7 +53,7 @@ impl Preset {
     /// The budget of a race with a control: to be called the same takes more rounds than to be
     /// called faster.
     pub(crate) fn control_budget(self) -> Duration {
-        Duration::from_millis(500)
+        Duration::from_millis(300)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use contender::{Buffer, ContenderError, Identity, Kind, Support};
-use device::{Device, DeviceError};
+use device::{Device, DeviceError, DeviceKind};
 use gate::{Errors, Failure, Gate, GateOptions};
 use timing::{
     energy_j, floor_us, is_compute_bound, obstacle_to_steady, race, validate, CacheState, Course,
@@ -90,15 +90,24 @@ impl Workshop<'_> {
             Ok(gate) => gate,
             Err(failure) => return self.fail_all(&contenders, &failure, voice),
         };
-        let mut entrants = Vec::new();
+        let (mut entrants, mut waiting) = (Vec::new(), Vec::new());
         for contender in contenders {
             let identity = contender.identity();
-            let first = task.process == 0;
-            match self.admit(problem, contender, &course, (gate.as_ref(), first), voice) {
-                Ok((lane, errors)) => entrants.push((lane, Entrant { identity, errors })),
+            let order = gate.as_ref().filter(|_| task.process == 0);
+            match self.admit(problem, contender, &course, order, voice) {
+                Ok(lane) => {
+                    let errors = Vec::new();
+                    waiting.push((lane, Entrant { identity, errors }));
+                }
                 Err(failure) => self.fail(&identity.name, &failure, voice)?,
             }
+            // On the CPU only whoever ran last can be blamed for threads that do not rest.
+            if self.device.info().kind == DeviceKind::Cpu {
+                let alone = std::mem::take(&mut waiting);
+                entrants.extend(self.examine(gate.as_ref(), &course, alone, voice)?);
+            }
         }
+        entrants.extend(self.examine(gate.as_ref(), &course, waiting, voice)?);
         match &gate {
             Some(gate) if self.device.info().emulated => self.count_all(entrants, gate, voice),
             gate => {
@@ -266,33 +275,60 @@ impl Workshop<'_> {
         Ok(Some(gate))
     }
 
-    /// Binds one contender and puts it through the gate, for the first time or again.
+    /// Binds one contender, and has the gate look at the order of its writes, if at all.
     fn admit<'c>(
         &self,
         problem: &AnyProblem,
         contender: &AnyContender,
         course: &Course<'c>,
-        (gate, first): (Option<&Gate>, bool),
+        order: Option<&Gate>,
         voice: &mut Voice,
-    ) -> Result<(Lane<'c>, Vec<Errors>), Failure> {
+    ) -> Result<Lane<'c>, Failure> {
         let name = &contender.identity().name;
         voice.step(Some(name), "binding");
         let mut lane = match contender.has_own_buffers(self.device.info()) {
             true => Lane::on_own_course(contender, problem, course.another()?, self.plan.launch)?,
             false => Lane::new(contender, problem, course, self.plan.launch)?,
         };
-        let own = lane.own_course();
-        let set = own.as_deref().unwrap_or(course).first();
-        let mut errors = Vec::new();
-        if let Some(gate) = gate {
+        if let Some(gate) = order {
             voice.step(Some(name), "passing the gate");
-            errors = match first {
-                true => gate.examine(set, &mut lane.first())?,
-                false => gate.examine_values(set, &mut lane.first())?,
-            };
+            let own = lane.own_course();
+            let set = own.as_deref().unwrap_or(course).first();
+            gate.examine_order(set, &mut lane.first())?;
         }
-        gate::check_rests(self.device)?;
-        Ok((lane, errors))
+        Ok(lane)
+    }
+
+    /// Puts contenders through the gate, if there is one, all of them on the same inputs before the next; those who
+    /// pass.
+    fn examine<'c, 'e>(
+        &self,
+        gate: Option<&Gate>,
+        course: &Course<'c>,
+        mut entrants: Vec<(Lane<'c>, Entrant<'e>)>,
+        voice: &mut Voice,
+    ) -> Result<Vec<(Lane<'c>, Entrant<'e>)>, DeviceLost> {
+        let rounds = gate.map_or(0, Gate::rounds);
+        // After the last one of these everybody has to rest.
+        for round in 0..=rounds {
+            let mut passed = Vec::new();
+            for (mut lane, entrant) in entrants {
+                voice.step(Some(&entrant.identity.name), "passing the gate");
+                let own = lane.own_course();
+                let set = own.as_deref().unwrap_or(course).first();
+                let examined = match gate.filter(|_| round < rounds) {
+                    Some(gate) => gate.examine_round(round, set, &mut lane.first()),
+                    None => gate::check_rests(self.device).map(|()| entrant.errors),
+                };
+                let identity = entrant.identity;
+                match examined {
+                    Ok(errors) => passed.push((lane, Entrant { identity, errors })),
+                    Err(failure) => self.fail(&identity.name, &failure, voice)?,
+                }
+            }
+            entrants = passed;
+        }
+        Ok(entrants)
     }
 
     /// Races the lanes; if one fails on the way, races again without it.

@@ -41,6 +41,8 @@ pub struct BufferSet<'a> {
     guards: Vec<Buffer>,
     seed: Cell<u64>,
     poison: Cell<Poison>,
+    /// The seed whose inputs, of the kind that has it, are known to be whole, until somebody runs.
+    whole: Cell<Option<u64>>,
     /// Checksums of the inputs by seed, taken when they were first generated.
     checksums: RefCell<HashMap<u64, Vec<u64>>>,
     _memory: Memory,
@@ -90,6 +92,7 @@ impl<'a> BufferSet<'a> {
             guards,
             seed: Cell::new(seed),
             poison: Cell::new(Poison::NotANumber),
+            whole: Cell::new(None),
             checksums: RefCell::default(),
             _memory: memory,
         };
@@ -116,20 +119,30 @@ impl<'a> BufferSet<'a> {
 
     /// Resets the set: canaries, inputs of `seed`, outputs full of NaN.
     pub fn load(&self, seed: u64) -> Result<(), DeviceError> {
-        self.load_as(self.specs, seed)
-    }
-
-    /// The same with inputs of another kind. No other kind has inputs of this seed.
-    pub(crate) fn load_family(&self, family: &Family, seed: u64) -> Result<(), DeviceError> {
-        self.load_as(&family.tensors, seed)
+        self.load_as(self.specs, seed)?;
+        self.poison(Poison::NotANumber)
     }
 
     fn load_as(&self, specs: &[TensorSpec], seed: u64) -> Result<(), DeviceError> {
         for guard in &self.guards {
             self.device.set_bytes(guard.address, guard.bytes, CANARY)?;
         }
-        self.fill(specs, seed)?;
-        self.poison(Poison::NotANumber)
+        self.fill(specs, seed)
+    }
+
+    /// Before a run on the inputs of `seed`, of another kind if there is a family: no other kind has inputs of the same
+    /// seed. What the run before has left whole is not written again.
+    pub(crate) fn prepare(
+        &self,
+        family: Option<&Family>,
+        seed: u64,
+        poison: Poison,
+    ) -> Result<(), DeviceError> {
+        let in_place = self.specs.iter().any(|spec| spec.role == Role::InOut);
+        if in_place || self.whole.take() != Some(seed) {
+            self.load_as(family.map_or(self.specs, |family| &family.tensors), seed)?;
+        }
+        self.poison(poison)
     }
 
     /// Replaces the inputs by those of `seed`.
@@ -139,6 +152,7 @@ impl<'a> BufferSet<'a> {
 
     fn fill(&self, specs: &[TensorSpec], seed: u64) -> Result<(), DeviceError> {
         self.seed.set(seed);
+        self.whole.set(None);
         for (tensor, spec) in specs.iter().enumerate() {
             let buffer = self.buffers[tensor];
             if spec.role.is_read() {
@@ -156,6 +170,7 @@ impl<'a> BufferSet<'a> {
 
     /// Undoes a run: restores the inputs that it updated in place.
     pub fn restore(&self) -> Result<(), DeviceError> {
+        self.whole.set(None);
         for (tensor, spec) in self.specs.iter().enumerate() {
             if spec.role == Role::InOut {
                 self.device.fill(
@@ -235,6 +250,7 @@ impl<'a> BufferSet<'a> {
                 return Err(Failure::InputChanged { tensor: spec.name });
             }
         }
+        self.whole.set(Some(self.seed()));
         Ok(())
     }
 

@@ -139,12 +139,22 @@ impl<'p> Gate<'p> {
     /// Checks a contender bound to `set`: the order of its writes, then both inputs. Afterwards the
     /// set holds the first inputs and the contender's answer to them.
     pub fn examine(&self, set: &BufferSet, bound: &mut dyn Bound) -> Result<Vec<Errors>, Failure> {
-        let examined = check_order(set, bound).and_then(|()| self.examine_values(set, bound));
-        if examined.is_err() {
-            // The order of the next contender's writes is checked on these inputs. A lost device is found elsewhere.
+        self.examine_order(set, bound)?;
+        self.examine_values(set, bound)
+    }
+
+    /// The first part of it: fails a contender whose writes are not ordered by the given stream.
+    pub fn examine_order(&self, set: &BufferSet, bound: &mut dyn Bound) -> Result<(), Failure> {
+        self.left_as_found(set, check_order(set, bound))
+    }
+
+    /// After a failure the set holds the first inputs again: the order of the next contender's writes is checked on
+    /// them. A lost device is found elsewhere.
+    fn left_as_found<T>(&self, set: &BufferSet, found: Result<T, Failure>) -> Result<T, Failure> {
+        if found.is_err() {
             let _ = set.load(self.first.seed);
         }
-        examined
+        found
     }
 
     /// `examine` without the order of writes, for those who have passed the whole before.
@@ -153,11 +163,31 @@ impl<'p> Gate<'p> {
         set: &BufferSet,
         bound: &mut dyn Bound,
     ) -> Result<Vec<Errors>, Failure> {
-        self.run(set, bound, &self.second, Poison::NotANumber)?;
-        for answers in &self.kinds {
-            self.run(set, bound, answers, Poison::NotANumber)?;
+        let last = self.rounds() - 1;
+        for round in 0..last {
+            self.examine_round(round, set, bound)?;
         }
-        self.run(set, bound, &self.first, Poison::Garbage(self.entropy))
+        self.examine_round(last, set, bound)
+    }
+
+    /// Rounds of an examination: the second inputs, those of other kinds, the first.
+    pub fn rounds(&self) -> usize {
+        2 + self.kinds.len()
+    }
+
+    /// One of them. Contenders that take turns in each find most inputs where the one before has left them.
+    pub fn examine_round(
+        &self,
+        round: usize,
+        set: &BufferSet,
+        bound: &mut dyn Bound,
+    ) -> Result<Vec<Errors>, Failure> {
+        let (answers, poison) = match round.checked_sub(1) {
+            None => (&self.second, Poison::NotANumber),
+            Some(kind) if kind < self.kinds.len() => (&self.kinds[kind], Poison::NotANumber),
+            Some(_) => (&self.first, Poison::Garbage(self.entropy)),
+        };
+        self.left_as_found(set, self.run(set, bound, answers, poison))
     }
 
     /// What is asked of the reference, which is slow and not timed: its output is read after all
@@ -179,13 +209,8 @@ impl<'p> Gate<'p> {
         answers: &Answers,
         poison: Poison,
     ) -> Result<Vec<Errors>, Failure> {
-        match &answers.kind {
-            Some(kind) => set.load_family(&kind.family, answers.seed)?,
-            None => set.load(answers.seed)?,
-        }
-        if poison != Poison::NotANumber {
-            set.poison(poison)?;
-        }
+        let family = answers.kind.as_ref().map(|kind| &kind.family);
+        set.prepare(family, answers.seed, poison)?;
         bound.enqueue(set.device().stream())?;
         set.device().synchronize()?;
         self.check(set)
