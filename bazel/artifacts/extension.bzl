@@ -25,6 +25,7 @@ _TREES = {
         "nvidia-nvvm",
     ],
     "curand": ["nvidia-curand"],
+    "cutlass": ["nvidia-cutlass"],
     "cyclonedx_python_lib": ["cyclonedx-python-lib"],
     "deep_gemm": ["sgl-deep-gemm"],
     "flash_attention_3": ["xformers"],

@@ -14,6 +14,7 @@ def cxx_bridge(
         rust_deps = [],
         data = [],
         cuda = True,
+        tags = [],
         visibility = None):
     """Declares the crate `name`, and `<name>_cc`, the C++ half of its bridge.
 
@@ -26,6 +27,7 @@ def cxx_bridge(
       rust_deps: crates that the Rust side uses besides cxx.
       data: files that the crate reads at run time.
       cuda: whether the C++ side needs CUDA; then wildcard builds skip it where the arch is none.
+      tags: Bazel's.
       visibility: leave out for the layer's own.
     """
     compatible = NEEDS_CUDA if cuda else []
@@ -34,6 +36,7 @@ def cxx_bridge(
         srcs = [src],
         outs = [src + ".h", src + ".cc"],
         cmd = "$(execpath //bazel/cxx:cxx_glue) $(SRCS) $(location {0}.h) $(location {0}.cc)".format(src),
+        tags = tags,
         target_compatible_with = compatible,
         tools = ["//bazel/cxx:cxx_glue"],
     )
@@ -44,6 +47,7 @@ def cxx_bridge(
         # The generated glue has functions that a given bridge may not use.
         copts = ["-Wno-unused-function"],
         linkstatic = True,
+        tags = tags,
         target_compatible_with = compatible,
         deps = deps + ["@crates//:cxx_cc"],
     )
@@ -52,6 +56,7 @@ def cxx_bridge(
         srcs = native.glob(["*.rs"]),
         crate_root = src,
         data = data,
+        tags = tags,
         target_compatible_with = compatible,
         visibility = visibility or layer_visibility(),
         deps = rust_deps + [":" + name + "_cc", "@crates//:cxx"],
