@@ -9,7 +9,7 @@ use std::time::Duration;
 use ::gate::{BufferSet, Failure, Gate, GateOptions, Poison};
 use contender::{Bound, Contender, ContenderError, Contenders, Problem, Stream, Support};
 use device::{Device, PtxDevice, SCHEDULES};
-use machine::{TensorLoads, Watch};
+use machine::{Schedule, TensorLoads, Watch};
 use runtime::{Fault, Settings};
 
 use crate::{account, assert_mutants, complaint, ways, Rules, Survivor};
@@ -62,12 +62,8 @@ impl Table {
         name: &str,
         problem: &P,
     ) {
-        let contender = find(contenders, name);
-        if let Support::No(reason) = contender.supports(problem, self.device.info()) {
-            panic!("{name} does not support it: {reason}");
-        }
-        let (gate, workload) = (gate_of(problem), &problem.workload().name);
-        let title = format!("{name}, {} {} {workload}", problem.op(), problem.dtype());
+        let contender = self.find_supported(contenders, name, problem);
+        let gate = gate_of(problem);
         self.device.keep_to(None);
         let mut lines = Vec::new();
         {
@@ -80,8 +76,71 @@ impl Table {
                 lines.push((format!("{schedule:?}"), verdict(values, &mut bound)));
             }
         }
+        let title = self.write_lines(name, problem, &lines);
+        for (schedule, verdict) in lines {
+            assert!(verdict.is_ok(), "{title}, {schedule}: {verdict:?}");
+        }
+    }
+
+    /// The same for a contender that relies on what one schedule does not grant: under that one it fails with this
+    /// word, under each of the others it passes the whole gate.
+    pub fn assert_right_but_for<P: Problem>(
+        &mut self,
+        contenders: &Contenders<P>,
+        name: &str,
+        problem: &P,
+        (exception, word): (Schedule, &str),
+    ) {
+        let contender = self.find_supported(contenders, name, problem);
+        let gate = gate_of(problem);
+        let mut lines = Vec::new();
+        {
+            let (set, mut bound) = self.bind(contender, problem);
+            for schedule in SCHEDULES {
+                self.device.keep_to(Some(schedule));
+                let whole = verdict(gate.examine(&set, &mut bound), &mut bound);
+                let whole = match whole {
+                    Err(text) if text.contains(word) => Err(word.to_owned()),
+                    other => other,
+                };
+                lines.push((format!("{schedule:?}"), whole));
+            }
+        }
+        let title = self.write_lines(name, problem, &lines);
+        for (schedule, verdict) in lines {
+            let fails = verdict == Err(word.to_owned());
+            let excepted = schedule == format!("{exception:?}");
+            assert!(
+                if excepted { fails } else { verdict.is_ok() },
+                "{title}, {schedule}: {verdict:?}"
+            );
+        }
+    }
+
+    fn find_supported<'c, P: Problem>(
+        &self,
+        contenders: &'c Contenders<P>,
+        name: &str,
+        problem: &P,
+    ) -> &'c dyn Contender<P> {
+        let contender = find(contenders, name);
+        if let Support::No(reason) = contender.supports(problem, self.device.info()) {
+            panic!("{name} does not support it: {reason}");
+        }
+        contender
+    }
+
+    /// Adds a line for each schedule, and accounts for what ran; who did what, for messages.
+    fn write_lines<P: Problem>(
+        &mut self,
+        name: &str,
+        problem: &P,
+        lines: &[(String, Result<String, String>)],
+    ) -> String {
         account::add_of_others(&runtime::take_reports());
-        for (schedule, verdict) in &lines {
+        let workload = &problem.workload().name;
+        let title = format!("{name}, {} {} {workload}", problem.op(), problem.dtype());
+        for (schedule, verdict) in lines {
             let (arch, verdict) = (&self.device.info().arch, verdict.as_ref());
             let words = verdict.map_or_else(String::clone, String::clone);
             let line = format!("{title:<56}  {arch:<7}  {schedule:<18}  {words}");
@@ -89,9 +148,7 @@ impl Table {
             writeln!(self.text, "{line}").unwrap_or_else(|error| panic!("{error}"));
         }
         self.write();
-        for (schedule, verdict) in lines {
-            assert!(verdict.is_ok(), "{title}, {schedule}: {verdict:?}");
-        }
+        title
     }
 
     /// Plants faults in the kernels of a contender that is right without them.
@@ -128,6 +185,31 @@ impl Table {
         assert!(!complaints(None).is_empty(), "{name} is right as it is");
         let repair = Fault::Everywhere(repair.0, repair.1);
         assert_eq!(complaints(Some(repair)), [""; 0], "{name}");
+    }
+
+    /// A contender with accesses that nothing orders: the race detector names some, and none where `repair` is made.
+    /// Under one schedule, on which that does not depend.
+    pub fn assert_ordered_once_repaired<P: Problem>(
+        &self,
+        contenders: &Contenders<P>,
+        name: &str,
+        problem: &P,
+        repair: (&'static str, &'static str),
+    ) {
+        let case = self.case(contenders, name, problem);
+        let complaint = |fault| {
+            let way = Settings {
+                races: Watch::All,
+                tensor_loads: RULES.tensor_loads,
+                fault,
+                ..Settings::under(Schedule::Late { seed: 1 })
+            };
+            complaint(way, &case)
+        };
+        let found = complaint(None).unwrap_or_default();
+        assert!(found.contains("race: "), "{name} as it is: {found}");
+        let repair = Fault::Everywhere(repair.0, repair.1);
+        assert_eq!(complaint(Some(repair)), None, "{name}");
     }
 
     /// One execution on the usual inputs, which panics where the gate refuses it.
