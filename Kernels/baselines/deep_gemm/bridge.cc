@@ -1,5 +1,8 @@
 #include "Kernels/baselines/deep_gemm/bridge.h"
 
+#include <map>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -86,13 +89,25 @@ Choice choice_on(const Gemm& gemm, const Target& device) {
     return result;
 }
 
+// Plans of the same code share it: its first launch loads it, which waits for the device, and must
+// not happen again while a stream is held.
+std::shared_ptr<const Built> loaded(rust::Slice<const std::uint8_t> code) {
+    static std::mutex mutex;
+    static std::map<std::string, std::weak_ptr<const Built>> all;
+    const std::lock_guard<std::mutex> lock(mutex);
+    std::weak_ptr<const Built>& known = all[std::string(code.begin(), code.end())];
+    std::shared_ptr<const Built> built = known.lock();
+    if (built == nullptr) known = built = std::make_shared<const Built>(code.data());
+    return built;
+}
+
 }  // namespace
 
 Choice choice(const Gemm& gemm) { return choice_on(gemm, target()); }
 
 Choice choice_for_sm90(const Gemm& gemm) { return choice_on(gemm, kSm90); }
 
-Plan::Plan(const Gemm& gemm, std::unique_ptr<Built> built) : built_(std::move(built)) {
+Plan::Plan(const Gemm& gemm, std::shared_ptr<const Built> built) : built_(std::move(built)) {
     gemm_.a = pointer<void>(gemm.a);
     gemm_.b = pointer<void>(gemm.b);
     gemm_.out = pointer<void>(gemm.out);
@@ -127,7 +142,7 @@ void Plan::enqueue(std::size_t stream) const {
 std::unique_ptr<Plan> plan(const Gemm& gemm) { return std::make_unique<Plan>(gemm, nullptr); }
 
 std::unique_ptr<Plan> plan_built(const Gemm& gemm, rust::Slice<const std::uint8_t> code) {
-    return std::make_unique<Plan>(gemm, std::make_unique<Built>(code.data()));
+    return std::make_unique<Plan>(gemm, loaded(code));
 }
 
 }  // namespace deep_gemm_baseline::bridge

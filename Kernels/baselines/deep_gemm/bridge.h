@@ -26,7 +26,7 @@ Choice choice_for_sm90(const Gemm& gemm);
 class Plan {
   public:
     // With a kernel that was built on demand, if there is one.
-    Plan(const Gemm& gemm, std::unique_ptr<Built> built);
+    Plan(const Gemm& gemm, std::shared_ptr<const Built> built);
 
     void enqueue(std::size_t stream) const;
 
@@ -34,7 +34,7 @@ class Plan {
     deep_gemm_baseline::Gemm gemm_ = {};
     Config config_ = {};
     Launch launch_ = nullptr;
-    std::unique_ptr<Built> built_;
+    std::shared_ptr<const Built> built_;
     device::Memory packed_;
 };
 

@@ -104,6 +104,17 @@ impl Budget {
         }
     }
 
+    /// What either allows.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            max_abs: self.max_abs.max(other.max_abs),
+            rel_l2: self.rel_l2.max(other.rel_l2),
+            magnitude: self.magnitude,
+            unit_max: self.unit_max.max(other.unit_max),
+            unit_l2: self.unit_l2.max(other.unit_l2),
+        }
+    }
+
     /// The largest error allowed in a unit.
     pub(crate) fn max_abs_in(&self, unit: &Deviations) -> f64 {
         if unit.each.len() < UNIT_ELEMENTS_MIN {

@@ -84,7 +84,9 @@ pub struct Gate<'p> {
     /// Answers to other inputs, computed when they are first needed.
     later: RefCell<BTreeMap<u64, Rc<Answers>>>,
     /// One per tensor of the problem, over both samples.
-    budgets: Vec<Budget>,
+    budgets: RefCell<Rc<[Budget]>>,
+    /// They are from few units, and nobody has needed better ones.
+    from_few: Cell<bool>,
     reference: Option<Reference>,
     /// Draws of the units that a race compares.
     draws: Cell<u64>,
@@ -124,13 +126,14 @@ impl<'p> Gate<'p> {
         let units = first.units.iter().chain(&second.units);
         let budgets = budgets(problem, units, options.margin);
         Ok(Self {
+            from_few: Cell::new(options.margin == Margin::Again),
             problem,
             entropy,
             first: first.into(),
             second: second.into(),
             kinds: kinds.into_iter().map(Rc::new).collect(),
             later: RefCell::default(),
-            budgets,
+            budgets: RefCell::new(budgets.into()),
             reference: None,
             draws: Cell::new(0),
         })
@@ -241,8 +244,42 @@ impl<'p> Gate<'p> {
             Some(kind) => self
                 .check_outputs(set, answers, units, &kind.budgets)
                 .map_err(|failure| failure.on(kind.family.name)),
-            None => self.check_outputs(set, answers, units, &self.budgets),
+            None => {
+                let checked = self.check_outputs(set, answers, units.clone(), &self.budgets());
+                match checked {
+                    Err(Failure::Inaccurate { .. }) if self.learn_more()? => {
+                        self.check_outputs(set, answers, units, &self.budgets())
+                    }
+                    checked => checked,
+                }
+            }
         }
+    }
+
+    fn budgets(&self) -> Rc<[Budget]> {
+        self.budgets.borrow().clone()
+    }
+
+    /// Makes up for a tolerance that is from few units, once: of as many as those had who were examined the first time.
+    fn learn_more(&self) -> Result<bool, Failure> {
+        if !self.from_few.take() {
+            return Ok(false);
+        }
+        let options = GateOptions::new(self.first.seed);
+        let most = affordable_units(self.problem);
+        let answers =
+            |seed, units: usize| Answers::new(self.problem, seed, units, !self.entropy ^ seed);
+        let first = answers(self.first.seed, options.units.min(most))?;
+        let second = answers(self.second.seed, options.units_second.min(most.div_ceil(4)))?;
+        let units = first.units.iter().chain(&second.units);
+        let learned = budgets(self.problem, units, Margin::Timed);
+        let known = self.budgets();
+        let both = known
+            .iter()
+            .zip(learned)
+            .map(|(known, learned)| known.or(learned));
+        *self.budgets.borrow_mut() = both.collect();
+        Ok(true)
     }
 
     fn check_outputs(
@@ -265,7 +302,7 @@ impl<'p> Gate<'p> {
             .as_ref()
             .filter(|_| answers.seed == self.first.seed);
         if let Some(reference) = reference {
-            check_full(set, reference, &self.budgets)?;
+            check_full(set, reference, &self.budgets())?;
         }
         Ok(errors)
     }
@@ -300,7 +337,7 @@ impl<'p> Gate<'p> {
         let mut others = later.values().chain([&self.first, &self.second]);
         others.any(|other| {
             let all = 0..other.units.len();
-            other.seed != set.seed() && check_sample(set, other, all, &self.budgets).is_ok()
+            other.seed != set.seed() && check_sample(set, other, all, &self.budgets()).is_ok()
         })
     }
 
@@ -324,7 +361,8 @@ impl<'p> Gate<'p> {
         pieces: &[Piece],
         bind: &mut Bind,
     ) -> Result<(), Failure> {
-        let known = (&*self.first, &*self.budgets);
+        let budgets = self.budgets();
+        let known = (&*self.first, &*budgets);
         self.reference = Reference::in_pieces(set, pieces, known, self.entropy, bind)?;
         Ok(())
     }

@@ -237,3 +237,15 @@ fn faint_rows_are_held_to_their_own_values() {
         "{failure}"
     );
 }
+
+#[test]
+fn what_a_few_units_refuse_more_units_refuse_too() {
+    let device = device::open(DeviceKind::Cpu).unwrap();
+    let problem = Scaled::new(300, 33);
+    let gate = Gate::new(&problem, GateOptions::new(SEED).again()).unwrap();
+    let set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
+    let failure = run(&problem, &gate, &set, Fault::LowPrecisionTail).unwrap_err();
+    assert!(matches!(failure, Failure::Inaccurate { .. }), "{failure}");
+    let errors = run(&problem, &gate, &set, Fault::None).unwrap();
+    assert!(errors[0].max_abs <= errors[0].budget.max_abs);
+}
