@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::error::{Status, SUCCESS};
+use super::error::{Status, NOT_SUPPORTED, SUCCESS};
 use crate::registry;
 
 #[no_mangle]
@@ -28,4 +28,34 @@ pub extern "C" fn cudaStreamDestroy(_: *mut c_void) -> Status {
 pub extern "C" fn cudaStreamSynchronize(_: *mut c_void) -> Status {
     registry::settle();
     SUCCESS
+}
+
+/// Work is done when it is asked for, so that an event has nothing to remember.
+#[no_mangle]
+pub unsafe extern "C" fn cudaEventCreate(event: *mut *mut c_void) -> Status {
+    // SAFETY: the caller's variable.
+    unsafe { *event = std::ptr::dangling_mut::<u64>().cast() };
+    SUCCESS
+}
+
+#[no_mangle]
+pub extern "C" fn cudaEventDestroy(_: *mut c_void) -> Status {
+    SUCCESS
+}
+
+#[no_mangle]
+pub extern "C" fn cudaEventRecord(_: *mut c_void, _: *mut c_void) -> Status {
+    SUCCESS
+}
+
+#[no_mangle]
+pub extern "C" fn cudaEventSynchronize(_: *mut c_void) -> Status {
+    registry::settle();
+    SUCCESS
+}
+
+/// There is no clock.
+#[no_mangle]
+pub extern "C" fn cudaEventElapsedTime(_: *mut f32, _: *mut c_void, _: *mut c_void) -> Status {
+    NOT_SUPPORTED
 }
