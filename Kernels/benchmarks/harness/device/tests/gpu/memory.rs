@@ -224,7 +224,10 @@ fn comparison_equals_the_cpus() {
                 assert_eq!(expected, actual, "{dtype}");
                 // What has no sign is NaN where it is filled with negative numbers.
                 let counts = actual.map(|found| found.count);
-                assert!(dtype == DType::F8E8M0 || counts == [5, 5, 3, 0], "{counts:?}");
+                assert!(
+                    dtype == DType::F8E8M0 || counts == [5, 5, 3, 0],
+                    "{counts:?}"
+                );
             }
             // One tile, some, more than are compared at a time, and tiles that are not aligned.
             for step in [elements, 16 << 10, 2048, 30_001] {
