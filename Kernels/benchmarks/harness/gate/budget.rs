@@ -206,24 +206,29 @@ pub struct Errors {
 const ORDERED_MAX: usize = 1 << 14;
 
 impl Errors {
-    /// Statistics of the units' deviations, whose terms have this magnitude. The percentile is that of
-    /// evenly spaced elements where there are many.
+    /// Statistics of the units' deviations, whose terms have this magnitude, without the percentile.
     pub(crate) fn of(units: &[Deviations], magnitude: f64) -> Self {
-        let sampled: usize = units.iter().map(|unit| unit.each.len()).sum();
-        let step = sampled.div_ceil(ORDERED_MAX).max(1);
+        Self {
+            max_abs: units
+                .iter()
+                .fold(0.0, |most, unit| larger(most, unit.largest)),
+            rel_l2: relative_l2(units, magnitude),
+            sampled: units.iter().map(|unit| unit.each.len()).sum(),
+            ..Self::default()
+        }
+    }
+
+    /// With the percentile of these units' deviations, of evenly spaced ones where there are many.
+    pub(crate) fn with_percentile(self, units: &[Deviations]) -> Self {
+        let step = self.sampled.div_ceil(ORDERED_MAX).max(1);
         let all = units.iter().flat_map(|unit| &unit.each);
         let mut ordered: Vec<f64> = all.copied().step_by(step).collect();
         let place = ordered.len() * 99 / 100;
         let p99 = (place < ordered.len())
             .then(|| *ordered.select_nth_unstable_by(place, f64::total_cmp).1);
         Self {
-            max_abs: units
-                .iter()
-                .fold(0.0, |most, unit| larger(most, unit.largest)),
             p99_abs: p99.unwrap_or(0.0),
-            rel_l2: relative_l2(units, magnitude),
-            sampled,
-            ..Self::default()
+            ..self
         }
     }
 }
@@ -275,6 +280,15 @@ mod tests {
             (errors.max_abs, errors.rel_l2, errors.sampled),
             (4.0, 0.5, 3)
         );
+    }
+
+    #[test]
+    fn the_percentile_is_that_of_all_units() {
+        let deviations: Vec<f64> = (0..50_000).map(f64::from).collect();
+        let halves = deviations.chunks(25_000);
+        let units: Vec<_> = halves.map(|half| off_by(half, half)).collect();
+        let p99 = Errors::of(&units, 0.0).with_percentile(&units).p99_abs;
+        assert!((p99 / 49_500.0 - 1.0).abs() < 1e-3, "{p99}");
     }
 
     #[test]

@@ -88,10 +88,16 @@ pub(crate) fn check_sample(
     for (tensor, spec) in set.specs().iter().enumerate() {
         if spec.role.is_written() {
             let sample = Sample::read(set, units, tensor)?;
+            let errors = Errors::of(&sample.deviations, budgets[tensor].magnitude);
+            // Nobody reports the errors of a small sample.
+            let errors = match small {
+                true => errors,
+                false => errors.with_percentile(&sample.deviations),
+            };
             let errors = Errors {
                 tensor: spec.name.to_owned(),
                 budget: budgets[tensor],
-                ..Errors::of(&sample.deviations, budgets[tensor].magnitude)
+                ..errors
             };
             if fault.is_none() {
                 fault = sample.fault(spec, &errors, small);
