@@ -153,35 +153,11 @@ __global__ void checksum_kernel(const uint8_t* start, uint64_t bytes, uint64_t p
     if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
-// The bits that are all set in what is not finite, where a type has such values.
-template <class Type>
-struct Bits;
-template <>
-struct Bits<Element<DType::kF32>> {
-    static constexpr uint64_t kNonFinite = 0x7F800000;
-};
-template <>
-struct Bits<Element<DType::kF16>> {
-    static constexpr uint64_t kNonFinite = 0x7C00;
-};
-template <>
-struct Bits<Element<DType::kBf16>> {
-    static constexpr uint64_t kNonFinite = 0x7F80;
-};
-template <>
-struct Bits<Element<DType::kF8E4M3>> {
-    static constexpr uint64_t kNonFinite = 0x7F;
-};
-template <>
-struct Bits<Element<DType::kF8E8M0>> {
-    static constexpr uint64_t kNonFinite = 0xFF;
-};
-
 template <class Type>
 __global__ void non_finite_kernel(const uint8_t* start, uint64_t bytes, uint64_t packs,
                                   NonFinite* partials) {
     constexpr int kBytes = sizeof(typename Type::Storage);
-    constexpr uint64_t kMask = Bits<Type>::kNonFinite;
+    constexpr uint64_t kMask = Type::kNonFinite;
     NonFinite found = Found::none();
     for_each_word(start, bytes, packs, 0, [&](uint64_t word, uint64_t index) {
 #pragma unroll

@@ -41,13 +41,15 @@ __device__ __forceinline__ double index_below(uint32_t bits, uint32_t below) {
 }
 
 // One element type: its storage, rounding to it (nearest even) and widening from it. Floats are
-// rounded directly, without going through double, whose conversions are slow on a GPU.
+// rounded directly, without going through double, whose conversions are slow on a GPU; kNonFinite
+// has the bits that are all set in NaN and infinities, and in nothing else.
 template <DType kType>
 struct Element;
 
 template <>
 struct Element<DType::kF32> {
     using Storage = float;
+    static constexpr uint64_t kNonFinite = 0x7F800000;
     static __device__ Storage encode(double value) { return __double2float_rn(value); }
     static __device__ Storage encode(float value) { return value; }
     static __device__ double decode(Storage stored) { return stored; }
@@ -56,6 +58,7 @@ struct Element<DType::kF32> {
 template <>
 struct Element<DType::kF16> {
     using Storage = __half;
+    static constexpr uint64_t kNonFinite = 0x7C00;
     static __device__ Storage encode(double value) { return __double2half(value); }
     static __device__ Storage encode(float value) { return __float2half_rn(value); }
     static __device__ double decode(Storage stored) { return __half2float(stored); }
@@ -64,6 +67,7 @@ struct Element<DType::kF16> {
 template <>
 struct Element<DType::kBf16> {
     using Storage = __nv_bfloat16;
+    static constexpr uint64_t kNonFinite = 0x7F80;
     static __device__ Storage encode(double value) { return __double2bfloat16(value); }
     static __device__ Storage encode(float value) { return __float2bfloat16_rn(value); }
     static __device__ double decode(Storage stored) { return __bfloat162float(stored); }
@@ -72,6 +76,7 @@ struct Element<DType::kBf16> {
 template <>
 struct Element<DType::kF8E4M3> {
     using Storage = __nv_fp8_storage_t;
+    static constexpr uint64_t kNonFinite = 0x7F;
     static __device__ Storage encode(double value) {
         return __nv_cvt_double_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
     }
@@ -87,6 +92,7 @@ struct Element<DType::kF8E4M3> {
 template <>
 struct Element<DType::kF8E8M0> {
     using Storage = uint8_t;
+    static constexpr uint64_t kNonFinite = 0xFF;
     static __device__ Storage encode(double value) {
         if (!(value >= 0.0)) return 0xFF;
         int64_t pattern = __double_as_longlong(value);
