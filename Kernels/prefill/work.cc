@@ -59,10 +59,13 @@ void sort_longest_first(std::vector<Tile>& tiles) {
                      [](const Tile& a, const Tile& b) { return a.seen() > b.seen(); });
 }
 
-// In steps: what a tile costs beside its own, and what merging does, few rows or many.
+// In steps: what a tile costs beside its own, and what merging does, of whatever or of a tail.
 constexpr int kTileCost = 1;
-constexpr int kMergeCost = 4;
+constexpr int kMergeCost = 2;
 constexpr int kTailMergeCost = 8;
+// What writing a part's results and reading them again takes, in sixteenths of a key: on an H200
+// 1 us per MB, with tiles of 128 keys and of 80 alike.
+constexpr std::int64_t kPartCost = 103;
 
 struct Steps {
     int all;
@@ -102,17 +105,21 @@ class Schedule {
     std::int64_t last_ = 0;
 };
 
-// When the last SM is done with parts of at most `longest` steps, the longest first.
-std::int64_t end_of(const std::vector<Steps>& tiles, int longest, int times, int multiprocessors) {
+// When parts of at most `longest` steps of `keys` are done and merged, the longest first.
+std::int64_t end_of(const std::vector<Steps>& tiles, int longest, int times, int keys,
+                    int multiprocessors) {
     std::vector<int> costs;
+    std::int64_t merged = 0;
     for (const Steps& steps : tiles) {
         const int parts = parts_of(steps, longest);
         costs.insert(costs.end(), parts, device::divide_up(steps.all, parts));
+        if (parts > 1) merged += parts;
     }
     std::sort(costs.begin(), costs.end(), std::greater<>());
     Schedule schedule(multiprocessors);
     for (const int cost : costs) schedule.add(cost, times);
-    return schedule.last();
+    if (merged == 0) return schedule.last();
+    return schedule.last() + kMergeCost + merged * times * kPartCost / (16 * keys);
 }
 
 // When SMs are done if each has the same share: no split ends sooner.
@@ -123,10 +130,10 @@ std::int64_t least_end(const std::vector<Steps>& tiles, int times, int multiproc
 }
 
 // The latest end that a split is worth: it must save more than the model can tell.
-std::int64_t worth(std::int64_t whole, int merge_cost) { return whole - whole / 16 - merge_cost; }
+std::int64_t worth(std::int64_t whole) { return whole - whole / 16; }
 
 // Into parts of how many steps tiles are best divided; 0 if into none.
-int longest_part(const std::vector<Steps>& tiles, int times, int multiprocessors) {
+int longest_part(const std::vector<Steps>& tiles, int times, int keys, int multiprocessors) {
     // With more to do than this, SMs end at about the same time anyway.
     const std::int64_t most_parts = 4 * std::int64_t{multiprocessors};
     const std::int64_t count = std::int64_t{times} * tiles.size();
@@ -136,11 +143,11 @@ int longest_part(const std::vector<Steps>& tiles, int times, int multiprocessors
         longest = std::max(longest, steps.all);
         least = std::max(least, steps.all - steps.full);
     }
-    std::int64_t best = worth(end_of(tiles, longest, times, multiprocessors), kMergeCost);
-    if (best <= least_end(tiles, times, multiprocessors)) return 0;
+    std::int64_t best = worth(end_of(tiles, longest, times, keys, multiprocessors));
+    if (best <= least_end(tiles, times, multiprocessors) + kMergeCost) return 0;
     int chosen = 0;
     const auto consider = [&](int most) {
-        const std::int64_t end = end_of(tiles, most, times, multiprocessors);
+        const std::int64_t end = end_of(tiles, most, times, keys, multiprocessors);
         if (end < best) {
             best = end;
             chosen = most;
@@ -192,7 +199,7 @@ Tail tail_of(const std::vector<Steps>& tiles, int times, int multiprocessors) {
         return schedule.last();
     };
     Tail tail;
-    std::int64_t best = worth(end(1), kTailMergeCost);
+    std::int64_t best = worth(end(1)) - kTailMergeCost;
     if (best <= least) return {};
     for (int parts = 2; parts <= 8; ++parts) {
         const std::int64_t sooner = end(parts);
@@ -228,7 +235,7 @@ int heads_per_tile(const Sequences& sequences, const TileShape& tile, int group)
 Work split_keys(std::vector<Tile> tiles, int times, int keys, int multiprocessors) {
     std::vector<Steps> steps;
     for (const Tile& tile : tiles) steps.push_back(steps_of(tile, keys));
-    const int most = longest_part(steps, times, multiprocessors);
+    const int most = longest_part(steps, times, keys, multiprocessors);
     const Tail tail = most == 0 ? tail_of(steps, times, multiprocessors) : Tail();
     Work work;
     if (most == 0 && tail.tiles == 0) {
