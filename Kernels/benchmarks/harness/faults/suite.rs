@@ -138,7 +138,7 @@ fn alone(program: &Path, contender: &str, cache: &str, result: &Path) -> f64 {
             "--device",
             "cuda",
             "--configs",
-            "768x1024",
+            "2048x1024",
             "--dtype",
             "f32",
         ])

@@ -146,9 +146,11 @@ impl<'p> Gate<'p> {
         self.examine_values(set, bound)
     }
 
-    /// The first part of it: fails a contender whose writes are not ordered by the given stream.
+    /// The first part of it: fails a contender whose writes are not ordered by the given stream, or who writes where
+    /// the next one reads.
     pub fn examine_order(&self, set: &BufferSet, bound: &mut dyn Bound) -> Result<(), Failure> {
-        self.left_as_found(set, check_order(set, bound))
+        let checked = check_order(set, bound).and_then(|()| set.check_untouched());
+        self.left_as_found(set, checked)
     }
 
     /// After a failure the set holds the first inputs again: the order of the next contender's writes is checked on
