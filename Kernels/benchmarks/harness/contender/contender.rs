@@ -206,6 +206,9 @@ pub type Contenders<P> = Vec<Box<dyn Contender<P>>>;
 /// What a contender chose for a problem, for the row: tile, kernel, planning time.
 pub type Facts = BTreeMap<String, serde_json::Value>;
 
+/// Among the facts: host time that making the plan took.
+pub const PLAN_US: &str = "plan_us";
+
 /// A contender with its buffers.
 pub trait Bound {
     /// Does the work once: on CUDA asynchronously and only on `stream`, on the CPU synchronously.

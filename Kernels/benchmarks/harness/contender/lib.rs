@@ -12,7 +12,7 @@ mod tensors;
 
 pub use contender::{
     Bound, Buffer, Contender, ContenderError, Contenders, Facts, Identity, Kind, Pinned, Stream,
-    Support,
+    Support, PLAN_US,
 };
 pub use device_info::{DeviceInfo, DeviceKind, UnknownDevice};
 pub use entry::{Entry, FileShape, Shape};

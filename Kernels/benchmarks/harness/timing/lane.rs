@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use contender::{Bound, Contender, ContenderError, Facts, Problem, Stream};
+use contender::{Bound, Contender, ContenderError, Facts, Problem, Stream, PLAN_US};
 use device::Graph;
 use gate::Failure;
 
@@ -84,12 +84,19 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// What the contender chose for its first set.
+    /// What the contender chose for its first set. Its plan took what one for a set takes in the median: a server has
+    /// planned before.
     pub fn facts(&self) -> Facts {
-        self.bounds
-            .first()
-            .map(|bound| bound.facts())
-            .unwrap_or_default()
+        let mut each = self.bounds.iter().map(|bound| bound.facts());
+        let mut facts = each.next().unwrap_or_default();
+        let took = |facts: &Facts| facts.get(PLAN_US).and_then(serde_json::Value::as_f64);
+        if let Some(first) = took(&facts) {
+            let others = each.filter_map(|facts| took(&facts));
+            let mut plans: Vec<f64> = others.chain([first]).collect();
+            plans.sort_by(f64::total_cmp);
+            facts.insert(PLAN_US.to_owned(), plans[(plans.len() - 1) / 2].into());
+        }
+        facts
     }
 
     /// The work of the first set, for the gate.

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use contender::{
     bound, Binding, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity,
-    Problem, Support, Tensors,
+    Problem, Support, Tensors, PLAN_US,
 };
 use cudnn::{Graph, Plans};
 
@@ -88,7 +88,7 @@ impl<P: Problem, O: Clone + Debug + PartialEq> Contender<P> for OperationContend
         let launch = plan.launch(&addresses).map_err(ContenderError::new)?;
         let micros = plan.build_time().as_micros() as u64;
         let facts = Facts::from([
-            ("plan_us".to_owned(), micros.into()),
+            (PLAN_US.to_owned(), micros.into()),
             ("planned_ahead".to_owned(), plan.was_written().into()),
             ("workspace_bytes".to_owned(), plan.workspace_bytes().into()),
         ]);

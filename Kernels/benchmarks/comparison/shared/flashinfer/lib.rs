@@ -5,6 +5,7 @@ pub mod trtllm_gen;
 
 use contender::{
     bound, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Problem, Tensors,
+    PLAN_US,
 };
 use flashinfer::{Dtype, Planned, UniquePtr};
 use numeric::DType;
@@ -51,7 +52,7 @@ pub fn contender<P: Problem>(
                     "kernel".to_owned(),
                     flashinfer::kernel_name(&planned).into(),
                 ),
-                ("plan_us".to_owned(), plan_us.into()),
+                (PLAN_US.to_owned(), plan_us.into()),
             ]);
             Ok(bound(facts, move |stream| {
                 flashinfer::enqueue(planned.pin_mut(), stream)

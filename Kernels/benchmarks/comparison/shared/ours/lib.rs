@@ -11,7 +11,7 @@ use bridge::Dtype;
 pub use bridge::{Plan, UniquePtr, Variant};
 use contender::{
     bound, contender, Binding, Contender, ContenderError, DeviceKind, Facts, Identity, Kind,
-    Problem, Tensors,
+    Problem, Tensors, PLAN_US,
 };
 use numeric::DType;
 
@@ -119,13 +119,10 @@ fn bind<E: Display>(plan: impl FnOnce() -> Result<UniquePtr<Plan>, E>) -> Bindin
     let mut facts: Facts = serde_json::from_str(&facts).map_err(ContenderError::new)?;
     // A plan that cuts work on the host says what that took; others only choose and prepare.
     let plan_us = facts
-        .remove("plan_us")
+        .remove(PLAN_US)
         .and_then(|own| own.as_f64())
         .unwrap_or(plan_us);
-    facts.insert(
-        "plan_us".to_owned(),
-        ((plan_us * 10.0).round() / 10.0).into(),
-    );
+    facts.insert(PLAN_US.to_owned(), ((plan_us * 10.0).round() / 10.0).into());
     Ok(bound(facts, move |stream| {
         // SAFETY: the harness keeps the buffers until its stream has done the work.
         unsafe { plan.enqueue(stream) }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use contender::{
     bound, contender as of_functions, Binding, Contender, ContenderError, DeviceInfo, DeviceKind,
-    Facts, Identity, Problem, Tensors,
+    Facts, Identity, Problem, Tensors, PLAN_US,
 };
 use numeric::DType;
 use transformer_engine::{DataType, Function, Prepared, Tensor};
@@ -90,7 +90,7 @@ fn bind<P: Problem>(
     }
     let micros = begin.elapsed().as_micros() as u64;
     let facts = Facts::from([
-        ("plan_us".to_owned(), micros.into()),
+        (PLAN_US.to_owned(), micros.into()),
         ("workspace_bytes".to_owned(), bytes.into()),
     ]);
     Ok(bound(facts, move |stream| {
