@@ -19,6 +19,7 @@ struct Arguments {
     int rows;
     Divisor row_blocks;
     EvenCut even;
+    ListCut list;
     int team_warps;
     int teams;
     // Minimum per block.

@@ -65,13 +65,22 @@ EvenCut choose_even_cut(int items, int tiles, int rows, int warps, int& team) {
 }
 
 // Lists use half blocks, or whole ones if the longest item would have too many parts.
-int choose_team(const std::vector<int>& tiles, int warps) {
+int choose_team(const std::vector<int>& tiles, int kv_heads, int warps) {
     const std::int64_t total = std::accumulate(tiles.begin(), tiles.end(), std::int64_t{0});
     const std::int64_t longest = *std::max_element(tiles.begin(), tiles.end());
-    return longest * (warps / kHalf) <= total * kMostParts ? kHalf : kWarps;
+    return longest * (warps / kHalf) <= total * kv_heads * kMostParts ? kHalf : kWarps;
 }
 
-// The segments of a list: the first of every share, then the others.
+// Every count as often as there are heads.
+std::vector<int> repeated(const std::vector<int>& tiles, int heads) {
+    std::vector<int> all;
+    all.reserve(tiles.size() * heads);
+    for (const int count : tiles) all.insert(all.end(), heads, count);
+    return all;
+}
+
+// The segments of a list: the first of every share, then the others. Of each sequence it has this
+// many KV heads.
 std::vector<Segment> list_of(const device::SplitPlan& cut, const PageTable& table, int kv_heads) {
     std::vector<Segment> list(cut.segments.size());
     int next = cut.blocks();
@@ -115,13 +124,12 @@ std::vector<Segment> list_of(const device::SplitPlan& cut, const PageTable& tabl
 Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
     const Config config = choose(shape);
     device::validate(table, shape.cache());
-    std::vector<int> tiles;
-    tiles.reserve(static_cast<std::size_t>(shape.batch) * shape.kv_heads);
+    // Of one head of each sequence.
+    std::vector<int> tiles(shape.batch);
     for (int sequence = 0; sequence < shape.batch; ++sequence) {
-        const int count = divide_up(table.lengths[sequence], config.tile_tokens);
-        tiles.insert(tiles.end(), shape.kv_heads, count);
+        tiles[sequence] = divide_up(table.lengths[sequence], config.tile_tokens);
     }
-    const int items = static_cast<int>(tiles.size());
+    const int items = shape.batch * shape.kv_heads;
     const int warps = multiprocessors * kWarps / config.row_blocks;
     const int rows = std::min(shape.rows(), config.row_tiles * kTileRows);
     const int length = table.lengths[0];
@@ -143,12 +151,18 @@ Plan plan(const Shape& shape, const PageTable& table, int multiprocessors) {
         result.shares = divide_up(result.even.segments, result.even.items_per_share.value);
         result.slots = result.even.parts.value == 1 ? 0 : result.even.segments;
     } else {
-        const int team = choose_team(tiles, warps);
-        const device::SplitPlan cut =
-            device::split(tiles, {std::max(1, warps / team), 2 * team, 2 * team});
-        result.segments = list_of(cut, table, shape.kv_heads);
-        result.shares = cut.blocks();
-        result.slots = cut.slots;
+        const int team = choose_team(tiles, shape.kv_heads, warps);
+        const int teams = std::max(1, warps / team);
+        // Heads are cut alike, which makes plans shorter, if that leaves no team idle.
+        const int each = teams / shape.kv_heads;
+        const int alike = are_busy(each * shape.kv_heads, teams) ? shape.kv_heads : 1;
+        const int listed = shape.kv_heads / alike;
+        if (listed > 1) tiles = repeated(tiles, listed);
+        const device::SplitPlan cut = device::split(tiles, {teams / alike, 2 * team, 2 * team});
+        result.segments = list_of(cut, table, listed);
+        result.list = {Divisor(alike), cut.slots};
+        result.shares = cut.blocks() * alike;
+        result.slots = cut.slots * alike;
         result.team_warps = team;
     }
     // Teams on all SMs, even if that leaves fewer teams per block than fit.

@@ -65,6 +65,7 @@ struct Plan {
     Config config;
     // Either an even cut, or a list in which share s starts with segment s.
     EvenCut even;
+    ListCut list;
     std::vector<Segment> segments;
     // row_blocks teams work on each.
     int shares;
@@ -82,7 +83,7 @@ struct Plan {
     int counters() const { return items * config.row_blocks; }
     int first_segment(int share) const { return is_even() ? even.first_segment(share) : share; }
     Segment segment(int number) const {
-        return is_even() ? even.segment(number) : segments[number];
+        return is_even() ? even.segment(number) : list.segment(segments.data(), number);
     }
 };
 

@@ -130,11 +130,15 @@ Plan equal_plan(int batch, int length, int kv_heads) {
 
 void plans_cover() {
     for (const int q_len : {1, 8}) {
-        Shape shape = llama();
-        shape.batch = 5;
-        shape.q_len = q_len;
-        const Table table = table_of({0, 1, 70000, 16, 0}, shape.page_size);
-        expect_covered(plan(shape, table.view(), 132), shape, table);
+        for (const int kv_heads : {1, 2, 3, 8, 32, 40}) {
+            Shape shape = llama();
+            shape.heads = 2 * kv_heads;
+            shape.kv_heads = kv_heads;
+            shape.batch = 5;
+            shape.q_len = q_len;
+            const Table table = table_of({0, 1, 70000, 16, 0}, shape.page_size);
+            expect_covered(plan(shape, table.view(), 132), shape, table);
+        }
     }
     for (const int batch : {1, 2, 3, 7, 16, 17, 19, 33, 130, 150, 300}) {
         for (const int length : {0, 1, 15, 16, 17, 100, 1000, 4097}) {
@@ -172,6 +176,20 @@ void few_parts_for_many_rows() {
     expect(plan(shape, table.view(), 132).blocks >= 64, "a single head");
 }
 
+// Of heads that are cut alike the list has one, unless too many teams would be idle.
+void heads_alike() {
+    const Table table = table_of({5000, 3000, 70, 9000}, 16);
+    const auto alike = [&](int kv_heads) {
+        const Shape shape = {4, 1, kv_heads, kv_heads, 128, 16, 9000};
+        const Plan cut = plan(shape, table.view(), 132);
+        expect_covered(cut, shape, table);
+        return cut.list.heads.value;
+    };
+    expect(alike(8) == 8 && alike(4) == 4 && alike(3) == 3, "whole shares");
+    expect(alike(40) == 1 && alike(100) == 1,
+           "shares of six teams and a half, or of two and a half");
+}
+
 // One long sequence among many short ones is not split into single-warp parts.
 void few_parts_of_the_longest() {
     Shape shape = {256, 1, 32, 8, 128, 16, 9000};
@@ -191,5 +209,6 @@ int main() {
     teams();
     few_parts_for_many_rows();
     few_parts_of_the_longest();
+    heads_alike();
     std::puts("ok");
 }

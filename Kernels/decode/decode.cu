@@ -43,6 +43,7 @@ void launch(const Decode& params, const Plan& plan, const Workspace& workspace,
     arguments.rows = shape.rows();
     arguments.row_blocks = Divisor(plan.config.row_blocks);
     arguments.even = plan.even;
+    arguments.list = plan.list;
     arguments.team_warps = plan.team_warps;
     arguments.teams = plan.teams();
     arguments.block_teams = plan.teams() / plan.blocks;

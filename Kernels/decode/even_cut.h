@@ -1,5 +1,5 @@
-// The plan of a batch whose sequences all have the same length: arithmetic, for host and device. A
-// kernel that reads its plan from memory waits a microsecond longer for its first token.
+// How work is cut, for host and device. If all sequences have the same length the plan is
+// arithmetic: a kernel that reads it from memory waits a microsecond longer for its first token.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,28 @@ struct Divisor {
         : value(by), reciprocal(((std::uint64_t{1} << 32) + by - 1) / by) {}
     constexpr int quotient(int of) const {
         return static_cast<int>((static_cast<std::uint64_t>(of) * reciprocal) >> 32);
+    }
+};
+
+// A list of segments that may stand for several KV heads, which are cut alike: entry e is segment
+// e * heads + h of the h-th of them.
+struct ListCut {
+    Divisor heads;
+    // Slots of the parts of one head.
+    std::int32_t slots = 0;
+
+    constexpr Segment segment(const Segment* list, int number) const {
+        const int entry = heads.quotient(number);
+        const int head = number - entry * heads.value;
+        Segment segment = list[entry];
+        segment.kv_head += head;
+        segment.item = segment.item * heads.value + head;
+        if (segment.slot >= 0) {
+            segment.slot += head * slots;
+            segment.first_slot += head * slots;
+        }
+        if (segment.next >= 0) segment.next = segment.next * heads.value + head;
+        return segment;
     }
 };
 

@@ -81,7 +81,8 @@ __device__ __forceinline__ int first_segment(const Arguments& a, int share) {
     return a.even.segments > 0 ? a.even.first_segment(share) : share;
 }
 __device__ __forceinline__ Segment segment_of(const Arguments& a, int number) {
-    return a.even.segments > 0 ? a.even.segment(number) : a.workspace.segments[number];
+    return a.even.segments > 0 ? a.even.segment(number)
+                               : a.list.segment(a.workspace.segments, number);
 }
 
 // Fills one warp's ring, ahead of the products and across segment boundaries.

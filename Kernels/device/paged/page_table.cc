@@ -1,6 +1,7 @@
 #include "Kernels/device/paged/page_table.h"
 
-#include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "Kernels/device/integers.h"
 
@@ -35,13 +36,22 @@ void validate(const PageTable& table, const PagedCache& cache) {
 }
 
 void validate_pages(const PageTable& table, const PagedCache& cache) {
-    // Negative pages are the largest unsigned ones. A loop without a way out is vectorised, and
-    // tables are long.
-    std::uint32_t largest = 0;
-    for (std::int64_t entry = 0; entry < table.entries; ++entry) {
-        largest = std::max(largest, static_cast<std::uint32_t>(table.indices[entry]));
+    // The sign of a page, and of its distance from the last one, tells whether it is outside.
+    // Tables are long, and a loop without a way out, in blocks of a known length, is vectorised.
+    constexpr int kBlock = 16;
+    const auto last = static_cast<std::uint32_t>(cache.pool_pages) - 1;
+    std::uint32_t signs[kBlock] = {};
+    const auto look_at = [&](std::int64_t entry, std::uint32_t& sign) {
+        const auto page = static_cast<std::uint32_t>(table.indices[entry]);
+        sign |= page | (last - page);
+    };
+    std::int64_t start = 0;
+    for (; start + kBlock <= table.entries; start += kBlock) {
+        for (int i = 0; i < kBlock; ++i) look_at(start + i, signs[i]);
     }
-    if (largest < static_cast<std::uint32_t>(cache.pool_pages)) return;
+    for (; start < table.entries; ++start) look_at(start, signs[0]);
+    const std::uint32_t all = std::accumulate(signs, signs + kBlock, 0u, std::bit_or<>());
+    if (all >> 31 == 0) return;
     for (std::int64_t entry = 0; entry < table.entries; ++entry) {
         const std::int32_t page = table.indices[entry];
         require(page >= 0 && page < cache.pool_pages, "page table: entry ", entry, " names page ",
