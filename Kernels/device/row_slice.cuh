@@ -7,7 +7,9 @@
 // bytes, which move as one; a thread then has pairs of neighbouring packets, and stores those of a
 // row one after the other.
 // Otherwise packets are cut at 16-byte boundaries of memory, not of the row: all inner packets
-// still move as 16 bytes, and the two that straddle the row's ends move element by element.
+// still move as 16 bytes, and the two that straddle the row's ends in smaller pieces. kEdgesApart:
+// those wait for each other in branches, so that threads without them do not; otherwise all are
+// loaded before any is used.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +21,7 @@
 
 namespace device {
 
-template <class T, int kVectors, bool kAligned, bool kWide = false>
+template <class T, int kVectors, bool kAligned, bool kWide = false, bool kEdgesApart = false>
 class RowSlice {
     static_assert(!kWide || (kAligned && kVectors % 2 == 0), "whole pairs of packets");
 
@@ -87,7 +89,7 @@ class RowSlice {
             packets[vector] = nothing;
             if (is_whole(begin)) {
                 packets[vector] = ptx::load_16(row + begin);
-            } else if (!kAligned && begin < columns_) {
+            } else if (!kAligned && has_some(begin)) {
                 packets[vector] = load_edge(row, begin, nothing);
             }
         }
@@ -110,7 +112,7 @@ class RowSlice {
         const int begin = first(chunk, vector);
         if (is_whole(begin)) {
             ptx::store_16(row + begin, packet);
-        } else if (!kAligned && begin < columns_) {
+        } else if (!kAligned && has_some(begin)) {
             store_edge(row, begin, packet);
         }
     }
@@ -165,39 +167,67 @@ class RowSlice {
         if constexpr (kAligned) return begin < columns_;
         return begin >= 0 && begin + kPer <= columns_;
     }
+    // No packet ends before the row begins.
+    __device__ bool has_some(int begin) const { return max(begin, 0) < columns_; }
 
-    // Rolled loops, because at most two packets per row come here: elements enter at the top of a
-    // 128-bit shift register and leave at the bottom.
-    __device__ uint4 load_edge(const T* row, int begin, uint4 nothing) const {
-        constexpr int kBits = 8 * static_cast<int>(sizeof(T));
-        uint64_t low = nothing.x | static_cast<uint64_t>(nothing.y) << 32;
-        uint64_t high = low;
-#pragma unroll 1
-        for (int element = 0; element < kPer; ++element) {
-            const bool inside = holds(begin + element);
-            const uint64_t bits = inside ? bits_of(row[begin + element]) : low_bits(nothing.x);
-            low = low >> kBits | high << (64 - kBits);
-            high = high >> kBits | bits << (64 - kBits);
+    // A packet that straddles an end of the row: whole words, and an element at either end that is
+    // half a word.
+    static constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
+    struct Edge {
+        int first;  // element of the packet in the row
+        int end;
+
+        __device__ bool holds_word(int word) const {
+            return word * kPerWord >= first && (word + 1) * kPerWord <= end;
         }
-        return {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
-                static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)};
+        __device__ bool begins_within(int word) const {
+            return kPerWord == 2 && first == 2 * word + 1;
+        }
+        __device__ bool ends_within(int word) const { return kPerWord == 2 && end == 2 * word + 1; }
+    };
+    __device__ Edge edge_of(int begin) const {
+        return {max(-begin, 0), min(columns_ - begin, kPer)};
+    }
+
+    __device__ uint4 load_edge(const T* row, int begin, uint4 nothing) const {
+        const uint32_t lower = kPerWord == 2 ? nothing.x & 0xffffu : nothing.x;
+        const auto element = [&](int index) {
+            return holds(begin + index) ? bits_of(row[begin + index]) : lower;
+        };
+        const Edge edge = edge_of(begin);
+        uint32_t words[4];
+#pragma unroll
+        for (int word = 0; word < 4; ++word) {
+            const int first = word * kPerWord;
+            if constexpr (kPerWord == 1) {
+                words[word] = element(first);
+            } else if constexpr (!kEdgesApart) {
+                words[word] = element(first) | element(first + 1) << 16;
+            } else {
+                words[word] = nothing.x;
+                if (edge.holds_word(word)) {
+                    words[word] = *reinterpret_cast<const uint32_t*>(row + begin + first);
+                }
+                if (edge.begins_within(word)) words[word] = lower | element(first + 1) << 16;
+                if (edge.ends_within(word)) words[word] = element(first) | lower << 16;
+            }
+        }
+        return {words[0], words[1], words[2], words[3]};
     }
     __device__ void store_edge(T* row, int begin, uint4 packet) const {
-        constexpr int kBits = 8 * static_cast<int>(sizeof(T));
-        uint64_t low = packet.x | static_cast<uint64_t>(packet.y) << 32;
-        uint64_t high = packet.z | static_cast<uint64_t>(packet.w) << 32;
-#pragma unroll 1
-        for (int element = 0; element < kPer; ++element) {
-            if (holds(begin + element)) {
-                using Bits = std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>;
-                reinterpret_cast<Bits*>(row)[begin + element] = static_cast<Bits>(low);
+        using Bits = std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>;
+        const Edge edge = edge_of(begin);
+        const uint32_t words[4] = {packet.x, packet.y, packet.z, packet.w};
+        auto* to = reinterpret_cast<uint32_t*>(row + begin);
+        auto* elements = reinterpret_cast<Bits*>(row + begin);
+#pragma unroll
+        for (int word = 0; word < 4; ++word) {
+            if (edge.holds_word(word)) to[word] = words[word];
+            if (edge.begins_within(word)) {
+                elements[2 * word + 1] = static_cast<Bits>(words[word] >> 16);
             }
-            low = low >> kBits | high << (64 - kBits);
-            high >>= kBits;
+            if (edge.ends_within(word)) elements[2 * word] = static_cast<Bits>(words[word]);
         }
-    }
-    static __device__ uint32_t low_bits(uint32_t word) {
-        return sizeof(T) == 4 ? word : word & 0xffffu;
     }
 
     struct Nothing {};

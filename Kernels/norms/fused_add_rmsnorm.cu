@@ -20,7 +20,7 @@ __device__ __forceinline__ void fused_add_rmsnorm_rows(const Cut<FusedAddRmsNorm
     uint4 added[V::kVectors];
     uint4 packets[V::kVectors];
     // With more vectors the second row needs the registers.
-    Columns<V, V::kAligned && V::kVectors <= 2> weight(params.weight, params.wide_weight);
+    Columns<V, V::kVectors <= 2> weight(params.weight, params.wide_weight);
     for (; walk.more(); walk.next()) {
         const std::int64_t offset = walk.row * geometry.columns;
         T* x = static_cast<T*>(params.x) + offset;

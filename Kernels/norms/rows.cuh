@@ -66,6 +66,13 @@ struct Variant {
     static constexpr int kPer = Slice::kPer;
 };
 
+// The same for kernels that load a row ahead: what is under way does not wait for the edges of
+// rows.
+template <class V>
+struct EdgesApart : V {
+    using Slice = device::RowSlice<typename V::T, V::kVectors, V::kAligned, V::kWide, true>;
+};
+
 // The rows of one thread: all threads of a block take the same number of steps, so that they meet
 // at barriers; a step past the last row is not `active`.
 template <class V>
@@ -113,7 +120,7 @@ class Columns {
   public:
     using T = typename V::T;
     using Slice = typename V::Slice;
-    static_assert(!kEarly || (V::kAligned && !V::kChunked), "a thread's columns must not change");
+    static_assert(!kEarly || !V::kChunked, "a thread's columns must not change");
 
     __device__ Columns(const void* vector_of_columns, bool wide)
         : columns_(vector_of_columns), wide_(wide) {}
@@ -128,7 +135,9 @@ class Columns {
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) {
                 const int begin = slice.first(0, vector);
-                if (early && slice.holds(begin)) {
+                if constexpr (!V::kAligned) {
+                    slice.shared_values(columns_, wide_, 0, vector, values_[vector]);
+                } else if (early && slice.holds(begin)) {
                     packets_[vector] = device::ptx::load_16_constant(elements + begin);
                 }
             }
@@ -136,7 +145,11 @@ class Columns {
     }
     __device__ void values(const Slice& slice, int chunk, int vector,
                            typename Slice::Values& values) const {
-        if constexpr (kEarly) {
+        if constexpr (kEarly && !V::kAligned) {
+#pragma unroll
+            for (int i = 0; i < V::kPer; ++i) values[i] = values_[vector][i];
+            return;
+        } else if constexpr (kEarly) {
             if (is_early()) return device::unpack<T>(packets_[vector], values);
         }
         slice.shared_values(columns_, wide_, chunk, vector, values);
@@ -160,7 +173,8 @@ class Columns {
 
     const void* columns_;
     const bool wide_;
-    uint4 packets_[kEarly ? V::kVectors : 1];
+    uint4 packets_[kEarly && V::kAligned ? V::kVectors : 1];
+    typename Slice::Values values_[kEarly && !V::kAligned ? V::kVectors : 1];
 };
 
 // A thread's sum is kept in parts, because each addition depends on the one before.
