@@ -1,10 +1,11 @@
 // Hopper's product: wgmma fed by TMA, one producer warpgroup and up to three consumers.
 //
 // A block walks over kRows x kColumns tiles of the result. Warpgroup 0 produces: one thread fills a
-// ring of stages, each with 128 bytes of k of the tile's rows of a and b. The other warpgroups
-// consume: 64 rows each, or all rows of every other tile. full[s] completes a phase when a stage's
-// bytes have arrived, empty[s] when every warp that reads them is done. The ring continues across
-// tiles, so the next tile's operands arrive during this one's epilogue.
+// ring of stages, each with 128 bytes of k of the tile's rows of a and b. For large tiles of FP8
+// its second warp adds the scales of b, too few bytes for TMA. The other warpgroups consume: 64
+// rows each, or all rows of every other tile. full[s] completes a phase when a stage's bytes have
+// arrived, empty[s] when every warp that reads them is done. The ring continues across tiles, so
+// the next tile's operands arrive during this one's epilogue.
 //
 // A tile of fewer than 64 rows still runs 64-row instructions: they read whatever follows its rows
 // in shared memory, and those rows of the result are dropped.
@@ -69,6 +70,37 @@ __device__ void produce(const Gemm& p, const Operands& operands,
             ptx::load_box(shared.b[ring.stage], operands.b, &full, step * Traits::kDepth,
                           tile.column, tile.group);
             ring.advance();
+        }
+    }
+}
+
+// The second warp's part of FP8's stages: a lane loads the scales of one step of 32.
+template <class Traits>
+__device__ void produce_column_scales(const Gemm& p, const Operands& operands,
+                                      typename Traits::SharedStorage& shared) {
+    const int lane = threadIdx.x % 32;
+    const int tiles = tile_count(shared.list, operands.walk);
+    const Part steps = steps_of<Traits>(p, operands);
+    Ring<Traits::kStages> ring;
+    const int clusters = operands.split.clusters();
+    for (int number = operands.split.cluster(); number < tiles; number += clusters) {
+        const Tile tile =
+            tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, operands.walk, number);
+        const float* line = b_scales_of(p, tile);
+        // Past the last block there is nothing to scale.
+        const int to_second = tile.column + kScaleBlock < p.shape.n ? p.shape.k / kScaleBlock : 0;
+        for (int start = steps.begin; start < steps.end; start += 32) {
+            const int step = min(start + lane, steps.end - 1);
+            const float2 scales = {__ldg(line + step), __ldg(line + to_second + step)};
+#pragma unroll 1
+            for (int owner = 0; owner < min(32, steps.end - start); ++owner) {
+                ptx::mbarrier_wait(&shared.empty[ring.stage], ring.parity ^ 1);
+                if (lane == owner) {
+                    shared.b_scales[ring.stage] = scales;
+                    ptx::mbarrier_arrive(&shared.full[ring.stage]);
+                }
+                ring.advance();
+            }
         }
     }
 }
@@ -155,7 +187,7 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocks)
     if (threadIdx.x / 32 == 0) make_list<Traits::kRows>(p, shared.list);
     if (threadIdx.x == 128) {
         for (int stage = 0; stage < Traits::kStages; ++stage) {
-            ptx::mbarrier_init(&shared.full[stage], 1);
+            ptx::mbarrier_init(&shared.full[stage], Traits::kStagesColumnScales ? 2 : 1);
             ptx::mbarrier_init(&shared.empty[stage], Traits::kReaders);
         }
         ptx::mbarrier_init(&shared.collected, 1);
@@ -165,7 +197,13 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocks)
     // Moves registers that the producer does not need to the consumers.
     if (threadIdx.x < 128) {
         ptx::decrease_registers<40>();
-        if (threadIdx.x == 0) produce<Traits>(p, operands, shared);
+        // From one lane: known to be the same in all, it saves the producer registers.
+        const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
+        if (warp == 0) {
+            if (threadIdx.x == 0) produce<Traits>(p, operands, shared);
+        } else if (Traits::kStagesColumnScales && warp == 1) {
+            produce_column_scales<Traits>(p, operands, shared);
+        }
     } else {
         ptx::increase_registers<Traits::kConsumerRegisters>();
         consume<Traits>(p, operands, shared);

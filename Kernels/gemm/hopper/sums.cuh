@@ -65,40 +65,47 @@ struct StepScales {
     float row[kParts], row8[kParts];
 };
 
-// Scales of b for the tile's columns, loaded a step ahead.
+// Scales of b for the tile's columns: of two blocks of columns, if there are two.
 template <class Traits>
 class ColumnScales {
   public:
-    __device__ ColumnScales(const Gemm& p, const Tile& tile, Part steps) : end_(steps.end) {
+    __device__ ColumnScales(const Gemm& p, const Tile& tile, Part steps)
+        : second_(kScaleBlock - tile.column % kScaleBlock), end_(steps.end) {
+        if constexpr (Traits::kStagesColumnScales) return;
         const int wide = (p.shape.n + kScaleBlock - 1) / kScaleBlock;
         line_ = b_scales_of(p, tile);
         // Values read past the last block are never used.
         to_second_ = tile.column / kScaleBlock + 1 < wide ? p.shape.k / kScaleBlock : 0;
-        second_ = kScaleBlock - tile.column % kScaleBlock;
         load(steps.begin);
     }
 
-    __device__ __forceinline__ void load(int step) {
-        const float* at = line_ + min(step, end_ - 1);
-        next_[0] = __ldg(at);
-        if constexpr (Traits::kColumnScales == 2) next_[1] = __ldg(at + to_second_);
-    }
-
-    __device__ __forceinline__ void multiply(float row, float row8, StepScales<Traits>& scales) {
+    // Of the step in a stage, and of the rows.
+    __device__ __forceinline__ void multiply(const typename Traits::SharedStorage& shared,
+                                             int stage, int step, float row, float row8,
+                                             StepScales<Traits>& scales) {
+        if constexpr (Traits::kStagesColumnScales) next_ = shared.b_scales[stage];
 #pragma unroll
         for (int part = 0; part < StepScales<Traits>::kParts; ++part) {
-            const bool first = part * Traits::kScaledColumns < second_;
-            const float column = first ? next_[0] : next_[Traits::kColumnScales - 1];
+            const bool first =
+                Traits::kColumnScales == 1 || part * Traits::kScaledColumns < second_;
+            const float column = first ? next_.x : next_.y;
             scales.row[part] = row * column;
             scales.row8[part] = row8 * column;
         }
+        if constexpr (!Traits::kStagesColumnScales) load(step + 1);
     }
 
   private:
-    const float* line_;
-    int to_second_, end_;
+    __device__ __forceinline__ void load(int step) {
+        const float* at = line_ + min(step, end_ - 1);
+        next_.x = __ldg(at);
+        if constexpr (Traits::kColumnScales == 2) next_.y = __ldg(at + to_second_);
+    }
+
     int second_;  // the first column of the second block
-    float next_[Traits::kColumnScales];
+    int end_, to_second_;
+    const float* line_;
+    float2 next_;
 };
 
 template <class Traits>
@@ -148,8 +155,7 @@ class ScaledSummer {
         pass_turn<Traits>(consumer_);
         // Scales are not needed before these products are done.
         const float* rows = shared_.a_scales[ring_.stage];
-        columns_.multiply(rows[row_], rows[row8_], scales);
-        columns_.load(step + 1);
+        columns_.multiply(shared_, ring_.stage, step, rows[row_], rows[row8_], scales);
         ring_.advance();
     }
 

@@ -42,7 +42,7 @@ struct Traits {
     static constexpr bool kAlternates = !kScaled<T> && kConsumers == 2 && kColumns <= 192;
     static constexpr int kHalves = kAlternates ? 2 : 1;  // 64-row halves per consumer
     // Arrivals that release a stage (`release`): one per warp that reads it.
-    static constexpr int kReaders = (kAlternates ? 4 : kConsumers * 4) * (kScaled<T> ? 32 : 1);
+    static constexpr int kReaders = kAlternates ? 4 : kConsumers * 4;
     static constexpr int kStageBytes = 128;  // of k, per row
     static constexpr int kDepth = kStageBytes / sizeof(T);
     // Columns that a warp turns into whole lines at a time.
@@ -76,6 +76,9 @@ struct Traits {
     static constexpr int kColumnScales = kScaleBlock % kColumns == 0 ? 1 : 2;
     static constexpr int kScaledColumns =
         kColumnScales == 1 ? kColumns : std::gcd(kColumns, kScaleBlock);
+    // They come with the stage, unless its products are done before the warp that brings them is
+    // ready for the next.
+    static constexpr bool kStagesColumnScales = kScaled<T> && kConsumers == 2 && kColumns >= 128;
     static_assert(!kScaled<T> || kColumns <= kScaleBlock + kScaledColumns,
                   "a tile has columns of three blocks of scales");
 
@@ -84,6 +87,7 @@ struct Traits {
         alignas(1024) std::uint8_t b[kStages][kColumns * kStageBytes];
         // FP8: the scales of the tile's rows for a stage's 128 of k.
         alignas(128) float a_scales[kStages][kScaled<T> ? kRows : 4];
+        float2 b_scales[kStagesColumnScales ? kStages : 1];
         alignas(1024) std::uint8_t out[kStagers][kStagedBoxes][kBoxBytes];
         std::uint64_t full[kStages];
         std::uint64_t empty[kStages];
@@ -141,11 +145,11 @@ __device__ __forceinline__ void multiply_stage(Descriptors first, int stage, int
     }
 }
 
-// A warp signals that it has read a stage. FP8: every lane for itself, because each reads scales
-// and one lane cannot vouch for the reads of others.
+// A warp signals that it has read a stage. With FP8 each lane has read scales.
 template <class Traits>
 __device__ __forceinline__ void release(std::uint64_t& empty) {
-    if (kScaled<typename Traits::Element> || threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&empty);
+    if constexpr (kScaled<typename Traits::Element>) __syncwarp();
+    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&empty);
 }
 
 }  // namespace gemm::hopper
