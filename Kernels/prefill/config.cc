@@ -43,11 +43,10 @@ double cycles_of(const Shape& shape, int rows, int keys_per_step, double cycles_
 // H200 the first is 1 % faster at 2048 keys and 3 % slower at 3464.
 int hopper_rows(const Shape& shape, const Machine& machine) {
     constexpr int kManyKeys = 3072;
-    // Of larger heads there is one tile.
-    if (shape.head_dim > 128) return 128;
+    if (shape.head_dim == 256) return 128;
     const int rows = shape.head_dim == 64 && shape.keys < kManyKeys ? 256 : 192;
     if (shape.queries * shape.heads < std::int64_t{rows} * machine.multiprocessors) return 128;
-    if (shape.head_dim == 64) return rows;
+    if (shape.head_dim != 128) return rows;
     return cycles_of(shape, 192, 80, 24.2) <= cycles_of(shape, 128, 128, 18.65) ? 192 : 128;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "Kernels/prefill/arguments.cuh"
@@ -92,10 +93,9 @@ struct Traits {
     static constexpr bool kTurns = kConsumers > 3;
     static constexpr int kKeyStageBytes = kBoxes * kKeyBoxBytes;
     static constexpr int kValueStageBytes = kValueBoxes * kKeyBoxBytes;
-    // 2 or 4, so that counting them takes no division.
-    static constexpr int kStages =
-        kBoxes * kQueryBoxBytes + 4 * (kKeyStageBytes + kValueStageBytes) + 2048 <= 227 * 1024 ? 4
-                                                                                               : 2;
+    // As many as fit, but more than four gain nothing.
+    static constexpr int kRingBytes = 225 * 1024 - kBoxes * kQueryBoxBytes;
+    static constexpr int kStages = std::min(4, kRingBytes / (kKeyStageBytes + kValueStageBytes));
 
     static_assert(kHeadDim % 64 == 0 && kHeadDim <= 256, "head_dim must be whole boxes");
     static_assert(kValueDim == 64 || kValueDim == 128 || kValueDim == 256,
