@@ -127,12 +127,18 @@ unsafe fn enqueue(
     function: sys::CUfunction,
     mut parameters: Vec<*mut c_void>,
 ) -> Result<(), String> {
-    use sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as MOST_SHARED;
+    use sys::CUfunction_attribute::{
+        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as MOST_SHARED,
+        CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED as LARGE_CLUSTERS,
+    };
     let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
     let [x, y, z] = launch.cluster;
     let shared = launch.dynamic_shared_bytes;
-    let attribute = result::function::set_function_attribute(function, MOST_SHARED, shared as i32);
-    check("cuFuncSetAttribute", attribute)?;
+    // Clusters of more than eight blocks need to be allowed.
+    for (attribute, value) in [(MOST_SHARED, shared as i32), (LARGE_CLUSTERS, 1)] {
+        let set = result::function::set_function_attribute(function, attribute, value);
+        check("cuFuncSetAttribute", set)?;
+    }
     let mut cluster = sys::CUlaunchAttribute {
         id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
         pad: [0; 4],
