@@ -20,7 +20,7 @@ mod testing;
 mod training;
 mod unseen;
 
-pub use decode::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
+pub use decode::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout};
 pub use gemm::{
     BadGemm, DenseWorkload, GemmProblem, GemmShape, GemmSuite, GroupKind, GroupedGemmSuite,
     GroupedWorkload, RowLayout, ScaleTiles, GROUP_ALIGNMENT, SCALE_BLOCK,
@@ -29,7 +29,7 @@ pub use given::LIST_MAX;
 pub use mla::{MlaDecodeProblem, MlaShape, MlaSuite, MLA_LATENT, MLA_ROPE, MLA_WIDTH};
 pub use norms::{NormOp, NormProblem, NormSuite, NormTypes};
 pub use nsa::{BadNsa, NsaOp, NsaProblem, NsaShape, NsaSuite, Selection};
-pub use paged::{BadPageTable, PageTable};
+pub use paged::{BadPageTable, KvType, PageTable};
 pub use prefill::{BadPrefill, PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
 pub use rows::RowShape;
 pub use suite::UnknownSuite;

@@ -9,5 +9,5 @@ mod shape;
 mod suites;
 
 pub use problem::DecodeProblem;
-pub use shape::{DecodeShape, KvLayout, KvType};
+pub use shape::{DecodeShape, KvLayout};
 pub use suites::DecodeSuite;

@@ -11,14 +11,11 @@ use numeric::DType;
 use tensor::{Fill, Inputs, Slots, TensorSpec};
 
 use super::answers;
-use super::shape::{DecodeShape, KvLayout, KvType};
+use super::shape::{DecodeShape, KvLayout};
 use crate::arithmetic::{exact, rounded};
 use crate::attention_kinds::{Attention, Levels, Tokens};
 use crate::paged::answers::sampled_units;
-use crate::paged::{in_any_order, PageTable};
-
-/// The largest code of an FP8 cache: most of the type's range, as with calibrated scales.
-const CODE: f32 = 240.0;
+use crate::paged::{in_any_order, KvType, PageTable, CODE};
 
 /// One decode step of one batch.
 #[derive(Clone, Debug)]
@@ -62,10 +59,7 @@ impl DecodeProblem {
         };
         let pool = [table.pool_pages, page[0], page[1], shape.head_dim];
         let [indptr, indices, last_page_len, kv_len] = table.tensors();
-        let (cache_dtype, most) = match shape.kv_type {
-            KvType::Same => (dtype, 1.0),
-            KvType::Fp8 => (DType::F8E4M3, CODE),
-        };
+        let (cache_dtype, most) = shape.kv_type.stored(dtype);
         let live: Fill = tokens(&shape, &|level| table.levels(level))
             .all(-most, most)
             .into();

@@ -2,7 +2,8 @@ use contender::Problem;
 use numeric::DType;
 use tensor::Inputs;
 
-use super::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
+use super::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout};
+use crate::paged::KvType;
 use crate::testing::{
     assert_honest_is_near, assert_honest_on_families, assert_units_cover_outputs_once,
 };

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use numeric::{bits, uniform};
 use serde::{Deserialize, Serialize};
 
 use crate::given;
-use crate::paged::PageTable;
+use crate::paged::{KvType, PageTable};
 
 /// Axis order within a page.
 #[derive(
@@ -27,34 +26,6 @@ impl fmt::Display for KvLayout {
             KvLayout::Nhd => "nhd",
             KvLayout::Hnd => "hnd",
         })
-    }
-}
-
-const SCALE_STREAM: u32 = 0x5CA1E;
-
-/// Element type of a cache.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum KvType {
-    /// The type of the queries.
-    #[default]
-    Same,
-    /// FP8 e4m3, with one scale for all keys and one for all values.
-    #[serde(rename = "fp8_e4m3")]
-    Fp8,
-}
-
-impl KvType {
-    /// Factors of keys and values: for FP8, scales of the seed that bring its codes to about 1.
-    pub fn scales(self, seed: u64) -> (f32, f32) {
-        let about =
-            |middle: f32, index| middle * uniform(bits(seed, SCALE_STREAM, index), 0.9, 1.1);
-        match self {
-            KvType::Same => (1.0, 1.0),
-            KvType::Fp8 => (about(0.004, 0), about(0.005, 1)),
-        }
     }
 }
 

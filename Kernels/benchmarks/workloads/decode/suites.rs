@@ -3,8 +3,9 @@
 use contender::{Workload, SHAPES_SEED};
 use serde_json::Value;
 
-use super::shape::{DecodeShape, KvLayout, KvType};
+use super::shape::{DecodeShape, KvLayout};
 use crate::paged::lengths::{jittered, long_tail};
+use crate::paged::KvType;
 use crate::suite::{axes, suites, workload};
 use crate::unseen::{distinct, Draws, SHAPES};
 
