@@ -18,8 +18,10 @@ struct Arguments {
     int rows;
     int row_blocks;
     int page_shift;
-    // Score scale in base 2: scale * log2(e).
+    // Score scale in base 2, including the cache's: scale * cache_scale * log2(e).
     float scale_log2;
+    // The cache's scale, for the result.
+    float value_scale;
 };
 
 // A row of queries in memory; rows past the last repeat it, and their results are never stored.

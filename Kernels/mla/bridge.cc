@@ -17,11 +17,12 @@ MlaDecode params_of(const Step& step) {
     params.cache = pointer<void>(step.cache);
     params.pages = pointer<std::int32_t>(step.page_indices);
     params.out = pointer<void>(step.out);
-    params.shape = {narrow("batch", step.batch), narrow("q_len", step.q_len),
-                    narrow("heads", step.heads), narrow("page_size", step.page_size),
-                    narrow("pool_pages", step.pool_pages)};
+    params.shape = {narrow("batch", step.batch),           narrow("q_len", step.q_len),
+                    narrow("heads", step.heads),           narrow("page_size", step.page_size),
+                    narrow("pool_pages", step.pool_pages), step.fp8_cache ? 1 : 2};
     params.dtype = step.dtype;
     params.scale = step.scale;
+    params.cache_scale = step.fp8_cache ? step.cache_scale : 1.0f;
     return params;
 }
 

@@ -24,6 +24,8 @@ struct Shape {
     int heads;
     int page_size;
     int pool_pages;
+    // Per cache element: 2, or 1 for FP8.
+    int cache_bytes = 2;
 
     // Query rows that share a sequence's cache.
     int rows() const { return q_len * heads; }

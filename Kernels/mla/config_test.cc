@@ -52,6 +52,12 @@ void configs() {
         expect(blackwell.cluster_blocks == (many ? 2 : 1), "which is a pair's");
         expect(blackwell.rows * blackwell.row_blocks >= heads * q_len, "all rows there too");
         expect(many || blackwell.tile == portable.tile, "any page for few rows");
+        shape.cache_bytes = 1;
+        for (const Machine& machine : {kHopper, kBlackwell}) {
+            const Config fp8 = choose(shape, machine);
+            expect(fp8.arch == Arch::kPortable && fp8.tile == portable.tile,
+                   "FP8 caches take the portable kernel");
+        }
     }
 }
 
@@ -62,6 +68,7 @@ void refused_shapes() {
         {[](Shape& s) { s.heads = 0; }, "heads is 0"},
         {[](Shape& s) { s.heads = 257; }, "heads is 257"},
         {[](Shape& s) { s.batch = 0; }, "batch is 0"},
+        {[](Shape& s) { s.cache_bytes = 4; }, "have 4 bytes"},
     };
     for (const auto& [change, words] : cases) {
         Shape shape = deepseek();

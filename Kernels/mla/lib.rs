@@ -17,7 +17,10 @@ mod ffi {
         page_size: usize,
         pool_pages: usize,
         dtype: Dtype,
+        fp8_cache: bool,
         scale: f32,
+        /// Of an FP8 cache's codes; otherwise unused.
+        cache_scale: f32,
     }
 
     #[namespace = "device"]

@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kTeams* kTeamThreads)
 #pragma unroll
     for (int row = 0; row < kRows; ++row) {
         if (first_row + row >= a.rows) break;
-        const float scale = merged[row].total > 0.0f ? 1.0f / merged[row].total : 0.0f;
+        const float scale = merged[row].total > 0.0f ? a.value_scale / merged[row].total : 0.0f;
         const float4 sums = merged[row].sums;
         auto* out =
             static_cast<T*>(a.out) + query_row(a, merge.sequence, first_row + row) * kLatent;

@@ -38,12 +38,13 @@ void launch(const MlaDecode& params, const Plan& plan, const Workspace& workspac
     arguments.row_blocks = plan.config.row_blocks;
     arguments.page_shift = shape.cache().page_shift();
     constexpr float kLog2E = 1.4426950408889634f;
-    arguments.scale_log2 = params.scale * kLog2E;
+    arguments.scale_log2 = params.scale * params.cache_scale * kLog2E;
+    arguments.value_scale = params.cache_scale;
     device::dispatch<__half, __nv_bfloat16>(params.dtype, [&](auto element) {
         using T = decltype(element);
         if (plan.config.arch != Arch::kPortable) {
-            device::require(params.scale > 0.0f, "scale is ", params.scale,
-                            "; it must be positive");
+            const float scale = params.scale * params.cache_scale;
+            device::require(scale > 0.0f, "scale is ", scale, "; it must be positive");
         }
         if constexpr (device::built(Arch::kHopper)) {
             if (plan.config.arch == Arch::kHopper) {
@@ -57,7 +58,8 @@ void launch(const MlaDecode& params, const Plan& plan, const Workspace& workspac
         }
         device::require(plan.config.arch == Arch::kPortable, "latent attention for ",
                         device::to_string(plan.config.arch), " is not built");
-        portable::launch<T>(arguments, plan, stream);
+        if (shape.cache_bytes == 1) return portable::launch<T, 1>(arguments, plan, stream);
+        portable::launch<T, 2>(arguments, plan, stream);
     });
     if (!plan.merges.empty()) launch_merge(arguments, plan, params.dtype, stream);
 }

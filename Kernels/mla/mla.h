@@ -3,6 +3,8 @@
 // row), its value the latent part. Query i of q_len sees the first length - q_len + 1 + i
 // positions; one that sees nothing yields 0. Scores, softmax and sums are fp32; weights are rounded
 // to the element type for the second product.
+//
+// The cache has the queries' element type, or FP8 e4m3 with one scale.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,8 +25,10 @@ struct MlaDecode {
     const std::int32_t* pages;  // the page table's entries, on the device
     void* out;                  // [batch, q_len, heads, 512]
     Shape shape;
-    device::Dtype dtype;  // f16 or bf16
+    device::Dtype dtype;  // of queries and output: f16 or bf16
     float scale;
+    // Factor of the cache's elements: 1 except for FP8.
+    float cache_scale;
 };
 
 // A plan on the device, and space for partial results.

@@ -1,5 +1,6 @@
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/dispatch.h"
+#include "Kernels/device/fp8.cuh"
 #include "Kernels/device/launch.h"
 #include "Kernels/mla/mla.h"
 
@@ -10,6 +11,17 @@ constexpr int kPlainWarps = 8;
 constexpr int kLatentPerLane = kLatent / 32;
 constexpr int kRopePerLane = kRope / 32;
 
+// An FP8 code, without its scale.
+struct E4m3 {
+    std::uint8_t code;
+};
+
+template <class T>
+__device__ float widen(T value) {
+    return device::to_float(value);
+}
+__device__ float widen(E4m3 value) { return device::e4m3_floats(value.code).x; }
+
 struct PlainArguments {
     MlaDecode params;
     const std::int32_t* indptr;
@@ -18,7 +30,7 @@ struct PlainArguments {
 
 // Naive on purpose: the reference for whole tensors. One block per query and head; its warps take
 // turns at tokens, each lane a few elements of a row.
-template <class T>
+template <class T, class Cache>
 __global__ void mla_plain_kernel(const __grid_constant__ PlainArguments a) {
     const Shape& shape = a.params.shape;
     const int lane = threadIdx.x % 32;
@@ -37,20 +49,20 @@ __global__ void mla_plain_kernel(const __grid_constant__ PlainArguments a) {
     for (int token = warp; token < visible; token += kPlainWarps) {
         const std::int64_t page = a.params.pages[a.indptr[sequence] + token / shape.page_size];
         const std::int64_t cached = page * shape.page_size + token % shape.page_size;
-        const T* latent = static_cast<const T*>(a.params.cache) + cached * kWidth;
-        const T* rope = latent + kLatent;
+        const Cache* latent = static_cast<const Cache*>(a.params.cache) + cached * kWidth;
+        const Cache* rope = latent + kLatent;
         float values[kLatentPerLane], score = 0.0f;
         for (int i = 0; i < kLatentPerLane; ++i) {
-            values[i] = device::to_float(latent[lane + 32 * i]);
+            values[i] = widen(latent[lane + 32 * i]);
             score += nope[i] * values[i];
         }
         for (int i = 0; i < kRopePerLane; ++i) {
-            score += pe[i] * device::to_float(rope[lane + 32 * i]);
+            score += pe[i] * widen(rope[lane + 32 * i]);
         }
         for (int distance = 16; distance > 0; distance /= 2) {
             score += __shfl_xor_sync(0xffffffffu, score, distance);
         }
-        score *= a.params.scale;
+        score *= a.params.scale * a.params.cache_scale;
         const float top = fmaxf(largest, score);
         const float factor = expf(largest - top);
         const float weight = expf(score - top);
@@ -74,7 +86,7 @@ __global__ void mla_plain_kernel(const __grid_constant__ PlainArguments a) {
             weights += factor * all_totals[w];
         }
         static_cast<T*>(a.params.out)[row * kLatent + column] =
-            device::from_float<T>(weights > 0.0f ? sum / weights : 0.0f);
+            device::from_float<T>(weights > 0.0f ? a.params.cache_scale * (sum / weights) : 0.0f);
     }
 }
 
@@ -89,7 +101,12 @@ void launch_plain(const MlaDecode& params, const std::int32_t* indptr, const std
     grid.block = dim3(32 * kPlainWarps);
     const PlainArguments arguments = {params, indptr, lengths};
     device::dispatch<__half, __nv_bfloat16>(params.dtype, [&](auto element) {
-        device::launch("mla_plain", mla_plain_kernel<decltype(element)>, grid, stream, arguments);
+        using T = decltype(element);
+        if (shape.cache_bytes == 1) {
+            device::launch("mla_plain", mla_plain_kernel<T, E4m3>, grid, stream, arguments);
+        } else {
+            device::launch("mla_plain", mla_plain_kernel<T, T>, grid, stream, arguments);
+        }
     });
 }
 

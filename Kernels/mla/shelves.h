@@ -6,7 +6,7 @@
 namespace mla {
 
 namespace portable {
-template <class T>
+template <class T, int kCacheBytes>
 void launch(const Arguments& arguments, const Plan& plan, cudaStream_t stream);
 }
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::process::ExitCode;
 
 use cli::{Bench, Choices, DType, Shortcut, UsageError};
-use workloads::{MlaDecodeProblem, MlaShape, MlaSuite, LIST_MAX};
+use workloads::{KvType, MlaDecodeProblem, MlaShape, MlaSuite, LIST_MAX};
 
 fn main() -> ExitCode {
     cli::run(Bench {
@@ -57,5 +57,6 @@ fn custom(config: &[usize]) -> Result<MlaShape, UsageError> {
         q_len,
         heads: config[2],
         page_size,
+        kv_type: KvType::Same,
     })
 }

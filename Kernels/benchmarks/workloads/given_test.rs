@@ -222,4 +222,8 @@ fn what_a_file_leaves_out_is_what_servers_do() {
     let (shape, workload) = <(crate::DecodeShape, Workload)>::from_file(&given, None).unwrap();
     assert_eq!((shape.q_len, shape.page_size), (1, 16));
     assert_eq!(workload.axes["kv_lens"], json!([5, 9]));
+    let given = self::shape(json!({"lengths": [5, 9], "heads": 4}));
+    let (shape, workload) = <(crate::MlaShape, Workload)>::from_file(&given, None).unwrap();
+    assert_eq!((shape.page_size, shape.kv_type), (64, crate::KvType::Same));
+    assert!(!workload.axes.contains_key("kv_dtype"));
 }

@@ -29,7 +29,7 @@ pub fn decode<T: Element, C: Element>(task: &Decode<T, C>, out: &mut [T]) {
     }
 }
 
-pub fn latent<T: Element>(task: &Latent<T>, out: &mut [T]) {
+pub fn latent<T: Element, C: Element>(task: &Latent<T, C>, out: &mut [T]) {
     for row in 0..task.batch * task.q_len * task.heads {
         let token = row / task.heads;
         let (sequence, query) = (token / task.q_len, token % task.q_len);
@@ -48,7 +48,7 @@ pub fn latent<T: Element>(task: &Latent<T>, out: &mut [T]) {
             let sum: f32 = products
                 .map(|(cached, weight)| weight * task.cache[cached * WIDTH + d].widen())
                 .sum();
-            *out = T::narrow(sum);
+            *out = T::narrow(task.value_scale * sum);
         }
     }
 }

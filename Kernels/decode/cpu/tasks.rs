@@ -35,15 +35,17 @@ pub struct Decode<'a, T, C = T> {
 }
 
 /// Decode attention in which all heads share one latent cache.
-pub struct Latent<'a, T> {
+pub struct Latent<'a, T, C = T> {
     /// [batch, q_len, heads, LATENT + ROPE]
     pub q: &'a [T],
     /// Rows of LATENT + ROPE.
-    pub cache: &'a [T],
+    pub cache: &'a [C],
     pub batch: usize,
     pub q_len: usize,
     pub heads: usize,
+    /// Scales scores, including the cache's scale.
     pub scale: f32,
+    pub value_scale: f32,
     pub visible: &'a (dyn Fn(usize, usize) -> usize + Sync),
     /// Cache row: by sequence and token.
     pub row: &'a (dyn Fn(usize, usize) -> usize + Sync),
@@ -104,7 +106,7 @@ fn store<T: Element>(out: &mut [T], values: &[f32]) {
 }
 
 /// One task per new token and a few heads; `out` is [batch, q_len, heads, LATENT].
-pub fn latent<T: Element>(task: &Latent<T>, out: &mut [T]) {
+pub fn latent<T: Element, C: Element>(task: &Latent<T, C>, out: &mut [T]) {
     let groups = task.heads.div_ceil(LATENT_HEADS);
     let blocks: Vec<(usize, Vec<f32>)> = (0..task.batch * task.q_len * groups)
         .into_par_iter()
@@ -124,7 +126,7 @@ pub fn latent<T: Element>(task: &Latent<T>, out: &mut [T]) {
             };
             let mut read = |token: usize, key: &mut [f32], _: &mut [f32]| {
                 let row = (task.row)(sequence, token);
-                T::widen_all(&task.cache[row * WIDTH..][..WIDTH], key);
+                C::widen_all(&task.cache[row * WIDTH..][..WIDTH], key);
             };
             let cache = Cache {
                 value_width: LATENT,
@@ -132,7 +134,9 @@ pub fn latent<T: Element>(task: &Latent<T>, out: &mut [T]) {
                 shared: true,
             };
             let start = (token * task.heads + first) * LATENT;
-            (start, attend(&queries, cache, task.scale))
+            let mut rows = attend(&queries, cache, task.scale);
+            rows.iter_mut().for_each(|value| *value *= task.value_scale);
+            (start, rows)
         })
         .collect();
     for (start, rows) in &blocks {

@@ -15,6 +15,22 @@
 
 namespace mla::portable {
 
+__device__ __forceinline__ void store_run(float* to, const float (&sums)[2]) {
+    *reinterpret_cast<float2*>(to) = {sums[0], sums[1]};
+}
+__device__ __forceinline__ void store_run(float* to, const float (&sums)[4]) {
+    *reinterpret_cast<float4*>(to) = {sums[0], sums[1], sums[2], sums[3]};
+}
+template <class T>
+__device__ __forceinline__ void store_run(T* to, const float (&sums)[2]) {
+    *reinterpret_cast<std::uint32_t*>(to) = device::pack_pair(sums[0], sums[1], T{});
+}
+template <class T>
+__device__ __forceinline__ void store_run(T* to, const float (&sums)[4]) {
+    *reinterpret_cast<uint2*>(to) = {device::pack_pair(sums[0], sums[1], T{}),
+                                     device::pack_pair(sums[2], sums[3], T{})};
+}
+
 // Epilogue: stores the block's result, or an fp32 part.
 template <class Tr>
 __device__ void store(const Arguments& a, SharedStorage<Tr>& shared, const Segment& segment,
@@ -47,28 +63,30 @@ __device__ void store(const Arguments& a, SharedStorage<Tr>& shared, const Segme
             for (int other = 0; other < Tr::kWarpColumns; ++other) {
                 total += shared.exchange[in_block][other];
             }
-            const int first_dim = column * Tr::kWarpDims + lane % 4 * 2;
+            // A lane's dimensions that follow each other.
+            constexpr int kRun = Tr::kFp8 ? 4 : 2;
+            const int first_dim = column * Tr::kWarpDims + lane % 4 * kRun;
             if (segment.slot < 0) {
                 auto* out = static_cast<typename Tr::T*>(a.out) +
                             query_row(a, segment.sequence, row) * kLatent + first_dim;
-                const float scale = 1.0f / total;
+                const float scale = a.value_scale / total;
 #pragma unroll
-                for (int eight = 0; eight < Tr::kWarpDims / 8; ++eight) {
-                    const auto& four = softmax.sums[tile][eight];
-                    const float first = total > 0.0f ? four[2 * half] * scale : 0.0f;
-                    const float second = total > 0.0f ? four[2 * half + 1] * scale : 0.0f;
-                    *reinterpret_cast<std::uint32_t*>(out + eight * 8) =
-                        device::pack_pair(first, second, typename Tr::T{});
+                for (int run = 0; run < Tr::kWarpDims / 4 / kRun; ++run) {
+                    float sums[kRun];
+                    softmax.run_of(tile, half, run, sums);
+#pragma unroll
+                    for (float& sum : sums) sum = total > 0.0f ? sum * scale : 0.0f;
+                    store_run(out + run * (4 * kRun), sums);
                 }
             } else {
                 const std::int64_t at =
                     (static_cast<std::int64_t>(segment.slot) * a.row_blocks) * Tr::kRows + row;
                 float* part = a.workspace.partials + at * kLatent + first_dim;
 #pragma unroll
-                for (int eight = 0; eight < Tr::kWarpDims / 8; ++eight) {
-                    const auto& four = softmax.sums[tile][eight];
-                    *reinterpret_cast<float2*>(part + eight * 8) = {four[2 * half],
-                                                                    four[2 * half + 1]};
+                for (int run = 0; run < Tr::kWarpDims / 4 / kRun; ++run) {
+                    float sums[kRun];
+                    softmax.run_of(tile, half, run, sums);
+                    store_run(part + run * (4 * kRun), sums);
                 }
                 if (column == 0 && lane % 4 == 0) {
                     a.workspace.maxima[at] = {softmax.largest[tile][half], total};
@@ -99,7 +117,7 @@ __device__ __forceinline__ void multiply_segment(const Arguments& a, SharedStora
     for (int tile = segment.tile_begin; tile < segment.tile_end; ++tile) {
         await_tile<Tr>();
         loader.copy_next();
-        const std::uint32_t cached = ring + stage * (Tr::kTokens * kWidth * 2);
+        const std::uint32_t cached = ring + stage * (Tr::kTokens * Tr::kRowBytes);
         Scores<Tr> scores;
         multiply_keys<Tr>(queries, cached, scores, a.scale_log2);
         const int first_token = tile * Tr::kTokens;

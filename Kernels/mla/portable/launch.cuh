@@ -21,13 +21,15 @@ void launch_tile(const Arguments& arguments, const Plan& plan, cudaStream_t stre
     device::launch("mla_decode", mla_kernel<Tr>, shape, stream, arguments);
 }
 
-template <class T>
+template <class T, int kCacheBytes>
 void launch(const Arguments& arguments, const Plan& plan, cudaStream_t stream) {
     const bool launched = device::any_index<std::size(kTiles)>([&](auto index) {
         if (plan.config.tile != index) return false;
         constexpr TileShape kTile = kTiles[index];
-        using Tr = Traits<T, kTile.row_tiles, kTile.warp_rows, kTile.warp_columns, kTile.tokens,
-                          kTile.stages, kTile.blocks>;
+        // As many bytes under way, whatever the cache's type.
+        constexpr int kStages = kTile.stages * (2 / kCacheBytes);
+        using Tr = Traits<T, kCacheBytes, kTile.row_tiles, kTile.warp_rows, kTile.warp_columns,
+                          kTile.tokens, kStages, kTile.blocks>;
         static_assert(Tr::kRows == kTile.rows, "the warps cover the rows of the tile");
         launch_tile<Tr>(arguments, plan, stream);
         return true;

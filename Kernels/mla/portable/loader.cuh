@@ -10,14 +10,19 @@ namespace mla::portable {
 
 namespace ptx = device::ptx;
 
-// 16-byte packets per token row.
-constexpr int kRowPackets = kWidth * 2 / 16;
+// 16-byte packets per row of queries.
+constexpr int kQueryPackets = kWidth * 2 / 16;
 constexpr int kSteps = kWidth / 16;
 
-template <class Element, int kWarpRowTiles, int kRowsOfWarps, int kColumnsOfWarps, int kTileTokens,
-          int kRingStages, int kResident>
+template <class Element, int kCacheBytes, int kWarpRowTiles, int kRowsOfWarps, int kColumnsOfWarps,
+          int kTileTokens, int kRingStages, int kResident>
 struct Traits {
     using T = Element;
+    static constexpr bool kFp8 = kCacheBytes == 1;
+    // Of a token.
+    static constexpr int kRowBytes = kWidth * kCacheBytes;
+    static constexpr int kRowPackets = kRowBytes / 16;
+    static constexpr int kPerPacket = 16 / kCacheBytes;
     static constexpr int kRowTiles = kWarpRowTiles;
     static constexpr int kWarpRows = kRowsOfWarps;
     static constexpr int kWarpColumns = kColumnsOfWarps;
@@ -44,19 +49,29 @@ struct Traits {
 
 template <class Tr>
 struct SharedStorage {
-    alignas(1024) std::uint8_t ring[Tr::kStages][Tr::kTokens * kWidth * 2];
+    alignas(1024) std::uint8_t ring[Tr::kStages][Tr::kTokens * Tr::kRowBytes];
     alignas(1024) std::uint8_t queries[Tr::kQueriesShared ? Tr::kRows * kWidth * 2 : 16];
     alignas(1024) std::uint8_t weights[Tr::kRows * Tr::kTokens * 2];
     // One per column of warps: largest scores of a tile; sums of weights at the end.
     float exchange[Tr::kRows][Tr::kWarpColumns];
 };
 
-// Byte offset of a packet in a tile of kRows cache rows or queries, stored as consecutive columns
-// of 128 bytes. Rows that are read together differ in their low three bits, which spreads them over
-// all banks.
+// Byte offset of a packet in a tile of kRows queries or cache rows of 16-bit elements, stored as
+// consecutive columns of 128 bytes. Rows that are read together differ in their low three bits,
+// which spreads them over all banks.
 template <int kRows>
 __device__ __forceinline__ std::uint32_t place(int row, int packet) {
     return packet / 8 * (kRows * 128) + row * 128 + ((packet % 8 ^ (row & 7)) << 4);
+}
+
+// The same for a tile of the cache; rows of FP8 fill columns of 64 bytes.
+template <class Tr>
+__device__ __forceinline__ std::uint32_t cache_place(int row, int packet) {
+    if constexpr (Tr::kFp8) {
+        return packet / 4 * (Tr::kTokens * 64) + row * 64 + ((packet % 4 ^ (row >> 1 & 3)) << 4);
+    } else {
+        return place<Tr::kTokens>(row, packet);
+    }
 }
 
 // The same for the weights, whose rows are 64 or 128 bytes.
@@ -81,17 +96,18 @@ class Loader {
     __device__ void copy_next() {
         if (segment_ < segment_end_) {
             const int packet = threadIdx.x % 8;
-            const std::uint32_t tile = ring_ + stage_ * (Tr::kTokens * kWidth * 2);
+            const std::uint32_t tile = ring_ + stage_ * (Tr::kTokens * Tr::kRowBytes);
 #pragma unroll
             for (int index = 0; index < Tr::kCopyRows; ++index) {
                 const int row = threadIdx.x / 8 + index * (Tr::kThreads / 8);
                 const std::uint64_t cached = cached_rows_[index];
                 const uint4* from =
-                    static_cast<const uint4*>(a_.cache) + cached * kRowPackets + packet;
+                    static_cast<const uint4*>(a_.cache) + cached * Tr::kRowPackets + packet;
 #pragma unroll
-                for (int first = 0; first < kRowPackets; first += 8) {
-                    ptx::copy_async_16(tile + place<Tr::kTokens>(row, first + packet),
-                                       from + first);
+                for (int first = 0; first < Tr::kRowPackets; first += 8) {
+                    // Rows of FP8 end with half as many packets as there are threads.
+                    if (first + 8 > Tr::kRowPackets && packet >= Tr::kRowPackets % 8) continue;
+                    ptx::copy_async_16(tile + cache_place<Tr>(row, first + packet), from + first);
                 }
             }
             stage_ = stage_ + 1 == Tr::kStages ? 0 : stage_ + 1;

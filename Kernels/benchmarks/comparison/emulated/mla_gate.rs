@@ -1,24 +1,42 @@
 //! MLA under the interpreter, against plain sums: 16 rows on the portable kernel, all on Hopper's, more on Blackwell's.
+//! Over FP8 caches, the portable kernel on all.
 
 use machine::Watch;
 use mla::Step;
 use numeric::DType;
+use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
 use support::paged::{attend, upload_i32, Pages};
 use support::{
-    assert_close, assert_mutants, assert_race, download, inputs, is_blackwell, is_hopper, room,
-    run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
+    assert_close, assert_mutants, assert_race, download, inputs, is_blackwell, is_hopper, of_type,
+    room, run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
 };
-use workloads::{MlaDecodeProblem, MlaShape, MlaSuite};
+use workloads::{KvType, MlaDecodeProblem, MlaShape, MlaSuite};
 
 const WIDTH: usize = 576;
 const LATENT: usize = 512;
 
+/// Of an FP8 cache, whose codes reach 240.
+const CODES: f64 = 240.0;
+
 fn case(heads: usize, variant: Variant, lengths: &[usize]) -> impl Fn() {
+    case_over(KvType::Same, heads, variant, lengths)
+}
+
+fn case_over(kv_type: KvType, heads: usize, variant: Variant, lengths: &[usize]) -> impl Fn() {
     let lengths = lengths.to_vec();
+    let fp8_cache = kv_type == KvType::Fp8;
     let pages = Pages::of(&lengths, 64);
     let q = inputs(1, lengths.len() * heads * WIDTH);
-    let cache = inputs(2, pages.pool * pages.size * WIDTH);
+    let mut cache = inputs(2, pages.pool * pages.size * WIDTH);
+    let codes = fp8_cache.then(|| {
+        let codes: Vec<f64> = cache.iter().map(|value| value * CODES).collect();
+        DType::F8E4M3.encode(&codes)
+    });
+    if let Some(codes) = &codes {
+        cache = DType::F8E4M3.decode(codes);
+        cache.iter_mut().for_each(|value| *value /= CODES);
+    }
     let scale = 1.0 / (WIDTH as f64).sqrt();
     let mut wanted = Vec::new();
     for (sequence, head) in
@@ -35,7 +53,11 @@ fn case(heads: usize, variant: Variant, lengths: &[usize]) -> impl Fn() {
         ));
     }
     move || {
-        let (q, cache, out) = (upload(&q), upload(&cache), room(wanted.len()));
+        let (q, out) = (upload(&q), room(wanted.len()));
+        let cache = match &codes {
+            Some(codes) => of_type("fp8_e4m3", Memory::from_bytes(codes)),
+            None => upload(&cache),
+        };
         let table = [&pages.indptr, &pages.indices, &pages.lengths].map(|list| upload_i32(list));
         let step = Step {
             q: q.address(),
@@ -50,7 +72,9 @@ fn case(heads: usize, variant: Variant, lengths: &[usize]) -> impl Fn() {
             page_size: pages.size,
             pool_pages: pages.pool,
             dtype: Dtype::Bf16,
+            fp8_cache,
             scale: scale as f32,
+            cache_scale: (1.0 / CODES) as f32,
         };
         let tuned = match runtime::compute_capability() {
             Some(90) => "hopper",
@@ -58,7 +82,7 @@ fn case(heads: usize, variant: Variant, lengths: &[usize]) -> impl Fn() {
             _ => "portable",
         };
         let expected = match variant {
-            Variant::Tuned if heads > 32 || is_hopper() => tuned,
+            Variant::Tuned if !fp8_cache && (heads > 32 || is_hopper()) => tuned,
             _ => "portable",
         };
         assert_eq!(mla::choice(&step, variant).unwrap(), expected);
@@ -72,6 +96,18 @@ fn case(heads: usize, variant: Variant, lengths: &[usize]) -> impl Fn() {
 #[test]
 fn portable() {
     under_every_schedule(case(16, Variant::Portable, &[150, 70]));
+}
+
+#[test]
+fn portable_over_fp8() {
+    // Every tile of rows: queries in registers, and in shared memory.
+    for heads in [16, 32, 64] {
+        let case = case_over(KvType::Fp8, heads, Variant::Portable, &[150, 70]);
+        under_every_schedule(case);
+    }
+    // Parts to merge.
+    let case = case_over(KvType::Fp8, 16, Variant::Portable, &[700, 300]);
+    under_every_schedule(case);
 }
 
 #[test]
@@ -143,6 +179,12 @@ fn mutants_of_portable() {
 }
 
 #[test]
+fn mutants_of_portable_over_fp8() {
+    let case = case_over(KvType::Fp8, 16, Variant::Portable, &[150, 70]);
+    assert_mutants("portable_over_fp8", (1, 5), Watch::All, &[], case);
+}
+
+#[test]
 fn mutants_of_hopper() {
     let survivors = [Survivor {
         kind: Kind::DropPhaseWait,
@@ -161,6 +203,15 @@ fn step(heads: usize, q_len: usize, page_size: usize, lengths: &[usize]) -> MlaS
         q_len,
         heads,
         page_size,
+        kv_type: KvType::Same,
+    }
+}
+
+/// The same over an FP8 cache.
+fn fp8_step(heads: usize, q_len: usize, page_size: usize, lengths: &[usize]) -> MlaShape {
+    MlaShape {
+        kv_type: KvType::Fp8,
+        ..step(heads, q_len, page_size, lengths)
     }
 }
 
@@ -186,7 +237,9 @@ fn on_every_kind_of(dtype: DType, kernel_dtype: Dtype, shape: MlaShape, variant:
             page_size: shape.page_size,
             pool_pages: table.pool_pages,
             dtype: kernel_dtype,
+            fp8_cache: shape.kv_type == KvType::Fp8,
             scale: problem.scale,
+            cache_scale: problem.cache_scale,
         };
         let (indptr, indices, lengths) = (&table.indptr, &table.indices, &table.lengths);
         // SAFETY: the addresses are those of the tensors.
@@ -197,6 +250,21 @@ fn on_every_kind_of(dtype: DType, kernel_dtype: Dtype, shape: MlaShape, variant:
 #[test]
 fn every_kind_of_inputs_on_the_portable_kernel() {
     on_every_kind(step(16, 1, 64, &[70, 33]), Variant::Portable);
+}
+
+#[test]
+fn every_kind_of_inputs_over_fp8() {
+    on_every_kind(fp8_step(16, 1, 64, &[70, 33]), Variant::Portable);
+    // Small pages, queries that see nothing, an empty sequence, and another tile of rows.
+    on_every_kind(fp8_step(16, 2, 16, &[150, 1, 0]), Variant::Portable);
+    // Rows that the last block of rows does not fill, in parts.
+    on_every_kind(fp8_step(96, 1, 64, &[500]), Variant::Tuned);
+    on_every_kind_of(
+        DType::F16,
+        Dtype::F16,
+        fp8_step(16, 4, 64, &[140]),
+        Variant::Portable,
+    );
 }
 
 #[test]

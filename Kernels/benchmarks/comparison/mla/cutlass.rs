@@ -6,7 +6,7 @@ use flashinfer_contender::{contender, identity, Plan};
 use numeric::DType;
 use workloads::MlaDecodeProblem;
 
-use crate::flashinfer::call;
+use crate::flashinfer::{call, over_fp8};
 
 const HEADS: usize = 128;
 /// Tokens that it reads at once.
@@ -27,6 +27,9 @@ fn unsupported(problem: &MlaDecodeProblem, device: &DeviceInfo) -> Option<String
     }
     if problem.dtype() != DType::Bf16 || !flashinfer::has_mla_cutlass() {
         return Some(format!("no {} kernel in this build", problem.dtype()));
+    }
+    if let Some(reason) = over_fp8(problem) {
+        return Some(reason);
     }
     if shape.heads != HEADS || shape.q_len != 1 {
         return Some(format!(

@@ -4,7 +4,7 @@
 use contender::{ContenderError, Contenders, DeviceInfo, Problem, Tensors};
 use flashinfer::{Dtype, MlaDecode, MlaKernel};
 use flashinfer_contender::{contender, dtype, identity, narrow, Plan};
-use workloads::MlaDecodeProblem;
+use workloads::{KvType, MlaDecodeProblem};
 
 pub fn contenders() -> Contenders<MlaDecodeProblem> {
     let region = "one kernel, which merges its own splits; planned in bind";
@@ -33,10 +33,19 @@ fn unsupported(
     if dtype(problem.dtype()) != Some(Dtype::Bf16) || !flashinfer::has_mla_decode(kernel) {
         return Some(format!("no {} kernel in this build", problem.dtype()));
     }
+    if let Some(reason) = over_fp8(problem) {
+        return Some(reason);
+    }
     if q_len > 1 {
         return problem.table.shorter_than(q_len);
     }
     None
+}
+
+/// Why none of the library's kernels reads the cache, if so.
+pub fn over_fp8(problem: &MlaDecodeProblem) -> Option<String> {
+    let fp8 = problem.shape.kv_type == KvType::Fp8;
+    fp8.then(|| "no kernel over FP8 caches in this build".to_owned())
 }
 
 fn plan(kernel: MlaKernel, problem: &MlaDecodeProblem, tensors: &Tensors) -> Plan {

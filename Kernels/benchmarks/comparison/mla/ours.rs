@@ -2,7 +2,7 @@
 
 use contender::{ContenderError, Contenders, Problem as _, Tensors};
 use our_contender::{dtype, paged, Ours};
-use workloads::MlaDecodeProblem;
+use workloads::{KvType, MlaDecodeProblem};
 
 pub fn contenders() -> Contenders<MlaDecodeProblem> {
     let family = Ours {
@@ -38,7 +38,9 @@ fn op(
         page_size: shape.page_size,
         pool_pages: problem.table.pool_pages,
         dtype: dtype(problem.dtype())?,
+        fp8_cache: shape.kv_type == KvType::Fp8,
         scale: problem.scale,
+        cache_scale: problem.cache_scale,
     };
     Ok(paged::Op {
         step,

@@ -7,7 +7,7 @@ use flashinfer_contender::trtllm_gen::{self as shared, absent, identity};
 use flashinfer_contender::{contender, Plan};
 use workloads::MlaDecodeProblem;
 
-use crate::flashinfer::call;
+use crate::flashinfer::{call, over_fp8};
 
 pub fn contenders() -> Contenders<MlaDecodeProblem> {
     let region = "the attention kernel, and the merge if that is a separate kernel; chosen and \
@@ -20,6 +20,9 @@ pub fn choices(
     problem: &MlaDecodeProblem,
     device: &DeviceInfo,
 ) -> Result<Vec<TrtllmGenChoice>, ContenderError> {
+    if let Some(reason) = over_fp8(problem) {
+        return Err(ContenderError::new(reason));
+    }
     let tensors = Tensors::unbound(problem);
     let (call, pages) = (call(problem, &tensors)?, pages(&problem.table, &tensors)?);
     shared::choices(device, |device| {

@@ -4,7 +4,7 @@
 use contender::Problem;
 use device::Device;
 use examine::{cpu, gpu, paged};
-use workloads::{MlaDecodeProblem, MlaShape, MlaSuite};
+use workloads::{KvType, MlaDecodeProblem, MlaShape, MlaSuite};
 
 /// Most cached tokens per problem: a suite's batch is cut down to it.
 const GPU_TOKENS: usize = 1 << 15;
@@ -51,6 +51,7 @@ fn random_problems(most_tokens: usize, heads: &[usize]) -> Vec<MlaDecodeProblem>
             q_len: batch.q_len,
             heads: heads[draw(6, heads.len())],
             page_size: batch.page_size,
+            kv_type: [KvType::Same, KvType::Same, KvType::Fp8][draw(9, 3)],
         };
         let workload = MlaSuite::custom(&shape);
         MlaDecodeProblem::new(shape, batch.dtype, workload)

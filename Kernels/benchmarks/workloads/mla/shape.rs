@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::given;
+use crate::paged::KvType;
 
 /// Width of a latent row, and of the output.
 pub const MLA_LATENT: usize = 512;
@@ -22,6 +23,8 @@ pub struct MlaShape {
     pub heads: usize,
     #[serde(default = "sixty_four")]
     pub page_size: usize,
+    #[serde(default, rename = "kv_dtype")]
+    pub kv_type: KvType,
 }
 
 fn one() -> usize {

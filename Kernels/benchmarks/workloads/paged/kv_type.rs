@@ -17,7 +17,7 @@ pub enum KvType {
     /// The type of the queries.
     #[default]
     Same,
-    /// FP8 e4m3, with one scale for all keys and one for all values.
+    /// FP8 e4m3 codes of one scale, or of one for all keys and one for all values.
     #[serde(rename = "fp8_e4m3")]
     Fp8,
 }

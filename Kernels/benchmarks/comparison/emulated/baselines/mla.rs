@@ -3,7 +3,7 @@
 use contender::DeviceKind;
 use numeric::DType;
 use support::Table;
-use workloads::{MlaDecodeProblem, MlaShape, MlaSuite};
+use workloads::{KvType, MlaDecodeProblem, MlaShape, MlaSuite};
 
 /// Tokens of a cache whose pages lie apart.
 fn decode(lengths: &[usize], page_size: usize) -> MlaDecodeProblem {
@@ -12,6 +12,7 @@ fn decode(lengths: &[usize], page_size: usize) -> MlaDecodeProblem {
         q_len: 1,
         heads: 128,
         page_size,
+        kv_type: KvType::Same,
     };
     let workload = MlaSuite::custom(&shape);
     MlaDecodeProblem::new(shape, DType::Bf16, workload)
