@@ -30,17 +30,15 @@ Config choose(const Shape& shape, const Machine& machine) {
     const int row_blocks = divide_up(rows, tile.rows);
     // Hopper's kernel copies 32 tokens at once. It multiplies 64 rows, however few there are: its
     // products take less time than reading the cache, and less than the portable kernel's.
-    // Only the portable kernel converts the elements of a cache.
-    const bool converts = shape.cache_bytes == 1;
-    if (machine.arch == Arch::kHopper && shape.page_size >= 32 && !converts) {
+    // It does not convert the elements of a cache.
+    if (machine.arch == Arch::kHopper && shape.page_size >= 32 && shape.cache_bytes == 2) {
         return {Arch::kHopper, 0, 64, 64, 1, 1, divide_up(rows, 64)};
     }
     // Few rows are bound by memory, where tensor cores that fill 64 rows gain nothing.
     const bool many = tile.rows == 64;
     // A pair of blocks with 64 rows needs less time for its products than for reading the cache,
     // although half of its rows are empty then.
-    if (machine.arch == Arch::kBlackwell && many && !converts &&
-        shape.page_size >= blackwell::kLeastBoxTokens) {
+    if (machine.arch == Arch::kBlackwell && many && shape.page_size >= blackwell::kLeastBoxTokens) {
         return {Arch::kBlackwell,
                 0,
                 blackwell::kRows,

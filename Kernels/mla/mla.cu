@@ -53,7 +53,10 @@ void launch(const MlaDecode& params, const Plan& plan, const Workspace& workspac
         }
         if constexpr (device::built(Arch::kBlackwell)) {
             if (plan.config.arch == Arch::kBlackwell) {
-                return blackwell::launch<T>(arguments, plan, shape, stream);
+                if (shape.cache_bytes == 1) {
+                    return blackwell::launch<T, 1>(arguments, plan, shape, stream);
+                }
+                return blackwell::launch<T, 2>(arguments, plan, shape, stream);
             }
         }
         device::require(plan.config.arch == Arch::kPortable, "latent attention for ",

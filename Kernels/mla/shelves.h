@@ -16,7 +16,7 @@ void launch(const Arguments& arguments, const Plan& plan, const Shape& sizes, cu
 }
 
 namespace blackwell {
-template <class T>
+template <class T, int kCacheBytes>
 void launch(const Arguments& arguments, const Plan& plan, const Shape& sizes, cudaStream_t stream);
 }
 

@@ -14,10 +14,15 @@ constexpr int kMostBoxes = kTokens / kLeastBoxTokens;
 static_assert(kMostBoxes == 4, "half of a tile has one box or two");
 
 // One warp per block. It runs ahead of the products, across segment boundaries, and copies in the
-// order in which they read: keys of a tile, then values of the tile before.
+// order in which they read: keys of a tile, then values of the tile before. What it copies of an
+// FP8 cache are codes, for the block's own converter.
+template <int kCacheBytes>
 class Copier {
+    using Memory = Storage<kCacheBytes>;
+    static constexpr bool kFp8 = Memory::kFp8;
+
   public:
-    __device__ Copier(const Arguments& a, const Maps& maps, const Work& work, Storage& shared)
+    __device__ Copier(const Arguments& a, const Maps& maps, const Work& work, Memory& shared)
         : a_(a),
           maps_(maps),
           work_(work),
@@ -35,11 +40,10 @@ class Copier {
     }
 
   private:
-    // Rows `row` to `row + rows of a box` of one chunk; rows from `valid` on arrive as zeros.
+    // Rows `row` to `row + rows of a box` from one chunk on; rows from `valid` on arrive as zeros.
     __device__ void copy_box(std::uint8_t* to, const CUtensorMap& map, int map_rows,
-                             std::uint64_t* barrier, int chunk, int row, int valid) {
-        ptx::load_box_of_pair(to, map, ptx::peer_address(barrier, 0), chunk * 64, map_rows - valid,
-                              row + valid);
+                             std::uint32_t barrier, int chunk, int row, int valid) {
+        ptx::load_box_of_pair(to, map, barrier, chunk * 64, map_rows - valid, row + valid);
     }
 
     // The even block's barriers count the bytes of both.
@@ -54,7 +58,8 @@ class Copier {
         const int valid = max(min(kBlockRows, a_.rows - first), 0);
         expect(&shared_.queries_full, kChunks * kChunkBytes);
         for (int chunk = 0; chunk < kChunks; ++chunk) {
-            copy_box(shared_.queries[chunk], maps_.q, maps_.q_rows, &shared_.queries_full, chunk,
+            copy_box(shared_.queries[chunk], maps_.q, maps_.q_rows,
+                     ptx::peer_address(&shared_.queries_full, 0), chunk,
                      segment.sequence * a_.rows + min(first, a_.rows), valid);
         }
     }
@@ -96,15 +101,36 @@ class Copier {
     // Waits for a stage; its bytes count toward its phase.
     __device__ int next_stage(int chunks) {
         const int stage = ring_.stage();
-        wait(&shared_.empty[stage], ring_.parity() ^ 1);
+        if constexpr (kFp8) {
+            wait(&shared_.codes_empty[stage], ring_.parity() ^ 1);
+            // What lies behind the rotary part counts too.
+            if (lane_ == 0) ptx::mbarrier_expect_bytes(&shared_.codes_full[stage], kCodeBytes);
+        } else {
+            wait(&shared_.empty[stage], ring_.parity() ^ 1);
+            if (lane_ == 0) expect(&shared_.full[stage], chunks * kChunkBytes);
+        }
         ++ring_.count;
-        if (lane_ == 0) expect(&shared_.full[stage], chunks * kChunkBytes);
         return stage;
     }
 
-    // Half of a tile's tokens of one chunk.
-    __device__ void copy_chunk(int stage, int place, int chunk, const int (&rows)[kMostBoxes],
+    // Half of a tile's tokens of the chunks of one stage.
+    __device__ void copy_stage(int stage, int chunk, int chunks, const int (&rows)[kMostBoxes],
                                int half, int left) {
+        if constexpr (kFp8) {
+            copy_rows(shared_.codes[stage],
+                      ptx::peer_address(&shared_.codes_full[stage], work_.rank), chunk, rows, half,
+                      left);
+        } else {
+            const std::uint32_t barrier = ptx::peer_address(&shared_.full[stage], 0);
+            for (int place = 0; place < chunks; ++place) {
+                copy_rows(shared_.stages[stage][place], barrier, chunk + place, rows, half, left);
+            }
+        }
+    }
+
+    // Half of a tile's tokens; 128 bytes of each, from one chunk on.
+    __device__ void copy_rows(std::uint8_t* to, std::uint32_t barrier, int chunk,
+                              const int (&rows)[kMostBoxes], int half, int left) {
         const int boxes = kBlockTokens / box_tokens_;
 #pragma unroll
         for (int part = 0; part < kMostBoxes / 2; ++part) {
@@ -113,9 +139,8 @@ class Copier {
             const int second = boxes == 1 ? rows[1] : rows[2 + part];
             const int row = half == 0 ? rows[part] : second;
             const int token = half * kBlockTokens + part * box_tokens_;
-            copy_box(shared_.stages[stage][place] + part * box_tokens_ * 128, maps_.cache,
-                     maps_.cache_rows, &shared_.full[stage], chunk, row,
-                     max(min(left - token, box_tokens_), 0));
+            copy_box(to + part * box_tokens_ * 128, maps_.cache, maps_.cache_rows, barrier, chunk,
+                     row, max(min(left - token, box_tokens_), 0));
         }
     }
 
@@ -124,10 +149,7 @@ class Copier {
         for (int chunk = 0; chunk < kChunks; chunk += kStageChunks) {
             const int chunks = min(kStageChunks, kChunks - chunk);
             const int stage = next_stage(chunks);
-            if (lane_ != 0) continue;
-            for (int place = 0; place < chunks; ++place) {
-                copy_chunk(stage, place, chunk + place, rows, work_.rank, left);
-            }
+            if (lane_ == 0) copy_stage(stage, chunk, chunks, rows, work_.rank, left);
         }
     }
 
@@ -136,11 +158,8 @@ class Copier {
         for (int half = 0; half < 2; ++half) {
             for (int part = 0; part < kSumParts; ++part) {
                 const int stage = next_stage(kStageChunks);
-                if (lane_ != 0) continue;
                 const int chunk = part * (kSumColumns / 64) + work_.rank * kStageChunks;
-                for (int place = 0; place < kStageChunks; ++place) {
-                    copy_chunk(stage, place, chunk + place, rows, half, left);
-                }
+                if (lane_ == 0) copy_stage(stage, chunk, kStageChunks, rows, half, left);
             }
         }
     }
@@ -148,10 +167,10 @@ class Copier {
     const Arguments& a_;
     const Maps& maps_;
     const Work work_;
-    Storage& shared_;
+    Memory& shared_;
     const int lane_;
     const int box_tokens_;
-    Ring ring_;
+    Ring<kFp8 ? kCodeStages : Memory::kStages> ring_;
     unsigned queries_turn_ = 0;
 };
 

@@ -12,12 +12,16 @@
 //   products   scores 0 | scores 1 | sums 0 | scores 2 | sums 1 | ...
 //   softmax             | 0        | 1 ............... | 2 ...
 //
+// Of an FP8 cache codes are copied, and a warpgroup per block converts them to the queries' type.
+//
 // When a tile's softmax knows that the sums of the tile before are complete, it may rescale them,
 // and write its weights over the last ones.
 //
 // Who waits for whom, across the pair:
-//   queries_full, full[stage]    bytes arrive                        -> products
-//   queries_empty, empty[stage]  products have read                  -> copies
+//   queries_full, full[stage]    bytes arrive, or are converted      -> products
+//   queries_empty, empty[stage]  products have read                  -> copies, or conversion
+//   codes_full[stage]            bytes of this block arrive          -> conversion
+//   codes_empty[stage]           codes are in registers              -> copies
 //   scores_full[step % 2]        scores are complete                 -> softmax
 //   weights_full                 weights are stored, scores are read -> products
 //   sums_full                    sums are complete, weights are read -> softmax
@@ -29,16 +33,19 @@
 #include "Kernels/device/ptx/grid_dependency.cuh"
 #include "Kernels/device/ptx/mbarrier.cuh"
 #include "Kernels/device/ptx/tcgen05.cuh"
+#include "Kernels/mla/blackwell/convert.cuh"
 #include "Kernels/mla/blackwell/copy.cuh"
 #include "Kernels/mla/blackwell/softmax.cuh"
 #include "Kernels/mla/blackwell/storage.cuh"
 
 namespace mla::blackwell {
 
-template <class T>
+template <class T, int kCacheBytes>
 class Multiplier {
+    using Memory = Storage<kCacheBytes>;
+
   public:
-    __device__ Multiplier(const Arguments& a, const Work& work, Storage& shared)
+    __device__ Multiplier(const Arguments& a, const Work& work, Memory& shared)
         : a_(a), work_(work), shared_(shared), tensor_memory_(shared.tensor_memory) {}
 
     __device__ void run() {
@@ -112,9 +119,9 @@ class Multiplier {
 
     const Arguments& a_;
     const Work work_;
-    Storage& shared_;
+    Memory& shared_;
     const std::uint32_t tensor_memory_;
-    Ring ring_;
+    Ring<Memory::kStages> ring_;
     unsigned queries_turn_ = 0;
     unsigned step_ = 0;
 };
@@ -127,12 +134,13 @@ __device__ __forceinline__ void synchronize() {
     ptx::tensor_fence_after_sync();
 }
 
-template <class T>
-__global__ void __launch_bounds__(kThreads, 1)
+template <class T, int kCacheBytes>
+__global__ void __launch_bounds__(threads_of(kCacheBytes), 1)
     mla_kernel(const __grid_constant__ Arguments a, const __grid_constant__ Maps maps) {
     extern __shared__ std::uint8_t raw[];
     const unsigned start = -ptx::shared_address(raw) % 1024;
-    auto& shared = *reinterpret_cast<Storage*>(raw + start);
+    using Memory = Storage<kCacheBytes>;
+    auto& shared = *reinterpret_cast<Memory*>(raw + start);
     const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
     const bool first_lane = threadIdx.x % 32 == 0;
     const int pair = blockIdx.x / kBlocks;
@@ -142,9 +150,17 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (threadIdx.x == 0) {
         ptx::mbarrier_init(&shared.queries_full, 1);
         ptx::mbarrier_init(&shared.queries_empty, 1);
-        for (int stage = 0; stage < kStages; ++stage) {
-            ptx::mbarrier_init(&shared.full[stage], 1);
+        for (int stage = 0; stage < Memory::kStages; ++stage) {
+            // Every converter of both blocks.
+            constexpr int kArrivals = Memory::kFp8 ? kBlocks * kConverterThreads / 32 : 1;
+            ptx::mbarrier_init(&shared.full[stage], kArrivals);
             ptx::mbarrier_init(&shared.empty[stage], 1);
+        }
+        if constexpr (Memory::kFp8) {
+            for (int stage = 0; stage < kCodeStages; ++stage) {
+                ptx::mbarrier_init(&shared.codes_full[stage], 1);
+                ptx::mbarrier_init(&shared.codes_empty[stage], kConverterThreads / 32);
+            }
         }
         for (std::uint64_t& full : shared.scores_full) ptx::mbarrier_init(&full, 1);
         // Every warp of both warpgroups.
@@ -159,12 +175,14 @@ __global__ void __launch_bounds__(kThreads, 1)
     synchronize();  // barriers and the address are visible to all
     const std::uint32_t tensor_memory = shared.tensor_memory;
     if (warp == 0) {
-        Copier(a, maps, work, shared).run();
+        Copier<kCacheBytes>(a, maps, work, shared).run();
     } else if (warp == 1) {
-        if (first_lane && work.rank == 0) Multiplier<T>(a, work, shared).run();
+        if (first_lane && work.rank == 0) Multiplier<T, kCacheBytes>(a, work, shared).run();
         __syncwarp();
+    } else if (warp >= 8) {
+        if constexpr (Memory::kFp8) Converter<T>(a, work, shared).run();
     } else if (warp >= 4) {
-        Softmax<T>(a, work, shared).run();
+        Softmax<T, kCacheBytes>(a, work, shared).run();
         // Only these trigger it: a block's first call counts, and a grid launched while most blocks
         // still work would crowd onto the few SMs that are free.
         ptx::allow_next_grid();

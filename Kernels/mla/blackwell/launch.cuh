@@ -16,19 +16,22 @@ namespace mla::blackwell {
 // A matrix of rows of 576 with the row dimension twice: coordinate (x, i, j) is element x of row
 // i + j - rows, and zero unless i is below `rows`. So a copy may end at any row, and what follows
 // arrives as zeros: a page's unused tokens may hold NaN, which a weight of zero would not cancel.
-template <class T>
+// Boxes have 128 bytes of a row; codes of FP8 are read by threads, and have no swizzle.
+template <class T, int kBytes>
 CUtensorMap row_map(const void* address, int rows, int box_rows) {
-    constexpr CUtensorMapDataType kType = std::is_same_v<T, __half>
+    constexpr CUtensorMapDataType kType = kBytes == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                                          : std::is_same_v<T, __half>
                                               ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                               : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    constexpr cuuint64_t kRowBytes = kWidth * sizeof(T);
+    constexpr cuuint64_t kRowBytes = kWidth * kBytes;
     const auto shifted = reinterpret_cast<std::uintptr_t>(address) - kRowBytes * rows;
     return device::tensor_map<3>(
         {kType,
          reinterpret_cast<const void*>(shifted),
          {kWidth, static_cast<cuuint64_t>(rows), static_cast<cuuint64_t>(rows) + 1},
          {kRowBytes, kRowBytes},
-         {64, static_cast<cuuint32_t>(box_rows), 1}});
+         {128 / kBytes, static_cast<cuuint32_t>(box_rows), 1},
+         kBytes == 1 ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B});
 }
 
 inline int checked_rows(const char* name, std::int64_t rows) {
@@ -37,23 +40,24 @@ inline int checked_rows(const char* name, std::int64_t rows) {
     return static_cast<int>(rows);
 }
 
-template <class T>
+template <class T, int kCacheBytes>
 void launch(const Arguments& arguments, const Plan& plan, const Shape& sizes, cudaStream_t stream) {
     const int q_rows = checked_rows("q", std::int64_t{sizes.batch} * sizes.rows());
     const int cache_rows =
         checked_rows("the cache", std::int64_t{sizes.pool_pages} * sizes.page_size);
     const Maps maps = {
-        row_map<T>(arguments.q, q_rows, kBlockRows),
-        row_map<T>(arguments.cache, cache_rows, std::min(sizes.page_size, kBlockTokens)),
+        row_map<T, 2>(arguments.q, q_rows, kBlockRows),
+        row_map<T, kCacheBytes>(arguments.cache, cache_rows,
+                                std::min(sizes.page_size, kBlockTokens)),
         q_rows,
         cache_rows,
     };
     device::Launch shape;
     shape.cluster_blocks = kBlocks;
     shape.grid = dim3(static_cast<unsigned>(plan.blocks()));
-    shape.block = dim3(kThreads);
-    shape.shared_bytes = kSharedBytes;
-    device::launch("mla_blackwell", mla_kernel<T>, shape, stream, arguments, maps);
+    shape.block = dim3(threads_of(kCacheBytes));
+    shape.shared_bytes = kSharedBytes<kCacheBytes>;
+    device::launch("mla_blackwell", mla_kernel<T, kCacheBytes>, shape, stream, arguments, maps);
 }
 
 }  // namespace mla::blackwell

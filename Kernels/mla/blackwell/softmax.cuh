@@ -35,10 +35,12 @@ __device__ __forceinline__ void load_columns(std::uint32_t address, float* value
     for (int i = 0; i < 32; ++i) values[i] = __uint_as_float(words[i]);
 }
 
-template <class T>
+template <class T, int kCacheBytes>
 class Softmax {
+    using Memory = Storage<kCacheBytes>;
+
   public:
-    __device__ Softmax(const Arguments& a, const Work& work, Storage& shared)
+    __device__ Softmax(const Arguments& a, const Work& work, Memory& shared)
         : a_(a),
           work_(work),
           shared_(shared),
@@ -167,7 +169,7 @@ class Softmax {
     // The pair's result, or an fp32 part.
     __device__ __forceinline__ void store(const Segment& segment) {
         total_ += exchange(total_);
-        const float scale = total_ > 0.0f ? 1.0f / total_ : 0.0f;
+        const float scale = total_ > 0.0f ? a_.value_scale / total_ : 0.0f;
         const bool is_part = segment.slot >= 0;
         const std::int64_t part =
             static_cast<std::int64_t>(segment.slot) * a_.row_blocks * kRows + row_;
@@ -206,7 +208,7 @@ class Softmax {
 
     const Arguments& a_;
     const Work work_;
-    Storage& shared_;
+    Memory& shared_;
     const int thread_;
     const int half_;
     const int row_;

@@ -1,5 +1,5 @@
 //! MLA under the interpreter, against plain sums: 16 rows on the portable kernel, all on Hopper's, more on Blackwell's.
-//! Over FP8 caches, the portable kernel on all.
+//! Over FP8 caches, the portable kernel on Hopper too.
 
 use machine::Watch;
 use mla::Step;
@@ -82,7 +82,8 @@ fn case_over(kv_type: KvType, heads: usize, variant: Variant, lengths: &[usize])
             _ => "portable",
         };
         let expected = match variant {
-            Variant::Tuned if !fp8_cache && (heads > 32 || is_hopper()) => tuned,
+            Variant::Tuned if is_hopper() && fp8_cache => "portable",
+            Variant::Tuned if heads > 32 || is_hopper() => tuned,
             _ => "portable",
         };
         assert_eq!(mla::choice(&step, variant).unwrap(), expected);
@@ -139,23 +140,61 @@ fn blackwell() {
 }
 
 #[test]
+fn blackwell_over_fp8() {
+    if is_blackwell() {
+        // As above; and one tile.
+        for (heads, lengths) in [(128, &[700, 300][..]), (64, &[130, 70]), (128, &[64])] {
+            under_every_schedule(case_over(KvType::Fp8, heads, Variant::Tuned, lengths));
+        }
+    }
+}
+
+/// Of Blackwell's kernel, whatever the cache.
+const BLACKWELL_SURVIVORS: [Survivor; 2] = [
+    Survivor {
+        kind: Kind::DropWarpBarrier,
+        count: 1,
+        why: "it brings the warp together for a barrier, where the interpreter waits for all lanes anyway",
+    },
+    Survivor {
+        kind: Kind::RelaxClusterArrive,
+        count: 1,
+        why: "after the last barrier nothing is read, only tensor memory freed",
+    },
+];
+
+#[test]
 fn mutants_of_blackwell() {
     if is_blackwell() {
-        let survivors = [
-            Survivor {
-                kind: Kind::DropWarpBarrier,
-                count: 1,
-                why: "it brings the warp together for a barrier, where the interpreter waits for all lanes anyway",
-            },
-            Survivor {
-                kind: Kind::RelaxClusterArrive,
-                count: 1,
-                why: "after the last barrier nothing is read, only tensor memory freed",
-            },
-        ];
         // Enough of a kind for every barrier, and two sequences of one tile for a pair.
         let case = case(128, Variant::Tuned, &[70, 90, 300]);
-        assert_mutants("blackwell", (16, 80), Watch::All, &survivors, case);
+        assert_mutants(
+            "blackwell",
+            (16, 80),
+            Watch::All,
+            &BLACKWELL_SURVIVORS,
+            case,
+        );
+    }
+}
+
+#[test]
+fn mutants_of_blackwell_over_fp8() {
+    if is_blackwell() {
+        let [warp, cluster] = BLACKWELL_SURVIVORS;
+        let first = Survivor {
+            kind: Kind::Accumulate,
+            count: 1,
+            why: "the first product of a tile's scores, unrolled, adds to nothing",
+        };
+        let case = case_over(KvType::Fp8, 128, Variant::Tuned, &[70, 90, 300]);
+        assert_mutants(
+            "blackwell_over_fp8",
+            (16, 80),
+            Watch::All,
+            &[warp, cluster, first],
+            case,
+        );
     }
 }
 
@@ -257,7 +296,7 @@ fn every_kind_of_inputs_over_fp8() {
     on_every_kind(fp8_step(16, 1, 64, &[70, 33]), Variant::Portable);
     // Small pages, queries that see nothing, an empty sequence, and another tile of rows.
     on_every_kind(fp8_step(16, 2, 16, &[150, 1, 0]), Variant::Portable);
-    // Rows that the last block of rows does not fill, in parts.
+    // Rows that the last block of rows does not fill, in parts: on Blackwell's kernel too.
     on_every_kind(fp8_step(96, 1, 64, &[500]), Variant::Tuned);
     on_every_kind_of(
         DType::F16,
@@ -304,12 +343,10 @@ fn every_kind_of_inputs_on_blackwells_kernel() {
     if is_blackwell() {
         // Two blocks of rows, small pages, a query that sees nothing, and an empty sequence.
         on_every_kind(step(96, 2, 32, &[150, 1, 0]), Variant::Tuned);
-        on_every_kind_of(
-            DType::F16,
-            Dtype::F16,
-            step(64, 1, 64, &[140]),
-            Variant::Tuned,
-        );
+        on_every_kind(fp8_step(96, 2, 32, &[150, 1, 0]), Variant::Tuned);
+        for shape in [step(64, 1, 64, &[140]), fp8_step(64, 1, 64, &[140])] {
+            on_every_kind_of(DType::F16, Dtype::F16, shape, Variant::Tuned);
+        }
     }
 }
 
