@@ -70,21 +70,28 @@ fn total(lengths: &[usize]) -> usize {
         .fold(0, |sum, &length| sum.saturating_add(length))
 }
 
+/// The type of a cache as the benches' shapes name it.
+fn kv_dtype(case: &Case, queries: &str, keys: &str) -> Result<&'static str, Refusal> {
+    let inputs = &case.definition.inputs;
+    match (inputs.get(queries), inputs.get(keys)) {
+        (Some(queries), Some(keys)) if queries.dtype != keys.dtype => {
+            match dtype(&keys.dtype).map_err(Refusal::LeftOut)? {
+                "fp8_e4m3" => Ok("fp8_e4m3"),
+                other => left_out(format!("keys of type {other} and queries of another")),
+            }
+        }
+        _ => Ok("same"),
+    }
+}
+
 pub fn decode(case: &Case) -> Result<Shape, Refusal> {
     let [heads, kv_heads, head_dim] = heads(case)?;
     let page_size = case.size(&["page_size"])?;
-    let inputs = &case.definition.inputs;
-    let (queries, keys) = (inputs.get("q"), inputs.get("k_cache"));
-    let kv_dtype = match (queries, keys) {
-        (Some(queries), Some(keys)) if queries.dtype != keys.dtype => {
-            match dtype(&keys.dtype).map_err(Refusal::LeftOut)? {
-                "fp8_e4m3" => "fp8_e4m3",
-                other => return left_out(format!("keys of type {other} and queries of another")),
-            }
-        }
-        _ => "same",
-    };
-    let axes = keys
+    let kv_dtype = kv_dtype(case, "q", "k_cache")?;
+    let axes = case
+        .definition
+        .inputs
+        .get("k_cache")
         .and_then(|keys| keys.shape.as_deref())
         .unwrap_or_default();
     let place = |name| axes.iter().position(|axis| axis == name);
@@ -111,7 +118,8 @@ pub fn mla_decode(case: &Case) -> Result<Shape, Refusal> {
     }
     let lengths = decoded(case, page_size)?;
     let label = format!("b{}_kv{}", lengths.len(), total(&lengths));
-    let members = json!({"lengths": lengths, "heads": heads, "page_size": page_size});
+    let members = json!({"lengths": lengths, "heads": heads, "page_size": page_size,
+        "kv_dtype": kv_dtype(case, "q_nope", "ckv_cache")?});
     Ok(Shape::new(label, members))
 }
 

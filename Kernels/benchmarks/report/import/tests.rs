@@ -279,8 +279,19 @@ fn mla_has_one_width() {
     };
     let stored = line("m", "u", TWO, &["kv_indptr"], &[]);
     let offsets: &[(&str, &[i32])] = &[("kv_indptr", &[0, 5, 9])];
-    let expected = json!({"lengths": [5, 4], "heads": 16, "page_size": 1});
-    assert_eq!(shape(&mla(512, &[]), &stored, offsets).unwrap(), expected);
+    let cache = |dtype| mla(512, &[("ckv_cache", &["num_pages", "head_dim_ckv"], dtype)]);
+    for (definition, kv_dtype) in [
+        (mla(512, &[]), "same"),
+        (cache("bfloat16"), "same"),
+        (cache("float8_e4m3fn"), "fp8_e4m3"),
+    ] {
+        let expected =
+            json!({"lengths": [5, 4], "heads": 16, "page_size": 1, "kv_dtype": kv_dtype});
+        assert_eq!(shape(&definition, &stored, offsets).unwrap(), expected);
+    }
+    assert!(shape(&cache("float32"), &stored, offsets)
+        .unwrap_err()
+        .contains("keys of type f32"));
     assert!(shape(&mla(256, &[]), &stored, offsets)
         .unwrap_err()
         .contains("256 latent"));
