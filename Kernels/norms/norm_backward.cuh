@@ -38,7 +38,7 @@ __device__ void add_teams(float (&sums)[kSums][kVectors][kPer]) {
 template <class Given, bool kCentred>
 __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumulate))
     norm_backward_kernel(const __grid_constant__ Cut<NormBackward> params) {
-    using V = EdgesApart<Given>;
+    using V = std::conditional_t<Given::kAligned, Given, EdgesApart<Given>>;
     const Geometry& geometry = params.geometry;
     using T = typename V::T;
     constexpr int kSums = kCentred ? 2 : 1;

@@ -18,7 +18,8 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& 
 
     RowWalk<V> walk(geometry);
     RowSource<V, 1> source(geometry, {params.x}, walk);
-    Columns<V, !V::kChunked && (V::kAligned || V::kVectors <= 2)> weight(params.weight, params.wide_weight);
+    Columns<V, !V::kChunked && (V::kAligned || V::kVectors <= 2)> weight(params.weight,
+                                                                         params.wide_weight);
     uint4 packets[V::kVectors];
     for (; walk.more(); walk.next()) {
         const typename V::Slice slice(team, source.row(0, walk), geometry.columns, walk.active());

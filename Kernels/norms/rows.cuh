@@ -196,6 +196,8 @@ __device__ inline device::Sum sum_of(const float (&sums)[kChains]) {
 // The source of a kernel's rows: memory; staged_rows.cuh and parked_row.cuh have others.
 template <class V, int kTensors>
 class RowSource {
+    static_assert(!V::kStaged && !V::kParked, "rows in shared memory have a source of their own");
+
   public:
     using T = typename V::T;
     using Slice = typename V::Slice;

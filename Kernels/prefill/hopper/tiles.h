@@ -9,8 +9,8 @@
 
 namespace prefill::hopper {
 
-// With few queries, in general, and with many keys; of larger heads, with few and in general, or for
-// both. As many keys as registers and two stages of shared memory allow, in multiples of 16.
+// With few queries, in general, and with many keys; of larger heads, with few and in general, or
+// for both. As many keys as registers and two stages of shared memory allow, in multiples of 16.
 inline constexpr TileShape kTiles[] = {
     {64, 128, 128}, {64, 256, 64},        {64, 192, 128},      {128, 128, 128},
     {128, 192, 80}, {192, 128, 128, 128}, {192, 192, 80, 128}, {256, 128, 80},
