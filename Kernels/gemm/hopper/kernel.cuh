@@ -197,13 +197,13 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocks)
     // Moves registers that the producer does not need to the consumers.
     if (threadIdx.x < 128) {
         ptx::decrease_registers<40>();
-        // From one lane: known to be the same in all, it saves the producer registers.
-        const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
-        if (warp == 0) {
-            if (threadIdx.x == 0) produce<Traits>(p, operands, shared);
-        } else if (Traits::kStagesColumnScales && warp == 1) {
-            produce_column_scales<Traits>(p, operands, shared);
+        if constexpr (Traits::kStagesColumnScales) {
+            // From one lane: known to be the same in all, it saves the producer registers.
+            const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
+            if (warp == 1) produce_column_scales<Traits>(p, operands, shared);
+            if (warp != 0) return;
         }
+        if (threadIdx.x == 0) produce<Traits>(p, operands, shared);
     } else {
         ptx::increase_registers<Traits::kConsumerRegisters>();
         consume<Traits>(p, operands, shared);

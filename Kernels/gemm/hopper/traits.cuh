@@ -41,8 +41,12 @@ struct Traits {
     // tile, and one adds while the other's products are in flight.
     static constexpr bool kAlternates = !kScaled<T> && kConsumers == 2 && kColumns <= 192;
     static constexpr int kHalves = kAlternates ? 2 : 1;  // 64-row halves per consumer
-    // Arrivals that release a stage (`release`): one per warp that reads it.
-    static constexpr int kReaders = kAlternates ? 4 : kConsumers * 4;
+    // FP8, large tiles: the scales of b come with the stage. Smaller ones are done with its
+    // products before the warp that brings them is ready for the next.
+    static constexpr bool kStagesColumnScales = kScaled<T> && kConsumers == 2 && kColumns >= 128;
+    // Arrivals that release a stage (`release`): one per warp that reads it, or per lane.
+    static constexpr bool kLanesRelease = kScaled<T> && !kStagesColumnScales;
+    static constexpr int kReaders = (kAlternates ? 4 : kConsumers * 4) * (kLanesRelease ? 32 : 1);
     static constexpr int kStageBytes = 128;  // of k, per row
     static constexpr int kDepth = kStageBytes / sizeof(T);
     // Columns that a warp turns into whole lines at a time.
@@ -76,9 +80,6 @@ struct Traits {
     static constexpr int kColumnScales = kScaleBlock % kColumns == 0 ? 1 : 2;
     static constexpr int kScaledColumns =
         kColumnScales == 1 ? kColumns : std::gcd(kColumns, kScaleBlock);
-    // They come with the stage, unless its products are done before the warp that brings them is
-    // ready for the next.
-    static constexpr bool kStagesColumnScales = kScaled<T> && kConsumers == 2 && kColumns >= 128;
     static_assert(!kScaled<T> || kColumns <= kScaleBlock + kScaledColumns,
                   "a tile has columns of three blocks of scales");
 
@@ -87,13 +88,14 @@ struct Traits {
         alignas(1024) std::uint8_t b[kStages][kColumns * kStageBytes];
         // FP8: the scales of the tile's rows for a stage's 128 of k.
         alignas(128) float a_scales[kStages][kScaled<T> ? kRows : 4];
-        float2 b_scales[kStagesColumnScales ? kStages : 1];
         alignas(1024) std::uint8_t out[kStagers][kStagedBoxes][kBoxBytes];
         std::uint64_t full[kStages];
         std::uint64_t empty[kStages];
         std::uint64_t collected;  // parts of a split-K tile's sums
         Tile tiles[kStages];      // by the first stage of each
         TileList list;
+        // Of the tile's columns, if they come with the stage.
+        float2 b_scales[kStagesColumnScales ? kStages : 1];
     };
     // The rows that instructions read past a short tile must exist.
     static_assert(kRows >= 64 || kColumns * kStageBytes * kStages >= 64 * kStageBytes,
@@ -145,11 +147,12 @@ __device__ __forceinline__ void multiply_stage(Descriptors first, int stage, int
     }
 }
 
-// A warp signals that it has read a stage. With FP8 each lane has read scales.
+// A warp signals that it has read a stage. With FP8 each lane has read scales: in large tiles,
+// where products and copies leave shared memory little time, one lane arrives for all of them.
 template <class Traits>
 __device__ __forceinline__ void release(std::uint64_t& empty) {
-    if constexpr (kScaled<typename Traits::Element>) __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&empty);
+    if constexpr (Traits::kStagesColumnScales) __syncwarp();
+    if (Traits::kLanesRelease || threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&empty);
 }
 
 }  // namespace gemm::hopper
