@@ -273,6 +273,7 @@ pub(crate) const PROVEN: &[(&str, &str)] = &[
     ("setp.ne.u32", "proofs::arithmetic"),
     ("setp.neu.f32", "proofs::comparisons"),
     ("shf.l.wrap.b32", "proofs::arithmetic"),
+    ("shf.r.wrap.b32", "proofs::arithmetic"),
     ("shfl.sync.bfly.b32", "proofs_of_groups::warps"),
     ("shfl.sync.idx.b32", "proofs_of_groups::warps"),
     ("shfl.sync.up.b32", "proofs_of_groups::warps"),

@@ -108,6 +108,11 @@ pub fn arithmetic() {
             &[0x89ab_cdef, 0x0123_4567, 8],
             0x2345_6789,
         ),
+        (
+            "shf.r.wrap.b32 r0, r1, r2, r3",
+            &[0x89ab_cdef, 0x0123_4567, 8],
+            0x6789_abcd,
+        ),
         ("mul.hi.u16 h0, h1, h2", &[0xffff, 0xffff], 0xfffe),
         ("mul.lo.s16 h0, h1, h2", &[0xfffd, 7], 0xffeb),
         ("mul.wide.u16 r0, h1, h2", &[0xffff, 2], 0x1_fffe),
