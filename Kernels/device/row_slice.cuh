@@ -32,7 +32,8 @@ class RowSlice {
 
     // `row` gives the alignment; every tensor of the row must share it. `active` is false for rows
     // past the last one, whose threads only take part in reductions.
-    __device__ RowSlice(const RowTeam& team, const T* row, int columns, bool active)
+    template <class Team>
+    __device__ RowSlice(const Team& team, const T* row, int columns, bool active)
         : columns_(active ? columns : 0),
           begin_(team.place() * kPer * (kWide ? 2 : 1)),
           step_(team.threads() * kPer) {
@@ -56,7 +57,8 @@ class RowSlice {
         return max(0, min(begin + kPer, columns_) - max(begin, 0));
     }
 
-    // From a source other than memory: `packet_at(i)` returns the packet that begins at element i.
+    // From a source other than memory: `packet_at(vector, i)` returns the packet that begins at
+    // element i.
     template <class PacketAt>
     __device__ void load_with(int chunk, Packets& packets, float outside,
                               PacketAt&& packet_at) const {
@@ -65,7 +67,7 @@ class RowSlice {
 #pragma unroll
         for (int vector = 0; vector < kVectors; ++vector) {
             const int begin = first(chunk, vector);
-            packets[vector] = is_whole(begin) ? packet_at(begin) : nothing;
+            packets[vector] = is_whole(begin) ? packet_at(vector, begin) : nothing;
         }
     }
 
@@ -149,6 +151,29 @@ class RowSlice {
         }
     }
 
+    // The same, packed, of an aligned vector of type T, for rows that are not: a packet of the row
+    // is cut from two of the vector. What is outside the row is anything.
+    __device__ uint4 shared_packet(const T* elements, int chunk, int vector) const {
+        static_assert(!kAligned, "whole packets need no cutting");
+        const int begin = first(chunk, vector);
+        const int offset = begin & (kPer - 1);
+        const uint4 low = columns_packet(elements, begin - offset);
+        const uint4 high = columns_packet(elements, begin - offset + kPer);
+        const uint32_t words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+        const int skipped = offset / kPerWord;
+        uint32_t by_two[6];
+#pragma unroll
+        for (int i = 0; i < 6; ++i) by_two[i] = skipped & 2 ? words[i + 2] : words[i];
+        uint32_t by_one[5];
+#pragma unroll
+        for (int i = 0; i < 5; ++i) by_one[i] = skipped & 1 ? by_two[i + 1] : by_two[i];
+        const uint32_t bits = offset % kPerWord * 16;
+        uint32_t cut[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) cut[i] = __funnelshift_r(by_one[i], by_one[i + 1], bits);
+        return {cut[0], cut[1], cut[2], cut[3]};
+    }
+
   private:
     // The bits of one element, in the low end of a word.
     static __device__ uint32_t bits_of(T value) {
@@ -161,6 +186,12 @@ class RowSlice {
 #pragma unroll
         for (float& each : values) each = value;
         return pack<T>(values);
+    }
+
+    // Packet `begin`, a multiple of kPer, of a vector of columns.
+    __device__ uint4 columns_packet(const T* elements, int begin) const {
+        if (begin >= 0 && begin + kPer <= columns_) return ptx::load_16_constant(elements + begin);
+        return has_some(begin) && begin >= 0 ? load_edge(elements, begin, uint4{}) : uint4{};
     }
 
     __device__ bool is_whole(int begin) const {

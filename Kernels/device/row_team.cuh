@@ -65,11 +65,9 @@ class RowTeam {
           warps_((blockDim.x + 31) / 32),
           blocks_(cluster_blocks),
           rank_(cluster_blocks > 1 ? ptx::cluster_rank() : 0) {
-        if (blocks_ > 1) {
-            // Peers must have started before anyone stores to their shared memory.
-            ptx::cluster_arrive();
-            ptx::cluster_wait();
-        }
+        // Peers must have started before anyone stores to their shared memory; the wait for them is
+        // in the first reduction, so that loads do not wait.
+        if (blocks_ > 1) ptx::cluster_arrive();
     }
 
     // This thread's index among the team's threads, and how many there are.
@@ -198,6 +196,8 @@ class RowTeam {
 
     template <class Value>
     __device__ Value reduce_blocks(Value value) {
+        if (!peers_started_) ptx::cluster_wait();
+        peers_started_ = true;
         if (threadIdx.x < blocks_) {
             float parts[kFloats<Value>];
             memcpy(parts, &value, sizeof(value));
@@ -226,6 +226,7 @@ class RowTeam {
     const int warps_;
     const int blocks_;
     const int rank_;
+    bool peers_started_ = false;
     int turn_ = 0;
 };
 

@@ -26,6 +26,20 @@ constexpr int kFullBlocks = 896;
 constexpr int kSharedBytes = 212 * 1024;
 constexpr int kMostSharedBytes = 227 * 1024;
 constexpr int kOwnSharedBytes = 2 * 1024;
+// Bytes of a row per block that holds a share of it, so that three blocks fit on an SM, and threads
+// of all such blocks there.
+constexpr int kHeldBytes = 72 * 1024;
+constexpr int kHeldThreads = 1024;
+// Blocks per SM that few rows are spread over, and the fewest threads of one.
+constexpr int kStreamedBlocks = 2;
+constexpr int kLeastStreamedThreads = 128;
+// Bytes of a row up to which unaligned blocks of this size are best; beyond, so many rows at once
+// would not stay in L2 until they are read again.
+constexpr int kShortStreamBytes = 40 * 1024;
+constexpr int kShortStreamThreads = 256;
+// Rows per SM up to which a block per row is faster than a warp per row, whatever its length. Twice
+// as many if it also reads a second row or writes.
+constexpr int kApartRows = 8;
 // Rows per block for the ring to be worth filling, and for the third stage or a second block.
 constexpr int kRowsPerBlock = 3;
 constexpr int kManyRowsPerBlock = 8;
@@ -91,6 +105,16 @@ void cut_within_warp(Config& config, std::int64_t packets, int vectors) {
     config.vectors = power_of_two_from(divide_up(packets, config.threads_per_row));
 }
 
+// The largest power of two up to `value`.
+int power_of_two_up_to(std::int64_t value) { return power_of_two_from(value / 2 + 1); }
+
+// Passes over `share` packets per block, of at most so many threads, and how many it needs then.
+void cut_share(Config& config, std::int64_t share, std::int64_t most_threads) {
+    config.chunks = static_cast<int>(divide_up(share, config.vectors * most_threads));
+    const std::int64_t threads = divide_up(share, std::int64_t{config.chunks} * config.vectors);
+    config.threads_per_row = static_cast<int>(divide_up(threads, kWarp)) * kWarp;
+}
+
 void cut_over_blocks(Config& config, std::int64_t packets, int vectors, int most_vectors,
                      RowUse use) {
     while (vectors < most_vectors && packets > std::int64_t{vectors} * max_threads(vectors, use)) {
@@ -99,11 +123,40 @@ void cut_over_blocks(Config& config, std::int64_t packets, int vectors, int most
     const std::int64_t per_block = std::int64_t{vectors} * max_threads(vectors, use);
     config.vectors = vectors;
     config.cluster_blocks =
-        std::min(kMaxClusterBlocks, power_of_two_from(divide_up(packets, per_block)));
+        std::min(most_blocks_per_row(use), power_of_two_from(divide_up(packets, per_block)));
     const std::int64_t share = divide_up(packets, config.cluster_blocks);
-    config.chunks = static_cast<int>(divide_up(share, per_block));
-    const std::int64_t threads = divide_up(share, std::int64_t{config.chunks} * vectors);
-    config.threads_per_row = static_cast<int>(divide_up(threads, kWarp)) * kWarp;
+    cut_share(config, share, per_block / vectors);
+}
+
+// Blocks that walk a row in chunks. More of them per row where rows are few, or where they need not
+// meet.
+void stream(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
+    const std::int64_t packets = packets_of(shape);
+    const bool brief = !config.aligned &&
+                       (packets * kPacketBytes <= kShortStreamBytes || use == RowUse::kReadOnce);
+    const int threads = brief ? kShortStreamThreads : kMaxUnalignedThreads;
+    config.streamed = true;
+    config.vectors = streamed_vectors(config.aligned);
+    const std::int64_t fewest = std::int64_t{config.vectors} * kLeastStreamedThreads;
+    const std::int64_t spread =
+        std::int64_t{machine.multiprocessors} * kStreamedBlocks / shape.rows;
+    const int blocks = meets(use) ? power_of_two_up_to(std::min(spread, divide_up(packets, fewest)))
+                                  : power_of_two_from(divide_up(packets, config.vectors * threads));
+    config.cluster_blocks = std::min(most_blocks_per_row(use), blocks);
+    cut_share(config, divide_up(packets, config.cluster_blocks), threads);
+}
+
+// A cluster whose shared memory holds the row, each block a share that leaves room for other
+// blocks: some load while others compute or store.
+void hold(Config& config, std::int64_t packets) {
+    config.held = true;
+    config.vectors = streamed_vectors(config.aligned);
+    config.cluster_blocks = std::min(
+        kMaxClusterBlocks, power_of_two_from(divide_up(packets * kPacketBytes, kHeldBytes)));
+    const std::int64_t share = divide_up(packets, config.cluster_blocks);
+    const std::int64_t resident = kMostSharedBytes / (share * kPacketBytes + kOwnSharedBytes);
+    cut_share(config, share,
+              std::min<std::int64_t>(kHeldThreads / resident, max_threads(config.vectors)));
 }
 
 // Persistent blocks, fed through shared memory, with this many packets per thread; none if a row is
@@ -186,6 +239,63 @@ int best_vectors(const Matrix& shape, std::int64_t packets, const Machine& machi
     }
 }
 
+// Rows that a warp, or a part of one, holds.
+void cut_many_rows(Config& config, std::int64_t packets, int vectors) {
+    cut_within_warp(config, packets, vectors);
+    config.rows_per_block = kManyRowsThreads / config.threads_per_row;
+}
+
+void cut_for_sums(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
+    const std::int64_t packets = packets_of(shape);
+    const std::int64_t most = std::int64_t{kMostAccumulated} * max_threads(kMostAccumulated, use);
+    config.aligned = is_aligned(shape) && packets <= most * kMaxClusterBlocks;
+    if (packets <= std::int64_t{kWarp} * kMostWithinWarp) {
+        cut_many_rows(config, packets, vectors_for(shape.rows, packets, machine, kMostWithinWarp));
+    } else if (config.aligned) {
+        const int vectors = best_vectors(shape, packets, machine, use);
+        cut_over_blocks(config, packets, vectors, kMostAccumulated, use);
+    } else {
+        const int vectors = packets > std::int64_t{2} * max_threads(2, use) ? kMostVectors : 2;
+        cut_over_blocks(config, packets, vectors, kMostVectors, use);
+    }
+}
+
+void cut(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
+    const std::int64_t packets = packets_of(shape);
+    const bool reads_once = use == RowUse::kOneRow || use == RowUse::kReadOnce;
+    const bool few =
+        shape.rows <= std::int64_t{machine.multiprocessors} * kApartRows * (reads_once ? 1 : 2);
+    config.aligned = is_aligned(shape);
+    if (!config.aligned) {
+        const int vectors = streamed_vectors(false);
+        if (packets <= kWarp * vectors) {
+            cut_many_rows(config, packets, vectors_for(shape.rows, packets, machine, vectors));
+        } else if (meets(use) && packets <= vectors * kMaxUnalignedThreads &&
+                   are_few(shape.rows, packets, vectors, machine)) {
+            config.vectors = vectors;
+            cut_share(config, packets, kMaxUnalignedThreads);
+        } else {
+            stream(config, shape, machine, use);
+        }
+        return;
+    }
+    const bool short_row = packets <= kWarp * (use == RowUse::kReadOnce ? kMostWithinWarp : 2);
+    if (short_row && !few) return cut_many_rows(config, packets, kMostWithinWarp);
+    const int most = most_alone(use);
+    config.alone = packets <= std::int64_t{most} * max_threads(most) && shape.rows <= kMaxBlocks;
+    if (config.alone) {
+        const int vectors = best_vectors(shape, packets, machine, use);
+        return cut_over_blocks(config, packets, vectors, most, use);
+    }
+    if (may_hold(use)) {
+        hold(config, packets);
+        const std::int64_t blocks = shape.rows * config.cluster_blocks;
+        if (2 * blocks >= machine.multiprocessors && blocks <= kMaxBlocks) return;
+        config.held = false;
+    }
+    stream(config, shape, machine, use);
+}
+
 // A block per row, and one per kSummedPackets packets of columns.
 Config cut_few_rows(const Matrix& shape) {
     // With few rows the time is that of one row: use many threads.
@@ -205,8 +315,8 @@ Config cut_few_rows(const Matrix& shape) {
 
 // The next larger vector count that has a kernel.
 int existing_vectors(const Config& config, RowUse use) {
-    if (!config.aligned) return config.vectors <= 2 ? 2 : 8;
-    if (config.alone || config.vectors == kMostVectors || accumulates(use)) return config.vectors;
+    if (!config.aligned) return config.vectors <= 2 ? 2 : kMostVectors;
+    if (config.alone || accumulates(use)) return config.vectors;
     return 4;
 }
 
@@ -232,27 +342,12 @@ Config choose(const Matrix& shape, const Machine& machine, RowUse use) {
         validate(config, shape, use);
         return config;
     }
-    const std::int64_t packets = packets_of(shape);
-    const int most = accumulates(use) ? kMostAccumulated : kMostVectors;
     Config config;
-    config.aligned = is_aligned(shape) &&
-                     (!accumulates(use) ||
-                      packets <= std::int64_t{most} * max_threads(most, use) * kMaxClusterBlocks);
-    if (packets <= std::int64_t{kWarp} * kMostWithinWarp) {
-        const bool fixed = config.aligned && !accumulates(use);
-        cut_within_warp(
-            config, packets,
-            fixed ? kMostWithinWarp : vectors_for(shape.rows, packets, machine, kMostWithinWarp));
-        config.rows_per_block = kManyRowsThreads / config.threads_per_row;
-    } else if (config.aligned) {
-        cut_over_blocks(config, packets, best_vectors(shape, packets, machine, use), most, use);
+    if (accumulates(use)) {
+        cut_for_sums(config, shape, machine, use);
     } else {
-        const int unaligned = packets > std::int64_t{2} * max_threads(2, use) ? kMostVectors : 2;
-        cut_over_blocks(config, packets, unaligned, kMostVectors, use);
+        cut(config, shape, machine, use);
     }
-    config.alone = config.aligned && !accumulates(use) && config.rows_per_block == 1 &&
-                   config.cluster_blocks == 1 && config.vectors <= kMostAlone &&
-                   shape.rows <= kMaxBlocks;
     config.vectors = existing_vectors(config, use);
     const Lean when = lean(use, config.vectors);
     const bool few = shape.rows <= std::int64_t{kFewRows} * machine.multiprocessors;
@@ -289,7 +384,7 @@ void validate(const Config& config, const Matrix& shape, RowUse use) {
                 (config.aligned && config.rows_per_block == 1 && config.stages == 0 &&
                  config.cluster_blocks == 1 && config.chunks == 1 &&
                  (config.blocks == shape.rows || use == RowUse::kFewRows) && vectors >= 2 &&
-                 vectors <= kMostAlone && threads >= kWarp && !accumulates(use)),
+                 vectors <= most_alone(use) && threads >= kWarp && !accumulates(use)),
             "alone, but blocks share rows or have several");
     const Lean when = config.alone ? lean(use, vectors) : Lean::kNever;
     require(when == Lean::kFewRows || config.lean == (when == Lean::kAlways),
@@ -300,15 +395,20 @@ void validate(const Config& config, const Matrix& shape, RowUse use) {
     require(config.rows_per_block >= 1 && (config.rows_per_block == 1 || threads <= kWarp),
             "rows_per_block above 1 needs rows within a warp");
     const int block = threads * config.rows_per_block;
-    require(block <= max_threads(vectors, use), "block of " + std::to_string(block) + " threads");
+    const int most_threads = config.aligned ? max_threads(vectors, use) : kMaxUnalignedThreads;
+    require(block <= most_threads, "block of " + std::to_string(block) + " threads");
     require(block % kWarp == 0,
             "block of " + std::to_string(block) + " threads is not whole warps");
-    require(config.cluster_blocks >= 1 && config.cluster_blocks <= kMaxClusterBlocks &&
+    require(config.cluster_blocks >= 1 && config.cluster_blocks <= most_blocks_per_row(use) &&
                 power_of_two_from(config.cluster_blocks) == config.cluster_blocks,
             "cluster_blocks is " + std::to_string(config.cluster_blocks));
     require(config.cluster_blocks == 1 || threads >= kWarp, "a cluster needs whole warps");
-    require(config.chunks == 1 || (config.chunks > 1 && vectors == kMostVectors),
+    require(config.chunks == 1 || (config.chunks > 1 && (config.streamed || config.held ||
+                                                         (!config.aligned && accumulates(use)))),
             "chunks is " + std::to_string(config.chunks));
+    require(!config.streamed || (config.rows_per_block == 1 && threads >= kWarp && !config.alone &&
+                                 !config.held && !accumulates(use)),
+            "streamed, but not by blocks of its own");
     require(config.stages >= 0 && config.stages <= kMostStages,
             "stages is " + std::to_string(config.stages));
     if (config.stages > 0) {
@@ -316,6 +416,14 @@ void validate(const Config& config, const Matrix& shape, RowUse use) {
         require(config.aligned && config.rows_per_block == 1 && config.cluster_blocks == 1,
                 "stages need one aligned row per block");
         require(config.chunks == 1, "stages need a single chunk");
+        const int bytes = shared_bytes(config, shape, use);
+        require(bytes <= kMostStagedBytes, std::to_string(bytes) + " bytes of shared memory");
+    }
+    if (config.held) {
+        require(may_hold(use) && config.aligned && config.rows_per_block == 1 && threads >= kWarp &&
+                    config.stages == 0 && config.chunks <= kMostHeldChunks &&
+                    config.blocks == shape.rows * config.cluster_blocks,
+                "held, but not one aligned row per cluster");
         const int bytes = shared_bytes(config, shape, use);
         require(bytes <= kMostStagedBytes, std::to_string(bytes) + " bytes of shared memory");
     }
@@ -332,6 +440,9 @@ std::string describe(const Config& config) {
             : config.alone   ? "a"
             : config.aligned ? "v"
                              : "u") +
+           std::string(config.held       ? "h"
+                       : config.streamed ? "s"
+                                         : "") +
            std::to_string(config.vectors) + " t" + std::to_string(config.threads_per_row) + " r" +
            std::to_string(config.rows_per_block) + " c" + std::to_string(config.cluster_blocks) +
            " k" + std::to_string(config.chunks) + " s" + std::to_string(config.stages) + " b" +

@@ -70,11 +70,14 @@ struct Config {
     int threads_per_row = 32;
     // Above 1 only if a row needs no more than one warp.
     int rows_per_block = 1;
-    // Blocks that share a row.
+    // Blocks that share a row: a cluster, if they meet.
     int cluster_blocks = 1;
-    // Passes of a thread over its vectors for one row; above 1 the row is read more than once, and
-    // vectors must be kMostVectors.
+    // Passes of a thread over its vectors for one row.
     int chunks = 1;
+    // A row may take several chunks: it is read chunk by chunk, and once more for the output.
+    bool streamed = false;
+    // The same, with a cluster's shared memory holding its row until it is done.
+    bool held = false;
     // Pipeline stages: rows that a block has in flight to shared memory; 0: rows go straight to
     // registers. Needs aligned rows in a single chunk, one per block at a time.
     int stages = 0;
@@ -90,6 +93,18 @@ struct Config {
 constexpr bool accumulates(RowUse use) {
     return use == RowUse::kAccumulate || use == RowUse::kAccumulateBoth;
 }
+
+// Whether blocks that share a row meet in a reduction; otherwise there may be more of them.
+constexpr bool meets(RowUse use) { return use != RowUse::kRowAlone; }
+
+constexpr int most_blocks_per_row(RowUse use) { return meets(use) ? kMaxClusterBlocks : 64; }
+
+// Packets per thread of blocks that stream a row.
+constexpr int streamed_vectors(bool aligned) { return aligned ? 4 : 2; }
+
+// Ops whose clusters can hold a long row.
+constexpr bool may_hold(RowUse use) { return use == RowUse::kExponentials; }
+constexpr int kMostHeldChunks = 32;
 
 // Ops whose persistent blocks walk many rows, prefetched through shared memory. Others are slower
 // that way (README.md).
@@ -115,23 +130,35 @@ constexpr int kept_bytes(const Matrix& shape, int vectors, RowUse use) {
     return kept * shape.columns * static_cast<int>(sizeof(float));
 }
 
-// Ops whose rows stay in shared memory until written if threads hold most of them: with a weight
-// and a bias to read too, registers would limit occupancy.
-constexpr bool may_park(RowUse use) { return use == RowUse::kCentredRow; }
+// The most packets per thread of a block that is alone with its row.
+constexpr int most_alone(RowUse use) {
+    return use == RowUse::kOneRow || use == RowUse::kCentredRow ? 8 : 4;
+}
+
+// Whether that row stays in shared memory until it is written: with a weight, or a bias too, to
+// read besides, registers would limit occupancy.
+constexpr bool parks(RowUse use, int vectors) {
+    return vectors > 4 || (vectors == 4 && use == RowUse::kCentredRow);
+}
 
 // When blocks that are alone with a row use a kernel with fewer registers.
 enum class Lean { kNever, kFewRows, kAlways };
 
 constexpr Lean lean(RowUse use, int vectors) {
-    if (use == RowUse::kOneRow) return vectors == 2 ? Lean::kAlways : Lean::kFewRows;
+    if (use == RowUse::kOneRow && vectors <= 4) {
+        return vectors == 2 ? Lean::kAlways : Lean::kFewRows;
+    }
     // 2 % for many rows of 4096 on an H200.
     return use == RowUse::kInPlace && vectors == 4 ? Lean::kAlways : Lean::kNever;
 }
 
 // Dynamic shared memory of a block.
 constexpr int shared_bytes(const Config& config, const Matrix& shape, RowUse use) {
-    if (may_park(use) && config.alone && config.vectors == 4) {
+    if (config.alone && parks(use, config.vectors)) {
         return config.vectors * config.threads_per_row * kPacketBytes;
+    }
+    if (config.held) {
+        return config.chunks * config.vectors * config.threads_per_row * kPacketBytes;
     }
     if (config.stages == 0) return 0;
     return config.stages * staged_bytes(shape) + kept_bytes(shape, config.vectors, use);
@@ -141,14 +168,20 @@ constexpr int shared_bytes(const Config& config, const Matrix& shape, RowUse use
 constexpr int max_threads(int vectors, RowUse use = RowUse::kOneRow) {
     return vectors >= 4 || accumulates(use) ? 512 : 1024;
 }
+// The same for rows that are not aligned.
+constexpr int kMaxUnalignedThreads = 512;
 
-// Blocks of that size that must fit on an SM at once. Up to 4 vectors this caps a thread at 64
-// registers, so that half of an SM's threads have their loads in flight; with more to hold, a
-// thread gets up to 128. A row that is read once needs no more than 40 (64 with more vectors), and
-// the extra threads then hide the latency of its exponentials.
+// Blocks of that size that must fit on an SM at once: this caps a thread at 64 registers, so that
+// half of an SM's threads have their loads in flight. A row that is read once needs no more than
+// 40, and the extra threads then hide the latency of its exponentials.
 constexpr int min_blocks(int vectors, RowUse use = RowUse::kOneRow) {
-    if (use == RowUse::kReadOnce && vectors >= 4) return vectors == 4 ? 3 : 2;
-    return vectors >= kMostVectors ? 1 : 1024 / max_threads(vectors);
+    if (use == RowUse::kReadOnce && vectors == 4) return 3;
+    return 1024 / max_threads(vectors);
+}
+// The same for rows that are not aligned: with one tensor and at most a weight, streamed, a thread
+// gets by with 40 registers.
+constexpr int min_unaligned_blocks(bool streamed, RowUse use) {
+    return streamed && use != RowUse::kCentredRow && use != RowUse::kInPlace ? 3 : 2;
 }
 
 // Throws std::invalid_argument for a shape or type that no kernel supports.

@@ -44,11 +44,44 @@ void every_shape_is_covered() {
     }
 }
 
-void long_rows_are_read_once() {
-    for (const RowUse use : {RowUse::kOneRow, RowUse::kTwoRows}) {
-        const Config bf16 = choose({4096, 262144, Dtype::Bf16}, kMachine, use);
-        expect(bf16.chunks == 1 && bf16.cluster_blocks == 8, describe(bf16));
-    }
+void expect_described(const Matrix& shape, RowUse use, const std::string& wanted) {
+    const Config config = choose(shape, kMachine, use);
+    expect(describe(config) == wanted, std::to_string(shape.rows) + "x" +
+                                           std::to_string(shape.columns) + ": " + describe(config) +
+                                           ", not " + wanted);
+}
+
+// In chunks, by one block if rows are many; exponentials are held by a cluster instead.
+void long_rows_take_chunks() {
+    expect_described({4096, 262144, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t512 r1 c1 k16 s0 b4096");
+    expect_described({132, 151936, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t480 r1 c2 k5 s0 b264");
+    expect_described({6, 62720, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t256 r1 c8 k1 s0 b48");
+    expect_described({4096, 262144, Dtype::Bf16}, RowUse::kExponentials,
+                     "vh4 t256 r1 c8 k4 s0 b32768");
+    expect_described({4096, 20480, Dtype::Bf16}, RowUse::kExponentials,
+                     "vh4 t160 r1 c1 k4 s0 b4096");
+    expect_described({38, 32784, Dtype::Bf16}, RowUse::kExponentials, "vs4 t288 r1 c4 k1 s0 b152");
+    // Blocks that never meet need no chunks.
+    expect_described({4096, 262144, Dtype::Bf16}, RowUse::kRowAlone,
+                     "vs4 t512 r1 c16 k1 s0 b65536");
+    // Norms park what fits a block.
+    expect_described({4096, 32768, Dtype::Bf16}, RowUse::kOneRow, "a8 t512 r1 c1 k1 s0 b4096");
+    expect_described({4096, 32776, Dtype::Bf16}, RowUse::kOneRow, "vs4 t352 r1 c1 k3 s0 b4096");
+}
+
+void short_rows_share_a_block_if_they_are_many() {
+    expect_described({65536, 512, Dtype::Bf16}, RowUse::kCentredRow, "v4 t16 r8 c1 k1 s0 b8192");
+    expect_described({2000, 512, Dtype::Bf16}, RowUse::kCentredRow, "a2 t32 r1 c1 k1 s0 b2000");
+    expect_described({2000, 512, Dtype::Bf16}, RowUse::kReadOnce, "v4 t16 r8 c1 k1 s0 b250");
+    expect_described({65536, 1024, Dtype::Bf16}, RowUse::kCentredRow, "a4 t32 r1 c1 k1 s0 b65536");
+}
+
+void unaligned_rows_are_streamed_if_they_are_many() {
+    expect_described({100, 4098, Dtype::Bf16}, RowUse::kOneRow, "u2 t288 r1 c1 k1 s0 b100");
+    expect_described({18663, 8766, Dtype::Bf16}, RowUse::kOneRow, "us2 t192 r1 c1 k3 s0 b18663");
+    expect_described({4096, 50257, Dtype::Bf16}, RowUse::kExponentials,
+                     "us2 t480 r1 c1 k7 s0 b4096");
+    expect_described({4096, 50257, Dtype::Bf16}, RowUse::kReadOnce, "us2 t256 r1 c1 k13 s0 b4096");
 }
 
 // How the row is cut, for one block per row and one row per block.
@@ -121,8 +154,8 @@ void lean_kernels_where_they_are_faster() {
     expect_lean({65536, 4096, Dtype::Bf16}, RowUse::kInPlace, 4, true);
     expect_lean({65536, 8192, Dtype::Bf16}, RowUse::kInPlace, 2, false);
     // Teams of a warp, and of a cluster.
-    expect_lean({64, 256, Dtype::Bf16}, RowUse::kOneRow, 4, false);
-    expect_lean({64, 262144, Dtype::Bf16}, RowUse::kOneRow, 8, false);
+    expect_lean({65536, 256, Dtype::Bf16}, RowUse::kOneRow, 4, false);
+    expect_lean({64, 262144, Dtype::Bf16}, RowUse::kOneRow, 4, false);
     for (const RowUse use : kUses) {
         if (use == RowUse::kOneRow || use == RowUse::kInPlace) continue;
         expect(!choose({64, 8192, Dtype::Bf16}, kMachine, use).lean, "lean without such a kernel");
@@ -203,7 +236,9 @@ void few_rows_take_one_launch() {
 int main() {
     few_rows_take_one_launch();
     every_shape_is_covered();
-    long_rows_are_read_once();
+    long_rows_take_chunks();
+    short_rows_share_a_block_if_they_are_many();
+    unaligned_rows_are_streamed_if_they_are_many();
     few_rows_get_many_threads();
     many_rows_get_many_loads();
     lean_kernels_where_they_are_faster();

@@ -6,20 +6,18 @@ namespace norms {
 namespace {
 
 template <class V>
-__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+__global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
     cross_entropy_backward_kernel(const __grid_constant__ Cut<CrossEntropyBackward> params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;
 
-    __shared__ TeamStorage storage;
-    const typename V::Team team(storage, geometry.cluster_blocks);
-
+    const RowPart<V> part(geometry);
     uint4 packets[V::kVectors];
     for (RowWalk<V> walk(geometry); walk.more() && walk.active(); walk.next()) {
         const std::int64_t offset = walk.row * geometry.columns;
         const T* logits = static_cast<const T*>(params.logits) + offset;
         T* logits_gradient = static_cast<T*>(params.logits_gradient) + offset;
-        const typename V::Slice slice(team, logits, geometry.columns, true);
+        const typename V::Slice slice(part, logits, geometry.columns, true);
 
         for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             slice.load(logits, chunk, packets);

@@ -7,8 +7,7 @@ namespace norms {
 namespace {
 
 template <class V>
-__global__ void __launch_bounds__(max_threads(V::kVectors),
-                                  min_blocks(V::kVectors, RowUse::kReadOnce))
+__global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V, RowUse::kReadOnce>)
     cross_entropy_forward_kernel(const __grid_constant__ Cut<CrossEntropyForward> params) {
     const Geometry& geometry = params.geometry;
     __shared__ TeamStorage storage;

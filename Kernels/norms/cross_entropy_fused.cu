@@ -1,5 +1,6 @@
 // Cross-entropy forward and backward in one kernel: softmax with the loss, in place. The team's
 // leader reads the target's logit before the row is overwritten.
+#include "Kernels/norms/held_row.cuh"
 #include "Kernels/norms/log_sum.cuh"
 #include "Kernels/norms/plain.cuh"
 
@@ -7,7 +8,7 @@ namespace norms {
 namespace {
 
 template <class V>
-__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+__global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
     cross_entropy_fused_kernel(const __grid_constant__ Cut<CrossEntropyFused> params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;

@@ -145,7 +145,7 @@ __device__ void column_gradients(const Cut<NormBackward>& params, int block) {
 }
 
 template <class V, bool kCentred>
-__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+__global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
     few_rows_backward_kernel(const __grid_constant__ Cut<NormBackward> params) {
     const int rows = static_cast<int>(params.geometry.rows);
     const int summing = static_cast<int>(gridDim.x) - rows;

@@ -20,7 +20,7 @@ __device__ __forceinline__ void fused_add_rmsnorm_rows(const Cut<FusedAddRmsNorm
     uint4 added[V::kVectors];
     uint4 packets[V::kVectors];
     // With more vectors the second row needs the registers.
-    Columns<V, V::kVectors <= 2> weight(params.weight, params.wide_weight);
+    Columns<V, !V::kChunked && V::kVectors <= 2> weight(params.weight, params.wide_weight);
     for (; walk.more(); walk.next()) {
         const std::int64_t offset = walk.row * geometry.columns;
         T* x = static_cast<T*>(params.x) + offset;
@@ -66,7 +66,7 @@ __device__ __forceinline__ void fused_add_rmsnorm_rows(const Cut<FusedAddRmsNorm
 }
 
 template <class V>
-__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+__global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V, RowUse::kInPlace>)
     fused_add_rmsnorm_kernel(const __grid_constant__ Cut<FusedAddRmsNorm> params) {
     fused_add_rmsnorm_rows<V>(params);
 }

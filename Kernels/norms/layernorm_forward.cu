@@ -53,7 +53,7 @@ __device__ device::TwoSums distances_of(const typename V::Slice& slice,
 }
 
 template <class V>
-__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+__global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V, RowUse::kCentredRow>)
     layernorm_forward_kernel(const __grid_constant__ Cut<LayerNormForward> params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;

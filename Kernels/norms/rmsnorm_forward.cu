@@ -3,6 +3,7 @@
 // A team of threads (part of a warp, a block, or a cluster) holds a row in registers: it is read
 // from memory once, reduced, scaled and written. All packets of a thread are loaded before the
 // first is used, and the weight's loads are issued before the reduction if registers allow.
+#include "Kernels/norms/parked_row.cuh"
 #include "Kernels/norms/plain.cuh"
 
 namespace norms {
@@ -18,8 +19,7 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& 
 
     RowWalk<V> walk(geometry);
     RowSource<V, 1> source(geometry, {params.x}, walk);
-    Columns<V, !V::kChunked && (V::kAligned || V::kVectors <= 2)> weight(params.weight,
-                                                                         params.wide_weight);
+    Columns<V, !V::kChunked && !V::kParked> weight(params.weight, params.wide_weight);
     uint4 packets[V::kVectors];
     for (; walk.more(); walk.next()) {
         const typename V::Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
@@ -29,6 +29,7 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& 
         for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, packets);
             weight.fetch(slice);
+            source.take(slice, packets);
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) {
                 float values[V::kPer];
@@ -36,7 +37,7 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& 
                 add_squares(values, squares);
             }
         }
-        device::stay_packed(packets);
+        if (!V::kParked) device::stay_packed(packets);
         const float mean = team.reduce(sum_of(squares)).value * geometry.per_column;
         source.next();
         const float rstd = rsqrtf(mean + params.epsilon);
@@ -48,6 +49,7 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& 
         for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
             if (chunk != walk.last_chunk) source.load(0, walk, slice, chunk, packets);
+            source.take(slice, packets);
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) {
                 weight.store_scaled(slice, chunk, vector, packets[vector], rstd, out);
@@ -57,7 +59,7 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& 
 }
 
 template <class V>
-__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+__global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
     rmsnorm_forward_kernel(const __grid_constant__ Cut<RmsNormForward> params) {
     rmsnorm_forward_rows<V>(params);
 }

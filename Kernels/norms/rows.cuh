@@ -40,12 +40,15 @@ struct Cut : Params {
 
 // Who owns a row, and how it gets into registers.
 enum class Rows {
-    kAny,      // any team, from memory, at any address
-    kAligned,  // any team, from memory, in whole packets
-    kAlone,    // a block that has no other row, from memory, in whole packets
-    kParked,   // the same, but it stays in shared memory and is read from there twice
-    kStaged,   // a persistent block, through shared memory (row_ring.cuh), in whole packets
-    kWide,     // a block that has no other row, from memory, in packets of 32 bytes
+    kAny,          // any team, from memory, at any address
+    kAligned,      // any team, from memory, in whole packets
+    kAlone,        // a block that has no other row, from memory, in whole packets
+    kParked,       // the same, but it stays in shared memory and is read from there twice
+    kStaged,       // a persistent block, through shared memory (row_ring.cuh), in whole packets
+    kWide,         // a block that has no other row, from memory, in packets of 32 bytes
+    kStreamed,     // blocks, from memory, in whole packets, chunk by chunk
+    kStreamedAny,  // the same at any address
+    kHeld,         // a cluster that has no other row, through shared memory, in whole packets
 };
 
 // One instantiation of a row kernel.
@@ -54,17 +57,27 @@ struct Variant {
     using T = Element;
     static constexpr int kVectors = kVectorCount;
     static constexpr bool kLean = kIsLean;
-    static constexpr bool kAligned = kRows != Rows::kAny;
+    static constexpr bool kAligned = kRows != Rows::kAny && kRows != Rows::kStreamedAny;
     static constexpr bool kParked = kRows == Rows::kParked;
     static constexpr bool kWide = kRows == Rows::kWide;
     static constexpr bool kAlone = kRows == Rows::kAlone || kParked || kWide;
     static constexpr bool kStaged = kRows == Rows::kStaged;
-    // Only kernels with the most vectors walk a row in chunks; for the others a row is one chunk.
-    static constexpr bool kChunked = kVectors == kMostVectors;
+    static constexpr bool kHeld = kRows == Rows::kHeld;
+    // Only these walk a row in chunks; for the others a row is one chunk.
+    static constexpr bool kChunked = kHeld || kRows == Rows::kStreamed ||
+                                     kRows == Rows::kStreamedAny ||
+                                     (!kAligned && kVectors == kMostVectors);
     using Team = std::conditional_t<kAlone, BlockTeam, device::RowTeam>;
     using Slice = device::RowSlice<T, kVectors, kAligned, kWide>;
     static constexpr int kPer = Slice::kPer;
 };
+
+// What its kernel is compiled for.
+template <class V, RowUse kUse = RowUse::kOneRow>
+constexpr int kMaxThreads = V::kAligned ? max_threads(V::kVectors, kUse) : kMaxUnalignedThreads;
+template <class V, RowUse kUse = RowUse::kOneRow>
+constexpr int kMinBlocks =
+    V::kAligned ? min_blocks(V::kVectors, kUse) : min_unaligned_blocks(V::kChunked, kUse);
 
 // The same for kernels that load a row ahead: what is under way does not wait for the edges of
 // rows.
@@ -130,7 +143,7 @@ class Columns {
         if constexpr (kEarly) {
             // One predicate per load and no branch, across which the compiler would move the wait
             // for the row.
-            const bool early = is_early();
+            const bool early = is_narrow();
             const T* elements = static_cast<const T*>(columns_);
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) {
@@ -150,7 +163,13 @@ class Columns {
             for (int i = 0; i < V::kPer; ++i) values[i] = values_[vector][i];
             return;
         } else if constexpr (kEarly) {
-            if (is_early()) return device::unpack<T>(packets_[vector], values);
+            if (is_narrow()) return device::unpack<T>(packets_[vector], values);
+        } else if constexpr (!V::kAligned && V::kChunked) {
+            // With many rows a load per element would take longer than these.
+            const T* elements = static_cast<const T*>(columns_);
+            if (is_narrow()) {
+                return device::unpack<T>(slice.shared_packet(elements, chunk, vector), values);
+            }
         }
         slice.shared_values(columns_, wide_, chunk, vector, values);
     }
@@ -169,7 +188,7 @@ class Columns {
     }
 
   private:
-    __device__ bool is_early() const { return sizeof(T) == sizeof(float) || !wide_; }
+    __device__ bool is_narrow() const { return sizeof(T) == sizeof(float) || !wide_; }
 
     const void* columns_;
     const bool wide_;
@@ -193,10 +212,28 @@ __device__ inline device::Sum sum_of(const float (&sums)[kChains]) {
     return {(sums[0] + sums[1]) + (sums[2] + sums[3])};
 }
 
-// The source of a kernel's rows: memory; staged_rows.cuh and parked_row.cuh have others.
+// A block's part of a row whose other blocks it never meets: as a RowTeam, without reductions.
+template <class V>
+class RowPart {
+  public:
+    __device__ explicit RowPart(const Geometry& geometry)
+        : blocks_(V::kAlone ? 1 : geometry.cluster_blocks) {}
+
+    __device__ int place() const {
+        return static_cast<int>((blockIdx.x & (blocks_ - 1)) * blockDim.x + threadIdx.x);
+    }
+    __device__ int threads() const { return static_cast<int>(blocks_ * blockDim.x); }
+
+  private:
+    const int blocks_;
+};
+
+// The source of a kernel's rows: memory; staged_rows.cuh, parked_row.cuh and held_row.cuh have
+// others.
 template <class V, int kTensors>
 class RowSource {
-    static_assert(!V::kStaged && !V::kParked, "rows in shared memory have a source of their own");
+    static_assert(!V::kStaged && !V::kParked && !V::kHeld,
+                  "rows in shared memory have a source of their own");
 
   public:
     using T = typename V::T;
@@ -241,6 +278,9 @@ auto dispatch_alone(const Config& config, Function&& function) {
     if (config.vectors == 2) {
         return function(Variant<T, 2, kTwo, lean(kUse, 2) == Lean::kAlways>{});
     }
+    if constexpr (most_alone(kUse) == 8) {
+        if (config.vectors == 8) return function(Variant<T, 8, Rows::kParked>{});
+    }
     if constexpr (lean(kUse, 4) != Lean::kNever) {
         if (config.lean) return function(Variant<T, 4, kFour, true>{});
     }
@@ -263,23 +303,32 @@ auto dispatch_vectors(const Config& config, bool wide, Function&& function) {
             if (vectors == 4) return function(Variant<T, 4, Rows::kStaged>{});
         }
     } else if (!config.aligned) {
+        if constexpr (!accumulates(kUse)) {
+            constexpr int kVectors = streamed_vectors(false);
+            if (config.streamed) return function(Variant<T, kVectors, Rows::kStreamedAny>{});
+        } else if (vectors == 8) {
+            return function(Variant<T, 8, Rows::kAny>{});
+        }
         if (vectors == 2) return function(Variant<T, 2, Rows::kAny>{});
-        if (vectors == 8) return function(Variant<T, 8, Rows::kAny>{});
     } else if constexpr (accumulates(kUse)) {
         if (vectors == 1) return function(Variant<T, 1, Rows::kAligned>{});
         if (vectors == 2) return function(Variant<T, 2, Rows::kAligned>{});
         if (vectors == 4) return function(Variant<T, 4, Rows::kAligned>{});
     } else if (config.alone) {
-        constexpr Rows kParked = Rows::kParked;
+        constexpr bool kParks = parks(kUse, 4);
         if constexpr (device::built(device::Arch::kBlackwell)) {
-            constexpr Rows kFour = may_park(kUse) ? kParked : Rows::kWide;
+            constexpr Rows kFour = kParks ? Rows::kParked : Rows::kWide;
             if (wide) return dispatch_alone<kUse, T, Rows::kWide, kFour>(config, function);
         }
-        constexpr Rows kFour = may_park(kUse) ? kParked : Rows::kAlone;
+        constexpr Rows kFour = kParks ? Rows::kParked : Rows::kAlone;
         return dispatch_alone<kUse, T, Rows::kAlone, kFour>(config, function);
+    } else if (config.held) {
+        if constexpr (may_hold(kUse))
+            return function(Variant<T, streamed_vectors(true), Rows::kHeld>{});
     } else {
+        constexpr int kVectors = streamed_vectors(true);
+        if (config.streamed) return function(Variant<T, kVectors, Rows::kStreamed>{});
         if (vectors == 4) return function(Variant<T, 4, Rows::kAligned>{});
-        if (vectors == 8) return function(Variant<T, 8, Rows::kAligned>{});
     }
     device::refuse("no kernel for " + describe(config));
 }
@@ -298,7 +347,7 @@ device::Enqueue prepare_rows(const char* name, const Params& params, const Confi
     device::Launch shape =
         device::blocks_of(config.blocks, dim3(config.threads_per_row, config.rows_per_block));
     shape.shared_bytes = static_cast<std::size_t>(shared_bytes(config, params, kUse));
-    shape.cluster_blocks = config.cluster_blocks;
+    shape.cluster_blocks = meets(kUse) ? config.cluster_blocks : 1;
     return device::dispatch_activations(params.dtype, [&](auto element) {
         return dispatch_vectors<kUse, decltype(element)>(config, wide, [&](auto variant) {
             return device::prepare(name, kernel_of(variant), shape, Cut<Params>{params, geometry});

@@ -5,7 +5,7 @@ namespace norms {
 namespace {
 
 template <class V>
-__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+__global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
     softmax_backward_kernel(const __grid_constant__ Cut<SoftmaxBackward> params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;

@@ -3,6 +3,7 @@
 // A team of threads holds a row in registers. Each warp finds its own maximum and the sum of
 // exponentials relative to it; the team merges these pairs in one reduction. A block that is alone
 // with its row keeps the exponentials; otherwise they are recomputed for the output.
+#include "Kernels/norms/held_row.cuh"
 #include "Kernels/norms/log_sum.cuh"
 #include "Kernels/norms/plain.cuh"
 
@@ -10,7 +11,7 @@ namespace norms {
 namespace {
 
 template <class V>
-__global__ void __launch_bounds__(max_threads(V::kVectors), min_blocks(V::kVectors))
+__global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
     softmax_forward_kernel(const __grid_constant__ Cut<SoftmaxForward> params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;

@@ -127,7 +127,7 @@ class RowSource<Variant<Element, kVectors, Rows::kStaged>, kTensors> {
     __device__ void wait() { ring_.wait(); }
     __device__ void load(int tensor, const RowWalk<V>&, const Slice& slice, int chunk,
                          typename Slice::Packets& packets, float outside = 0.0f) const {
-        slice.load_with(chunk, packets, outside, [&](int begin) {
+        slice.load_with(chunk, packets, outside, [&](int, int begin) {
             return *reinterpret_cast<const uint4*>(ring_.template row<T>(tensor) + begin);
         });
     }

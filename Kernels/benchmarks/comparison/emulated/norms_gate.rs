@@ -55,9 +55,11 @@ fn rmsnorm_of(rows: usize, columns: usize) -> impl Fn() {
 
 #[test]
 fn rmsnorm_forward() {
-    // One block a row, in packets of 32 bytes where the machine has them and without; rows with a ragged end, and a
-    // row for a cluster.
-    for (rows, columns) in [(5, 4096), (5, 4104), (3, 1000), (2, 65536)] {
+    // One block a row, in packets of 32 bytes where the machine has them and without, and one that parks its row;
+    // clusters, of one chunk a block and of several; all of these with a ragged end.
+    let aligned = [(5, 4096), (5, 4104), (2, 20480), (2, 65536), (1, 140_000)];
+    let ragged = [(3, 1000), (2, 5001), (2, 9001), (1, 70_001)];
+    for (rows, columns) in aligned.into_iter().chain(ragged) {
         under_every_schedule(rmsnorm_of(rows, columns));
     }
 }
@@ -90,12 +92,13 @@ fn packets_of_16_and_32_bytes() {
 
 #[test]
 fn softmax_forward() {
-    for columns in [3000, 3008] {
-        softmax_forward_of(4, columns);
+    // The last one by clusters that hold their rows.
+    for (rows, columns) in [(4, 3000), (4, 3008), (34, 40_000)] {
+        under_every_schedule(softmax_forward_of(rows, columns));
     }
 }
 
-fn softmax_forward_of(rows: usize, columns: usize) {
+fn softmax_forward_of(rows: usize, columns: usize) -> impl Fn() {
     let x: Vec<f64> = inputs(3, rows * columns)
         .iter()
         .map(|value| 8.0 * value)
@@ -104,12 +107,12 @@ fn softmax_forward_of(rows: usize, columns: usize) {
         .chunks(columns)
         .flat_map(reference::softmax::forward)
         .collect();
-    under_every_schedule(|| {
+    move || {
         let (x, out) = (upload(&x), room(rows * columns));
         let tensors = [("x", &x), ("out", &out)];
         run_norm("softmax_fwd", rows, columns, &tensors).unwrap();
         assert_close("out", &download(&out), &wanted, BF16, 1e-6);
-    });
+    }
 }
 
 /// The backward pass of a norm; in place, the gradient of x overwrites that of the output.
@@ -233,49 +236,63 @@ fn a_tensor_that_is_too_small_is_found_out() {
 #[test]
 fn every_kind_of_inputs() {
     for op in NormOp::all() {
-        for (rows, columns) in [(7, 1000), (3, 8192)] {
-            let (shape, workload) = NormSuite::custom(RowShape { rows, columns });
-            let types = NormTypes {
-                activation: DType::Bf16,
-                weight: DType::Bf16,
-            };
-            let problem = NormProblem::new(op, shape, types, workload);
-            assert_right_on_every_kind(&problem, |address| {
-                let tensor = |spec: &TensorSpec| Tensor {
-                    name: spec.name.to_owned(),
-                    address: address(spec.name),
-                };
-                let norm = Norm {
-                    op: op.name().to_owned(),
-                    rows,
-                    columns,
-                    dtype: Dtype::Bf16,
-                    weight_dtype: Dtype::Bf16,
-                    epsilon: problem.epsilon,
-                    tensors: problem.tensors().iter().map(tensor).collect(),
-                };
-                // SAFETY: the addresses are those of the tensors.
-                unsafe { norms::plan(&norm, Variant::Tuned) }
-            });
+        for (rows, columns) in [(7, 1000), (3, 8192), (2, 9001)] {
+            right_on_every_kind(op, rows, columns);
         }
     }
+}
+
+/// Rows of a vocabulary: in chunks, held, and by blocks that never meet.
+#[test]
+fn every_kind_of_long_rows() {
+    right_on_every_kind(NormOp::CrossEntropyForward, 1, 140_000);
+    right_on_every_kind(NormOp::CrossEntropyForwardBackward, 17, 80_000);
+    right_on_every_kind(NormOp::CrossEntropyBackward, 2, 40_008);
+    right_on_every_kind(NormOp::LayerNormForward, 2, 20_488);
+}
+
+fn right_on_every_kind(op: NormOp, rows: usize, columns: usize) {
+    let (shape, workload) = NormSuite::custom(RowShape { rows, columns });
+    let types = NormTypes {
+        activation: DType::Bf16,
+        weight: DType::Bf16,
+    };
+    let problem = NormProblem::new(op, shape, types, workload);
+    assert_right_on_every_kind(&problem, |address| {
+        let tensor = |spec: &TensorSpec| Tensor {
+            name: spec.name.to_owned(),
+            address: address(spec.name),
+        };
+        let norm = Norm {
+            op: op.name().to_owned(),
+            rows,
+            columns,
+            dtype: Dtype::Bf16,
+            weight_dtype: Dtype::Bf16,
+            epsilon: problem.epsilon,
+            tensors: problem.tensors().iter().map(tensor).collect(),
+        };
+        // SAFETY: the addresses are those of the tensors.
+        unsafe { norms::plan(&norm, Variant::Tuned) }
+    });
 }
 
 #[test]
 fn mutants() {
     assert_mutants("block", (2, 1), Watch::All, &[], rmsnorm_of(5, 4096));
-    let survivors = [Survivor {
+    let begun = || Survivor {
         kind: Kind::RelaxClusterArrive,
         count: 1,
         why: "the first only says that the peers have begun: no memory to order",
-    }];
-    assert_mutants(
-        "cluster",
-        (2, 3),
-        Watch::All,
-        &survivors,
-        rmsnorm_of(2, 65536),
-    );
+    };
+    let again = Survivor {
+        kind: Kind::DropPhaseWait,
+        count: 1,
+        why: "what is read once more has been waited for",
+    };
+    let (cluster, held) = (rmsnorm_of(2, 65536), softmax_forward_of(34, 40_000));
+    assert_mutants("cluster", (2, 3), Watch::All, &[begun()], cluster);
+    assert_mutants("held", (2, 9), Watch::All, &[begun(), again], held);
 }
 
 #[test]
