@@ -14,6 +14,7 @@ _MAY_SEE = {
         "//Kernels/examples:__subpackages__",
         "//tools/release:__pkg__",
     ],
+    "Kernels/benchmarks/comparison/bring_up": ["//tools/bring_up:__pkg__"],
     "Kernels/benchmarks/report": [
         "//Kernels/benchmarks:__subpackages__",
         "//Kernels/examples:__subpackages__",

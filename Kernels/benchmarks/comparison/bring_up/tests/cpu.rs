@@ -1,8 +1,10 @@
 //! The first run on a new card, with the CPU in its place.
 
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use record::{ContenderKind, Row, Status};
 use tempfile::TempDir;
 
 fn program(variable: &str) -> PathBuf {
@@ -66,4 +68,67 @@ fn the_first_wrong_kernel_stops_it() {
     );
     assert!(!log.contains("gate of bench_norms"), "{log}");
     assert!(folder.path().join("bring_up.tar.gz").exists());
+}
+
+/// A program that leaves these rows where `--json` says.
+fn stand_in(folder: &Path, rows: Vec<Row>) -> PathBuf {
+    let (result, program) = (folder.join("rows.json"), folder.join("stand_in"));
+    record::write_json(&result, &report_testing::file("some", rows)).unwrap();
+    let script = format!(
+        "#!/bin/sh\nwhile [ \"$1\" != --json ]; do shift; done\ncp '{}' \"$2\"\n",
+        result.display()
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    program
+}
+
+/// Gates, then roofs by the same program.
+fn with_roofs(folder: &Path, rows: Vec<Row>) -> Output {
+    let program = stand_in(folder, rows);
+    Command::new(self::program("BRING_UP"))
+        .current_dir(folder)
+        .arg("--bench")
+        .arg(&program)
+        .env("BRING_UP_ROOFLINE", program)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn rows_of_an_emulated_device_are_right_and_nothing_is_timed_after_them() {
+    let folder = TempDir::new().unwrap();
+    let row = |status| report_testing::failed_row("softmax", 3, "ours", status, "as it was");
+    let right = vec![row(Status::Emulated)];
+    let output = with_roofs(folder.path(), right);
+    let log = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{log}");
+    assert!(
+        log.contains("1 of our rows are right")
+            && log.contains("no roofs and no suite: the device is emulated"),
+        "{log}"
+    );
+    assert!(!folder.path().join("bring_up/roofs.json").exists());
+
+    let folder = TempDir::new().unwrap();
+    let output = with_roofs(folder.path(), vec![row(Status::Wrong)]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("is wrong: as it was"));
+}
+
+#[test]
+fn roofs_follow_rows_with_times() {
+    let folder = TempDir::new().unwrap();
+    let rows = vec![report_testing::row(
+        "softmax",
+        3,
+        "ours",
+        ContenderKind::Own,
+        vec![1.0; 10],
+    )];
+    let output = with_roofs(folder.path(), rows);
+    let log = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{log}");
+    assert!(!log.contains("emulated"), "{log}");
+    assert!(folder.path().join("bring_up/roofs.json").exists());
 }
