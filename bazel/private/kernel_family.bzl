@@ -35,7 +35,8 @@ def kernel_family(
       shelves: folders with kernels: portable, hopper, blackwell.
       instances: element types: bf16, f16, fp8, fp8_cache.
       blackwell_instances: those of the shelf blackwell besides: mxfp4, mxfp8, nvfp4.
-      blackwell_code: by instance, instructions that its machine code must have, as nvdisasm writes them.
+      blackwell_code: by instance, instructions that its machine code must have, as nvdisasm writes them. It must
+        not have products of older tensor cores.
       config_deps: host libraries that :config uses besides //Kernels/device:host.
     """
     host_library(
