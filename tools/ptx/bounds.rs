@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
+
+use crate::files;
 
 /// What one multiprocessor of Hopper does in a cycle.
 mod per_cycle {
@@ -70,7 +71,7 @@ fn numbers(value: &Value, path: &str) -> Option<Vec<u64>> {
 
 fn read(path: &Path) -> Result<Value, String> {
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let bytes = fs::read(path).map_err(|error| failed(&error))?;
+    let bytes = files::bytes(path, files::TEXT_BYTES_MAX)?;
     let mut text = String::new();
     if bytes.starts_with(&[0x1f, 0x8b]) {
         let mut decoder = MultiGzDecoder::new(&bytes[..]);
@@ -362,6 +363,7 @@ pub fn table(results: &[PathBuf], counters: &[PathBuf], per_op: usize) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_product_is_bound_by_its_tiles() {

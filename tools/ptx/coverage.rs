@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
+
+use crate::files;
 
 /// The part of a gate's account that says what was there and what ran.
 #[derive(Deserialize)]
@@ -34,7 +35,7 @@ pub fn table<P: AsRef<Path>>(files: &[P]) -> Result<String, String> {
     for file in files {
         let file = file.as_ref();
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
-        let text = fs::read_to_string(file).map_err(|error| failed(&error))?;
+        let text = files::text(file)?;
         accounts.push(serde_json::from_str::<Account>(&text).map_err(|error| failed(&error))?);
     }
     let (foreign, own): (Vec<&Account>, Vec<&Account>) =
@@ -89,6 +90,7 @@ pub fn table<P: AsRef<Path>>(files: &[P]) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn forms_stand_beside_their_tests() {

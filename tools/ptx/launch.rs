@@ -10,6 +10,7 @@ use machine::{Allocations, Block, Launch, Module, Program, Report, Schedule, Ten
 use serde::Deserialize;
 
 use crate::argument::Argument;
+use crate::files;
 use crate::near::{self, Agreement};
 
 #[derive(Deserialize)]
@@ -158,8 +159,8 @@ impl Buffer {
             ));
         }
         if let Some(file) = &self.file {
-            let bytes = fs::read(file)
-                .map_err(|error| format!("buffer {name}: {}: {error}", file.display()))?;
+            let bytes = files::bytes(file, size as u64)
+                .map_err(|error| format!("buffer {name}: {error}"))?;
             if bytes.len() != size {
                 return Err(format!(
                     "buffer {name}: {} has {} bytes, not {size}",
@@ -196,9 +197,8 @@ impl Buffer {
 
 impl Description {
     pub fn read(path: &Path) -> Result<Self, String> {
-        let text =
-            fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
+        serde_json::from_str(&files::text(path)?)
+            .map_err(|error| format!("{}: {error}", path.display()))
     }
 
     /// What buffers hold before the launch.
@@ -297,8 +297,8 @@ impl Buffer {
                 .map_err(|error| format!("buffer {name}: {}: {error}", path.display()))?;
         }
         if let Some(path) = &self.expect_file {
-            let wanted = fs::read(path)
-                .map_err(|error| format!("buffer {name}: {}: {error}", path.display()))?;
+            let wanted = files::bytes(path, bytes.len() as u64)
+                .map_err(|error| format!("buffer {name}: {error}"))?;
             return near::compare(self.dtype, bytes, &wanted)
                 .map_err(|reason| format!("buffer {name}: {reason}"));
         }

@@ -4,6 +4,7 @@ mod argument;
 mod bounds;
 mod card;
 mod coverage;
+mod files;
 mod launch;
 mod mutants;
 mod mutate;
@@ -185,8 +186,7 @@ fn main() -> ExitCode {
 }
 
 fn load(file: &Path) -> Result<Module, String> {
-    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    Module::load(&text).map_err(|error| format!("{}: {error}", file.display()))
+    Module::load(&files::text(file)?).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 fn when(late: bool) -> Options {
@@ -197,8 +197,7 @@ fn when(late: bool) -> Options {
 }
 
 fn rewrite(file: &Path, output: &Path, late: bool) -> Result<(), String> {
-    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let text = rewriter::rewrite(&text, &when(late))
+    let text = rewriter::rewrite(&files::text(file)?, &when(late))
         .map_err(|error| format!("{}: {error}", file.display()))?;
     fs::write(output, text).map_err(|error| format!("{}: {error}", output.display()))
 }
@@ -243,8 +242,7 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
             Ok(ExitCode::SUCCESS)
         }
         Task::Card { file, launch } => {
-            let text = fs::read_to_string(&file)
-                .map_err(|error| format!("{}: {error}", file.display()))?;
+            let text = files::text(&file)?;
             let launch = launch::Description::read(&launch)?;
             let program = launch.program(&load(&file)?)?;
             let outcome = card::Card::open()?.run(&launch, &program, text.into_bytes())?;
@@ -275,8 +273,7 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
             per_kind,
             first_use,
         } => {
-            let text = fs::read_to_string(&file)
-                .map_err(|error| format!("{}: {error}", file.display()))?;
+            let text = files::text(&file)?;
             let launch = launch::Description::read(&launch)?;
             let schedules = Kind::All.schedules(seed);
             let loads = tensor_loads(first_use);

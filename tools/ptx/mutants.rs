@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
+
+use crate::files;
 
 #[derive(Deserialize)]
 struct Account {
@@ -35,7 +36,7 @@ pub fn table<P: AsRef<Path>>(files: &[P]) -> Result<String, String> {
     for file in files {
         let file = file.as_ref();
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
-        let text = fs::read_to_string(file).map_err(|error| failed(&error))?;
+        let text = files::text(file)?;
         accounts.push(serde_json::from_str::<Account>(&text).map_err(|error| failed(&error))?);
     }
     let write = |text: &mut String| -> Result<usize, std::fmt::Error> {
@@ -100,6 +101,7 @@ pub fn table<P: AsRef<Path>>(files: &[P]) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn survivors_are_listed_with_their_reason() {

@@ -8,6 +8,7 @@ use machine::Module;
 use rewriter::Options;
 
 use crate::card::Card;
+use crate::files;
 use crate::launch::{Description, How};
 
 /// What repeats them.
@@ -77,10 +78,9 @@ fn each(
 }
 
 fn repeat(on: &On, options: &Options) -> (String, Verdict) {
-    let text = |name: &str| fs::read_to_string(name).map_err(|error| format!("{name}: {error}"));
     let read = || {
         let launch = Description::read(Path::new("launch.json"))?;
-        let text = text("module.ptx")?;
+        let text = files::text(Path::new("module.ptx"))?;
         let module = Module::load(&text).map_err(|error| error.to_string())?;
         let program = launch.program(&module)?;
         Ok((launch, text, module, program))

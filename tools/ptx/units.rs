@@ -9,10 +9,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+
+use crate::files;
 
 /// The clock that bounds are given at.
 const GIGAHERTZ: f64 = 1.85;
@@ -294,11 +295,8 @@ fn counted(mut file: Value) -> Vec<Counted> {
 ///
 /// Where a file cannot be read, or counts a product whose rate is not known.
 pub fn table(counters: &[PathBuf], usage: Option<&Path>) -> Result<String, String> {
-    let read = |path: &Path| {
-        fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
-    };
     let resources = match usage {
-        Some(path) => resources(&read(path)?),
+        Some(path) => resources(&files::text(path)?),
         None => Resources::new(),
     };
     let mut text = format!(
@@ -312,7 +310,7 @@ pub fn table(counters: &[PathBuf], usage: Option<&Path>) -> Result<String, Strin
     let mut rows = 0;
     for path in counters {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let file = serde_json::from_str(&read(path)?).map_err(|error| failed(&error))?;
+        let file = serde_json::from_str(&files::text(path)?).map_err(|error| failed(&error))?;
         for kernel in counted(file) {
             let Counted {
                 capability,
@@ -360,6 +358,7 @@ pub fn table(counters: &[PathBuf], usage: Option<&Path>) -> Result<String, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_product_takes_its_rate_and_its_operands() {

@@ -1,6 +1,7 @@
-//! Where a program works: the source tree and its files, the user's working directory, and the user's
-//! ear, which may be closed.
+//! Where a program works: the source tree and its files, the user's working directory and what is read there, and
+//! the user's ear, which may be closed.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -57,6 +58,22 @@ pub fn enter_user_folder() -> io::Result<()> {
     })
 }
 
+/// What a user's file holds, if that is at most `most` bytes. A pipe or a device, which may never end, is refused.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path)?;
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => Err(io::Error::other(format!(
+            "it is too long: at most {most} bytes are read"
+        ))),
+        false => Ok(bytes),
+    }
+}
+
 /// Every source file below `root`, relative to it, sorted. Links and what git ignores at the root
 /// (Bazel's output links, new results) are left out.
 pub fn files(root: &Path) -> io::Result<Vec<PathBuf>> {
@@ -106,6 +123,20 @@ fn matches(rule: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_never_end_is_not_read() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("file");
+        fs::write(&file, "four").unwrap();
+        assert_eq!(read(&file, 4).unwrap(), b"four");
+        let error = read(&file, 3).unwrap_err().to_string();
+        assert_eq!(error, "it is too long: at most 3 bytes are read");
+        for path in [Path::new("/dev/zero"), scratch.path()] {
+            let error = read(path, 4).unwrap_err().to_string();
+            assert_eq!(error, "it is not a file");
+        }
+    }
 
     #[test]
     fn ignores_what_git_ignores_at_the_root_only() {

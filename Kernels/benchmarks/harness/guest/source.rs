@@ -1,6 +1,5 @@
 //! What `--contender` says: a name, a library or the description of a kernel, and text for the library.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -88,12 +87,7 @@ impl Source {
             path: self.path.display().to_string(),
             error: error.to_string(),
         };
-        // A pipe or a device may never end.
-        let found = fs::metadata(&self.path).map_err(unreadable)?;
-        if !found.is_file() {
-            return Err(unreadable(io::Error::other("it is not a file")));
-        }
-        let bytes = fs::read(&self.path).map_err(unreadable)?;
+        let bytes = workspace::read(&self.path, u64::MAX).map_err(unreadable)?;
         let digest = Sha256::digest(bytes);
         Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }

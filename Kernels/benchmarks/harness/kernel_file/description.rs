@@ -1,7 +1,6 @@
 //! The file that describes a kernel: what it solves, where its code is, how it is launched.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use numeric::DType;
@@ -22,8 +21,6 @@ const ELF: &[u8] = b"\x7fELF";
 pub enum DescriptionError {
     #[error("cannot read {path}: {error}")]
     Unreadable { path: String, error: String },
-    #[error("{path} has {bytes} bytes, and at most {most} are read")]
-    Large { path: String, bytes: u64, most: u64 },
     #[error("{path} does not describe a kernel: {error}")]
     Format { path: String, error: String },
     #[error("{path}: {reason}")]
@@ -255,22 +252,10 @@ fn beside(path: &Path, code: &str) -> Result<PathBuf, DescriptionError> {
 }
 
 fn read(path: &Path, most: u64) -> Result<Vec<u8>, DescriptionError> {
-    let unreadable = |error: String| DescriptionError::Unreadable {
+    workspace::read(path, most).map_err(|error| DescriptionError::Unreadable {
         path: path.display().to_string(),
-        error,
-    };
-    let facts = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
-    if !facts.is_file() {
-        return Err(unreadable("it is not a file".into()));
-    }
-    if facts.len() > most {
-        return Err(DescriptionError::Large {
-            path: path.display().to_string(),
-            bytes: facts.len(),
-            most,
-        });
-    }
-    fs::read(path).map_err(|error| unreadable(error.to_string()))
+        error: error.to_string(),
+    })
 }
 
 fn code_of(bytes: Vec<u8>) -> Result<Code, String> {
@@ -295,6 +280,7 @@ fn sha256(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use serde_json::{json, Value};
+    use std::fs;
 
     const PTX: &str = ".version 8.0\n.target sm_90a\n";
 
@@ -466,7 +452,7 @@ mod tests {
             .err()
             .unwrap()
             .to_string();
-        assert!(error.contains("at most 65536 are read"), "{error}");
+        assert!(error.contains("at most 65536 bytes are read"), "{error}");
         fs::write(place("kernel.json"), "[]").unwrap();
         let error = Kernel::read(&place("kernel.json"))
             .err()

@@ -1,7 +1,6 @@
 //! The file that says what an operation is: axes, shapes, tensors, cost, tolerance.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use contender::Shape;
@@ -183,13 +182,8 @@ impl ProblemFile {
             origin: origin.clone(),
             reason,
         };
-        let facts = fs::metadata(path).map_err(|error| bad(error.to_string()))?;
-        if !facts.is_file() || facts.len() > FILE_BYTES_MAX {
-            return Err(bad(format!(
-                "expected a file of at most {FILE_BYTES_MAX} bytes"
-            )));
-        }
-        let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
+        let bytes =
+            workspace::read(path, FILE_BYTES_MAX).map_err(|error| bad(error.to_string()))?;
         let text = std::str::from_utf8(&bytes).map_err(|error| bad(error.to_string()))?;
         let digest = Sha256::digest(&bytes);
         let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
