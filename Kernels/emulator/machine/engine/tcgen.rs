@@ -380,6 +380,9 @@ fn describe(kind: TcgenKind, bits: u32, (pair, ws): (bool, bool)) -> Result<Tens
     if four && bits >> 31 == 1 {
         return Err("products of depth 96 are not supported".to_owned());
     }
+    if four && bits >> 15 & 3 != 0 {
+        return Err("operands of 4 bits that are transposed".to_owned());
+    }
     let per_block = if pair { rows / 2 } else { rows };
     let known = match (rows, pair) {
         _ if ws => matches!((rows, columns), (32 | 64 | 128, 64 | 128 | 256)),
@@ -434,8 +437,8 @@ fn describe(kind: TcgenKind, bits: u32, (pair, ws): (bool, bool)) -> Result<Tens
         half: d_format == 0,
         whole: (kind == TcgenKind::I8).then_some(bits >> 3 & 1 == 1),
         negated: (bits >> 13 ^ bits >> 14) & 1 == 1,
-        a_transposed: !four && bits >> 15 & 1 == 1,
-        b_transposed: !four && bits >> 16 & 1 == 1,
+        a_transposed: bits >> 15 & 1 == 1,
+        b_transposed: bits >> 16 & 1 == 1,
         accumulates: false,
         input_scale: 1.0,
         scales: None,

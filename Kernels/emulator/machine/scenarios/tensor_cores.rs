@@ -299,16 +299,18 @@ fn four_bits_with_a_scale_for_32() {
 
 #[test]
 fn what_is_not_a_product_is_refused() {
-    for (bits, words) in [
-        (instruction(1, 1, 8 << 24) | 4, "sparse"),
-        (instruction(3, 1, 8 << 24), "operand format 3"),
-        (instruction(1, 1, 3 << 24), "48 rows"),
+    let halves = "tcgen05.mma.cta_group::1.kind::f16 [%r7], %d6, %d7, %r8, %p4;";
+    let fours = "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X
+        [%r7], %d6, %d7, %r8, [%r93], [%r94], %p4;";
+    let four_bits = (instruction(1, 1, 1 << 27) & !(3 << 4)) | 1 << 23;
+    for (mma, bits, words) in [
+        (halves, instruction(1, 1, 8 << 24) | 4, "sparse"),
+        (halves, instruction(3, 1, 8 << 24), "operand format 3"),
+        (halves, instruction(1, 1, 3 << 24), "48 rows"),
+        (fours, four_bits | 1 << 15, "transposed"),
+        (fours, four_bits | 1 << 16, "transposed"),
     ] {
-        let text = product(
-            "tcgen05.mma.cta_group::1.kind::f16 [%r7], %d6, %d7, %r8, %p4;",
-            bits,
-            "",
-        );
+        let text = product(mma, bits, "");
         let error = execute(&text, &threads(128), &mut [vec![0; 2048], vec![0; 4096]])
             .unwrap_err()
             .to_string();
