@@ -149,6 +149,7 @@ enum Kind {
     AtOnce,
     Random,
     Late,
+    Adversarial,
     All,
 }
 
@@ -158,11 +159,15 @@ impl Kind {
             Self::AtOnce => vec![Schedule::AtOnce],
             Self::Random => vec![Schedule::Random { seed }],
             Self::Late => vec![Schedule::Late { seed }],
-            Self::All => vec![
-                Schedule::AtOnce,
-                Schedule::Random { seed },
-                Schedule::Late { seed },
-            ],
+            Self::Adversarial => vec![Schedule::Adversarial { seed }],
+            Self::All => {
+                let first = [
+                    Schedule::AtOnce,
+                    Schedule::Random { seed },
+                    Schedule::Late { seed },
+                ];
+                first.into_iter().chain(Schedule::ADVERSARIES).collect()
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::counters::{Counters, Tally};
 use crate::engine::{Block, Engine, Named};
 use crate::error::Error;
-use crate::launch::{Launch, Schedule, Watch};
+use crate::launch::{Launch, Watch};
 use crate::memory::{Allocations, Block as Bytes, Recent, View};
 use crate::op::{Op, Tcgen};
 use crate::program::{Module, Program, RESERVED_SHARED};
@@ -300,19 +300,16 @@ fn engine<'a>(
             }
         })
         .collect();
-    let seed = match launch.schedule {
-        Schedule::AtOnce => 0,
-        Schedule::Random { seed } | Schedule::Late { seed } => seed,
-    };
     Engine {
         program,
         launch,
         memory,
         parameter_address: parameters.address(),
         blocks,
-        random: Random::new(seed, cluster),
+        random: Random::new(launch.schedule.seed(), cluster),
         recent: Recent::default(),
         round: 0,
+        rested: 0,
         progress: 0,
         queue: Vec::new(),
         cluster_arrived: 0,

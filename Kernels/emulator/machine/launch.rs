@@ -16,6 +16,81 @@ pub enum Schedule {
     Late {
         seed: u64,
     },
+    /// The same for one queue, which the seed chooses, while that of the others lands when it is issued.
+    Adversarial {
+        seed: u64,
+    },
+}
+
+/// What a kernel is to be right under.
+pub const SCHEDULES: [Schedule; 8] = [
+    Schedule::AtOnce,
+    Schedule::Random { seed: 1 },
+    Schedule::Late { seed: 1 },
+    Schedule::ADVERSARIES[0],
+    Schedule::ADVERSARIES[1],
+    Schedule::ADVERSARIES[2],
+    Schedule::ADVERSARIES[3],
+    Schedule::Random { seed: 2 },
+];
+
+/// Asynchronous work by what does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// To shared memory: `cp.async`, bulk and tensor copies, `st.async`.
+    Loads,
+    /// From there: bulk and tensor stores and reductions.
+    Stores,
+    /// `wgmma`, and what tensor cores do in order: `tcgen05.mma`, `cp` and `commit`.
+    Products,
+    /// `tcgen05.ld`.
+    TensorLoads,
+}
+
+impl Queue {
+    /// In the order of the seeds that choose them.
+    pub const ALL: [Self; 4] = [Self::Loads, Self::Stores, Self::Products, Self::TensorLoads];
+}
+
+/// When work of a queue lands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    AtOnce,
+    Random,
+    Last,
+}
+
+impl Schedule {
+    /// One for each queue.
+    pub const ADVERSARIES: [Self; Queue::ALL.len()] = [
+        Self::Adversarial { seed: 0 },
+        Self::Adversarial { seed: 1 },
+        Self::Adversarial { seed: 2 },
+        Self::Adversarial { seed: 3 },
+    ];
+
+    pub(crate) fn timing(self, queue: Queue) -> Timing {
+        match self {
+            Self::AtOnce => Timing::AtOnce,
+            Self::Random { .. } => Timing::Random,
+            Self::Late { .. } => Timing::Last,
+            Self::Adversarial { seed } => {
+                let late = Queue::ALL[seed as usize % Queue::ALL.len()];
+                if queue == late {
+                    Timing::Last
+                } else {
+                    Timing::AtOnce
+                }
+            }
+        }
+    }
+
+    pub(crate) fn seed(self) -> u64 {
+        match self {
+            Self::AtOnce => 0,
+            Self::Random { seed } | Self::Late { seed } | Self::Adversarial { seed } => seed,
+        }
+    }
 }
 
 /// When registers hold what `tcgen05.ld` loads, where it does not land at once. Either way it reads tensor memory then,

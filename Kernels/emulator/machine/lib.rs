@@ -33,7 +33,7 @@ mod warp;
 pub use counters::{class, Counters};
 pub use error::{Error, Place};
 pub use grid::{run, Report, MOST_SHARED};
-pub use launch::{Launch, Schedule, TensorLoads, Watch};
+pub use launch::{Launch, Schedule, TensorLoads, Watch, SCHEDULES};
 pub use meaning::{Meaning, Narrow};
 pub use memory::{Allocations, Block};
 pub use op::{Address, Bit, CopyShape, Tcgen, TcgenA, TcgenKind, TcgenShape, Value, Wide, Word};

@@ -8,6 +8,8 @@ pub struct Mbarrier {
     pub bytes: i64,
     /// Phases completed.
     pub phase: u64,
+    /// The round in which the last was.
+    pub turned: Option<u64>,
 }
 
 const MOST_BYTES: i64 = (1 << 20) - 1;
@@ -22,6 +24,7 @@ impl Mbarrier {
             pending: count,
             bytes: 0,
             phase: 0,
+            turned: None,
         })
     }
 

@@ -14,7 +14,7 @@ mod settings;
 mod tensor;
 
 pub use function::Function;
-pub use machine::{Schedule, TensorLoads, MOST_SHARED};
+pub use machine::{Schedule, TensorLoads, MOST_SHARED, SCHEDULES};
 pub use recording::describe;
 pub use registry::{
     compute_capability, forms, lend, take_reports, text_of, withdraw, Memory, Shape,

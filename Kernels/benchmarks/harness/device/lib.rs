@@ -43,7 +43,7 @@ pub use cuda_device::CudaDevice;
 pub use error::{DeviceError, SampleError};
 pub use memory::{Comparison, Memory, NonFinite, Tiles, Tolerance};
 #[cfg(feature = "emulated")]
-pub use ptx::{PtxDevice, SCHEDULES};
+pub use ptx::PtxDevice;
 pub use sample::{Cache, Queue, Sample, SampleMode};
 pub use shared::{file_without_name, shared_at, SharedMapping};
 pub use state::DeviceState;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use contender::{Buffer, DeviceInfo, DeviceKind, Stream};
 use numeric::DType;
-use runtime::{Schedule, Settings, TensorLoads};
+use runtime::{Schedule, Settings, TensorLoads, SCHEDULES};
 use serde_json::json;
 use tensor::TensorSpec;
 
@@ -13,14 +13,6 @@ use crate::{
     Cache, Comparison, CpuDevice, Device, DeviceError, DeviceState, Enqueue, Facts, Graph, Memory,
     Sample, SampleError, SampleMode, Tiles, Tolerance, Trace,
 };
-
-/// Every execution comes under the next of these, so that the gate's runs see all of them.
-pub const SCHEDULES: [Schedule; 4] = [
-    Schedule::AtOnce,
-    Schedule::Random { seed: 1 },
-    Schedule::Late { seed: 1 },
-    Schedule::Random { seed: 2 },
-];
 
 /// The interpreter that the program's kernels are linked to.
 pub struct PtxDevice {
@@ -77,6 +69,7 @@ impl PtxDevice {
         self.schedule();
     }
 
+    /// Every execution comes under the next schedule, so that the gate's runs see all of them.
     fn schedule(&self) {
         let next = SCHEDULES[self.executions.get() % SCHEDULES.len()];
         runtime::set(Settings {

@@ -6,7 +6,7 @@ use super::ordering::Touch;
 use super::work::{Copy, Work};
 use super::{Engine, Run};
 use crate::error::Trap;
-use crate::launch::Schedule;
+use crate::launch::Queue;
 use crate::op::*;
 use crate::race::By;
 use crate::tensor_map::{self, TensorMap};
@@ -59,7 +59,7 @@ impl Engine<'_> {
                             self.touch_global((warp.index, 1 << lane), from, By::Copy, Touch::Read)
                         })
                         .map_err(|message| Trap::in_lane(lane, message))?;
-                    if self.defers() {
+                    if self.defers(Queue::Loads) {
                         warp.outstanding(lane).open.push(copy);
                     } else {
                         self.copy(copy)
@@ -119,9 +119,10 @@ impl Engine<'_> {
                         view,
                     };
                     self.touch_work(warp.index, lane, &work).map_err(failed)?;
+                    let hasty = self.is_hasty(Queue::Loads, work.signals());
                     match work {
                         Work::CopyArrive { view, .. }
-                            if self.launch.schedule == Schedule::AtOnce =>
+                            if self.lands_at_once(Queue::Loads) && !hasty =>
                         {
                             self.arrive_with(addresses[lane as usize], view.as_deref());
                             self.arrive(addresses[lane as usize]).map_err(failed)?;
@@ -374,7 +375,7 @@ impl Engine<'_> {
         };
         self.touch_work(warp.index, lane, &work)?;
         if waits {
-            if self.defers() {
+            if self.defers(Queue::Stores) {
                 warp.outstanding(lane).bulk_open.push(work);
                 return Ok(());
             }

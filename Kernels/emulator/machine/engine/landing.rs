@@ -6,7 +6,7 @@ use super::shared::combine;
 use super::work::{Copy, Pending, Work};
 use super::{Engine, Run};
 use crate::error::{Error, Trap};
-use crate::launch::Schedule;
+use crate::launch::{Queue, Timing};
 use crate::op::*;
 use crate::tensor_map::TensorMap;
 use crate::warp::{lanes, Warp};
@@ -15,28 +15,45 @@ use crate::warp::{lanes, Warp};
 pub const LONGEST: u32 = 40;
 
 impl Engine<'_> {
-    // Whether a thread's own copy waits until somebody asks for it.
-    pub(super) fn defers(&mut self) -> bool {
-        match self.launch.schedule {
-            Schedule::AtOnce => false,
-            Schedule::Random { .. } => self.random.below(3) != 0,
-            Schedule::Late { .. } => true,
+    // Whether a thread's own work waits until somebody asks for it.
+    pub(super) fn defers(&mut self, queue: Queue) -> bool {
+        match self.launch.schedule.timing(queue) {
+            Timing::AtOnce => false,
+            Timing::Random => self.random.below(3) != 0,
+            Timing::Last => true,
         }
     }
 
-    pub(super) fn due(&mut self) -> u64 {
-        match self.launch.schedule {
-            Schedule::AtOnce => 0,
-            Schedule::Random { .. } => self.round + u64::from(self.random.below(LONGEST)),
-            Schedule::Late { .. } => u64::MAX,
+    pub(super) fn due(&mut self, queue: Queue) -> u64 {
+        match self.launch.schedule.timing(queue) {
+            Timing::AtOnce => 0,
+            Timing::Random => self.round + u64::from(self.random.below(LONGEST)),
+            Timing::Last => u64::MAX,
         }
+    }
+
+    pub(super) fn lands_at_once(&self, queue: Queue) -> bool {
+        self.launch.schedule.timing(queue) == Timing::AtOnce
+    }
+
+    /// Work that takes no time would end a phase of an mbarrier, and the next, before others have looked at the first:
+    /// they would wait for a third. Hardware is never so fast, so that work for an mbarrier whose phase has ended waits
+    /// until the others have gone as far as they can, or for as long as random work takes.
+    pub(super) fn is_hasty(&self, queue: Queue, barriers: impl IntoIterator<Item = u32>) -> bool {
+        let turned = |address: u32| {
+            let block = self.blocks.get(address as usize >> 24)?;
+            block.mbarriers.get(&(address & 0xff_ffff))?.turned
+        };
+        let hasty =
+            |round: u64| round >= self.rested && self.round < round.saturating_add(LONGEST.into());
+        self.lands_at_once(queue) && barriers.into_iter().filter_map(turned).any(hasty)
     }
 
     pub(super) fn enqueue(&mut self, work: Work, pc: usize) -> Run<()> {
-        if self.launch.schedule == Schedule::AtOnce {
+        if self.lands_at_once(Queue::Loads) && !self.is_hasty(Queue::Loads, work.signals()) {
             return self.land(&work, self.block as u32).map_err(Trap::new);
         }
-        let when = self.due();
+        let when = self.due(Queue::Loads);
         self.queue.push(Pending {
             work,
             when,
@@ -50,7 +67,8 @@ impl Engine<'_> {
     pub(super) fn drain(&mut self) -> Result<(), Error> {
         let mut at = 0;
         while at < self.queue.len() {
-            if self.queue[at].when <= self.round {
+            let pending = &self.queue[at];
+            if pending.when <= self.round && !self.is_hasty(Queue::Loads, pending.work.signals()) {
                 let pending = self.queue.remove(at);
                 self.land_pending(&pending)?;
             } else {
@@ -58,15 +76,20 @@ impl Engine<'_> {
             }
         }
         for block in 0..self.blocks.len() {
-            while self.blocks[block]
-                .tensor_queue
-                .front()
-                .is_some_and(|work| work.when <= self.round)
-            {
+            while self.is_tensor_due(block) {
                 self.land_tensor(block)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether the time of the first work of a block's tensor core has come.
+    pub(super) fn is_tensor_due(&self, block: usize) -> bool {
+        let first = self.blocks[block].tensor_queue.front();
+        first.is_some_and(|first| {
+            let hasty = self.is_hasty(Queue::Products, first.work.signals());
+            first.when <= self.round && !hasty
+        })
     }
 
     /// Lets one piece of work land before its time; false where there is none.

@@ -8,7 +8,7 @@ use super::{Engine, Run};
 use crate::descriptor::Descriptor;
 use crate::error::Trap;
 use crate::lanes::fused;
-use crate::launch::Schedule;
+use crate::launch::Queue;
 use crate::number::{bf16_to_f32, f16_to_f32, f32_to_f16, E2M1, E2M3, E3M2, E4M3, E5M2};
 use crate::op::*;
 use crate::race::By;
@@ -273,7 +273,7 @@ impl Engine<'_> {
                     .iter()
                     .chain(warp.products.groups.iter().flatten())
                     .any(|other| !other.done);
-                if self.launch.schedule == Schedule::AtOnce || !waiting && !self.defers() {
+                if !waiting && !self.defers(Queue::Products) {
                     self.product(warp, &product)?;
                     product.done = true;
                 }

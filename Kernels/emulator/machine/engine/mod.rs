@@ -7,6 +7,7 @@ mod matrix;
 mod ordering;
 mod plain;
 mod shared;
+mod signals;
 mod synchronise;
 mod tcgen;
 mod tensor_access;
@@ -75,6 +76,8 @@ pub struct Engine<'a> {
     pub random: Random,
     pub recent: Recent,
     pub round: u64,
+    /// The last round in which nobody could go on.
+    pub rested: u64,
     /// Events that bring somebody further.
     pub progress: u64,
     pub queue: Vec<Pending>,
@@ -140,6 +143,7 @@ impl<'a> Engine<'a> {
                 idle = 0;
                 continue;
             }
+            self.rested = self.round;
             if self.force()? {
                 continue;
             }

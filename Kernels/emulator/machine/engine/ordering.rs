@@ -196,10 +196,12 @@ impl Engine<'_> {
         address: u32,
         change: impl FnOnce(&mut Mbarrier) -> Result<(), String>,
     ) -> Result<(), String> {
+        let round = self.round;
         let barrier = self.mbarrier(address)?;
         let before = barrier.phase;
         change(barrier)?;
         if barrier.phase != before {
+            barrier.turned = Some(round);
             if let Some(races) = &mut self.races {
                 races.complete_mbarrier(address);
             }

@@ -6,7 +6,7 @@ use super::work::{TensorMma, TensorPending, TensorScales, TensorWork};
 use super::{Engine, Flow, Run};
 use crate::descriptor::Descriptor;
 use crate::error::{Error, Trap};
-use crate::launch::Schedule;
+use crate::launch::Queue;
 use crate::op::*;
 use crate::race::{By, TensorBy};
 use crate::tensor_memory::{TensorMemory, ROWS};
@@ -99,13 +99,13 @@ impl Engine<'_> {
                         .map_err(|message| Trap::in_lane(lane, message))?;
                     self.touch_tensor_work(warp.index, lane, &work)
                         .map_err(|message| Trap::in_lane(lane, message))?;
-                    let when = self.due();
+                    let when = self.due(Queue::Products);
                     self.blocks[self.block]
                         .tensor_queue
                         .push_back(TensorPending { work, when, pc });
-                    if self.launch.schedule == Schedule::AtOnce {
+                    while self.lands_at_once(Queue::Products) && self.is_tensor_due(self.block) {
                         let pending = self.blocks[self.block].tensor_queue.pop_front();
-                        let Some(pending) = pending else { continue };
+                        let Some(pending) = pending else { break };
                         self.perform(self.block, &pending.work)
                             .map_err(|message| Trap::in_lane(lane, message))?;
                     }

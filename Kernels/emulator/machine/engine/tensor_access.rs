@@ -3,7 +3,7 @@
 use super::work::TensorRead;
 use super::{Engine, Run};
 use crate::error::Trap;
-use crate::launch::{Schedule, TensorLoads};
+use crate::launch::{Queue, TensorLoads};
 use crate::op::*;
 use crate::race::TensorBy;
 use crate::warp::Warp;
@@ -26,7 +26,7 @@ impl Engine<'_> {
         let addresses = self.shared_addresses(warp, address);
         self.touch_cells(warp, form, &addresses, targets.len(), TensorBy::Load)?;
         self.read_cells(warp, form, targets, &addresses)?;
-        if self.launch.schedule != Schedule::AtOnce {
+        if !self.lands_at_once(Queue::TensorLoads) {
             for target in targets {
                 warp.words[*target as usize] = NOTHING;
             }

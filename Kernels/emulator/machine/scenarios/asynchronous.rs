@@ -1,6 +1,7 @@
 //! Copies that land later: a wait that is missing must show.
 
-use super::{execute, execute_prepared, kernel, threads, SCHEDULES};
+use super::{execute, execute_prepared, kernel, late, threads, SCHEDULES};
+use crate::launch::{Queue, Timing};
 use crate::{Launch, Schedule, TensorMap, Watch};
 
 // Values alone: what the race detector finds does not depend on the schedule.
@@ -27,6 +28,12 @@ fn survivors(
             result.is_ok() && buffers[output] == wanted
         })
         .collect()
+}
+
+/// The schedules under which work of a queue lands when it is issued.
+fn at_once(queue: Queue) -> Vec<Schedule> {
+    let lands = |schedule: &Schedule| schedule.timing(queue) == Timing::AtOnce;
+    SCHEDULES.into_iter().filter(lands).collect()
 }
 
 const BARRIER: &str =
@@ -56,7 +63,7 @@ pub fn a_missing_wait_for_copies_of_threads_shows() {
     let left = survivors(&broken, &threads(32), &input, 1, &wanted);
     assert_eq!(
         left,
-        [Schedule::AtOnce],
+        at_once(Queue::Loads),
         "what lands at once hides the fault; nothing else does"
     );
 }
@@ -98,7 +105,8 @@ pub fn a_missing_wait_for_a_bulk_copy_shows() {
         SCHEDULES.len()
     );
     let broken = kernel(2, &format!("{BARRIER}{copy}{STORE}"));
-    assert!(survivors(&broken, &threads(32), &input, 1, &wanted).len() < SCHEDULES.len());
+    let left = survivors(&broken, &threads(32), &input, 1, &wanted);
+    assert_eq!(left, at_once(Queue::Loads));
     // Too few bytes announced: the phase never ends.
     let stuck = text.replace("[%r90], 128;", "[%r90], 144;");
     assert!(survivors(&stuck, &threads(32), &input, 1, &wanted).is_empty());
@@ -123,7 +131,40 @@ pub fn a_missing_wait_for_a_bulk_store_shows() {
         SCHEDULES.len()
     );
     let broken = text.replace("cp.async.bulk.wait_group.read 0;", "");
-    assert!(survivors(&broken, &threads(32), &input, 1, &wanted).len() < SCHEDULES.len());
+    let left = survivors(&broken, &threads(32), &input, 1, &wanted);
+    assert!(left.len() < SCHEDULES.len() && !left.contains(&late(Queue::Stores)));
+    assert!(left.contains(&late(Queue::Loads)));
+}
+
+/// The first warp issues copies and waits for each; the second waits for the same phases, and nothing keeps the first
+/// from going on before it has seen them. Where copies take no time, they still end no phase that nobody could see.
+#[test]
+pub fn phases_do_not_end_before_others_have_looked() {
+    let rounds = |body: &str| {
+        let each = (0..5).map(|round| {
+            let body = body.replace("ROUND", &round.to_string());
+            body.replace("PARITY", &(round % 2).to_string())
+        });
+        each.collect::<String>()
+    };
+    let copies = rounds(
+        "@!%p9 bra AROUND; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r90], 128;
+        cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r91], [%d1], 128, [%r90]; AROUND:
+        AGAINROUND: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r90], PARITY; @!%p1 bra AGAINROUND;",
+    );
+    let looks = rounds(
+        "LOOKROUND: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r90], PARITY; @!%p1 bra LOOKROUND;",
+    );
+    let text = kernel(
+        2,
+        &format!(
+            "{BARRIER} setp.ge.u32 %p2, %r1, 32; @%p2 bra SECOND; {copies} bra END; SECOND: {looks} END: {STORE}"
+        ),
+    );
+    let wanted: Vec<u32> = (5..37).collect();
+    let input = [wanted.clone(), vec![0; 64]];
+    let all = [wanted, vec![u32::MAX; 32]].concat();
+    assert_eq!(survivors(&text, &threads(64), &input, 1, &all), SCHEDULES);
 }
 
 #[test]

@@ -14,14 +14,18 @@ mod tensor_pairs;
 mod tensor_races;
 mod trust;
 
+use crate::launch::Queue;
 use crate::{run, Allocations, Block, Error, Launch, Module, Report, Schedule, Watch};
 
-pub const SCHEDULES: [Schedule; 4] = [
-    Schedule::AtOnce,
-    Schedule::Random { seed: 1 },
-    Schedule::Random { seed: 2 },
-    Schedule::Late { seed: 1 },
-];
+pub use crate::SCHEDULES;
+
+/// The schedule under which work of one queue alone is late.
+pub fn late(queue: Queue) -> Schedule {
+    let seed = Queue::ALL.iter().position(|other| *other == queue);
+    Schedule::Adversarial {
+        seed: seed.expect("all queues are there") as u64,
+    }
+}
 
 /// A kernel `k` with parameters p0, p1, .. that are addresses, and registers of each kind.
 pub fn kernel(parameters: usize, body: &str) -> String {

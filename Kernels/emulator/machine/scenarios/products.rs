@@ -1,8 +1,9 @@
 //! mma.sync, ldmatrix and wgmma against plain sums.
 
-use super::{execute, kernel, threads, SCHEDULES};
+use super::{execute, kernel, late, threads, SCHEDULES};
+use crate::launch::Queue;
 use crate::number::{f32_to_bf16, f32_to_f16, Rounding, E4M3};
-use crate::Launch;
+use crate::{Launch, Schedule};
 
 /// Small whole numbers: every sum is exact.
 fn small(at: u32) -> f32 {
@@ -108,17 +109,15 @@ fn check_warpgroup(text: &str, room: &[u32], product: impl Fn(usize, usize) -> f
         "wgmma.wait_group.sync.aligned 0;",
         "wgmma.wait_group.sync.aligned 1;",
     );
-    let mut buffers = [room.to_vec(), vec![0; 1024]];
-    execute(
-        &broken,
-        &Launch {
-            schedule: crate::Schedule::Late { seed: 1 },
+    for schedule in [Schedule::Late { seed: 1 }, late(Queue::Products)] {
+        let mut buffers = [room.to_vec(), vec![0; 1024]];
+        let launch = Launch {
+            schedule,
             ..threads(128)
-        },
-        &mut buffers,
-    )
-    .unwrap();
-    assert!(buffers[1].iter().all(|bits| f32::from_bits(*bits) == 1.0));
+        };
+        execute(&broken, &launch, &mut buffers).unwrap();
+        assert!(buffers[1].iter().all(|bits| f32::from_bits(*bits) == 1.0));
+    }
     let unfenced = text.replace("wgmma.fence.sync.aligned;", "");
     let error = execute(
         &unfenced,

@@ -1,6 +1,7 @@
 //! tcgen05 against plain sums: the layouts of PTX's documentation, written out element by element.
 
-use super::{execute, kernel, threads, SCHEDULES};
+use super::{execute, kernel, late, threads, SCHEDULES};
+use crate::launch::Queue;
 use crate::number::{f32_to_bf16, Rounding, E2M1, E4M3};
 use crate::{Launch, Schedule};
 
@@ -81,22 +82,26 @@ fn check(text: &str, room: &[u8], wanted: impl Fn(usize, usize) -> f32) {
     for schedule in SCHEDULES {
         assert!(survives(text, schedule).unwrap(), "{schedule:?}");
     }
-    let late = Schedule::Late { seed: 1 };
+    let all_late = Schedule::Late { seed: 1 };
     let no_wait = text.replace("tcgen05.wait::ld.sync.aligned;", "");
-    assert!(
-        !survives(&no_wait, late).unwrap_or(false),
-        "a missing wait for the load shows"
-    );
+    for schedule in [all_late, late(Queue::TensorLoads)] {
+        assert!(
+            !survives(&no_wait, schedule).unwrap_or(false),
+            "a missing wait for the load shows"
+        );
+    }
     let no_wait = text.replace("@!%p1 bra WAIT;", "");
-    assert!(
-        !survives(&no_wait, late).unwrap_or(false),
-        "a missing wait for the product shows"
-    );
+    for schedule in [all_late, late(Queue::Products)] {
+        assert!(
+            !survives(&no_wait, schedule).unwrap_or(false),
+            "a missing wait for the product shows"
+        );
+    }
     let leak = text.replace(
         "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r7, %r5;",
         "",
     );
-    assert!(survives(&leak, late)
+    assert!(survives(&leak, all_late)
         .unwrap_err()
         .to_string()
         .contains("without freeing its tensor memory"));

@@ -5,7 +5,6 @@ mod gemm_plus_c;
 use contender::{bound, contender, Binding, Contenders, DeviceInfo, DeviceKind, Identity, Tensors};
 use cutlass_tutorials::{Product, SHA256, VERSION};
 use gemm_plus_c::{GemmPlusC, ALPHA, BETA};
-use machine::Schedule;
 use support::{Kind, Survivor, Table};
 
 struct Tutorial {
@@ -13,32 +12,19 @@ struct Tutorial {
     name: &'static str,
     /// Rows and columns of what a cluster computes, and the depth of a step.
     tile: [usize; 3],
-    /// Where asynchronous work takes no time, the warp that issues it completes two phases of an mbarrier before the
-    /// others look at it: they wait for the third, which never ends.
-    hangs_at_once: bool,
 }
 
 /// In the order of the fields.
-const fn tutorial(
-    number: u8,
-    name: &'static str,
-    tile: [usize; 3],
-    hangs_at_once: bool,
-) -> Tutorial {
-    Tutorial {
-        number,
-        name,
-        tile,
-        hangs_at_once,
-    }
+const fn tutorial(number: u8, name: &'static str, tile: [usize; 3]) -> Tutorial {
+    Tutorial { number, name, tile }
 }
 
 const TUTORIALS: [Tutorial; 5] = [
-    tutorial(1, "cutlass_tutorial_01", [128, 256, 64], false),
-    tutorial(2, "cutlass_tutorial_02", [128, 256, 64], true),
-    tutorial(3, "cutlass_tutorial_03", [512, 1024, 64], false),
-    tutorial(4, "cutlass_tutorial_04", [512, 1024, 64], false),
-    tutorial(5, "cutlass_tutorial_05", [512, 1024, 64], true),
+    tutorial(1, "cutlass_tutorial_01", [128, 256, 64]),
+    tutorial(2, "cutlass_tutorial_02", [128, 256, 64]),
+    tutorial(3, "cutlass_tutorial_03", [512, 1024, 64]),
+    tutorial(4, "cutlass_tutorial_04", [512, 1024, 64]),
+    tutorial(5, "cutlass_tutorial_05", [512, 1024, 64]),
 ];
 
 fn contenders() -> Contenders<GemmPlusC> {
@@ -94,9 +80,6 @@ fn problems(tutorial: &Tutorial) -> [GemmPlusC; 2] {
     [GemmPlusC::new(m, n, 3 * k), GemmPlusC::new(512, 1024, 256)]
 }
 
-/// Every wait for an mbarrier ends here, and all threads of a block wait together.
-const STAY_TOGETHER: (&str, &str) = ("DONE:", "DONE: bar.sync 0;");
-
 /// Before `bar.sync` and `barrier.cluster`: what asynchronous work reads was written, and what was loaded is there.
 const FENCE_AND_WAIT: (&str, &str) = (
     "\nbar",
@@ -108,14 +91,7 @@ fn right_under_every_schedule() {
     let mut table = Table::default();
     for tutorial in &TUTORIALS {
         for problem in problems(tutorial) {
-            let name = tutorial.name;
-            if tutorial.hangs_at_once {
-                let hangs = (Schedule::AtOnce, "deadlock");
-                table.assert_right_but_for(&contenders(), name, &problem, hangs);
-                table.assert_right_once_repaired(&contenders(), name, &problem, STAY_TOGETHER);
-            } else {
-                table.assert_right(&contenders(), name, &problem);
-            }
+            table.assert_right(&contenders(), tutorial.name, &problem);
         }
     }
 }

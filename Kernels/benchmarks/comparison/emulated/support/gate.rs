@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use ::gate::{BufferSet, Failure, Gate, GateOptions, Poison};
 use contender::{Bound, Contender, ContenderError, Contenders, Problem, Stream, Support};
-use device::{Device, PtxDevice, SCHEDULES};
-use machine::{Schedule, TensorLoads, Watch};
+use device::{Device, PtxDevice};
+use machine::{Schedule, TensorLoads, Watch, SCHEDULES};
 use runtime::{Fault, Settings};
 
 use crate::{account, assert_mutants, complaint, ways, Rules, Survivor};
@@ -82,41 +82,6 @@ impl Table {
         }
     }
 
-    /// The same for a contender that relies on what one schedule does not grant: under that one it fails with this
-    /// word, under each of the others it passes the whole gate.
-    pub fn assert_right_but_for<P: Problem>(
-        &mut self,
-        contenders: &Contenders<P>,
-        name: &str,
-        problem: &P,
-        (exception, word): (Schedule, &str),
-    ) {
-        let contender = self.find_supported(contenders, name, problem);
-        let gate = gate_of(problem);
-        let mut lines = Vec::new();
-        {
-            let (set, mut bound) = self.bind(contender, problem);
-            for schedule in SCHEDULES {
-                self.device.keep_to(Some(schedule));
-                let whole = verdict(gate.examine(&set, &mut bound), &mut bound);
-                let whole = match whole {
-                    Err(text) if text.contains(word) => Err(word.to_owned()),
-                    other => other,
-                };
-                lines.push((format!("{schedule:?}"), whole));
-            }
-        }
-        let title = self.write_lines(name, problem, &lines);
-        for (schedule, verdict) in lines {
-            let fails = verdict == Err(word.to_owned());
-            let excepted = schedule == format!("{exception:?}");
-            assert!(
-                if excepted { fails } else { verdict.is_ok() },
-                "{title}, {schedule}: {verdict:?}"
-            );
-        }
-    }
-
     fn find_supported<'c, P: Problem>(
         &self,
         contenders: &'c Contenders<P>,
@@ -143,7 +108,7 @@ impl Table {
         for (schedule, verdict) in lines {
             let (arch, verdict) = (&self.device.info().arch, verdict.as_ref());
             let words = verdict.map_or_else(String::clone, String::clone);
-            let line = format!("{title:<56}  {arch:<7}  {schedule:<18}  {words}");
+            let line = format!("{title:<56}  {arch:<7}  {schedule:<23}  {words}");
             println!("{line}");
             writeln!(self.text, "{line}").unwrap_or_else(|error| panic!("{error}"));
         }

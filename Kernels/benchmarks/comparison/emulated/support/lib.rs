@@ -18,15 +18,8 @@ use std::sync::{Mutex, PoisonError};
 
 use bridge::{Plan, UniquePtr};
 use half::bf16;
-use machine::{Report, Schedule, TensorLoads, Watch};
+use machine::{Report, Schedule, TensorLoads, Watch, SCHEDULES};
 use runtime::{Fault, Memory, Settings};
-
-const SCHEDULES: [Schedule; 4] = [
-    Schedule::AtOnce,
-    Schedule::Random { seed: 1 },
-    Schedule::Random { seed: 2 },
-    Schedule::Late { seed: 1 },
-];
 
 /// Settings and reports are the process's: tests take turns.
 static TURN: Mutex<()> = Mutex::new(());
