@@ -30,10 +30,15 @@ pub enum Kind {
     DropProxyFence,
     DropInitFence,
     DropProductFence,
+    DropTensorFence,
     DropCommit,
     Swizzle,
     DescriptorSwizzle,
     DescriptorStride,
+    DescriptorLead,
+    InstructionField,
+    TensorColumn,
+    ScaleLayout,
     DepthAdvance,
     Accumulate,
     ArriveCount,
@@ -64,10 +69,15 @@ impl fmt::Display for Kind {
             Self::DropProxyFence => "no proxy fence",
             Self::DropInitFence => "no fence after mbarrier.init",
             Self::DropProductFence => "no wgmma.fence",
+            Self::DropTensorFence => "no tcgen05.fence",
             Self::DropCommit => "no commit",
             Self::Swizzle => "wrong swizzle",
             Self::DescriptorSwizzle => "wrong swizzle of a descriptor",
             Self::DescriptorStride => "wrong stride of a descriptor",
+            Self::DescriptorLead => "wrong leading offset of a descriptor",
+            Self::InstructionField => "wrong field of an instruction descriptor",
+            Self::TensorColumn => "wrong column of tensor memory",
+            Self::ScaleLayout => "wrong place or layout of scales",
             Self::DepthAdvance => "wrong advance along k",
             Self::Accumulate => "does not accumulate",
             Self::ArriveCount => "one arrival more expected",
@@ -215,6 +225,40 @@ mod tests {
                 "{ .reg .b64 changed; add.u64 changed, %rd2, 2; tcgen05.mma.x [%r1], %rd1, changed, %r2, p; }",
             ),
             (
+                "tcgen05.mma.x [%r1], %rd1, %rd2, %r2, p;",
+                Kind::DescriptorLead,
+                "{ .reg .b64 changed; xor.b64 changed, %rd2, 2097152; tcgen05.mma.x [%r1], %rd1, changed, %r2, p; }",
+            ),
+            (
+                "tcgen05.mma.x [%r1], [%r3], %rd2, %r2, p;",
+                Kind::InstructionField,
+                "{ .reg .b32 changed; xor.b32 changed, %r2, 65536; tcgen05.mma.x [%r1], [%r3], %rd2, changed, p; }",
+            ),
+            (
+                "tcgen05.mma.x [%r1], %rd1, %rd2, %r2, p;",
+                Kind::TensorColumn,
+                "{ .reg .b32 changed; add.u32 changed, %r1, 16; tcgen05.mma.x [changed], %rd1, %rd2, %r2, p; }",
+            ),
+            (
+                "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r1, %r2}, [%r3];",
+                Kind::TensorColumn,
+                "{ .reg .b32 changed; add.u32 changed, %r3, 16; \
+                 tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r1, %r2}, [changed]; }",
+            ),
+            (
+                "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r1], %rd1;",
+                Kind::ScaleLayout,
+                "{ .reg .b64 changed; xor.b64 changed, %rd1, 137438953472; \
+                 tcgen05.cp.cta_group::1.32x128b.warpx4 [%r1], changed; }",
+            ),
+            (
+                "tcgen05.mma.block_scale [%r1], %rd1, %rd2, %r2, [%r3], [%r4], p;",
+                Kind::ScaleLayout,
+                "{ .reg .b32 changed; add.u32 changed, %r4, 4; \
+                 tcgen05.mma.block_scale [%r1], %rd1, %rd2, %r2, [%r3], [changed], p; }",
+            ),
+            ("tcgen05.fence::after_thread_sync;", Kind::DropTensorFence, ""),
+            (
                 "@%p1 setp.ge.s32 %p2, %r1, %r2;",
                 Kind::Bound,
                 "@%p1 setp.gt.s32 %p2, %r1, %r2;",
@@ -267,6 +311,15 @@ mod tests {
             "again: { .reg .b32 changed; xor.b32 changed, %r2, 1; \
              mbarrier.try_wait.parity.b64 done, [%r1], changed; } @done"
         ));
+        // Where b lies along k no leading offset is used, and an address that is a sum has no register.
+        for (instruction, leads) in [(135_267_472, false), (135_333_008, true)] {
+            let text =
+                format!("mov.b32 %r2, {instruction};\ntcgen05.mma.x [%r1], %rd1, %rd2, %r2, p;\n");
+            let found = mutants(&text, &BTreeSet::from([2]), &[Slip::Order], 1);
+            let lead = |mutant: &Mutant| mutant.kind == Kind::DescriptorLead;
+            assert_eq!(found.iter().any(lead), leads, "{instruction}");
+        }
+        assert_eq!(changed("tcgen05.st.x [%r1+32], {%r2};", ""), []);
         assert_eq!(changed("add.s32 %r1, %r2, 2;", ""), []);
         assert_eq!(
             changed("add.s32 %r1, %r2, 2;", "wgmma.mma_async.sync.aligned x;"),

@@ -19,6 +19,17 @@ impl Around<'_> {
         next.any(|line| opcodes.iter().any(|opcode| line.contains(opcode)))
     }
 
+    /// The number that the last line which sets a register gives it, if that is one.
+    fn constant(&self, register: &str) -> Option<u32> {
+        let target = format!("{register},");
+        let sets = |line: &&&str| line.split_whitespace().nth(1) == Some(&target);
+        let line = self.lines[..self.at].iter().rev().find(sets)?;
+        let mut words = line.split_whitespace();
+        let moves = words.next()?.starts_with("mov.");
+        let source = words.nth(1)?.trim_end_matches(';');
+        moves.then(|| source.parse().ok())?
+    }
+
     /// Whether the last line that sets a register makes it zero, itself or by way of another.
     fn is_zero(&self, register: &str) -> bool {
         let target = format!("{register},");
@@ -142,6 +153,9 @@ fn adds_to_zero(statement: &Statement, around: Around) -> Option<String> {
     statement.with_operand(3, &format!("{{{zeros}}}"))
 }
 
+/// Of a tensor core's instruction descriptor: b's columns are contiguous, not its depth.
+const WIDTH_MAJOR_B: u32 = 1 << 16;
+
 // Operands of tensor cores: the sums' place, two descriptors or an address, what the instruction does, a predicate.
 fn unswizzled(statement: &Statement, _: Around) -> Option<String> {
     statement.computed(2, "and.b64", u64::MAX >> 3)
@@ -149,6 +163,56 @@ fn unswizzled(statement: &Statement, _: Around) -> Option<String> {
 
 fn other_stride_of_b(statement: &Statement, _: Around) -> Option<String> {
     statement.computed(2, "xor.b64", 0x20 << 32)
+}
+
+// Where an instruction is known to take b along k, swizzled rows have no leading offset.
+fn other_lead(statement: &Statement, around: Around) -> Option<String> {
+    let along_depth = |instruction: u32| instruction & WIDTH_MAJOR_B == 0;
+    let instruction = around.constant(statement.operands().get(3)?);
+    let unused = instruction.is_some_and(along_depth);
+    (!unused).then(|| statement.computed(2, "xor.b64", 0x20 << 16))?
+}
+
+fn fewer_columns(statement: &Statement, _: Around) -> Option<String> {
+    statement.computed(3, "sub.u32", (16 >> 3) << 17)
+}
+
+fn other_major_of_b(statement: &Statement, _: Around) -> Option<String> {
+    statement.computed(3, "xor.b32", WIDTH_MAJOR_B.into())
+}
+
+fn columns_later(statement: &Statement, operand: usize) -> Option<String> {
+    statement.computed(operand, "add.u32", 16)
+}
+
+fn other_sums(statement: &Statement, _: Around) -> Option<String> {
+    columns_later(statement, 0)
+}
+
+fn other_source(statement: &Statement, _: Around) -> Option<String> {
+    columns_later(statement, 1)
+}
+
+// Operands of copies: where to, and a descriptor. A tile of scales has four columns.
+fn other_stride_of_copy(statement: &Statement, _: Around) -> Option<String> {
+    statement.computed(1, "xor.b64", 0x20 << 32)
+}
+
+fn other_place_of_copy(statement: &Statement, _: Around) -> Option<String> {
+    statement.computed(0, "add.u32", 4)
+}
+
+fn scales_later(statement: &Statement, operand: usize) -> Option<String> {
+    let scaled = statement.opcode().contains(".block_scale");
+    scaled.then(|| statement.computed(operand, "add.u32", 4))?
+}
+
+fn other_scales_of_a(statement: &Statement, _: Around) -> Option<String> {
+    scales_later(statement, 4)
+}
+
+fn other_scales_of_b(statement: &Statement, _: Around) -> Option<String> {
+    scales_later(statement, 5)
 }
 
 fn further_along(statement: &Statement, _: Around) -> Option<String> {
@@ -191,12 +255,24 @@ pub const RULES: &[Rule] = &[
     rule(Kind::DropProxyFence, "fence.proxy.async", drop),
     rule(Kind::DropInitFence, "fence.mbarrier_init", drop),
     rule(Kind::DropProductFence, "wgmma.fence", drop),
+    rule(Kind::DropTensorFence, "tcgen05.fence::before", drop),
+    rule(Kind::DropTensorFence, "tcgen05.fence::after", drop),
     rule(Kind::DropCommit, "cp.async.commit_group", drop),
     rule(Kind::DropCommit, "wgmma.commit_group", drop),
     rule(Kind::DropCommit, "tcgen05.commit", drop),
     rule(Kind::DropTensorWait, "tcgen05.wait", drop),
     rule(Kind::DescriptorSwizzle, "tcgen05.mma", unswizzled),
     rule(Kind::DescriptorStride, "tcgen05.mma", other_stride_of_b),
+    rule(Kind::DescriptorLead, "tcgen05.mma", other_lead),
+    rule(Kind::InstructionField, "tcgen05.mma", fewer_columns),
+    rule(Kind::InstructionField, "tcgen05.mma", other_major_of_b),
+    rule(Kind::TensorColumn, "tcgen05.mma", other_sums),
+    rule(Kind::TensorColumn, "tcgen05.ld", other_source),
+    rule(Kind::TensorColumn, "tcgen05.st", other_sums),
+    rule(Kind::ScaleLayout, "tcgen05.cp", other_stride_of_copy),
+    rule(Kind::ScaleLayout, "tcgen05.cp", other_place_of_copy),
+    rule(Kind::ScaleLayout, "tcgen05.mma", other_scales_of_a),
+    rule(Kind::ScaleLayout, "tcgen05.mma", other_scales_of_b),
     rule(Kind::DepthAdvance, "tcgen05.mma", further_along),
     rule(Kind::Accumulate, "tcgen05.mma", sum_alone),
     rule(Kind::Swizzle, "xor.b32", or_for_xor),

@@ -64,12 +64,16 @@ impl<'a> Statement<'a> {
         format!("{}{}{by};{}", self.before, self.guard, self.after)
     }
 
-    /// The line with an operand replaced by what an instruction makes of it and a number.
+    /// The line with an operand, or the register that is its address, replaced by what an instruction makes of it and
+    /// a number.
     pub fn computed(&self, operand: usize, instruction: &str, number: u64) -> Option<String> {
         let bits = instruction
             .rsplit(|letter: char| !letter.is_ascii_digit())
             .next()?;
-        let old = *self.operands().get(operand)?;
+        let old = self.operands().get(operand)?.trim_matches(['[', ']']);
+        if old.contains('+') {
+            return None;
+        }
         let step = format!("{instruction} changed, {old}, {number}");
         self.with_register(operand, &format!("b{bits}"), &step)
     }
@@ -80,7 +84,12 @@ impl<'a> Statement<'a> {
             return None;
         }
         let mut operands = self.operands();
-        *operands.get_mut(operand)? = "changed";
+        let operand = operands.get_mut(operand)?;
+        *operand = if operand.starts_with('[') {
+            "[changed]"
+        } else {
+            "changed"
+        };
         Some(format!(
             "{}{{ .reg .{kind} changed; {step}; {} {}; }}{}",
             self.before,

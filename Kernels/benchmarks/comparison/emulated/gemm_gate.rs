@@ -258,7 +258,7 @@ fn mutants_of_hopper() {
 
 #[test]
 fn mutants_of_blackwell() {
-    let ends = |warp_barriers| {
+    let ends = || {
         [
             Survivor {
                 kind: Kind::DropBulkWait,
@@ -267,8 +267,13 @@ fn mutants_of_blackwell() {
             },
             Survivor {
                 kind: Kind::DropWarpBarrier,
-                count: warp_barriers,
+                count: 3,
                 why: "it brings the warp together for a barrier, where the interpreter waits for all lanes anyway",
+            },
+            Survivor {
+                kind: Kind::DropTensorFence,
+                count: 4,
+                why: "around allocation and release, where no column is read or written",
             },
             Survivor {
                 kind: Kind::RelaxClusterArrive,
@@ -279,20 +284,20 @@ fn mutants_of_blackwell() {
     };
     if is_blackwell() {
         let pairs = product(600, 712, 328, Variant::Tuned);
-        assert_mutants("blackwell pairs", (2, 12), Watch::All, &ends(2), pairs);
+        assert_mutants("blackwell pairs", (4, 12), Watch::All, &ends(), pairs);
         let single = product(16, 4088, 320, Variant::Tuned);
-        assert_mutants("blackwell", (2, 12), Watch::All, &ends(2)[..2], single);
-        let [last, together, arrive] = ends(2);
+        assert_mutants("blackwell", (4, 12), Watch::All, &ends()[..3], single);
+        let [last, together, fences, arrive] = ends();
         let first = Survivor {
             kind: Kind::Accumulate,
             count: 1,
             why: "the first product of a stage, which adds to nothing",
         };
         let pairs = scaled_product(300, 328, 768);
-        let survivors = [last, together, first, arrive];
+        let survivors = [last, together, fences, first, arrive];
         assert_mutants(
             "blackwell pairs FP8",
-            (2, 12),
+            (4, 12),
             Watch::All,
             &survivors,
             pairs,
@@ -300,9 +305,9 @@ fn mutants_of_blackwell() {
         let single = scaled_product(100, 712, 768);
         assert_mutants(
             "blackwell FP8",
-            (2, 12),
+            (4, 12),
             Watch::All,
-            &survivors[..3],
+            &survivors[..4],
             single,
         );
     }

@@ -120,6 +120,11 @@ fn mutants() {
             Kind::Accumulate,
             "the first product does not accumulate anyway",
         ),
+        Survivor {
+            kind: Kind::DescriptorLead,
+            count: 2,
+            why: "b lies along k, where swizzled rows have no leading offset",
+        },
     ];
     table.assert_mutants(&contenders(), pairs.name, &problem, (2, 25), &survivors);
 }

@@ -45,6 +45,11 @@ fn mutants() {
         survivor(Kind::DropWarpBarrier, "the lanes are together anyway"),
         survivor(Kind::DropProxyFence, no_value),
         survivor(Kind::DropInitFence, no_value),
+        Survivor {
+            kind: Kind::DropTensorFence,
+            count: 2,
+            why: no_value,
+        },
     ];
     table.assert_mutants(&contenders, "deep_gemm", &problem, (1, 17), &survivors);
 }
