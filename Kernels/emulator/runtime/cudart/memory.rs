@@ -148,22 +148,39 @@ pub unsafe extern "C" fn cudaMemcpyToSymbol(
     offset: usize,
     _: c_int,
 ) -> Status {
-    match registry::variable(symbol as usize) {
-        Ok((address, size)) if offset as u64 + bytes as u64 <= size => {
+    match part_of_variable(symbol, bytes, offset) {
+        Ok(address) => {
             // SAFETY: the range lies in the variable.
-            unsafe {
-                std::ptr::copy(
-                    from.cast::<u8>(),
-                    (address + offset as u64) as *mut u8,
-                    bytes,
-                )
-            };
+            unsafe { std::ptr::copy(from.cast::<u8>(), address, bytes) };
             SUCCESS
         }
-        Ok((_, size)) => fail(
-            INVALID_VALUE,
-            &format!("{bytes} bytes at {offset} of a variable of {size}"),
-        ),
         Err(message) => fail(INVALID_VALUE, &message),
     }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn cudaMemcpyFromSymbol(
+    to: *mut c_void,
+    symbol: *const c_void,
+    bytes: usize,
+    offset: usize,
+    _: c_int,
+) -> Status {
+    registry::settle();
+    match part_of_variable(symbol, bytes, offset) {
+        Ok(address) => {
+            // SAFETY: the range lies in the variable; the host's memory is the caller's.
+            unsafe { std::ptr::copy(address, to.cast::<u8>(), bytes) };
+            SUCCESS
+        }
+        Err(message) => fail(INVALID_VALUE, &message),
+    }
+}
+
+fn part_of_variable(symbol: *const c_void, bytes: usize, offset: usize) -> Result<*mut u8, String> {
+    let (address, size) = registry::variable(symbol as usize)?;
+    if offset as u64 + bytes as u64 > size {
+        return Err(format!("{bytes} bytes at {offset} of a variable of {size}"));
+    }
+    Ok((address + offset as u64) as *mut u8)
 }
