@@ -121,6 +121,18 @@ PagedDecode paged_decode(const Decode& call) {
     return params;
 }
 
+fi::PageTable page_table(const PageTable& pages) {
+    const auto copied = [](rust::Slice<const std::int32_t> numbers) {
+        return std::vector<std::int32_t>(numbers.begin(), numbers.end());
+    };
+    return {pointer<std::int32_t>(pages.lengths_address),
+            copied(pages.lengths),
+            copied(pages.indptr),
+            copied(pages.indices),
+            pages.page_size,
+            pages.pool_pages};
+}
+
 std::unique_ptr<Planned> plan_decode(DecodeKernel kernel, const Decode& call,
                                      rust::Slice<const std::int32_t> page_starts) {
     PagedDecode params = paged_decode(call);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "Kernels/baselines/flashinfer/decode.h"
+#include "Kernels/baselines/flashinfer/page_rows.h"
 #include "Kernels/baselines/flashinfer/planned.h"
 #include "Kernels/baselines/flashinfer/prefill.h"
 #include "rust/cxx.h"
@@ -60,9 +61,15 @@ std::unique_ptr<Planned> plan_trtllm_gen_mla(const MlaDecode& call, const PageTa
 bool has_mla_cutlass();
 std::unique_ptr<Planned> plan_mla_cutlass(const MlaDecode& call, const PageTable& pages);
 
+// These are in bridge_xqa.cc.
+bool has_xqa(Dtype dtype, std::uint32_t head_dim, std::uint32_t group, std::uint32_t page_size,
+             std::uint32_t q_len, bool fp8_cache);
+std::unique_ptr<Planned> plan_xqa(const Decode& call, const PageTable& pages);
+
 // The library's choice for a call; pages are left out of the latter.
 RaggedPrefill ragged_prefill(const Prefill& call, rust::Slice<const std::int32_t> q_starts,
                              rust::Slice<const std::int32_t> kv_starts);
 PagedDecode paged_decode(const Decode& call);
+fi::PageTable page_table(const PageTable& pages);
 
 }  // namespace fi::bridge

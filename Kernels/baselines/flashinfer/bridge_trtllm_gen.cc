@@ -8,24 +8,11 @@
 namespace fi::bridge {
 namespace {
 
-std::vector<std::int32_t> copied(rust::Slice<const std::int32_t> numbers) {
-    return std::vector<std::int32_t>(numbers.begin(), numbers.end());
-}
-
-fi::PageTable pages_of(const PageTable& pages) {
-    return {reinterpret_cast<const std::int32_t*>(pages.lengths_address),
-            copied(pages.lengths),
-            copied(pages.indptr),
-            copied(pages.indices),
-            pages.page_size,
-            pages.pool_pages};
-}
-
 fi::JoinedMla joined(const MlaDecode& call, const PageTable& pages) {
     return {reinterpret_cast<const void*>(call.q),
             reinterpret_cast<const void*>(call.cache),
             reinterpret_cast<void*>(call.out),
-            pages_of(pages),
+            page_table(pages),
             call.q_len,
             call.heads,
             call.scale};
@@ -69,11 +56,11 @@ std::unique_ptr<Planned> plan_trtllm_gen_prefill(const Prefill& call,
 
 TrtllmGenChoice choose_trtllm_gen_decode(const Decode& call, const PageTable& pages,
                                          TrtllmGenDevice device) {
-    return choose(TrtllmGenDecode{paged_decode(call), pages_of(pages)}, device);
+    return choose(TrtllmGenDecode{paged_decode(call), page_table(pages)}, device);
 }
 
 std::unique_ptr<Planned> plan_trtllm_gen_decode(const Decode& call, const PageTable& pages) {
-    return plan_trtllm_gen(TrtllmGenDecode{paged_decode(call), pages_of(pages)}, read);
+    return plan_trtllm_gen(TrtllmGenDecode{paged_decode(call), page_table(pages)}, read);
 }
 
 TrtllmGenChoice choose_trtllm_gen_mla(const MlaDecode& call, const PageTable& pages,

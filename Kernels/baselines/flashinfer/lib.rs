@@ -182,6 +182,19 @@ mod ffi {
         /// One query per sequence, 128 heads.
         fn plan_mla_cutlass(call: &MlaDecode, pages: &PageTable) -> Result<UniquePtr<Planned>>;
 
+        /// Whether this build has an XQA kernel for these sizes; `group` is query heads per KV head.
+        fn has_xqa(
+            dtype: Dtype,
+            head_dim: u32,
+            group: u32,
+            page_size: u32,
+            q_len: u32,
+            fp8_cache: bool,
+        ) -> bool;
+
+        /// The page fields of `call` are not read. No sequence may be shorter than `q_len`.
+        fn plan_xqa(call: &Decode, pages: &PageTable) -> Result<UniquePtr<Planned>>;
+
         /// An attention call with its schedule on the device. Plans share scratch memory: enqueue
         /// them on one stream.
         #[namespace = "fi"]

@@ -9,6 +9,8 @@ mod flashinfer;
 mod ours;
 #[cfg(feature = "cuda")]
 pub mod trtllm_gen;
+#[cfg(feature = "cuda")]
+mod xqa;
 
 use contender::{Contenders, DeviceKind};
 use shared::on_cuda;
@@ -22,6 +24,7 @@ pub fn contenders(device: DeviceKind) -> Contenders<DecodeProblem> {
         DeviceKind::Cuda | DeviceKind::Ptx => on_cuda![
             ours::contenders,
             flashinfer::contenders,
+            xqa::contenders,
             cudnn::contenders,
             trtllm_gen::contenders
         ],
