@@ -152,6 +152,21 @@ impl Table {
         assert_eq!(complaints(Some(repair)), [""; 0], "{name}");
     }
 
+    /// A contender whose blocks write over each other's outputs, and rely on an order that nothing grants: it is right
+    /// on its usual inputs under each schedule where blocks run one after the other.
+    pub fn assert_right_block_by_block<P: Problem>(
+        &self,
+        contenders: &Contenders<P>,
+        name: &str,
+        problem: &P,
+    ) {
+        let case = self.case(contenders, name, problem);
+        for way in ways(RULES) {
+            let schedule = way.schedule;
+            assert_eq!(complaint(way, &case), None, "{name}, {schedule:?}");
+        }
+    }
+
     /// A contender with accesses that nothing orders: the race detector names some, and none where `repair` is made.
     /// Under one schedule, on which that does not depend.
     pub fn assert_ordered_once_repaired<P: Problem>(
