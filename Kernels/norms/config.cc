@@ -155,8 +155,9 @@ void hold(Config& config, std::int64_t packets) {
         kMaxClusterBlocks, power_of_two_from(divide_up(packets * kPacketBytes, kHeldBytes)));
     const std::int64_t share = divide_up(packets, config.cluster_blocks);
     const std::int64_t resident = kMostSharedBytes / (share * kPacketBytes + kOwnSharedBytes);
-    cut_share(config, share,
-              std::min<std::int64_t>(kHeldThreads / resident, max_threads(config.vectors)));
+    // Whole warps, so that registers do not keep one of the blocks out.
+    const std::int64_t threads = kHeldThreads / resident / kWarp * kWarp;
+    cut_share(config, share, std::min<std::int64_t>(threads, max_threads(config.vectors)));
 }
 
 // Persistent blocks, fed through shared memory, with this many packets per thread; none if a row is
@@ -281,16 +282,17 @@ void cut(Config& config, const Matrix& shape, const Machine& machine, RowUse use
     }
     const bool short_row = packets <= kWarp * (use == RowUse::kReadOnce ? kMostWithinWarp : 2);
     if (short_row && !few) return cut_many_rows(config, packets, kMostWithinWarp);
-    const int most = most_alone(use);
+    // More than four packets per thread take a row per SM at least; several blocks share fewer
+    // rows.
+    const int most = shape.rows >= machine.multiprocessors ? most_alone(use) : kMostAlone;
     config.alone = packets <= std::int64_t{most} * max_threads(most) && shape.rows <= kMaxBlocks;
     if (config.alone) {
         const int vectors = best_vectors(shape, packets, machine, use);
         return cut_over_blocks(config, packets, vectors, most, use);
     }
-    if (may_hold(use)) {
+    if (may_hold(use) && shape.rows <= kMaxBlocks / kMaxClusterBlocks) {
         hold(config, packets);
-        const std::int64_t blocks = shape.rows * config.cluster_blocks;
-        if (2 * blocks >= machine.multiprocessors && blocks <= kMaxBlocks) return;
+        if (2 * shape.rows * config.cluster_blocks >= machine.multiprocessors) return;
         config.held = false;
     }
     stream(config, shape, machine, use);

@@ -58,6 +58,8 @@ void long_rows_take_chunks() {
     expect_described({6, 62720, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t256 r1 c8 k1 s0 b48");
     expect_described({4096, 262144, Dtype::Bf16}, RowUse::kExponentials,
                      "vh4 t256 r1 c8 k4 s0 b32768");
+    expect_described({4096, 128256, Dtype::Bf16}, RowUse::kExponentials,
+                     "vh4 t256 r1 c4 k4 s0 b16384");
     expect_described({4096, 20480, Dtype::Bf16}, RowUse::kExponentials,
                      "vh4 t160 r1 c1 k4 s0 b4096");
     expect_described({38, 32784, Dtype::Bf16}, RowUse::kExponentials, "vs4 t288 r1 c4 k1 s0 b152");
@@ -67,6 +69,7 @@ void long_rows_take_chunks() {
     // Norms park what fits a block.
     expect_described({4096, 32768, Dtype::Bf16}, RowUse::kOneRow, "a8 t512 r1 c1 k1 s0 b4096");
     expect_described({4096, 32776, Dtype::Bf16}, RowUse::kOneRow, "vs4 t352 r1 c1 k3 s0 b4096");
+    expect_described({64, 32768, Dtype::Bf16}, RowUse::kOneRow, "vs4 t256 r1 c4 k1 s0 b256");
 }
 
 void short_rows_share_a_block_if_they_are_many() {

@@ -57,7 +57,7 @@ fn rmsnorm_of(rows: usize, columns: usize) -> impl Fn() {
 fn rmsnorm_forward() {
     // One block a row, in packets of 32 bytes where the machine has them and without, and one that parks its row;
     // clusters, of one chunk a block and of several; all of these with a ragged end.
-    let aligned = [(5, 4096), (5, 4104), (2, 20480), (2, 65536), (1, 140_000)];
+    let aligned = [(5, 4096), (5, 4104), (5, 16_392), (2, 65536), (1, 140_000)];
     let ragged = [(3, 1000), (2, 5001), (2, 9001), (1, 70_001)];
     for (rows, columns) in aligned.into_iter().chain(ragged) {
         under_every_schedule(rmsnorm_of(rows, columns));
@@ -93,7 +93,7 @@ fn packets_of_16_and_32_bytes() {
 #[test]
 fn softmax_forward() {
     // The last one by clusters that hold their rows.
-    for (rows, columns) in [(4, 3000), (4, 3008), (34, 40_000)] {
+    for (rows, columns) in [(4, 3000), (4, 3008), (3, 40_000)] {
         under_every_schedule(softmax_forward_of(rows, columns));
     }
 }
@@ -246,9 +246,9 @@ fn every_kind_of_inputs() {
 #[test]
 fn every_kind_of_long_rows() {
     right_on_every_kind(NormOp::CrossEntropyForward, 1, 140_000);
-    right_on_every_kind(NormOp::CrossEntropyForwardBackward, 17, 80_000);
+    right_on_every_kind(NormOp::CrossEntropyForwardBackward, 3, 80_000);
     right_on_every_kind(NormOp::CrossEntropyBackward, 2, 40_008);
-    right_on_every_kind(NormOp::LayerNormForward, 2, 20_488);
+    right_on_every_kind(NormOp::LayerNormForward, 5, 16_392);
 }
 
 fn right_on_every_kind(op: NormOp, rows: usize, columns: usize) {
@@ -290,7 +290,7 @@ fn mutants() {
         count: 1,
         why: "what is read once more has been waited for",
     };
-    let (cluster, held) = (rmsnorm_of(2, 65536), softmax_forward_of(34, 40_000));
+    let (cluster, held) = (rmsnorm_of(2, 65536), softmax_forward_of(3, 40_000));
     assert_mutants("cluster", (2, 3), Watch::All, &[begun()], cluster);
     assert_mutants("held", (2, 9), Watch::All, &[begun(), again], held);
 }
