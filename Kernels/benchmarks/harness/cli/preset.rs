@@ -30,7 +30,7 @@ impl Preset {
     pub(crate) fn kinds(self) -> usize {
         match self {
             Preset::Published => 3,
-            Preset::Quick => 2,
+            Preset::Quick => 1,
         }
     }
 
