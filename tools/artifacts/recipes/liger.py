@@ -96,6 +96,11 @@ def settings(width):
     return calculate_settings(width)
 
 
+def stride(width):
+    """As Triton would: it compiles other code for multiples of 16."""
+    return ROW if width % 16 == 0 else "i32"
+
+
 def swiglu(export, width):
     from liger_kernel.ops import swiglu
 
@@ -111,10 +116,10 @@ def swiglu(export, width):
     for op, pair in kernels.items():
         function = pair[tiled]
         signature = {n: "*bf16:16" for n in function.arg_names[:3]}
-        signature |= {"stride": "i32:16", "gate_multiplier": "fp32"}
+        signature |= {"stride": stride(width), "gate_multiplier": "fp32"}
         constants = {"BLOCK_SIZE": block}
         if tiled:
-            signature["n_cols"] = "i32:16"
+            signature["n_cols"] = stride(width)
         else:
             constants["n_cols"] = width
         tiles = -(-width // block)
@@ -131,7 +136,7 @@ def geglu(export, width):
         "geglu_bwd": geglu._geglu_tanh_backward_kernel,
     }
     for op, function in kernels.items():
-        signature = {n: "*bf16:16" for n in function.arg_names[:3]} | {"stride": "i32:16"}
+        signature = {n: "*bf16:16" for n in function.arg_names[:3]} | {"stride": stride(width)}
         constants = {"n_cols": width, "BLOCK_SIZE": block}
         facts = {"op": op, "dtype": "bf16", "width": width, "tiles": 1}
         export.add(f"{op}_bf16_n{width}", function, signature, constants, warps, **facts)
