@@ -1,7 +1,8 @@
 // Sums over rows: partial sums of blocks of rows when no row kernel has kept them, and the final
 // sum of partial sums. The order is fixed; there are no atomics.
 //
-// Partial sums are fp32 [kSums][partials][columns], where kSums is 1 (weight) or 2 (weight, bias).
+// Partial sums are fp32 [kSums][partials][padded columns], where kSums is 1 (weight) or 2 (weight,
+// bias).
 #pragma once
 
 #include <cstdint>
@@ -39,11 +40,10 @@ __global__ void __launch_bounds__(kColumnThreads)
         weight_sum = fmaf(gradient, value * params.rstd[row], weight_sum);
         if constexpr (kCentred) bias_sum += gradient;
     }
-    float* partial = params.partials + static_cast<std::int64_t>(blockIdx.y) * params.columns;
-    partial[column] = weight_sum;
-    if constexpr (kCentred) {
-        partial[static_cast<std::int64_t>(gridDim.y) * params.columns + column] = bias_sum;
-    }
+    const std::int64_t stride = std::int64_t{padded(params.columns)};
+    float* partial = params.partials + blockIdx.y * stride + column;
+    *partial = weight_sum;
+    if constexpr (kCentred) partial[gridDim.y * stride] = bias_sum;
 }
 
 constexpr int kSumColumns = 32;
@@ -58,12 +58,13 @@ __global__ void __launch_bounds__(kSumColumns* kSumLanes)
     // The partial sums come from the previous grid.
     device::ptx::wait_for_previous_grid();
     const int column = static_cast<int>(blockIdx.x * kSumColumns + threadIdx.x);
-    const float* partials = params.partials + blockIdx.y * partial_rows * params.columns;
+    const float* partials =
+        params.partials + blockIdx.y * partial_rows * std::int64_t{padded(params.columns)};
     float sum = 0.0f;
     if (column < params.columns) {
 #pragma unroll 4
         for (std::int64_t row = threadIdx.y; row < partial_rows; row += kSumLanes) {
-            sum += partials[row * params.columns + column];
+            sum += partials[row * std::int64_t{padded(params.columns)} + column];
         }
     }
     lanes[threadIdx.y][threadIdx.x] = sum;
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(kSumColumns* kSumLanes)
 
 inline int sums_of(const NormBackward& params) { return params.norm == Norm::kLayer ? 2 : 1; }
 
-// fp32 [1 or 2][rows][columns] for partial sums, freed with the last copy.
+// Memory for partial sums, freed with the last copy.
 inline std::shared_ptr<device::Memory> memory_for_partials(const NormBackward& params,
                                                            std::int64_t rows) {
     device::require(params.norm == Norm::kRms ||
@@ -95,7 +96,7 @@ inline std::shared_ptr<device::Memory> memory_for_partials(const NormBackward& p
                     "LayerNorm backward needs mean and the gradient of the bias");
     return std::make_shared<device::Memory>(
         sizeof(float) * static_cast<std::size_t>(sums_of(params)) * static_cast<std::size_t>(rows) *
-        static_cast<std::size_t>(params.columns));
+        static_cast<std::size_t>(padded(params.columns)));
 }
 
 // Partial sums over `rows_each` rows.

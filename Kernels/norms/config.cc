@@ -40,6 +40,8 @@ constexpr int kShortStreamThreads = 256;
 // Rows per SM up to which a block per row is faster than a warp per row, whatever its length. Twice
 // as many if it also reads a second row or writes.
 constexpr int kApartRows = 8;
+// Blocks per SM with staged rows: for short rows at any address, which else would have more.
+constexpr int kMostStagedBlocks = 8;
 // Rows per block for the ring to be worth filling, and for the third stage or a second block.
 constexpr int kRowsPerBlock = 3;
 constexpr int kManyRowsPerBlock = 8;
@@ -78,10 +80,14 @@ bool is_aligned(const Matrix& shape) {
     return std::int64_t{shape.columns} * bytes_of(shape.dtype) % kPacketBytes == 0;
 }
 
+// Packets that a row fills.
+std::int64_t own_packets(const Matrix& shape) {
+    return divide_up(std::int64_t{shape.columns} * bytes_of(shape.dtype), kPacketBytes);
+}
+
 // Packets that a row touches; cut at memory boundaries, it may touch one more than it fills.
 std::int64_t packets_of(const Matrix& shape) {
-    const std::int64_t bytes = std::int64_t{shape.columns} * bytes_of(shape.dtype);
-    return divide_up(bytes, kPacketBytes) + (is_aligned(shape) ? 0 : 1);
+    return own_packets(shape) + (is_aligned(shape) ? 0 : 1);
 }
 
 // Too few rows to keep every SM busy if each thread holds `vectors`.
@@ -164,10 +170,11 @@ void hold(Config& config, std::int64_t packets) {
 // too long. Chosen by measurement on an H200 in bf16, 2048 to 16384 columns.
 std::optional<Config> staged_with(int vectors, const Config& config, const Matrix& shape,
                                   const Machine& machine, RowUse use) {
-    const std::int64_t packets = packets_of(shape);
+    const std::int64_t packets = own_packets(shape);
     if (packets > std::int64_t{vectors} * max_threads(vectors, use)) return std::nullopt;
     const std::int64_t rows_per_sm = shape.rows / machine.multiprocessors;
-    Config staged = config;
+    Config staged;
+    staged.aligned = config.aligned;
     staged.vectors = vectors;
     staged.stages = 2;
     staged.threads_per_row =
@@ -176,7 +183,7 @@ std::optional<Config> staged_with(int vectors, const Config& config, const Matri
         staged.threads_per_row <= kAccumulateThreads / 2 || use == RowUse::kAccumulateBoth
             ? kAccumulateThreads
             : kAccumulateThreads * 3 / 2;
-    std::int64_t resident = std::max(1, threads / staged.threads_per_row);
+    std::int64_t resident = std::clamp(threads / staged.threads_per_row, 1, kMostStagedBlocks);
     if (resident == 1 && vectors == 2 && rows_per_sm >= kManyRowsPerBlock) staged.stages = 3;
     const int bytes = shared_bytes(staged, shape, use);
     if (bytes > kMostStagedBytes) return std::nullopt;
@@ -190,8 +197,10 @@ std::optional<Config> staged_with(int vectors, const Config& config, const Matri
 }
 
 void stage(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
-    if (!may_stage(use) || !config.aligned || config.rows_per_block > 1 ||
-        config.cluster_blocks > 1) {
+    // Several aligned rows per block, or several blocks per row, keep their sums without a ring. Of
+    // less than a packet per lane too little is left for a warp to do.
+    if (!may_stage(use) || (config.aligned ? config.rows_per_block * config.cluster_blocks > 1
+                                           : own_packets(shape) <= kWarp)) {
         return;
     }
     const std::optional<Config> two = staged_with(2, config, shape, machine, use);
@@ -304,19 +313,21 @@ Config cut_few_rows(const Matrix& shape) {
     const std::int64_t packets = packets_of(shape);
     Config config;
     config.vectors = packets <= kHalfBlock ? 2 : kMostAlone;
-    config.alone = true;
+    config.aligned = is_aligned(shape);
+    config.alone = config.aligned;
     // Enough for the row, and for sums over a few rows per thread.
     const std::int64_t wanted = std::max(divide_up(packets, config.vectors),
                                          divide_up(shape.rows, kRowsPerSum) * kSummedPackets);
     const std::int64_t threads =
         std::clamp<std::int64_t>(wanted, kLeastFewRowsThreads, kMostFewRowsThreads);
     config.threads_per_row = static_cast<int>(divide_up(threads, kWarp)) * kWarp;
-    config.blocks = shape.rows + divide_up(packets, kSummedPackets);
+    config.blocks = shape.rows + divide_up(own_packets(shape), kSummedPackets);
     return config;
 }
 
 // The next larger vector count that has a kernel.
 int existing_vectors(const Config& config, RowUse use) {
+    if (use == RowUse::kFewRows) return config.vectors;
     if (!config.aligned) return config.vectors <= 2 ? 2 : kMostVectors;
     if (config.alone || accumulates(use)) return config.vectors;
     return 4;
@@ -333,11 +344,11 @@ void check(const Matrix& shape) {
 }
 
 bool are_few_rows(const Matrix& shape) {
-    return shape.rows <= kMostFewRows && is_aligned(shape) &&
+    return shape.rows <= kMostFewRows &&
            packets_of(shape) <= std::int64_t{kMostAlone} * kMostFewRowsThreads;
 }
 
-Config choose(const Matrix& shape, const Machine& machine, RowUse use) {
+Config choose(const Matrix& shape, const Machine& machine, RowUse use, bool in_place) {
     check(shape);
     if (use == RowUse::kFewRows) {
         const Config config = cut_few_rows(shape);
@@ -366,7 +377,7 @@ Config choose(const Matrix& shape, const Machine& machine, RowUse use) {
         const std::int64_t summed = kMostPartialRows;
         config.blocks = std::min({blocks, resident, summed}) * config.cluster_blocks;
     }
-    stage(config, shape, machine, use);
+    if (config.aligned || !in_place) stage(config, shape, machine, use);
     validate(config, shape, use);
     return config;
 }
@@ -415,8 +426,8 @@ void validate(const Config& config, const Matrix& shape, RowUse use) {
             "stages is " + std::to_string(config.stages));
     if (config.stages > 0) {
         require(may_stage(use) && may_stage(vectors), "no kernel with stages");
-        require(config.aligned && config.rows_per_block == 1 && config.cluster_blocks == 1,
-                "stages need one aligned row per block");
+        require(config.rows_per_block == 1 && config.cluster_blocks == 1,
+                "stages need one row per block");
         require(config.chunks == 1, "stages need a single chunk");
         const int bytes = shared_bytes(config, shape, use);
         require(bytes <= kMostStagedBytes, std::to_string(bytes) + " bytes of shared memory");
@@ -433,7 +444,7 @@ void validate(const Config& config, const Matrix& shape, RowUse use) {
                 config.blocks % config.cluster_blocks == 0,
             "blocks is " + std::to_string(config.blocks));
     require(std::int64_t{vectors} * threads * config.cluster_blocks * config.chunks >=
-                packets_of(shape) - (config.aligned == is_aligned(shape) ? 0 : 1),
+                (config.stages > 0 ? own_packets(shape) : packets_of(shape)),
             "threads do not cover the row");
 }
 

@@ -17,6 +17,9 @@ constexpr int kMostStages = 8;
 // some of that itself.
 constexpr int kMostStagedBytes = 224 * 1024;
 
+// Columns of sums, so that those of a thread are whole packets.
+constexpr int padded(int columns) { return (columns + 7) / 8 * 8; }
+
 struct Matrix {
     std::int64_t rows;
     int columns;
@@ -44,8 +47,8 @@ enum class RowUse {
     // Two rows in registers, both written back: fused add.
     kInPlace,
     // Two rows, and sums over rows that stay in registers until the block ends: the weight's
-    // gradient. If they cannot (a thread's columns change from row to row, or are too many), the
-    // config is not `aligned`, and the sums take a separate pass.
+    // gradient. If they cannot (a thread's columns change from row to row, or are too many), they
+    // take a separate pass: see keeps_columns().
     kAccumulate,
     // The same with the bias's gradient too.
     kAccumulateBoth,
@@ -79,11 +82,13 @@ struct Config {
     // The same, with a cluster's shared memory holding its row until it is done.
     bool held = false;
     // Pipeline stages: rows that a block has in flight to shared memory; 0: rows go straight to
-    // registers. Needs aligned rows in a single chunk, one per block at a time.
+    // registers. Needs rows in a single chunk, one per block at a time.
     int stages = 0;
     // Blocks in the grid, a multiple of cluster_blocks; together they step over the rows.
     std::int64_t blocks = 1;
 
+    // Whether a thread has the same columns in every row.
+    bool keeps_columns() const { return aligned || stages > 0; }
     // Rows that the grid works on at once.
     std::int64_t teams() const { return blocks / cluster_blocks * rows_per_block; }
     // Rows of partial sums that kernels with sums over rows leave: one for all teams of a block.
@@ -113,9 +118,15 @@ constexpr bool may_stage(RowUse use) { return accumulates(use); }
 // Packets per thread in kernels with staged rows: two, or four for rows that would not fit a block.
 constexpr bool may_stage(int vectors) { return vectors == 2 || vectors == 4; }
 
+// Bytes of a staged row: at any address it may touch one packet more than it fills.
+constexpr int slot_bytes(int row_bytes) {
+    if (row_bytes % kPacketBytes == 0) return row_bytes;
+    return (row_bytes / kPacketBytes + 2) * kPacketBytes;
+}
+
 // Bytes of all tensors' rows that one step of a staged kernel reads.
 constexpr int staged_bytes(const Matrix& shape) {
-    return 2 * shape.columns * bytes_of(shape.dtype);
+    return 2 * slot_bytes(shape.columns * bytes_of(shape.dtype));
 }
 
 // Whether a staged kernel keeps the bias's sums in shared memory: beside four packets per thread,
@@ -127,7 +138,7 @@ constexpr bool shares_sums(int vectors, RowUse use) {
 // Bytes of what is kept beside them: the weight, which is fp32 or narrower, and those sums.
 constexpr int kept_bytes(const Matrix& shape, int vectors, RowUse use) {
     const int kept = accumulates(use) ? 1 + shares_sums(vectors, use) : 0;
-    return kept * shape.columns * static_cast<int>(sizeof(float));
+    return kept * padded(shape.columns) * static_cast<int>(sizeof(float));
 }
 
 // The most packets per thread of a block that is alone with its row.
@@ -196,8 +207,9 @@ constexpr int kResidentRows = 192;
 // norm.
 bool are_few_rows(const Matrix& shape);
 
-// Throws as check() does.
-Config choose(const Matrix& shape, const Machine& machine, RowUse use);
+// Throws as check() does. `in_place`: the output replaces an input, so a row must not be read with
+// packets that it shares with another.
+Config choose(const Matrix& shape, const Machine& machine, RowUse use, bool in_place = false);
 
 // Throws std::invalid_argument, naming the field, if `config` cannot serve `shape`.
 void validate(const Config& config, const Matrix& shape, RowUse use);

@@ -192,11 +192,28 @@ void many_rows_are_staged_for_sums() {
         }
     }
     for (const RowUse use : kUses) {
-        // Too few rows to prefetch, and rows that do not start at 16-byte boundaries.
         expect(choose({64, 4096, Dtype::Bf16}, kMachine, use).stages == 0, "few rows staged");
-        expect(choose({65536, 4095, Dtype::Bf16}, kMachine, use).stages == 0,
-               "unaligned rows staged");
+        const bool staged = choose({65536, 4095, Dtype::Bf16}, kMachine, use).stages > 0;
+        expect(staged == norms::accumulates(use), "rows at any address, staged or not");
     }
+}
+
+void rows_at_any_address_keep_their_sums() {
+    const auto keeps = [](std::int64_t rows, int columns, Dtype dtype) {
+        const Config config = choose({rows, columns, dtype}, kMachine, RowUse::kAccumulateBoth);
+        return config.keeps_columns();
+    };
+    expect(keeps(6344, 1142, Dtype::Bf16) && keeps(65536, 8191, Dtype::Bf16), "more than a warp");
+    expect(keeps(40000, 333, Dtype::F32), "fp32");
+    expect(!keeps(40000, 101, Dtype::Bf16), "less than a packet per lane");
+    expect(!keeps(4096, 16381, Dtype::Bf16), "more than shared memory holds");
+    expect(!keeps(300, 5001, Dtype::Bf16), "too few rows to prefetch");
+    const Config in_place = choose({6344, 1142, Dtype::Bf16}, kMachine, RowUse::kAccumulate, true);
+    expect(!in_place.keeps_columns(), "packets that rows share, in place");
+    const Matrix shape = {6344, 1142, Dtype::Bf16};
+    const Config config = choose(shape, kMachine, RowUse::kAccumulate);
+    expect(norms::shared_bytes(config, shape, RowUse::kAccumulate) == 2 * 2 * 144 * 16 + 1144 * 4,
+           "a slot has one packet more, sums are whole packets");
 }
 
 void refuses(const Matrix& shape, const char* words) {
@@ -225,13 +242,16 @@ void few_rows_take_one_launch() {
     expect(are_few_rows({128, 8192, Dtype::Bf16}), "a decode step");
     expect(are_few_rows({1, 16384, Dtype::Bf16}), "the widest row of one block");
     expect(!are_few_rows({1, 16392, Dtype::Bf16}), "wider");
-    expect(!are_few_rows({1, 1001, Dtype::Bf16}), "rows that are not whole packets");
+    expect(are_few_rows({1, 1001, Dtype::Bf16}), "rows that are not whole packets");
+    expect(!are_few_rows({1, 16383, Dtype::Bf16}), "one that touches a packet too many");
     expect(are_few_rows({512, 256, Dtype::Bf16}), "the most rows");
     expect(!are_few_rows({513, 256, Dtype::Bf16}), "more");
     const Config config = choose({6, 1032, Dtype::Bf16}, kMachine, RowUse::kFewRows);
     expect(norms::describe(config) == "a2 t256 r1 c1 k1 s0 b23", norms::describe(config));
     const Config wide = choose({3, 12288, Dtype::Bf16}, kMachine, RowUse::kFewRows);
     expect(norms::describe(wide) == "a4 t384 r1 c1 k1 s0 b195", norms::describe(wide));
+    const Config any = choose({111, 8308, Dtype::Bf16}, kMachine, RowUse::kFewRows);
+    expect(norms::describe(any) == "u4 t288 r1 c1 k1 s0 b241", norms::describe(any));
 }
 
 }  // namespace
@@ -247,6 +267,7 @@ int main() {
     lean_kernels_where_they_are_faster();
     sums_over_rows_leave_few_partials();
     many_rows_are_staged_for_sums();
+    rows_at_any_address_keep_their_sums();
     refuses({0, 8, Dtype::Bf16}, "rows is 0");
     refuses({8, 0, Dtype::Bf16}, "columns is 0");
     refuses({8, norms::kMaxColumns + 1, Dtype::Bf16}, "columns is 262145");

@@ -10,6 +10,20 @@
 
 namespace norms {
 
+template <class V>
+__device__ void weights_of(const typename V::Slice& slice, const NormBackward& params, int vector,
+                           typename V::Slice::Values& values) {
+    using T = typename V::T;
+    if constexpr (!V::kAligned) {
+        // A load per element would take longer.
+        if (sizeof(T) == sizeof(float) || !params.wide_weight) {
+            const T* weight = static_cast<const T*>(params.weight);
+            return device::unpack<T>(slice.shared_packet(weight, 0, vector), values);
+        }
+    }
+    slice.shared_values(params.weight, params.wide_weight, 0, vector, values);
+}
+
 template <class V, bool kCentred>
 __device__ void row_gradient(const Cut<NormBackward>& params, std::int64_t row) {
     using T = typename V::T;
@@ -26,7 +40,7 @@ __device__ void row_gradient(const Cut<NormBackward>& params, std::int64_t row) 
     float weight[V::kVectors][V::kPer] = {};
 #pragma unroll
     for (int vector = 0; vector < V::kVectors; ++vector) {
-        slice.shared_values(params.weight, params.wide_weight, 0, vector, weight[vector]);
+        weights_of<V>(slice, params, vector, weight[vector]);
     }
     const float rstd = params.rstd[row];
     const float mean = kCentred ? params.mean[row] : 0.0f;
@@ -67,6 +81,41 @@ __device__ void row_gradient(const Cut<NormBackward>& params, std::int64_t row) 
     }
 }
 
+// An element of a matrix, and how many follow in its row and in the matrix as a whole.
+struct Place {
+    std::int64_t index;
+    int held;
+    std::int64_t elements;
+};
+
+// The packet that begins there; zeros beyond the row.
+template <class V>
+__device__ uint4 packet_at(const typename V::T* matrix, const Place& place) {
+    using T = typename V::T;
+    if constexpr (V::kAligned) {
+        return device::ptx::load_16(matrix + place.index);
+    } else {
+        using Bits = std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>;
+        const int skipped = static_cast<int>(place.index % V::kPer);
+        const auto whole = [&](std::int64_t begin) {
+            if (begin + V::kPer <= place.elements) return device::ptx::load_16(matrix + begin);
+            // The end of the matrix, after which there may be no memory.
+            const auto* bits = reinterpret_cast<const Bits*>(matrix);
+            uint32_t words[4] = {};
+#pragma unroll
+            for (int i = 0; i < V::kPer; ++i) {
+                if (begin + i >= place.elements) continue;
+                constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
+                words[i / kPerWord] |= uint32_t{bits[begin + i]} << (i % kPerWord * 16);
+            }
+            return uint4{words[0], words[1], words[2], words[3]};
+        };
+        const std::int64_t begin = place.index - skipped;
+        const uint4 packet = cut_packet<T>(whole(begin), whole(begin + V::kPer), skipped);
+        return place.held < V::kPer ? first_elements<T>(packet, place.held) : packet;
+    }
+}
+
 // The sums of kSummedPackets packets of columns. A thread adds up every so many rows of its packet;
 // then a warp's threads, and last the warps, in a fixed order.
 template <class V, bool kCentred>
@@ -82,14 +131,14 @@ __device__ void column_gradients(const Cut<NormBackward>& params, int block) {
     const int step = blockDim.x / kSummedPackets;
     float sums[kSums][V::kPer] = {};
     if (column < columns) {
-        const T* x = static_cast<const T*>(params.x) + column;
-        const T* out_gradient = static_cast<const T*>(params.out_gradient) + column;
+        const T* x = static_cast<const T*>(params.x);
+        const T* out_gradient = static_cast<const T*>(params.out_gradient);
         const int rows = static_cast<int>(params.geometry.rows);
 #pragma unroll 4
         for (int row = threadIdx.x / kSummedPackets; row < rows; row += step) {
-            const std::int64_t start = std::int64_t{row} * columns;
-            const uint4 loaded[2] = {device::ptx::load_16(x + start),
-                                     device::ptx::load_16(out_gradient + start)};
+            const Place place = {std::int64_t{row} * columns + column, columns - column,
+                                 std::int64_t{rows} * columns};
+            const uint4 loaded[2] = {packet_at<V>(x, place), packet_at<V>(out_gradient, place)};
             const float rstd = params.rstd[row];
             const float mean = kCentred ? params.mean[row] : 0.0f;
             float normal[V::kPer];

@@ -54,21 +54,23 @@ device::Enqueue prepare(const NormBackward& given) {
                   {"out_gradient", given.out_gradient},
                   {"x_gradient", given.x_gradient}});
     const bool centred = given.norm == Norm::kLayer;
+    const bool in_place = given.x_gradient == given.out_gradient;
     // In place, a row's block would overwrite what a block of columns has yet to read.
-    if (are_few_rows(given) && given.x_gradient != given.out_gradient) {
+    if (are_few_rows(given) && !in_place) {
         const Config config = choose(given, RowUse::kFewRows);
         return centred ? prepare_few_rows<true>(given, config)
                        : prepare_few_rows<false>(given, config);
     }
-    const Config config = choose(given, centred ? RowUse::kAccumulateBoth : RowUse::kAccumulate);
+    const Config config =
+        choose(given, centred ? RowUse::kAccumulateBoth : RowUse::kAccumulate, in_place);
     const std::int64_t rows_each = device::divide_up(given.rows, kColumnPartials);
     const std::int64_t partial_rows =
-        config.aligned ? config.partial_rows() : device::divide_up(given.rows, rows_each);
+        config.keeps_columns() ? config.partial_rows() : device::divide_up(given.rows, rows_each);
     const auto memory = memory_for_partials(given, partial_rows);
     NormBackward params = given;
     params.partials = static_cast<float*>(memory->start());
     device::Enqueue partials;
-    if (!config.aligned) partials = prepare_column_partials(params, rows_each);
+    if (!config.keeps_columns()) partials = prepare_column_partials(params, rows_each);
     return [memory, partials,
             rows = centred ? prepare_backward_rows<true>(params, config)
                            : prepare_backward_rows<false>(params, config),

@@ -1,9 +1,9 @@
 // Backward kernel of RMSNorm and LayerNorm.
 //
 // A team of threads holds a row of x and of the output's gradient in registers, reduces, and writes
-// the row of x's gradient. Blocks are persistent and step over the rows. kAligned: a thread keeps
-// its columns from row to row, so the weight's and bias's gradients are summed in registers and
-// leave the block once, as partial sums; otherwise they take a separate pass (column_sums.cuh).
+// the row of x's gradient. Blocks are persistent and step over the rows. kKeepsColumns: a thread
+// has the same columns in every row, so the weight's and bias's gradients are summed in registers
+// and leave the block once, as partial sums; otherwise they take a separate pass (column_sums.cuh).
 #pragma once
 
 #include "Kernels/device/ptx/grid_dependency.cuh"
@@ -38,7 +38,7 @@ __device__ void add_teams(float (&sums)[kSums][kVectors][kPer]) {
 template <class Given, bool kCentred>
 __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumulate))
     norm_backward_kernel(const __grid_constant__ Cut<NormBackward> params) {
-    using V = std::conditional_t<Given::kAligned, Given, EdgesApart<Given>>;
+    using V = std::conditional_t<Given::kKeepsColumns, Given, EdgesApart<Given>>;
     const Geometry& geometry = params.geometry;
     using T = typename V::T;
     constexpr int kSums = kCentred ? 2 : 1;
@@ -60,6 +60,8 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
     const void* weights = columns_for<V, 2>(params.weight, wide, geometry);
     SharedSums<V, kShares> bias_sums(team, geometry);
     RowSource<V, 2> source(geometry, {params.x, params.out_gradient}, walk);
+    // The ring's barriers and the weight are visible to all.
+    if constexpr (V::kStaged) __syncthreads();
     // Loaded a row ahead, so that no row waits for them.
     const auto statistic_of = [&](const float* statistic, std::int64_t row) {
         return row < walk.rows ? statistic[row] : 0.0f;
@@ -96,7 +98,7 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
                     const float scaled = gradient[element] * weight[element];
                     row_sums.first = fmaf(scaled, centred, row_sums.first);
                     if constexpr (kCentred) row_sums.second += scaled;
-                    if constexpr (V::kAligned) {
+                    if constexpr (V::kKeepsColumns) {
                         float& sum = sums[0][vector][element];
                         sum = fmaf(gradient[element], centred, sum);
                         if constexpr (kOwn == 2) sums[1][vector][element] += gradient[element];
@@ -145,7 +147,7 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
         }
     }
 
-    if constexpr (V::kAligned) {
+    if constexpr (V::kKeepsColumns) {
         if constexpr (!V::kStaged) {
             if (blockDim.y > 1) add_teams(sums);
         }
@@ -154,7 +156,7 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
         const typename V::Slice columns(team, nullptr, geometry.columns, true);
 #pragma unroll
         for (int which = 0; which < kSums; ++which) {
-            float* partials = params.partials + (which * rows + number) * geometry.columns;
+            float* partials = params.partials + (which * rows + number) * kept_columns<V>(geometry);
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) {
                 const int first = columns.first(0, vector);

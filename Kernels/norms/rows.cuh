@@ -13,6 +13,7 @@
 #include "Kernels/device/row_slice.cuh"
 #include "Kernels/norms/block_team.cuh"
 #include "Kernels/norms/norms.h"
+#include "Kernels/norms/shifted_slice.cuh"
 
 namespace norms {
 
@@ -38,6 +39,12 @@ struct Cut : Params {
     Geometry geometry;
 };
 
+// Columns of sums over rows, of which threads store whole packets.
+template <class V>
+__device__ int kept_columns(const Geometry& geometry) {
+    return V::kAligned ? geometry.columns : padded(geometry.columns);
+}
+
 // Who owns a row, and how it gets into registers.
 enum class Rows {
     kAny,          // any team, from memory, at any address
@@ -45,6 +52,7 @@ enum class Rows {
     kAlone,        // a block that has no other row, from memory, in whole packets
     kParked,       // the same, but it stays in shared memory and is read from there twice
     kStaged,       // a persistent block, through shared memory (row_ring.cuh), in whole packets
+    kStagedAny,    // the same at any address
     kWide,         // a block that has no other row, from memory, in packets of 32 bytes
     kStreamed,     // blocks, from memory, in whole packets, chunk by chunk
     kStreamedAny,  // the same at any address
@@ -57,18 +65,22 @@ struct Variant {
     using T = Element;
     static constexpr int kVectors = kVectorCount;
     static constexpr bool kLean = kIsLean;
-    static constexpr bool kAligned = kRows != Rows::kAny && kRows != Rows::kStreamedAny;
+    static constexpr bool kAligned =
+        kRows != Rows::kAny && kRows != Rows::kStreamedAny && kRows != Rows::kStagedAny;
     static constexpr bool kParked = kRows == Rows::kParked;
     static constexpr bool kWide = kRows == Rows::kWide;
     static constexpr bool kAlone = kRows == Rows::kAlone || kParked || kWide;
-    static constexpr bool kStaged = kRows == Rows::kStaged;
+    static constexpr bool kStaged = kRows == Rows::kStaged || kRows == Rows::kStagedAny;
+    // Whether a thread has the same columns in every row.
+    static constexpr bool kKeepsColumns = kAligned || kStaged;
     static constexpr bool kHeld = kRows == Rows::kHeld;
     // Only these walk a row in chunks; for the others a row is one chunk.
     static constexpr bool kChunked = kHeld || kRows == Rows::kStreamed ||
                                      kRows == Rows::kStreamedAny ||
                                      (!kAligned && kVectors == kMostVectors);
     using Team = std::conditional_t<kAlone, BlockTeam, device::RowTeam>;
-    using Slice = device::RowSlice<T, kVectors, kAligned, kWide>;
+    using Slice = std::conditional_t<kRows == Rows::kStagedAny, ShiftedSlice<T, kVectors>,
+                                     device::RowSlice<T, kVectors, kAligned, kWide>>;
     static constexpr int kPer = Slice::kPer;
 };
 
@@ -295,10 +307,18 @@ template <RowUse kUse, class T, class Function>
 auto dispatch_vectors(const Config& config, bool wide, Function&& function) {
     const int vectors = config.vectors;
     if constexpr (kUse == RowUse::kFewRows) {
+        if (!config.aligned) {
+            if (vectors == 2) return function(Variant<T, 2, Rows::kAny>{});
+            return function(Variant<T, 4, Rows::kAny>{});
+        }
         if (vectors == 2) return function(Variant<T, 2, Rows::kAlone>{});
         return function(Variant<T, 4, Rows::kAlone>{});
     } else if (config.stages > 0) {
         if constexpr (may_stage(kUse)) {
+            if (!config.aligned) {
+                if (vectors == 2) return function(Variant<T, 2, Rows::kStagedAny>{});
+                if (vectors == 4) return function(Variant<T, 4, Rows::kStagedAny>{});
+            }
             if (vectors == 2) return function(Variant<T, 2, Rows::kStaged>{});
             if (vectors == 4) return function(Variant<T, 4, Rows::kStaged>{});
         }
@@ -333,8 +353,8 @@ auto dispatch_vectors(const Config& config, bool wide, Function&& function) {
     device::refuse("no kernel for " + describe(config));
 }
 
-inline Config choose(const Matrix& matrix, RowUse use) {
-    return choose(matrix, Machine{device::multiprocessors()}, use);
+inline Config choose(const Matrix& matrix, RowUse use, bool in_place = false) {
+    return choose(matrix, Machine{device::multiprocessors()}, use, in_place);
 }
 
 // `kernel_of(variant)` is the kernel's instantiation for a Variant.

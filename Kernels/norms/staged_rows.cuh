@@ -1,10 +1,18 @@
-// Rows that come through a ring in shared memory (Rows::kStaged), and the weight beside them.
+// Rows that come through a ring in shared memory (Rows::kStaged, Rows::kStagedAny), and the weight
+// beside them.
 #pragma once
 
-#include "Kernels/device/row_ring.cuh"
+#include "Kernels/norms/row_ring.cuh"
 #include "Kernels/norms/rows.cuh"
 
 namespace norms {
+
+// Bytes of the ring; what is kept beside the rows lies behind it.
+template <class V, int kTensors>
+__device__ int ring_bytes(const Geometry& geometry) {
+    const int row_bytes = geometry.columns * static_cast<int>(sizeof(typename V::T));
+    return geometry.stages * kTensors * (V::kAligned ? row_bytes : slot_bytes(row_bytes));
+}
 
 // Where a kernel reads the weight: if rows are staged, a copy in shared memory behind the ring,
 // because the ring leaves little L1. The caller's next barrier completes it.
@@ -15,13 +23,22 @@ __device__ const void* columns_for(const void* vector_of_columns, bool wide,
         return vector_of_columns;
     } else {
         using T = typename V::T;
-        const int columns = geometry.columns;
-        const int ring = geometry.stages * kTensors * columns * static_cast<int>(sizeof(T));
-        unsigned char* copy = dynamic_shared() + ring;
-        const int bytes = columns * static_cast<int>(wide ? sizeof(float) : sizeof(T));
+        const int each = static_cast<int>(wide ? sizeof(float) : sizeof(T));
+        const int packets = geometry.columns * each / kPacketBytes;
+        unsigned char* copy = dynamic_shared() + ring_bytes<V, kTensors>(geometry);
         const uint4* from = static_cast<const uint4*>(vector_of_columns);
-        for (int i = threadIdx.x; i < bytes / kPacketBytes; i += blockDim.x) {
+        for (int i = threadIdx.x; i < packets; i += blockDim.x) {
             reinterpret_cast<uint4*>(copy)[i] = from[i];
+        }
+        if constexpr (!V::kAligned) {
+            // The rest, and zeros for what the last thread's columns have beyond it.
+            const auto* halves = static_cast<const uint16_t*>(vector_of_columns);
+            const int held = geometry.columns * each / 2;
+            const int first = packets * kPacketBytes / 2;
+            for (int i = first + threadIdx.x; i < kept_columns<V>(geometry) * each / 2;
+                 i += blockDim.x) {
+                reinterpret_cast<uint16_t*>(copy)[i] = i < held ? halves[i] : uint16_t{0};
+            }
         }
         return copy;
     }
@@ -63,10 +80,8 @@ class SharedSums {
     __device__ SharedSums(const device::RowTeam& team, const Geometry& geometry)
         : slice_(team, nullptr, geometry.columns, true) {
         if constexpr (kUsed) {
-            constexpr int kTensors = 2;
-            const int row_bytes = geometry.columns * static_cast<int>(sizeof(typename V::T));
-            unsigned char* kept = dynamic_shared() + geometry.stages * kTensors * row_bytes;
-            sums_ = reinterpret_cast<float*>(kept) + geometry.columns;
+            first_byte_ = ring_bytes<V, 2>(geometry) +
+                          kept_columns<V>(geometry) * static_cast<int>(sizeof(float));
             const Values zeros = {};
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) set(vector, zeros);
@@ -86,7 +101,7 @@ class SharedSums {
     __device__ void get(int vector, Values& values) const {
         const int first = slice_.first(0, vector);
         if (!kUsed || !slice_.holds(first)) return;
-        const float4* quads = reinterpret_cast<const float4*>(sums_ + first);
+        const float4* quads = quads_at(first);
 #pragma unroll
         for (int quad = 0; quad < V::kPer / 4; ++quad) {
             const float4 four = quads[quad];
@@ -98,7 +113,7 @@ class SharedSums {
     __device__ void set(int vector, const Values& values) {
         const int first = slice_.first(0, vector);
         if (!slice_.holds(first)) return;
-        float4* quads = reinterpret_cast<float4*>(sums_ + first);
+        float4* quads = quads_at(first);
 #pragma unroll
         for (int quad = 0; quad < V::kPer / 4; ++quad) {
             const float* four = values + 4 * quad;
@@ -106,43 +121,70 @@ class SharedSums {
         }
     }
 
+    // Not kept as a pointer: the compiler would lose sight of its being shared memory.
+    __device__ float4* quads_at(int column) const {
+        return reinterpret_cast<float4*>(dynamic_shared() + first_byte_ +
+                                         column * static_cast<int>(sizeof(float)));
+    }
+
     const typename V::Slice slice_;
-    float* sums_ = nullptr;
+    int first_byte_ = 0;
 };
 
-template <class Element, int kVectors, int kTensors>
-class RowSource<Variant<Element, kVectors, Rows::kStaged>, kTensors> {
+// What both kinds of staged rows share.
+template <class V, int kTensors>
+class StagedRows {
   public:
-    using V = Variant<Element, kVectors, Rows::kStaged>;
-    using T = Element;
-    using Slice = device::RowSlice<T, kVectors, true>;
+    using T = typename V::T;
 
-    __device__ RowSource(const Geometry& geometry, const void* const (&tensors)[kTensors],
-                         const RowWalk<V>& walk)
-        : ring_(storage(), dynamic_shared(), tensors,
-                static_cast<uint32_t>(geometry.columns) * sizeof(T), geometry.stages,
+    __device__ StagedRows(const Geometry& geometry, const void* const (&tensors)[kTensors],
+                          const RowWalk<V>& walk)
+        : first_(static_cast<const T*>(tensors[0])),
+          columns_(geometry.columns),
+          ring_(storage(), dynamic_shared(), tensors,
+                geometry.columns * static_cast<int>(sizeof(T)), geometry.stages,
                 {walk.row, walk.step, walk.rows}) {}
 
-    __device__ const T* row(int, const RowWalk<V>&) const { return nullptr; }
-    __device__ void wait() { ring_.wait(); }
-    __device__ void load(int tensor, const RowWalk<V>&, const Slice& slice, int chunk,
-                         typename Slice::Packets& packets, float outside = 0.0f) const {
-        slice.load_with(chunk, packets, outside, [&](int, int begin) {
-            return *reinterpret_cast<const uint4*>(ring_.template row<T>(tensor) + begin);
-        });
+    // Only for its alignment.
+    __device__ const T* row(int, const RowWalk<V>& walk) const {
+        return V::kAligned ? nullptr : first_ + walk.row * columns_;
     }
-    __device__ float element(int tensor, const RowWalk<V>&, int column) const {
-        return device::to_float(ring_.template row<T>(tensor)[column]);
+    __device__ void wait() { ring_.wait(); }
+    __device__ void load(int tensor, const RowWalk<V>&, const typename V::Slice& slice, int chunk,
+                         uint4 (&packets)[V::kVectors]) const {
+        if constexpr (V::kAligned) {
+            slice.load_with(chunk, packets, 0.0f,
+                            [&](int, int begin) { return packet(tensor, begin); });
+        } else {
+            slice.load_with(chunk, packets, [&](int begin) { return packet(tensor, begin); });
+        }
     }
     __device__ void next() { ring_.next(); }
 
   private:
-    static __device__ device::RingStorage& storage() {
-        __shared__ device::RingStorage storage;
+    __device__ uint4 packet(int tensor, int begin) const {
+        return ring_.packet(tensor, begin * static_cast<int>(sizeof(T)));
+    }
+    static __device__ RingStorage& storage() {
+        __shared__ RingStorage storage;
         return storage;
     }
 
-    device::RowRing<kTensors> ring_;
+    const T* first_;
+    const int columns_;
+    RowRing<kTensors, V::kAligned> ring_;
+};
+
+template <class T, int kVectors, int kTensors>
+class RowSource<Variant<T, kVectors, Rows::kStaged>, kTensors>
+    : public StagedRows<Variant<T, kVectors, Rows::kStaged>, kTensors> {
+    using StagedRows<Variant<T, kVectors, Rows::kStaged>, kTensors>::StagedRows;
+};
+
+template <class T, int kVectors, int kTensors>
+class RowSource<Variant<T, kVectors, Rows::kStagedAny>, kTensors>
+    : public StagedRows<Variant<T, kVectors, Rows::kStagedAny>, kTensors> {
+    using StagedRows<Variant<T, kVectors, Rows::kStagedAny>, kTensors>::StagedRows;
 };
 
 }  // namespace norms

@@ -196,8 +196,17 @@ fn backward(centred: bool, rows: usize, columns: usize, in_place: bool) -> impl 
 #[test]
 fn backward_of_few_rows() {
     // One row, a ragged last block of columns, more rows than threads add up at once, two and four
-    // packets per thread, and enough rows that blocks of columns come first.
-    for (rows, columns) in [(1, 2048), (6, 1032), (70, 264), (3, 12288), (200, 136)] {
+    // packets per thread, enough rows that blocks of columns come first, and rows at any address.
+    for (rows, columns) in [
+        (1, 2048),
+        (6, 1032),
+        (70, 264),
+        (3, 12288),
+        (200, 136),
+        (5, 1001),
+        (9, 333),
+        (2, 9218),
+    ] {
         for centred in [false, true] {
             under_every_schedule(backward(centred, rows, columns, false));
         }
@@ -205,10 +214,24 @@ fn backward_of_few_rows() {
 }
 
 #[test]
+fn backward_at_any_address() {
+    // More rows than one launch takes, through a ring: whole and ragged warps, an even and an odd
+    // shift, and a last row that ends within a packet.
+    for (rows, columns) in [(513, 258), (514, 301)] {
+        for centred in [false, true] {
+            under_every_schedule(backward(centred, rows, columns, false));
+        }
+    }
+    // Four packets per thread.
+    under(Schedule::AtOnce, backward(true, 513, 4099, false));
+}
+
+#[test]
 fn backward_in_place() {
     // Rows straight to registers, through a ring in shared memory, and rows so long that a thread has
-    // four packets, and LayerNorm's sums for the bias are in shared memory too.
-    for (rows, columns) in [(6, 2048), (40, 2048), (14, 9216)] {
+    // four packets, and LayerNorm's sums for the bias are in shared memory too; and rows that share
+    // packets.
+    for (rows, columns) in [(6, 2048), (40, 2048), (14, 9216), (40, 1001)] {
         for centred in [false, true] {
             under_every_schedule(backward(centred, rows, columns, true));
         }
