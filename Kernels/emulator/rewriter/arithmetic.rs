@@ -115,11 +115,16 @@ pub fn wide(code: &mut Code, opcode: &str, operands: &[Operand]) -> Result<()> {
         opcode.replace(".v4", ".v2")
     };
     let base = code.name(base)?;
+    let ty = opcode.rsplit('.').next().unwrap_or_default();
     let mut copies = Vec::new();
     for (number, half) in parts.chunks(parts.len() / 2).enumerate() {
         let names = half
             .iter()
-            .map(|part| code.name(part))
+            .map(|part| match part {
+                // Only accesses of 256 bits have sinks.
+                Operand::Sink => Ok(code.register(ty)),
+                part => code.name(part),
+            })
             .collect::<Result<Vec<_>>>()?;
         copies.push((
             format!("{{{}}}", names.join(", ")),

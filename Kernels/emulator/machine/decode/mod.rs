@@ -301,12 +301,25 @@ impl<'a> Form<'a> {
             .collect()
     }
 
-    pub fn word_targets(&self, at: usize) -> Result<Box<[u32]>> {
+    /// Results of 32 bits, of which some may go nowhere.
+    pub fn word_targets(&self, at: usize) -> Result<Box<[Target]>> {
+        self.parts(at)?
+            .iter()
+            .map(|part| match self.target_of(part)? {
+                target @ (Target::Word(_) | Target::Nowhere) => Ok(target),
+                _ => Err("a result of another size".to_owned()),
+            })
+            .collect()
+    }
+
+    /// Registers of 32 bits that an instruction reads and writes: a sink has nothing to read.
+    pub fn accumulators(&self, at: usize) -> Result<Box<[u32]>> {
         self.parts(at)?
             .iter()
             .map(|part| match self.target_of(part)? {
                 Target::Word(number) => Ok(number),
-                _ => Err("a result of another size".to_owned()),
+                Target::Nowhere => Err("an accumulator that is a sink".to_owned()),
+                _ => Err("an accumulator of another size".to_owned()),
             })
             .collect()
     }

@@ -114,17 +114,17 @@ impl Engine<'_> {
                 let addresses = self.shared_addresses(warp, *address);
                 for (number, target) in targets.iter().enumerate() {
                     let matrix = self.rows(warp.index, &addresses, number)?;
-                    for (lane, word) in warp.words[*target as usize].iter_mut().enumerate() {
-                        let (row, column) = (lane / 4, lane % 4 * 2);
-                        let at = |row: usize, column: usize| {
-                            u32::from(if *transposed {
-                                matrix[column][row]
-                            } else {
-                                matrix[row][column]
-                            })
-                        };
-                        *word = at(row, column) | at(row, column + 1) << 16;
-                    }
+                    let at = |row: usize, column: usize| {
+                        u64::from(if *transposed {
+                            matrix[column][row]
+                        } else {
+                            matrix[row][column]
+                        })
+                    };
+                    warp.set_all(*target, mask, |lane| {
+                        let (row, column) = (lane as usize / 4, lane as usize % 4 * 2);
+                        at(row, column) | at(row, column + 1) << 16
+                    });
                 }
             }
             Op::StoreMatrix {
@@ -196,7 +196,7 @@ impl Engine<'_> {
                     }
                 }
                 for (target, words) in d.iter().zip(out) {
-                    warp.words[*target as usize] = words;
+                    warp.set_all(*target, mask, |lane| words[lane as usize].into());
                 }
             }
             Op::MmaInteger {
@@ -308,7 +308,7 @@ impl Engine<'_> {
         warp: &mut Warp,
         depth: usize,
         how: (bool, bool, bool),
-        operands: (&[u32], &[Word], &[Word], &[Word]),
+        operands: (&[Target], &[Word], &[Word], &[Word]),
     ) {
         let (a_signed, b_signed, saturates) = how;
         let (d, a, b, c) = operands;
@@ -339,7 +339,7 @@ impl Engine<'_> {
             }
         }
         for (target, words) in d.iter().zip(out) {
-            warp.words[*target as usize] = words;
+            warp.set_all(*target, u32::MAX, |lane| words[lane as usize].into());
         }
     }
 

@@ -1,6 +1,6 @@
 //! mma.sync, ldmatrix and wgmma against plain sums.
 
-use super::{execute, kernel, late, threads, SCHEDULES};
+use super::{execute, kernel, late, refusal, threads, SCHEDULES};
 use crate::launch::Queue;
 use crate::number::{f32_to_bf16, f32_to_f16, Rounding, E4M3};
 use crate::{Launch, Schedule};
@@ -17,10 +17,9 @@ fn packed(values: &[f32], encode: fn(f32) -> u32) -> Vec<u32> {
         .collect()
 }
 
-#[test]
-pub fn a_product_of_a_warp_from_ldmatrix() {
-    // A is 16 by 16 with rows of 32 bytes, B 16 by 8 with rows (of depth) of 16 bytes.
-    let text = kernel(
+/// A is 16 by 16 with rows of 32 bytes, B 16 by 8 with rows (of depth) of 16 bytes.
+fn product_of_a_warp() -> String {
+    kernel(
         3,
         ".shared .align 16 .b8 room[768]; mov.u32 %r90, room; mov.u32 %r1, %tid.x; ld.param.u64 %d1, [p0];
         ld.param.u64 %d2, [p1];
@@ -38,7 +37,12 @@ pub fn a_product_of_a_warp_from_ldmatrix() {
          shr.u32 %r20, %r1, 2; and.b32 %r21, %r1, 3; mad.lo.u32 %r22, %r20, 8, 0; mad.lo.u32 %r22, %r21, 2, %r22;
          ld.param.u64 %d4, [p2]; mad.wide.u32 %d5, %r22, 4, %d4; st.global.v2.f32 [%d5], {%f3,%f4};
          st.global.v2.f32 [%d5+256], {%f5,%f6};",
-    );
+    )
+}
+
+#[test]
+pub fn a_product_of_a_warp_from_ldmatrix() {
+    let text = product_of_a_warp();
     let a: Vec<f32> = (0..256).map(small).collect();
     let b: Vec<f32> = (300..428).map(small).collect();
     let mut buffers = [
@@ -56,6 +60,56 @@ pub fn a_product_of_a_warp_from_ldmatrix() {
             "{row}, {column}"
         );
     }
+}
+
+#[test]
+fn results_that_go_nowhere() {
+    let (rows, sums) = ("{%r11,%r12,%r13,%r14}, [", "{%f3,%f4,%f5,%f6}, {%r11");
+    let all = product_of_a_warp();
+    let text = all.replace(sums, "{%f3,_,%f5,_}, {%r11").replace(
+        "mma.sync",
+        "mov.f32 %f4, 0f42280000; mov.f32 %f6, %f4; mma.sync",
+    );
+    assert_ne!(text, all);
+    let ones = vec![0x3f80_3f80; 128];
+    let run = |text: &str| {
+        let mut buffers = [ones.clone(), ones[..64].to_vec(), vec![0; 128]];
+        execute(text, &threads(32), &mut buffers).unwrap();
+        buffers[2]
+            .iter()
+            .map(|bits| f32::from_bits(*bits))
+            .collect::<Vec<_>>()
+    };
+    let wanted = |even: f32, odd: f32| [even, odd].repeat(64);
+    assert_eq!(run(&text), wanted(17.0, 42.0));
+    // The second half of A's depth is dropped where it is loaded, and keeps what its registers held.
+    let text = all.replace(
+        &format!("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {rows}"),
+        "mov.u32 %r13, 0; mov.u32 %r14, 0;
+         ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r11,%r12,_,_}, [",
+    );
+    assert_ne!(text, all);
+    assert_eq!(run(&text), wanted(9.0, 10.0));
+    // Integers.
+    let whole = all
+        .replace("k16.row.col.f32.bf16.bf16.f32", "k32.row.col.s32.s8.s8.s32")
+        .replace(sums, "{_,%r34,_,%r36}, {%r11")
+        .replace("{%f1,%f2,%f1,%f2}", "{5, 6, 7, 8}")
+        .replace("{%f3,%f4}", "{%f1,%r34}")
+        .replace("{%f5,%f6}", "{%f1,%r36}")
+        .replace("st.global.v2.f32", "st.global.v2.b32");
+    let mut buffers = [vec![0x0101_0101; 128], vec![0x0101_0101; 64], vec![0; 128]];
+    execute(&whole, &threads(32), &mut buffers).unwrap();
+    let (upper, lower) = buffers[2].split_at(64);
+    assert_eq!(upper, [1f32.to_bits(), 38].repeat(32));
+    assert_eq!(lower, [1f32.to_bits(), 40].repeat(32));
+    // A warpgroup's sums are read as well as written.
+    let text = warpgroup("k16.f32.bf16.bf16", 0, 0, ", 0, 0").replace("{%f1,%f2,", "{_,%f2,");
+    let message = refusal(&text, &threads(128), &[vec![0; 2048], vec![0; 1024]]);
+    assert!(
+        message.contains("an accumulator that is a sink"),
+        "{message}"
+    );
 }
 
 /// A warpgroup's product of 64 rows and 16 columns, with operands written into shared memory byte by byte.
