@@ -10,7 +10,7 @@ const COPY: &str = include_str!("emulation/copy.ptx");
 const QUEUE: &str = include_str!("emulation/queue.ptx");
 
 /// What a kernel did wrong, as the driver prints it with block, thread and line of the PTX.
-const MESSAGES: [(&str, &str); 8] = [
+const MESSAGES: [(&str, &str); 9] = [
     ("file", "PTX for sm_100a"),
     ("name", "tcgen05"),
     (
@@ -21,6 +21,7 @@ const MESSAGES: [(&str, &str); 8] = [
     ("descriptor_message", "the descriptors are of a product that is known"),
     ("columns_message", "the accumulator's columns of tensor memory are allocated"),
     ("map_message", "the tensor map is tiled and of the instruction's dimensions"),
+    ("shift_message", "a shift begins at a multiple of 32 lanes and ends within tensor memory"),
     ("mask_message", "no lanes of tensor memory are disabled"),
 ];
 

@@ -140,7 +140,8 @@ and.b32 %emulated_lanes, x, 96;
                 let kind = match routine {
                     "mma" => "1",
                     "copy" => "2",
-                    _ => "3",
+                    "commit" => "3",
+                    _ => "4",
                 };
                 let mut all = vec![(32, kind)];
                 all.extend(arguments);
@@ -151,7 +152,8 @@ and.b32 %emulated_lanes, x, 96;
                 &[d, a, b, descriptor, flags, scale_a, scale_b, scale, line],
             ),
             (When::AtOnce, "copy") => code.call("copy", &[d, a, descriptor, flags, line]),
-            (When::AtOnce, _) => code.call("commit", &[d, descriptor]),
+            (When::AtOnce, "commit") => code.call("commit", &[d, descriptor]),
+            (When::AtOnce, _) => code.call("shift", &[d, flags, line]),
         }
     }
 
@@ -218,6 +220,22 @@ and.b32 %emulated_lanes, x, 96;
                     (32, &line),
                 ];
                 self.issue(code, "copy", arguments);
+            }
+            Tcgen::Shift { pair, .. } => {
+                let at = code.word(&operands[0])?;
+                let two = if *pair { "1" } else { "0" };
+                let arguments = [
+                    (32, at.as_str()),
+                    (64, "0"),
+                    (64, "0"),
+                    NOTHING,
+                    (32, two),
+                    NOTHING,
+                    NOTHING,
+                    NOTHING,
+                    (32, &line),
+                ];
+                self.issue(code, "shift", arguments);
             }
             Tcgen::Commit { multicast, .. } => {
                 let barrier = code.word(&operands[0])?;

@@ -28,7 +28,7 @@ impl Form<'_> {
     }
 
     fn tcgen_operation(&mut self) -> Result<(Tcgen, Gather)> {
-        const KINDS: [&str; 8] = [
+        const KINDS: [&str; 9] = [
             "alloc",
             "dealloc",
             "relinquish_alloc_permit",
@@ -36,6 +36,7 @@ impl Form<'_> {
             "ld",
             "st",
             "cp",
+            "shift",
             "commit",
         ];
         for wait in [
@@ -97,6 +98,15 @@ impl Form<'_> {
                 (self.tcgen_transfer(kind == "ld")?, Gather::Warp)
             }
             "cp" => (self.tcgen_copy()?, Gather::None),
+            "shift" => {
+                let pair = self.pair()?;
+                if !self.opcode.takes("down") {
+                    return Err("not .down".to_owned());
+                }
+                self.expect_operands(1..=1)?;
+                let address = self.address(0)?;
+                (Tcgen::Shift { pair, address }, Gather::None)
+            }
             _ => {
                 self.pair()?;
                 self.opcode.takes("mbarrier::arrive::one");

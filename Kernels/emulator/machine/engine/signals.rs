@@ -39,7 +39,7 @@ impl TensorWork {
             } => lanes(blocks.unwrap_or(1 << (barrier >> 24)))
                 .map(|rank| rank << 24 | barrier & 0xff_ffff)
                 .collect(),
-            Self::Mma(_) | Self::Copy { .. } => Vec::new(),
+            Self::Mma(_) | Self::Copy { .. } | Self::Shift { .. } => Vec::new(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Fifth-generation tensor cores: tensor memory and the products that go to it.
 
+use std::ops::RangeInclusive;
 use std::time::Instant;
 
 use super::work::{TensorMma, TensorPending, TensorScales, TensorWork};
@@ -11,6 +12,10 @@ use crate::op::*;
 use crate::race::{By, TensorBy};
 use crate::tensor_memory::{TensorMemory, ROWS};
 use crate::warp::{lanes, Warp};
+
+/// What tcgen05.shift reaches: 32 bytes of each of 32 lanes.
+pub(super) const SHIFTED_LANES: u32 = 32;
+pub(super) const SHIFTED_COLUMNS: u32 = 8;
 
 impl Engine<'_> {
     pub(super) fn tcgen(&mut self, warp: &mut Warp, op: &Tcgen, mask: u32, pc: usize) -> Run<Flow> {
@@ -92,7 +97,7 @@ impl Engine<'_> {
                     races.fence_tensor(self.block, warp.index, mask, *before);
                 }
             }
-            Tcgen::Mma { .. } | Tcgen::Copy { .. } | Tcgen::Commit { .. } => {
+            Tcgen::Mma { .. } | Tcgen::Copy { .. } | Tcgen::Shift { .. } | Tcgen::Commit { .. } => {
                 for lane in lanes(mask) {
                     let work = self
                         .tensor_work(warp, op, lane)
@@ -158,6 +163,16 @@ impl Engine<'_> {
                     to,
                     descriptor,
                 })
+            }
+            Tcgen::Shift { pair, address } => {
+                let at = self.shared_addresses(warp, *address)[at];
+                if !(at >> 16).is_multiple_of(SHIFTED_LANES) {
+                    return Err(format!(
+                        "a shift from lane {} of tensor memory, which is no multiple of 32",
+                        at >> 16
+                    ));
+                }
+                Ok(TensorWork::Shift { pair: *pair, at })
             }
             Tcgen::Commit {
                 barrier, multicast, ..
@@ -267,15 +282,11 @@ impl Engine<'_> {
                 narrow,
                 to,
                 descriptor,
-            } => {
-                let blocks = if *pair {
-                    vec![block & !1, block | 1]
-                } else {
-                    vec![block]
-                };
-                blocks.into_iter().try_for_each(|block| {
-                    self.copy_to_tensor(block, (*shape, *narrow), *to, *descriptor)
-                })
+            } => blocks_of(*pair, block).try_for_each(|block| {
+                self.copy_to_tensor(block, (*shape, *narrow), *to, *descriptor)
+            }),
+            TensorWork::Shift { pair, at } => {
+                blocks_of(*pair, block).try_for_each(|block| self.shift(block, *at))
             }
             TensorWork::Mma(mma) => {
                 let started = Instant::now();
@@ -291,6 +302,19 @@ impl Engine<'_> {
                 Ok(())
             }
         }
+    }
+
+    // Every lane but the last takes over what the next one has, as shfl.down has it, and the last one stays.
+    fn shift(&mut self, block: usize, at: u32) -> Result<(), String> {
+        let (column, lane) = (at & 0xffff, at >> 16);
+        let memory = self.tensor_memory(block)?;
+        for (lane, column) in (lane..lane + SHIFTED_LANES - 1)
+            .flat_map(|lane| (column..column + SHIFTED_COLUMNS).map(move |column| (lane, column)))
+        {
+            let below = memory.read(lane + 1, column)?;
+            memory.write(lane, column, below)?;
+        }
+        Ok(())
     }
 
     pub(super) fn copy_to_tensor(
@@ -338,6 +362,15 @@ impl Engine<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The block whose tensor core works, or both of its pair.
+pub(super) fn blocks_of(pair: bool, block: usize) -> RangeInclusive<usize> {
+    if pair {
+        block & !1..=block | 1
+    } else {
+        block..=block
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the race detector is told of tensor memory and of the work of tensor cores.
 
+use super::tcgen::{blocks_of, SHIFTED_COLUMNS, SHIFTED_LANES};
 use super::work::{TensorMma, TensorWork};
 use super::{Engine, Run};
 use crate::descriptor::Descriptor;
@@ -146,13 +147,6 @@ impl Engine<'_> {
         let by = By::Tensor {
             rank: self.block as u32,
         };
-        let ranks = |pair: bool, block: usize| {
-            if pair {
-                block & !1..=block | 1
-            } else {
-                block..=block
-            }
-        };
         match work {
             TensorWork::Commit { .. } => Ok(()),
             TensorWork::Copy {
@@ -169,10 +163,20 @@ impl Engine<'_> {
                     CopyShape::S4x256 => (lane, lane + 97),
                     _ => (0, ROWS),
                 };
-                for rank in ranks(*pair, self.block) {
+                for rank in blocks_of(*pair, self.block) {
                     self.touch_operand(who, rank, descriptor, (0, rows, chunks * 16), None, by)?;
                     let columns = (column, chunks * 4);
                     self.touch_core((warp, lane), rank, columns, filled, true)?;
+                }
+                Ok(())
+            }
+            TensorWork::Shift { pair, at } => {
+                let (columns, first) = ((at & 0xffff, SHIFTED_COLUMNS), at >> 16);
+                let end = first + SHIFTED_LANES;
+                for rank in blocks_of(*pair, self.block) {
+                    let who = (warp, lane);
+                    self.touch_core(who, rank, columns, (first + 1, end), false)?;
+                    self.touch_core(who, rank, columns, (first, end - 1), true)?;
                 }
                 Ok(())
             }
@@ -189,7 +193,7 @@ impl Engine<'_> {
                         ((0, rows, bytes(element)), None)
                     }
                 };
-                for rank in ranks(mma.pair, self.block) {
+                for rank in blocks_of(mma.pair, self.block) {
                     if !mma.a_in_tensor {
                         let (shape, depth) =
                             operand(mma.rows / groups, mma.a_element, mma.a_transposed);

@@ -117,6 +117,10 @@ pub enum TensorWork {
         to: u32,
         descriptor: u64,
     },
+    Shift {
+        pair: bool,
+        at: u32,
+    },
     Commit {
         barrier: u32,
         blocks: Option<u32>,

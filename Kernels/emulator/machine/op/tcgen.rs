@@ -116,6 +116,11 @@ pub enum Tcgen {
         address: Address,
         descriptor: Wide,
     },
+    /// Rows of 32 bytes move by one lane, within 32 lanes.
+    Shift {
+        pair: bool,
+        address: Address,
+    },
     Commit {
         barrier: Address,
         multicast: Option<Word>,

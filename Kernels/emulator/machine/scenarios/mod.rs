@@ -12,6 +12,7 @@ mod tensor_forms;
 mod tensor_loads;
 mod tensor_pairs;
 mod tensor_races;
+mod tensor_shift;
 mod trust;
 
 use crate::launch::Queue;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     asynchronous, control, products, proofs, proofs_of_groups, races, tensor_cores, tensor_forms,
-    tensor_pairs,
+    tensor_pairs, tensor_shift,
 };
 use crate::proven::PROVEN;
 use crate::Report;
@@ -21,7 +21,7 @@ pub fn note(report: &Report) {
 
 #[test]
 fn the_table_of_proofs_is_up_to_date() {
-    let proofs: [(&str, fn()); 23] = [
+    let proofs: [(&str, fn()); 24] = [
         ("proofs::arithmetic", proofs::arithmetic),
         ("proofs::comparisons", proofs::comparisons),
         ("proofs::loads", proofs::loads),
@@ -59,6 +59,7 @@ fn the_table_of_proofs_is_up_to_date() {
         ("tensor_cores::all", tensor_cores::all),
         ("tensor_pairs", tensor_pairs::products_of_two_blocks),
         ("tensor_forms::all", tensor_forms::all),
+        ("tensor_shift::all", tensor_shift::all),
         ("races", races::a_launch_that_overlaps_the_one_before),
     ];
     let mut found: BTreeMap<String, &str> = BTreeMap::new();

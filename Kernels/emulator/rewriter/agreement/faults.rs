@@ -60,10 +60,10 @@ fn refusal(text: &str) -> String {
 fn unknown_instructions_are_refused_by_name() {
     let message = refusal(&kernel(
         0,
-        "mov.u32 %r1, 0;\ntcgen05.shift.cta_group::1.down [%r1];",
+        "mov.u32 %r1, 0;\ntcgen05.shift.cta_group::1.up [%r1];",
     ));
     assert!(
-        message.starts_with("k: PTX line 8: tcgen05.shift.cta_group::1.down: "),
+        message.starts_with("k: PTX line 8: tcgen05.shift.cta_group::1.up: "),
         "{message}"
     );
     let unused = ".func unused() { .reg .b32 r; mov.u32 r, 0; ret; }\n";

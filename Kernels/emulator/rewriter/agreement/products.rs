@@ -1,8 +1,11 @@
 //! Products of one block, and what they take.
 
+use machine::Schedule;
+
 use super::{
     descriptor, instruction, kernel, noise, threads, Case, BRAIN, BYTES, HALF, SCALES, SINGLE,
 };
+use crate::When;
 
 /// 64 KiB from p0 to shared memory, then `issue` by thread 0, and 64 columns of tensor memory to p1 as [128][64].
 /// In there: %r7 the base in tensor memory, %d6 and %d7 the descriptors, %d5 the room >> 4, %r8 the instruction
@@ -194,4 +197,25 @@ fn copies_to_tensor_memory() {
         );
         case(&issue, 0, 0, 0, (u32::MAX, 0)).agrees();
     }
+}
+
+#[test]
+fn rows_of_tensor_memory_shift() {
+    let (a, b) = (descriptor(0, 16, 1024, 2), descriptor(32768, 16, 1024, 2));
+    let issue =
+        "tcgen05.mma.cta_group::1.kind::f16 [%r7], %d6, %d7, %r8, %p4; add.u32 %r93, %r7, 0x400010;
+                 tcgen05.shift.cta_group::1.down [%r93]; tcgen05.shift.cta_group::1.down [%r7+3];
+                 tcgen05.mma.cta_group::1.kind::f16 [%r7], %d6, %d7, %r8, %p4;";
+    let case = |issue: &str| case(issue, a, b, instruction(128, 64, 1, 1, 0), BRAIN);
+    case(issue).agrees();
+    let text = case(issue).rewritten(When::Late);
+    let wrong = text.replace("ld.relaxed.gpu.global.b32 word, [x64+4]", "mov.b32 word, 0");
+    assert_ne!(text, wrong);
+    let wanted = case(issue).wanted();
+    let found = case(issue).difference(&wrong, Schedule::AtOnce, &wanted);
+    assert!(found.is_some_and(|found| found.starts_with("word ")));
+    // From lane 16 no shift begins.
+    let text = case(&issue.replace("0x400010", "0x100010")).rewritten(When::AtOnce);
+    let found = case(issue).difference(&text, Schedule::AtOnce, &wanted);
+    assert!(found.is_some_and(|found| found.contains("assertion")));
 }
