@@ -39,6 +39,8 @@ pub enum Special {
     DynamicSmemSize,
     TotalSmemSize,
     AggrSmemSize,
+    /// `%envreg0` to `%envreg31`, which the driver sets and only it knows.
+    Environment(u8),
 }
 
 impl Special {
@@ -62,6 +64,10 @@ impl Special {
                 "nclusterid" => Self::Nclusterid(axis),
                 _ => return None,
             });
+        }
+        if let Some(number) = name.strip_prefix("envreg") {
+            let known = |number: &u8| *number < 32 && name == format!("envreg{number}");
+            return number.parse().ok().filter(known).map(Self::Environment);
         }
         Some(match name {
             "cluster_ctarank" => Self::ClusterCtarank,

@@ -151,7 +151,7 @@ impl Engine<'_> {
             }
             Op::Special(target, special) => {
                 for lane in lanes(mask) {
-                    let value = self.special(warp.index * 32 + lane, *special);
+                    let value = self.special(warp.index * 32 + lane, *special)?;
                     warp.set_lane(*target, lane, value);
                 }
             }
@@ -526,7 +526,7 @@ impl Engine<'_> {
         }
     }
 
-    fn special(&self, thread: u32, special: Special) -> u64 {
+    fn special(&self, thread: u32, special: Special) -> Run<u64> {
         let launch = self.launch;
         let block = &self.blocks[self.block];
         let at = |axis: Axis| axis as usize;
@@ -560,8 +560,15 @@ impl Engine<'_> {
             Special::TotalSmemSize | Special::AggrSmemSize => block.shared.len() as u32,
             Special::Clock => self.executed as u32,
             Special::ClockHi => (self.executed >> 32) as u32,
-            Special::Clock64 | Special::Globaltimer => return self.executed,
+            Special::Clock64 | Special::Globaltimer => return Ok(self.executed),
+            // Cooperative launches find the grid's barrier by them.
+            Special::Environment(number) => {
+                return Err(Trap::in_lane(
+                    lane,
+                    format!("%envreg{number} is the driver's, and nothing here sets it"),
+                ))
+            }
         };
-        value.into()
+        Ok(value.into())
     }
 }

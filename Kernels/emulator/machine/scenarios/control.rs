@@ -297,3 +297,20 @@ pub fn a_grid_is_the_same_on_several_cores() {
     assert_eq!((buffers[1][0], report.clusters), (640, 10));
     assert_eq!(report.counters.forms["st.global.u32"], 640);
 }
+
+#[test]
+fn registers_of_the_driver_end_a_kernel_that_reads_them() {
+    let text = |condition: u32| {
+        kernel(
+            0,
+            &format!(
+                "mov.u32 %r1, {condition}; setp.ne.u32 %p1, %r1, 0; @%p1 bra END; mov.u32 %r2, %envreg2; END:"
+            ),
+        )
+    };
+    execute(&text(1), &threads(32), &mut []).unwrap();
+    let message = refusal(&text(0), &threads(32), &[]);
+    assert!(message.contains("%envreg2 is the driver's"), "{message}");
+    let message = refusal(&text(1).replace("envreg2", "envreg32"), &threads(32), &[]);
+    assert!(message.contains("%envreg32"), "{message}");
+}
