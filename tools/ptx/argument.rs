@@ -64,6 +64,20 @@ pub struct Map {
     /// 0, 32, 64 or 128 bytes.
     #[serde(default)]
     swizzle: u32,
+    /// Of fewer bits than the buffer's.
+    #[serde(default)]
+    elements: Option<Packed>,
+}
+
+/// Elements below 8 bits, as the driver calls them.
+#[derive(Clone, Copy, Deserialize)]
+enum Packed {
+    #[serde(rename = "16u4_align8b")]
+    Four = 13,
+    #[serde(rename = "16u4_align16b")]
+    FourApart = 14,
+    #[serde(rename = "16u6_align16b")]
+    SixApart = 15,
 }
 
 impl Argument {
@@ -102,7 +116,9 @@ impl Argument {
                 };
                 let tensor = TensorMap {
                     address: address(&map.buffer)?,
-                    kind: kind_of(&map.buffer),
+                    kind: map
+                        .elements
+                        .map_or_else(|| kind_of(&map.buffer), |packed| packed as u32),
                     sizes: map.sizes.clone(),
                     strides: map.strides.clone(),
                     box_sizes: map.box_sizes.clone(),

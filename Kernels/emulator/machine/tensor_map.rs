@@ -1,5 +1,7 @@
 //! The 128 bytes of a CUtensorMap: fields where the driver and `tensormap.replace` put them.
 
+use std::borrow::Cow;
+
 /// A tensor in global memory and the boxes that are copied of it, the contiguous dimension first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
@@ -15,18 +17,108 @@ pub struct TensorMap {
     pub fills_nan: bool,
 }
 
-/// Bytes of an element: u8 u16 u32 s32 u64 s64 f16 f32 f32.ftz f64 bf16 tf32 tf32.ftz.
-const ELEMENT_BYTES: [u32; 13] = [1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 4, 4];
+/// Bits of an element in global memory: u8 u16 u32 s32 u64 s64 f16 f32 f32.ftz f64 bf16 tf32 tf32.ftz b4x16 b4x16_p64
+/// b6x16_p32, the last of which is b6p2x16 in a store.
+const ELEMENT_BITS: [u32; 16] = [8, 16, 32, 32, 64, 64, 16, 32, 32, 64, 16, 32, 32, 4, 4, 6];
+
+/// 16U4_ALIGN8B: two elements in a byte, in shared memory as well.
+const FOUR: u32 = 13;
+/// 16U4_ALIGN16B: in shared memory 16 elements take 16 bytes, of which the last 8 are a gap.
+const FOUR_APART: u32 = 14;
+/// 16U6_ALIGN16B: in shared memory 16 elements take 16 bytes. Loaded, they are packed and leave a gap of 4 bytes; to be
+/// stored, each has a byte of its own.
+const SIX_APART: u32 = 15;
+
+/// What is in gaps of shared memory, which the documentation calls uninitialised.
+const GAP: u8 = 0xff;
 
 pub const BYTES: usize = 128;
 
 impl TensorMap {
-    pub fn element_bytes(&self) -> u32 {
-        ELEMENT_BYTES[self.kind as usize]
+    pub fn element_bits(&self) -> u32 {
+        ELEMENT_BITS[self.kind as usize]
     }
 
+    fn is_apart(&self) -> bool {
+        matches!(self.kind, FOUR_APART | SIX_APART)
+    }
+
+    /// Bytes of a box in global memory, which an mbarrier counts.
     pub fn box_bytes(&self) -> u32 {
-        self.box_sizes.iter().product::<u32>() * self.element_bytes()
+        self.packed_row_bytes() * self.rows()
+    }
+
+    /// Bytes of a box in shared memory.
+    pub fn room_bytes(&self) -> u32 {
+        self.row_bytes() * self.rows()
+    }
+
+    pub fn rows(&self) -> u32 {
+        self.box_sizes[1..].iter().product()
+    }
+
+    /// A box's row in global memory.
+    pub fn packed_row_bytes(&self) -> u32 {
+        self.box_sizes[0] * self.element_bits() / 8
+    }
+
+    /// A box's row in shared memory.
+    pub fn row_bytes(&self) -> u32 {
+        if self.is_apart() {
+            self.box_sizes[0]
+        } else {
+            self.packed_row_bytes()
+        }
+    }
+
+    /// A row as a load leaves it in shared memory.
+    pub fn spread<'a>(&self, packed: &'a [u8]) -> Cow<'a, [u8]> {
+        if !self.is_apart() {
+            return packed.into();
+        }
+        let filled = 2 * self.element_bits() as usize;
+        let groups = packed.chunks_exact(filled);
+        groups
+            .flat_map(|group| group.iter().copied().chain((filled..16).map(|_| GAP)))
+            .collect()
+    }
+
+    /// A row of shared memory as a store leaves it in global memory.
+    pub fn pack<'a>(&self, row: &'a [u8]) -> Cow<'a, [u8]> {
+        if self.kind != SIX_APART {
+            return row.into();
+        }
+        let packed = |four: &[u8]| {
+            let each = four.iter().enumerate();
+            let bits: u32 = each
+                .map(|(at, byte)| u32::from(byte & 63) << (6 * at))
+                .sum();
+            bits.to_le_bytes().into_iter().take(3)
+        };
+        row.chunks_exact(4).flat_map(packed).collect()
+    }
+
+    /// What the documentation forbids in a copy that begins at this element of the first dimension.
+    ///
+    /// # Errors
+    ///
+    /// Where it forbids it, or says nothing about it.
+    pub fn check_copy(&self, first: i64, loads: bool) -> Result<(), String> {
+        if !loads && self.kind == FOUR_APART {
+            return Err("a tensor store of type 16U4_ALIGN16B, which is for loads".to_owned());
+        }
+        let step = match self.kind {
+            FOUR_APART | SIX_APART => 128,
+            FOUR => 2,
+            _ => 1,
+        };
+        if first % step != 0 {
+            return Err(format!(
+                "a first coordinate of {first}, which is no multiple of {step} elements of {} bits",
+                self.element_bits()
+            ));
+        }
+        Ok(())
     }
 
     /// Reads a map as the hardware would.
@@ -46,8 +138,8 @@ impl TensorMap {
         let flags = word(2);
         let rank = (flags >> 4 & 7) as usize + 1;
         let kind = flags >> 7 & 15;
-        if rank > 5 || kind as usize >= ELEMENT_BYTES.len() || flags >> 11 & 3 != 0 {
-            return Err("not a tiled tensor map of a known type".to_owned());
+        if rank > 5 || flags >> 11 & 3 != 0 {
+            return Err("not a tiled tensor map".to_owned());
         }
         if word(13) & 0x7fff != 0 {
             return Err("a tensor map with element strides".to_owned());
@@ -91,21 +183,23 @@ impl TensorMap {
                 self.box_sizes.len()
             ));
         }
-        if self.kind as usize >= ELEMENT_BYTES.len() {
+        if self.kind as usize >= ELEMENT_BITS.len() {
             return Err(format!("data type {}", self.kind));
         }
-        if !self.address.is_multiple_of(16) {
-            return Err("a tensor that is not aligned to 16 bytes".to_owned());
+        let alignment = if self.is_apart() { 32 } else { 16 };
+        if !self.address.is_multiple_of(alignment) {
+            return Err(format!("a tensor that is not aligned to {alignment} bytes"));
         }
         if let Some(stride) = self
             .strides
             .iter()
-            .find(|stride| **stride % 16 != 0 || **stride >= 1 << 40)
+            .find(|stride| !stride.is_multiple_of(alignment) || **stride >= 1 << 40)
         {
             return Err(format!(
-                "a stride of {stride} bytes, which is no multiple of 16 below 2^40"
+                "a stride of {stride} bytes, which is no multiple of {alignment} below 2^40"
             ));
         }
+        self.check_packed()?;
         if let Some(size) = self
             .sizes
             .iter()
@@ -120,13 +214,14 @@ impl TensorMap {
         {
             return Err(format!("a box of {size} elements in one dimension"));
         }
-        let row = self.box_sizes[0] * self.element_bytes();
+        let row = self.packed_row_bytes();
         let widest = match self.swizzle {
             0 => u32::MAX,
             swizzle @ 1..=3 => 16 << swizzle,
             other => return Err(format!("swizzle {other}")),
         };
-        if row > widest || !row.is_multiple_of(16) {
+        let whole = (self.box_sizes[0] * self.element_bits()).is_multiple_of(128);
+        if row > widest || !whole {
             return Err(format!(
                 "a box of {row} bytes in the first dimension with swizzle {}",
                 self.swizzle
@@ -155,6 +250,36 @@ impl TensorMap {
             to.copy_from_slice(&word.to_le_bytes());
         }
         Ok(bytes)
+    }
+
+    /// What is asked of elements below 8 bits alone.
+    fn check_packed(&self) -> Result<(), String> {
+        let (size, box_size) = (self.sizes[0], self.box_sizes[0]);
+        let step = match self.kind {
+            FOUR => 2,
+            FOUR_APART | SIX_APART => 128,
+            _ => return Ok(()),
+        };
+        if !size.is_multiple_of(step) {
+            return Err(format!(
+                "a first dimension of {size} elements, which is no multiple of {step}"
+            ));
+        }
+        if self.fills_nan {
+            return Err("NaN outside of a tensor of elements below 8 bits".to_owned());
+        }
+        if self.is_apart() && box_size != 128 {
+            return Err(format!(
+                "a box of {box_size} elements in the first dimension, which has to be of 128"
+            ));
+        }
+        if self.is_apart() && !matches!(self.swizzle, 0 | 3) {
+            return Err(format!(
+                "swizzle {} of elements with gaps, which have none or that of 128 bytes",
+                self.swizzle
+            ));
+        }
+        Ok(())
     }
 
     /// The address of a byte of a box in shared memory: the pattern repeats in memory, not in the box.
@@ -199,7 +324,7 @@ mod tests {
             (|map| map.box_sizes[1] = 257, "box"),
             (|map| map.box_sizes[0] = 128, "swizzle"),
             (|map| map.sizes[2] = 0, "dimension"),
-            (|map| map.kind = 13, "type"),
+            (|map| map.kind = 16, "type"),
         ];
         for (change, word) in wrong {
             let mut map = map();
@@ -207,5 +332,59 @@ mod tests {
             assert!(map.encode().unwrap_err().contains(word), "{word}");
         }
         assert!(TensorMap::decode(&[0xff; BYTES]).is_err());
+    }
+
+    fn packed(kind: u32) -> TensorMap {
+        TensorMap {
+            address: 0x7f12_3456_7880,
+            kind,
+            sizes: vec![512, 300],
+            strides: vec![384],
+            box_sizes: vec![128, 8],
+            swizzle: 3,
+            fills_nan: false,
+        }
+    }
+
+    #[test]
+    fn elements_below_eight_bits_have_rules_of_their_own() {
+        for kind in [FOUR, FOUR_APART, SIX_APART] {
+            let bytes = packed(kind).encode().unwrap();
+            assert_eq!(TensorMap::decode(&bytes).unwrap(), packed(kind));
+        }
+        type Change = (fn(&mut TensorMap), &'static str);
+        let apart: [Change; 6] = [
+            (|map| map.address += 16, "aligned to 32"),
+            (|map| map.strides[0] += 16, "multiple of 32"),
+            (|map| map.sizes[0] += 64, "multiple of 128"),
+            (|map| map.box_sizes[0] = 64, "of 128"),
+            (|map| map.swizzle = 2, "swizzle 2"),
+            (|map| map.fills_nan = true, "NaN"),
+        ];
+        for kind in [FOUR_APART, SIX_APART] {
+            for (change, words) in apart {
+                let mut map = packed(kind);
+                change(&mut map);
+                let error = map.encode().unwrap_err();
+                assert!(error.contains(words), "{words}: {error}");
+            }
+        }
+        // Without gaps the driver asks for less: whole bytes in a row, and 16 of them in a box's.
+        let mut map = packed(FOUR);
+        (map.address, map.strides[0], map.sizes[0]) = (0x7f12_3456_7890, 400, 510);
+        (map.box_sizes[0], map.swizzle) = (96, 2);
+        map.encode().unwrap();
+        let close: [Change; 4] = [
+            (|map| map.sizes[0] = 511, "multiple of 2"),
+            (|map| map.box_sizes[0] = 80, "40 bytes"),
+            (|map| map.box_sizes[0] = 160, "80 bytes"),
+            (|map| map.fills_nan = true, "NaN"),
+        ];
+        for (change, words) in close {
+            let mut map = map.clone();
+            change(&mut map);
+            let error = map.encode().unwrap_err();
+            assert!(error.contains(words), "{words}: {error}");
+        }
     }
 }

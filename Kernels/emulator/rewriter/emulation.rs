@@ -20,7 +20,7 @@ const MESSAGES: [(&str, &str); 9] = [
     ("dealloc_message", "columns of tensor memory are freed as they were allocated"),
     ("descriptor_message", "the descriptors are of a product that is known"),
     ("columns_message", "the accumulator's columns of tensor memory are allocated"),
-    ("map_message", "the tensor map is tiled and of the instruction's dimensions"),
+    ("map_message", "the tensor map is tiled, of the instruction's dimensions and of elements of whole bytes"),
     ("shift_message", "a shift begins at a multiple of 32 lanes and ends within tensor memory"),
     ("mask_message", "no lanes of tensor memory are disabled"),
 ];

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use machine::TensorMap;
 
 /// CUtensorMapDataType to the code that a map stores.
-const KINDS: [u32; 13] = [0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12];
+const KINDS: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12, 13, 14, 15];
 
 const SUCCESS: c_int = 0;
 const INVALID_VALUE: c_int = 1;

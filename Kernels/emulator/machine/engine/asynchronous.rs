@@ -327,6 +327,7 @@ impl Engine<'_> {
                 pair,
             } => {
                 let (map, corner) = self.tensor(warp, lane, *map, coordinates)?;
+                map.check_copy(corner[0], true)?;
                 let (to, barrier) = (shared_at(self, shared), shared_at(self, barrier));
                 aligned((to & 0xff_ffff).into(), "destination", 128)?;
                 let blocks =
@@ -355,6 +356,7 @@ impl Engine<'_> {
                 reduce,
             } => {
                 let (map, corner) = self.tensor(warp, lane, *map, coordinates)?;
+                map.check_copy(corner[0], false)?;
                 let from = shared_at(self, shared);
                 aligned((from & 0xff_ffff).into(), "source", 128)?;
                 let reduce = match reduce {

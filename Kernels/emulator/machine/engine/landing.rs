@@ -257,18 +257,18 @@ impl Engine<'_> {
         to: u32,
         blocks: u32,
     ) -> Result<(), String> {
-        let row_bytes = map.box_sizes[0] * map.element_bytes();
         let outside = if map.fills_nan { 0xff } else { 0 };
-        let mut row = vec![0u8; row_bytes as usize];
-        for number in 0..map.box_sizes[1..].iter().product::<u32>() {
-            row.fill(outside);
+        let mut packed = vec![0u8; map.packed_row_bytes() as usize];
+        for number in 0..map.rows() {
+            packed.fill(outside);
             if let Some((address, skip, bytes)) = span(map, at, number) {
-                self.memory
-                    .read(&mut self.recent, address, &mut row[skip..skip + bytes])?;
+                let inside = &mut packed[skip..skip + bytes];
+                self.memory.read(&mut self.recent, address, inside)?;
             }
+            let row = map.spread(&packed);
+            let start = (to & 0xff_ffff) + number * map.row_bytes();
             for (chunk, part) in row.chunks(16).enumerate() {
-                let offset =
-                    map.swizzled((to & 0xff_ffff) + number * row_bytes + chunk as u32 * 16);
+                let offset = map.swizzled(start + chunk as u32 * 16);
                 for rank in lanes(blocks) {
                     self.shared(rank << 24 | offset, part.len() as u32)?
                         .copy_from_slice(part);
@@ -285,22 +285,21 @@ impl Engine<'_> {
         from: u32,
         reduce: Option<(Atomic, Type)>,
     ) -> Result<(), String> {
-        let row_bytes = map.box_sizes[0] * map.element_bytes();
-        let mut row = vec![0u8; row_bytes as usize];
-        for number in 0..map.box_sizes[1..].iter().product::<u32>() {
+        let mut row = vec![0u8; map.row_bytes() as usize];
+        for number in 0..map.rows() {
             let Some((address, skip, bytes)) = span(map, at, number) else {
                 continue;
             };
+            let start = (from & 0xff_ffff) + number * map.row_bytes();
             for (chunk, part) in row.chunks_mut(16).enumerate() {
-                let offset =
-                    map.swizzled((from & 0xff_ffff) + number * row_bytes + chunk as u32 * 16);
+                let offset = map.swizzled(start + chunk as u32 * 16);
                 part.copy_from_slice(self.shared(from & 0xff00_0000 | offset, part.len() as u32)?);
             }
+            let packed = map.pack(&row);
+            let inside = &packed[skip..skip + bytes];
             match reduce {
-                Some((atomic, ty)) => self.reduce(address, &row[skip..skip + bytes], atomic, ty)?,
-                None => self
-                    .memory
-                    .write(&mut self.recent, address, &row[skip..skip + bytes])?,
+                Some((atomic, ty)) => self.reduce(address, inside, atomic, ty)?,
+                None => self.memory.write(&mut self.recent, address, inside)?,
             }
         }
         Ok(())
@@ -392,14 +391,14 @@ pub(super) fn span(map: &TensorMap, at: &[i64; 5], number: u32) -> Option<(u64, 
         }
         address = address.wrapping_add((position as u64).wrapping_mul(*stride));
     }
-    let element = i64::from(map.element_bytes());
+    let bytes = |elements: i64| elements * i64::from(map.element_bits()) / 8;
     let first = at[0].max(0);
     let end = (at[0] + i64::from(map.box_sizes[0])).min(map.sizes[0] as i64);
     (first < end).then(|| {
         (
-            address.wrapping_add((first * element) as u64),
-            ((first - at[0]) * element) as usize,
-            ((end - first) * element) as usize,
+            address.wrapping_add(bytes(first) as u64),
+            bytes(first - at[0]) as usize,
+            bytes(end - first) as usize,
         )
     })
 }

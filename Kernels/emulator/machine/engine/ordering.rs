@@ -52,7 +52,7 @@ impl Engine<'_> {
         if self.races.is_none() {
             return Ok(());
         }
-        for number in 0..map.box_sizes[1..].iter().product::<u32>() {
+        for number in 0..map.rows() {
             if let Some((address, _, bytes)) = span(map, at, number) {
                 self.touch_global(who, (address, bytes as u32), by, touch)?;
             }
@@ -103,7 +103,7 @@ impl Engine<'_> {
         if self.races.is_none() {
             return Ok(());
         }
-        let bytes = map.box_bytes();
+        let bytes = map.room_bytes();
         // A swizzle moves chunks inside of 128 bytes.
         if bytes.is_multiple_of(128) {
             return self.touch(warp, 1 << lane, (address, bytes), by, writes);

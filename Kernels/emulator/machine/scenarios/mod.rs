@@ -3,6 +3,7 @@
 mod asynchronous;
 mod control;
 mod damage;
+mod packed_copies;
 mod products;
 mod proofs;
 mod proofs_of_groups;
