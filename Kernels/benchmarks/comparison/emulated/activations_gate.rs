@@ -3,8 +3,8 @@
 use activations::{Activation, Function};
 use reference::activation::{gated, Unit};
 use support::{
-    assert_close, assert_value_mutants, download, forms_of, inputs, is_blackwell, room, run,
-    under_every_schedule, upload, Dtype, Kind, Survivor, Variant, BF16,
+    assert_caught, assert_close, assert_value_mutants, download, forms_of, inputs, is_blackwell,
+    room, run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant, BF16,
 };
 
 fn forward_of(function: Function, elements: usize) -> impl Fn() {
@@ -92,6 +92,16 @@ fn packets_of_16_and_32_bytes() {
         ("ld.global.v4", 8, true),
     ] {
         assert_eq!(ran(form, start), expected, "{form} from element {start}");
+    }
+}
+
+#[test]
+fn planted_faults() {
+    for function in [Function::Gelu, Function::SwiGlu] {
+        // A last packet that is whole: the bound is all that keeps the next thread from one more.
+        let case = forward_of(function, 2_512);
+        assert_caught(("setp.ge.s64", "setp.gt.s64"), &case);
+        assert_caught(("ex2.approx.ftz.f32", "mov.f32"), &case);
     }
 }
 

@@ -6,8 +6,8 @@ use numeric::DType;
 use support::kinds::assert_right_on_every_kind;
 use support::paged::{attend, upload_i32, Pages};
 use support::{
-    assert_close, assert_mutants, download, inputs, room, run, under_every_schedule, upload, Dtype,
-    Kind, Survivor, Variant,
+    assert_caught, assert_close, assert_mutants, assert_race, download, inputs, room, run,
+    under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
 };
 use workloads::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
 
@@ -71,6 +71,20 @@ fn segments() {
     under_every_schedule(pages_in_bf16(&[300, 37]));
     // Long enough that what is counted is the loop over tokens.
     under_every_schedule(pages_in_bf16(&[4000]));
+}
+
+#[test]
+fn planted_faults() {
+    let case = pages_in_bf16(&[300, 37]);
+    assert_caught(("cp.async.wait_group 1;", "cp.async.wait_group 2;"), &case);
+    assert_race(("cp.async.wait_group 1;", ""), "cp.async", &case);
+    assert_caught(("xor.b32", "or.b32"), &case);
+    // The last block of a sequence merges what the others have written.
+    assert_race(
+        ("atom.acq_rel.gpu", "atom.relaxed.gpu"),
+        "is not ordered with",
+        &case,
+    );
 }
 
 #[test]

@@ -9,8 +9,9 @@ use reference::quantize::{
 use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
 use support::{
-    assert_close, assert_value_mutants, download, forms_of, inputs, is_blackwell, room,
-    room_for_singles, run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
+    assert_caught, assert_close, assert_race, assert_value_mutants, download, forms_of, inputs,
+    is_blackwell, room, room_for_singles, run, under_every_schedule, upload, Dtype, Kind, Survivor,
+    Variant,
 };
 use workloads::{RowShape, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite};
 
@@ -283,6 +284,51 @@ fn special_values() {
             }
         });
     }
+}
+
+/// The scales of rows and codes of e4m3 as the oracle has them.
+fn rows_to_e4m3(rows: usize, columns: usize) -> impl Fn() {
+    let x: Vec<f64> = inputs(1, rows * columns)
+        .iter()
+        .map(|value| 4.0 * value)
+        .collect();
+    move || {
+        let (device, quantized) = (upload(&x), Memory::new(rows * columns));
+        let scales = room_for_singles(rows);
+        let given = Quantization {
+            inverse: false,
+            scaling: Scaling::Row,
+            dtype: Dtype::Bf16,
+            rows,
+            columns,
+            x: device.address(),
+            quantized: quantized.address(),
+            scales: scales.address(),
+            tensor_scale: 0,
+        };
+        // SAFETY: the addresses are those of the tensors.
+        run(unsafe { quantize::plan(&given, Variant::Tuned) }).unwrap();
+        let codes = quantized.to_bytes();
+        for (at, row) in x.chunks(columns).enumerate() {
+            let wanted = scale(ScaleFormat::F32, row.iter().map(|value| *value as f32));
+            assert_eq!(scales.to_bytes()[4 * at..][..4], wanted.to_le_bytes());
+            for (code, value) in codes[at * columns..].iter().zip(row) {
+                let value = DType::F8E4M3.round(f64::from(scaled(*value as f32, wanted)));
+                assert_eq!(DType::F8E4M3.decode_one(&[*code]), value, "row {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn planted_faults() {
+    let case = rows_to_e4m3(3, 4096);
+    under_every_schedule(&case);
+    // Warps of a row tell each other their largest through shared memory.
+    assert_caught(("bar.sync 0;", ""), &case);
+    assert_race(("bar.sync 0;", ""), "is not ordered with", &case);
+    assert_caught(("max.u32", "min.u32"), &case);
+    assert_caught(("setp.lt.s32", "setp.le.s32"), &case);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use reference::rope::{rotate, Pairs};
 use rope::Rope;
 use runtime::Memory;
 use support::{
-    assert_close, assert_value_mutants, download, forms_of, inputs, is_blackwell, run,
-    under_every_schedule, upload, Dtype, Variant, BF16,
+    assert_caught, assert_close, assert_value_mutants, download, forms_of, inputs, is_blackwell,
+    run, under_every_schedule, upload, Dtype, Variant, BF16,
 };
 
 /// Queries and keys of so many tokens, turned in place, against the oracle.
@@ -94,6 +94,16 @@ fn packets_of_16_and_32_bytes() {
             let ran = forms.iter().any(|ran| ran.starts_with(form));
             assert_eq!(ran, fits && is_blackwell(), "{form} of {dim} elements");
         }
+    }
+}
+
+#[test]
+fn planted_faults() {
+    for interleaved in [false, true] {
+        let case = forward_of(interleaved, 5, 128);
+        // The sign of a sine, and the end of the packets.
+        assert_caught(("neg.f32", "mov.f32"), &case);
+        assert_caught(("setp.ge.u32", "setp.gt.u32"), &case);
     }
 }
 
