@@ -63,3 +63,44 @@ pub fn forms(modules: &[Module]) -> Result<String, String> {
         .map_err(|error| error.to_string())?;
     Ok(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use machine::{Counters, PerBlock, Spread};
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn blocks_have_averages_and_maxima() {
+        let spread = |total, most| Spread { total, most };
+        let per_block = PerBlock {
+            blocks: 4,
+            thread_instructions: spread(640, 256),
+            multiply_adds: spread(6, 6),
+            bytes: BTreeMap::from([("global read", spread(64, 16))]),
+            waits: BTreeMap::from([("mbarrier", spread(10, 7))]),
+            ..PerBlock::default()
+        };
+        let report = Report {
+            counters: Counters {
+                per_block,
+                ..Counters::default()
+            },
+            ..Report::default()
+        };
+        let file: Value = serde_json::from_str(&json(&[(Schedule::AtOnce, report)])).unwrap();
+        let found = &file["runs"][0]["counters"]["per_block"];
+        let wanted = json!({
+            "blocks": 4,
+            "thread_instructions": {"average": 160.0, "most": 256},
+            "products": {"average": 0.0, "most": 0},
+            "multiply_adds": {"average": 1.5, "most": 6},
+            "bytes": {"global read": {"average": 16.0, "most": 16}},
+            "waits": {"mbarrier": {"average": 2.5, "most": 7}},
+        });
+        assert_eq!(*found, wanted);
+    }
+}

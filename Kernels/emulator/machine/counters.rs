@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 use crate::op::{Op, Space, Tcgen, WgmmaA};
 use crate::program::Program;
@@ -43,6 +44,20 @@ impl Tally {
         self.product_time += other.product_time;
     }
 
+    /// The instructions that ran, and lanes that ran them.
+    pub fn ran(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let each = self.ran.iter().copied().enumerate();
+        each.filter(|(_, lanes)| *lanes > 0)
+    }
+
+    pub fn clear(&mut self) {
+        self.ran.fill(0);
+        *self = Self {
+            ran: std::mem::take(&mut self.ran),
+            ..Self::default()
+        };
+    }
+
     pub fn moved(&mut self, what: &'static str, bytes: u64) {
         *self.bytes.entry(what).or_default() += bytes;
     }
@@ -64,6 +79,107 @@ pub struct Counters {
     pub waits: BTreeMap<&'static str, u64>,
     /// Thread instructions by opcode with its modifiers.
     pub forms: BTreeMap<String, u64>,
+    /// The same of single blocks.
+    pub per_block: PerBlock,
+}
+
+/// A count of the blocks that ran: of all together, and of the one that has most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spread {
+    pub total: u64,
+    pub most: u64,
+}
+
+impl Spread {
+    fn of(count: u64) -> Self {
+        Self {
+            total: count,
+            most: count,
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.total += other.total;
+        self.most = self.most.max(other.most);
+    }
+}
+
+/// How counts are spread over blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PerBlock {
+    pub blocks: u64,
+    pub thread_instructions: Spread,
+    pub products: Spread,
+    pub multiply_adds: Spread,
+    pub bytes: BTreeMap<&'static str, Spread>,
+    pub waits: BTreeMap<&'static str, Spread>,
+}
+
+impl PerBlock {
+    pub fn add_block(&mut self, program: &Program, tally: &Tally) {
+        let mut counters = Counters::of_launch(tally);
+        for (pc, lanes) in tally.ran() {
+            counters.thread_instructions += lanes;
+            counters.count(&program.code[pc].op, lanes);
+        }
+        let each = |counts: BTreeMap<&'static str, u64>| {
+            let counts = counts.into_iter();
+            counts
+                .map(|(what, count)| (what, Spread::of(count)))
+                .collect()
+        };
+        self.add(&Self {
+            blocks: 1,
+            thread_instructions: Spread::of(counters.thread_instructions),
+            products: Spread::of(counters.products.values().sum()),
+            multiply_adds: Spread::of(counters.multiply_adds),
+            bytes: each(counters.bytes),
+            waits: each(counters.waits),
+        });
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        let merge = |into: &mut BTreeMap<_, Spread>, from: &BTreeMap<_, Spread>| {
+            for (what, spread) in from {
+                into.entry(*what).or_default().add(*spread);
+            }
+        };
+        self.blocks += other.blocks;
+        self.thread_instructions.add(other.thread_instructions);
+        self.products.add(other.products);
+        self.multiply_adds.add(other.multiply_adds);
+        merge(&mut self.bytes, &other.bytes);
+        merge(&mut self.waits, &other.waits);
+    }
+}
+
+/// As averages and maxima.
+impl Serialize for PerBlock {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown {
+            average: f64,
+            most: u64,
+        }
+        let show = |spread: &Spread| Shown {
+            average: spread.total as f64 / self.blocks.max(1) as f64,
+            most: spread.most,
+        };
+        let each = |spreads: &BTreeMap<&'static str, Spread>| -> BTreeMap<&'static str, Shown> {
+            let spreads = spreads.iter();
+            spreads
+                .map(|(what, spread)| (*what, show(spread)))
+                .collect()
+        };
+        let mut fields = serializer.serialize_struct("PerBlock", 6)?;
+        fields.serialize_field("blocks", &self.blocks)?;
+        fields.serialize_field("thread_instructions", &show(&self.thread_instructions))?;
+        fields.serialize_field("products", &show(&self.products))?;
+        fields.serialize_field("multiply_adds", &show(&self.multiply_adds))?;
+        fields.serialize_field("bytes", &each(&self.bytes))?;
+        fields.serialize_field("waits", &each(&self.waits))?;
+        fields.end()
+    }
 }
 
 /// What an instruction does, in the words of the unit that does it.
@@ -83,19 +199,19 @@ pub fn class(form: &str) -> &'static str {
 }
 
 impl Counters {
-    pub fn of(program: &Program, tally: &Tally) -> Self {
-        let mut counters = Self {
+    /// What no instruction says before it runs.
+    fn of_launch(tally: &Tally) -> Self {
+        Self {
             products: tally.products.clone(),
             multiply_adds: tally.multiply_adds,
             bytes: tally.bytes.clone(),
             ..Self::default()
-        };
-        for (pc, lanes) in tally
-            .ran
-            .iter()
-            .enumerate()
-            .filter(|(_, lanes)| **lanes > 0)
-        {
+        }
+    }
+
+    pub fn of(program: &Program, tally: &Tally) -> Self {
+        let mut counters = Self::of_launch(tally);
+        for (pc, lanes) in tally.ran() {
             let form = program.opcode(pc);
             let class = class(form);
             counters.thread_instructions += lanes;
@@ -104,7 +220,7 @@ impl Counters {
             if class == "special function" {
                 counters.special_functions += lanes;
             }
-            counters.count(&program.code[pc].op, *lanes);
+            counters.count(&program.code[pc].op, lanes);
         }
         counters
     }
@@ -227,5 +343,6 @@ impl Counters {
         sum(&mut self.bytes, &other.bytes);
         sum(&mut self.waits, &other.waits);
         sum(&mut self.forms, &other.forms);
+        self.per_block.add(&other.per_block);
     }
 }

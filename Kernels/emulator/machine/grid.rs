@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::counters::{Counters, Tally};
+use crate::counters::{Counters, PerBlock, Tally};
 use crate::engine::{Block, Engine, Named};
 use crate::error::Error;
 use crate::launch::{Launch, Watch};
@@ -34,6 +34,7 @@ pub struct Report {
 /// What all workers did together, and the error of the earliest cluster.
 struct Sum {
     tally: Tally,
+    per_block: PerBlock,
     time: Duration,
     error: Option<(u64, Error)>,
 }
@@ -150,6 +151,7 @@ pub fn run(
     let failed = AtomicBool::new(false);
     let result = Mutex::new(Sum {
         tally: Tally::of(&program),
+        per_block: PerBlock::default(),
         time: Duration::ZERO,
         error: None,
     });
@@ -158,6 +160,9 @@ pub fn run(
     let work = || {
         let (started, used) = (Instant::now(), processor_time());
         let mut counted = Tally::of(&program);
+        let mut per_block = PerBlock::default();
+        let ranks = launch.cluster.iter().product::<u32>() as usize;
+        let mut of_blocks = vec![Tally::of(&program); ranks];
         let mut error = None;
         while !failed.load(Ordering::Relaxed) {
             let cluster = next.fetch_add(1, Ordering::Relaxed);
@@ -171,11 +176,16 @@ pub fn run(
                 &parameters,
                 &counts,
                 (cluster, global.as_ref()),
-                &mut counted,
+                &mut of_blocks,
             );
             if let Err(found) = engine.run(cluster) {
                 failed.store(true, Ordering::Relaxed);
                 error = Some((cluster, found));
+            }
+            for tally in &mut of_blocks {
+                per_block.add_block(&program, tally);
+                counted.add(tally);
+                tally.clear();
             }
         }
         let mut result = result
@@ -186,6 +196,7 @@ pub fn run(
         counted.product_time = used
             .mul_f64((counted.product_time.as_secs_f64() / wall.as_secs_f64().max(1e-9)).min(1.0));
         result.tally.add(&counted);
+        result.per_block.add(&per_block);
         result.time += used;
         let earlier = result
             .error
@@ -205,21 +216,24 @@ pub fn run(
             }
         });
     }
-    let Sum { tally, time, error } = result
+    let Sum {
+        tally,
+        per_block,
+        time,
+        error,
+    } = result
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some((_, error)) = error {
         return Err(error);
     }
-    let ran = tally
-        .ran
-        .iter()
-        .enumerate()
-        .filter(|(_, lanes)| **lanes > 0);
     Ok(Report {
         clusters,
-        counters: Counters::of(&program, &tally),
-        lines: ran.map(|(pc, _)| program.line(pc)).collect(),
+        counters: Counters {
+            per_block,
+            ..Counters::of(&program, &tally)
+        },
+        lines: tally.ran().map(|(pc, _)| program.line(pc)).collect(),
         touched: global.map(|global| {
             let global = global.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::new(global.touched())
@@ -248,7 +262,7 @@ fn engine<'a>(
     parameters: &'a Bytes,
     counts: &[u32],
     (cluster, global): (u64, Option<&Arc<Mutex<Global>>>),
-    counted: &'a mut Tally,
+    tallies: &'a mut [Tally],
 ) -> Engine<'a> {
     let corner = [
         (cluster % u64::from(counts[0])) as u32 * launch.cluster[0],
@@ -315,7 +329,7 @@ fn engine<'a>(
         cluster_arrived: 0,
         cluster_phase: 0,
         timeout: false,
-        tally: counted,
+        tallies,
         races,
         executed: 0,
         block: 0,

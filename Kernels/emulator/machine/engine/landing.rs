@@ -138,7 +138,7 @@ impl Engine<'_> {
                 barrier,
                 blocks,
             } => {
-                self.tally.moved("bulk load", (*bytes).into());
+                self.tally().moved("bulk load", (*bytes).into());
                 let mut data = vec![0; *bytes as usize];
                 self.memory.read(&mut self.recent, *from, &mut data)?;
                 for rank in lanes(*blocks) {
@@ -154,14 +154,14 @@ impl Engine<'_> {
                 bytes,
                 barrier,
             } => {
-                self.tally
+                self.tally()
                     .moved("bulk copy between blocks", (*bytes).into());
                 let data = self.shared(*from, *bytes)?.to_vec();
                 self.shared(*to, *bytes)?.copy_from_slice(&data);
                 self.complete_bytes(*barrier, *bytes)
             }
             Work::BulkStore { to, from, bytes } => {
-                self.tally.moved("bulk store", (*bytes).into());
+                self.tally().moved("bulk store", (*bytes).into());
                 let data = self.shared(*from, *bytes)?.to_vec();
                 self.memory.write(&mut self.recent, *to, &data)
             }
@@ -172,7 +172,7 @@ impl Engine<'_> {
                 atomic,
                 ty,
             } => {
-                self.tally.moved("bulk store", (*bytes).into());
+                self.tally().moved("bulk store", (*bytes).into());
                 let data = self.shared(*from, *bytes)?.to_vec();
                 self.reduce(*to, &data, *atomic, *ty)
             }
@@ -209,7 +209,7 @@ impl Engine<'_> {
                 blocks,
                 pair,
             } => {
-                self.tally.moved("tensor load", map.box_bytes().into());
+                self.tally().moved("tensor load", map.box_bytes().into());
                 self.load_box(map, at, *to, *blocks)?;
                 for rank in lanes(*blocks) {
                     let owner = signalled(rank, *barrier, *pair);
@@ -223,7 +223,7 @@ impl Engine<'_> {
                 from,
                 reduce,
             } => {
-                self.tally.moved("tensor store", map.box_bytes().into());
+                self.tally().moved("tensor store", map.box_bytes().into());
                 self.store_box(map, at, *from, *reduce)
             }
         }

@@ -95,7 +95,7 @@ impl Engine<'_> {
         }
         let started = Instant::now();
         let result = self.matrix_step(warp, op, mask, pc);
-        self.tally.product_time += started.elapsed();
+        self.tally().product_time += started.elapsed();
         result
     }
 
@@ -419,7 +419,7 @@ impl Engine<'_> {
             }
         }
         self.progress += 1;
-        self.tally.product_time += started.elapsed();
+        self.tally().product_time += started.elapsed();
         Ok(())
     }
 

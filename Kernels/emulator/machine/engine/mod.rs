@@ -85,7 +85,8 @@ pub struct Engine<'a> {
     pub cluster_phase: u64,
     /// Waits for mbarriers return without success.
     pub timeout: bool,
-    pub tally: &'a mut Tally,
+    /// Of each block.
+    pub tallies: &'a mut [Tally],
     /// Where races are looked for.
     pub races: Option<Box<Races>>,
     pub executed: u64,
@@ -99,6 +100,11 @@ const SLICE: u32 = 400;
 const PATIENCE: u32 = 4;
 
 impl<'a> Engine<'a> {
+    /// Of the block whose thread or work runs.
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tallies[self.block]
+    }
+
     /// Runs one cluster to its end.
     pub fn run(mut self, cluster: u64) -> Result<(), Error> {
         let mut order: Vec<(usize, usize)> = (0..self.blocks.len())
@@ -368,7 +374,7 @@ impl<'a> Engine<'a> {
                 left -= 1;
                 ran = true;
                 let lanes = u64::from(active.count_ones());
-                self.tally.ran[pc] += lanes;
+                self.tallies[self.block].ran[pc] += lanes;
                 self.executed += lanes;
                 group.pc += 1;
                 self.pc = pc;

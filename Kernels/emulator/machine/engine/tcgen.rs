@@ -290,15 +290,15 @@ impl Engine<'_> {
             }
             TensorWork::Mma(mma) => {
                 let started = Instant::now();
-                *self.tally.products.entry(mma.name()).or_default() += 1;
-                self.tally.multiply_adds += u64::from(mma.rows * mma.columns * mma.depth);
+                *self.tally().products.entry(mma.name()).or_default() += 1;
+                self.tally().multiply_adds += u64::from(mma.rows * mma.columns * mma.depth);
                 if mma.pair {
                     self.tensor_product(block & !1, block & !1, mma)?;
                     self.tensor_product(block | 1, block & !1, mma)?;
                 } else {
                     self.tensor_product(block, block, mma)?;
                 }
-                self.tally.product_time += started.elapsed();
+                self.tally().product_time += started.elapsed();
                 Ok(())
             }
         }

@@ -1,7 +1,7 @@
 //! Control flow, warps, barriers, and what goes wrong with them.
 
 use super::{execute, kernel, refusal, threads, SCHEDULES};
-use crate::{Launch, Watch};
+use crate::{Launch, Spread, Watch};
 
 #[test]
 pub fn lanes_part_and_meet_again() {
@@ -313,4 +313,37 @@ fn registers_of_the_driver_end_a_kernel_that_reads_them() {
     assert!(message.contains("%envreg2 is the driver's"), "{message}");
     let message = refusal(&text(1).replace("envreg2", "envreg32"), &threads(32), &[]);
     assert!(message.contains("%envreg32"), "{message}");
+}
+
+#[test]
+fn counts_of_single_blocks() {
+    // Block b of three, in a cluster of its own or of all, meets at the barrier b + 1 times and stores once each time.
+    let text = kernel(
+        1,
+        "ld.param.u64 %d1, [p0]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; mad.lo.u32 %r3, %r1, 64, %r2;
+         mad.wide.u32 %d2, %r3, 4, %d1;
+         AGAIN: bar.sync 0; st.global.u32 [%d2], %r1; sub.s32 %r1, %r1, 1; setp.ge.s32 %p1, %r1, 0; @%p1 bra AGAIN;",
+    );
+    for cluster in [1, 3] {
+        let launch = Launch {
+            grid: [3, 1, 1],
+            cluster: [cluster, 1, 1],
+            workers: 2,
+            ..threads(64)
+        };
+        let report = execute(&text, &launch, &mut [vec![0; 192]]).unwrap();
+        let mut found = report.counters.per_block.clone();
+        assert_eq!((found.blocks, found.products.total), (3, 0));
+        let spread = |total, most| Spread { total, most };
+        assert_eq!(found.bytes["global written"], spread(6 * 256, 3 * 256));
+        assert_eq!(found.waits["barrier"], spread(12, 6));
+        let instructions = found.thread_instructions;
+        assert_eq!(instructions.total, report.counters.thread_instructions);
+        // The last branch is not taken, and ret is one more.
+        assert_eq!(instructions.most, 64 * (5 + 3 * 5 - 1 + 1));
+        // Further launches add blocks; the most is that of any block.
+        found.add(&report.counters.per_block);
+        assert_eq!(found.blocks, 6);
+        assert_eq!(found.waits["barrier"], spread(24, 6));
+    }
 }

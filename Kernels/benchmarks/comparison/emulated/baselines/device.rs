@@ -37,6 +37,7 @@ fn rows_are_emulated() {
     assert_eq!(row.facts["schedules"].as_array().unwrap().len(), 4);
     let launch = &row.facts["kernels"][0]["counters"];
     assert!(launch["thread_instructions"].as_u64() > Some(0), "{launch}");
+    assert!(launch["per_block"]["blocks"].as_u64() > Some(0), "{launch}");
 }
 
 #[test]
