@@ -6,7 +6,7 @@ use syntax::Operand;
 
 use crate::decode::Slot;
 use crate::flatten::Step;
-use crate::op::{Decoded, Op, Target, Tcgen};
+use crate::op::{Decoded, Op, Tcgen};
 
 /// For every instruction the loads whose registers it reads or replaces; empty where a kernel has no loads.
 pub fn loads_named(code: &[Decoded], steps: &[Step], slots: &[Slot]) -> Vec<Box<[usize]>> {
@@ -17,9 +17,7 @@ pub fn loads_named(code: &[Decoded], steps: &[Step], slots: &[Slot]) -> Vec<Box<
             continue;
         };
         for target in targets {
-            if let Target::Word(number) = target {
-                loads.entry(*number).or_default().push(pc);
-            }
+            loads.entry(*target).or_default().push(pc);
         }
     }
     if loads.is_empty() {

@@ -121,7 +121,7 @@ pub fn wide(code: &mut Code, opcode: &str, operands: &[Operand]) -> Result<()> {
         let names = half
             .iter()
             .map(|part| match part {
-                // Only accesses of 256 bits have sinks.
+                // Half of them may be sinks alone, which ptxas does not take.
                 Operand::Sink => Ok(code.register(ty)),
                 part => code.name(part),
             })

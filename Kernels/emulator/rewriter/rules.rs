@@ -392,8 +392,7 @@ and.b32 %emulated_lanes, x, 96;
         code.line(format!("mad.lo.u32 {x}, {column}, 128, {row};"));
         code.line(format!("mul.wide.u32 {at}, {x}, 4;"));
         code.line(format!("add.u64 {at}, {at}, %emulated_memory;"));
-        let used = parts.iter().enumerate();
-        for (number, part) in used.filter(|(_, part)| **part != Operand::Sink) {
+        for (number, part) in parts.iter().enumerate() {
             let part = code.name(part)?;
             let (columns, rows) = offset(number);
             let bytes = 4 * (128 * columns + rows);

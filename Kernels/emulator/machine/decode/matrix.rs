@@ -184,7 +184,7 @@ impl Form<'_> {
                 "m64n{columns}k{depth} of {d_type:?} {a_type:?} {b_type:?}"
             ));
         }
-        let d = self.accumulators(0)?;
+        let d = self.word_registers(0)?;
         if d.len() as u32 != columns / if half { 4 } else { 2 } {
             return Err(format!("{} accumulators", d.len()));
         }

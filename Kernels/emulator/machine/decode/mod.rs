@@ -312,14 +312,13 @@ impl<'a> Form<'a> {
             .collect()
     }
 
-    /// Registers of 32 bits that an instruction reads and writes: a sink has nothing to read.
-    pub fn accumulators(&self, at: usize) -> Result<Box<[u32]>> {
-        self.parts(at)?
+    /// The same where none may: wgmma reads what it writes, and ptxas has no sinks for tcgen05.ld.
+    pub fn word_registers(&self, at: usize) -> Result<Box<[u32]>> {
+        self.word_targets(at)?
             .iter()
-            .map(|part| match self.target_of(part)? {
-                Target::Word(number) => Ok(number),
-                Target::Nowhere => Err("an accumulator that is a sink".to_owned()),
-                _ => Err("an accumulator of another size".to_owned()),
+            .map(|target| match target {
+                Target::Word(number) => Ok(*number),
+                _ => Err("a result that is a sink".to_owned()),
             })
             .collect()
     }

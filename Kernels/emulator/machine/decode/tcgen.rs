@@ -258,7 +258,7 @@ impl Form<'_> {
             Tcgen::Load {
                 shape,
                 packed,
-                targets: self.word_targets(registers)?,
+                targets: self.word_registers(registers)?,
                 address,
             }
         } else {

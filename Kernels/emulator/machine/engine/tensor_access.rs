@@ -9,7 +9,7 @@ use crate::race::TensorBy;
 use crate::warp::Warp;
 
 /// What registers hold until a load has landed: not a number as a single.
-const NOTHING: u64 = 0x7fc0_dead;
+const NOTHING: Words = [0x7fc0_dead; LANES];
 
 /// The form that most have: every thread its own lane, columns beside each other.
 const ROWS_OF_WORDS: (TcgenShape, bool) = (TcgenShape::S32x32, false);
@@ -19,7 +19,7 @@ impl Engine<'_> {
         &mut self,
         warp: &mut Warp,
         form: (TcgenShape, bool),
-        targets: &[Target],
+        targets: &[u32],
         address: Address,
         pc: usize,
     ) -> Run<()> {
@@ -28,7 +28,7 @@ impl Engine<'_> {
         self.read_cells(warp, form, targets, &addresses)?;
         if !self.lands_at_once(Queue::TensorLoads) {
             for target in targets {
-                warp.set_all(*target, u32::MAX, |_| NOTHING);
+                warp.words[*target as usize] = NOTHING;
             }
             warp.tensor_loads.push(TensorRead { pc, addresses });
         }
@@ -79,7 +79,7 @@ impl Engine<'_> {
         &mut self,
         warp: &mut Warp,
         (shape, packed): (TcgenShape, bool),
-        targets: &[Target],
+        targets: &[u32],
         addresses: &Words,
     ) -> Run<()> {
         let form = (shape, packed);
@@ -91,7 +91,7 @@ impl Engine<'_> {
                 let memory = self.tensor_memory(self.block).map_err(failed)?;
                 let cells = memory.columns(row, first, targets.len() as u32);
                 for (target, cell) in targets.iter().zip(cells.map_err(failed)?) {
-                    warp.set_lane(*target, lane as u32, (*cell).into());
+                    warp.words[*target as usize][lane] = *cell;
                 }
             }
             return Ok(());
@@ -107,7 +107,7 @@ impl Engine<'_> {
                     let next = memory.read(row, column + 1).map_err(failed)?;
                     word = word & 0xffff | next << 16;
                 }
-                warp.set_lane(*target, lane as u32, word.into());
+                warp.words[*target as usize][lane] = word;
             }
         }
         Ok(())

@@ -99,7 +99,7 @@ pub enum Tcgen {
         shape: TcgenShape,
         /// The low halves of two columns in one register.
         packed: bool,
-        targets: Box<[Target]>,
+        targets: Box<[u32]>,
         address: Address,
     },
     Store {

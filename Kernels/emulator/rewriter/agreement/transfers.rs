@@ -58,17 +58,14 @@ fn every_shape_of_loads_and_stores() {
 fn results_that_go_nowhere() {
     let text = kernel(
         2,
-        ".shared .align 4 .b32 base; mov.u32 %r92, base; mov.u32 %r1, %tid.x; mov.u32 %r5, 32;
-         tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r92], %r5; bar.sync 0; ld.shared.u32 %r7, [%r92];
-         ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; mad.wide.u32 %d3, %r1, 32, %d1; mad.wide.u32 %d4, %r1, 32, %d2;
+        "mov.u32 %r1, %tid.x; ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; mad.wide.u32 %d3, %r1, 32, %d1;
+         mad.wide.u32 %d4, %r1, 32, %d2;
          ld.global.v8.b32 {%r10, _, %r12, %r13, _, %r15, %r16, _}, [%d3];
-         ld.global.v4.b64 {_, %d10, _, %d11}, [%d3];
-         tcgen05.st.sync.aligned.32x32b.x4.b32 [%r7], {%r10, %r12, %r13, %r15}; tcgen05.wait::st.sync.aligned;
-         tcgen05.ld.sync.aligned.32x32b.x4.b32 {_, %r20, _, %r21}, [%r7]; tcgen05.wait::ld.sync.aligned;
+         ld.global.v8.b32 {_, _, _, _, %r20, %r21, _, _}, [%d3]; ld.global.v4.b64 {_, %d10, _, %d11}, [%d3];
          mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1, _, %f2, _}, {%r10, %r12, %r13, %r15},
          {%r20, %r21}, {0f00000000, 0f00000000, 0f00000000, 0f00000000};
          st.global.v2.b64 [%d4], {%d10, %d11}; st.global.v2.f32 [%d4+16], {%f1, %f2};
-         st.global.v2.b32 [%d4+24], {%r20, %r21}; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r7, %r5;",
+         st.global.v2.b32 [%d4+24], {%r20, %r21};",
     );
     Case {
         text,
