@@ -52,10 +52,11 @@ enum {
     CONTENDER_E8M0 = 4,     /* a power of two: a block scale */
     CONTENDER_I32 = 5,
     CONTENDER_I64 = 6,
-    CONTENDER_MXFP8 = 7, /* e4m3 elements; E8M0 scales, one per 32, in a tensor of their own */
-    CONTENDER_NVFP4 = 8, /* two e2m1 elements per byte, the first in the low bits; e4m3 scales */
-    CONTENDER_F64 = 9,   /* only for oracles: contenders never see it */
-    CONTENDER_MXFP4 = 10 /* pairs as in NVFP4; E8M0 scales, one per 32 */
+    CONTENDER_MXFP8 = 7,  /* e4m3 elements; E8M0 scales, one per 32, in a tensor of their own */
+    CONTENDER_NVFP4 = 8,  /* two e2m1 elements per byte, the first in the low bits; e4m3 scales */
+    CONTENDER_F64 = 9,    /* only for oracles: contenders never see it */
+    CONTENDER_MXFP4 = 10, /* pairs as in NVFP4; E8M0 scales, one per 32 */
+    CONTENDER_FP8_UE8M0 = 11 /* as MXFP8, one scale per 128 */
 };
 
 /* What addresses point to. */

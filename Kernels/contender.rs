@@ -26,6 +26,7 @@ pub const NVFP4: i32 = 8;
 /// Only for oracles.
 pub const F64: i32 = 9;
 pub const MXFP4: i32 = 10;
+pub const FP8_UE8M0: i32 = 11;
 
 pub const CPU: i32 = 0;
 pub const CUDA: i32 = 1;

@@ -13,6 +13,7 @@ mod ffi {
         Mxfp8,
         Nvfp4,
         Mxfp4,
+        Fp8Ue8m0,
     }
 
     /// Which of an operation's kernels.
@@ -64,6 +65,7 @@ impl Dtype {
             "mxfp8" => Self::Mxfp8,
             "nvfp4" => Self::Nvfp4,
             "mxfp4" => Self::Mxfp4,
+            "fp8_ue8m0" => Self::Fp8Ue8m0,
             _ => return None,
         })
     }

@@ -10,9 +10,10 @@ namespace device {
 
 // Spelled as in the Rust bridges, which share this type.
 //
-// Mxfp8, Nvfp4 and Mxfp4 are operands with scales in tiles: e4m3 with a power of two per 32, pairs
-// of e2m1 with an e4m3 scale per 16, and pairs of e2m1 with a power of two per 32.
-enum class Dtype : std::uint32_t { F32, F16, Bf16, E4m3, Mxfp8, Nvfp4, Mxfp4 };
+// Mxfp8, Nvfp4, Mxfp4 and Fp8Ue8m0 are operands with scales in tiles: e4m3 with a power of two per
+// 32, pairs of e2m1 with an e4m3 scale per 16, pairs of e2m1 with a power of two per 32, and e4m3
+// with a power of two per 128.
+enum class Dtype : std::uint32_t { F32, F16, Bf16, E4m3, Mxfp8, Nvfp4, Mxfp4, Fp8Ue8m0 };
 
 constexpr int bits_of(Dtype dtype) {
     switch (dtype) {
@@ -23,6 +24,7 @@ constexpr int bits_of(Dtype dtype) {
             return 16;
         case Dtype::E4m3:
         case Dtype::Mxfp8:
+        case Dtype::Fp8Ue8m0:
             return 8;
         case Dtype::Nvfp4:
         case Dtype::Mxfp4:
@@ -50,6 +52,8 @@ constexpr const char* name_of(Dtype dtype) {
             return "nvfp4";
         case Dtype::Mxfp4:
             return "mxfp4";
+        case Dtype::Fp8Ue8m0:
+            return "fp8_ue8m0";
     }
     return "unknown";
 }

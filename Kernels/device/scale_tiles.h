@@ -1,6 +1,6 @@
-// Scales of MXFP8, NVFP4 and MXFP4 as tensor cores read them: tiles of 128 rows by 4 scales, 512
-// bytes each, one after another along the rows. A tile has 16 bytes for rows r, r + 32, r + 64 and
-// r + 96, 4 of each.
+// Scales of MXFP8, NVFP4, MXFP4 and fp8_ue8m0 as tensor cores read them: tiles of 128 rows by 4
+// scales, 512 bytes each, one after another along the rows. A tile has 16 bytes for rows r, r + 32,
+// r + 64 and r + 96, 4 of each.
 #pragma once
 
 #include <cstdint>

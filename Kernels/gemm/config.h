@@ -30,16 +30,17 @@ struct Shape {
     int n;
     int k;
     int groups;
-    Dtype dtype;  // bf16, f16, e4m3, mxfp8, nvfp4 or mxfp4
+    Dtype dtype;  // bf16, f16, e4m3, fp8_ue8m0, mxfp8, nvfp4 or mxfp4
     Layout layout;
     // Rows that a group is expected to use, for the tile heuristic: 0 if unknown.
     int expected_rows;
 
     // fp32 scales of blocks of 128.
     bool scaled() const { return dtype == Dtype::E4m3; }
-    // Scales in tiles, of 32 or 16.
+    // Scales in tiles, of 128, 32 or 16.
     bool block_scaled() const {
-        return dtype == Dtype::Mxfp8 || dtype == Dtype::Nvfp4 || dtype == Dtype::Mxfp4;
+        return dtype == Dtype::Fp8Ue8m0 || dtype == Dtype::Mxfp8 || dtype == Dtype::Nvfp4 ||
+               dtype == Dtype::Mxfp4;
     }
     // Of a row of an operand.
     std::int64_t k_bytes() const { return std::int64_t{k} * device::bits_of(dtype) / 8; }

@@ -158,6 +158,7 @@ void bad_shapes_are_named() {
     refused({1, 8, 64, 1, Dtype::E4m3, Layout::kDense, 0}, "multiples of 128");
     refused({100, 8, 128, 2, Dtype::E4m3, Layout::kContiguous, 0}, "multiples of 128");
     refused({1, 8, 64, 1, Dtype::Nvfp4, Layout::kDense, 0}, "multiples of 128");
+    refused({1, 8, 64, 1, Dtype::Fp8Ue8m0, Layout::kDense, 0}, "multiples of 128");
     refused({1, 8, 192, 1, Dtype::Mxfp4, Layout::kDense, 0}, "multiples of 128");
     refused({100, 8, 128, 2, Dtype::Bf16, Layout::kDense, 0}, "dense product");
     refused({8192, 8, 128, 128, Dtype::Bf16, Layout::kMasked, 0}, "at most");
@@ -187,7 +188,7 @@ void blackwell_pairs_share_large_tiles() {
 }
 
 void groups_with_block_scales_have_tiles_of_one_block() {
-    for (const Dtype type : {Dtype::Mxfp8, Dtype::Nvfp4, Dtype::Mxfp4}) {
+    for (const Dtype type : {Dtype::Fp8Ue8m0, Dtype::Mxfp8, Dtype::Nvfp4, Dtype::Mxfp4}) {
         for (const Layout layout : {Layout::kContiguous, Layout::kMasked}) {
             const Config config = choose({1024, 520, 384, 8, type, layout, 0}, kBlackwell);
             expect(config.tile_rows == 128 && config.tile_columns == 128, "no tile of two groups");
@@ -196,7 +197,7 @@ void groups_with_block_scales_have_tiles_of_one_block() {
 }
 
 void block_scales_need_tensor_cores_that_apply_them() {
-    for (const Dtype type : {Dtype::Mxfp8, Dtype::Nvfp4, Dtype::Mxfp4}) {
+    for (const Dtype type : {Dtype::Fp8Ue8m0, Dtype::Mxfp8, Dtype::Nvfp4, Dtype::Mxfp4}) {
         for (const int rows : {1, 129, 8192}) {
             const Shape shape = {rows, 520, 384, 1, type, Layout::kDense, 0};
             const Config config = choose(shape, kBlackwell);

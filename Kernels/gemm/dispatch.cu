@@ -58,7 +58,7 @@ void launch_type(const Gemm& params, const Config& config, cudaStream_t stream) 
 
 void launch(const Gemm& params, const Config& config, cudaStream_t stream) {
     validate(params);
-    device::dispatch<__nv_bfloat16, __half, __nv_fp8_e4m3, Mxfp8, Nvfp4, Mxfp4>(
+    device::dispatch<__nv_bfloat16, __half, __nv_fp8_e4m3, Fp8Ue8m0, Mxfp8, Nvfp4, Mxfp4>(
         params.shape.dtype,
         [&](auto element) { launch_type<decltype(element)>(params, config, stream); });
 }

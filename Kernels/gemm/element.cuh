@@ -14,8 +14,11 @@
 
 namespace gemm {
 
-// Operands whose scales tensor cores apply: e4m3 values, and pairs of e2m1 values with scales of
-// either kind.
+// Operands whose scales tensor cores apply: e4m3 values with one per 128 or per 32, and pairs of
+// e2m1 values with scales of either kind.
+struct Fp8Ue8m0 {
+    std::uint8_t code;
+};
 struct Mxfp8 {
     std::uint8_t code;
 };
@@ -31,7 +34,7 @@ template <class T>
 constexpr bool kPaired = std::is_same_v<T, Nvfp4> || std::is_same_v<T, Mxfp4>;
 
 template <class T>
-constexpr bool kBlockScaled = std::is_same_v<T, Mxfp8> || kPaired<T>;
+constexpr bool kBlockScaled = std::is_same_v<T, Fp8Ue8m0> || std::is_same_v<T, Mxfp8> || kPaired<T>;
 
 // Values per element in memory.
 template <class T>
@@ -39,7 +42,9 @@ constexpr int kPacking = kPaired<T> ? 2 : 1;
 
 // Values of a row that share one of these scales.
 template <class T>
-constexpr int kScaleGroup = std::is_same_v<T, Nvfp4> ? 16 : 32;
+constexpr int kScaleGroup = std::is_same_v<T, Fp8Ue8m0> ? 128
+                            : std::is_same_v<T, Nvfp4>  ? 16
+                                                        : 32;
 
 // Whether they are relative to a scale of the tensors.
 template <class T>
@@ -58,7 +63,7 @@ __device__ __forceinline__ float to_float(__nv_fp8_e4m3 value) { return float(va
 // A value of a tensor.
 template <class T>
 __device__ __forceinline__ float value_at(const T* tensor, std::int64_t index) {
-    if constexpr (std::is_same_v<T, Mxfp8>) {
+    if constexpr (kBlockScaled<T> && !kPaired<T>) {
         return device::e4m3_floats(tensor[index].code).x;
     } else if constexpr (kPaired<T>) {
         return device::e2m1_float(tensor[index / 2].pair >> index % 2 * 4);
@@ -100,6 +105,8 @@ __device__ __forceinline__ unsigned narrow_pair(float low, float high) {
 
 }  // namespace gemm
 
+template <>
+constexpr device::Dtype device::kDtypeOf<gemm::Fp8Ue8m0> = device::Dtype::Fp8Ue8m0;
 template <>
 constexpr device::Dtype device::kDtypeOf<gemm::Mxfp8> = device::Dtype::Mxfp8;
 template <>

@@ -4,10 +4,12 @@
 // one per block of 128 columns by 128 of k in b. Accumulation is in fp32; FP8 sums over 128 of k
 // are scaled and promoted to it. One rounding at the end.
 //
-// MXFP8 and MXFP4 operands have one scale per 32 of k in each row, NVFP4 ones per 16, in tiles
-// (device/scale_tiles.h) that the tensor cores read. A matrix of scales has whole tiles: each
-// group's b, and each group's room of a masked layout. The scales of NVFP4 are relative to
-// `tensor_scale`.
+// fp8_ue8m0 operands are the same with powers of two for scales, in tiles (device/scale_tiles.h)
+// that the tensor cores read: of b, each row has the scale of its block.
+//
+// MXFP8 and MXFP4 operands have one scale per 32 of k in each row, NVFP4 ones per 16, in such tiles
+// too. A matrix of scales has whole tiles: each group's b, and each group's room of a masked
+// layout. The scales of NVFP4 are relative to `tensor_scale`.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -22,8 +24,8 @@ struct Gemm {
     const void* a;  // [rows, k]; masked: [groups, rows, k]
     const void* b;  // [groups, n, k]
     void* out;      // [rows, n]; masked: [groups, rows, n]
-    // FP8: fp32 [k / 128, rows up to 4]; masked: [groups, k / 128, the same]. MXFP8 and MXFP4:
-    // tiles of UE8M0; NVFP4: of e4m3.
+    // FP8: fp32 [k / 128, rows up to 4]; masked: [groups, k / 128, the same]. fp8_ue8m0, MXFP8 and
+    // MXFP4: tiles of UE8M0; NVFP4: of e4m3.
     const void* a_scales;
     const void* b_scales;       // FP8: fp32 [groups, ceil(n / 128), k / 128]; else as those of a
     const float* tensor_scale;  // NVFP4: the product of both operands' scales

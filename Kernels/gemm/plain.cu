@@ -128,7 +128,7 @@ void launch_plain_type(const Gemm& params, cudaStream_t stream) {
 
 void launch_plain(const Gemm& params, cudaStream_t stream) {
     validate(params);
-    device::dispatch<__nv_bfloat16, __half, __nv_fp8_e4m3, Mxfp8, Nvfp4, Mxfp4>(
+    device::dispatch<__nv_bfloat16, __half, __nv_fp8_e4m3, Fp8Ue8m0, Mxfp8, Nvfp4, Mxfp4>(
         params.shape.dtype,
         [&](auto element) { launch_plain_type<decltype(element)>(params, stream); });
 }

@@ -11,6 +11,7 @@ _INSTANCES = {
     "bf16": ["H2H_ELEMENT=__nv_bfloat16", "H2H_CACHE_BYTES=2"],
     "f16": ["H2H_ELEMENT=__half", "H2H_CACHE_BYTES=2"],
     "fp8": ["H2H_ELEMENT=__nv_fp8_e4m3"],
+    "fp8_ue8m0": ["H2H_ELEMENT=gemm::Fp8Ue8m0"],
     "mxfp4": ["H2H_ELEMENT=gemm::Mxfp4"],
     "mxfp8": ["H2H_ELEMENT=gemm::Mxfp8"],
     "nvfp4": ["H2H_ELEMENT=gemm::Nvfp4"],
@@ -34,7 +35,7 @@ def kernel_family(
       name: the family and its folder.
       shelves: folders with kernels: portable, hopper, blackwell.
       instances: element types: bf16, f16, fp8, fp8_cache.
-      blackwell_instances: those of the shelf blackwell besides: mxfp4, mxfp8, nvfp4.
+      blackwell_instances: those of the shelf blackwell besides: fp8_ue8m0, mxfp4, mxfp8, nvfp4.
       blackwell_code: by instance, instructions that its machine code must have, as nvdisasm writes them. It must
         not have products of older tensor cores.
       config_deps: host libraries that :config uses besides //Kernels/device:host.

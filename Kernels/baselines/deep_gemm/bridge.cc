@@ -70,7 +70,14 @@ void require(const Problem& problem, const Config& config) {
     }
 }
 
+void require_scales(const Gemm& gemm, const Target& device) {
+    if (gemm.tiled_scales && device.major != kB200.major) {
+        throw std::invalid_argument("its kernels for Hopper take fp32 scales; use fp8_e4m3");
+    }
+}
+
 Choice choice_on(const Gemm& gemm, const Target& device) {
+    require_scales(gemm, device);
     const Problem problem = problem_of(gemm);
     const Config config = choose(problem, device);
     require(problem, config);
@@ -123,12 +130,14 @@ Plan::Plan(const Gemm& gemm, std::shared_ptr<const Built> built) : built_(std::m
         throw std::invalid_argument("its choice for this shape, " + to_string(config_) +
                                     ", is not one of the kernels compiled ahead of time");
     }
+    require_scales(gemm, device);
     if (!gemm_.problem.fp8 || device.major != kB200.major) return;
     const PackedWords words = packed_words(gemm_.problem);
     packed_ = device::Memory((words.a + words.b) * sizeof(std::uint32_t));
     auto* const a = static_cast<std::uint32_t*>(packed_.start());
     device::check(cudaDeviceSynchronize(), "filling the scales");
-    pack_scales(gemm_, a, a + words.a, nullptr);
+    const auto pack = gemm.tiled_scales ? pack_tiled_scales : pack_scales;
+    pack(gemm_, a, a + words.a, nullptr);
     device::check(cudaDeviceSynchronize(), "packing the scales");
     gemm_.a_scales = a;
     gemm_.b_scales = a + words.a;

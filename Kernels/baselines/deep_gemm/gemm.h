@@ -72,4 +72,7 @@ PackedWords packed_words(const Problem& problem);
 // Packs fp32 scales that are powers of two, laid out for sm_90a, into the layout for sm_100a.
 void pack_scales(const Gemm& gemm, std::uint32_t* a, std::uint32_t* b, cudaStream_t stream);
 
+// The same from UE8M0 scales in tiles (device/scale_tiles.h), one per 128 of k in each row.
+void pack_tiled_scales(const Gemm& gemm, std::uint32_t* a, std::uint32_t* b, cudaStream_t stream);
+
 }  // namespace deep_gemm_baseline

@@ -30,6 +30,8 @@ mod ffi {
         expected_m: usize,
         /// FP8 with scales; else bf16.
         fp8: bool,
+        /// Scales are UE8M0 in tiles, one per 128 of k in each row of a and of b; else fp32. Only for sm_100a.
+        tiled_scales: bool,
         layout: Layout,
     }
 

@@ -1,5 +1,6 @@
 #include "Kernels/baselines/deep_gemm/gemm.h"
 #include "Kernels/device/launch.h"
+#include "Kernels/device/scale_tiles.h"
 
 namespace deep_gemm_baseline {
 namespace {
@@ -46,6 +47,30 @@ __global__ void pack(Packing packing) {
     packing.out[row * packing.line + place] = word;
 }
 
+// A word of a tile is a word of the library's: four scales along k.
+__global__ void pack_tiles(const std::uint32_t* tiles, std::uint32_t* out, int places, int line) {
+    const int place = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (place >= line) return;
+    const int words = static_cast<int>(gridDim.y), word = static_cast<int>(blockIdx.y);
+    const int down = (places + device::kScaleTileRows - 1) / device::kScaleTileRows;
+    // Rooms have whole tiles.
+    const std::int64_t row = std::int64_t{blockIdx.z} * down * device::kScaleTileRows + place;
+    const std::int64_t from = device::scale_place(row, word * kPacked, words) / kPacked;
+    const std::int64_t to = (std::int64_t{blockIdx.z} * words + word) * line + place;
+    out[to] = place < places ? tiles[from] : 0;
+}
+
+void launch_pack_tiles(const void* tiles, std::uint32_t* out, int places, int words,
+                       std::size_t count, cudaStream_t stream) {
+    const int line = static_cast<int>(up_to_4(places));
+    device::Launch shape;
+    shape.grid = dim3(static_cast<unsigned>((line + kThreads - 1) / kThreads),
+                      static_cast<unsigned>(words), static_cast<unsigned>(count));
+    shape.block = dim3(kThreads);
+    device::launch("deep_gemm pack tiles", pack_tiles, shape, stream,
+                   static_cast<const std::uint32_t*>(tiles), out, places, line);
+}
+
 void launch_pack(const Packing& packing, std::size_t count, cudaStream_t stream) {
     device::Launch shape;
     shape.grid = dim3(static_cast<unsigned>((packing.line + kThreads - 1) / kThreads),
@@ -88,6 +113,13 @@ void pack_scales(const Gemm& gemm, std::uint32_t* a, std::uint32_t* b, cudaStrea
     columns.place_stride = columns.deep;
     columns.places_per_scale = kBlock;
     launch_pack(columns, static_cast<std::size_t>(problem.groups), stream);
+}
+
+void pack_tiled_scales(const Gemm& gemm, std::uint32_t* a, std::uint32_t* b, cudaStream_t stream) {
+    const Problem& problem = gemm.problem;
+    const int words = words_deep(problem);
+    launch_pack_tiles(gemm.a_scales, a, problem.m, words, rooms(problem), stream);
+    launch_pack_tiles(gemm.b_scales, b, problem.n, words, problem.groups, stream);
 }
 
 }  // namespace deep_gemm_baseline

@@ -1,4 +1,5 @@
-//! Races dense matrix products with bf16, f16, FP8, MXFP8, NVFP4 and MXFP4 operands.
+//! Races dense matrix products with bf16, f16, FP8 (with fp32 or UE8M0 scales), MXFP8, NVFP4 and MXFP4
+//! operands.
 
 use std::process::ExitCode;
 

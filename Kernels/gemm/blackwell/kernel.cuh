@@ -10,7 +10,8 @@
 // the storing warps scale and add them to totals in registers.
 //
 // MXFP8, NVFP4 and MXFP4: a stage has the operands' scales too. The multiplying thread copies them
-// to tensor memory, in a pair to that of both blocks, and the tensor cores apply them.
+// to tensor memory, in a pair to that of both blocks, and the tensor cores apply them. Of FP8 with
+// UE8M0 scales a stage has one scale per row, and every fourth stage brings those of four.
 //
 // Who waits for whom, in a pair across its blocks:
 //   full[stage]     bytes arrive           -> products
@@ -35,6 +36,7 @@ namespace gemm::blackwell {
 // Tiles of scales that a step has; the last step of FP4 may be half a stage.
 template <class Traits>
 __device__ __forceinline__ int scale_tiles_of(const Gemm& p, int step) {
+    if constexpr (Traits::kScaleSteps > 1) return 1;
     constexpr int kTileDepth = kScaleGroup<typename Traits::Element> * device::kScaleTileColumns;
     return min(Traits::kScaleTiles, p.shape.k / kTileDepth - step * Traits::kScaleTiles);
 }
@@ -58,9 +60,11 @@ __device__ void copy(const Gemm& p, const Operands& operands, int rank,
             const int stage = ring.stage;
             // At first all stages are empty: the phase before the first counts as complete.
             wait<Traits>(&shared.empty[stage], ring.parity ^ 1);
+            const bool has_scales = step % Traits::kScaleSteps == 0;
             if (rank == 0) {
-                ptx::mbarrier_expect_bytes(&shared.full[stage],
-                                           Traits::kBlocks * Traits::kStageBytes);
+                ptx::mbarrier_expect_bytes(
+                    &shared.full[stage],
+                    Traits::kBlocks * (has_scales ? Traits::kStageBytes : Traits::kOperandBytes));
             }
             const auto load = [&](void* to, const CUtensorMap& map, int x, int y, int z) {
                 if constexpr (Traits::kBlocks == 1) {
@@ -74,13 +78,15 @@ __device__ void copy(const Gemm& p, const Operands& operands, int rank,
             load(shared.a[stage], operands.a, k, row, group);
             load(shared.b[stage], operands.b, k, column, tile.group);
             if constexpr (kBlockScaled<typename Traits::Element>) {
-                // A block's rows of a, and all columns of the tile.
-                const int first = step * Traits::kScaleTiles;
-                load(shared.a_scales[stage], operands.a_scales, 0, first,
-                     group * scale_tiles_down(p.shape.rows) + row / device::kScaleTileRows);
-                load(shared.b_scales[stage], operands.b_scales, 0, first,
-                     tile.group * scale_tiles_down(p.shape.n) +
-                         tile.column / device::kScaleTileRows);
+                if (has_scales) {
+                    // A block's rows of a, and all columns of the tile.
+                    const int first = step / Traits::kScaleSteps * Traits::kScaleTiles;
+                    load(shared.a_scales[stage], operands.a_scales, 0, first,
+                         group * scale_tiles_down(p.shape.rows) + row / device::kScaleTileRows);
+                    load(shared.b_scales[stage], operands.b_scales, 0, first,
+                         tile.group * scale_tiles_down(p.shape.n) +
+                             tile.column / device::kScaleTileRows);
+                }
             }
             ring.advance();
         }
@@ -93,8 +99,8 @@ constexpr ptx::ScaledKind kScaledKind = !kPaired<T>        ? ptx::ScaledKind::kM
                                                            : ptx::ScaledKind::kMxf4;
 
 // The slots of tensor memory that steps' scales go to, in turn. Where there are as many as stages,
-// a slot is free when its stage is; where there are fewer, when the products of the step that had
-// it are done.
+// a slot is free when the stage of its last step is; where there are fewer, when the products of
+// the step that had it are done.
 template <class Traits>
 struct ScaleSlots {
     Ring<Traits::kScaleSlots> slot;
@@ -118,8 +124,8 @@ struct ScaleSlots {
     }
 };
 
-// Copies a stage's scales to a slot of tensor memory, in a pair to that of both blocks, and
-// multiplies; the tensor cores apply the scales.
+// Copies a stage's scales, if it has any, to a slot of tensor memory, in a pair to that of both
+// blocks, and multiplies; the tensor cores apply the scales.
 template <class Traits>
 __device__ __forceinline__ void multiply_scaled(const Gemm& p, const Tile& tile, int step,
                                                 int stage, std::uint32_t slot, std::uint32_t sums,
@@ -136,7 +142,8 @@ __device__ __forceinline__ void multiply_scaled(const Gemm& p, const Tile& tile,
         ptx::tensor_scale_tile(ptx::shared_address(shared.a_scales[stage]));
     const std::uint64_t b_tiles =
         ptx::tensor_scale_tile(ptx::shared_address(shared.b_scales[stage]));
-    for (int at = 0; at < tiles; ++at) {
+    const bool has_scales = step % Traits::kScaleSteps == 0;
+    for (int at = 0; has_scales && at < tiles; ++at) {
         ptx::tensor_copy_scales<Traits::kBlocks>(slot + 4 * at, a_tiles + kTileRows * at);
 #pragma unroll
         for (int down = 0; down < kDown; ++down) {
@@ -152,7 +159,8 @@ __device__ __forceinline__ void multiply_scaled(const Gemm& p, const Tile& tile,
         // Its scales: a tile, and from which byte of each word on.
         constexpr int kScales = Traits::kProductScales;
         const int at = part * kScales / device::kScaleTileColumns;
-        const int byte = part * kScales % device::kScaleTileColumns;
+        const int byte =
+            kScales > 0 ? part * kScales % device::kScaleTileColumns : step % Traits::kScaleSteps;
         if (at >= tiles) break;
         ptx::tensor_multiply_scaled<kKind, Traits::kBlocks>(
             sums, a + 2 * part, b + 2 * part, kProduct | ptx::tensor_scale_byte(byte),
@@ -169,6 +177,7 @@ __device__ void multiply(const Gemm& p, const Operands& operands, std::uint32_t 
     Ring<Traits::kStages> ring;
     Ring<Traits::kBuffers> buffers;
     ScaleSlots<Traits> slots;
+    std::uint32_t slot = 0;  // with the scales of this step
     for_each_tile<Traits>(p, shared.list, operands.walk, [&](const Tile& tile) {
         for (int step = 0; step < steps; ++step) {
             const bool is_first = kScaled<typename Traits::Element> || step == 0;
@@ -180,7 +189,7 @@ __device__ void multiply(const Gemm& p, const Operands& operands, std::uint32_t 
             const std::uint64_t stage_a = a + ring.stage * (sizeof(shared.a[0]) / 16);
             const std::uint64_t stage_b = b + ring.stage * (sizeof(shared.b[0]) / 16);
             if constexpr (kBlockScaled<typename Traits::Element>) {
-                const std::uint32_t slot = tensor_memory + slots.take(shared);
+                if (step % Traits::kScaleSteps == 0) slot = tensor_memory + slots.take(shared);
                 multiply_scaled<Traits>(p, tile, step, ring.stage, slot, sums, stage_a, stage_b,
                                         is_first, shared);
             } else {

@@ -49,15 +49,19 @@ struct Traits {
     static constexpr int kSumColumns = kBuffers * kColumns;
     // Tiles of scales in a stage: along k, and along the columns of b. Tiles of 192 columns start
     // in the middle of every second one.
-    static constexpr int kScaleTiles = kBlockScaled<T> ? kDepth / kScaleGroup<T> / 4 : 0;
+    static constexpr int kScaleTiles =
+        kBlockScaled<T> ? std::max(1, kDepth / kScaleGroup<T> / device::kScaleTileColumns) : 0;
+    // Steps that share a tile of scales: it comes with the first of them.
+    static constexpr int kScaleSteps =
+        kBlockScaled<T> ? std::max(1, kScaleGroup<T>* device::kScaleTileColumns / kDepth) : 1;
     static constexpr int kScaleTilesDown = (kColumns + device::kScaleTileRows - 1) / 128;
     static constexpr int kAScaleBytes = kScaleTiles * device::kScaleTileBytes;
     static constexpr int kBScaleBytes = kScaleTilesDown * kAScaleBytes;
-    // A product has 32 bytes of k, and this many scales of each row.
+    // A product has 32 bytes of k, and this many scales of each row; 0 if a stage has one.
     static constexpr int kProductScales = 32 * kPacking<T> / kScaleGroup<T>;
-    // A block's part of a stage.
-    static constexpr int kStageBytes =
-        (kBlockRows + kBlockColumns) * 128 + kAScaleBytes + kBScaleBytes;
+    // A block's part of a stage, without and with scales.
+    static constexpr int kOperandBytes = (kBlockRows + kBlockColumns) * 128;
+    static constexpr int kStageBytes = kOperandBytes + kAScaleBytes + kBScaleBytes;
     // Slots of tensor memory for the scales of a step, 4 columns for each tile.
     static constexpr int kSlotColumns = kScaleTiles * 4 * (1 + kScaleTilesDown);
     static constexpr int kScaleSlots =
@@ -79,6 +83,8 @@ struct Traits {
     static_assert(!kBlockScaled<T> || kScaleSlots >= 2,
                   "a step's scales are copied while the "
                   "products of the one before run");
+    static_assert(kScaleSteps == 1 || (kScaleTiles == 1 && kScaleSlots == kStages),
+                  "a slot that several steps share is free when the stage of its last step is");
 
     struct SharedStorage : ScaleStages<kStages, kAScaleBytes, kBScaleBytes> {
         alignas(1024) std::uint8_t a[kStages][kBlockRows * 128];

@@ -56,7 +56,8 @@ pub fn widen_fp8(from: &[u8], columns: usize, scales: Scales, to: &mut [f32]) {
     }
 }
 
-/// Widens rows of `columns` MXFP8, NVFP4 or MXFP4 values, times their scales: `scale` is that of a row and block.
+/// Widens rows of `columns` values of FP8 with UE8M0 scales, MXFP8, NVFP4 or MXFP4, times their scales: `scale` is
+/// that of a row and block.
 pub fn widen_blocks(
     from: &[u8],
     columns: usize,
@@ -64,12 +65,12 @@ pub fn widen_blocks(
     scale: impl Fn(usize, usize) -> f32,
     to: &mut [f32],
 ) {
-    let (block, table) = match format {
-        BlockFormat::Mxfp8 => (32, fp8_table()),
-        BlockFormat::Nvfp4 => (16, [0.0; 256]),
-        BlockFormat::Mxfp4 => (32, [0.0; 256]),
+    let (block, packing, table) = match format {
+        BlockFormat::Fp8Ue8m0 => (128, 1, fp8_table()),
+        BlockFormat::Mxfp8 => (32, 1, fp8_table()),
+        BlockFormat::Nvfp4 => (16, 2, [0.0; 256]),
+        BlockFormat::Mxfp4 => (32, 2, [0.0; 256]),
     };
-    let packing = if format == BlockFormat::Mxfp8 { 1 } else { 2 };
     let rows = from.chunks(columns / packing).zip(to.chunks_mut(columns));
     for (row, (from, to)) in rows.enumerate() {
         let blocks = from.chunks(block / packing).zip(to.chunks_mut(block));
@@ -77,7 +78,9 @@ pub fn widen_blocks(
             let scale = scale(row, number);
             for (to, &code) in to.chunks_mut(packing).zip(from) {
                 match format {
-                    BlockFormat::Mxfp8 => to[0] = table[usize::from(code)] * scale,
+                    BlockFormat::Fp8Ue8m0 | BlockFormat::Mxfp8 => {
+                        to[0] = table[usize::from(code)] * scale
+                    }
                     BlockFormat::Nvfp4 | BlockFormat::Mxfp4 => {
                         to.copy_from_slice(&e2m1::decode_pair(code).map(|value| value * scale));
                     }
@@ -87,9 +90,10 @@ pub fn widen_blocks(
     }
 }
 
-/// e4m3 values with a scale per 32, or pairs of e2m1 values with one per 16 or per 32.
+/// e4m3 values with a scale per 128 or per 32, or pairs of e2m1 values with one per 16 or per 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockFormat {
+    Fp8Ue8m0,
     Mxfp8,
     Nvfp4,
     Mxfp4,
@@ -132,6 +136,9 @@ mod tests {
         assert_eq!((to[0], to[1], to[16], to[63]), (1.0, -6.0, 2.0, -24.0));
         widen_blocks(&[0xf2; 32], 64, BlockFormat::Mxfp4, scale, &mut to);
         assert_eq!((to[31], to[32], to[63]), (-6.0, 2.0, -12.0));
+        let mut to = [0.0; 256];
+        widen_blocks(&[0x38; 256], 256, BlockFormat::Fp8Ue8m0, scale, &mut to);
+        assert_eq!((to[127], to[128]), (1.0, 2.0));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Matrix products of MXFP8, NVFP4 and MXFP4 under the interpreter, whose scales the tensor cores apply, against the
-//! oracle.
+//! Matrix products of FP8 with UE8M0 scales, MXFP8, NVFP4 and MXFP4 under the interpreter, whose scales the tensor
+//! cores apply, against the oracle.
 
 use contender::{Problem, Slice};
 use gemm::{Layout, Product};
@@ -8,7 +8,7 @@ use numeric::DType;
 use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
 use support::{
-    assert_caught, assert_close, assert_mutants, download, is_blackwell, room, run,
+    assert_caught, assert_close, assert_mutants, counts_of, download, is_blackwell, room, run,
     under_every_schedule, Dtype, Kind, Survivor, Variant, BF16,
 };
 use tensor::Inputs;
@@ -17,7 +17,7 @@ use workloads::{GemmProblem, GemmShape, GemmSuite, GroupKind, RowLayout};
 /// A product and its check.
 type Gated = Box<dyn Fn()>;
 
-const FORMATS: [DType; 3] = [DType::Mxfp8, DType::Nvfp4, DType::Mxfp4];
+const FORMATS: [DType; 4] = [DType::Fp8Ue8m0, DType::Mxfp8, DType::Nvfp4, DType::Mxfp4];
 
 fn problem(dtype: DType, layout: RowLayout, n: usize, k: usize) -> GemmProblem {
     let workload = GemmSuite::custom(layout.rows, n, k).2;
@@ -119,8 +119,12 @@ fn of_layout(
 
 /// Pairs of blocks: each takes several tiles, of which every second starts inside a tile of scales; rows and columns
 /// end inside.
-fn pairs() -> [(&'static str, Gated); 3] {
+fn pairs() -> [(&'static str, Gated); 4] {
     [
+        (
+            "blackwell pairs FP8 UE8M0",
+            Box::new(tuned(DType::Fp8Ue8m0, 300, 712, 640)),
+        ),
         (
             "blackwell pairs MXFP8",
             Box::new(tuned(DType::Mxfp8, 300, 712, 256)),
@@ -136,9 +140,14 @@ fn pairs() -> [(&'static str, Gated); 3] {
     ]
 }
 
-/// A block takes four tiles, each buffer of sums twice; with FP4 the last step is half a stage.
-fn products() -> [(&'static str, Gated); 3] {
+/// A block takes four tiles, each buffer of sums twice; with FP4 the last step is half a stage, with FP8 and UE8M0
+/// scales the last tile of them is of two steps.
+fn products() -> [(&'static str, Gated); 4] {
     [
+        (
+            "blackwell FP8 UE8M0",
+            Box::new(tuned(DType::Fp8Ue8m0, 40, 1608, 768)),
+        ),
         (
             "blackwell MXFP8",
             Box::new(tuned(DType::Mxfp8, 40, 1608, 256)),
@@ -213,10 +222,12 @@ fn planted_faults() {
     if !is_blackwell() {
         return;
     }
-    let [(_, bytes), (_, pairs), (_, powers)] = products();
-    for product in [&bytes, &pairs, &powers] {
+    let [(_, blocks), (_, bytes), (_, pairs), (_, powers)] = products();
+    for product in [&blocks, &bytes, &pairs, &powers] {
         assert_caught(("tcgen05.wait::ld.sync.aligned;", ""), product);
     }
+    // Every 128 of k with the first byte of a's scales.
+    assert_caught((", 29;", ", 32;"), &blocks);
     // The second 32 of k with the first byte of b's scales.
     assert_caught(("681574416", "681574400"), &bytes);
     // Scales read as powers of two.
@@ -225,12 +236,37 @@ fn planted_faults() {
     assert_caught(("1218446496", "1218446464"), &powers);
 }
 
+/// The tensor cores apply UE8M0 scales of 128, four steps of which share a tile of each operand.
+#[test]
+fn scales_of_four_steps_are_copied_once() {
+    if !is_blackwell() {
+        return;
+    }
+    let [(_, product), ..] = products();
+    let counts = counts_of(product);
+    let count = |start: &str| -> u64 {
+        let forms = counts.iter().filter(|(form, _)| form.starts_with(start));
+        forms.map(|(_, count)| count).sum()
+    };
+    let (tiles, steps) = (13, 6);
+    let scaled = "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X";
+    assert_eq!(count(scaled), tiles * steps * 4);
+    assert_eq!(count("tcgen05.mma"), count(scaled));
+    assert_eq!(count("tcgen05.cp"), tiles * steps.div_ceil(4) * 2);
+}
+
 #[test]
 fn mutants() {
     if !is_blackwell() {
         return;
     }
     let survivors = [
+        // Only where the instruction's descriptor depends on the step can a mutant not know.
+        Survivor {
+            kind: Kind::DescriptorLead,
+            count: 2,
+            why: "b lies along k, where no leading offset is used",
+        },
         Survivor {
             kind: Kind::DropBulkWait,
             count: 1,
@@ -252,12 +288,18 @@ fn mutants() {
             why: "after the last barrier nothing is read, only tensor memory freed",
         },
     ];
-    for (name, product) in products() {
-        assert_mutants(name, (2, 12), Watch::All, &survivors[..3], product);
+    let [blocks, others @ ..] = products();
+    for (name, product) in others {
+        assert_mutants(name, (2, 12), Watch::All, &survivors[1..4], product);
     }
-    for (name, product) in pairs() {
-        assert_mutants(name, (2, 12), Watch::All, &survivors, product);
+    let [pairs_of_blocks, others @ ..] = pairs();
+    for (name, product) in others {
+        assert_mutants(name, (2, 12), Watch::All, &survivors[1..], product);
     }
+    let (name, product) = blocks;
+    assert_mutants(name, (2, 12), Watch::All, &survivors[..4], product);
+    let (name, product) = pairs_of_blocks;
+    assert_mutants(name, (2, 12), Watch::All, &survivors, product);
 }
 
 #[test]

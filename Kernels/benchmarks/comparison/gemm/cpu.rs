@@ -114,7 +114,7 @@ fn operands(problem: &GemmProblem, memory: &Memory) -> Result<(Widen, Widen), Co
             of(memory.read("a")?, k, gemm_cpu::widen_f16),
             of(memory.read("b")?, k, gemm_cpu::widen_f16),
         ),
-        DType::Mxfp8 | DType::Nvfp4 | DType::Mxfp4 => (
+        DType::Fp8Ue8m0 | DType::Mxfp8 | DType::Nvfp4 | DType::Mxfp4 => (
             block_scaled(problem, memory, ("a", "a_scales"), layout.tiles_of_a())?,
             block_scaled(problem, memory, ("b", "b_scales"), layout.tiles_of_b(n))?,
         ),
@@ -147,7 +147,7 @@ fn operands(problem: &GemmProblem, memory: &Memory) -> Result<(Widen, Widen), Co
     })
 }
 
-/// An operand of MXFP8, NVFP4 or MXFP4; that of NVFP4's `a` has the tensors' scale too.
+/// An operand of FP8 with UE8M0 scales, MXFP8, NVFP4 or MXFP4; that of NVFP4's `a` has the tensors' scale too.
 fn block_scaled(
     problem: &GemmProblem,
     memory: &Memory,
@@ -158,14 +158,15 @@ fn block_scaled(
     let codes = memory.read::<u8>(name)?;
     let scales = memory.read::<u8>(scales)?;
     let of_powers = match problem.dtype() {
-        DType::Mxfp8 => Some((BlockFormat::Mxfp8, 1)),
-        DType::Mxfp4 => Some((BlockFormat::Mxfp4, 2)),
+        DType::Fp8Ue8m0 => Some((BlockFormat::Fp8Ue8m0, 1, 128)),
+        DType::Mxfp8 => Some((BlockFormat::Mxfp8, 1, 32)),
+        DType::Mxfp4 => Some((BlockFormat::Mxfp4, 2, 32)),
         _ => None,
     };
-    if let Some((format, packing)) = of_powers {
+    if let Some((format, packing, shared)) = of_powers {
         return Ok(Box::new(move |_group, row, out| {
             let scale = |line, block| {
-                let code = scales[tiles.place(row + line, block, k / 32)];
+                let code = scales[tiles.place(row + line, block, k / shared)];
                 DType::F8E8M0.decode_one(&[code]) as f32
             };
             let from = &codes[row * k / packing..][..out.len() / packing];

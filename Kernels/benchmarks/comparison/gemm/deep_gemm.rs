@@ -40,7 +40,8 @@ fn gemm(problem: &GemmProblem, tensors: &Tensors) -> Result<Gemm, ContenderError
         k: problem.shape.k,
         groups: layout.groups(),
         expected_m: layout.used_rows().div_ceil(layout.groups()),
-        fp8: problem.is_scaled(),
+        fp8: problem.is_scaled() || has_tiles(problem),
+        tiled_scales: has_tiles(problem),
         layout: match layout.kind {
             GroupKind::Dense => Layout::Dense,
             GroupKind::Contiguous => Layout::Contiguous,
@@ -86,8 +87,12 @@ fn found(gemm: &Gemm, choice: &Choice, arch: &str) -> Result<Built, Missing> {
     Store::of_user().find(&wanted(gemm, choice, arch))
 }
 
+fn has_tiles(problem: &GemmProblem) -> bool {
+    problem.dtype() == DType::Fp8Ue8m0
+}
+
 fn takes(dtype: DType) -> bool {
-    matches!(dtype, DType::Bf16 | DType::F8E4M3)
+    matches!(dtype, DType::Bf16 | DType::F8E4M3 | DType::Fp8Ue8m0)
 }
 
 fn unsupported(problem: &GemmProblem, device: &DeviceInfo) -> Option<String> {

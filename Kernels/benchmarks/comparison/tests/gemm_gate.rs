@@ -12,7 +12,7 @@ use workloads::{DenseWorkload, GemmProblem, GemmSuite};
 
 const DTYPES: [DType; 3] = [DType::Bf16, DType::F16, DType::F8E4M3];
 /// Ours needs tensor cores that apply their scales.
-const BLOCK_SCALED: [DType; 3] = [DType::Mxfp8, DType::Nvfp4, DType::Mxfp4];
+const BLOCK_SCALED: [DType; 4] = [DType::Fp8Ue8m0, DType::Mxfp8, DType::Nvfp4, DType::Mxfp4];
 
 #[test]
 fn cpu_contenders_pass() {

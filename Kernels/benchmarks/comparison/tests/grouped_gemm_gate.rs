@@ -10,7 +10,7 @@ use workloads::{GemmProblem, GemmShape, GroupedGemmSuite, GroupedWorkload, RowLa
 
 const RANDOM_LAYOUTS: u64 = 200;
 const BOTH: [DType; 2] = [DType::Bf16, DType::F8E4M3];
-const BLOCK_SCALED: [DType; 3] = [DType::Mxfp8, DType::Nvfp4, DType::Mxfp4];
+const BLOCK_SCALED: [DType; 4] = [DType::Fp8Ue8m0, DType::Mxfp8, DType::Nvfp4, DType::Mxfp4];
 
 #[test]
 fn cpu_contenders_pass() {

@@ -137,7 +137,7 @@ pub(crate) fn dtype_code(dtype: DType) -> u32 {
         DType::F16 => 1,
         DType::Bf16 => 2,
         // The same elements.
-        DType::F8E4M3 | DType::Mxfp8 => 3,
+        DType::F8E4M3 | DType::Mxfp8 | DType::Fp8Ue8m0 => 3,
         DType::F8E8M0 => 4,
         DType::I32 => 5,
         DType::I64 => 6,

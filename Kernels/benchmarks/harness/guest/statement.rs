@@ -155,6 +155,7 @@ impl Passed {
                 DType::Mxfp8 => abi::MXFP8,
                 DType::Nvfp4 => abi::NVFP4,
                 DType::Mxfp4 => abi::MXFP4,
+                DType::Fp8Ue8m0 => abi::FP8_UE8M0,
             };
             (dtype, tensor.bytes())
         })

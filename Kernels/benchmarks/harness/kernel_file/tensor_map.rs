@@ -156,7 +156,12 @@ impl Map {
 /// `CUtensorMapDataType` of an element; codes are bytes.
 fn kind(dtype: DType) -> u32 {
     match dtype {
-        DType::F8E4M3 | DType::F8E8M0 | DType::Mxfp8 | DType::Nvfp4 | DType::Mxfp4 => 0,
+        DType::F8E4M3
+        | DType::F8E8M0
+        | DType::Mxfp8
+        | DType::Nvfp4
+        | DType::Mxfp4
+        | DType::Fp8Ue8m0 => 0,
         DType::I32 => 3,
         DType::I64 => 5,
         DType::F16 => 6,

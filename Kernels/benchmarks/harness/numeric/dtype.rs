@@ -36,10 +36,13 @@ pub enum DType {
     /// The same pairs; the scales are powers of two, one per 32 elements along a row.
     #[serde(rename = "mxfp4")]
     Mxfp4,
+    /// e4m3 elements that share a power of two per 128 along a row: the scales are a tensor of their own.
+    #[serde(rename = "fp8_ue8m0")]
+    Fp8Ue8m0,
 }
 
 /// Each type with its name and other accepted spellings.
-const NAMES: [(DType, &str, &[&str]); 10] = [
+const NAMES: [(DType, &str, &[&str]); 11] = [
     (DType::F32, "f32", &["fp32"]),
     (DType::F16, "f16", &["fp16"]),
     (DType::Bf16, "bf16", &[]),
@@ -50,11 +53,12 @@ const NAMES: [(DType, &str, &[&str]); 10] = [
     (DType::Mxfp8, "mxfp8", &[]),
     (DType::Nvfp4, "nvfp4", &[]),
     (DType::Mxfp4, "mxfp4", &[]),
+    (DType::Fp8Ue8m0, "fp8_ue8m0", &[]),
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown dtype '{0}'; use one of f32, f16, bf16, fp8_e4m3, mxfp8, nvfp4, mxfp4, e8m0, i32, i64"
+    "unknown dtype '{0}'; use one of f32, f16, bf16, fp8_e4m3, fp8_ue8m0, mxfp8, nvfp4, mxfp4, e8m0, i32, i64"
 )]
 pub struct UnknownDType(pub String);
 
@@ -79,7 +83,12 @@ impl FromStr for DType {
 impl DType {
     pub fn size_bytes(self) -> usize {
         match self {
-            DType::F8E4M3 | DType::F8E8M0 | DType::Mxfp8 | DType::Nvfp4 | DType::Mxfp4 => 1,
+            DType::F8E4M3
+            | DType::F8E8M0
+            | DType::Mxfp8
+            | DType::Nvfp4
+            | DType::Mxfp4
+            | DType::Fp8Ue8m0 => 1,
             DType::F16 | DType::Bf16 => 2,
             DType::F32 | DType::I32 => 4,
             DType::I64 => 8,
@@ -102,7 +111,7 @@ impl DType {
             DType::F32 => 2f64.powi(-24),
             DType::F16 => 2f64.powi(-11),
             DType::Bf16 => 2f64.powi(-8),
-            DType::F8E4M3 | DType::Mxfp8 => 2f64.powi(-4),
+            DType::F8E4M3 | DType::Mxfp8 | DType::Fp8Ue8m0 => 2f64.powi(-4),
             // 1.5 is halfway between 1 and 2.
             DType::F8E8M0 => 0.5,
             DType::I32 | DType::I64 | DType::Nvfp4 | DType::Mxfp4 => 0.0,
@@ -114,7 +123,7 @@ impl DType {
             DType::F32 => f64::from(f32::MAX),
             DType::F16 => F16.max_finite(),
             DType::Bf16 => BF16.max_finite(),
-            DType::F8E4M3 | DType::Mxfp8 => F8E4M3.max_finite(),
+            DType::F8E4M3 | DType::Mxfp8 | DType::Fp8Ue8m0 => F8E4M3.max_finite(),
             DType::F8E8M0 => e8m0::decode(e8m0::MAX_CODE),
             DType::I32 => f64::from(i32::MAX),
             DType::I64 => i64::MAX as f64,
@@ -131,7 +140,7 @@ impl DType {
             DType::Bf16 => f64::from(f32::from_bits(
                 u32::from(u16::from_le_bytes(first(bytes))) << 16,
             )),
-            DType::F8E4M3 | DType::Mxfp8 => F8E4M3.decode(u32::from(bytes[0])),
+            DType::F8E4M3 | DType::Mxfp8 | DType::Fp8Ue8m0 => F8E4M3.decode(u32::from(bytes[0])),
             DType::F8E8M0 => e8m0::decode(bytes[0]),
             DType::I32 => f64::from(i32::from_le_bytes(first(bytes))),
             DType::I64 => i64::from_le_bytes(first(bytes)) as f64,
@@ -147,7 +156,7 @@ impl DType {
             DType::F32 => out[..size].copy_from_slice(&(value as f32).to_le_bytes()),
             DType::F16 => out[..size].copy_from_slice(&(F16.encode(value) as u16).to_le_bytes()),
             DType::Bf16 => out[..size].copy_from_slice(&(BF16.encode(value) as u16).to_le_bytes()),
-            DType::F8E4M3 | DType::Mxfp8 => out[0] = F8E4M3.encode(value) as u8,
+            DType::F8E4M3 | DType::Mxfp8 | DType::Fp8Ue8m0 => out[0] = F8E4M3.encode(value) as u8,
             DType::Nvfp4 | DType::Mxfp4 => out[0] = value.round_ties_even() as u8,
             DType::F8E8M0 => out[0] = e8m0::encode(value),
             DType::I32 => {

@@ -177,7 +177,9 @@ fn round(dtype: DType, value: f32) -> f64 {
         // Where f16 has its full mantissa and does not overflow.
         DType::F16 if (6.2e-5..6.5e4).contains(&value.abs()) => keep(value, 13),
         // The same for e4m3.
-        DType::F8E4M3 | DType::Mxfp8 if (1.0 / 64.0..448.0).contains(&value.abs()) => {
+        DType::F8E4M3 | DType::Mxfp8 | DType::Fp8Ue8m0
+            if (1.0 / 64.0..448.0).contains(&value.abs()) =>
+        {
             keep(value, 20)
         }
         _ => dtype.round(f64::from(value)),

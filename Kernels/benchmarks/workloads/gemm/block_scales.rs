@@ -1,4 +1,4 @@
-//! Products of MXFP8, NVFP4 and MXFP4: their tensors, kinds of inputs, and values.
+//! Products of FP8 with UE8M0 scales, MXFP8, NVFP4 and MXFP4: their tensors, kinds of inputs, and values.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use numeric::{bits, index_below, DType};
 use reference::quantize::{e2m1_value, scale_place, tiled_scales};
 use tensor::{Fill, Inputs, TensorSpec};
 
-use super::shape::{GemmShape, RowLayout, ScaleTiles};
+use super::shape::{GemmShape, RowLayout, ScaleTiles, SCALE_BLOCK};
 use crate::kinds::{scattered, DRIFT, OUTLIERS, UNEVEN_ROWS};
 
 /// Random stream of these scales.
@@ -15,6 +15,7 @@ const SCALE_STREAM: u32 = 0x5CA1F;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
+    Fp8Ue8m0,
     Mxfp8,
     Nvfp4,
     Mxfp4,
@@ -23,6 +24,7 @@ pub enum Format {
 impl Format {
     pub fn of(dtype: DType) -> Option<Self> {
         match dtype {
+            DType::Fp8Ue8m0 => Some(Self::Fp8Ue8m0),
             DType::Mxfp8 => Some(Self::Mxfp8),
             DType::Nvfp4 => Some(Self::Nvfp4),
             DType::Mxfp4 => Some(Self::Mxfp4),
@@ -33,15 +35,24 @@ impl Format {
     /// Elements of k that share a scale.
     pub fn block(self) -> usize {
         match self {
+            Self::Fp8Ue8m0 => SCALE_BLOCK,
             Self::Mxfp8 | Self::Mxfp4 => 32,
             Self::Nvfp4 => 16,
+        }
+    }
+
+    /// Rows of `b` that share one.
+    pub fn block_rows(self) -> usize {
+        match self {
+            Self::Fp8Ue8m0 => SCALE_BLOCK,
+            Self::Mxfp8 | Self::Nvfp4 | Self::Mxfp4 => 1,
         }
     }
 
     /// Elements of a byte.
     pub fn packing(self) -> usize {
         match self {
-            Self::Mxfp8 => 1,
+            Self::Fp8Ue8m0 | Self::Mxfp8 => 1,
             Self::Nvfp4 | Self::Mxfp4 => 2,
         }
     }
@@ -49,6 +60,7 @@ impl Format {
     /// Of operands.
     fn dtype(self) -> DType {
         match self {
+            Self::Fp8Ue8m0 => DType::Fp8Ue8m0,
             Self::Mxfp8 => DType::Mxfp8,
             Self::Nvfp4 => DType::Nvfp4,
             Self::Mxfp4 => DType::Mxfp4,
@@ -57,7 +69,7 @@ impl Format {
 
     fn scale_dtype(self) -> DType {
         match self {
-            Self::Mxfp8 | Self::Mxfp4 => DType::F8E8M0,
+            Self::Fp8Ue8m0 | Self::Mxfp8 | Self::Mxfp4 => DType::F8E8M0,
             Self::Nvfp4 => DType::F8E4M3,
         }
     }
@@ -116,7 +128,14 @@ fn of_a(
     factor: impl Fn(usize, usize) -> f64,
 ) -> Fill {
     let rows = layout.used_ranges().flat_map(|(_, rows)| rows);
-    drawn(format, layout.tiles_of_a(), rows, blocks, (seed, 0), factor)
+    drawn(
+        format,
+        (layout.tiles_of_a(), 1),
+        rows,
+        blocks,
+        (seed, 0),
+        factor,
+    )
 }
 
 /// Those of the matrices of groups that have rows.
@@ -131,7 +150,7 @@ fn of_b(
     let rows = groups.flat_map(|group| group * n..(group + 1) * n);
     drawn(
         format,
-        layout.tiles_of_b(n),
+        (layout.tiles_of_b(n), format.block_rows()),
         rows,
         blocks,
         (seed, 1),
@@ -139,11 +158,11 @@ fn of_b(
     )
 }
 
-/// Powers of two from 1/4 to 2, NVFP4's from 1/4 to 2 in quarters. What belongs to no row of a group is NaN: it must
-/// not matter.
+/// Powers of two from 1/4 to 2, NVFP4's from 1/4 to 2 in quarters; some rows of a matrix share theirs. What belongs to
+/// no row of a group is NaN: it must not matter.
 fn drawn(
     format: Format,
-    tiles: ScaleTiles,
+    (tiles, sharing): (ScaleTiles, usize),
     rows: impl Iterator<Item = usize>,
     blocks: usize,
     (seed, stream): (u64, u32),
@@ -152,9 +171,13 @@ fn drawn(
     let mut codes = vec![0xFF; tiles.count(blocks)];
     for (row, block) in rows.flat_map(|row| (0..blocks).map(move |block| (row, block))) {
         let place = tiles.place(row, block, blocks);
-        let random = bits(seed, SCALE_STREAM + stream, place as u64);
+        let first = row - row % tiles.rows % sharing;
+        let source = tiles.place(first, block, blocks);
+        let random = bits(seed, SCALE_STREAM + stream, source as u64);
         let scale = match format {
-            Format::Mxfp8 | Format::Mxfp4 => 2f64.powi(index_below(random, 4) as i32 - 2),
+            Format::Fp8Ue8m0 | Format::Mxfp8 | Format::Mxfp4 => {
+                2f64.powi(index_below(random, 4) as i32 - 2)
+            }
             Format::Nvfp4 => f64::from(1 + index_below(random, 8)) / 4.0,
         };
         format
@@ -215,7 +238,7 @@ pub fn families(
     });
     // The first of each pair has no sign, the second is 0.
     let positive = || match format {
-        Format::Mxfp8 => Fill::Uniform {
+        Format::Fp8Ue8m0 | Format::Mxfp8 => Fill::Uniform {
             low: 0.0,
             high: 1.0,
         },
@@ -246,7 +269,7 @@ pub fn scaled_row(
     let stored = k / format.packing();
     let stored = operand.range(row * stored, stored);
     let values = match format {
-        Format::Mxfp8 => stored,
+        Format::Fp8Ue8m0 | Format::Mxfp8 => stored,
         Format::Nvfp4 | Format::Mxfp4 => stored
             .iter()
             .flat_map(|&pair| [pair as u8, pair as u8 >> 4])

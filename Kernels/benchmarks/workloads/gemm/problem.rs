@@ -2,8 +2,9 @@
 //!
 //! out[r, c] = sum over i of a[r, i] * b[group of r, c, i]; k is contiguous in both operands. With
 //! FP8 operands there is one scale per 128 elements of k in a row of `a`, and one per 128 x 128 block
-//! of `b`. MXFP8 and MXFP4 operands have one per 32 elements of k in each row of both, NVFP4 ones per 16. The
-//! operands come quantised: quantising is a separate operation with its own rows.
+//! of `b`; those of fp8_ue8m0 are powers of two. MXFP8 and MXFP4 operands have one per 32 elements of k in
+//! each row of both, NVFP4 ones per 16. The operands come quantised: quantising is a separate operation with
+//! its own rows.
 
 use std::sync::Arc;
 
@@ -25,9 +26,10 @@ const SCALE_STREAM: u32 = 0x5CA1E;
 ///   are contiguous, so that the scales of a tile's rows are one piece, and lines are of whole 16 bytes.
 /// - b_scales: f32 [groups, ceil(n / 128), k / 128].
 ///
-/// With MXFP8, NVFP4 and MXFP4, a_scales and b_scales are tiles of e8m0, of NVFP4 e4m3, as tensor cores read
-/// them (`reference::quantize::scale_place`), whole ones for each group of b and of a masked a. FP4's a and b are
-/// pairs, and NVFP4 has a tensor_scale: f32 [1], the product of both operands' own.
+/// With fp8_ue8m0, MXFP8, NVFP4 and MXFP4, a_scales and b_scales are tiles of e8m0, of NVFP4 e4m3, as tensor cores
+/// read them (`reference::quantize::scale_place`), whole ones for each group of b and of a masked a; with fp8_ue8m0
+/// each of the 128 rows of a block of b has its scale. FP4's a and b are pairs, and NVFP4 has a tensor_scale: f32
+/// [1], the product of both operands' own.
 ///
 /// And with groups there is the index that [`RowLayout::index_name`] names.
 #[derive(Clone, Debug)]
@@ -39,7 +41,9 @@ pub struct GemmProblem {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadGemm {
-    #[error("{0} operands are not supported; use bf16, f16, fp8_e4m3, mxfp8, nvfp4 or mxfp4")]
+    #[error(
+        "{0} operands are not supported; use bf16, f16, fp8_e4m3, fp8_ue8m0, mxfp8, nvfp4 or mxfp4"
+    )]
     DType(DType),
     #[error("k is {0}; with FP8 and FP4 operands it must be a multiple of 128")]
     Depth(usize),
@@ -255,8 +259,9 @@ impl Problem for GemmProblem {
         let format = Format::of(self.dtype());
         let mut read = (rows + groups * n) * k * operand / format.map_or(1, Format::packing);
         if let Some(format) = format {
-            // Without padding; and the tensor's.
-            read += (rows + groups * n) * (k / format.block());
+            // Without padding, and those that rows share once; and the tensor's.
+            let of_b = groups * n.div_ceil(format.block_rows());
+            read += (rows + of_b) * (k / format.block());
             let of_tensor = self
                 .tensors()
                 .iter()
@@ -273,7 +278,11 @@ impl Problem for GemmProblem {
             flops: 2.0 * rows as f64 * n as f64 * k as f64,
             read_bytes: read as f64,
             written_bytes: (rows * n * self.statement.tensor("out").dtype.size_bytes()) as f64,
-            math: Math::TensorCore(self.dtype()),
+            math: Math::TensorCore(match format {
+                // Tensor cores multiply these as fast as e4m3 without scales.
+                Some(Format::Fp8Ue8m0) => DType::F8E4M3,
+                _ => self.dtype(),
+            }),
         }
     }
 
@@ -292,7 +301,9 @@ impl Problem for GemmProblem {
 
     fn families(&self) -> Vec<Family> {
         let (layout, k) = (&self.layout, self.shape.k);
-        if let Some(format) = Format::of(self.dtype()) {
+        // FP8's scales stay the same: who needs another layout converts them once, when tensors are bound.
+        let format = Format::of(self.dtype()).filter(|format| *format != Format::Fp8Ue8m0);
+        if let Some(format) = format {
             return block_scales::families(format, &self.statement, layout, self.shape);
         }
         let uneven = [ONE, (-64.0, 64.0), (0.0, 0.0), (0.75, 0.75)];
@@ -338,10 +349,11 @@ mod tests {
         GemmProblem::new(GemmShape { n, k }, layout, dtype, workload).unwrap()
     }
 
-    const DTYPES: [DType; 6] = [
+    const DTYPES: [DType; 7] = [
         DType::Bf16,
         DType::F16,
         DType::F8E4M3,
+        DType::Fp8Ue8m0,
         DType::Mxfp8,
         DType::Nvfp4,
         DType::Mxfp4,
@@ -363,6 +375,34 @@ mod tests {
         assert_eq!(cost.written_bytes, 4.0 * 8.0 * 2.0);
         let (operands, scales, index) = ((4 + 2 * 8) * 128, (4 + 2) * 4, 256 * 4);
         assert_eq!(cost.read_bytes, (operands + scales + index) as f64);
+    }
+
+    #[test]
+    fn blocks_of_b_have_one_power_of_two() {
+        let layout = RowLayout::masked(vec![0, 2, 4], 4);
+        let problem = problem(layout, 200, 384, DType::Fp8Ue8m0);
+        let inputs = Inputs::new(problem.tensors(), 1);
+        let (scales, tiles) = (inputs.tensor("b_scales"), problem.layout.tiles_of_b(200));
+        let scale =
+            |group: usize, row: usize, block| scales.get(tiles.place(group * 200 + row, block, 3));
+        for (group, block) in [1, 2]
+            .into_iter()
+            .flat_map(|group| [0, 1, 2].map(|block| (group, block)))
+        {
+            for row in 0..200 {
+                let first = scale(group, row / 128 * 128, block);
+                assert_eq!(scale(group, row, block), first, "{group} {row} {block}");
+            }
+        }
+        // Neighbours differ somewhere, those of an empty group are NaN.
+        let all = (0..3).map(|block| [scale(1, 0, block), scale(1, 128, block)]);
+        assert!(all.clone().any(|[above, below]| above != below));
+        assert!(scale(0, 0, 0).is_nan());
+        // 6 rows, and two blocks of rows in each of two matrices.
+        let cost = problem.cost();
+        let (operands, scales) = ((6 + 2 * 200) * 384, (6 + 2 * 2) * 3);
+        assert_eq!(cost.read_bytes, (operands + scales + 3 * 4) as f64);
+        assert_eq!(cost.math, Math::TensorCore(DType::F8E4M3));
     }
 
     #[test]
@@ -460,7 +500,12 @@ mod tests {
 
     #[test]
     fn block_scales_are_in_tiles_and_applied() {
-        for (dtype, block) in [(DType::Mxfp8, 32), (DType::Nvfp4, 16), (DType::Mxfp4, 32)] {
+        for (dtype, block) in [
+            (DType::Fp8Ue8m0, 128),
+            (DType::Mxfp8, 32),
+            (DType::Nvfp4, 16),
+            (DType::Mxfp4, 32),
+        ] {
             let problem = problem(RowLayout::dense(40), 130, 256, dtype);
             assert_units_cover_outputs_once(&problem);
             assert_honest_is_near(&problem, &[0, problem.units() - 1], 2.0);

@@ -18,7 +18,7 @@ fn grouped(shape: GemmShape, rows: usize, dtype: DType) -> GemmProblem {
 fn right_under_every_schedule() {
     let contenders = gemm_contenders::contenders(DeviceKind::Ptx);
     let mut table = Table::default();
-    for dtype in [DType::Bf16, DType::F8E4M3] {
+    for dtype in [DType::Bf16, DType::F8E4M3, DType::Fp8Ue8m0] {
         table.assert_right(&contenders, "deep_gemm", &grouped(UP, 128, dtype));
     }
 }

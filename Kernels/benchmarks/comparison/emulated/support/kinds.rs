@@ -79,7 +79,7 @@ fn filled((tensor, spec): (usize, &TensorSpec)) -> Memory {
         DType::Bf16 => "bf16",
         DType::I32 => "i32",
         DType::F8E4M3 | DType::F8E8M0 | DType::Mxfp8 | DType::I64 => "u8",
-        DType::Nvfp4 | DType::Mxfp4 => "u8",
+        DType::Nvfp4 | DType::Mxfp4 | DType::Fp8Ue8m0 => "u8",
     };
     of_type(dtype, Memory::from_bytes(&bytes))
 }

@@ -11,7 +11,7 @@ pub use bridge::{Dtype, Variant};
 pub use gate::Table;
 pub use mutants::{assert_mutants, assert_value_mutants, Kind, Survivor};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Mutex, PoisonError};
@@ -39,9 +39,18 @@ fn run_case(settings: Settings, case: impl FnOnce()) -> Vec<(String, Report)> {
 
 /// The forms of instructions that a case executes.
 pub fn forms_of(case: impl FnOnce()) -> BTreeSet<String> {
-    let reports = run_case(Settings::under(Schedule::AtOnce), case);
-    let forms = |(_, report): (String, Report)| report.counters.forms.into_keys();
-    reports.into_iter().flat_map(forms).collect()
+    counts_of(case).into_keys().collect()
+}
+
+/// The same with how many threads executed each.
+pub fn counts_of(case: impl FnOnce()) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for (_, report) in run_case(Settings::under(Schedule::AtOnce), case) {
+        for (form, count) in report.counters.forms {
+            *counts.entry(form).or_default() += count;
+        }
+    }
+    counts
 }
 
 /// By which rules kernels are judged.

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-const SMALL: [DType; 7] = [
+const SMALL: [DType; 8] = [
     DType::F16,
     DType::Bf16,
     DType::F8E4M3,
@@ -11,6 +11,7 @@ const SMALL: [DType; 7] = [
     DType::Mxfp8,
     DType::Nvfp4,
     DType::Mxfp4,
+    DType::Fp8Ue8m0,
 ];
 
 /// Every finite value of a small type, in ascending order of value.
