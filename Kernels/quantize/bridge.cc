@@ -21,6 +21,16 @@ auto with_params(const Quantization& given, Function&& function) {
                          : function(Quantize{matrix, x, quantized, scales, tensor_scale});
 }
 
+NormQuantize norm_params(const NormQuantization& given) {
+    return {{Scaling::Group, given.dtype, static_cast<std::int64_t>(given.rows),
+             device::narrow("columns", given.columns)},
+            pointer<void>(given.x),
+            pointer<void>(given.weight),
+            given.epsilon,
+            pointer<void>(given.quantized),
+            pointer<void>(given.scales)};
+}
+
 }  // namespace
 
 void check(const Quantization& given, Variant) {
@@ -29,6 +39,12 @@ void check(const Quantization& given, Variant) {
 
 std::unique_ptr<Plan> plan(const Quantization& given, Variant variant) {
     return with_params(given, [&](const auto& params) { return device::plan(params, variant); });
+}
+
+void check_norm(const NormQuantization& given, Variant) { quantize::check(norm_params(given)); }
+
+std::unique_ptr<Plan> plan_norm(const NormQuantization& given, Variant variant) {
+    return device::plan(norm_params(given), variant);
 }
 
 }  // namespace quantize::bridge

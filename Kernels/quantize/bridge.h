@@ -12,8 +12,12 @@ namespace quantize::bridge {
 using device::Plan;
 using device::Variant;
 struct Quantization;
+struct NormQuantization;
 
 void check(const Quantization& given, Variant variant);
 std::unique_ptr<Plan> plan(const Quantization& given, Variant variant);
+
+void check_norm(const NormQuantization& given, Variant variant);
+std::unique_ptr<Plan> plan_norm(const NormQuantization& given, Variant variant);
 
 }  // namespace quantize::bridge

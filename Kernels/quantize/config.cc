@@ -40,4 +40,11 @@ RowConfig choose_row(std::int64_t packets) {
             static_cast<int>(chunks)};
 }
 
+RowConfig choose_warps(std::int64_t packets) {
+    if (packets > kWarp * kPreferredVectors) return choose_row(packets);
+    device::require(packets >= 1, "packets is " + std::to_string(packets) + "; give at least 1");
+    const int vectors = power_of_two_from(divide_up(packets, kWarp));
+    return {kWarp, kManyRowsThreads / kWarp, vectors, 1};
+}
+
 }  // namespace quantize

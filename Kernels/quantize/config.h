@@ -1,4 +1,4 @@
-// How rows are cut for per-row quantisation: plain values, chosen without a GPU.
+// How rows are cut for kernels that reduce whole rows: plain values, chosen without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -20,5 +20,8 @@ constexpr int kRowMaxVectors = 8;
 
 // `packets` is in 16-byte packets per row.
 RowConfig choose_row(std::int64_t packets);
+
+// The same with whole warps per row, so that neighbouring lanes have neighbouring packets.
+RowConfig choose_warps(std::int64_t packets);
 
 }  // namespace quantize

@@ -11,8 +11,7 @@ void expect(bool holds, const char* what, std::int64_t packets) {
     if (!holds) testing::expect(false, what + (": " + std::to_string(packets)) + " packets");
 }
 
-void check(std::int64_t packets) {
-    const quantize::RowConfig config = quantize::choose_row(packets);
+void check(std::int64_t packets, const quantize::RowConfig& config) {
     const int block = config.threads_per_row * config.rows_per_block;
     const std::int64_t held = std::int64_t{config.threads_per_row} * config.vectors * config.chunks;
     expect(held >= packets, "packets are left out", packets);
@@ -21,6 +20,13 @@ void check(std::int64_t packets) {
     const int vectors = config.vectors;
     expect(vectors == 1 || vectors == 2 || vectors == 4 || vectors == 8, "vectors", packets);
     expect(config.chunks == 1 || vectors == quantize::kRowMaxVectors, "chunks", packets);
+}
+
+void check(std::int64_t packets) {
+    check(packets, quantize::choose_row(packets));
+    const quantize::RowConfig warps = quantize::choose_warps(packets);
+    check(packets, warps);
+    expect(warps.threads_per_row % 32 == 0, "part of a warp", packets);
 }
 
 }  // namespace
@@ -32,5 +38,6 @@ int main() {
     const quantize::RowConfig usual = quantize::choose_row(1024);
     expect(usual.threads_per_row == 256 && usual.vectors == 4, "8192 columns", 1024);
     testing::expect_refused([] { quantize::choose_row(0); }, "packets is 0");
+    testing::expect_refused([] { quantize::choose_warps(0); }, "packets is 0");
     return 0;
 }

@@ -31,6 +31,20 @@ mod ffi {
         tensor_scale: usize,
     }
 
+    /// RMSNorm, quantised with one fp32 scale per 128 elements of a row.
+    #[derive(Clone, Copy, Debug)]
+    struct NormQuantization {
+        /// Of `x` and `weight`.
+        dtype: Dtype,
+        rows: usize,
+        columns: usize,
+        epsilon: f32,
+        x: usize,
+        weight: usize,
+        quantized: usize,
+        scales: usize,
+    }
+
     #[namespace = "device"]
     unsafe extern "C++" {
         type Dtype = bridge::Dtype;
@@ -49,7 +63,14 @@ mod ffi {
         /// # Safety
         /// The addresses point to device memory that holds the tensors.
         unsafe fn plan(given: &Quantization, variant: Variant) -> Result<UniquePtr<Plan>>;
+
+        /// Returns an error for what is not supported; addresses are ignored.
+        fn check_norm(given: &NormQuantization, variant: Variant) -> Result<()>;
+
+        /// # Safety
+        /// The addresses point to device memory that holds the tensors.
+        unsafe fn plan_norm(given: &NormQuantization, variant: Variant) -> Result<UniquePtr<Plan>>;
     }
 }
 
-pub use ffi::{check, plan, Quantization, Scaling};
+pub use ffi::{check, check_norm, plan, plan_norm, NormQuantization, Quantization, Scaling};

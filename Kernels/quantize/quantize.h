@@ -29,6 +29,12 @@
 //
 // e2m1 has no NaN: a group that holds a NaN or an infinity gets the scale NaN, and all its elements
 // become +6. The scales of all three lie in tiles (device/scale_tiles.h), whose padding is zero.
+//
+// RMSNorm and quantisation in one: x is above, with one fp32 scale per 128 elements of a row,
+//
+//   x * (1 / sqrt(mean of x^2 in the row + epsilon)) * weight
+//
+// in fp32, whose last bits depend on the order of the sum.
 #pragma once
 
 #include <cstdint>
@@ -78,16 +84,28 @@ struct Dequantize {
     const float* tensor_scale;  // NVFP4 only
 };
 
+struct NormQuantize {
+    Matrix matrix;       // with scaling Group
+    const void* x;       // [rows, columns]
+    const void* weight;  // [columns], of the type of x
+    float epsilon;
+    void* quantized;
+    void* scales;
+};
+
 // Throw std::invalid_argument for a shape or type that the kernels do not support.
 void check(const Quantize& params);
 void check(const Dequantize& params);
+void check(const NormQuantize& params);
 
 // These check addresses too.
 device::Enqueue prepare(const Quantize& params);
 device::Enqueue prepare(const Dequantize& params);
+device::Enqueue prepare(const NormQuantize& params);
 
-// One thread per group, and one per element: the references for whole tensors.
+// One thread per group, one per element, and one block per row: the references for whole tensors.
 device::Enqueue prepare_plain(const Quantize& params);
 device::Enqueue prepare_plain(const Dequantize& params);
+device::Enqueue prepare_plain(const NormQuantize& params);
 
 }  // namespace quantize

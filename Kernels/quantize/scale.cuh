@@ -60,12 +60,10 @@ __device__ __forceinline__ void store_scale(void* scales, std::int64_t index, fl
     }
 }
 
-// `quantized` points to the packet's first element.
-template <class T>
-__device__ __forceinline__ void store_scaled(uint8_t* quantized, uint4 packet, float inverse) {
-    constexpr int kPer = device::kPerPacket<T>;
-    float values[kPer];
-    device::unpack<T>(packet, values);
+// `quantized` points to the first element: 4 or 8 of them.
+template <int kPer>
+__device__ __forceinline__ void store_scaled_values(uint8_t* quantized, const float (&values)[kPer],
+                                                    float inverse) {
     uint32_t words[kPer / 4];
 #pragma unroll
     for (int word = 0; word < kPer / 4; ++word) {
@@ -80,6 +78,14 @@ __device__ __forceinline__ void store_scaled(uint8_t* quantized, uint4 packet, f
     } else {
         *reinterpret_cast<uint32_t*>(quantized) = words[0];
     }
+}
+
+// The same of a packet.
+template <class T>
+__device__ __forceinline__ void store_scaled(uint8_t* quantized, uint4 packet, float inverse) {
+    float values[device::kPerPacket<T>];
+    device::unpack<T>(packet, values);
+    store_scaled_values(quantized, values, inverse);
 }
 
 }  // namespace quantize

@@ -1,4 +1,4 @@
-//! Races the training primitives: activations, RoPE, FP8 quantisation.
+//! Races the training primitives: activations, RoPE, FP8 and FP4 quantisation, also of a norm.
 
 use std::convert::Infallible;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use workloads::{TrainingOp, TrainingProblem, TrainingShape, TrainingSuite};
 fn main() -> ExitCode {
     cli::run(Bench {
         name: "bench_training_ops",
-        about: "Races GELU, SwiGLU, GEGLU, RoPE and FP8 quantisation kernels",
+        about: "Races GELU, SwiGLU, GEGLU, RoPE and quantisation kernels, and RMSNorm with FP8 quantisation",
         arch: env!("HEAD_TO_HEAD_ARCH"),
         suites: TrainingSuite::SUITES,
         shortcuts: &[],

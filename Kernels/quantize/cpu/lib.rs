@@ -7,9 +7,10 @@
 //! ```
 //!
 //! A group that holds a NaN or an infinity gets the scale NaN, and all its elements become NaN. MXFP8,
-//! NVFP4 and MXFP4, whose scales lie in tiles, are in [`blocks`].
+//! NVFP4 and MXFP4, whose scales lie in tiles, are in [`blocks`], and quantisation of an RMSNorm in [`norm`].
 
 pub mod blocks;
+pub mod norm;
 pub mod plain;
 
 use host::e4m3;

@@ -1,7 +1,8 @@
 //! Quantization to e4m3 and e2m1 under the interpreter: scales against the oracle, values there and back.
 
+use contender::{Problem, Slice};
 use numeric::DType;
-use quantize::{Quantization, Scaling};
+use quantize::{NormQuantization, Quantization, Scaling};
 use reference::quantize::{
     e2m1_code, mxfp4_scale, nvfp4_scale, nvfp4_scaled, scale, scale_place, scaled, tiled_scales,
     ScaleFormat,
@@ -13,6 +14,7 @@ use support::{
     is_blackwell, room, room_for_singles, run, under_every_schedule, upload, Dtype, Kind, Survivor,
     Variant,
 };
+use tensor::Inputs;
 use workloads::{RowShape, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite};
 
 const COLUMNS: usize = 400;
@@ -374,6 +376,143 @@ fn mutants_of_groups() {
         &survivors,
         there_and_back(Scaling::Group, 3),
     );
+}
+
+fn norm_problem(rows: usize, columns: usize, dtype: DType) -> TrainingProblem {
+    let shape = TrainingShape::Rows(RowShape { rows, columns });
+    let (shape, workload) = TrainingSuite::custom(shape);
+    TrainingProblem::new(TrainingOp::NormQuantize, shape, dtype, workload)
+}
+
+fn of_norm(
+    problem: &TrainingProblem,
+    (rows, columns): (usize, usize),
+    address: &dyn Fn(&str) -> usize,
+) -> NormQuantization {
+    NormQuantization {
+        dtype: Dtype::named(&problem.dtype().to_string()).unwrap(),
+        rows,
+        columns,
+        epsilon: problem.op.epsilon().unwrap(),
+        x: address("x"),
+        weight: address("weight"),
+        quantized: address("quantized"),
+        scales: address("scales"),
+    }
+}
+
+/// A norm that is quantised: every code is the nearest to the oracle's value, or as near as the sum's rounding lets it
+/// be.
+fn norm_of(rows: usize, columns: usize, dtype: DType, variant: Variant) -> impl Fn() {
+    const SEED: u64 = 5;
+    // Of the sum, of the root and of three products in f32.
+    const SLACK: f64 = 1e-6;
+    let problem = norm_problem(rows, columns, dtype);
+    let wanted: Vec<Slice> = {
+        let inputs = Inputs::new(problem.tensors(), SEED);
+        let units = 0..problem.units();
+        units
+            .flat_map(|unit| problem.oracle(&inputs, unit))
+            .collect()
+    };
+    let filled = |place: usize| {
+        let spec = &problem.tensors()[place];
+        let mut bytes = vec![0xFF; spec.bytes()];
+        if spec.role.is_read() {
+            tensor::fill_into(spec, place as u32, SEED, 0, &mut bytes);
+        }
+        bytes
+    };
+    let contents: Vec<Vec<u8>> = (0..problem.tensors().len()).map(filled).collect();
+    move || {
+        let memories: Vec<Memory> = contents
+            .iter()
+            .map(|bytes| Memory::from_bytes(bytes))
+            .collect();
+        let place = |name: &str| tensor::place(problem.tensors(), name);
+        let address = |name: &str| memories[place(name)].address();
+        let given = of_norm(&problem, (rows, columns), &address);
+        // SAFETY: the addresses are those of the tensors.
+        run(unsafe { quantize::plan_norm(&given, variant) }).unwrap();
+        let outputs: Vec<Vec<f64>> = problem
+            .tensors()
+            .iter()
+            .zip(&memories)
+            .map(|(spec, memory)| spec.dtype.decode(&memory.to_bytes()[..spec.bytes()]))
+            .collect();
+        for slice in &wanted {
+            let spec = &problem.tensors()[slice.tensor];
+            let found = &outputs[slice.tensor][slice.start..][..slice.values.len()];
+            for (at, (&found, &wanted)) in found.iter().zip(&slice.values).enumerate() {
+                let near = match spec.name {
+                    "scales" => (found - wanted).abs() <= SLACK * wanted,
+                    _ => [1.0 - SLACK, 1.0, 1.0 + SLACK]
+                        .map(|factor| spec.dtype.round(wanted * factor))
+                        .contains(&found),
+                };
+                let (name, place) = (spec.name, slice.start + at);
+                assert!(
+                    near,
+                    "{rows}x{columns}: {name}[{place}] is {found}, not {wanted}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn quantised_norms() {
+    // A warp per row with one packet and with two, the last group with half of its elements; blocks; rows that are
+    // read twice.
+    for (rows, columns) in [(5, 208), (6, 512), (3, 2000), (2, 4096), (1, 70_000)] {
+        for dtype in [DType::Bf16, DType::F32] {
+            under_every_schedule(norm_of(rows, columns, dtype, Variant::Tuned));
+        }
+    }
+    under_every_schedule(norm_of(5, 208, DType::F16, Variant::Tuned));
+    under_every_schedule(norm_of(3, 2000, DType::Bf16, Variant::Plain));
+}
+
+#[test]
+fn quantised_norms_of_every_kind_of_inputs() {
+    for (rows, columns) in [(13, 208), (3, 2000)] {
+        let problem = norm_problem(rows, columns, DType::Bf16);
+        for variant in [Variant::Tuned, Variant::Plain] {
+            assert_right_on_every_kind(&problem, |address| {
+                let given = of_norm(&problem, (rows, columns), address);
+                // SAFETY: the addresses are those of the tensors.
+                unsafe { quantize::plan_norm(&given, variant) }
+            });
+        }
+    }
+}
+
+#[test]
+fn planted_faults_of_quantised_norms() {
+    let norm = || norm_of(2, 4096, DType::Bf16, Variant::Tuned);
+    assert_caught(("bar.sync 0;", ""), norm());
+    assert_race(("bar.sync 0;", ""), "is not ordered with", norm());
+    // Times the root, not its inverse.
+    assert_caught(("rsqrt.approx.f32", "sqrt.approx.f32"), norm());
+}
+
+#[test]
+fn mutants_of_quantised_norms() {
+    let survivors = |count, why| {
+        [Survivor {
+            kind: Kind::Bound,
+            count,
+            why,
+        }]
+    };
+    let warp = norm_of(3, 208, DType::Bf16, Variant::Tuned);
+    let why = "how sums over chunks and warps are unrolled, of which there is one";
+    assert_value_mutants("norm of a warp", (8, 6), &survivors(3, why), warp);
+    let block = norm_of(2, 2000, DType::Bf16, Variant::Tuned);
+    let why =
+        "how they are unrolled; the row of a block, which exists; packets that every thread has";
+    let count = if is_blackwell() { 7 } else { 6 };
+    assert_value_mutants("norm of a block", (8, 6), &survivors(count, why), block);
 }
 
 #[test]

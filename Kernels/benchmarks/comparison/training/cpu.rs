@@ -4,7 +4,7 @@ use activations_cpu::Unit;
 use contender::{ContenderError, Contenders};
 use host::Element;
 use quantize_cpu::blocks::{self, Format};
-use quantize_cpu::{Scale, Tiling, Ue8m0};
+use quantize_cpu::{norm, Scale, Tiling, Ue8m0};
 use rope_cpu::Angles;
 use shared::cpu::{self, Style, Work};
 use shared::element_types;
@@ -49,6 +49,7 @@ fn bind<T: Element>(problem: &TrainingProblem, memory: &Memory, style: Style) ->
             Scaling::GroupUe8m0 => call.dequantize::<T, Ue8m0>(tiling(scaling, shape)),
             _ => call.dequantize::<T, f32>(tiling(scaling, shape)),
         },
+        (op @ TrainingOp::NormQuantize, _) => call.norm_quantize::<T>(op),
         (op, shape) => Err(ContenderError::new(format!("{shape} does not fit {op}"))),
     }
 }
@@ -136,6 +137,21 @@ impl Call<'_> {
         let mut scales = self.memory.write("scales")?;
         Ok(Box::new(move || {
             run(&x, &mut quantized, &mut scales, tiling)
+        }))
+    }
+
+    fn norm_quantize<T: Element>(self, op: TrainingOp) -> Work {
+        let run = match self.style {
+            Style::Threaded => norm::quantize::<T>,
+            Style::Plain => norm::plain::quantize::<T>,
+        };
+        let unknown = || ContenderError::new(format!("no epsilon for {op}"));
+        let epsilon = op.epsilon().ok_or_else(unknown)?;
+        let (x, weight) = (self.memory.read("x")?, self.memory.read("weight")?);
+        let mut quantized = self.memory.write("quantized")?;
+        let mut scales = self.memory.write("scales")?;
+        Ok(Box::new(move || {
+            run(&x, &weight, &mut quantized, &mut scales, epsilon)
         }))
     }
 

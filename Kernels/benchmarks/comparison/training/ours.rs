@@ -27,6 +27,7 @@ enum Op {
     Packed(activations::Packed),
     Rope(rope::Rope),
     Quantization(quantize::Quantization),
+    NormQuantization(quantize::NormQuantization),
 }
 
 fn check(op: &Op, variant: Variant) -> Result<(), ContenderError> {
@@ -35,6 +36,7 @@ fn check(op: &Op, variant: Variant) -> Result<(), ContenderError> {
         Op::Packed(op) => activations::check_packed(op, variant),
         Op::Rope(op) => rope::check(op, variant),
         Op::Quantization(op) => quantize::check(op, variant),
+        Op::NormQuantization(op) => quantize::check_norm(op, variant),
     }
     .map_err(ContenderError::new)
 }
@@ -47,6 +49,7 @@ unsafe fn plan(op: &Op, variant: Variant) -> Result<UniquePtr<Plan>, ContenderEr
             Op::Packed(op) => activations::plan_packed(op, variant),
             Op::Rope(op) => rope::plan(op, variant),
             Op::Quantization(op) => quantize::plan(op, variant),
+            Op::NormQuantization(op) => quantize::plan_norm(op, variant),
         }
     }
     .map_err(ContenderError::new)
@@ -125,6 +128,18 @@ fn op(problem: &TrainingProblem, tensors: &Tensors) -> Result<Op, ContenderError
                 quantized: tensors.address("quantized")?,
                 scales: tensors.address("scales")?,
                 tensor_scale: tensors.address_or_null("tensor_scale"),
+            }))
+        }
+        (op @ TrainingOp::NormQuantize, TrainingShape::Rows(shape)) => {
+            Ok(Op::NormQuantization(quantize::NormQuantization {
+                dtype,
+                rows: shape.rows,
+                columns: shape.columns,
+                epsilon: op.epsilon().ok_or_else(unknown)?,
+                x: tensors.address("x")?,
+                weight: tensors.address("weight")?,
+                quantized: tensors.address("quantized")?,
+                scales: tensors.address("scales")?,
             }))
         }
         (op, shape) => Err(ContenderError::new(format!("{shape} does not fit {op}"))),

@@ -3,10 +3,10 @@
 use contender::Slice;
 use numeric::DType;
 use reference::activation::{gated, gated_backward};
-use reference::{quantize, rope, Real};
+use reference::{quantize, rmsnorm, rope, Real};
 use tensor::Inputs;
 
-use super::op::{Activation, Pass, Scaling, TrainingOp};
+use super::op::{Activation, Pass, Scaling, TrainingOp, GROUP};
 use super::shape::{RopeShape, TrainingShape};
 use crate::arithmetic::{read, slice, Store};
 use crate::rows::RowShape;
@@ -15,12 +15,13 @@ use crate::rows::RowShape;
 /// would spend more time on the sample than the contenders on the matrix.
 const PIECE: usize = 1024;
 
-/// Parts of rows, tokens, or groups that share a scale.
+/// Parts of rows, rows, tokens, or groups that share a scale.
 pub fn units(op: TrainingOp, shape: TrainingShape) -> usize {
     match (op, shape) {
         (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => {
             Tiles::new(scaling, shape).count()
         }
+        (TrainingOp::NormQuantize, TrainingShape::Rows(shape)) => shape.rows,
         (_, TrainingShape::Rows(shape)) => shape.rows * shape.columns.div_ceil(PIECE),
         (_, TrainingShape::Rope(shape)) => shape.tokens(),
     }
@@ -90,6 +91,9 @@ pub fn unit<R: Real>(
             });
             vec![("out", piece.start, scaled.collect())]
         }
+        (TrainingOp::NormQuantize, TrainingShape::Rows(shape)) => {
+            norm_quantized(op, shape, inputs, unit)
+        }
         (op, shape) => unreachable!("{op} on {shape} cannot be constructed"),
     };
     let outputs = outputs.into_iter();
@@ -156,6 +160,34 @@ fn token<R: Real>(
         turned("queries", shape.query_heads),
         turned("keys", shape.key_heads),
     ]
+}
+
+/// One row: codes before they are rounded, and scales.
+fn norm_quantized<R: Real>(
+    op: TrainingOp,
+    shape: RowShape,
+    inputs: &Inputs,
+    row: usize,
+) -> Vec<Output<R>> {
+    let (columns, start) = (shape.columns, row * shape.columns);
+    let epsilon = R::of(f64::from(op.epsilon().unwrap_or(0.0)));
+    let x = read::<R>(inputs.tensor("x"), start, columns);
+    let weight = read::<R>(inputs.tensor("weight"), 0, columns);
+    let norm = rmsnorm::forward(&x, &weight, epsilon);
+    let mut codes = Vec::with_capacity(columns);
+    let mut scales = Vec::new();
+    for group in norm.chunks(GROUP) {
+        let largest = group
+            .iter()
+            .fold(0.0, |most: f64, y| most.max(y.to_f64().abs()));
+        let least = f64::from(f32::MIN_POSITIVE);
+        let scale = R::of((R::of(largest) / R::of(448.0)).to_f64().max(least));
+        let inverse = R::of(1.0) / scale;
+        codes.extend(group.iter().map(|&y| y * inverse));
+        scales.push(scale);
+    }
+    let first = row * columns.div_ceil(GROUP);
+    vec![("quantized", start, codes), ("scales", first, scales)]
 }
 
 /// Elements before they are scaled.

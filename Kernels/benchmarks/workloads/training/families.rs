@@ -34,7 +34,7 @@ pub fn of(op: TrainingOp, shape: TrainingShape, statement: &Statement) -> Vec<Fa
     }
     let input = match op {
         TrainingOp::Activation(activation, _) if activation.is_gated() => "gate",
-        TrainingOp::Activation(..) | TrainingOp::Quantize(_) => "x",
+        TrainingOp::Activation(..) | TrainingOp::Quantize(_) | TrainingOp::NormQuantize => "x",
         TrainingOp::Packed(_) => "gate_and_up",
         TrainingOp::Rope(..) => "queries",
         TrainingOp::Dequantize(_) => "quantized",

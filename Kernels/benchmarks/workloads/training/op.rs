@@ -1,4 +1,4 @@
-//! The training primitives between the GEMMs: activations, RoPE, FP8 and FP4 quantisation.
+//! The training primitives between the GEMMs: activations, RoPE, FP8 and FP4 quantisation, also of a norm.
 
 use std::fmt;
 
@@ -107,12 +107,14 @@ pub enum TrainingOp {
     Rope(Pairs, Pass),
     Quantize(Scaling),
     Dequantize(Scaling),
+    /// RMSNorm, quantised to FP8 with one f32 scale per 128 elements of a row; between the two nothing is rounded.
+    NormQuantize,
 }
 
 use Pass::{Backward, Forward};
 use TrainingOp::{Dequantize, Packed, Quantize, Rope};
 
-const NAMES: [(TrainingOp, &str); 29] = [
+const NAMES: [(TrainingOp, &str); 30] = [
     (
         TrainingOp::Activation(Activation::Gelu, Forward),
         "gelu_fwd",
@@ -166,6 +168,7 @@ const NAMES: [(TrainingOp, &str); 29] = [
     (Dequantize(Scaling::Nvfp4), "dequantize_nvfp4"),
     (Quantize(Scaling::Mxfp4), "quantize_mxfp4"),
     (Dequantize(Scaling::Mxfp4), "dequantize_mxfp4"),
+    (TrainingOp::NormQuantize, "rmsnorm_quantize_1x128"),
 ];
 
 impl TrainingOp {
@@ -178,6 +181,11 @@ impl TrainingOp {
         named.expect("every op has a name").1
     }
 
+    /// What a norm adds to the mean of the squares.
+    pub fn epsilon(self) -> Option<f32> {
+        (self == TrainingOp::NormQuantize).then_some(1e-6)
+    }
+
     pub fn is_rope(self) -> bool {
         matches!(self, TrainingOp::Rope(..))
     }
@@ -186,7 +194,10 @@ impl TrainingOp {
     pub fn is_backward(self) -> bool {
         match self {
             TrainingOp::Activation(_, pass) | TrainingOp::Rope(_, pass) => pass == Pass::Backward,
-            TrainingOp::Packed(_) | TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) => false,
+            TrainingOp::Packed(_)
+            | TrainingOp::Quantize(_)
+            | TrainingOp::Dequantize(_)
+            | TrainingOp::NormQuantize => false,
         }
     }
 
@@ -212,6 +223,8 @@ impl TrainingOp {
             TrainingOp::Rope(..) => 3.0,
             TrainingOp::Quantize(_) => 3.0,
             TrainingOp::Dequantize(_) => 1.0,
+            // A norm's and a quantisation's.
+            TrainingOp::NormQuantize => 7.0,
         }
     }
 }

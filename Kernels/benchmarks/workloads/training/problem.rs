@@ -91,6 +91,15 @@ impl TrainingProblem {
                 tensors.extend(tensor_scale(scaling, DEQUANTIZED_BY));
                 tensors
             }
+            (TrainingOp::NormQuantize, TrainingShape::Rows(shape)) => {
+                let scaling = Scaling::Group;
+                vec![
+                    TensorSpec::input("x", dtype, &matrix(shape)),
+                    TensorSpec::input("weight", dtype, &[shape.columns]),
+                    TensorSpec::output("quantized", element(scaling), &codes(scaling, shape)),
+                    TensorSpec::output("scales", scale_dtype(scaling), &scales(scaling, shape)),
+                ]
+            }
             (TrainingOp::Rope(..), TrainingShape::Rope(shape)) => rope_tensors(shape, dtype),
             (op, shape) => panic!("{shape} does not fit {op}"),
         };
@@ -102,6 +111,9 @@ impl TrainingProblem {
         };
         if op.is_rope() {
             statement.axis("base", ROPE_BASE);
+        }
+        if let Some(epsilon) = op.epsilon() {
+            statement.axis("epsilon", epsilon.to_string());
         }
         Self {
             op,
@@ -243,7 +255,7 @@ impl Problem for TrainingProblem {
         answers::unit::<f32>(self.op, self.shape, inputs, unit, rounded)
     }
 
-    /// Quantisation is defined bit for bit.
+    /// Quantisation is defined bit for bit; that of a norm is not, whose sum has no order.
     fn is_exact(&self, _tensor: usize) -> bool {
         matches!(self.op, TrainingOp::Quantize(_))
     }

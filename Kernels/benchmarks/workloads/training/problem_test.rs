@@ -35,6 +35,10 @@ fn cost_counts_every_tensor_once() {
         named("dequantize_128x128"),
         (quantized + 2.0 * 3.0 * 4.0, 2.0 * quantized)
     );
+    assert_eq!(
+        named("rmsnorm_quantize_1x128"),
+        (2.0 * quantized + 2.0 * 336.0, quantized + 131.0 * 3.0 * 4.0)
+    );
     let heads = 2.0 * 14.0 * 4.0 * 96.0;
     assert_eq!(named("rope_fwd"), (heads + 2.0 * 7.0 * 48.0 * 4.0, heads));
 }
@@ -109,4 +113,29 @@ fn nvfp4_has_pairs_scales_in_tiles_and_a_scale_of_the_tensor() {
     // The largest of a group is 6 or, as scales are rounded, 4.
     let largest = |pair: &f64| (*pair as u8 & 7).max(*pair as u8 >> 4 & 7);
     assert!(slices[0].values.iter().map(largest).max().unwrap() >= 6);
+}
+
+#[test]
+fn a_quantised_norm_is_the_norm_times_its_scales() {
+    let is_it = |problem: &TrainingProblem| problem.op() == "rmsnorm_quantize_1x128";
+    let problem = problems(DType::Bf16).find(is_it).unwrap();
+    assert_eq!(problem.workload().axes["epsilon"], "0.000001");
+    let inputs = Inputs::new(problem.tensors(), 1);
+    let [codes, scales] = <[_; 2]>::try_from(problem.oracle(&inputs, 130)).unwrap();
+    assert_eq!((codes.start, codes.values.len()), (130 * 336, 336));
+    assert_eq!((scales.start, scales.values.len()), (130 * 3, 3));
+    let (x, weight) = (inputs.tensor("x"), inputs.tensor("weight"));
+    let x = x.range(130 * 336, 336);
+    let square = x.iter().map(|x| x * x).sum::<f64>() / 336.0;
+    let rms = (square + f64::from(1e-6f32)).sqrt();
+    for (at, code) in codes.values.iter().enumerate() {
+        let wanted = x[at] * weight.get(at) / rms;
+        assert!((code * scales.values[at / 128] - wanted).abs() < 1e-9);
+    }
+    for group in codes.values.chunks(128) {
+        let largest = group
+            .iter()
+            .fold(0.0, |most: f64, code| most.max(code.abs()));
+        assert!((largest - 448.0).abs() < 1e-9);
+    }
 }
