@@ -78,7 +78,7 @@ impl fmt::Display for Fp32Shape {
 }
 
 /// How tensor cores are kept busy.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum TensorShape {
     Warpgroups(u32),
     TensorMemory,
@@ -110,6 +110,8 @@ const TRAFFIC: [(&str, u32, u64); 3] =
 
 /// Tensor-core types with their codes; named as in `numeric`.
 const TENSOR: [(DType, u32); 3] = [(DType::Bf16, 0), (DType::F16, 1), (DType::F8E4M3, 2)];
+/// Those whose scales tensor cores apply, which tcgen05 alone does.
+const SCALED: [(DType, u32); 1] = [(DType::Nvfp4, 3)];
 
 pub(crate) fn measure(device: &dyn Device) -> Result<Measured, RooflineError> {
     let mut measured = Measured {
@@ -124,7 +126,11 @@ pub(crate) fn measure(device: &dyn Device) -> Result<Measured, RooflineError> {
             device.info().arch
         ));
     } else {
-        for (dtype, code) in TENSOR {
+        let scaled = match shapes.contains(&TensorShape::TensorMemory) {
+            true => &SCALED[..],
+            false => &[],
+        };
+        for &(dtype, code) in TENSOR.iter().chain(scaled) {
             measured.peaks.push(tensor(device, &shapes, dtype, code)?);
         }
     }
@@ -244,11 +250,14 @@ fn tensor(
     let bytes = roofline_cuda::tensor_operand_bytes();
     let bytes = bytes.max(roofline_cuda::tensor_memory_operand_bytes());
     let operands = device.allocate(bytes)?;
-    let spec =
-        TensorSpec::input("operands", dtype, &[bytes / dtype.size_bytes()]).filled(Fill::Uniform {
+    let fill = match dtype.is_pair() {
+        true => Fill::Index { below: 1 << 8 },
+        false => Fill::Uniform {
             low: -1.0,
             high: 1.0,
-        });
+        },
+    };
+    let spec = TensorSpec::input("operands", dtype, &[bytes / dtype.size_bytes()]).filled(fill);
     device.fill(operands.address(), &spec, 0, 1)?;
     let out = device.allocate(sms as usize * 3 * 128 * size_of::<f32>())?;
     let per_step = |shape| match shape {

@@ -33,6 +33,7 @@ void fp32_steps(uint32_t blocks, uint32_t threads, uint32_t steps, size_t operan
 constexpr uint32_t kBf16 = 0;
 constexpr uint32_t kF16 = 1;
 constexpr uint32_t kF8E4M3 = 2;
+constexpr uint32_t kNvfp4 = 3;  // Blackwell only
 
 // Operands are read from `operands`, tensor_operand_bytes() of values of the type; `out` is one
 // float per thread: the sum of its accumulators. `warpgroups` per block is 1 to 3, one block per

@@ -72,7 +72,7 @@ mod ffi {
         /// Bytes of operands of the kernel whose sums are in tensor memory.
         fn tensor_memory_operand_bytes() -> usize;
 
-        /// Operations of one of its blocks in one step.
+        /// Operations of one of its blocks in one step; types as above, and nvfp4 (3).
         fn tensor_memory_flops_per_step(dtype: u32) -> u64;
 
         /// Multiply-adds with sums in tensor memory, by blocks of 128 threads.
