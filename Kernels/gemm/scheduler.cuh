@@ -152,4 +152,11 @@ __device__ inline const float* b_scales_of(const Gemm& p, const Tile& tile) {
     return static_cast<const float*>(p.b_scales) + line * (p.shape.k / kScaleBlock);
 }
 
+// From those to the scales of the next block of columns, into which the tile may reach. Past the
+// last block there is nothing to scale.
+__device__ inline int to_next_b_scales(const Gemm& p, const Tile& tile) {
+    const int next = (tile.column / kScaleBlock + 1) * kScaleBlock;
+    return next < p.shape.n ? p.shape.k / kScaleBlock : 0;
+}
+
 }  // namespace gemm

@@ -87,8 +87,7 @@ __device__ void produce_column_scales(const Gemm& p, const Operands& operands,
         const Tile tile =
             tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, operands.walk, number);
         const float* line = b_scales_of(p, tile);
-        // Past the last block there is nothing to scale.
-        const int to_second = tile.column + kScaleBlock < p.shape.n ? p.shape.k / kScaleBlock : 0;
+        const int to_second = to_next_b_scales(p, tile);
         for (int start = steps.begin; start < steps.end; start += 32) {
             const int step = min(start + lane, steps.end - 1);
             const float2 scales = {__ldg(line + step), __ldg(line + to_second + step)};

@@ -72,10 +72,8 @@ class ColumnScales {
     __device__ ColumnScales(const Gemm& p, const Tile& tile, Part steps)
         : second_(kScaleBlock - tile.column % kScaleBlock), end_(steps.end) {
         if constexpr (Traits::kStagesColumnScales) return;
-        const int wide = (p.shape.n + kScaleBlock - 1) / kScaleBlock;
         line_ = b_scales_of(p, tile);
-        // Values read past the last block are never used.
-        to_second_ = tile.column / kScaleBlock + 1 < wide ? p.shape.k / kScaleBlock : 0;
+        to_second_ = to_next_b_scales(p, tile);
         load(steps.begin);
     }
 

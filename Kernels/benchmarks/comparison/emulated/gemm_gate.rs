@@ -50,6 +50,26 @@ fn product(rows: usize, n: usize, k: usize, variant: Variant) -> impl Fn() {
     }
 }
 
+/// FP8 operands with scales, none of which is there yet.
+fn scaled_shape(rows: usize, n: usize, k: usize) -> Product {
+    Product {
+        a: 0,
+        b: 0,
+        out: 0,
+        a_scales: 0,
+        b_scales: 0,
+        tensor_scale: 0,
+        index: 0,
+        rows,
+        n,
+        k,
+        groups: 1,
+        dtype: Dtype::E4m3,
+        layout: Layout::Dense,
+        expected_rows: 0,
+    }
+}
+
 /// FP8 operands with scales, tuned.
 fn scaled_product(rows: usize, n: usize, k: usize) -> impl Fn() {
     let codes = |seed, count| {
@@ -102,15 +122,7 @@ fn scaled_product(rows: usize, n: usize, k: usize) -> impl Fn() {
             out: out.address(),
             a_scales: a_scales.address(),
             b_scales: b_scales.address(),
-            tensor_scale: 0,
-            index: 0,
-            rows,
-            n,
-            k,
-            groups: 1,
-            dtype: Dtype::E4m3,
-            layout: Layout::Dense,
-            expected_rows: 0,
+            ..scaled_shape(rows, n, k)
         };
         // SAFETY: the addresses are those of the tensors.
         run(unsafe { gemm::plan(&product, Variant::Tuned) }).unwrap();
@@ -139,6 +151,32 @@ fn hopper() {
     for n in [88, 152, 168, 216] {
         under_every_schedule(product(500, n, 320, Variant::Tuned));
     }
+}
+
+/// Wide tiles of FP8 that begin within a block of b's scales and end in the next one, which is the last and not
+/// whole.
+#[test]
+fn scales_of_two_blocks_on_hopper() {
+    if !is_hopper() {
+        return;
+    }
+    const DEPTH: usize = 256;
+    const WIDE: usize = 160;
+    let ends_in_the_next = |n: usize| {
+        let start = (n - 1) / WIDE * WIDE;
+        let next = (start / 128 + 1) * 128;
+        start % 128 != 0 && next < n && n <= start + 128
+    };
+    let has_such_tiles = |&(rows, n): &(usize, usize)| {
+        let choice = gemm::choice(&scaled_shape(rows, n, DEPTH), Variant::Tuned).unwrap();
+        ends_in_the_next(n) && choice.contains(&format!("128x{WIDE},"))
+    };
+    let (rows, n) = (136..=1024)
+        .step_by(8)
+        .flat_map(|n| [120, 250, 380, 500].map(|rows| (rows, n)))
+        .find(has_such_tiles)
+        .expect("a product with such tiles");
+    under_every_schedule(scaled_product(rows, n, DEPTH));
 }
 
 /// Each of these gets another tile of the transposed product on the interpreter's four multiprocessors.
