@@ -1,5 +1,6 @@
 //! Kernels that are right on uniform numbers and wrong on others: each passes the gate on the inputs
-//! that are timed, and fails it on one of the other kinds, by name.
+//! that are timed, and fails it on one of the other kinds, by name. And kernels that are wrong only
+//! where errors are small beside those of other rows.
 
 use contender::{Bound, Buffer, Problem, Tensors};
 use examine::cpu;
@@ -8,7 +9,7 @@ use numeric::DType;
 use shared::cpu::{bf16, bind_work};
 use workloads::{
     DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType, NormOp, NormProblem, NormSuite,
-    NormTypes, PageTable, RowShape,
+    NormTypes, PageTable, PrefillOp, PrefillProblem, PrefillShape, PrefillSuite, RowShape,
 };
 
 const SEED: u64 = 5;
@@ -196,4 +197,102 @@ fn a_constant_normaliser_is_caught() {
     let (whole, timed) = examine(&problem, bind);
     timed.expect("right on uniform numbers");
     assert_caught(whole, &["'out'", "(inputs: uneven_rows)"]);
+}
+
+/// What late rows of causal attention leave out. They are averages of many values, and small beside the
+/// first row, which is the first value itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum LateRows {
+    Honest,
+    /// Every 20th key.
+    FivePercentOfKeys,
+    /// What e4m3 does not have of the values.
+    Fp8Values,
+    /// The same of the weights, relative to the largest.
+    Fp8Weights,
+}
+
+const QUERIES: usize = 512;
+const LATE: usize = QUERIES / 4;
+
+fn causal_prefill() -> PrefillProblem {
+    let shape = PrefillShape {
+        q_lens: vec![QUERIES],
+        kv_lens: vec![QUERIES],
+        heads: 1,
+        kv_heads: 1,
+        head_dim: 64,
+        value_dim: None,
+        causal: true,
+    };
+    let workload = PrefillSuite::custom("late_rows".to_owned());
+    PrefillProblem::new(PrefillOp::Prefill, shape, DType::Bf16, workload).unwrap()
+}
+
+fn as_e4m3(values: &[f32]) -> Vec<f32> {
+    let wide: Vec<f64> = values.iter().map(|&value| f64::from(value)).collect();
+    let codes = DType::F8E4M3.encode(&wide);
+    let rounded = DType::F8E4M3.decode(&codes);
+    rounded.into_iter().map(|value| value as f32).collect()
+}
+
+impl LateRows {
+    fn bind(self, problem: &PrefillProblem, buffers: &[Buffer]) -> Box<dyn Bound> {
+        let tensors = Tensors::new(problem, buffers).unwrap();
+        let (dim, scale) = (problem.shape.head_dim, problem.scale);
+        let bound = bind_work(&tensors, |memory| {
+            let (q, keys) = (memory.read::<bf16>("q")?, memory.read::<bf16>("k")?);
+            let (values, mut out) = (memory.read::<bf16>("v")?, memory.write::<bf16>("out")?);
+            Ok(Box::new(move || {
+                let widened: Vec<f32> = values.iter().map(|value| value.to_f32()).collect();
+                let narrowed = as_e4m3(&widened);
+                for (row, out) in out.chunks_exact_mut(dim).enumerate() {
+                    let mutant = if row < LATE { LateRows::Honest } else { self };
+                    let kept =
+                        |key: &usize| mutant != LateRows::FivePercentOfKeys || key % 20 != 19;
+                    let seen: Vec<usize> = (0..=row).filter(kept).collect();
+                    let dot = |key: &usize| -> f32 {
+                        let pairs = q[row * dim..][..dim].iter().zip(&keys[key * dim..][..dim]);
+                        pairs.map(|(q, k)| q.to_f32() * k.to_f32()).sum()
+                    };
+                    let scores: Vec<f32> = seen.iter().map(|key| scale * dot(key)).collect();
+                    let largest = scores.iter().copied().fold(f32::MIN, f32::max);
+                    let mut weights: Vec<f32> =
+                        scores.iter().map(|score| (score - largest).exp()).collect();
+                    if mutant == LateRows::Fp8Weights {
+                        weights = as_e4m3(&weights);
+                    }
+                    let weights = normalised(weights);
+                    let values = match mutant {
+                        LateRows::Fp8Values => &narrowed,
+                        _ => &widened,
+                    };
+                    for (column, out) in out.iter_mut().enumerate() {
+                        let terms = seen.iter().zip(&weights);
+                        let sum: f32 = terms.map(|(key, w)| w * values[key * dim + column]).sum();
+                        *out = bf16::from_f32(sum);
+                    }
+                }
+            }))
+        });
+        bound.unwrap()
+    }
+}
+
+#[test]
+fn late_rows_that_leave_something_out_are_caught() {
+    let problem = causal_prefill();
+    let examined = |mutant: LateRows| examine(&problem, |buffers| mutant.bind(&problem, buffers));
+    let (whole, timed) = examined(LateRows::Honest);
+    timed.unwrap();
+    whole.unwrap();
+    for mutant in [
+        LateRows::FivePercentOfKeys,
+        LateRows::Fp8Values,
+        LateRows::Fp8Weights,
+    ] {
+        let (whole, timed) = examined(mutant);
+        assert_caught(whole, &["'out'"]);
+        assert_caught(timed, &["'out'"]);
+    }
 }
