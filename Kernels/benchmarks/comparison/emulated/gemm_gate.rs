@@ -165,7 +165,7 @@ fn scales_of_two_blocks_on_hopper() {
     let ends_in_the_next = |n: usize| {
         let start = (n - 1) / WIDE * WIDE;
         let next = (start / 128 + 1) * 128;
-        start % 128 != 0 && next < n && n <= start + 128
+        !start.is_multiple_of(128) && next < n && n <= start + 128
     };
     let has_such_tiles = |&(rows, n): &(usize, usize)| {
         let choice = gemm::choice(&scaled_shape(rows, n, DEPTH), Variant::Tuned).unwrap();
