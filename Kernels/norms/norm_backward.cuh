@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
         const typename V::Slice columns(team, nullptr, geometry.columns, true);
 #pragma unroll
         for (int which = 0; which < kSums; ++which) {
-            float* partials = params.partials + (which * rows + number) * kept_columns<V>(geometry);
+            float* partials = params.partials + (which * rows + number) * padded(geometry.columns);
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) {
                 const int first = columns.first(0, vector);

@@ -10,13 +10,23 @@ use runtime::Memory;
 use support::kinds::assert_right_on_every_kind;
 use support::{
     assert_caught, assert_close, assert_mutants, assert_race, download, forms_of, inputs,
-    is_blackwell, room, run, under, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
-    BF16,
+    is_blackwell, of_type, room, run, under, under_every_schedule, upload, Dtype, Kind, Survivor,
+    Variant, BF16,
 };
 use tensor::TensorSpec;
 use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
 
 fn run_norm(
+    op: &str,
+    rows: usize,
+    columns: usize,
+    tensors: &[(&str, &Memory)],
+) -> Result<(), String> {
+    run_norm_of(Dtype::Bf16, op, rows, columns, tensors)
+}
+
+fn run_norm_of(
+    dtype: Dtype,
     op: &str,
     rows: usize,
     columns: usize,
@@ -30,8 +40,8 @@ fn run_norm(
         op: op.to_owned(),
         rows,
         columns,
-        dtype: Dtype::Bf16,
-        weight_dtype: Dtype::Bf16,
+        dtype,
+        weight_dtype: dtype,
         epsilon: 1e-6,
         tensors: tensors.iter().map(tensor).collect(),
     };
@@ -117,6 +127,20 @@ fn softmax_forward_of(rows: usize, columns: usize) -> impl Fn() {
 
 /// The backward pass of a norm; in place, the gradient of x overwrites that of the output.
 fn backward(centred: bool, rows: usize, columns: usize, in_place: bool) -> impl Fn() {
+    backward_of(Dtype::Bf16, centred, rows, columns, in_place)
+}
+
+fn backward_of(
+    dtype: Dtype,
+    centred: bool,
+    rows: usize,
+    columns: usize,
+    in_place: bool,
+) -> impl Fn() {
+    let (element, name) = match dtype {
+        Dtype::F32 => (DType::F32, "f32"),
+        _ => (DType::Bf16, "bf16"),
+    };
     let (x, weight, gradient) = (
         inputs(4, rows * columns),
         inputs(5, columns),
@@ -153,6 +177,9 @@ fn backward(centred: bool, rows: usize, columns: usize, in_place: bool) -> impl 
             Memory::from_bytes(&bytes.collect::<Vec<u8>>())
         };
         let (mean, rstd) = (floats(|saved| saved.mean), floats(|saved| saved.rstd));
+        let upload = |values: &[f64]| of_type(name, Memory::from_bytes(&element.encode(values)));
+        let room = |count: usize| of_type(name, Memory::new(count * element.size_bytes()));
+        let download = |memory: &Memory| element.decode(&memory.to_bytes());
         let (x, weight, out_gradient) = (upload(&x), upload(&weight), upload(&gradient));
         let (other, weight_gradient, bias_gradient) =
             (room(rows * columns), room(columns), room(columns));
@@ -172,7 +199,7 @@ fn backward(centred: bool, rows: usize, columns: usize, in_place: bool) -> impl 
         } else {
             "rmsnorm_bwd"
         };
-        run_norm(op, rows, columns, &tensors).unwrap();
+        run_norm_of(dtype, op, rows, columns, &tensors).unwrap();
         assert_close("x_gradient", &download(x_gradient), &wanted, BF16, 1e-2);
         assert_close(
             "weight_gradient",
@@ -224,6 +251,16 @@ fn backward_at_any_address() {
     }
     // Four packets per thread.
     under(Schedule::AtOnce, backward(true, 513, 4099, false));
+}
+
+/// Rows of singles that are whole packets, or not, but never whole pairs of them.
+#[test]
+fn backward_of_singles() {
+    for (rows, columns) in [(7, 1028), (40, 516), (513, 132), (513, 270)] {
+        for in_place in [false, true] {
+            under_every_schedule(backward_of(Dtype::F32, true, rows, columns, in_place));
+        }
+    }
 }
 
 #[test]
