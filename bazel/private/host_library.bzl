@@ -3,7 +3,7 @@
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
 load(":visibility.bzl", "layer_visibility")
 
-def host_library(name, srcs = [], hdrs = [], deps = [], visibility = None):
+def host_library(name, srcs = [], hdrs = [], deps = [], local_defines = [], visibility = None):
     """Declares a C++ library.
 
     Args:
@@ -11,6 +11,7 @@ def host_library(name, srcs = [], hdrs = [], deps = [], visibility = None):
       srcs: .cc files.
       hdrs: headers that dependents include.
       deps: C++ libraries.
+      local_defines: preprocessor definitions for this target alone.
       visibility: leave out for the layer's own.
     """
     cc_library(
@@ -19,6 +20,7 @@ def host_library(name, srcs = [], hdrs = [], deps = [], visibility = None):
         hdrs = hdrs,
         copts = ["-Wall", "-Wextra", "-Werror"],
         linkstatic = True,
+        local_defines = local_defines,
         visibility = visibility or layer_visibility(),
         deps = deps,
     )
