@@ -11,6 +11,8 @@ mod ours;
 pub mod trtllm_gen;
 
 use contender::{Contenders, DeviceKind};
+#[cfg(feature = "cuda")]
+use flash_mla_contender as flash_mla;
 use shared::on_cuda;
 use workloads::MlaDecodeProblem;
 
@@ -22,6 +24,7 @@ pub fn contenders(device: DeviceKind) -> Contenders<MlaDecodeProblem> {
         DeviceKind::Cuda | DeviceKind::Ptx => on_cuda![
             ours::contenders,
             flashinfer::contenders,
+            flash_mla::contenders,
             cutlass::contenders,
             trtllm_gen::contenders
         ],
