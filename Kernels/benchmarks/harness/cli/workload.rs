@@ -7,7 +7,7 @@ use device::{Device, DeviceError, DeviceKind};
 use gate::{Errors, Failure, Gate, GateOptions};
 use timing::{
     energy_j, floor_us, is_compute_bound, obstacle_to_steady, race, validate, CacheState, Course,
-    Lane, LaneFailure, Limits, Plan, Roofs, Rotation, Step, Timing,
+    Energy, Lane, LaneFailure, Limits, Plan, Roofs, Rotation, Step, Timing,
 };
 
 use crate::erased::{AnyContender, AnyProblem};
@@ -414,11 +414,13 @@ impl Workshop<'_> {
             voice.step(Some(&identity.name), "being judged");
             let compared = identity.kind == Kind::Own || fastest.as_ref() == Some(&identity.name);
             let judged = validate(course, lane, &timing, plan, limits).and_then(|validity| {
-                let energy = plan
-                    .energy
-                    .filter(|energy| compared || !energy.limited_only)
-                    .map(|energy| energy_j(course, lane, &timing, state.clock_max_mhz, energy));
-                Ok((validity, energy.transpose()?.flatten()))
+                let wanted = |energy: &Energy| compared || !energy.limited_only;
+                let Some(energy) = plan.energy.filter(wanted) else {
+                    return Ok((validity, None));
+                };
+                voice.step(Some(&identity.name), "being metered");
+                let energy = energy_j(course, lane, &timing, state.clock_max_mhz, energy)?;
+                Ok((validity, energy))
             });
             match judged {
                 Ok((validity, energy_j)) => {

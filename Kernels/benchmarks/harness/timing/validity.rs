@@ -143,7 +143,7 @@ fn remembers(course: &Course, lane: &mut Lane, plan: &Plan) -> Result<Option<Str
 }
 
 /// Times fresh and repeated inputs in turn, each after a run on other or the same inputs. If nearly every fresh sample
-/// is slower than nearly every repeated one, it says so.
+/// is slower than nearly every repeated one, it says so. Once that can no longer be, it stops.
 fn is_faster_on_seen(
     course: &Course,
     lane: &mut Lane,
@@ -151,11 +151,15 @@ fn is_faster_on_seen(
     attempt: u64,
 ) -> Result<Option<String>, Failure> {
     const PAIRS: usize = 10;
-    /// Chance reaches this share once in ten thousand times.
-    const SHARE: f64 = 0.95;
+    /// Of all comparisons; chance leaves so few once in ten thousand times.
+    const NOT_SLOWER_MOST: usize = PAIRS * PAIRS / 20;
     let seen = course.seed(0);
     let (mut fresh, mut repeated) = (Vec::new(), Vec::new());
     for pair in 0..PAIRS as u64 {
+        let not_slower = fresh.len() * repeated.len() - slower(&fresh, &repeated);
+        if not_slower > NOT_SLOWER_MOST {
+            return Ok(None);
+        }
         let place = 2 * (attempt * PAIRS as u64 + pair);
         let [primed, unseen] = [0, 1].map(|index| plan.fresh_seed(u64::MAX - place - index));
         // Each kind goes first equally often.
@@ -177,10 +181,8 @@ fn is_faster_on_seen(
             kind.push(elapsed_us);
         }
     }
-    let slower = |fresh: &f64| repeated.iter().filter(|us| fresh > us).count();
-    let slower: usize = fresh.iter().map(slower).sum();
+    let differs = slower(&fresh, &repeated) >= PAIRS * PAIRS - NOT_SLOWER_MOST;
     let (fresh_us, repeated_us) = (median(fresh), median(repeated));
-    let differs = slower as f64 >= SHARE * (PAIRS * PAIRS) as f64;
     let most_us = fresh_most_us(repeated_us, course.moved_inputs_us());
     Ok((differs && fresh_us > most_us).then(|| {
         format!(
@@ -188,6 +190,12 @@ fn is_faster_on_seen(
                  others: it remembers answers"
         )
     }))
+}
+
+/// How many pairs of one of each have the first slower.
+fn slower(first: &[f64], second: &[f64]) -> usize {
+    let than = |us: &f64| second.iter().filter(|other| us > other).count();
+    first.iter().map(than).sum()
 }
 
 #[cfg(test)]
