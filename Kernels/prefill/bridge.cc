@@ -41,7 +41,8 @@ Config config_of(const Batch& batch, Variant variant) {
                          narrow("kv_heads", batch.kv_heads),
                          narrow("head_dim", batch.head_dim),
                          narrow("value_dim", batch.value_dim),
-                         narrow("longest_kv", batch.longest_kv)};
+                         narrow("longest_kv", batch.longest_kv),
+                         batch.causal};
     const Machine machine = device::current_machine();
     return choose(shape, variant == Variant::Tuned ? machine : machine.portable());
 }

@@ -25,16 +25,28 @@ const TileShape* find(const TileShape (&tiles)[kCount], const Shape& shape, int 
     return nullptr;
 }
 
-// Cycles of Hopper's tile of heads of 128 on all queries of a sequence of average length, for the
-// heads that share keys, which may share tiles. Fitted to times of the suites on an H200.
-double cycles_of(const Shape& shape, int rows, int keys_per_step, double cycles_per_key) {
+// Cycles until Hopper's tiles of heads of 128 are done if all sequences have the average number of
+// queries: the longest tile's, or those of an SM's share of all if that is more. Heads that share
+// keys may share tiles. Costs of tiles were fitted to times of the suites on an H200.
+double cycles_of(const Shape& shape, const Machine& machine, int rows, int keys_per_step,
+                 double cycles_per_key) {
     constexpr double kCyclesPerTile = 4100;
     const std::int64_t queries = divide_up(shape.queries, shape.sequences);
     const int group = shape.heads / shape.kv_heads;
     const std::int64_t apart = group * divide_up(queries, rows);
     const std::int64_t shared = group <= rows ? divide_up(queries, rows / group) : apart;
-    const double keys = divide_up(shape.keys, keys_per_step) * keys_per_step;
-    return static_cast<double>(std::min(apart, shared)) * (kCyclesPerTile + cycles_per_key * keys);
+    const auto tiles =
+        static_cast<double>(std::min(apart, shared) * shape.kv_heads * shape.sequences);
+    const std::int64_t queries_per_tile = shared < apart ? rows / group : rows;
+    const auto cycles = [&](std::int64_t keys) {
+        return kCyclesPerTile +
+               cycles_per_key * static_cast<double>(divide_up(keys, keys_per_step) * keys_per_step);
+    };
+    // On average; under the causal mask tiles see the fewer keys the earlier they are.
+    const std::int64_t earlier = std::max<std::int64_t>(0, queries - queries_per_tile);
+    const std::int64_t unseen = shape.causal ? earlier / 2 : 0;
+    return std::max(cycles(shape.keys),
+                    tiles * cycles(shape.keys - unseen) / machine.multiprocessors);
 }
 
 // Rows of Hopper's tile: many where that leaves no SM without work, unless sequences are so short
@@ -47,7 +59,8 @@ int hopper_rows(const Shape& shape, const Machine& machine) {
     const int rows = shape.head_dim == 64 && shape.keys < kManyKeys ? 256 : 192;
     if (shape.queries * shape.heads < std::int64_t{rows} * machine.multiprocessors) return 128;
     if (shape.head_dim != 128) return rows;
-    return cycles_of(shape, 192, 80, 24.2) <= cycles_of(shape, 128, 128, 18.65) ? 192 : 128;
+    const double tall = cycles_of(shape, machine, 192, 80, 24.2);
+    return tall <= cycles_of(shape, machine, 128, 128, 18.65) ? 192 : 128;
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct Shape {
     int value_dim;
     // In the longest sequence.
     int keys;
+    bool causal = true;
 };
 
 // A tile that some kernel is built with.

@@ -214,6 +214,16 @@ void hoppers_tile_follows_from_the_work() {
     expect(tile(3072, 64, 3072) == "hopper 192x128", "many keys");
 }
 
+// The longest tile ends last if there are few.
+void few_tiles_are_low_under_the_causal_mask() {
+    const auto rows = [](int queries, int heads, int kv_heads, bool causal) {
+        return choose({queries, 1, heads, kv_heads, 128, 128, queries, causal}, kHopper).tile.rows;
+    };
+    expect(rows(5483, 6, 1, true) == 128, "a tall tile takes longer than an SM's share");
+    expect(rows(5483, 6, 1, false) == 192, "all tiles are as long");
+    expect(rows(5483, 12, 1, true) == 192, "tiles enough");
+}
+
 // Rows that a sequence leaves empty cost as much as others.
 void short_sequences_take_low_tiles() {
     const auto rows = [](int queries, int heads, int kv_heads, int keys) {
@@ -267,6 +277,7 @@ int main() {
     refuses_batches_without_an_answer();
     shapes_get_a_kernel_or_a_reason();
     hoppers_tile_follows_from_the_work();
+    few_tiles_are_low_under_the_causal_mask();
     short_sequences_take_low_tiles();
     larger_heads();
     few_keys_of_small_heads_take_the_portable_kernel();
