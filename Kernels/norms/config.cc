@@ -138,7 +138,9 @@ void cut_over_blocks(Config& config, std::int64_t packets, int vectors, int most
 // meet.
 void stream(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
     const std::int64_t packets = packets_of(shape);
-    const bool brief = !config.aligned &&
+    // With an SM for every block, its time is that of its chunks.
+    const bool few = shape.rows * kMaxClusterBlocks <= machine.multiprocessors;
+    const bool brief = !config.aligned && !few &&
                        (packets * kPacketBytes <= kShortStreamBytes || use == RowUse::kReadOnce);
     const int threads = brief ? kShortStreamThreads : kMaxUnalignedThreads;
     config.streamed = true;

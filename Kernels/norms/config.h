@@ -8,7 +8,8 @@
 
 namespace norms {
 
-constexpr int kMaxColumns = 262144;
+// Half as many again as the widest vocabulary that we know (Gemma 3's).
+constexpr int kMaxColumns = 393216;
 constexpr int kPacketBytes = 16;
 constexpr int kMaxClusterBlocks = 8;
 constexpr int kMostVectors = 8;
@@ -16,6 +17,8 @@ constexpr int kMostStages = 8;
 // Shared memory for rows that a block may request: sm_90a and sm_100a allow 227 KiB, and it needs
 // some of that itself.
 constexpr int kMostStagedBytes = 224 * 1024;
+static_assert(kMaxColumns * sizeof(float) <= kMaxClusterBlocks * kMostStagedBytes,
+              "a cluster must be able to hold a row");
 
 // Columns of sums, so that those of a thread are whole packets.
 constexpr int padded(int columns) { return (columns + 7) / 8 * 8; }

@@ -20,11 +20,12 @@ constexpr RowUse kUses[] = {RowUse::kOneRow,       RowUse::kCentredRow, RowUse::
                             RowUse::kInPlace,      RowUse::kAccumulate, RowUse::kAccumulateBoth};
 
 void every_shape_is_covered() {
-    const int columns[] = {1,     2,     3,      7,      8,      9,      31,    32,    33,
-                           63,    64,    65,     127,    128,    129,    255,   256,   257,
-                           511,   512,   513,    1000,   1023,   1024,   1025,  2048,  3072,
-                           4095,  4096,  6144,   7168,   8191,   8192,   12288, 16384, 32768,
-                           32769, 65536, 131072, 131073, 200000, 262143, 262144};
+    const int columns[] = {
+        1,     2,     3,      7,      8,      9,      31,     32,     33,
+        63,    64,    65,     127,    128,    129,    255,    256,    257,
+        511,   512,   513,    1000,   1023,   1024,   1025,   2048,   3072,
+        4095,  4096,  6144,   7168,   8191,   8192,   12288,  16384,  32768,
+        32769, 65536, 131072, 131073, 200000, 262143, 262144, 262208, norms::kMaxColumns};
     const std::int64_t rows[] = {1, 2, 16, 127, 2048, 65536, 4194304, std::int64_t{1} << 33};
     for (const RowUse use : kUses) {
         for (const Dtype dtype : {Dtype::Bf16, Dtype::F32}) {
@@ -56,6 +57,7 @@ void long_rows_take_chunks() {
     expect_described({4096, 262144, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t512 r1 c1 k16 s0 b4096");
     expect_described({132, 151936, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t480 r1 c2 k5 s0 b264");
     expect_described({6, 62720, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t256 r1 c8 k1 s0 b48");
+    expect_described({3, 91638, Dtype::Bf16}, RowUse::kReadOnce, "us2 t384 r1 c8 k2 s0 b24");
     expect_described({4096, 262144, Dtype::Bf16}, RowUse::kExponentials,
                      "vh4 t256 r1 c8 k4 s0 b32768");
     expect_described({4096, 128256, Dtype::Bf16}, RowUse::kExponentials,
@@ -270,7 +272,7 @@ int main() {
     rows_at_any_address_keep_their_sums();
     refuses({0, 8, Dtype::Bf16}, "rows is 0");
     refuses({8, 0, Dtype::Bf16}, "columns is 0");
-    refuses({8, norms::kMaxColumns + 1, Dtype::Bf16}, "columns is 262145");
+    refuses({8, norms::kMaxColumns + 1, Dtype::Bf16}, "columns is 393217; 1 to 393216");
     refuses({8, 8, Dtype::E4m3}, "no fp8_e4m3");
     refuses_configs_that_do_not_fit();
     return 0;
