@@ -9,16 +9,19 @@ use models::{known_models, Model};
 use numeric::DType;
 use reference::rope::Pairs;
 use workloads::{
-    Activation, NormOp, NormProblem, NormSuite, NormTypes, Pass, PrefillOp, PrefillProblem,
+    Activation, DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType, MlaDecodeProblem,
+    MlaShape, MlaSuite, NormOp, NormProblem, NormSuite, NormTypes, Pass, PrefillOp, PrefillProblem,
     PrefillSuite, RopeShape, RowShape, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite,
 };
 
 const ARCH: &str = "sm_90a";
 /// They are asked on the machine that has their libraries; our attention asks the device for its limits.
-const LEFT_OUT: [(&str, &str); 3] = [
+const LEFT_OUT: [(&str, &str); 5] = [
     ("", "cudnn"),
     ("", "transformer_engine"),
     ("prefill", "ours"),
+    ("decode", "ours"),
+    ("mla_decode", "ours"),
 ];
 /// Tokens of every shape.
 const TOKENS: usize = 4096;
@@ -26,9 +29,10 @@ const START: &str = "\
 # Who takes which shape
 
 For sm_90a in bf16, 4096 tokens, at the sizes of the models in
-`Kernels/benchmarks/models/models.json`. Written by `//Kernels/benchmarks/comparison:support_test`, which fails if the
-contenders say something else; it needs no GPU, and shows nothing of speed or correctness. Left out is who can only be
-asked on a machine with a GPU: cuDNN, Transformer Engine, our attention, and all of the matrix products.
+`Kernels/benchmarks/models/models.json`; decode is one new token over a cache of 4096 in pages. Written by
+`//Kernels/benchmarks/comparison:support_test`, which fails if the contenders say something else; it needs no GPU, and
+shows nothing of speed or correctness. Left out is who can only be asked on a machine with a GPU: cuDNN, Transformer
+Engine, our attention, and all of the matrix products.
 
 `yes`: linked in. `built`: a command away, which the row of a bench says and `--build-missing` runs
 ([ARTIFACTS.md](ARTIFACTS.md)); the library may still refuse the size, and the row then says that. A number: not
@@ -182,6 +186,35 @@ fn prefill_heads(model: &Model) -> Option<(usize, usize, usize, usize)> {
     Some(heads.map(|size| size as usize).into())
 }
 
+/// A step of decode over pages of one size.
+fn decode((dim, heads, kv_heads): (usize, usize, usize), page_size: usize) -> DecodeProblem {
+    let shape = DecodeShape {
+        lengths: vec![TOKENS],
+        q_len: 1,
+        heads,
+        kv_heads,
+        head_dim: dim,
+        page_size,
+        layout: KvLayout::default(),
+        kv_type: KvType::Same,
+    };
+    let workload = DecodeSuite::custom(&shape);
+    DecodeProblem::new(shape, DType::Bf16, workload)
+}
+
+/// The same over latent rows.
+fn mla_decode(heads: usize, page_size: usize) -> MlaDecodeProblem {
+    let shape = MlaShape {
+        lengths: vec![TOKENS],
+        q_len: 1,
+        heads,
+        page_size,
+        kv_type: KvType::Same,
+    };
+    let workload = MlaSuite::custom(&shape);
+    MlaDecodeProblem::new(shape, DType::Bf16, workload)
+}
+
 fn table() -> Table {
     let cuda = DeviceKind::Cuda;
     let mut table = Table {
@@ -235,6 +268,23 @@ fn table() -> Table {
     });
     let op = PrefillOp::Prefill.name();
     table.section(op, prefill_contenders::contenders(cuda), prefill);
+    for page_size in [16, 64] {
+        let steps = lines(heads, |&sizes| {
+            let (dim, query, key) = sizes;
+            let named = format!("{query}/{key} heads of {dim}");
+            (named, decode(sizes, page_size))
+        });
+        let op = format!("decode, pages of {page_size}");
+        table.section(&op, decode_contenders::contenders(cuda), steps);
+    }
+    for page_size in [32, 64] {
+        let latent = |model: &Model| model.latent.as_ref().map(|_| model.heads as usize);
+        let steps = lines(latent, |&heads| {
+            (format!("{heads} heads"), mla_decode(heads, page_size))
+        });
+        let op = format!("mla_decode, pages of {page_size}");
+        table.section(&op, mla_contenders::contenders(cuda), steps);
+    }
     table.text.push_str("\n## Reasons\n\n");
     for (place, reason) in table.reasons.iter().enumerate() {
         let _ = writeln!(table.text, "{}. {reason}", place + 1);
