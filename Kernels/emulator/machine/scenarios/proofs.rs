@@ -59,6 +59,10 @@ fn f(value: f32) -> u64 {
     value.to_bits().into()
 }
 
+fn e(value: f64) -> u64 {
+    value.to_bits()
+}
+
 fn w(value: i32) -> u64 {
     u64::from(value as u32)
 }
@@ -79,6 +83,28 @@ pub fn arithmetic() {
             &[f(16_777_216.0), f(1.0)],
             f(16_777_216.0),
         ),
+        (
+            "add.f64 d0, d1, d2",
+            &[e(9_007_199_254_740_992.0), e(3.0)],
+            e(9_007_199_254_740_996.0),
+        ),
+        ("div.rn.f64 d0, d1, d2", &[e(1.0), e(3.0)], e(1.0 / 3.0)),
+        ("rcp.rn.f64 d0, d1", &[e(3.0)], e(1.0 / 3.0)),
+        ("sqrt.rn.f64 d0, d1", &[e(2.0)], e(std::f64::consts::SQRT_2)),
+        // The product's last bits, which a rounded one would lose.
+        (
+            "fma.rn.f64 d0, d1, d2, d3",
+            &[
+                e(1.0 + f64::EPSILON),
+                e(1.0 + f64::EPSILON),
+                e(-1.0 - 2.0 * f64::EPSILON),
+            ],
+            e(f64::EPSILON * f64::EPSILON),
+        ),
+        ("mov.f64 d0, d1", &[e(-0.0)], e(-0.0)),
+        ("cvt.f64.f32 d0, r1", &[f(third)], e(third.into())),
+        ("cvt.rn.f32.f64 r0, d1", &[e(1.0 / 3.0)], f(third)),
+        ("cvt.rn.f64.s32 d0, r1", &[w(-7)], e(-7.0)),
         ("add.s16 h0, h1, h2", &[0x7fff, 1], 0x8000),
         ("add.s32 r0, r1, r2", &[w(i32::MAX), 1], w(i32::MIN)),
         ("add.s64 d0, d1, d2", &[u64::MAX, 2], 1),
@@ -425,6 +451,7 @@ pub fn loads() {
         "ld.local.v2.f32",
         "ld.local.v4.f32",
         "ld.shared.f32",
+        "ld.shared.f64",
         "ld.shared.u16",
         "ld.shared.u32",
         "ld.shared.u64",
@@ -494,9 +521,11 @@ pub fn stores() {
         "st.global.v4.f32",
         "st.global.v4.u32",
         "st.local.f32",
+        "st.local.u64",
         "st.local.v2.f32",
         "st.local.v4.f32",
         "st.shared.f32",
+        "st.shared.f64",
         "st.shared.u16",
         "st.shared.u32",
         "st.shared.u64",
