@@ -27,6 +27,12 @@ struct Sum {
     __device__ Sum operator+(Sum other) const { return {value + other.value}; }
 };
 
+struct WideSum {
+    double value;
+    static __device__ WideSum neutral() { return {0.0}; }
+    __device__ WideSum operator+(WideSum other) const { return {value + other.value}; }
+};
+
 struct TwoSums {
     float first, second;
     static __device__ TwoSums neutral() { return {0.0f, 0.0f}; }

@@ -22,13 +22,14 @@ auto with_params(const Quantization& given, Function&& function) {
 }
 
 NormQuantize norm_params(const NormQuantization& given) {
-    return {{Scaling::Group, given.dtype, static_cast<std::int64_t>(given.rows),
+    return {{given.scaling, given.dtype, static_cast<std::int64_t>(given.rows),
              device::narrow("columns", given.columns)},
             pointer<void>(given.x),
             pointer<void>(given.weight),
             given.epsilon,
             pointer<void>(given.quantized),
-            pointer<void>(given.scales)};
+            pointer<void>(given.scales),
+            pointer<float>(given.tensor_scale)};
 }
 
 }  // namespace

@@ -31,9 +31,10 @@ mod ffi {
         tensor_scale: usize,
     }
 
-    /// RMSNorm, quantised with one fp32 scale per 128 elements of a row.
+    /// RMSNorm, quantised with one fp32 scale per 128 elements of a row, to MXFP8 or to NVFP4.
     #[derive(Clone, Copy, Debug)]
     struct NormQuantization {
+        scaling: Scaling,
         /// Of `x` and `weight`.
         dtype: Dtype,
         rows: usize,
@@ -43,6 +44,8 @@ mod ffi {
         weight: usize,
         quantized: usize,
         scales: usize,
+        /// Of NVFP4; otherwise 0.
+        tensor_scale: usize,
     }
 
     #[namespace = "device"]

@@ -8,6 +8,7 @@
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/scale_tiles.h"
 #include "Kernels/quantize/check.h"
+#include "Kernels/quantize/plain.cuh"
 
 namespace quantize {
 namespace {
@@ -87,27 +88,9 @@ __global__ void dequantize_plain_kernel(const __grid_constant__ Dequantize param
     static_cast<T*>(params.out)[index] = device::from_float<T>(device::to_float(value) * scale);
 }
 
-// e2m1: the nearest of all values, of two equally near the even one.
-__device__ int nearest_e2m1(float value) {
-    const float values[8] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
-    if (isnan(value)) return 7;
-    const float magnitude = fminf(fabsf(value), 6.0f);
-    int best = 0;
-    for (int code = 1; code < 8; ++code) {
-        const float distance = fabsf(values[code] - magnitude);
-        const float least = fabsf(values[best] - magnitude);
-        if (distance < least || (distance == least && code % 2 == 0)) best = code;
-    }
-    return signbit(value) ? best + 8 : best;
-}
-
 __device__ float e2m1_value(int code) {
     const float values[8] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
     return code < 8 ? values[code] : -values[code - 8];
-}
-
-__device__ float e4m3_value(uint8_t code) {
-    return device::to_float(__half(__nv_cvt_fp8_to_halfraw(code, __NV_E4M3)));
 }
 
 // One thread per scale, padding included.
@@ -116,53 +99,12 @@ __global__ void quantize_tiled_plain_kernel(const __grid_constant__ Quantize par
                                             int scales_per_row, std::int64_t count) {
     const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (index >= count) return;
-    const Matrix& matrix = params.matrix;
-    const bool pairs = is_paired(matrix.scaling);
-    const int group = tiled_group(matrix.scaling);
     const std::int64_t row = index / scales_per_row;
-    const int scale_number = static_cast<int>(index % scales_per_row);
-    uint8_t& code = static_cast<uint8_t*>(params.scales)[device::scale_place(
-        row, scale_number, device::scale_tiles_across(scales_per_row))];
-    const int first = scale_number * group;
-    code = 0;
-    if (row >= matrix.rows || first >= matrix.columns) return;
-    const int last = min(first + group, matrix.columns);
-    const T* x = static_cast<const T*>(params.x) + row * matrix.columns;
-    float largest = 0.0f;
-    bool finite = true;
-    for (int column = first; column < last; ++column) {
-        const float value = device::to_float(x[column]);
-        finite = finite && isfinite(value);
-        largest = fmaxf(largest, fabsf(value));
-    }
-    float inverse = NAN;
-    if (matrix.scaling == Scaling::Nvfp4) {
-        const float of_tensor = *params.tensor_scale;
-        const float exact =
-            finite ? __fdiv_rn(__fdiv_rn(largest, 6.0f), of_tensor) : __int_as_float(0x7fffffff);
-        code = __nv_cvt_float_to_fp8(exact, __NV_SATFINITE, __NV_E4M3);
-        const float scale = e4m3_value(code);
-        inverse = scale == 0.0f ? 0.0f : __fdiv_rn(1.0f, __fmul_rn(scale, of_tensor));
-    } else {
-        int exponent = 0;
-        const float fraction =
-            frexpf(fmaxf(__fdiv_rn(largest, pairs ? 6.0f : 448.0f), FLT_MIN), &exponent);
-        if (fraction == 0.5f) --exponent;
-        code = finite ? static_cast<uint8_t>(exponent + 127) : 0xff;
-        if (finite) inverse = ldexpf(1.0f, -exponent);
-    }
-    for (int column = first; column < last; ++column) {
-        const float scaled = __fmul_rn(device::to_float(x[column]), inverse);
-        const std::int64_t place = row * matrix.columns + column;
-        uint8_t* out = static_cast<uint8_t*>(params.quantized);
-        if (!pairs) {
-            out[place] = __nv_cvt_float_to_fp8(scaled, __NV_SATFINITE, __NV_E4M3);
-        } else if (place % 2 == 0) {
-            out[place / 2] = static_cast<uint8_t>(nearest_e2m1(scaled));
-        } else {
-            out[place / 2] |= static_cast<uint8_t>(nearest_e2m1(scaled) << 4);
-        }
-    }
+    const T* x = static_cast<const T*>(params.x) + row * params.matrix.columns;
+    quantize_plain_group(params.matrix,
+                         {params.quantized, params.scales, params.tensor_scale, scales_per_row},
+                         row, static_cast<int>(index % scales_per_row),
+                         [&](int column) { return device::to_float(x[column]); });
 }
 
 // One thread per element.

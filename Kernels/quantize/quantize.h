@@ -30,11 +30,14 @@
 // e2m1 has no NaN: a group that holds a NaN or an infinity gets the scale NaN, and all its elements
 // become +6. The scales of all three lie in tiles (device/scale_tiles.h), whose padding is zero.
 //
-// RMSNorm and quantisation in one: x is above, with one fp32 scale per 128 elements of a row,
+// RMSNorm and quantisation in one, with one fp32 scale per 128 elements of a row, to MXFP8 or to
+// NVFP4: x is above
 //
 //   x * (1 / sqrt(mean of x^2 in the row + epsilon)) * weight
 //
-// in fp32, whose last bits depend on the order of the sum.
+// in fp32. With fp32 scales the last bits depend on the order of the sum. A scale that is rounded
+// may double with such a bit: for MXFP8 and NVFP4 the inverse of the root is computed in fp64 and
+// rounded once, and the products are in the order above, each to nearest.
 #pragma once
 
 #include <cstdint>
@@ -85,12 +88,13 @@ struct Dequantize {
 };
 
 struct NormQuantize {
-    Matrix matrix;       // with scaling Group
+    Matrix matrix;       // with scaling Group, Mxfp8 or Nvfp4
     const void* x;       // [rows, columns]
     const void* weight;  // [columns], of the type of x
     float epsilon;
     void* quantized;
     void* scales;
+    const float* tensor_scale;  // NVFP4 only
 };
 
 // Throw std::invalid_argument for a shape or type that the kernels do not support.

@@ -123,6 +123,18 @@ pub fn quantize<T: Element>(
     columns: usize,
     format: Format,
 ) {
+    quantize_rows(x, quantized, scales, columns, format, T::widen_all);
+}
+
+/// The same of what `widen` makes of each row.
+pub(crate) fn quantize_rows<T: Element>(
+    x: &[T],
+    quantized: &mut [u8],
+    scales: &mut [u8],
+    columns: usize,
+    format: Format,
+    widen: impl Fn(&[T], &mut [f32]) + Sync,
+) {
     let blocks = columns.div_ceil(format.block());
     let line = columns / format.packing();
     let bands = quantized
@@ -135,7 +147,7 @@ pub fn quantize<T: Element>(
             scales.fill(0);
             let rows = x.chunks(columns).zip(quantized.chunks_mut(line));
             for (row, (x, quantized)) in rows.enumerate() {
-                T::widen_all(x, wide);
+                widen(x, wide);
                 let groups = wide.chunks(format.block());
                 let groups = groups.zip(quantized.chunks_mut(format.block() / format.packing()));
                 for (block, (values, out)) in groups.enumerate() {

@@ -1,12 +1,16 @@
-//! RMSNorm and quantisation in one, with one f32 scale per 128 elements of a row: threaded over rows, and, in
-//! [`plain`], as one naive loop.
+//! RMSNorm and quantisation in one, with one f32 scale per 128 elements of a row, or to MXFP8 and NVFP4: threaded over
+//! rows, and, in [`plain`], as naive loops.
 //!
 //! ```text
-//! y = x * weight / sqrt(mean of x^2 in the row + epsilon)      in f32, then quantised
+//! y = x * (1 / sqrt(mean of x^2 in the row + epsilon)) * weight      in f32, then quantised
 //! ```
+//!
+//! For MXFP8 and NVFP4, whose scales are rounded, the inverse of the root is rounded once from f64: there is one right
+//! answer, whatever the order of the sum.
 
 use host::{e4m3, each_row2, sum, vectorized};
 
+use crate::blocks::{quantize_rows, Format};
 use crate::{largest, Element, Scale};
 
 /// Elements that share a scale.
@@ -34,6 +38,33 @@ pub fn quantize<T: Element>(
     );
 }
 
+/// `scales` has whole tiles.
+pub fn quantize_tiled<T: Element>(
+    x: &[T],
+    weight: &[T],
+    quantized: &mut [u8],
+    scales: &mut [u8],
+    epsilon: f32,
+    format: Format,
+) {
+    let columns = weight.len();
+    let mut wide = vec![0.0; columns];
+    T::widen_all(weight, &mut wide);
+    quantize_rows(x, quantized, scales, columns, format, |x, norm| {
+        T::widen_all(x, norm);
+        let rstd = exact_rstd(norm.iter().copied(), epsilon);
+        for (value, weight) in norm.iter_mut().zip(&wide) {
+            *value = *value * rstd * weight;
+        }
+    });
+}
+
+fn exact_rstd(row: impl ExactSizeIterator<Item = f32>, epsilon: f32) -> f32 {
+    let columns = row.len() as f64;
+    let squares: f64 = row.map(|value| f64::from(value).powi(2)).sum();
+    (1.0 / (squares / columns + f64::from(epsilon)).sqrt()) as f32
+}
+
 vectorized! {
     fn quantize_row<T: Element>(
         x: &[T],
@@ -59,12 +90,32 @@ vectorized! {
     }
 }
 
-/// One naive single-threaded loop.
+/// Naive single-threaded loops.
 pub mod plain {
     use host::e4m3;
 
-    use super::GROUP;
+    use super::{exact_rstd, GROUP};
+    use crate::blocks::{self, Format};
     use crate::{Element, Scale};
+
+    /// The norm, then its quantisation.
+    pub fn quantize_tiled<T: Element>(
+        x: &[T],
+        weight: &[T],
+        quantized: &mut [u8],
+        scales: &mut [u8],
+        epsilon: f32,
+        format: Format,
+    ) {
+        let columns = weight.len();
+        let mut norm = Vec::with_capacity(x.len());
+        for x in x.chunks(columns) {
+            let rstd = exact_rstd(x.iter().map(|x| x.widen()), epsilon);
+            let pairs = x.iter().zip(weight);
+            norm.extend(pairs.map(|(x, weight)| x.widen() * rstd * weight.widen()));
+        }
+        blocks::plain::quantize(&norm, quantized, scales, columns, format);
+    }
 
     pub fn quantize<T: Element>(
         x: &[T],
@@ -132,6 +183,35 @@ mod tests {
             }
             assert!(codes[..144].iter().all(|&code| code == 0x7E), "448");
             assert!(codes[144..].iter().all(|&code| code == 0xFE), "-448");
+        }
+    }
+
+    #[test]
+    fn rounded_scales_are_those_of_the_norm() {
+        // Root mean squares of 2 and of 1/2, but for epsilon; 48 columns leave half a group of 32.
+        let x: Vec<f32> = (0..96)
+            .map(|at| [2.0, 0.5][at / 48] * [1.0, -1.0][at % 2])
+            .collect();
+        let weight: Vec<f32> = (0..48).map(|at| [1.0, 4.0, 0.25][at / 16]).collect();
+        let formats = [Format::Mxfp8, Format::Nvfp4(1.0 / 64.0)];
+        for format in formats {
+            let [threaded, plain] =
+                [quantize_tiled::<f32>, plain::quantize_tiled::<f32>].map(|run| {
+                    let (mut codes, mut scales) =
+                        (vec![0xa5; 96 / format.packing()], vec![0xa5; 512]);
+                    run(&x, &weight, &mut codes, &mut scales, 1e-6, format);
+                    (codes, scales)
+                });
+            assert_eq!(threaded, plain, "{format:?}");
+            let mut back = vec![0.0; 96];
+            crate::blocks::dequantize(&threaded.0, &threaded.1, &mut back, 48, format);
+            for (at, back) in back.iter().enumerate() {
+                let wanted = x[at].signum() * weight[at % 48];
+                assert!(
+                    (back / wanted - 1.0).abs() < 0.07,
+                    "{format:?}: {back}, not {wanted}"
+                );
+            }
         }
     }
 

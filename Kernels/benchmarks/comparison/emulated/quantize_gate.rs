@@ -378,10 +378,14 @@ fn mutants_of_groups() {
     );
 }
 
-fn norm_problem(rows: usize, columns: usize, dtype: DType) -> TrainingProblem {
+fn norm_problem(
+    scaling: workloads::Scaling,
+    (rows, columns): (usize, usize),
+    dtype: DType,
+) -> TrainingProblem {
     let shape = TrainingShape::Rows(RowShape { rows, columns });
     let (shape, workload) = TrainingSuite::custom(shape);
-    TrainingProblem::new(TrainingOp::NormQuantize, shape, dtype, workload)
+    TrainingProblem::new(TrainingOp::NormQuantize(scaling), shape, dtype, workload)
 }
 
 fn of_norm(
@@ -390,6 +394,11 @@ fn of_norm(
     address: &dyn Fn(&str) -> usize,
 ) -> NormQuantization {
     NormQuantization {
+        scaling: match problem.op {
+            TrainingOp::NormQuantize(workloads::Scaling::Mxfp8) => Scaling::Mxfp8,
+            TrainingOp::NormQuantize(workloads::Scaling::Nvfp4) => Scaling::Nvfp4,
+            _ => Scaling::Group,
+        },
         dtype: Dtype::named(&problem.dtype().to_string()).unwrap(),
         rows,
         columns,
@@ -398,16 +407,25 @@ fn of_norm(
         weight: address("weight"),
         quantized: address("quantized"),
         scales: address("scales"),
+        tensor_scale: match problem.op {
+            TrainingOp::NormQuantize(workloads::Scaling::Nvfp4) => address("tensor_scale"),
+            _ => 0,
+        },
     }
 }
 
 /// A norm that is quantised: every code is the nearest to the oracle's value, or as near as the sum's rounding lets it
-/// be.
-fn norm_of(rows: usize, columns: usize, dtype: DType, variant: Variant) -> impl Fn() {
+/// be; with rounded scales, the oracle's own.
+fn norm_of(
+    scaling: workloads::Scaling,
+    (rows, columns): (usize, usize),
+    dtype: DType,
+    variant: Variant,
+) -> impl Fn() {
     const SEED: u64 = 5;
     // Of the sum, of the root and of three products in f32.
     const SLACK: f64 = 1e-6;
-    let problem = norm_problem(rows, columns, dtype);
+    let problem = norm_problem(scaling, (rows, columns), dtype);
     let wanted: Vec<Slice> = {
         let inputs = Inputs::new(problem.tensors(), SEED);
         let units = 0..problem.units();
@@ -445,6 +463,7 @@ fn norm_of(rows: usize, columns: usize, dtype: DType, variant: Variant) -> impl 
             let found = &outputs[slice.tensor][slice.start..][..slice.values.len()];
             for (at, (&found, &wanted)) in found.iter().zip(&slice.values).enumerate() {
                 let near = match spec.name {
+                    _ if problem.op.is_exact() => found == wanted,
                     "scales" => (found - wanted).abs() <= SLACK * wanted,
                     _ => [1.0 - SLACK, 1.0, 1.0 + SLACK]
                         .map(|factor| spec.dtype.round(wanted * factor))
@@ -460,40 +479,67 @@ fn norm_of(rows: usize, columns: usize, dtype: DType, variant: Variant) -> impl 
     }
 }
 
+const GROUP: workloads::Scaling = workloads::Scaling::Group;
+const IN_TILES: [workloads::Scaling; 2] = [workloads::Scaling::Mxfp8, workloads::Scaling::Nvfp4];
+
 #[test]
 fn quantised_norms() {
     // A warp per row with one packet and with two, the last group with half of its elements; blocks; rows that are
     // read twice.
     for (rows, columns) in [(5, 208), (6, 512), (3, 2000), (2, 4096), (1, 70_000)] {
         for dtype in [DType::Bf16, DType::F32] {
-            under_every_schedule(norm_of(rows, columns, dtype, Variant::Tuned));
+            under_every_schedule(norm_of(GROUP, (rows, columns), dtype, Variant::Tuned));
         }
     }
-    under_every_schedule(norm_of(5, 208, DType::F16, Variant::Tuned));
-    under_every_schedule(norm_of(3, 2000, DType::Bf16, Variant::Plain));
+    under_every_schedule(norm_of(GROUP, (5, 208), DType::F16, Variant::Tuned));
+    under_every_schedule(norm_of(GROUP, (3, 2000), DType::Bf16, Variant::Plain));
+}
+
+#[test]
+fn quantised_norms_with_scales_in_tiles() {
+    for scaling in IN_TILES {
+        // A second tile of scales with one row; a last group of 32 with half its elements; rows of several warps, and
+        // those that are read twice.
+        for size in [(129, 176), (3, 2000), (1, 70_000)] {
+            under_every_schedule(norm_of(scaling, size, DType::Bf16, Variant::Tuned));
+        }
+        under_every_schedule(norm_of(scaling, (5, 208), DType::F32, Variant::Tuned));
+        under_every_schedule(norm_of(scaling, (5, 208), DType::F16, Variant::Tuned));
+        under_every_schedule(norm_of(scaling, (129, 176), DType::Bf16, Variant::Plain));
+    }
 }
 
 #[test]
 fn quantised_norms_of_every_kind_of_inputs() {
-    for (rows, columns) in [(13, 208), (3, 2000)] {
-        let problem = norm_problem(rows, columns, DType::Bf16);
-        for variant in [Variant::Tuned, Variant::Plain] {
-            assert_right_on_every_kind(&problem, |address| {
-                let given = of_norm(&problem, (rows, columns), address);
-                // SAFETY: the addresses are those of the tensors.
-                unsafe { quantize::plan_norm(&given, variant) }
-            });
+    let [mxfp8, nvfp4] = IN_TILES;
+    for scaling in [GROUP, mxfp8, nvfp4] {
+        for size in [(13, 208), (3, 2000)] {
+            let problem = norm_problem(scaling, size, DType::Bf16);
+            for variant in [Variant::Tuned, Variant::Plain] {
+                assert_right_on_every_kind(&problem, |address| {
+                    let given = of_norm(&problem, size, address);
+                    // SAFETY: the addresses are those of the tensors.
+                    unsafe { quantize::plan_norm(&given, variant) }
+                });
+            }
         }
     }
 }
 
 #[test]
 fn planted_faults_of_quantised_norms() {
-    let norm = || norm_of(2, 4096, DType::Bf16, Variant::Tuned);
+    let norm = || norm_of(GROUP, (2, 4096), DType::Bf16, Variant::Tuned);
     assert_caught(("bar.sync 0;", ""), norm());
     assert_race(("bar.sync 0;", ""), "is not ordered with", norm());
     // Times the root, not its inverse.
     assert_caught(("rsqrt.approx.f32", "sqrt.approx.f32"), norm());
+    for scaling in IN_TILES {
+        let norm = || norm_of(scaling, (2, 4096), DType::Bf16, Variant::Tuned);
+        assert_race(("bar.sync 0;", ""), "is not ordered with", norm());
+        assert_caught(("rcp.rn.f64", "neg.f64"), norm());
+        // Scales of a word in each other's places.
+        assert_caught(("shfl.sync.bfly.b32", "shfl.sync.up.b32"), norm());
+    }
 }
 
 #[test]
@@ -505,10 +551,10 @@ fn mutants_of_quantised_norms() {
             why,
         }]
     };
-    let warp = norm_of(3, 208, DType::Bf16, Variant::Tuned);
+    let warp = norm_of(GROUP, (3, 208), DType::Bf16, Variant::Tuned);
     let why = "how sums over chunks and warps are unrolled, of which there is one";
     assert_value_mutants("norm of a warp", (8, 6), &survivors(3, why), warp);
-    let block = norm_of(2, 2000, DType::Bf16, Variant::Tuned);
+    let block = norm_of(GROUP, (2, 2000), DType::Bf16, Variant::Tuned);
     let why =
         "how they are unrolled; the row of a block, which exists; packets that every thread has";
     let count = if is_blackwell() { 7 } else { 6 };

@@ -109,7 +109,9 @@ fn random_problems(elements: usize) -> Vec<TrainingProblem> {
                     TrainingShape::Rows(row_shape(draw, columns, elements))
                 }
                 // FP8 GEMMs read whole runs of 16.
-                TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) | TrainingOp::NormQuantize => {
+                TrainingOp::Quantize(_)
+                | TrainingOp::Dequantize(_)
+                | TrainingOp::NormQuantize(_) => {
                     let columns = match draw(0, 4) {
                         0 => 16 * (1 + draw(1, 20)),
                         1 => 128 * (1 + draw(1, elements.min(32_768) / 128)),

@@ -20,7 +20,9 @@ pub fn contenders() -> Contenders<TrainingProblem> {
 fn unsupported(problem: &TrainingProblem) -> Option<String> {
     match (problem.op, problem.shape) {
         (
-            TrainingOp::Quantize(scaling) | TrainingOp::Dequantize(scaling),
+            TrainingOp::Quantize(scaling)
+            | TrainingOp::Dequantize(scaling)
+            | TrainingOp::NormQuantize(scaling),
             TrainingShape::Rows(RowShape { columns, .. }),
         ) if scaling.is_paired() && columns % 2 == 1 => Some(format!(
             "columns is {columns}; rows of pairs have an even number"
@@ -49,7 +51,10 @@ fn bind<T: Element>(problem: &TrainingProblem, memory: &Memory, style: Style) ->
             Scaling::GroupUe8m0 => call.dequantize::<T, Ue8m0>(tiling(scaling, shape)),
             _ => call.dequantize::<T, f32>(tiling(scaling, shape)),
         },
-        (op @ TrainingOp::NormQuantize, _) => call.norm_quantize::<T>(op),
+        (op @ TrainingOp::NormQuantize(scaling), _) if scaling.is_tiled() => {
+            call.norm_quantize_tiled::<T>(op, scaling)
+        }
+        (op @ TrainingOp::NormQuantize(_), _) => call.norm_quantize::<T>(op),
         (op, shape) => Err(ContenderError::new(format!("{shape} does not fit {op}"))),
     }
 }
@@ -145,13 +150,26 @@ impl Call<'_> {
             Style::Threaded => norm::quantize::<T>,
             Style::Plain => norm::plain::quantize::<T>,
         };
-        let unknown = || ContenderError::new(format!("no epsilon for {op}"));
-        let epsilon = op.epsilon().ok_or_else(unknown)?;
+        let epsilon = epsilon_of(op)?;
         let (x, weight) = (self.memory.read("x")?, self.memory.read("weight")?);
         let mut quantized = self.memory.write("quantized")?;
         let mut scales = self.memory.write("scales")?;
         Ok(Box::new(move || {
             run(&x, &weight, &mut quantized, &mut scales, epsilon)
+        }))
+    }
+
+    fn norm_quantize_tiled<T: Element>(self, op: TrainingOp, scaling: Scaling) -> Work {
+        let run = match self.style {
+            Style::Threaded => norm::quantize_tiled::<T>,
+            Style::Plain => norm::plain::quantize_tiled::<T>,
+        };
+        let (format, epsilon) = (self.format(scaling)?, epsilon_of(op)?);
+        let (x, weight) = (self.memory.read("x")?, self.memory.read("weight")?);
+        let mut quantized = self.memory.write("quantized")?;
+        let mut scales = self.memory.write("scales")?;
+        Ok(Box::new(move || {
+            run(&x, &weight, &mut quantized, &mut scales, epsilon, format())
         }))
     }
 
@@ -199,6 +217,11 @@ impl Call<'_> {
         let mut out = self.memory.write("out")?;
         Ok(Box::new(move || run(&quantized, &scales, &mut out, tiling)))
     }
+}
+
+fn epsilon_of(op: TrainingOp) -> Result<f32, ContenderError> {
+    let unknown = || ContenderError::new(format!("no epsilon for {op}"));
+    op.epsilon().ok_or_else(unknown)
 }
 
 fn unit_of(unit: reference::activation::Unit) -> Result<Unit, ContenderError> {

@@ -112,15 +112,7 @@ fn op(problem: &TrainingProblem, tensors: &Tensors) -> Result<Op, ContenderError
             let inverse = matches!(op, TrainingOp::Dequantize(_));
             Ok(Op::Quantization(quantize::Quantization {
                 inverse,
-                scaling: match scaling {
-                    Scaling::Row => quantize::Scaling::Row,
-                    Scaling::Group => quantize::Scaling::Group,
-                    Scaling::GroupUe8m0 => quantize::Scaling::GroupUe8m0,
-                    Scaling::Block => quantize::Scaling::Block,
-                    Scaling::Mxfp8 => quantize::Scaling::Mxfp8,
-                    Scaling::Nvfp4 => quantize::Scaling::Nvfp4,
-                    Scaling::Mxfp4 => quantize::Scaling::Mxfp4,
-                },
+                scaling: scaling_of(scaling),
                 dtype,
                 rows: shape.rows,
                 columns: shape.columns,
@@ -130,8 +122,9 @@ fn op(problem: &TrainingProblem, tensors: &Tensors) -> Result<Op, ContenderError
                 tensor_scale: tensors.address_or_null("tensor_scale"),
             }))
         }
-        (op @ TrainingOp::NormQuantize, TrainingShape::Rows(shape)) => {
+        (op @ TrainingOp::NormQuantize(scaling), TrainingShape::Rows(shape)) => {
             Ok(Op::NormQuantization(quantize::NormQuantization {
+                scaling: scaling_of(scaling),
                 dtype,
                 rows: shape.rows,
                 columns: shape.columns,
@@ -140,8 +133,21 @@ fn op(problem: &TrainingProblem, tensors: &Tensors) -> Result<Op, ContenderError
                 weight: tensors.address("weight")?,
                 quantized: tensors.address("quantized")?,
                 scales: tensors.address("scales")?,
+                tensor_scale: tensors.address_or_null("tensor_scale"),
             }))
         }
         (op, shape) => Err(ContenderError::new(format!("{shape} does not fit {op}"))),
+    }
+}
+
+fn scaling_of(scaling: Scaling) -> quantize::Scaling {
+    match scaling {
+        Scaling::Row => quantize::Scaling::Row,
+        Scaling::Group => quantize::Scaling::Group,
+        Scaling::GroupUe8m0 => quantize::Scaling::GroupUe8m0,
+        Scaling::Block => quantize::Scaling::Block,
+        Scaling::Mxfp8 => quantize::Scaling::Mxfp8,
+        Scaling::Nvfp4 => quantize::Scaling::Nvfp4,
+        Scaling::Mxfp4 => quantize::Scaling::Mxfp4,
     }
 }

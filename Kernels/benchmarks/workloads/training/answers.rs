@@ -21,7 +21,7 @@ pub fn units(op: TrainingOp, shape: TrainingShape) -> usize {
         (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => {
             Tiles::new(scaling, shape).count()
         }
-        (TrainingOp::NormQuantize, TrainingShape::Rows(shape)) => shape.rows,
+        (TrainingOp::NormQuantize(_), TrainingShape::Rows(shape)) => shape.rows,
         (_, TrainingShape::Rows(shape)) => shape.rows * shape.columns.div_ceil(PIECE),
         (_, TrainingShape::Rope(shape)) => shape.tokens(),
     }
@@ -79,7 +79,9 @@ pub fn unit<R: Real>(
             token(pairs, pass, shape, inputs, unit)
         }
         (TrainingOp::Quantize(scaling), TrainingShape::Rows(shape)) => {
-            return Tiles::new(scaling, shape).quantized(inputs, unit);
+            let x = inputs.tensor("x");
+            let values = |start, length| read(x, start, length);
+            return Tiles::new(scaling, shape).quantized(inputs, unit, values);
         }
         (TrainingOp::Dequantize(scaling), TrainingShape::Rows(shape)) => {
             let piece = Piece::new(shape, unit);
@@ -91,7 +93,16 @@ pub fn unit<R: Real>(
             });
             vec![("out", piece.start, scaled.collect())]
         }
-        (TrainingOp::NormQuantize, TrainingShape::Rows(shape)) => {
+        (TrainingOp::NormQuantize(scaling), TrainingShape::Rows(shape)) if op.is_exact() => {
+            let (start, norm) = (unit * shape.columns, exact_norm(op, shape, inputs, unit));
+            let tiles = Tiles::new(scaling, shape);
+            let of_row = unit * tiles.across()..(unit + 1) * tiles.across();
+            let values = |first: usize, length| norm[first - start..][..length].to_vec();
+            return of_row
+                .flat_map(|tile| tiles.quantized(inputs, tile, values))
+                .collect();
+        }
+        (TrainingOp::NormQuantize(_), TrainingShape::Rows(shape)) => {
             norm_quantized(op, shape, inputs, unit)
         }
         (op, shape) => unreachable!("{op} on {shape} cannot be constructed"),
@@ -160,6 +171,17 @@ fn token<R: Real>(
         turned("queries", shape.query_heads),
         turned("keys", shape.key_heads),
     ]
+}
+
+/// One row in f32, each product rounded to nearest, with the inverse of the root rounded once from f64.
+fn exact_norm(op: TrainingOp, shape: RowShape, inputs: &Inputs, row: usize) -> Vec<f32> {
+    let columns = shape.columns;
+    let x = read::<f32>(inputs.tensor("x"), row * columns, columns);
+    let weight = read::<f32>(inputs.tensor("weight"), 0, columns);
+    let wide: Vec<f64> = x.iter().copied().map(f64::from).collect();
+    let rstd = rmsnorm::rstd(&wide, f64::from(op.epsilon().unwrap_or(0.0))) as f32;
+    let pairs = x.into_iter().zip(weight);
+    pairs.map(|(x, weight)| x * rstd * weight).collect()
 }
 
 /// One row: codes before they are rounded, and scales.
@@ -283,8 +305,13 @@ impl Tiles {
     }
 
     /// The rows of a tile, its scale, and zeros for the padding. The definition is in f32 and rounds to
-    /// codes: there is exactly one correct answer.
-    fn quantized(&self, inputs: &Inputs, tile: usize) -> Vec<Slice> {
+    /// codes: there is exactly one correct answer. `values_at` has so many values from an index of the matrix on.
+    fn quantized(
+        &self,
+        inputs: &Inputs,
+        tile: usize,
+        values_at: impl Fn(usize, usize) -> Vec<f32>,
+    ) -> Vec<Slice> {
         let (down, across) = (tile / self.across(), tile % self.across());
         let scale_slice = |start: usize, scale: f64| Slice {
             tensor: inputs.place("scales"),
@@ -301,10 +328,9 @@ impl Tiles {
         let rows = down * self.rows..self.shape.rows.min((down + 1) * self.rows);
         let first = across * self.columns;
         let length = self.columns.min(self.shape.columns - first);
-        let x = inputs.tensor("x");
         let values: Vec<Vec<f32>> = rows
             .clone()
-            .map(|row| read(x, row * self.shape.columns + first, length))
+            .map(|row| values_at(row * self.shape.columns + first, length))
             .collect();
         let group = values.iter().flatten().copied();
         let of_e4m3 = self.scaling.format().filter(|_| !self.scaling.is_paired());

@@ -4,7 +4,7 @@ use contender::{Family, Statement};
 use tensor::{Fill, Shaped};
 
 use super::op::{Scaling, TrainingOp};
-use super::problem::{constant, QUANTIZED_TO};
+use super::problem::{constant, NORM_LARGEST, QUANTIZED_TO};
 use super::shape::TrainingShape;
 use crate::kinds::{outlier_columns, uneven_rows, uniform, LARGE, OUTLIERS, UNEVEN_ROWS};
 
@@ -34,7 +34,7 @@ pub fn of(op: TrainingOp, shape: TrainingShape, statement: &Statement) -> Vec<Fa
     }
     let input = match op {
         TrainingOp::Activation(activation, _) if activation.is_gated() => "gate",
-        TrainingOp::Activation(..) | TrainingOp::Quantize(_) | TrainingOp::NormQuantize => "x",
+        TrainingOp::Activation(..) | TrainingOp::Quantize(_) | TrainingOp::NormQuantize(_) => "x",
         TrainingOp::Packed(_) => "gate_and_up",
         TrainingOp::Rope(..) => "queries",
         TrainingOp::Dequantize(_) => "quantized",
@@ -49,9 +49,14 @@ pub fn of(op: TrainingOp, shape: TrainingShape, statement: &Statement) -> Vec<Fa
     // The scale of the tensor is that of the largest magnitude.
     let family = |name, fill: Fill, largest: f32| {
         let mut fills = vec![(input, fill)];
-        if op == TrainingOp::Quantize(Scaling::Nvfp4) {
-            fills.push(("tensor_scale", constant(largest * QUANTIZED_TO)));
-        }
+        let largest = match op {
+            TrainingOp::Quantize(Scaling::Nvfp4) => Some(largest),
+            // A norm makes all rows alike, but for elements that stand out of them.
+            TrainingOp::NormQuantize(Scaling::Nvfp4) if name == OUTLIERS => Some(largest),
+            TrainingOp::NormQuantize(Scaling::Nvfp4) => Some(NORM_LARGEST),
+            _ => None,
+        };
+        fills.extend(largest.map(|most| ("tensor_scale", constant(most * QUANTIZED_TO))));
         statement.family(name, fills)
     };
     vec![

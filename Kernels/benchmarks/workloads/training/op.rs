@@ -107,14 +107,14 @@ pub enum TrainingOp {
     Rope(Pairs, Pass),
     Quantize(Scaling),
     Dequantize(Scaling),
-    /// RMSNorm, quantised to FP8 with one f32 scale per 128 elements of a row; between the two nothing is rounded.
-    NormQuantize,
+    /// RMSNorm, quantised: `Group`, `Mxfp8` or `Nvfp4`; between the two nothing is rounded to a narrower type.
+    NormQuantize(Scaling),
 }
 
 use Pass::{Backward, Forward};
-use TrainingOp::{Dequantize, Packed, Quantize, Rope};
+use TrainingOp::{Dequantize, NormQuantize, Packed, Quantize, Rope};
 
-const NAMES: [(TrainingOp, &str); 30] = [
+const NAMES: [(TrainingOp, &str); 32] = [
     (
         TrainingOp::Activation(Activation::Gelu, Forward),
         "gelu_fwd",
@@ -168,7 +168,9 @@ const NAMES: [(TrainingOp, &str); 30] = [
     (Dequantize(Scaling::Nvfp4), "dequantize_nvfp4"),
     (Quantize(Scaling::Mxfp4), "quantize_mxfp4"),
     (Dequantize(Scaling::Mxfp4), "dequantize_mxfp4"),
-    (TrainingOp::NormQuantize, "rmsnorm_quantize_1x128"),
+    (NormQuantize(Scaling::Group), "rmsnorm_quantize_1x128"),
+    (NormQuantize(Scaling::Mxfp8), "rmsnorm_quantize_mxfp8"),
+    (NormQuantize(Scaling::Nvfp4), "rmsnorm_quantize_nvfp4"),
 ];
 
 impl TrainingOp {
@@ -183,11 +185,21 @@ impl TrainingOp {
 
     /// What a norm adds to the mean of the squares.
     pub fn epsilon(self) -> Option<f32> {
-        (self == TrainingOp::NormQuantize).then_some(1e-6)
+        matches!(self, NormQuantize(_)).then_some(1e-6)
     }
 
     pub fn is_rope(self) -> bool {
         matches!(self, TrainingOp::Rope(..))
+    }
+
+    /// Whether there is one right answer, bit for bit. That of a norm has f32 scales that follow its sum, which has no
+    /// order; where they are rounded, the definition leaves the sum no choice.
+    pub fn is_exact(self) -> bool {
+        match self {
+            Quantize(_) => true,
+            NormQuantize(scaling) => scaling.is_tiled(),
+            _ => false,
+        }
     }
 
     /// Names without a pass count as forward.
@@ -197,7 +209,7 @@ impl TrainingOp {
             TrainingOp::Packed(_)
             | TrainingOp::Quantize(_)
             | TrainingOp::Dequantize(_)
-            | TrainingOp::NormQuantize => false,
+            | TrainingOp::NormQuantize(_) => false,
         }
     }
 
@@ -224,7 +236,7 @@ impl TrainingOp {
             TrainingOp::Quantize(_) => 3.0,
             TrainingOp::Dequantize(_) => 1.0,
             // A norm's and a quantisation's.
-            TrainingOp::NormQuantize => 7.0,
+            TrainingOp::NormQuantize(_) => 7.0,
         }
     }
 }

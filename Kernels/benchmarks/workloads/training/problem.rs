@@ -47,6 +47,8 @@ const NVFP4_SCALES: Fill = Fill::Uniform {
 const DEQUANTIZED_BY: f32 = 1.0 / 512.0;
 /// The scale of a tensor whose largest magnitude is 1: then the largest scale is e4m3's largest.
 pub(super) const QUANTIZED_TO: f32 = 1.0 / (6.0 * 448.0);
+/// No element of the norm of uniform numbers is larger, whose root mean square is theirs over the root of 3.
+pub(super) const NORM_LARGEST: f32 = 2.0;
 /// As in Llama 3.
 const ROPE_BASE: f64 = 500_000.0;
 
@@ -91,14 +93,15 @@ impl TrainingProblem {
                 tensors.extend(tensor_scale(scaling, DEQUANTIZED_BY));
                 tensors
             }
-            (TrainingOp::NormQuantize, TrainingShape::Rows(shape)) => {
-                let scaling = Scaling::Group;
-                vec![
+            (TrainingOp::NormQuantize(scaling), TrainingShape::Rows(shape)) => {
+                let mut tensors = vec![
                     TensorSpec::input("x", dtype, &matrix(shape)),
                     TensorSpec::input("weight", dtype, &[shape.columns]),
                     TensorSpec::output("quantized", element(scaling), &codes(scaling, shape)),
                     TensorSpec::output("scales", scale_dtype(scaling), &scales(scaling, shape)),
-                ]
+                ];
+                tensors.extend(tensor_scale(scaling, NORM_LARGEST * QUANTIZED_TO));
+                tensors
             }
             (TrainingOp::Rope(..), TrainingShape::Rope(shape)) => rope_tensors(shape, dtype),
             (op, shape) => panic!("{shape} does not fit {op}"),
@@ -255,8 +258,7 @@ impl Problem for TrainingProblem {
         answers::unit::<f32>(self.op, self.shape, inputs, unit, rounded)
     }
 
-    /// Quantisation is defined bit for bit; that of a norm is not, whose sum has no order.
     fn is_exact(&self, _tensor: usize) -> bool {
-        matches!(self.op, TrainingOp::Quantize(_))
+        self.op.is_exact()
     }
 }

@@ -1,5 +1,6 @@
 use contender::Problem;
 use numeric::DType;
+use reference::quantize::e2m1_value;
 use tensor::Inputs;
 
 use super::{TrainingOp, TrainingProblem, TrainingSuite};
@@ -137,5 +138,53 @@ fn a_quantised_norm_is_the_norm_times_its_scales() {
             .iter()
             .fold(0.0, |most: f64, code| most.max(code.abs()));
         assert!((largest - 448.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn norms_with_rounded_scales_are_quantised_bit_for_bit() {
+    for (name, group) in [
+        ("rmsnorm_quantize_mxfp8", 32),
+        ("rmsnorm_quantize_nvfp4", 16),
+    ] {
+        let is_it = |problem: &TrainingProblem| problem.op() == name;
+        let problem = problems(DType::Bf16).find(is_it).unwrap();
+        assert!(problem.is_exact(0));
+        assert_eq!(problem.workload().axes["epsilon"], "0.000001");
+        let inputs = Inputs::new(problem.tensors(), 1);
+        let x = inputs.tensor("x").range(130 * 336, 336);
+        let square = x.iter().map(|x| x * x).sum::<f64>() / 336.0;
+        let rms = (square + f64::from(1e-6f32)).sqrt();
+        let slices = problem.oracle(&inputs, 130);
+        let of = |name: &str| {
+            let place = tensor::place(problem.tensors(), name);
+            slices.iter().filter(move |slice| slice.tensor == place)
+        };
+        let codes: Vec<f64> = of("quantized").flat_map(|s| s.values.clone()).collect();
+        let scales: Vec<f64> = of("scales").map(|slice| slice.values[0]).collect();
+        let of_tensor = match group {
+            16 => inputs.tensor("tensor_scale").get(0),
+            _ => 1.0,
+        };
+        // The scales of the row; others are zeros of the padding. Each is near the largest of its group.
+        let used: Vec<f64> = scales.into_iter().filter(|scale| *scale > 1e-30).collect();
+        assert_eq!(used.len(), 336usize.div_ceil(group), "{name}");
+        for at in 0..336 {
+            let code = match group {
+                16 => {
+                    let pair = codes[at / 2] as u8;
+                    f64::from(e2m1_value(pair >> (at % 2 * 4) & 15))
+                }
+                _ => codes[at],
+            };
+            let found = code * used[at / group] * of_tensor;
+            let wanted = x[at] * inputs.tensor("weight").get(at) / rms;
+            // Half a step of the largest elements: a quarter of e2m1's 4, and a 32nd of 448.
+            let step = used[at / group] * of_tensor * [1.01, 16.01][usize::from(group == 32)];
+            assert!(
+                (found - wanted).abs() <= step,
+                "{name}: {found}, not {wanted}"
+            );
+        }
     }
 }

@@ -167,7 +167,7 @@ impl TrainingSuite {
         };
         match op {
             TrainingOp::Activation(..) | TrainingOp::Packed(_) => of_rows(shapes.activation),
-            TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) | TrainingOp::NormQuantize => {
+            TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) | TrainingOp::NormQuantize(_) => {
                 of_rows(shapes.quantize)
             }
             TrainingOp::Rope(..) => shapes
@@ -226,7 +226,7 @@ fn unseen(op: TrainingOp, draws: Draws) -> (TrainingShape, Workload) {
         );
     }
     let step = match op {
-        TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) | TrainingOp::NormQuantize => 128,
+        TrainingOp::Quantize(_) | TrainingOp::Dequantize(_) | TrainingOp::NormQuantize(_) => 128,
         _ => draws.one_of(0, &[8, 64, 128]),
     };
     let columns = draws.size(1, 896, 53_248, step);
