@@ -7,6 +7,7 @@ mod packed_copies;
 mod products;
 mod proofs;
 mod proofs_of_groups;
+mod proofs_of_memory;
 mod races;
 mod tensor_cores;
 mod tensor_forms;

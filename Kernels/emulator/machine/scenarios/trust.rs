@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    asynchronous, control, products, proofs, proofs_of_groups, races, tensor_cores, tensor_forms,
-    tensor_pairs, tensor_shift,
+    asynchronous, control, products, proofs, proofs_of_groups, proofs_of_memory, races,
+    tensor_cores, tensor_forms, tensor_pairs, tensor_shift,
 };
 use crate::proven::PROVEN;
 use crate::Report;
@@ -24,8 +24,8 @@ fn the_table_of_proofs_is_up_to_date() {
     let proofs: [(&str, fn()); 24] = [
         ("proofs::arithmetic", proofs::arithmetic),
         ("proofs::comparisons", proofs::comparisons),
-        ("proofs::loads", proofs::loads),
-        ("proofs::stores", proofs::stores),
+        ("proofs_of_memory::loads", proofs_of_memory::loads),
+        ("proofs_of_memory::stores", proofs_of_memory::stores),
         ("proofs_of_groups::warps", proofs_of_groups::warps),
         ("proofs_of_groups::blocks", proofs_of_groups::blocks),
         ("proofs_of_groups::boxes", proofs_of_groups::boxes),
