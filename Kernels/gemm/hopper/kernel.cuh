@@ -126,13 +126,21 @@ __device__ void consume(const Gemm& p, const Operands& operands,
     // The second consumer lets the first begin.
     constexpr bool kTurns = kScaled<typename Traits::Element> || Traits::kAlternates;
     if (kTurns && consumer == 1) pass_turn<Traits>(1);
+    // The first tile is found here too: scales of b then come from memory along with the operands.
+    constexpr bool kFindsFirst = kScaled<typename Traits::Element> && !Traits::kStagesColumnScales;
+    const int first_number = number;
     for (; number < tiles; number += stride) {
         // Keeps the other's stages behind: a phase and the one after next have the same parity.
         if constexpr (Traits::kAlternates) take_turn<Traits>(consumer);
-        // The producer has found the tile while earlier ones were summed.
-        ptx::mbarrier_wait_opaque(&shared.full[ring.stage], ring.parity);
-        const Tile tile = shared.tiles[ring.stage];
-        __syncwarp();  // all lanes have read it before one releases the stage
+        Tile tile;
+        if (kFindsFirst && number == first_number) {
+            tile = tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, operands.walk, number);
+        } else {
+            // The producer has found the others while earlier ones were summed.
+            ptx::mbarrier_wait_opaque(&shared.full[ring.stage], ring.parity);
+            tile = shared.tiles[ring.stage];
+            __syncwarp();  // all lanes have read it before one releases the stage
+        }
         Halves<Traits> sums = {};
         if constexpr (kScaled<typename Traits::Element>) {
             sum_scaled_tile<Traits>(p, tile, shared, steps, first_row, descriptors, ring, sums[0]);
