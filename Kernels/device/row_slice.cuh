@@ -50,6 +50,12 @@ class RowSlice {
         return begin_ + (chunk * kVectors + vector) * step_;
     }
     __device__ bool holds(int index) const { return index < columns_ && (kAligned || index >= 0); }
+    // Whether an element of the row is in one of this thread's packets.
+    __device__ bool owns(int index) const {
+        constexpr int kNeighbours = kWide ? 2 : 1;
+        const int offset = index - begin_;
+        return offset >= 0 && offset % (kNeighbours * step_) < kNeighbours * kPer;
+    }
     // How many elements of the packet belong to the row.
     __device__ int held(int chunk, int vector) const {
         const int begin = first(chunk, vector);

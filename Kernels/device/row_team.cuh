@@ -13,12 +13,12 @@
 
 #include "Kernels/device/ptx/cluster.cuh"
 #include "Kernels/device/ptx/math.cuh"
+#include "Kernels/device/ptx/mbarrier.cuh"
 
 namespace device {
 
 constexpr int kMaxWarps = 32;
 constexpr int kMaxClusterBlocks = 8;
-constexpr int kMaxReducedFloats = 2;
 
 // Values that reductions combine. Each has a neutral element and an (associative) operation.
 struct Sum {
@@ -60,7 +60,9 @@ struct LogSum {
 struct TeamStorage {
     // Two alternating copies: one barrier per reduction is then enough.
     float2 warps[2][kMaxWarps];
-    float blocks[2][kMaxClusterBlocks][kMaxReducedFloats];
+    float2 blocks[2][kMaxClusterBlocks];
+    // The blocks' partials have arrived.
+    std::uint64_t collected[2];
 };
 
 class RowTeam {
@@ -71,9 +73,14 @@ class RowTeam {
           warps_((blockDim.x + 31) / 32),
           blocks_(cluster_blocks),
           rank_(cluster_blocks > 1 ? ptx::cluster_rank() : 0) {
-        // Peers must have started before anyone stores to their shared memory; the wait for them is
+        if (blocks_ == 1) return;
+        if (threadIdx.x == 0) {
+            for (std::uint64_t& each : storage.collected) ptx::mbarrier_init(&each, 1);
+            ptx::fence_mbarrier_init();
+        }
+        // Peers must have started before anyone sends to their shared memory; the wait for them is
         // in the first reduction, so that loads do not wait.
-        if (blocks_ > 1) ptx::cluster_arrive();
+        ptx::cluster_arrive_relaxed();
     }
 
     // This thread's index among the team's threads, and how many there are.
@@ -104,13 +111,16 @@ class RowTeam {
     __device__ Value reduce_beyond_warp(Value value, bool wanted = true) {
         if (warps_ > 1) value = reduce_warps(value, wanted);
         if (blocks_ > 1) value = reduce_blocks(value);
-        turn_ ^= 1;
+        ++reductions_;
         return value;
     }
 
   private:
     template <class Value>
     static constexpr int kFloats = static_cast<int>(sizeof(Value) / sizeof(float));
+
+    // The copy of the storage that this reduction uses.
+    __device__ int turn() const { return reductions_ % 2; }
 
     // A butterfly: halves the distance between exchanging lanes until they are neighbours.
     template <class Exchange>
@@ -152,14 +162,14 @@ class RowTeam {
 
     template <class Value>
     __device__ Value reduce_warps(Value value, bool wanted) {
-        static_assert(kFloats<Value> <= kMaxReducedFloats, "TeamStorage is too small");
+        static_assert(sizeof(Value) <= sizeof(float2), "TeamStorage is too small");
         const int lane = threadIdx.x % 32;
-        if (lane == 0) memcpy(&storage_.warps[turn_][threadIdx.x / 32], &value, sizeof(value));
+        if (lane == 0) memcpy(&storage_.warps[turn()][threadIdx.x / 32], &value, sizeof(value));
         // All warps' partials are written before anyone reads them.
         __syncthreads();
         if (!wanted) return value;
         constexpr int kAtOnce = kReadAtOnce<Value>;
-        const float2* partials = storage_.warps[turn_];
+        const float2* partials = storage_.warps[turn()];
         Value total = Value::neutral();
 #pragma unroll 1
         for (int left = warps_; left > 0; left -= kAtOnce, partials += kAtOnce) {
@@ -200,28 +210,27 @@ class RowTeam {
         }
     }
 
+    // Everyone sends its partial to everyone. A peer sends the one after next only once it has ours
+    // of the next, which we send after all of our threads have read this one.
     template <class Value>
     __device__ Value reduce_blocks(Value value) {
         if (!peers_started_) ptx::cluster_wait();
         peers_started_ = true;
+        float2* partials = storage_.blocks[turn()];
+        std::uint64_t* collected = &storage_.collected[turn()];
+        if (threadIdx.x == 0) ptx::mbarrier_expect_bytes(collected, blocks_ * sizeof(float2));
         if (threadIdx.x < blocks_) {
-            float parts[kFloats<Value>];
-            memcpy(parts, &value, sizeof(value));
-#pragma unroll
-            for (int part = 0; part < kFloats<Value>; ++part) {
-                ptx::store_to_peer(
-                    ptx::peer_address(&storage_.blocks[turn_][rank_][part], threadIdx.x),
-                    parts[part]);
-            }
+            float2 partial = {};
+            memcpy(&partial, &value, sizeof(value));
+            ptx::send_to_peer(ptx::peer_address(partials + rank_, threadIdx.x), partial,
+                              ptx::peer_address(collected, threadIdx.x));
         }
-        // All blocks' partials, here and at the peers, are written before anyone reads them.
-        ptx::cluster_arrive();
-        ptx::cluster_wait();
-        memcpy(&value, storage_.blocks[turn_][0], sizeof(value));
+        ptx::mbarrier_wait(collected, reductions_ / 2 % 2);
+        memcpy(&value, partials, sizeof(value));
 #pragma unroll 1
         for (int block = 1; block < blocks_; ++block) {
             Value other;
-            memcpy(&other, storage_.blocks[turn_][block], sizeof(other));
+            memcpy(&other, partials + block, sizeof(other));
             value = value + other;
         }
         return value;
@@ -233,7 +242,7 @@ class RowTeam {
     const int blocks_;
     const int rank_;
     bool peers_started_ = false;
-    int turn_ = 0;
+    unsigned reductions_ = 0;
 };
 
 }  // namespace device

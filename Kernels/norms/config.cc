@@ -10,6 +10,7 @@ namespace norms {
 namespace {
 
 constexpr int kWarp = 32;
+constexpr int kWordBytes = 4;
 // Warps per SM that cover memory latency with their loads, and that fit.
 constexpr int kBusyWarps = 32;
 constexpr int kFewWarps = 64;
@@ -80,6 +81,10 @@ bool is_aligned(const Matrix& shape) {
     return std::int64_t{shape.columns} * bytes_of(shape.dtype) % kPacketBytes == 0;
 }
 
+bool is_words(const Matrix& shape) {
+    return std::int64_t{shape.columns} * bytes_of(shape.dtype) % kWordBytes == 0;
+}
+
 // Packets that a row fills.
 std::int64_t own_packets(const Matrix& shape) {
     return divide_up(std::int64_t{shape.columns} * bytes_of(shape.dtype), kPacketBytes);
@@ -134,6 +139,16 @@ void cut_over_blocks(Config& config, std::int64_t packets, int vectors, int most
     cut_share(config, share, per_block / vectors);
 }
 
+// Blocks of a cluster that shares a row, if rows are few.
+int blocks_for_few(const Config& config, const Matrix& shape, const Machine& machine,
+                   std::int64_t packets) {
+    const std::int64_t fewest = std::int64_t{config.vectors} * kLeastStreamedThreads;
+    const std::int64_t spread =
+        std::int64_t{machine.multiprocessors} * kStreamedBlocks / shape.rows;
+    return std::min(kMaxClusterBlocks,
+                    power_of_two_up_to(std::min(spread, divide_up(packets, fewest))));
+}
+
 // Blocks that walk a row in chunks. More of them per row where rows are few, or where they need not
 // meet.
 void stream(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
@@ -145,12 +160,10 @@ void stream(Config& config, const Matrix& shape, const Machine& machine, RowUse 
     const int threads = brief ? kShortStreamThreads : kMaxUnalignedThreads;
     config.streamed = true;
     config.vectors = streamed_vectors(config.aligned);
-    const std::int64_t fewest = std::int64_t{config.vectors} * kLeastStreamedThreads;
-    const std::int64_t spread =
-        std::int64_t{machine.multiprocessors} * kStreamedBlocks / shape.rows;
-    const int blocks = meets(use) ? power_of_two_up_to(std::min(spread, divide_up(packets, fewest)))
-                                  : power_of_two_from(divide_up(packets, config.vectors * threads));
-    config.cluster_blocks = std::min(most_blocks_per_row(use), blocks);
+    config.cluster_blocks =
+        meets(use) ? blocks_for_few(config, shape, machine, packets)
+                   : std::min(most_blocks_per_row(use),
+                              power_of_two_from(divide_up(packets, config.vectors * threads)));
     cut_share(config, divide_up(packets, config.cluster_blocks), threads);
 }
 
@@ -272,6 +285,28 @@ void cut_for_sums(Config& config, const Matrix& shape, const Machine& machine, R
     }
 }
 
+// Few rows that are not aligned, in words: in one block if they fit, because blocks take long to
+// meet.
+bool cut_into_words(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
+    constexpr int kVectors = 2;
+    constexpr std::int64_t kMost = std::int64_t{kVectors} * kMaxUnalignedThreads;
+    const std::int64_t packets = own_packets(shape);
+    config.words = may_take_words(use) && is_words(shape) && packets <= kMost * kMaxClusterBlocks &&
+                   are_few(shape.rows, packets, kVectors, machine);
+    if (!config.words) return false;
+    if (packets <= kWarp * kVectors) {
+        cut_many_rows(config, packets, vectors_for(shape.rows, packets, machine, kVectors));
+        return true;
+    }
+    config.vectors = kVectors;
+    if (packets > kMost) {
+        config.cluster_blocks = std::max(power_of_two_from(divide_up(packets, kMost)),
+                                         blocks_for_few(config, shape, machine, packets));
+    }
+    cut_share(config, divide_up(packets, config.cluster_blocks), kMaxUnalignedThreads);
+    return true;
+}
+
 void cut(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
     const std::int64_t packets = packets_of(shape);
     const bool reads_once = use == RowUse::kOneRow || use == RowUse::kReadOnce;
@@ -280,6 +315,7 @@ void cut(Config& config, const Matrix& shape, const Machine& machine, RowUse use
     config.aligned = is_aligned(shape);
     if (!config.aligned) {
         const int vectors = streamed_vectors(false);
+        if (cut_into_words(config, shape, machine, use)) return;
         if (packets <= kWarp * vectors) {
             cut_many_rows(config, packets, vectors_for(shape.rows, packets, machine, vectors));
         } else if (meets(use) && packets <= vectors * kMaxUnalignedThreads &&
@@ -446,14 +482,18 @@ void validate(const Config& config, const Matrix& shape, RowUse use) {
                 config.blocks % config.cluster_blocks == 0,
             "blocks is " + std::to_string(config.blocks));
     require(std::int64_t{vectors} * threads * config.cluster_blocks * config.chunks >=
-                (config.stages > 0 ? own_packets(shape) : packets_of(shape)),
+                (config.stages > 0 || config.words ? own_packets(shape) : packets_of(shape)),
             "threads do not cover the row");
+    require(!config.words || (may_take_words(use) && !config.aligned && is_words(shape) &&
+                              vectors == 2 && config.chunks == 1),
+            "words, but rows are not whole words in a single chunk");
 }
 
 std::string describe(const Config& config) {
     return (config.lean      ? "l"
             : config.alone   ? "a"
             : config.aligned ? "v"
+            : config.words   ? "w"
                              : "u") +
            std::string(config.held       ? "h"
                        : config.streamed ? "s"

@@ -68,6 +68,8 @@ struct Config {
     // Rows start at 16-byte boundaries and are whole packets; a kernel that does not rely on it
     // serves any row.
     bool aligned = true;
+    // Rows that are not are loaded in words.
+    bool words = false;
     // Every block has exactly one whole row: the leanest kernel.
     bool alone = false;
     // Fewer registers for higher occupancy, if the op has such a kernel.
@@ -109,6 +111,11 @@ constexpr int most_blocks_per_row(RowUse use) { return meets(use) ? kMaxClusterB
 
 // Packets per thread of blocks that stream a row.
 constexpr int streamed_vectors(bool aligned) { return aligned ? 4 : 2; }
+
+// Ops with a kernel for few rows of whole words.
+constexpr bool may_take_words(RowUse use) {
+    return use == RowUse::kOneRow || use == RowUse::kCentredRow || use == RowUse::kInPlace;
+}
 
 // Ops whose clusters can hold a long row.
 constexpr bool may_hold(RowUse use) { return use == RowUse::kExponentials; }

@@ -82,7 +82,13 @@ void short_rows_share_a_block_if_they_are_many() {
 }
 
 void unaligned_rows_are_streamed_if_they_are_many() {
-    expect_described({100, 4098, Dtype::Bf16}, RowUse::kOneRow, "u2 t288 r1 c1 k1 s0 b100");
+    expect_described({100, 4098, Dtype::Bf16}, RowUse::kOneRow, "w2 t288 r1 c1 k1 s0 b100");
+    expect_described({100, 4099, Dtype::Bf16}, RowUse::kOneRow, "u2 t288 r1 c1 k1 s0 b100");
+    expect_described({100, 4098, Dtype::Bf16}, RowUse::kExponentials, "u2 t288 r1 c1 k1 s0 b100");
+    expect_described({99, 11668, Dtype::Bf16}, RowUse::kCentredRow, "w2 t384 r1 c2 k1 s0 b198");
+    expect_described({3, 11667, Dtype::F32}, RowUse::kInPlace, "w2 t192 r1 c8 k1 s0 b24");
+    expect_described({27, 1134, Dtype::Bf16}, RowUse::kInPlace, "w2 t96 r1 c1 k1 s0 b27");
+    expect_described({400, 130, Dtype::Bf16}, RowUse::kOneRow, "w2 t32 r4 c1 k1 s0 b100");
     expect_described({18663, 8766, Dtype::Bf16}, RowUse::kOneRow, "us2 t192 r1 c1 k3 s0 b18663");
     expect_described({4096, 50257, Dtype::Bf16}, RowUse::kExponentials,
                      "us2 t480 r1 c1 k7 s0 b4096");

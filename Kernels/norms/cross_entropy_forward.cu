@@ -26,18 +26,18 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V, RowUse::kReadOnc
         const bool writes = team.leads() && walk.active();
 
         device::LogSum total = device::LogSum::neutral();
-        float target_logit = NAN;
         source.wait();
         for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, packets, -INFINITY);
-            // After the loads, because this waits for the target.
-            if (chunk == 0 && writes && next_target >= 0 && next_target < geometry.columns) {
-                target_logit = source.element(0, walk, static_cast<int>(next_target));
-            }
-            if (chunk == 0) next_target = target_of(walk.row + walk.step);
             const device::LogSum part = log_sum_of<V>(packets, none);
             total = V::kChunked ? total + part : part;
         }
+        // Only now, because this waits for the target, and the row's loads must not.
+        float target_logit = NAN;
+        if (writes && next_target >= 0 && next_target < geometry.columns) {
+            target_logit = source.element(0, walk, static_cast<int>(next_target));
+        }
+        next_target = target_of(walk.row + walk.step);
         total = team.reduce_for_leader(total);
         source.next();
         if (writes) {

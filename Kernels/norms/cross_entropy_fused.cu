@@ -1,5 +1,5 @@
-// Cross-entropy forward and backward in one kernel: softmax with the loss, in place. The team's
-// leader reads the target's logit before the row is overwritten.
+// Cross-entropy forward and backward in one kernel: softmax with the loss, in place. The target's
+// logit is read by the thread that overwrites it.
 #include "Kernels/norms/held_row.cuh"
 #include "Kernels/norms/log_sum.cuh"
 #include "Kernels/norms/plain.cuh"
@@ -28,29 +28,24 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
     for (; walk.more(); walk.next()) {
         const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
         const std::int64_t given = walk.active() ? params.targets[walk.row] : kNoTarget;
-        const bool writes = team.leads() && walk.active();
 
         device::LogSum total = device::LogSum::neutral();
         float base = 0.0f;
-        float target_logit = NAN;
-        int target = kNoTarget;
         source.wait();
         for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
             source.load(0, walk, slice, chunk, packets, -INFINITY);
-            // After the loads, because this waits for the target.
-            if (chunk == 0 && given >= 0 && given < geometry.columns) {
-                target = static_cast<int>(given);
-                if (writes) target_logit = source.element(0, walk, target);
-            }
             const device::LogSum part = log_sum_of<V>(packets, powers);
             base = part.largest;
             total = V::kChunked ? total + part : part;
         }
         if (!V::kAlone) device::stay_packed(packets);
+        // Only now, because this waits for the target, and the row's loads must not.
+        const bool valid = given >= 0 && given < geometry.columns;
+        const int target = valid ? static_cast<int>(given) : kNoTarget;
+        const bool writes = walk.active() && (valid ? slice.owns(target) : team.leads());
+        const float target_logit = valid && writes ? source.element(0, walk, target) : NAN;
         total = team.reduce(total);
         source.next();
-        // If a row has at most one warp, nothing else orders the leader's load before the stores.
-        __syncwarp();
         const float scale = 1.0f / total.sum;
         const float kept_scale = scale * device::ptx::exp2_fast(base - total.largest);
         if (writes) {

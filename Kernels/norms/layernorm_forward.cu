@@ -38,12 +38,18 @@ __device__ device::TwoSums distances_of(const typename V::Slice& slice,
     for (int vector = 0; vector < V::kVectors; ++vector) {
         float values[V::kPer];
         device::unpack<typename V::T>(packets[vector], values);
-        const int first = slice.first(chunk, vector);
-        if (V::kAligned && !slice.holds(first)) continue;
+        const auto holds = [&](int element) {
+            if constexpr (V::kWords) {
+                return slice.holds(vector, element);
+            } else {
+                return slice.holds(slice.first(chunk, vector) + element);
+            }
+        };
+        if (V::kAligned && !holds(0)) continue;
 #pragma unroll
         for (int element = 0; element < V::kPer; ++element) {
             // Aligned packets are entirely inside or outside, which was decided above.
-            const bool inside = V::kAligned || slice.holds(first + element);
+            const bool inside = V::kAligned || holds(element);
             const float distance = inside ? values[element] - shift : 0.0f;
             sums[element % 2] += distance;
             squares[element % 2] = fmaf(distance, distance, squares[element % 2]);
@@ -57,8 +63,8 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V, RowUse::kCentred
     layernorm_forward_kernel(const __grid_constant__ Cut<LayerNormForward> params) {
     const Geometry& geometry = params.geometry;
     using T = typename V::T;
-    // With more vectors there are not enough registers for both.
-    constexpr bool kEarly = V::kAligned && V::kVectors <= 2;
+    // With more vectors, or unpacked, there are not enough registers for both.
+    constexpr bool kEarly = (V::kAligned || V::kWords) && V::kVectors <= 2;
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);

@@ -14,6 +14,7 @@
 #include "Kernels/norms/block_team.cuh"
 #include "Kernels/norms/norms.h"
 #include "Kernels/norms/shifted_slice.cuh"
+#include "Kernels/norms/word_slice.cuh"
 
 namespace norms {
 
@@ -48,6 +49,7 @@ __device__ int kept_columns(const Geometry& geometry) {
 // Who owns a row, and how it gets into registers.
 enum class Rows {
     kAny,          // any team, from memory, at any address
+    kWords,        // the same in words
     kAligned,      // any team, from memory, in whole packets
     kAlone,        // a block that has no other row, from memory, in whole packets
     kParked,       // the same, but it stays in shared memory and is read from there twice
@@ -65,8 +67,9 @@ struct Variant {
     using T = Element;
     static constexpr int kVectors = kVectorCount;
     static constexpr bool kLean = kIsLean;
+    static constexpr bool kWords = kRows == Rows::kWords;
     static constexpr bool kAligned =
-        kRows != Rows::kAny && kRows != Rows::kStreamedAny && kRows != Rows::kStagedAny;
+        kRows != Rows::kAny && !kWords && kRows != Rows::kStreamedAny && kRows != Rows::kStagedAny;
     static constexpr bool kParked = kRows == Rows::kParked;
     static constexpr bool kWide = kRows == Rows::kWide;
     static constexpr bool kAlone = kRows == Rows::kAlone || kParked || kWide;
@@ -79,8 +82,10 @@ struct Variant {
                                      kRows == Rows::kStreamedAny ||
                                      (!kAligned && kVectors == kMostVectors);
     using Team = std::conditional_t<kAlone, BlockTeam, device::RowTeam>;
-    using Slice = std::conditional_t<kRows == Rows::kStagedAny, ShiftedSlice<T, kVectors>,
-                                     device::RowSlice<T, kVectors, kAligned, kWide>>;
+    using Slice =
+        std::conditional_t<kWords, WordSlice<T, kVectors>,
+                           std::conditional_t<kRows == Rows::kStagedAny, ShiftedSlice<T, kVectors>,
+                                              device::RowSlice<T, kVectors, kAligned, kWide>>>;
     static constexpr int kPer = Slice::kPer;
 };
 
@@ -159,18 +164,24 @@ class Columns {
             const T* elements = static_cast<const T*>(columns_);
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) {
-                const int begin = slice.first(0, vector);
-                if constexpr (!V::kAligned) {
+                if constexpr (V::kWords) {
+                    packets_[vector] = slice.shared_packet(elements, vector, early);
+                } else if constexpr (!V::kAligned) {
                     slice.shared_values(columns_, wide_, 0, vector, values_[vector]);
-                } else if (early && slice.holds(begin)) {
-                    packets_[vector] = device::ptx::load_16_constant(elements + begin);
+                } else if (early && slice.holds(slice.first(0, vector))) {
+                    const T* from = elements + slice.first(0, vector);
+                    packets_[vector] = device::ptx::load_16_constant(from);
                 }
             }
         }
     }
     __device__ void values(const Slice& slice, int chunk, int vector,
                            typename Slice::Values& values) const {
-        if constexpr (kEarly && !V::kAligned) {
+        if constexpr (V::kWords) {
+            static_assert(kEarly, "few rows wait for memory once");
+            if (is_narrow()) return device::unpack<T>(packets_[vector], values);
+            return slice.shared_floats(static_cast<const float*>(columns_), vector, values);
+        } else if constexpr (kEarly && !V::kAligned) {
 #pragma unroll
             for (int i = 0; i < V::kPer; ++i) values[i] = values_[vector][i];
             return;
@@ -183,7 +194,7 @@ class Columns {
                 return device::unpack<T>(slice.shared_packet(elements, chunk, vector), values);
             }
         }
-        slice.shared_values(columns_, wide_, chunk, vector, values);
+        if constexpr (!V::kWords) slice.shared_values(columns_, wide_, chunk, vector, values);
     }
     // Stores a packet of the row times `factor` and the columns to `to`.
     __device__ void store_scaled(const Slice& slice, int chunk, int vector, const uint4& packet,
@@ -204,8 +215,9 @@ class Columns {
 
     const void* columns_;
     const bool wide_;
-    uint4 packets_[kEarly && V::kAligned ? V::kVectors : 1];
-    typename Slice::Values values_[kEarly && !V::kAligned ? V::kVectors : 1];
+    static constexpr bool kPacked = V::kAligned || V::kWords;
+    uint4 packets_[kEarly && kPacked ? V::kVectors : 1];
+    typename Slice::Values values_[kEarly && !kPacked ? V::kVectors : 1];
 };
 
 // A thread's sum is kept in parts, because each addition depends on the one before.
@@ -328,6 +340,9 @@ auto dispatch_vectors(const Config& config, bool wide, Function&& function) {
             if (config.streamed) return function(Variant<T, kVectors, Rows::kStreamedAny>{});
         } else if (vectors == 8) {
             return function(Variant<T, 8, Rows::kAny>{});
+        }
+        if constexpr (may_take_words(kUse)) {
+            if (config.words) return function(Variant<T, 2, Rows::kWords>{});
         }
         if (vectors == 2) return function(Variant<T, 2, Rows::kAny>{});
     } else if constexpr (accumulates(kUse)) {

@@ -44,12 +44,17 @@ __device__ __forceinline__ std::uint32_t peer_address(const void* own, std::uint
     return address;
 }
 
-// Stores to a peer's shared memory.
-__device__ __forceinline__ void store_to_peer(std::uint32_t address, float value) {
-    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
+// Writes 8 bytes to a peer's shared memory and signals them to an mbarrier there.
+__device__ __forceinline__ void send_to_peer(std::uint32_t address, float2 pair,
+                                             std::uint32_t barrier) {
+    asm volatile(
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(
+            address),
+        "f"(pair.x), "f"(pair.y), "r"(barrier)
+        : "memory");
 }
 
-// Writes 16 bytes to a peer's shared memory and signals them to an mbarrier there.
+// The same with 16 bytes.
 __device__ __forceinline__ void send_to_peer(std::uint32_t address, const float* four,
                                              std::uint32_t barrier) {
     asm volatile(

@@ -299,6 +299,7 @@ pub(crate) const PROVEN: &[(&str, &str)] = &[
     ("sqrt.rn.f32", "proofs::arithmetic"),
     ("sqrt.rn.f64", "proofs::arithmetic"),
     ("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32", "asynchronous"),
+    ("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32", "proofs_of_groups::blocks"),
     ("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32", "proofs_of_groups::blocks"),
     ("st.global.cs.v4.f32", "proofs_of_memory::stores"),
     ("st.global.f32", "proofs_of_memory::stores"),

@@ -68,7 +68,9 @@ fn rmsnorm_forward() {
     // One block a row, in packets of 32 bytes where the machine has them and without, and one that parks its row;
     // clusters, of one chunk a block and of several; all of these with a ragged end.
     let aligned = [(5, 4096), (5, 4104), (5, 16_392), (2, 65536), (1, 140_000)];
+    // The latter in words too: several rows a block, one, and one a cluster.
     let ragged = [(3, 1000), (2, 5001), (2, 9001), (1, 70_001)];
+    let ragged = ragged.into_iter().chain([(20, 130), (3, 1002), (2, 9002)]);
     for (rows, columns) in aligned.into_iter().chain(ragged) {
         under_every_schedule(rmsnorm_of(rows, columns));
     }
@@ -82,8 +84,9 @@ fn planted_faults() {
         "is not ordered with",
         rmsnorm_of(5, 4096),
     );
-    assert_caught(
+    assert_race(
         ("barrier.cluster.wait.acquire.aligned;", ""),
+        "is not ordered with its initialisation",
         rmsnorm_of(2, 65536),
     );
 }
@@ -296,7 +299,7 @@ fn a_tensor_that_is_too_small_is_found_out() {
 #[test]
 fn every_kind_of_inputs() {
     for op in NormOp::all() {
-        for (rows, columns) in [(7, 1000), (3, 8192), (2, 9001)] {
+        for (rows, columns) in [(7, 1000), (3, 8192), (2, 9001), (3, 9002)] {
             right_on_every_kind(op, rows, columns);
         }
     }
@@ -340,10 +343,15 @@ fn right_on_every_kind(op: NormOp, rows: usize, columns: usize) {
 #[test]
 fn mutants() {
     assert_mutants("block", (2, 1), Watch::All, &[], rmsnorm_of(5, 4096));
-    let begun = || Survivor {
-        kind: Kind::RelaxClusterArrive,
+    let second = Survivor {
+        kind: Kind::ArriveCount,
         count: 1,
-        why: "the first only says that the peers have begun: no memory to order",
+        why: "a second mbarrier is for a second reduction",
+    };
+    let fenced = Survivor {
+        kind: Kind::DropInitFence,
+        count: 1,
+        why: "the fence after the mbarriers of the row's chunks is enough",
     };
     let again = Survivor {
         kind: Kind::DropPhaseWait,
@@ -351,8 +359,8 @@ fn mutants() {
         why: "what is read once more has been waited for",
     };
     let (cluster, held) = (rmsnorm_of(2, 65536), softmax_forward_of(3, 40_000));
-    assert_mutants("cluster", (2, 3), Watch::All, &[begun()], cluster);
-    assert_mutants("held", (2, 9), Watch::All, &[begun(), again], held);
+    assert_mutants("cluster", (2, 3), Watch::All, &[second], cluster);
+    assert_mutants("held", (2, 9), Watch::All, &[fenced, again], held);
 }
 
 #[test]

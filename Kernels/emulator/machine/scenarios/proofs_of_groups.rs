@@ -83,16 +83,18 @@ pub fn blocks() {
         ".shared .align 16 .b8 room[32]; .shared .align 8 .b64 bar; mov.u32 %r90, room; mov.u32 %r91, bar;
          ld.param.u64 %d21, [p1]; mov.u32 %r2, %cluster_ctarank; xor.b32 %r3, %r2, 1; mov.u32 %r4, 1;
          mbarrier.init.shared::cta.b64 [%r91], %r4; fence.mbarrier_init.release.cluster;
-         mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r91], 16;
+         mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r91], 24;
          barrier.cluster.arrive.relaxed; barrier.cluster.wait;
          mapa.shared::cluster.u32 %r5, %r90, %r3; mapa.shared::cluster.u32 %r6, %r91, %r3;
          cvt.rn.f32.s32 %f1, %r2; add.f32 %f2, %f1, 0f41200000; st.shared::cluster.f32 [%r5+16], %f2;
          st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%r5], {%f1, %f2, %f1, %f2}, [%r6];
+         st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%r5+24], {%f2, %f1}, [%r6];
          W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r91], 0; @!%p1 bra W;
          barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;
          ld.shared.v4.f32 {%f3, %f4, %f5, %f6}, [%r90]; ld.shared.f32 %f7, [%r90+16];
+         ld.shared.f32 %f8, [%r90+24]; ld.shared.f32 %f9, [%r90+28];
          mad.wide.u32 %d22, %r2, 32, %d21; st.global.v4.f32 [%d22], {%f3, %f4, %f5, %f6};
-         st.global.f32 [%d22+16], %f7;",
+         st.global.f32 [%d22+16], %f7; st.global.f32 [%d22+20], %f8; st.global.f32 [%d22+24], %f9;",
     );
     let launch = Launch {
         grid: [2, 1, 1],
@@ -103,8 +105,9 @@ pub fn blocks() {
     execute(&text, &launch, &mut buffers).unwrap();
     for rank in 0..2 {
         let other = (1 - rank) as f32;
-        let wanted = [other, other + 10.0, other, other + 10.0, other + 10.0].map(f32::to_bits);
-        assert_eq!(buffers[1][8 * rank..][..5], wanted, "block {rank}");
+        let more = other + 10.0;
+        let wanted = [other, more, other, more, more, more, other].map(f32::to_bits);
+        assert_eq!(buffers[1][8 * rank..][..7], wanted, "block {rank}");
     }
 }
 
