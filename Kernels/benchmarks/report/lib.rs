@@ -69,4 +69,4 @@ pub use seal::{
 pub use summarize::summarize;
 pub use verify::{verify, Conclusion, Verified, VerifyOptions};
 pub use views::{views, View};
-pub use why::{why, why_text, WhyOptions};
+pub use why::{why, why_text, Which, WhyOptions};

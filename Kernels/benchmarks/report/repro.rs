@@ -154,7 +154,12 @@ impl Repro {
         scratch: &Path,
     ) -> Result<Command, String> {
         let mut command = Command::new(ncu);
-        // The bench flushes the cache itself, and a locked clock is not the one that was raced.
+        // A locked clock is not the one that was raced. Every pass over the counters finds the caches as a sample does.
+        let hot = self
+            .arguments
+            .iter()
+            .any(|argument| argument == "--cache=hot");
+        let caches = if hot { "none" } else { "all" };
         command.args([
             "--csv",
             "--print-units",
@@ -162,7 +167,7 @@ impl Repro {
             "--profile-from-start",
             "off",
         ]);
-        command.args(["--clock-control", "none", "--cache-control", "none"]);
+        command.args(["--clock-control", "none", "--cache-control", caches]);
         command.args(sections.iter().flat_map(|section| ["--section", section]));
         command.arg(programs.join(&self.program));
         let others = |argument: &&String| {

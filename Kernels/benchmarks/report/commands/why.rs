@@ -3,7 +3,7 @@
 use super::verify::beside_this_program;
 use crate::{print, tell, write};
 use clap::Args;
-use report_lib::{why as profile, why_text, Collection, ReportingError, WhyOptions};
+use report_lib::{why as profile, why_text, Collection, ReportingError, Which, WhyOptions};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,6 +15,9 @@ pub struct WhyArguments {
     /// Lost rows to profile, worst first
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub rows: usize,
+    /// Profile every row whose ratio is below this, however many there are
+    #[arg(long, value_name = "RATIO", conflicts_with = "rows")]
+    pub below: Option<f64>,
     /// Folder with the bench programs [default: where this build puts them]
     #[arg(long, value_name = "FOLDER")]
     pub programs: Option<PathBuf>,
@@ -37,14 +40,19 @@ pub fn why(arguments: &WhyArguments) -> Result<ExitCode, ReportingError> {
     };
     let options = WhyOptions {
         programs,
-        rows: arguments.rows,
+        which: match arguments.below {
+            Some(ratio) => Which::Below(ratio),
+            None => Which::Worst(arguments.rows),
+        },
         ncu: arguments.ncu.clone(),
         limit: Duration::from_secs(arguments.limit_s),
     };
-    let text = why_text(&profile(&collection, &options, &mut tell)?);
+    let losses = profile(&collection, &options, &mut tell)?;
+    let text = why_text(&losses);
     match &arguments.output {
         Some(path) => write(path, text.as_bytes(), std::slice::from_ref(&arguments.file))?,
         None => print(&text),
     }
-    Ok(ExitCode::SUCCESS)
+    let explained = losses.iter().all(|loss| loss.profiles.is_ok());
+    Ok(ExitCode::from(u8::from(!explained)))
 }

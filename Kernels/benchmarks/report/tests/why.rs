@@ -1,6 +1,6 @@
 //! Lost rows, profiled by a stand-in for ncu.
 
-use report_lib::{why, why_text, WhyOptions};
+use report_lib::{why, why_text, Which, WhyOptions};
 use report_testing::{collection, sample};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +28,7 @@ fn script(path: &Path, text: &str) {
 fn options(folder: &Path) -> WhyOptions {
     WhyOptions {
         programs: folder.to_owned(),
-        rows: 2,
+        which: Which::Worst(2),
         ncu: folder.join("ncu"),
         limit: Duration::from_secs(60),
     }
@@ -54,6 +54,10 @@ fn both_sides_of_the_worst_losses_stand_side_by_side() {
     );
     let text = why_text(&losses);
     assert!(text.contains("| metric | unit | ours | quack |"), "{text}");
+    assert!(
+        text.contains("| latency: nothing busier than memory, 50 % | quack |"),
+        "{text}"
+    );
     assert!(text.contains("| Duration | ns | 2000 | 1000 |"), "{text}");
     let calls = fs::read_to_string(calls).unwrap();
     assert_eq!(calls.lines().count(), 4);
@@ -95,8 +99,30 @@ fn what_cannot_be_profiled_is_said() {
         told.contains("no table") && told.contains("ERR_NVGPUCTRPERM"),
         "{told}"
     );
+    // A row that cannot be profiled does not take the others' profiles away.
+    let file = |name: &str| format!("'{}'", folder.path().join(name).display());
+    let ncu = NCU.replace(">> calls", &format!(">> {}", file("calls")));
+    let first = format!(
+        "#!/bin/sh\n[ -e {0} ] || {{ touch {0}; echo no counters; exit 1; }}\n",
+        file("asked")
+    );
+    script(
+        &folder.path().join("ncu"),
+        &ncu.replacen("#!/bin/sh\n", &first, 1),
+    );
+    let losses = why(&runs, &options(folder.path()), &mut |_| {}).unwrap();
+    assert!(losses[0].profiles.is_err() && losses[1].profiles.is_ok());
+    assert!(why_text(&losses).contains("it said: no counters"));
+    let below = WhyOptions {
+        which: Which::Below(0.5),
+        ..options(folder.path())
+    };
+    assert!(why(&runs, &below, &mut |_| {}).is_err());
     let mut won = sample().runs.remove(0).file;
     won.rows.retain(|row| row.workload.name == "1024x4096");
     let nothing = why(&collection(vec![won]), &options(folder.path()), &mut |_| {});
-    assert!(nothing.unwrap_err().to_string().contains("no row is lost"));
+    assert!(nothing
+        .unwrap_err()
+        .to_string()
+        .contains("no such row is lost"));
 }

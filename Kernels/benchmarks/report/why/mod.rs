@@ -3,8 +3,10 @@
 //! The harness says who is faster. What the hardware did meanwhile (stalls, pipes, bytes, clocks) says only a profiler,
 //! which slows kernels down, so it runs apart from any measurement.
 
+mod account;
 mod csv;
 
+pub use account::Account;
 pub use csv::{read_csv, Profile};
 
 use crate::repro::Repro;
@@ -32,19 +34,43 @@ pub struct WhyOptions {
     /// Folder of the bench programs.
     pub programs: PathBuf,
     /// Lost rows to profile, worst first.
-    pub rows: usize,
+    pub which: Which,
     /// The profiler.
     pub ncu: PathBuf,
     /// A profile that takes longer is stopped.
     pub limit: Duration,
 }
 
-/// A lost row and both profiles.
+#[derive(Debug, Clone, Copy)]
+pub enum Which {
+    /// So many.
+    Worst(usize),
+    /// All of which less than this is left.
+    Below(f64),
+}
+
+/// A lost row, and both profiles or why there are none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loss {
-    pub title: String,
-    pub ours: (String, Profile),
-    pub other: (String, Profile),
+    /// Operation, type and workload.
+    pub row: String,
+    pub ours: String,
+    pub other: String,
+    /// The other's time over ours, as it was raced.
+    pub ratio: f64,
+    pub profiles: Result<(Profile, Profile), String>,
+}
+
+impl Loss {
+    fn title(&self) -> String {
+        let Loss {
+            row, ours, other, ..
+        } = self;
+        format!(
+            "{row}: {ours} {} of {other}",
+            record::ratio_text(self.ratio)
+        )
+    }
 }
 
 /// Profiles the worst losses; `tell` hears of each before it starts.
@@ -65,37 +91,39 @@ pub fn why(
         .map(|(run, row, speedup)| (run, row, speedup.ratio, &*speedup.baseline))
         .collect();
     lost.sort_by(|left, right| left.2.total_cmp(&right.2));
-    lost.truncate(options.rows);
+    match options.which {
+        Which::Worst(rows) => lost.truncate(rows),
+        Which::Below(ratio) => lost.retain(|(.., is, _)| *is < ratio),
+    }
     if lost.is_empty() {
         return Err(ReportingError::Usage(
-            "no row is lost, so there is nothing to explain".to_owned(),
+            "no such row is lost, so there is nothing to explain".to_owned(),
         ));
     }
     let explain = |(run, row, ratio, other): (&Run, &Row, f64, &str)| {
-        if run.file.meta.device.kind != DeviceKind::Cuda {
-            let device = &run.file.meta.device.name;
-            return Err(format!(
-                "ncu profiles GPUs, but the row was measured on '{device}'"
-            ));
-        }
         let (op, dtype, name) = (&row.op, &row.dtype, &row.contender.name);
-        let workload = format!("{}/{}", row.workload.suite, row.workload.name);
-        let ratio = record::ratio_text(ratio);
-        let title = format!("{op} {dtype} {workload}: {name} {ratio} of {other}");
-        tell(&title);
-        let of = |contender: &str| {
-            Ok::<_, String>((contender.to_owned(), profile(run, row, contender, options)?))
+        let mut loss = Loss {
+            row: format!("{op} {dtype} {}/{}", row.workload.suite, row.workload.name),
+            ours: name.clone(),
+            other: other.to_owned(),
+            ratio,
+            profiles: Err(String::new()),
         };
-        Ok(Loss {
-            ours: of(name)?,
-            other: of(other)?,
-            title,
-        })
+        tell(&loss.title());
+        let of = |contender: &str| profile(run, row, contender, options);
+        loss.profiles = of(name).and_then(|ours| Ok((ours, of(other)?)));
+        if let Err(problem) = &loss.profiles {
+            tell(problem);
+        }
+        loss
     };
-    lost.into_iter()
-        .map(explain)
-        .collect::<Result<_, _>>()
-        .map_err(ReportingError::Usage)
+    let losses: Vec<Loss> = lost.into_iter().map(explain).collect();
+    match losses.iter().find_map(|loss| loss.profiles.as_ref().err()) {
+        Some(problem) if losses.iter().all(|loss| loss.profiles.is_err()) => {
+            Err(ReportingError::Usage(problem.clone()))
+        }
+        _ => Ok(losses),
+    }
 }
 
 /// Whether nobody of ours was faster in the same race: a kernel that we would not choose explains nothing.
@@ -114,6 +142,12 @@ fn is_our_fastest(row: &Row, rows: &[Row]) -> bool {
 
 /// Runs the bench with one contender under ncu. As in verify, the row decides options, not what is started.
 fn profile(run: &Run, row: &Row, contender: &str, options: &WhyOptions) -> Result<Profile, String> {
+    if run.file.meta.device.kind != DeviceKind::Cuda {
+        let device = &run.file.meta.device.name;
+        return Err(format!(
+            "ncu profiles GPUs, but the row was measured on '{device}'"
+        ));
+    }
     let repro = Repro::of(row, run.file.meta.device.kind)?;
     if !options.programs.join(&repro.program).is_file() {
         return Err(format!(
@@ -167,29 +201,49 @@ fn profile(run: &Run, row: &Row, contender: &str, options: &WhyOptions) -> Resul
     })
 }
 
-/// The losses as Markdown.
+/// The losses as Markdown: what bounds both sides, then all that was counted.
 pub fn why_text(losses: &[Loss]) -> String {
     let mut text = String::from(
-        "# Why rows were lost\n\nUnder ncu, at the clock that the card chose, caches as the bench leaves \
-         them. Kernels of a contender are summed; shares and rates are means weighted by their time.\n",
+        "# Why rows were lost\n\nUnder ncu, at the clock that the card chose, with the caches that were raced. \
+         Kernels of a contender are summed; shares and rates are means weighted by their time.\n\n",
     );
+    let mut push =
+        |line: std::fmt::Arguments| writeln!(text, "{line}").expect("a String takes any text");
+    push(format_args!(
+        "| row | raced | cycles | ours | rival | its |\n|---|---:|---:|---|---|---|"
+    ));
     for loss in losses {
-        let ((ours, own), (other, others)) = (&loss.ours, &loss.other);
-        let mut push =
-            |line: std::fmt::Arguments| writeln!(text, "{line}").expect("a String takes any text");
+        let (row, other, raced) = (&loss.row, &loss.other, record::ratio_text(loss.ratio));
+        match &loss.profiles {
+            Ok((own, theirs)) => {
+                let (own, theirs) = (Account::of(own), Account::of(theirs));
+                push(format_args!(
+                    "| {row} | {raced} | {} | {own} | {other} | {theirs} |",
+                    theirs.cycles_over(&own)
+                ));
+            }
+            Err(problem) => push(format_args!(
+                "| {row} | {raced} | - | {} | {other} | - |",
+                record::printable(problem)
+            )),
+        }
+    }
+    for loss in losses {
+        let Ok((own, theirs)) = &loss.profiles else {
+            continue;
+        };
         push(format_args!(
-            "\n## {}\n\n| metric | unit | {ours} | {other} |\n|---|---|---:|---:|",
-            loss.title
-        ));
-        push(format_args!(
-            "| kernels | | {} | {} |",
+            "\n## {}\n\n| metric | unit | {} | {} |\n|---|---|---:|---:|\n| kernels | | {} | {} |",
+            loss.title(),
+            loss.ours,
+            loss.other,
             own.kernels.len(),
-            others.kernels.len()
+            theirs.kernels.len()
         ));
         for (metric, unit, value) in own.metrics() {
-            let theirs = others.value(metric).map_or("-".to_owned(), text_of);
+            let their_value = theirs.value(metric).map_or("-".to_owned(), text_of);
             push(format_args!(
-                "| {metric} | {unit} | {} | {theirs} |",
+                "| {metric} | {unit} | {} | {their_value} |",
                 text_of(value)
             ));
         }
