@@ -1,4 +1,4 @@
-//! CPU contenders: our threaded product, and the sgemm of OpenBLAS and of matrixmultiply.
+//! CPU contenders: our threaded product, and the sgemm of OpenBLAS and of the crate `gemm`.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ pub fn contenders() -> Contenders<GemmProblem> {
     };
     let records = Library::get().map_or(Vec::new(), |library| library.records().to_vec());
     let openblas = Identity::loaded("openblas", records, region);
-    let matrixmultiply = Identity::baseline("matrixmultiply", "0.3", None, region);
+    let gemm_crate = Identity::baseline("gemm_crate", "0.19", None, region);
     vec![
         contender::contender(
             ours,
@@ -51,7 +51,7 @@ pub fn contenders() -> Contenders<GemmProblem> {
         contender(openblas, multiply_openblas, || {
             Library::get().err().map(|error| error.to_string())
         }),
-        contender(matrixmultiply, multiply_library, || None),
+        contender(gemm_crate, multiply_library, || None),
     ]
 }
 
