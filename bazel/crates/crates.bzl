@@ -249,7 +249,7 @@ def _impl(rctx):
     licences = ["//{name}-{version}:licences".format(**packages[identity]) for identity in sorted(facts)]
     header = 'load("@@//bazel/private:shared_crate.bzl", "shared_crate")\n\npackage(default_visibility = ["//visibility:public"])\n'
     rctx.file("BUILD.bazel", header + "".join([
-        '\nshared_crate(\n    name = "{}",\n    actual = "{}",\n    tags = ["manual"],\n)\n'.format(name, label)
+        '\nshared_crate(\n    name = "{}",\n    tags = ["manual"],\n    deps = ["{}"],\n)\n'.format(name, label)
         for name, label in aliases
     ]) + '\nfilegroup(\n    name = "licences",\n    srcs = {},\n)\n'.format(json.encode(licences)))
 

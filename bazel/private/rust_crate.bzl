@@ -54,7 +54,7 @@ def rust_crate(
         library = name + "_library"
         shared_crate(
             name = name,
-            actual = library,
+            deps = [library],
             visibility = visibility,
         )
     rust_library(
