@@ -25,6 +25,7 @@ load("//bazel/private:cuda_host_test.bzl", _cuda_host_test = "cuda_host_test")
 load("//bazel/private:cuda_kernels.bzl", _cuda_kernels = "cuda_kernels")
 load("//bazel/private:cxx_bridge.bzl", _cxx_bridge = "cxx_bridge")
 load("//bazel/private:emulated_bench.bzl", _emulated_bench = "emulated_bench")
+load("//bazel/private:emulated_crate.bzl", _emulated_crate = "emulated_crate")
 load("//bazel/private:emulated_test.bzl", _emulated_test = "emulated_test")
 load("//bazel/private:gpu_test.bzl", _gpu_test = "gpu_test")
 load("//bazel/private:host_library.bzl", _host_library = "host_library", _host_test = "host_test")
@@ -50,6 +51,7 @@ cuda_host_test = _cuda_host_test
 cuda_kernels = _cuda_kernels
 cxx_bridge = _cxx_bridge
 emulated_bench = _emulated_bench
+emulated_crate = _emulated_crate
 emulated_test = _emulated_test
 gpu_test = _gpu_test
 host_library = _host_library

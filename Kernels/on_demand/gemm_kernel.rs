@@ -3,6 +3,28 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// FP8 e4m3 has a scale per 128 of k, MXFP8 and MXFP4 one per 32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GemmOperands {
+    Bf16,
+    Fp8,
+    Mxfp8,
+    Mxfp4,
+}
+
+impl GemmOperands {
+    const ALL: [Self; 4] = [Self::Bf16, Self::Fp8, Self::Mxfp8, Self::Mxfp4];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bf16 => "bf16",
+            Self::Fp8 => "fp8",
+            Self::Mxfp8 => "mxfp8",
+            Self::Mxfp4 => "mxfp4",
+        }
+    }
+}
+
 /// Where the rows of a product's groups are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GemmLayout {
@@ -13,22 +35,24 @@ pub enum GemmLayout {
 }
 
 /// Types, layout and tile, as in `fp8-dense-128x160-5-2x1`: rows and columns of a tile, stages, and how many blocks of
-/// a cluster there are along rows and columns.
+/// a cluster there are along rows and columns; `-transposed` where it computes that product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GemmKernel {
-    /// FP8 e4m3 with scales; else bf16.
-    pub fp8: bool,
+    pub operands: GemmOperands,
     pub layout: GemmLayout,
     pub block_m: usize,
     pub block_n: usize,
     pub stages: usize,
     pub cluster_m: usize,
     pub cluster_n: usize,
+    pub transposed: bool,
 }
+
+const TRANSPOSED: &str = "-transposed";
 
 impl fmt::Display for GemmKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dtype = if self.fp8 { "fp8" } else { "bf16" };
+        let operands = self.operands.name();
         let layout = match self.layout {
             GemmLayout::Dense => "dense".to_owned(),
             GemmLayout::Contiguous => "contiguous".to_owned(),
@@ -36,7 +60,11 @@ impl fmt::Display for GemmKernel {
         };
         let (m, n, stages) = (self.block_m, self.block_n, self.stages);
         let (rows, columns) = (self.cluster_m, self.cluster_n);
-        write!(f, "{dtype}-{layout}-{m}x{n}-{stages}-{rows}x{columns}")
+        let transposed = if self.transposed { TRANSPOSED } else { "" };
+        write!(
+            f,
+            "{operands}-{layout}-{m}x{n}-{stages}-{rows}x{columns}{transposed}"
+        )
     }
 }
 
@@ -65,13 +93,11 @@ fn parse(text: &str) -> Option<GemmKernel> {
         let (first, second) = text.split_once('x')?;
         Some((size(first, most)?, size(second, most)?))
     };
-    let [dtype, layout, tile, stages, cluster] =
-        text.split('-').collect::<Vec<_>>().try_into().ok()?;
-    let fp8 = match dtype {
-        "fp8" => true,
-        "bf16" => false,
-        _ => return None,
-    };
+    let plain = text.strip_suffix(TRANSPOSED);
+    let words: Vec<&str> = plain.unwrap_or(text).split('-').collect();
+    let [operands, layout, tile, stages, cluster] = words.try_into().ok()?;
+    let mut known = GemmOperands::ALL.into_iter();
+    let operands = known.find(|known| known.name() == operands)?;
     let layout = match layout {
         "dense" => GemmLayout::Dense,
         "contiguous" => GemmLayout::Contiguous,
@@ -80,13 +106,14 @@ fn parse(text: &str) -> Option<GemmKernel> {
     let ((block_m, block_n), (cluster_m, cluster_n)) = (pair(tile, 256)?, pair(cluster, 2)?);
     let stages = size(stages, 32)?;
     Some(GemmKernel {
-        fp8,
+        operands,
         layout,
         block_m,
         block_n,
         stages,
         cluster_m,
         cluster_n,
+        transposed: plain.is_some(),
     })
 }
 
@@ -100,6 +127,7 @@ mod tests {
             "fp8-dense-128x160-5-2x1",
             "bf16-contiguous-128x256-3-1x2",
             "fp8-masked64-64x192-6-1x1",
+            "mxfp4-dense-16x128-11-1x2-transposed",
         ] {
             let kernel: GemmKernel = name.parse().unwrap();
             assert_eq!(kernel.to_string(), name);
@@ -115,6 +143,7 @@ mod tests {
             "fp8-sparse-128x160-5-2x1",
             "fp8-masked-64x192-6-1x1",
             "fp8-dense-128x160-5-2x1-",
+            "fp8-dense-128x160-5-2x1-transposed-transposed",
             "fp8-dense-0x160-5-2x1",
             "fp8-dense-128x512-5-2x1",
             "fp8-dense-+128x160-5-2x1",

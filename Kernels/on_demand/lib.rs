@@ -19,7 +19,7 @@ mod record;
 mod store;
 mod variant;
 
-pub use gemm_kernel::{GemmKernel, GemmLayout};
+pub use gemm_kernel::{GemmKernel, GemmLayout, GemmOperands};
 pub use library::{CuteKernel, CuteLibrary};
 pub use record::{digest, Record, RECORD, SCHEMA};
 pub use store::{Built, Missing, Store};

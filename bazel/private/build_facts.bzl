@@ -1,6 +1,6 @@
 """build_facts: what a result file says of the build that made it, as variables that env!() sees."""
 
-load(":archs.bzl", "SMS")
+load(":archs.bzl", "ARCH_VALUES")
 
 def _libraries(entries):
     """The artifacts whose files programs load: their members for the build, their digests for the program."""
@@ -41,9 +41,9 @@ def _recipes(entries):
 
     # Compiled from the wheel by the lock's nvcc, without a recipe: r1 is of tools/artifacts/compiled.rs.
     compiled = "{}+r1.nvcc{}".format(pinned["sgl-deep-gemm"], pinned["nvidia-cuda-nvcc"])
-    hopper = [sm for sm in SMS if SMS[sm].shelf == "hopper"]
-    versions.update({"deep-gemm-" + sm: compiled for sm in hopper})
-    versions.update({"deep-gemm-" + sm.replace("sm_", "compute_"): compiled for sm in hopper})
+    for sm in ARCH_VALUES["both"]:
+        versions["deep-gemm-" + sm] = compiled
+        versions["deep-gemm-" + sm.replace("sm_", "compute_")] = compiled
     return "RECIPES_FACT = {}\n".format(json.encode_indent({
         "HEAD_TO_HEAD_RECIPES": json.encode(versions),
         "HEAD_TO_HEAD_RELEASES": json.encode(_releases(entries, recipes)),

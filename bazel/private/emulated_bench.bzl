@@ -1,7 +1,8 @@
 """emulated_bench: a bench that only tests under the PTX interpreter run."""
 
-load("@rules_rust//rust:defs.bzl", "rust_binary", "rust_clippy")
+load("@rules_rust//rust:defs.bzl", "rust_binary")
 load(":arch.bzl", "ARCH_ENV", "NEEDS_EMULATION")
+load(":emulated.bzl", "EMULATED_SMS", "UNLESS_NO_CUDA", "emulated_clippy")
 
 def emulated_bench(name, srcs, deps):
     """Declares the program, where kernels are PTX, and `<name>_clippy`, which must build.
@@ -20,8 +21,10 @@ def emulated_bench(name, srcs, deps):
         target_compatible_with = NEEDS_EMULATION,
         deps = deps,
     )
-    rust_clippy(
+    emulated_clippy(
         name = name + "_clippy",
         testonly = True,
-        deps = [name],
+        sm = EMULATED_SMS[0],
+        target_compatible_with = UNLESS_NO_CUDA,
+        targets = [name],
     )

@@ -1,10 +1,14 @@
 """emulated_test: a family's kernels under the PTX interpreter, with their host code unchanged; it needs no GPU."""
 
-load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_test")
+load("@rules_rust//rust:defs.bzl", "rust_test")
 load(":arch.bzl", "NEEDS_EMULATION", "NEEDS_SHELF")
+load(":archs.bzl", "SMS")
+load(":emulated.bzl", "EMULATED_SMS", "UNLESS_NO_CUDA", "emulated_clippy", "emulated_run_test")
 
-def emulated_test(name, srcs, deps = [], data = [], env = {}, size = "medium", shelf = None):
-    """Declares a test that builds under --config=emulated alone; wildcard builds skip it elsewhere.
+def emulated_test(name, srcs, deps = [], data = [], env = {}, size = "medium", shelf = None, tags = []):
+    """Declares `<name>_sm90a` and `<name>_sm100a`, tests in every configuration but --config=cpu, and `<name>_clippy`.
+
+    Both are `name`, which can be run by itself with --config=emulated and emulated100a.
 
     Args:
       name: the test.
@@ -14,6 +18,7 @@ def emulated_test(name, srcs, deps = [], data = [], env = {}, size = "medium", s
       env: variables it sees.
       size: Bazel's size, which sets its time limit.
       shelf: hopper or blackwell where its kernels are for that alone.
+      tags: ["manual"] where its kernels take minutes to compile.
     """
     rust_test(
         name = name,
@@ -22,15 +27,28 @@ def emulated_test(name, srcs, deps = [], data = [], env = {}, size = "medium", s
         crate_root = srcs[0],
         data = data,
         env = env,
-        tags = ["emulated"],
+        tags = ["manual"],
         target_compatible_with = NEEDS_EMULATION + (NEEDS_SHELF[shelf] if shelf else []),
         deps = deps + [
             "//Kernels/emulator/machine",
             "//Kernels/emulator/runtime",
         ],
     )
-    rust_clippy(
+    sms = [sm for sm in EMULATED_SMS if shelf in (None, SMS[sm].shelf)]
+    for sm in sms:
+        emulated_run_test(
+            name = "{}_{}".format(name, sm.replace("_", "")),
+            size = size,
+            program = name,
+            sm = sm,
+            tags = ["emulated"] + tags,
+            target_compatible_with = UNLESS_NO_CUDA,
+        )
+    emulated_clippy(
         name = name + "_clippy",
         testonly = True,
-        deps = [name],
+        sm = sms[0],
+        tags = tags,
+        target_compatible_with = UNLESS_NO_CUDA,
+        targets = [name],
     )

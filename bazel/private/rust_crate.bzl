@@ -1,7 +1,8 @@
 """rust_crate: a library crate, its unit tests and its integration tests."""
 
 load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_library", "rust_test")
-load(":arch.bzl", "ARCH_ENV", "NEEDS_EMULATION", "per_arch", "per_device")
+load(":arch.bzl", "per_arch", "per_device")
+load(":shared_crate.bzl", "shared_crate")
 load(":visibility.bzl", "layer_visibility")
 
 def rust_crate(
@@ -10,7 +11,6 @@ def rust_crate(
         cuda_deps = [],
         gpu_deps = [],
         emulated_deps = [],
-        emulated_only = False,
         test_deps = [],
         features = [],
         data = [],
@@ -19,6 +19,7 @@ def rust_crate(
         test_data = [],
         test_env = {},
         unit_tests = True,
+        shared = False,
         visibility = None):
     """Declares `name` from the folder's .rs files, its tests, and `<name>_clippy`, which must build.
 
@@ -30,7 +31,6 @@ def rust_crate(
       cuda_deps: crates it uses only where CUDA is built; they come with the feature "cuda".
       gpu_deps: the same where kernels are machine code, not PTX for the interpreter.
       emulated_deps: crates it uses where they are PTX; they come with the feature "emulated".
-      emulated_only: whether it exists only where kernels are PTX; env!("HEAD_TO_HEAD_ARCH") then names their SM.
       test_deps: crates only its tests use.
       features: features that are always on.
       data: files it reads at run time.
@@ -39,6 +39,8 @@ def rust_crate(
       test_data: files its tests read.
       test_env: variables its tests see.
       unit_tests: whether there are tests inside the crate.
+      shared: whether builds for the PTX interpreter take it from the others. It and all that it uses must not depend
+        on what kernels are built for.
       visibility: leave out for the layer's own.
     """
     deps = deps + (per_arch(cuda_deps, []) if cuda_deps else [])
@@ -46,15 +48,24 @@ def rust_crate(
     if gpu_deps:
         deps = deps + per_device(gpu_deps, emulated_deps)
         features = features + per_device(["cuda"], ["emulated"] if emulated_deps else [])
+    library = name
+    visibility = visibility or layer_visibility()
+    if shared:
+        library = name + "_library"
+        shared_crate(
+            name = name,
+            deps = [library],
+            visibility = visibility,
+        )
     rust_library(
-        name = name,
-        target_compatible_with = NEEDS_EMULATION if emulated_only else [],
+        name = library,
         srcs = native.glob(["**/*.rs"], exclude = ["tests/**"]),
         compile_data = compile_data,
         crate_features = features,
+        crate_name = name,
         data = data,
-        rustc_env = ARCH_ENV if emulated_only else rustc_env,
-        visibility = visibility or layer_visibility(),
+        rustc_env = rustc_env,
+        visibility = visibility,
         deps = deps,
     )
     tests = []
@@ -62,7 +73,7 @@ def rust_crate(
         tests.append(name + "_test")
         rust_test(
             name = name + "_test",
-            crate = ":" + name,
+            crate = library,
             data = test_data,
             env = test_env,
             deps = test_deps,
@@ -81,5 +92,5 @@ def rust_crate(
     rust_clippy(
         name = name + "_clippy",
         testonly = True,
-        deps = [name] + tests,
+        deps = [library] + tests,
     )

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use on_demand::{GemmKernel, GemmLayout, Variant, Wanted};
+use on_demand::{GemmKernel, GemmLayout, GemmOperands, Variant, Wanted};
 
 use crate::error::{At, Error, Result};
 use crate::fetch::Context;
@@ -31,19 +31,16 @@ const FLAGS: [&str; 5] = [
     "--expt-extended-lambda",
     "-frandom-seed=deep_gemm",
 ];
-/// By architecture: machine code, or PTX for the interpreter.
-const MACHINE_CODE: [&str; 2] = ["-gencode=arch=compute_90a,code=sm_90a", "-cubin"];
-const PTX: [&str; 2] = ["-arch=compute_90a", "-ptx"];
 const CODE: &str = "kernels.bin";
-const ARCH: &str = "sm_90a";
-/// Of an H100 SXM or H200, a constant of the library's kernels.
-const MULTIPROCESSORS: usize = 132;
 
 /// A product that DeepGEMM's kernel is compiled for.
 pub struct Product {
+    /// Both 0 where they are the kernel's arguments.
     n: usize,
     k: usize,
     kernel: GemmKernel,
+    /// `90a`, `100a`.
+    sm: &'static str,
     /// For the interpreter.
     as_ptx: bool,
 }
@@ -57,11 +54,31 @@ impl Product {
         if wanted.version().is_none() || wanted.release.is_some() {
             let name = wanted.recipe.name();
             return Err(Error::Refused(format!(
-                "{name} is compiled for {ARCH}, of the release in the lock; run `{}`",
-                Wanted::new(wanted.recipe, ARCH, wanted.variant).command()
+                "{name} is compiled for sm_90a and sm_100a, of the release in the lock; run `{}`",
+                Wanted::new(wanted.recipe, "sm_90a", wanted.variant).command()
             )));
         }
-        let depth = if kernel.fp8 { 128 } else { 64 };
+        let sm = if wanted.arch.ends_with("100a") {
+            "100a"
+        } else {
+            "90a"
+        };
+        let operands = kernel.operands;
+        let is_compiled = match sm {
+            "100a" => kernel.layout == GemmLayout::Dense && operands != GemmOperands::Bf16,
+            _ => matches!(operands, GemmOperands::Bf16 | GemmOperands::Fp8) && !kernel.transposed,
+        };
+        if !is_compiled {
+            return Err(Error::Refused(format!(
+                "{kernel} is not compiled for sm_{sm}: for sm_100a dense products with scales are, for sm_90a bf16 and \
+                 FP8, none of them transposed"
+            )));
+        }
+        let depth = if operands == GemmOperands::Bf16 {
+            64
+        } else {
+            128
+        };
         if !n.is_multiple_of(8) || !k.is_multiple_of(depth) {
             return Err(Error::Refused(format!(
                 "n {n} and k {k}: n must be a multiple of 8, and k of {depth}"
@@ -72,6 +89,7 @@ impl Product {
             n,
             k,
             kernel,
+            sm,
             as_ptx,
         }))
     }
@@ -100,10 +118,19 @@ pub fn compile(context: &Context, product: &Product, folder: &Path) -> Result<()
     fs::write(&source, text(product)).at("write", &source)?;
     fs::create_dir_all(folder).at("create", folder)?;
     let mut command = Command::new(site.join("nvidia/cu13/bin/nvcc"));
+    let sm = product.sm;
+    let target = if product.as_ptx {
+        [format!("-arch=compute_{sm}"), "-ptx".to_owned()]
+    } else {
+        [
+            format!("-gencode=arch=compute_{sm},code=sm_{sm}"),
+            "-cubin".to_owned(),
+        ]
+    };
     // Relative: the kernels' assertions name the files that they are in, and so does the machine code.
     command
         .args(FLAGS)
-        .args(if product.as_ptx { PTX } else { MACHINE_CODE })
+        .args(target)
         .args(["-I", "site/deep_gemm/include"])
         .args(["-I", "site/nvidia/cu13/include/cccl"])
         .arg("-o")
@@ -139,44 +166,9 @@ fn inputs(context: &Context) -> Result<Vec<&Artifact>> {
 
 /// The library's own way to instantiate a kernel: its address is taken.
 fn text(product: &Product) -> String {
-    let Product { n, k, kernel, .. } = product;
-    let GemmKernel {
-        fp8,
-        layout,
-        block_m,
-        block_n,
-        stages,
-        cluster_m,
-        cluster_n,
-    } = *kernel;
-    let (kind, groups) = match layout {
-        GemmLayout::Dense => ("Normal", 1),
-        GemmLayout::Contiguous => ("MGroupedContiguous", 1),
-        GemmLayout::Masked(groups) => ("MGroupedMasked", groups),
-    };
-    let out = block_n * 2;
-    let swizzle = [128, 64, 32]
-        .into_iter()
-        .find(|bytes| out.is_multiple_of(*bytes));
-    let swizzle = swizzle.unwrap_or(16);
-    let threads = if block_m <= 64 { 128 } else { 256 };
-    let (cluster, shares_a) = (cluster_m * cluster_n, cluster_n > 1);
-    let sizes = format!("{n}, {k}, {groups}, {block_m}, {block_n}");
-    let rest = format!(
-        "{swizzle}, {stages}, 128, {threads}, {cluster}, {shares_a}, {MULTIPROCESSORS}, deep_gemm::GemmType::{kind}"
-    );
-    let (header, instance) = match fp8 {
-        true => (
-            "sm90_fp8_gemm_1d2d",
-            format!("cute::UMMA::Major::K, 0, {sizes}, 128, 128, 128, {rest}, cutlass::bfloat16_t"),
-        ),
-        false => (
-            "sm90_bf16_gemm",
-            format!(
-                "cute::UMMA::Major::K, cute::UMMA::Major::K, 0, {sizes}, 64, 128, 128, {rest}, false, \
-                 cutlass::bfloat16_t"
-            ),
-        ),
+    let (header, instance) = match product.sm {
+        "100a" => blackwell(product),
+        _ => hopper(product),
     };
     format!(
         "#include <deep_gemm/impls/{header}.cuh>\n\
@@ -184,4 +176,81 @@ fn text(product: &Product) -> String {
          auto kernel = reinterpret_cast<void*>(&deep_gemm::{header}_impl<{instance}>);\n    \
          static_cast<void>(kernel);\n}}\n"
     )
+}
+
+/// Bytes that the result's tile is swizzled by: the most that divide its lines.
+fn swizzle_of_out(block_n: usize) -> usize {
+    let line = block_n * 2;
+    let bytes = [128, 64, 32];
+    let bytes = bytes.into_iter().find(|bytes| line.is_multiple_of(*bytes));
+    bytes.unwrap_or(16)
+}
+
+/// The dense kernel of scaled operands for the 148 multiprocessors of a B200: its file and the constants of its template.
+fn blackwell(product: &Product) -> (&'static str, String) {
+    let Product { n, k, kernel, .. } = product;
+    let GemmKernel {
+        operands,
+        block_m,
+        block_n,
+        stages,
+        cluster_m,
+        cluster_n,
+        transposed,
+        ..
+    } = *kernel;
+    let (element, depth, block_k) = match operands {
+        GemmOperands::Mxfp4 => ("cutlass::float_e2m1_t", 32, 256),
+        GemmOperands::Mxfp8 => ("cutlass::float_e4m3_t", 32, 128),
+        _ => ("cutlass::float_e4m3_t", 128, 128),
+    };
+    let swizzle = swizzle_of_out(block_n);
+    let (cluster, shares_a) = (cluster_m * cluster_n, cluster_n > 1);
+    let instance = format!(
+        "cute::UMMA::Major::K, cute::UMMA::Major::K, {depth}, {depth}, {depth}, 0, {n}, {k}, {block_m}, {block_n}, \
+         {block_k}, 1, 128, 128, {swizzle}, {stages}, 2, 128, 128, {cluster}, {shares_a}, 148, {transposed}, true, \
+         deep_gemm::GemmType::Normal, false, {element}, {element}, cutlass::bfloat16_t, \
+         deep_gemm::epilogue::operators::Identity"
+    );
+    ("sm100_fp8_fp4_gemm_1d1d", instance)
+}
+
+/// The same of a kernel for the 132 multiprocessors of an H100 SXM or H200.
+fn hopper(product: &Product) -> (&'static str, String) {
+    let Product { n, k, kernel, .. } = product;
+    let GemmKernel {
+        operands,
+        layout,
+        block_m,
+        block_n,
+        stages,
+        cluster_m,
+        cluster_n,
+        ..
+    } = *kernel;
+    let (kind, groups) = match layout {
+        GemmLayout::Dense => ("Normal", 1),
+        GemmLayout::Contiguous => ("MGroupedContiguous", 1),
+        GemmLayout::Masked(groups) => ("MGroupedMasked", groups),
+    };
+    let swizzle = swizzle_of_out(block_n);
+    let threads = if block_m <= 64 { 128 } else { 256 };
+    let (cluster, shares_a) = (cluster_m * cluster_n, cluster_n > 1);
+    let sizes = format!("{n}, {k}, {groups}, {block_m}, {block_n}");
+    let rest = format!(
+        "{swizzle}, {stages}, 128, {threads}, {cluster}, {shares_a}, 132, deep_gemm::GemmType::{kind}"
+    );
+    match operands {
+        GemmOperands::Fp8 => (
+            "sm90_fp8_gemm_1d2d",
+            format!("cute::UMMA::Major::K, 0, {sizes}, 128, 128, 128, {rest}, cutlass::bfloat16_t"),
+        ),
+        _ => (
+            "sm90_bf16_gemm",
+            format!(
+                "cute::UMMA::Major::K, cute::UMMA::Major::K, 0, {sizes}, 64, 128, 128, {rest}, false, \
+                 cutlass::bfloat16_t"
+            ),
+        ),
+    }
 }

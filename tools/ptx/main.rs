@@ -5,6 +5,7 @@ mod bounds;
 mod card;
 mod coverage;
 mod files;
+mod functions;
 mod launch;
 mod mutants;
 mod mutate;

@@ -1,23 +1,22 @@
 //! What each unit of a multiprocessor needs for a kernel that a gate counted: a table without times.
 //!
-//! Everything is per 2^20 multiply-adds on one multiprocessor, so that kernels of the same operation compare whatever
-//! their gates' shapes. Products have the rates that their element types have at best; bytes of shared memory are those
+//! Everything is per 2^20 multiply-adds on one multiprocessor, or where a kernel has no products per 2^20 bytes of
+//! global memory, so that kernels of the same operation compare whatever their gates' shapes. Products have the rates that their element types have at best; bytes of shared memory are those
 //! that threads read and, where products read their operands there, the operands. What a unit needs is a bound: no
 //! schedule of the same instructions is faster. Global memory is what would be needed if nothing came from L2, so it is
-//! a bound only of kernels that read everything once. Issue slots are those of PTX without moves between registers,
+//! a bound only of kernels that read everything once, as those without products do. Issue slots are those of PTX without moves between registers,
 //! which `ptxas` removes; it may also make one instruction of two.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::files;
+use crate::functions::{readable, resources, Resources};
 
 /// The clock that bounds are given at.
 const GIGAHERTZ: f64 = 1.85;
-/// Multiply-adds that counts are divided by.
+/// Multiply-adds, or bytes, that counts are divided by.
 const UNIT: f64 = (1u64 << 20) as f64;
 
 /// What one multiprocessor does in a cycle.
@@ -82,21 +81,42 @@ fn product(name: &str) -> Option<Product> {
     })
 }
 
+/// What counts are divided by, and a table is of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Basis {
+    MultiplyAdds,
+    GlobalBytes,
+}
+
+impl Basis {
+    fn words(self) -> &'static str {
+        match self {
+            Self::MultiplyAdds => "multiply-adds",
+            Self::GlobalBytes => "bytes of global memory",
+        }
+    }
+}
+
 /// Cycles of units and other counts per [`UNIT`].
 struct Needs {
+    basis: Basis,
+    /// How much of it was counted.
+    amount: f64,
     /// None where a unit's rate is not known.
     units: Vec<(&'static str, Option<f64>)>,
+    /// A unit like the others where it is the basis.
     global_memory: f64,
     tensor_memory_bytes: f64,
     exponentials: f64,
     waits: f64,
-    multiply_adds: f64,
 }
 
 impl Needs {
     fn largest(&self) -> (&'static str, f64) {
         let known = |(name, need): &(&'static str, Option<f64>)| Some((*name, (*need)?));
-        let units = self.units.iter().filter_map(known);
+        let memory = ("global memory", self.global_memory);
+        let memory = (self.basis == Basis::GlobalBytes).then_some(memory);
+        let units = self.units.iter().filter_map(known).chain(memory);
         units.fold(
             ("", 0.0),
             |most, unit| if unit.1 > most.1 { unit } else { most },
@@ -104,13 +124,9 @@ impl Needs {
     }
 }
 
-/// None for a kernel without products.
+/// None for a kernel that does nothing.
 fn needs(kernel: &Value, rates: &PerCycle) -> Result<Option<Needs>, String> {
     let count = |path: &str| kernel.pointer(path).and_then(Value::as_f64).unwrap_or(0.0);
-    let multiply_adds = count("/multiply_adds");
-    if multiply_adds == 0.0 {
-        return Ok(None);
-    }
     let bytes = |what: &str| kernel["bytes"][what].as_f64().unwrap_or(0.0);
     let (mut tensor, mut operands) = (Some(0.0), bytes("operands of wgmma"));
     for (name, count) in kernel["products"].as_object().into_iter().flatten() {
@@ -152,7 +168,14 @@ fn needs(kernel: &Value, rates: &PerCycle) -> Result<Option<Needs>, String> {
     .into_iter()
     .map(bytes)
     .sum();
-    let per = multiply_adds / UNIT;
+    let (basis, amount) = match count("/multiply_adds") {
+        0.0 => (Basis::GlobalBytes, global),
+        multiply_adds => (Basis::MultiplyAdds, multiply_adds),
+    };
+    if amount == 0.0 {
+        return Ok(None);
+    }
+    let per = amount / UNIT;
     let moves: f64 = kernel["forms"]
         .as_object()
         .into_iter()
@@ -163,6 +186,8 @@ fn needs(kernel: &Value, rates: &PerCycle) -> Result<Option<Needs>, String> {
     let instructions = (count("/thread_instructions") - moves) / 32.0;
     let unit = |amount: f64, rate: f64| Some(amount / rate / per);
     Ok(Some(Needs {
+        basis,
+        amount,
         units: vec![
             ("tensor core", tensor.map(|tensor| tensor / per)),
             (
@@ -182,70 +207,7 @@ fn needs(kernel: &Value, rates: &PerCycle) -> Result<Option<Needs>, String> {
         tensor_memory_bytes: (bytes("tensor memory read") + bytes("tensor memory written")) / per,
         exponentials: count("/special_functions") / per,
         waits: waits / per,
-        multiply_adds,
     }))
-}
-
-/// Registers and bytes of local memory, where spills go, of each function.
-type Resources = BTreeMap<String, (u64, u64)>;
-
-/// From what `cuobjdump -res-usage` prints.
-fn resources(text: &str) -> Resources {
-    let mut found = Resources::new();
-    let mut lines = text.lines().map(str::trim);
-    while let Some(line) = lines.next() {
-        let Some(name) = line
-            .strip_prefix("Function ")
-            .and_then(|name| name.strip_suffix(':'))
-        else {
-            continue;
-        };
-        let Some(usage) = lines.next() else { break };
-        let field = |key: &str| {
-            let value = usage.split(' ').find_map(|word| word.strip_prefix(key));
-            value.and_then(|value| value.parse().ok())
-        };
-        if let (Some(registers), Some(local)) = (field("REG:"), field("LOCAL:")) {
-            found.insert(name.to_owned(), (registers, local));
-        }
-    }
-    found
-}
-
-/// The identifiers and numbers of a mangled name, without its parameters' types.
-fn readable(mangled: &str) -> String {
-    let Some(mut rest) = mangled.strip_prefix("_Z") else {
-        return mangled.to_owned();
-    };
-    let mut words: Vec<&str> = Vec::new();
-    while let Some(first) = rest.chars().next() {
-        let number = ["Li", "Lj", "Lb"]
-            .iter()
-            .find_map(|kind| rest.strip_prefix(kind));
-        if let Some(number) = number {
-            let end = number.find('E').unwrap_or(number.len());
-            words.push(&number[..end]);
-            rest = &number[end..];
-        } else if let Some(seen) = rest.strip_prefix('S') {
-            // A name that stood there before: S_, S0_ and so on.
-            rest = seen.split_once('_').map_or("", |(_, after)| after);
-        } else if first.is_ascii_digit() {
-            let end = rest
-                .find(|letter: char| !letter.is_ascii_digit())
-                .unwrap_or(rest.len());
-            let length = rest[..end].parse().unwrap_or(0);
-            let Some(word) = rest.get(end..end + length) else {
-                break;
-            };
-            words.push(word);
-            rest = &rest[end + length..];
-        } else if rest.starts_with("EEv") || rest.starts_with("EvN") {
-            break;
-        } else {
-            rest = &rest[first.len_utf8()..];
-        }
-    }
-    words.join(" ")
 }
 
 /// A kernel that was counted.
@@ -289,7 +251,7 @@ fn counted(mut file: Value) -> Vec<Counted> {
     rows.iter().flat_map(of_row).collect()
 }
 
-/// The table of files of counters.
+/// The tables of files of counters: one of kernels with products, one of those without.
 ///
 /// # Errors
 ///
@@ -299,60 +261,71 @@ pub fn table(counters: &[PathBuf], usage: Option<&Path>) -> Result<String, Strin
         Some(path) => resources(&files::text(path)?),
         None => Resources::new(),
     };
-    let mut text = format!(
-        "Cycles of a multiprocessor's units per 2^20 multiply-adds, and the time of the busiest at {GIGAHERTZ} GHz. No \
-         kernel was timed for this table.\n\n\
-         | kernel | SM | multiply-adds counted | tensor core | special functions | issue slots | shared memory | \
-         global memory | tensor memory bytes | exponentials | waits | registers | local bytes | busiest | bound ns | \
-         time |\n\
-         |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---|\n"
-    );
-    let mut rows = 0;
+    let mut rows = Vec::new();
     for path in counters {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let file = serde_json::from_str(&files::text(path)?).map_err(|error| failed(&error))?;
         for kernel in counted(file) {
-            let Counted {
-                capability,
-                whose,
-                name,
-                counters,
-            } = kernel;
+            let capability = kernel.capability;
             let rates =
                 rates(capability).ok_or_else(|| failed(&format!("no rates of SM {capability}")))?;
-            let needs = needs(&counters, &rates).map_err(|error| format!("{name}: {error}"))?;
-            let Some(needs) = needs else { continue };
-            let (unit, cycles) = needs.largest();
-            let units: Vec<String> = needs
-                .units
-                .iter()
-                .map(|(_, need)| need.map_or_else(|| "-".to_owned(), |need| format!("{need:.0}")))
-                .collect();
-            let (registers, local) = resources.get(&name).map_or_else(
-                || ("-".to_owned(), "-".to_owned()),
-                |(registers, local)| (registers.to_string(), local.to_string()),
-            );
-            rows += 1;
-            writeln!(
-                text,
-                "| {whose}{} | {capability} | {:.0} | {} | {:.0} | {:.0} | {:.0} | {:.1} | {registers} | {local} | \
-                 {unit} | {:.0} | not measured |",
-                readable(&name),
-                needs.multiply_adds,
-                units.join(" | "),
-                needs.global_memory,
-                needs.tensor_memory_bytes,
-                needs.exponentials,
-                needs.waits,
-                cycles / GIGAHERTZ,
-            )
-            .map_err(|error| error.to_string())?;
+            let needs = needs(&kernel.counters, &rates)
+                .map_err(|error| format!("{}: {error}", kernel.name))?;
+            let used = resources.get(&kernel.name);
+            rows.extend(needs.map(|needs| (needs.basis, row(&kernel, &needs, used))));
         }
     }
-    if rows == 0 {
-        return Err("no kernel in the counters has matrix products".to_owned());
+    if rows.is_empty() {
+        return Err("no kernel in the counters did anything".to_owned());
     }
-    Ok(text)
+    let tables = [Basis::MultiplyAdds, Basis::GlobalBytes].map(|basis| {
+        let rows: String = rows
+            .iter()
+            .filter(|(of, _)| *of == basis)
+            .map(|(_, row)| row.as_str())
+            .collect();
+        if rows.is_empty() {
+            return rows;
+        }
+        let words = basis.words();
+        format!(
+            "Cycles of a multiprocessor's units per 2^20 {words}, and the time of the busiest at {GIGAHERTZ} GHz. No \
+             kernel was timed for this table.\n\n\
+             | kernel | SM | {words} counted | tensor core | special functions | issue slots | shared memory | \
+             global memory | tensor memory bytes | exponentials | waits | registers | local bytes | busiest | \
+             bound ns | time |\n\
+             |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---|\n{rows}"
+        )
+    });
+    Ok(tables
+        .into_iter()
+        .filter(|table| !table.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n"))
+}
+
+fn row(kernel: &Counted, needs: &Needs, used: Option<&(u64, u64)>) -> String {
+    let or_dash = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
+    let units = needs.units.iter().map(|(_, need)| *need);
+    let units: Vec<String> = units
+        .map(|need| or_dash(need.map(|need| format!("{need:.0}"))))
+        .collect();
+    let (unit, cycles) = needs.largest();
+    format!(
+        "| {}{} | {} | {:.0} | {} | {:.0} | {:.0} | {:.0} | {:.1} | {} | {} | {unit} | {:.0} | not measured |\n",
+        kernel.whose,
+        readable(&kernel.name),
+        kernel.capability,
+        needs.amount,
+        units.join(" | "),
+        needs.global_memory,
+        needs.tensor_memory_bytes,
+        needs.exponentials,
+        needs.waits,
+        or_dash(used.map(|(registers, _)| registers.to_string())),
+        or_dash(used.map(|(_, local)| local.to_string())),
+        cycles / GIGAHERTZ,
+    )
 }
 
 #[cfg(test)]
@@ -400,20 +373,25 @@ mod tests {
     }
 
     #[test]
-    fn names_and_registers_are_found() {
-        let mangled =
-            "_ZN4gemm9blackwell11gemm_kernelINS0_6TraitsINS_5Mxfp8ELi1ELi128ELi5EEEEEvNS_4GemmE";
-        assert_eq!(
-            readable(mangled),
-            "gemm blackwell gemm_kernel Traits Mxfp8 1 128 5"
-        );
-        assert_eq!(readable("_Z4implILj0ELj128ELb1EEvv"), "impl 0 128 1");
-        let text = "Resource usage:\n Common:\n  GLOBAL:0\n Function f:\n  REG:104 STACK:0 SHARED:16 LOCAL:8\n";
-        assert_eq!(resources(text)["f"], (104, 8));
+    fn products_are_read() {
         let pair = product("tcgen05.mma m256n256k16 Bf16 Bf16 pair").unwrap();
         assert!(pair.is_tcgen05 && pair.bits == 16 && pair.rows == 256);
         let weights = product("tcgen05.mma m128n128k16 Bf16 Bf16 pair a in tensor memory").unwrap();
         assert!(weights.a_in_tensor_memory && !pair.a_in_tensor_memory);
+    }
+
+    #[test]
+    fn a_kernel_without_products_is_bound_by_its_bytes() {
+        let kernel = serde_json::json!({
+            "thread_instructions": 1280, "bytes": {"global read": 3u64 << 18, "global written": 1u64 << 18},
+        });
+        let needs = needs(&kernel, &rates(100).unwrap()).unwrap().unwrap();
+        assert_eq!((needs.basis, needs.amount), (Basis::GlobalBytes, UNIT));
+        // 2^20 bytes at 29.2 per cycle.
+        let (unit, cycles) = needs.largest();
+        assert_eq!((unit, cycles.round()), ("global memory", 35887.0));
+        let idle = super::needs(&serde_json::json!({}), &rates(100).unwrap());
+        assert!(idle.is_ok_and(|needs| needs.is_none()));
     }
 
     #[test]

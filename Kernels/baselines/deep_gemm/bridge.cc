@@ -30,10 +30,24 @@ Kind kind(Layout layout) {
     throw std::invalid_argument("unknown layout");
 }
 
+deep_gemm_baseline::Operands kind(Operands operands) {
+    switch (operands) {
+        case Operands::Bf16:
+            return deep_gemm_baseline::Operands::kBf16;
+        case Operands::Fp8:
+            return deep_gemm_baseline::Operands::kFp8;
+        case Operands::Mxfp8:
+            return deep_gemm_baseline::Operands::kMxfp8;
+        case Operands::Mxfp4:
+            return deep_gemm_baseline::Operands::kMxfp4;
+    }
+    throw std::invalid_argument("unknown operands");
+}
+
 Problem problem_of(const Gemm& gemm) {
     Problem problem = {};
     problem.kind = kind(gemm.layout);
-    problem.fp8 = gemm.fp8;
+    problem.operands = kind(gemm.operands);
     problem.m = narrow("m", gemm.m);
     problem.n = narrow("n", gemm.n);
     problem.k = narrow("k", gemm.k);
@@ -59,8 +73,9 @@ Target target() {
 
 // Checks everything that decides whether a kernel of the config can run, before any launch.
 void require(const Problem& problem, const Config& config) {
-    if (problem.n % 8 != 0 || problem.k % (problem.fp8 ? 128 : 64) != 0) {
-        throw std::invalid_argument("n must be a multiple of 8, k of 64 (128 with FP8)");
+    const bool is_bf16 = problem.operands == deep_gemm_baseline::Operands::kBf16;
+    if (problem.n % 8 != 0 || problem.k % (is_bf16 ? 64 : 128) != 0) {
+        throw std::invalid_argument("n must be a multiple of 8, k of 64 (128 with scales)");
     }
     if (problem.kind == Kind::kMasked && problem.m % config.block_m != 0) {
         // Its stores are whole tiles and would overwrite the next group's rows.
@@ -91,6 +106,7 @@ Choice choice_on(const Gemm& gemm, const Target& device) {
     result.cluster_n = config.cluster_n;
     result.multicast = config.cluster_m > 1 ? "b" : config.cluster_n > 1 ? "a" : "none";
     result.shared_bytes = config.shared_bytes;
+    result.swaps = config.swaps;
     result.is_linked = find_kernel(problem, config, device) != nullptr;
     result.words = to_string(config);
     return result;
@@ -114,6 +130,8 @@ Choice choice(const Gemm& gemm) { return choice_on(gemm, target()); }
 
 Choice choice_for_sm90(const Gemm& gemm) { return choice_on(gemm, kSm90); }
 
+Choice choice_for_b200(const Gemm& gemm) { return choice_on(gemm, kB200); }
+
 Plan::Plan(const Gemm& gemm, std::shared_ptr<const Built> built) : built_(std::move(built)) {
     gemm_.a = pointer<void>(gemm.a);
     gemm_.b = pointer<void>(gemm.b);
@@ -122,7 +140,7 @@ Plan::Plan(const Gemm& gemm, std::shared_ptr<const Built> built) : built_(std::m
     gemm_.b_scales = pointer<void>(gemm.b_scales);
     gemm_.index = pointer<int>(gemm.index);
     gemm_.problem = problem_of(gemm);
-    const Target device = target();
+    const Target device = target_ = target();
     config_ = choose(gemm_.problem, device);
     require(gemm_.problem, config_);
     launch_ = find_kernel(gemm_.problem, config_, device);
@@ -131,7 +149,7 @@ Plan::Plan(const Gemm& gemm, std::shared_ptr<const Built> built) : built_(std::m
                                     ", is not one of the kernels compiled ahead of time");
     }
     require_scales(gemm, device);
-    if (!gemm_.problem.fp8 || device.major != kB200.major) return;
+    if (gemm.operands == Operands::Bf16 || device.major != kB200.major) return;
     const PackedWords words = packed_words(gemm_.problem);
     packed_ = device::Memory((words.a + words.b) * sizeof(std::uint32_t));
     auto* const a = static_cast<std::uint32_t*>(packed_.start());
@@ -144,7 +162,8 @@ Plan::Plan(const Gemm& gemm, std::shared_ptr<const Built> built) : built_(std::m
 }
 
 void Plan::enqueue(std::size_t stream) const {
-    if (built_ != nullptr) return built_->launch(gemm_, config_, pointer<CUstream_st>(stream));
+    if (built_ != nullptr)
+        return built_->launch(gemm_, config_, target_, pointer<CUstream_st>(stream));
     launch_(gemm_, config_, pointer<CUstream_st>(stream));
 }
 

@@ -12,6 +12,7 @@
 namespace deep_gemm_baseline::bridge {
 
 enum class Layout : std::uint8_t;
+enum class Operands : std::uint8_t;
 struct Gemm;
 struct Choice;
 
@@ -19,8 +20,9 @@ struct Choice;
 // linked.
 Choice choice(const Gemm& gemm);
 
-// The same for sm_90a, without a device.
+// The same for an H100 or H200, and for a B200, without a device.
 Choice choice_for_sm90(const Gemm& gemm);
+Choice choice_for_b200(const Gemm& gemm);
 
 // A GEMM with its kernel; on sm_100a it holds the packed scales.
 class Plan {
@@ -33,6 +35,7 @@ class Plan {
   private:
     deep_gemm_baseline::Gemm gemm_ = {};
     Config config_ = {};
+    Target target_ = {};
     Launch launch_ = nullptr;
     std::shared_ptr<const Built> built_;
     device::Memory packed_;

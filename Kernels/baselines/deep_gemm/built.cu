@@ -26,15 +26,19 @@ Built::Built(const void* code) {
 // A failure here means that the context is gone, and the library with it.
 Built::~Built() { static_cast<void>(cudaLibraryUnload(library_)); }
 
-void Built::launch(const Gemm& gemm, const Config& config, cudaStream_t stream) const {
+void Built::launch(const Gemm& gemm, const Config& config, const Target& target,
+                   cudaStream_t stream) const {
 #ifdef DEEP_GEMM_WITH_SM90
-    launch_built(kernel_, gemm, config, stream);
-#else
+    if (target.major == kSm90.major) return launch_built_sm90(kernel_, gemm, config, stream);
+#endif
+#ifdef DEEP_GEMM_WITH_SM100
+    if (target.major == kB200.major) return launch_built_sm100(kernel_, gemm, config, stream);
+#endif
     static_cast<void>(gemm);
     static_cast<void>(config);
     static_cast<void>(stream);
-    throw std::invalid_argument("kernels are built on demand for sm_90a");
-#endif
+    throw std::invalid_argument("this program is not built for compute capability " +
+                                std::to_string(target.major));
 }
 
 }  // namespace deep_gemm_baseline

@@ -18,7 +18,11 @@ constexpr int kSwizzleBytes = 128;
 int divide_up(int value, int by) { return (value + by - 1) / by; }
 int align(int value, int by) { return divide_up(value, by) * by; }
 
-int element_bytes(const Problem& problem) { return problem.fp8 ? 1 : 2; }
+bool is_fp8(const Problem& problem) { return problem.operands == Operands::kFp8; }
+bool is_mx(const Problem& problem) {
+    return problem.operands == Operands::kMxfp8 || problem.operands == Operands::kMxfp4;
+}
+int element_bytes(const Problem& problem) { return element_bits(problem.operands) / 8; }
 
 std::vector<int> rows_tried(const Problem& problem) {
     switch (problem.kind) {
@@ -49,8 +53,8 @@ void set_stages(const Problem& problem, Config& config) {
     const int blocks_of_k = divide_up(problem.k, config.block_k);
     // A tile that does not divide a scale block of b may touch two of them.
     const int scale_rows = config.block_k % config.block_n == 0 ? 1 : 2;
-    const int b_scales = problem.fp8 ? align(blocks_of_k * 4 * scale_rows, 8) : 0;
-    const int a_scales = problem.fp8 ? align(config.block_m * 4, 128) : 0;
+    const int b_scales = is_fp8(problem) ? align(blocks_of_k * 4 * scale_rows, 8) : 0;
+    const int a_scales = is_fp8(problem) ? align(config.block_m * 4, 128) : 0;
     const int fixed =
         align(config.block_m * config.block_n * kOutBytes, 1024) + kMaxStages * 2 * 8 + b_scales;
     const int stage = (config.block_m + config.block_n) * kSwizzleBytes + a_scales;
@@ -60,7 +64,7 @@ void set_stages(const Problem& problem, Config& config) {
 
 bool is_allowed(const Problem& problem, const Config& config) {
     const int over = config.block_n - config.block_k;
-    if (problem.fp8 && over > 0 && config.block_n % over != 0 && config.block_k % over != 0) {
+    if (is_fp8(problem) && over > 0 && config.block_n % over != 0 && config.block_k % over != 0) {
         return false;
     }
     const int cluster = config.cluster_m * config.cluster_n;
@@ -99,7 +103,8 @@ std::int64_t cycles(const Problem& problem, const Config& config, int multiproce
 }
 
 Config choose_sm90(const Problem& problem, int multiprocessors) {
-    const int widest = problem.fp8 ? 192 : 256;
+    if (is_mx(problem)) throw std::invalid_argument("its MXFP8 and MXFP4 are for sm_100a");
+    const int widest = is_fp8(problem) ? 192 : 256;
     Config best = {};
     std::int64_t least = 0;
     for (int cluster_m = 1; cluster_m <= 2; ++cluster_m) {
@@ -132,23 +137,100 @@ Config choose_sm90(const Problem& problem, int multiprocessors) {
     return best;
 }
 
-Config choose_sm100(const Problem& problem) {
-    if (problem.kind == Kind::kDense) {
-        throw std::invalid_argument("its dense kernels are bridged for sm_90a only");
+// As many blocks as a tile makes, in turns of all multiprocessors.
+struct Waves {
+    int count;
+    int blocks_of_last;
+};
+
+Waves waves(const Problem& problem, const Config& config, int multiprocessors) {
+    const int blocks = divide_up(problem.m, config.block_m) * divide_up(problem.n, config.block_n);
+    const int rest = blocks % multiprocessors;
+    return {divide_up(blocks, multiprocessors), rest == 0 ? multiprocessors : rest};
+}
+
+// The library's order of tiles on sm_100a.
+bool is_better(const Problem& problem, const Config& one, const Config& other,
+               int multiprocessors) {
+    const Waves mine = waves(problem, one, multiprocessors);
+    const Waves theirs = waves(problem, other, multiprocessors);
+    if ((mine.count == 1) != (theirs.count == 1)) return mine.count == 1;
+    const int cluster = one.cluster_m * one.cluster_n;
+    if (cluster != other.cluster_m * other.cluster_n) return cluster == 2;
+    if (mine.count != theirs.count) return mine.count < theirs.count;
+    if (mine.blocks_of_last != theirs.blocks_of_last) {
+        return mine.blocks_of_last > theirs.blocks_of_last;
     }
+    const int sides = one.block_m + one.block_n, other_sides = other.block_m + other.block_n;
+    if (sides != other_sides) return sides < other_sides;
+    return one.block_m * one.block_n < other.block_m * other.block_n;
+}
+
+// The tiles that the library tries for a dense GEMM on sm_100a, in its order. A pair of blocks
+// shares b, or a where it computes the transposed product, whose 128 rows are columns of the
+// result.
+std::vector<Config> dense_tiles_sm100(const Problem& problem) {
+    std::vector<Config> tiles;
+    const auto add = [&](int block_m, int block_n, int cluster_m, int cluster_n, bool swaps) {
+        if (divide_up(problem.m, block_m) % cluster_m != 0) return;
+        if (divide_up(problem.n, block_n) % cluster_n != 0) return;
+        Config config = {};
+        config.block_m = block_m;
+        config.block_n = block_n;
+        config.cluster_m = cluster_m;
+        config.cluster_n = cluster_n;
+        config.swaps = swaps;
+        tiles.push_back(config);
+    };
+    const int block_m = problem.m <= 32 ? 32 : problem.m <= 64 ? 64 : 128;
+    const int widest = problem.k <= 256 ? 128 : 256;
+    for (const int cluster : {1, 2}) {
+        add(block_m, 16, cluster, 1, false);
+        for (int block_n = 32; block_n <= widest; block_n += 32) {
+            add(block_m, block_n, cluster, 1, false);
+        }
+    }
+    for (const int cluster : {1, 2}) {
+        for (int rows = 16; rows <= 256; rows += 16) add(rows, 128, 1, cluster, true);
+    }
+    return tiles;
+}
+
+// Fills in the rest of a tile.
+Config completed_sm100(const Problem& problem, Config config) {
+    const Pipeline pipeline = pipeline_sm100(problem.operands, config.block_m, config.block_n,
+                                             config.cluster_m, config.cluster_n, config.swaps);
+    config.stages = pipeline.stages;
+    config.shared_bytes = pipeline.shared_bytes;
+    config.block_k = 8 * kSwizzleBytes / element_bits(problem.operands);
+    config.threads = 256;
+    config.swizzle_d_bytes = swizzle_bytes(config.block_n);
+    config.store_rows = config.swaps ? 16 : config.block_m;
+    return config;
+}
+
+Config choose_sm100_dense(const Problem& problem, int multiprocessors) {
+    if (problem.operands == Operands::kBf16) {
+        throw std::invalid_argument("it calls cuBLASLt for dense bf16, a contender of its own");
+    }
+    const std::vector<Config> tiles = dense_tiles_sm100(problem);
+    Config best = tiles.front();
+    for (const Config& tile : tiles) {
+        if (is_better(problem, tile, best, multiprocessors)) best = tile;
+    }
+    return completed_sm100(problem, best);
+}
+
+Config choose_sm100(const Problem& problem, int multiprocessors) {
+    if (problem.kind == Kind::kDense) return choose_sm100_dense(problem, multiprocessors);
+    if (is_mx(problem)) throw std::invalid_argument("its grouped MXFP8 and MXFP4 are not bridged");
     Config config = {};
     config.block_m = kContiguousRows;
     config.block_n = 128;
-    config.block_k = kSwizzleBytes / element_bytes(problem);
-    config.stages = problem.fp8 ? 8 : 9;
     config.cluster_m = 1;
     config.cluster_n = 2;
-    config.threads = 256;
-    config.shared_bytes = problem.fp8 ? 213820 : 230204;
-    config.swizzle_d_bytes = kSwizzleBytes;
-    config.store_rows = 16;
     config.swaps = true;
-    return config;
+    return completed_sm100(problem, config);
 }
 
 }  // namespace
@@ -166,7 +248,7 @@ Target target_of(int major, int multiprocessors) {
 }
 
 Config choose(const Problem& problem, const Target& target) {
-    return target.major == kB200.major ? choose_sm100(problem)
+    return target.major == kB200.major ? choose_sm100(problem, target.multiprocessors)
                                        : choose_sm90(problem, target.multiprocessors);
 }
 

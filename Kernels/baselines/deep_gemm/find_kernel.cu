@@ -3,14 +3,14 @@
 namespace deep_gemm_baseline {
 
 Launch find_kernel(const Problem& problem, const Config& config, const Target& target) {
+    [[maybe_unused]] const bool is_fp8 = problem.operands == Operands::kFp8;
 #ifdef DEEP_GEMM_WITH_SM90
     if (target.major == kSm90.major) {
         const bool few = config.block_m <= 64;
         if (problem.kind != Kind::kDense) {
-            return problem.fp8 ? find_fp8_grouped(problem, config)
-                               : find_bf16_grouped(problem, config);
+            return is_fp8 ? find_fp8_grouped(problem, config) : find_bf16_grouped(problem, config);
         }
-        if (problem.fp8) {
+        if (is_fp8) {
             return few ? find_fp8_dense_few_rows(problem, config)
                        : find_fp8_dense_many_rows(problem, config);
         }
@@ -19,9 +19,22 @@ Launch find_kernel(const Problem& problem, const Config& config, const Target& t
     }
 #endif
 #ifdef DEEP_GEMM_WITH_SM100
-    if (target.major == kB200.major && problem.kind != Kind::kDense) {
-        return problem.fp8 ? find_sm100_fp8_grouped(problem, config, target)
-                           : find_sm100_bf16_grouped(problem, config, target);
+    if (target.major == kB200.major) {
+        if (problem.kind == Kind::kDense) {
+            if (target.multiprocessors != kB200.multiprocessors) return nullptr;
+            switch (problem.operands) {
+                case Operands::kBf16:
+                    return nullptr;
+                case Operands::kFp8:
+                    return find_sm100_fp8_dense(problem, config);
+                case Operands::kMxfp8:
+                    return find_sm100_mxfp8_dense(problem, config);
+                case Operands::kMxfp4:
+                    return find_sm100_mxfp4_dense(problem, config);
+            }
+        }
+        return is_fp8 ? find_sm100_fp8_grouped(problem, config, target)
+                      : find_sm100_bf16_grouped(problem, config, target);
     }
 #endif
     static_cast<void>(problem);

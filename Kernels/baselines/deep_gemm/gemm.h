@@ -1,9 +1,9 @@
 // DeepGEMM's kernels behind plain functions. Tensors as the library expects them: a [m, k] and b
 // [groups, n, k] with k contiguous, out [m, n] bf16. FP8 scales for sm_90a are fp32, of a [k / 128,
 // m up to a multiple of 4], of b [groups, ceil(n / 128), k / 128]; for sm_100a they are UE8M0 (the
-// exponent byte), four along k in an int32, of a [ceil(k / 512), m up to a multiple of 4], of b
-// [groups, ceil(k / 512), n up to a multiple of 4]. Masked: a, out and the scales of a have an
-// extra leading dimension of groups.
+// exponent byte), four along k in an int32, of a [words, m up to a multiple of 4], of b [groups,
+// words, n up to a multiple of 4]: words of 512 elements of k, of MXFP8 and MXFP4 of 128. Masked:
+// a, out and the scales of a have an extra leading dimension of groups.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -38,11 +38,14 @@ Launch find_fp8_grouped(const Problem& problem, const Config& config);
 Launch find_bf16_dense_few_rows(const Problem& problem, const Config& config);
 Launch find_bf16_dense_many_rows(const Problem& problem, const Config& config);
 Launch find_bf16_grouped(const Problem& problem, const Config& config);
+Launch find_sm100_fp8_dense(const Problem& problem, const Config& config);
+Launch find_sm100_mxfp8_dense(const Problem& problem, const Config& config);
+Launch find_sm100_mxfp4_dense(const Problem& problem, const Config& config);
 Launch find_sm100_fp8_grouped(const Problem& problem, const Config& config, const Target& target);
 Launch find_sm100_bf16_grouped(const Problem& problem, const Config& config, const Target& target);
 
-// A kernel for sm_90a that was built on demand: machine code with nothing else in it, or PTX where
-// the interpreter is the runtime. It stays loaded as long as this lives.
+// A kernel that was built on demand: machine code with nothing else in it, or PTX where the
+// interpreter is the runtime. It stays loaded as long as this lives.
 class Built {
   public:
     // The driver keeps a copy of the code.
@@ -51,16 +54,20 @@ class Built {
     Built(const Built&) = delete;
     Built& operator=(const Built&) = delete;
 
-    // The config is the one that it was built for.
-    void launch(const Gemm& gemm, const Config& config, cudaStream_t stream) const;
+    // The config and the target are those that it was built for.
+    void launch(const Gemm& gemm, const Config& config, const Target& target,
+                cudaStream_t stream) const;
 
   private:
     cudaLibrary_t library_ = nullptr;
     cudaKernel_t kernel_ = nullptr;
 };
 
-// Of sm90_built.cu, if sm_90a is built.
-void launch_built(cudaKernel_t kernel, const Gemm& gemm, const Config& config, cudaStream_t stream);
+// Its parts, if their architecture is built.
+void launch_built_sm90(cudaKernel_t kernel, const Gemm& gemm, const Config& config,
+                       cudaStream_t stream);
+void launch_built_sm100(cudaKernel_t kernel, const Gemm& gemm, const Config& config,
+                        cudaStream_t stream);
 
 // int32 words that the packed scales of a and of b take.
 struct PackedWords {
@@ -72,7 +79,7 @@ PackedWords packed_words(const Problem& problem);
 // Packs fp32 scales that are powers of two, laid out for sm_90a, into the layout for sm_100a.
 void pack_scales(const Gemm& gemm, std::uint32_t* a, std::uint32_t* b, cudaStream_t stream);
 
-// The same from UE8M0 scales in tiles (device/scale_tiles.h), one per 128 of k in each row.
+// The same from UE8M0 scales in tiles (device/scale_tiles.h), as many of k in each row.
 void pack_tiled_scales(const Gemm& gemm, std::uint32_t* a, std::uint32_t* b, cudaStream_t stream);
 
 }  // namespace deep_gemm_baseline

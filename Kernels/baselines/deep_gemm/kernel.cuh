@@ -67,6 +67,7 @@ struct Compiled {
     int cluster_m;
     int cluster_n;
     Launch launch;
+    bool swaps = false;
 };
 
 template <int kCount>
@@ -76,7 +77,8 @@ Launch find(const Compiled (&table)[kCount], const Problem& problem, const Confi
         const bool sides = entry.n == 0 || (entry.n == problem.n && entry.k == problem.k);
         if (entry.kind == problem.kind && groups && sides && entry.block_m == config.block_m &&
             entry.block_n == config.block_n && entry.stages == config.stages &&
-            entry.cluster_m == config.cluster_m && entry.cluster_n == config.cluster_n) {
+            entry.cluster_m == config.cluster_m && entry.cluster_n == config.cluster_n &&
+            entry.swaps == config.swaps) {
             return entry.launch;
         }
     }

@@ -12,6 +12,15 @@ mod ffi {
         Masked,
     }
 
+    /// FP8 e4m3 has a scale per 128 of k, MXFP8 and MXFP4 one per 32.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Operands {
+        Bf16,
+        Fp8,
+        Mxfp8,
+        Mxfp4,
+    }
+
     /// A GEMM; see `gemm.h` for the tensor shapes. Addresses of absent tensors are 0.
     #[derive(Clone, Copy, Debug)]
     struct Gemm {
@@ -28,9 +37,8 @@ mod ffi {
         groups: usize,
         /// Rows that a masked group is expected to use.
         expected_m: usize,
-        /// FP8 with scales; else bf16.
-        fp8: bool,
-        /// Scales are UE8M0 in tiles, one per 128 of k in each row of a and of b; else fp32. Only for sm_100a.
+        operands: Operands,
+        /// Scales are UE8M0 in tiles, for each row of a and of b; else fp32. Only for sm_100a.
         tiled_scales: bool,
         layout: Layout,
     }
@@ -47,6 +55,8 @@ mod ffi {
         /// The operand that the two blocks of a cluster share.
         multicast: String,
         shared_bytes: i32,
+        /// Computes the transposed product.
+        swaps: bool,
         /// Whether its kernel was compiled ahead of time.
         is_linked: bool,
         /// For a message.
@@ -61,6 +71,8 @@ mod ffi {
 
         /// On an H100 or H200, without a device.
         fn choice_for_sm90(gemm: &Gemm) -> Result<Choice>;
+        /// On a B200, without one.
+        fn choice_for_b200(gemm: &Gemm) -> Result<Choice>;
 
         type Plan;
         /// Chooses the kernel, and converts the scales if it needs another layout: they must already
@@ -78,4 +90,7 @@ pub const VERSION: &str = "0.2.5";
 pub const WHEEL_SHA256: &str = "e13778e53f682b806dd2c799b5ad81701114d9346044643a8df7589a845f34e6";
 
 pub use cxx::UniquePtr;
-pub use ffi::{choice, choice_for_sm90, plan, plan_built, Choice, Gemm, Layout, Plan};
+pub use ffi::{
+    choice, choice_for_b200, choice_for_sm90, plan, plan_built, Choice, Gemm, Layout, Operands,
+    Plan,
+};

@@ -5,12 +5,13 @@
 namespace deep_gemm_baseline {
 namespace {
 
-constexpr int kBlock = 128;  // elements of k, and columns of b, that share a scale
+constexpr int kBlock = 128;  // elements of k, and columns of b, that share a scale in fp32
 constexpr int kPacked = 4;   // scales in a word
 constexpr int kThreads = 256;
 
 int words_deep(const Problem& problem) {
-    return (problem.k + kBlock * kPacked - 1) / (kBlock * kPacked);
+    const int depth = kPacked * scale_depth(problem.operands);
+    return (problem.k + depth - 1) / depth;
 }
 std::size_t up_to_4(int value) { return (static_cast<std::size_t>(value) + 3) / 4 * 4; }
 std::size_t rooms(const Problem& problem) {

@@ -28,7 +28,8 @@ void launch_bf16(const Gemm& gemm, const Config& config, cudaStream_t stream) {
 template <int kMultiprocessors, Kind kKind, int kN, int kK, int kGroups>
 constexpr Compiled compiled() {
     return {kKind, kN, kK, kGroups, 128,
-            128,   9,  1,  2,       launch_bf16<kMultiprocessors, kKind, kN, kK, kGroups>};
+            128,   9,  1,  2,       launch_bf16<kMultiprocessors, kKind, kN, kK, kGroups>,
+            true};
 }
 
 // What the suites need: kind, n, k, groups (masked only).

@@ -4,9 +4,11 @@ use contender::{
     bound, buildable, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
     Problem, Tensors,
 };
-use deep_gemm::{Choice, Gemm, Layout};
+use deep_gemm::{Choice, Gemm, Layout, Operands};
 use numeric::DType;
-use on_demand::{Built, GemmKernel, GemmLayout, Missing, Recipe, Record, Store, Variant, Wanted};
+use on_demand::{
+    Built, GemmKernel, GemmLayout, GemmOperands, Missing, Recipe, Record, Store, Variant, Wanted,
+};
 use workloads::{GemmProblem, GroupKind};
 
 pub fn contenders() -> Contenders<GemmProblem> {
@@ -40,8 +42,13 @@ fn gemm(problem: &GemmProblem, tensors: &Tensors) -> Result<Gemm, ContenderError
         k: problem.shape.k,
         groups: layout.groups(),
         expected_m: layout.used_rows().div_ceil(layout.groups()),
-        fp8: problem.is_scaled() || has_tiles(problem),
-        tiled_scales: has_tiles(problem),
+        operands: operands(problem.dtype()).ok_or_else(|| {
+            ContenderError::new(format!(
+                "{} operands; it takes bf16, FP8, MXFP8 or MXFP4",
+                problem.dtype()
+            ))
+        })?,
+        tiled_scales: !matches!(problem.dtype(), DType::Bf16 | DType::F8E4M3),
         layout: match layout.kind {
             GroupKind::Dense => Layout::Dense,
             GroupKind::Contiguous => Layout::Contiguous,
@@ -50,16 +57,21 @@ fn gemm(problem: &GemmProblem, tensors: &Tensors) -> Result<Gemm, ContenderError
     })
 }
 
-/// Kernels with n and k compiled in, as the library compiles them, are built on demand for this arch.
-const BUILT_FOR: &str = "sm_90a";
-
-/// What is built on demand for a device: for the interpreter it is PTX.
+/// What is built on demand for a device: for the interpreter it is PTX. The number of multiprocessors is compiled in,
+/// for Blackwell a B200's.
 fn built_for(device: &DeviceInfo) -> Option<&'static str> {
-    match (device.kind, device.arch == BUILT_FOR) {
-        (DeviceKind::Cuda, true) => Some(BUILT_FOR),
-        (DeviceKind::Ptx, true) => Some("compute_90a"),
+    match (device.kind, device.arch.as_str(), device.multiprocessors) {
+        (DeviceKind::Cuda, "sm_90a", _) => Some("sm_90a"),
+        (DeviceKind::Ptx, "sm_90a", _) => Some("compute_90a"),
+        (DeviceKind::Cuda, "sm_100a", 148) => Some("sm_100a"),
+        (DeviceKind::Ptx, "sm_100a", 148) => Some("compute_100a"),
         _ => None,
     }
+}
+
+/// Grouped kernels for sm_100a are those that are linked.
+fn is_buildable(gemm: &Gemm, arch: &str) -> bool {
+    arch.ends_with("_90a") || gemm.layout == Layout::Dense
 }
 
 /// What the library would compile for a problem.
@@ -71,15 +83,26 @@ fn wanted(gemm: &Gemm, choice: &Choice, arch: &str) -> Wanted {
     };
     let size = |number: i32| usize::try_from(number).unwrap_or_default();
     let kernel = GemmKernel {
-        fp8: gemm.fp8,
+        operands: match gemm.operands {
+            Operands::Fp8 => GemmOperands::Fp8,
+            Operands::Mxfp8 => GemmOperands::Mxfp8,
+            Operands::Mxfp4 => GemmOperands::Mxfp4,
+            _ => GemmOperands::Bf16,
+        },
         layout,
         block_m: size(choice.block_m),
         block_n: size(choice.block_n),
         stages: size(choice.stages),
         cluster_m: size(choice.cluster_m),
         cluster_n: size(choice.cluster_n),
+        transposed: choice.swaps,
     };
-    let (n, k) = (gemm.n, gemm.k);
+    // As in the library: for sm_100a dense kernels take them as arguments.
+    let (n, k) = if arch.ends_with("_90a") {
+        (gemm.n, gemm.k)
+    } else {
+        (0, 0)
+    };
     Wanted::new(Recipe::DeepGemm, arch, Variant::Gemm { n, k, kernel })
 }
 
@@ -87,19 +110,17 @@ fn found(gemm: &Gemm, choice: &Choice, arch: &str) -> Result<Built, Missing> {
     Store::of_user().find(&wanted(gemm, choice, arch))
 }
 
-fn has_tiles(problem: &GemmProblem) -> bool {
-    problem.dtype() == DType::Fp8Ue8m0
-}
-
-fn takes(dtype: DType) -> bool {
-    matches!(dtype, DType::Bf16 | DType::F8E4M3 | DType::Fp8Ue8m0)
+fn operands(dtype: DType) -> Option<Operands> {
+    match dtype {
+        DType::Bf16 => Some(Operands::Bf16),
+        DType::F8E4M3 | DType::Fp8Ue8m0 => Some(Operands::Fp8),
+        DType::Mxfp8 => Some(Operands::Mxfp8),
+        DType::Mxfp4 => Some(Operands::Mxfp4),
+        _ => None,
+    }
 }
 
 fn unsupported(problem: &GemmProblem, device: &DeviceInfo) -> Option<String> {
-    let dtype = problem.dtype();
-    if !takes(dtype) {
-        return Some(format!("{dtype} operands; it takes bf16 or FP8"));
-    }
     let gemm = match gemm(problem, &Tensors::unbound(problem)) {
         Ok(gemm) => gemm,
         Err(error) => return Some(error.to_string()),
@@ -109,7 +130,7 @@ fn unsupported(problem: &GemmProblem, device: &DeviceInfo) -> Option<String> {
         Ok(choice) => choice,
         Err(error) => return Some(error.to_string()),
     };
-    match built_for(device) {
+    match built_for(device).filter(|arch| is_buildable(&gemm, arch)) {
         Some(arch) => {
             let missing = found(&gemm, &choice, arch).err();
             missing.map(|missing| missing.to_string())
@@ -121,14 +142,17 @@ fn unsupported(problem: &GemmProblem, device: &DeviceInfo) -> Option<String> {
     }
 }
 
-/// Asks no device: every H100 and H200 that kernels are compiled for has the same choice.
+/// Asks no device: every H100 and H200 that kernels are compiled for has the same choice, and every B200.
 fn missing(problem: &GemmProblem, arch: &str) -> Option<Vec<String>> {
-    if arch != BUILT_FOR || !takes(problem.dtype()) {
-        return None;
-    }
     let gemm = gemm(problem, &Tensors::unbound(problem)).ok()?;
-    let choice = deep_gemm::choice_for_sm90(&gemm).ok()?;
-    let lacks = !choice.is_linked && found(&gemm, &choice, arch).is_err();
+    let choice = match arch {
+        "sm_90a" => deep_gemm::choice_for_sm90(&gemm),
+        "sm_100a" => deep_gemm::choice_for_b200(&gemm),
+        _ => return None,
+    };
+    let choice = choice.ok()?;
+    let lacks =
+        !choice.is_linked && is_buildable(&gemm, arch) && found(&gemm, &choice, arch).is_err();
     lacks.then(|| wanted(&gemm, &choice, arch).arguments())
 }
 

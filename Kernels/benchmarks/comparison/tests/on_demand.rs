@@ -8,9 +8,9 @@ use numeric::DType;
 use prefill_contenders::contenders as prefill;
 use training_contenders::contenders as training;
 use workloads::{
-    Activation, GemmProblem, GemmShape, GroupedGemmSuite, NormOp, NormProblem, NormSuite,
-    NormTypes, Pass, PrefillOp, PrefillProblem, PrefillSuite, RowLayout, RowShape, TrainingOp,
-    TrainingProblem, TrainingShape, TrainingSuite,
+    Activation, GemmProblem, GemmShape, GemmSuite, GroupedGemmSuite, NormOp, NormProblem,
+    NormSuite, NormTypes, Pass, PrefillOp, PrefillProblem, PrefillSuite, RowLayout, RowShape,
+    TrainingOp, TrainingProblem, TrainingShape, TrainingSuite,
 };
 
 const ARCH: &str = "sm_90a";
@@ -125,6 +125,17 @@ fn a_product_of_nobody_has_a_command() {
     }
     let odd = grouped(5120, 1568, DType::Bf16);
     assert_eq!(deep_gemm.missing(&odd, ARCH), None);
+    // Of dense ones on a B200 the tile alone matters: transposed pairs here. bf16 is cuBLASLt's.
+    let dense = |dtype| {
+        let (shape, layout, workload) = GemmSuite::custom(1500, 5120, 1536);
+        GemmProblem::new(shape, layout, dtype, workload).unwrap()
+    };
+    let command = deep_gemm.missing(&dense(DType::F8E4M3), "sm_100a").unwrap();
+    assert_eq!(
+        command.join(" "),
+        "build deep-gemm --arch sm_100a --n 0 --k 0 --kernel fp8-dense-224x128-6-1x2-transposed"
+    );
+    assert_eq!(deep_gemm.missing(&dense(DType::Bf16), "sm_100a"), None);
 }
 
 #[test]

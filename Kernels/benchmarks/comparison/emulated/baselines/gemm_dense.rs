@@ -1,8 +1,8 @@
-//! DeepGEMM's dense products on Hopper: kernels that take n and k as arguments.
+//! DeepGEMM's dense products: kernels that take n and k as arguments.
 
 use contender::DeviceKind;
 use numeric::DType;
-use support::Table;
+use support::{is_blackwell, is_hopper, Table};
 use workloads::{GemmProblem, GemmShape, GemmSuite, RowLayout};
 
 fn dense(m: usize, n: usize, k: usize, dtype: DType) -> GemmProblem {
@@ -10,18 +10,39 @@ fn dense(m: usize, n: usize, k: usize, dtype: DType) -> GemmProblem {
     GemmProblem::new(GemmShape { n, k }, RowLayout::dense(m), dtype, workload).unwrap()
 }
 
-#[test]
-fn right_under_every_schedule() {
+fn assert_right(shapes: &[(usize, usize, usize)], dtypes: &[DType]) {
     let contenders = gemm_contenders::contenders(DeviceKind::Ptx);
     let mut table = Table::default();
-    for dtype in [DType::Bf16, DType::F8E4M3] {
-        // Tiles of 64 x 16, 16 x 32 and 64 x 32, which the rows and columns do not fill.
-        for (m, n, k) in [(40, 16, 256), (8, 2176, 128), (100, 1152, 256)] {
+    for &dtype in dtypes {
+        for &(m, n, k) in shapes {
             table.assert_right(&contenders, "deep_gemm", &dense(m, n, k, dtype));
         }
     }
-    // The blocks of a cluster share b along rows, and a along columns.
-    for (m, n, dtype) in [(2048, 2432, DType::F8E4M3), (1500, 5376, DType::Bf16)] {
-        table.assert_right(&contenders, "deep_gemm", &dense(m, n, 128, dtype));
+}
+
+#[test]
+fn hopper() {
+    if !is_hopper() {
+        return;
     }
+    // Tiles of 64 x 16, 16 x 32 and 64 x 32, which the rows and columns do not fill.
+    let small = [(40, 16, 256), (8, 2176, 128), (100, 1152, 256)];
+    assert_right(&small, &[DType::Bf16, DType::F8E4M3]);
+    // The blocks of a cluster share b along rows, and a along columns.
+    assert_right(&[(2048, 2432, 128)], &[DType::F8E4M3]);
+    assert_right(&[(1500, 5376, 128)], &[DType::Bf16]);
+}
+
+#[test]
+fn blackwell() {
+    if !is_blackwell() {
+        return;
+    }
+    // Tiles of 64 x 16, of pairs 128 x 16, and transposed of one block and of pairs 16 x 128, which the rows and columns
+    // do not fill; the depth is no multiple of the four scales that a word has.
+    let small = [(40, 64, 640), (130, 72, 640), (65, 64, 384), (1, 136, 384)];
+    assert_right(&small, &[DType::F8E4M3, DType::Fp8Ue8m0]);
+    assert_right(&small, &[DType::Mxfp8, DType::Mxfp4]);
+    // Transposed pairs of 64 x 128, and pairs of 128 x 256, whose sums and scales share columns of tensor memory.
+    assert_right(&[(300, 2752, 128), (1216, 3200, 384)], &[DType::F8E4M3]);
 }

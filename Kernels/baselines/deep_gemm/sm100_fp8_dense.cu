@@ -1,0 +1,9 @@
+#include "Kernels/baselines/deep_gemm/sm100_dense.cuh"
+
+namespace deep_gemm_baseline {
+
+Launch find_sm100_fp8_dense(const Problem& problem, const Config& config) {
+    return find(kDenseTable<Operands::kFp8>, problem, config);
+}
+
+}  // namespace deep_gemm_baseline
