@@ -9,19 +9,23 @@ use models::{known_models, Model};
 use numeric::DType;
 use reference::rope::Pairs;
 use workloads::{
-    Activation, DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType, MlaDecodeProblem,
-    MlaShape, MlaSuite, NormOp, NormProblem, NormSuite, NormTypes, Pass, PrefillOp, PrefillProblem,
-    PrefillSuite, RopeShape, RowShape, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite,
+    Activation, DecodeProblem, DecodeShape, DecodeSuite, GemmProblem, GemmShape, GemmSuite,
+    GroupedGemmSuite, KvLayout, KvType, MlaDecodeProblem, MlaShape, MlaSuite, NormOp, NormProblem,
+    NormSuite, NormTypes, Pass, PrefillOp, PrefillProblem, PrefillSuite, RopeShape, RowLayout,
+    RowShape, TrainingOp, TrainingProblem, TrainingShape, TrainingSuite, SCALE_BLOCK,
 };
 
 const ARCH: &str = "sm_90a";
 /// They are asked on the machine that has their libraries; our attention asks the device for its limits.
-const LEFT_OUT: [(&str, &str); 5] = [
+const LEFT_OUT: [(&str, &str); 8] = [
+    ("", "cublaslt"),
     ("", "cudnn"),
     ("", "transformer_engine"),
     ("prefill", "ours"),
     ("decode", "ours"),
     ("mla_decode", "ours"),
+    ("gemm", "ours"),
+    ("grouped_gemm", "ours"),
 ];
 /// Tokens of every shape.
 const TOKENS: usize = 4096;
@@ -31,8 +35,9 @@ const START: &str = "\
 For sm_90a in bf16, 4096 tokens, at the sizes of the models in
 `Kernels/benchmarks/models/models.json`; decode is one new token over a cache of 4096 in pages. Written by
 `//Kernels/benchmarks/comparison:support_test`, which fails if the contenders say something else; it needs no GPU, and
-shows nothing of speed or correctness. Left out is who can only be asked on a machine with a GPU: cuDNN, Transformer
-Engine, our attention, and all of the matrix products.
+shows nothing of speed or correctness. Left out is who can only be asked on a machine with a GPU: cuBLASLt, cuDNN,
+Transformer Engine, our attention and our matrix products. A product is that of a feed-forward layer's gate and up
+projections, as columns by depth.
 
 `yes`: linked in. `built`: a command away, which the row of a bench says and `--build-missing` runs
 ([ARTIFACTS.md](ARTIFACTS.md)); the library may still refuse the size, and the row then says that. A number: not
@@ -215,6 +220,30 @@ fn mla_decode(heads: usize, page_size: usize) -> MlaDecodeProblem {
     MlaDecodeProblem::new(shape, DType::Bf16, workload)
 }
 
+/// The gate and up projections, of an expert or of a model without; FP8 takes whole blocks of scales.
+fn projections(model: &Model, of_experts: bool, dtype: DType) -> Option<(usize, usize)> {
+    let experts = model.experts.as_ref();
+    let width = experts.map_or(model.intermediate, |experts| experts.intermediate);
+    let (n, k) = (2 * width as usize, model.hidden as usize);
+    let exists = dtype != DType::F8E4M3 || k.is_multiple_of(SCALE_BLOCK);
+    (exists && experts.is_some() == of_experts).then_some((n, k))
+}
+
+/// By tokens of each group, or of one dense product.
+fn product((n, k): (usize, usize), groups: Option<usize>, dtype: DType) -> (String, GemmProblem) {
+    let shape = GemmShape { n, k };
+    let layout = match groups {
+        Some(groups) => RowLayout::contiguous(vec![TOKENS / groups; groups]),
+        None => RowLayout::dense(TOKENS),
+    };
+    let workload = match groups {
+        Some(_) => GroupedGemmSuite::given(shape, layout.clone()).2,
+        None => GemmSuite::custom(TOKENS, n, k).2,
+    };
+    let problem = GemmProblem::new(shape, layout, dtype, workload);
+    (format!("{n} x {k}"), problem.expect("a product"))
+}
+
 fn table() -> Table {
     let cuda = DeviceKind::Cuda;
     let mut table = Table {
@@ -285,6 +314,16 @@ fn table() -> Table {
         let op = format!("mla_decode, pages of {page_size}");
         table.section(&op, mla_contenders::contenders(cuda), steps);
     }
+    for dtype in [DType::Bf16, DType::F8E4M3] {
+        let dense = |model: &Model| projections(model, false, dtype);
+        let products = lines(dense, |&sides| product(sides, None, dtype));
+        let op = format!("gemm, {dtype}");
+        table.section(&op, gemm_contenders::contenders(cuda), products);
+        let experts = |model: &Model| projections(model, true, dtype);
+        let products = lines(experts, |&sides| product(sides, Some(8), dtype));
+        let op = format!("grouped_gemm, {dtype}, 8 experts");
+        table.section(&op, gemm_contenders::contenders(cuda), products);
+    }
     table.text.push_str("\n## Reasons\n\n");
     for (place, reason) in table.reasons.iter().enumerate() {
         let _ = writeln!(table.text, "{}. {reason}", place + 1);
@@ -304,7 +343,7 @@ fn the_published_table_is_what_contenders_say() {
     let folder = std::env::var("TEST_UNDECLARED_OUTPUTS_DIR").expect("Bazel runs this");
     std::fs::write(format!("{folder}/SUPPORT.md"), &table.text).expect("the new table");
     panic!(
-        "docs/SUPPORT.md is not what contenders say: unzip -o -d docs \
-         bazel-testlogs/Kernels/benchmarks/comparison/support_test/test.outputs/outputs.zip"
+        "docs/SUPPORT.md is not what contenders say: cp \
+         bazel-testlogs/Kernels/benchmarks/comparison/support_test/test.outputs/SUPPORT.md docs/"
     );
 }
