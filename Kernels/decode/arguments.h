@@ -59,4 +59,10 @@ template <class T, int kCacheBytes>
 void launch(const Arguments& arguments, const Shape& shape, const Plan& plan, cudaStream_t stream);
 }
 
+namespace blackwell {
+template <class T, int kCacheBytes>
+void launch(const Arguments& arguments, const Shape& shape, bool head_major, const Plan& plan,
+            cudaStream_t stream);
+}
+
 }  // namespace decode
