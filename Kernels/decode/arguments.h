@@ -46,9 +46,23 @@ struct Arguments {
     }
 };
 
+__device__ __forceinline__ int first_segment(const Arguments& a, int share) {
+    return a.even.segments > 0 ? a.even.first_segment(share) : share;
+}
+__device__ __forceinline__ Segment segment_of(const Arguments& a, int number) {
+    return a.even.segments > 0 ? a.even.segment(number)
+                               : a.list.segment(a.workspace.segments, number);
+}
+
 namespace portable {
 template <class T, int kCacheBytes>
 void launch(const Arguments& arguments, const Shape& shape, const Plan& plan, cudaStream_t stream);
+}
+
+namespace blackwell {
+template <class T, int kCacheBytes>
+void launch(const Arguments& arguments, const Shape& shape, bool head_major, const Plan& plan,
+            cudaStream_t stream);
 }
 
 }  // namespace decode

@@ -29,11 +29,15 @@ Decode params_of(const Step& step) {
     return params;
 }
 
+Machine machine(Variant variant) {
+    const Machine machine = device::current_machine();
+    return variant == Variant::Tuned ? machine : machine.portable();
+}
+
 }  // namespace
 
-rust::String choice(const Step& step, Variant) {
-    choose(params_of(step).shape);
-    return "portable";
+rust::String choice(const Step& step, Variant variant) {
+    return device::to_string(choose(params_of(step).shape, machine(variant)).arch);
 }
 
 std::unique_ptr<device::Plan> plan(const Step& step, Variant variant,
@@ -51,7 +55,7 @@ std::unique_ptr<device::Plan> plan(const Step& step, Variant variant,
         return std::make_unique<device::Plan>(
             [=](cudaStream_t stream) { launch_plain(params, offsets, kv_len, stream); });
     }
-    const Plan plan = decode::plan(params.shape, table, device::multiprocessors());
+    const Plan plan = decode::plan(params.shape, table, machine(variant));
     const Workspace workspace =
         planner.stage([&](device::Carver& carver) { return carve(carver, plan, params.shape); },
                       [&](const Workspace& host) { device::store(host.segments, plan.segments); });

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "Kernels/decode/even_cut.h"
+#include "Kernels/device/machine.h"
 #include "Kernels/device/paged/page_table.h"
 #include "Kernels/device/paged/split_plan.h"
 
@@ -50,15 +51,21 @@ struct Shape {
     device::PagedCache cache() const { return {batch, page_size, pool_pages}; }
 };
 
+using device::Arch;
+using device::Machine;
 using device::PageTable;
 
 struct Config {
-    // 16-row tiles per warp: 1 or 2.
+    Arch arch;
+    // 16-row tiles per warp: 1 or 2; per block of Blackwell's, up to 4.
     int row_tiles;
     // Teams of row_tiles * 16 rows each that read the same tokens at the same time.
     int row_blocks;
     // Tokens per tile.
     int tile_tokens;
+
+    // A team of Blackwell's kernel is a block that has an SM of its own; here it counts as a warp.
+    int warps_per_multiprocessor() const { return arch == Arch::kBlackwell ? 1 : kWarps; }
 };
 
 struct Plan {
@@ -74,6 +81,8 @@ struct Plan {
     int blocks;
     // Warps per block: as many as an SM holds, or half as many.
     int block_warps;
+    // Blocks that merge the parts of an item in shared memory; 1 if they use the workspace.
+    int cluster_blocks;
     int slots;
     int items;
 
@@ -87,11 +96,14 @@ struct Plan {
     }
 };
 
-// Throws std::invalid_argument, naming the value, for a shape that the kernel does not support.
-Config choose(const Shape& shape);
+// Throws std::invalid_argument, naming the value, for a shape that the kernels do not support.
+void validate(const Shape& shape);
+
+// Of a valid shape; throws as validate() does.
+Config choose(const Shape& shape, const Machine& machine);
 
 // Validates both, then splits the work.
-Plan plan(const Shape& shape, const PageTable& table, int multiprocessors);
+Plan plan(const Shape& shape, const PageTable& table, const Machine& machine);
 
 // `rows 1x16 tile 16 team 8 blocks 128 even shares 128 slots 128`, for tables and facts.
 std::string describe(const Plan& plan);

@@ -15,6 +15,9 @@ using namespace decode;
 using testing::expect;
 using testing::expect_refused;
 
+constexpr Machine kH200 = {132, Arch::kPortable};
+constexpr Machine kB200 = {148, Arch::kBlackwell};
+
 Shape llama() { return {2, 1, 32, 8, 128, 16, 100}; }
 
 struct Table {
@@ -23,24 +26,54 @@ struct Table {
 };
 
 void configs() {
-    Config config = choose(llama());
+    Config config = choose(llama(), kH200);
     expect(config.row_tiles == 1 && config.row_blocks == 1 && config.tile_tokens == 16, "llama");
     Shape shape = llama();
     shape.q_len = 8;
-    config = choose(shape);
+    config = choose(shape, kH200);
     expect(config.row_tiles == 2 && config.row_blocks == 1, "32 rows in two tiles");
     shape.heads = 64;
-    expect(choose(shape).row_blocks == 2, "64 rows in two blocks of two tiles");
+    expect(choose(shape, kH200).row_blocks == 2, "64 rows in two blocks of two tiles");
     shape = llama();
     shape.head_dim = 64;
-    expect(choose(shape).tile_tokens == 32, "narrow heads, longer tiles");
+    expect(choose(shape, kH200).tile_tokens == 32, "narrow heads, longer tiles");
     shape.cache_bytes = 1;
-    expect(choose(shape).tile_tokens == 32, "a lane for each token of narrow heads of FP8");
+    expect(choose(shape, kH200).tile_tokens == 32, "a lane for each token of narrow heads of FP8");
     shape = llama();
     shape.cache_bytes = 1;
-    expect(choose(shape).tile_tokens == 32, "FP8, longer tiles");
+    expect(choose(shape, kH200).tile_tokens == 32, "FP8, longer tiles");
     shape.q_len = 8;
-    expect(choose(shape).tile_tokens == 16, "two tiles of rows leave registers for 16 tokens");
+    expect(choose(shape, kH200).tile_tokens == 16,
+           "two tiles of rows leave registers for 16 tokens");
+}
+
+void blackwell_configs() {
+    const auto expect_tiles = [](const Shape& shape, int row_tiles, int row_blocks,
+                                 const std::string& name) {
+        const Config config = choose(shape, kB200);
+        expect(config.arch == Arch::kBlackwell && config.tile_tokens == 128, name);
+        expect(config.row_tiles == row_tiles && config.row_blocks == row_blocks, name);
+    };
+    const auto expect_portable = [](const Shape& shape, const std::string& name) {
+        expect(choose(shape, kB200).arch == Arch::kPortable, name);
+    };
+    Shape shape = llama();
+    expect_tiles(shape, 1, 1, "llama");
+    shape.page_size = 4;
+    expect_portable(shape, "pages that break up a swizzle");
+    shape.page_size = 16;
+    shape.q_len = 5;
+    expect_tiles(shape, 2, 1, "20 rows in two tiles");
+    shape.q_len = 16;
+    expect_tiles(shape, 4, 1, "64 rows in one block");
+    shape.heads = 64;
+    expect_tiles(shape, 4, 2, "128 rows in two");
+    shape.cache_bytes = 1;
+    expect_tiles(shape, 2, 4, "codes of queries take three times the columns");
+    shape.head_dim = 64;
+    expect_portable(shape, "the portable kernel reads short rows of codes less often");
+    shape.q_len = 1;
+    expect_tiles(shape, 1, 1, "but not for a few rows");
 }
 
 void refused_shapes() {
@@ -55,14 +88,14 @@ void refused_shapes() {
     for (const auto& [change, words] : cases) {
         Shape shape = llama();
         change(shape);
-        expect_refused([&] { choose(shape); }, words);
+        expect_refused([&] { choose(shape, kH200); }, words);
     }
 }
 
 void refused_tables() {
     Table table;
     table.lengths[1] = -1;
-    expect_refused([&] { plan(llama(), table.view(), 132); }, "sequence 1 of -1 tokens");
+    expect_refused([&] { plan(llama(), table.view(), kH200); }, "sequence 1 of -1 tokens");
 }
 
 // A plan's segments cover every tile of every head of every sequence once, even if sequences are
@@ -105,7 +138,10 @@ void expect_covered(const Plan& cut, const Shape& shape, const Table& table) {
                    "slots in range, none twice");
         }
     }
-    expect(cut.blocks * cut.block_warps <= 132 * kWarps, "one wave");
+    const bool is_blackwell = cut.config.arch == Arch::kBlackwell;
+    expect(is_blackwell ? cut.blocks <= kB200.multiprocessors
+                        : cut.blocks * cut.block_warps <= kH200.multiprocessors * kWarps,
+           "one wave");
     expect(describe(cut).find("slots") != std::string::npos, "described");
 }
 
@@ -120,15 +156,15 @@ Table table_of(const std::vector<int>& lengths, int page_size) {
     return table;
 }
 
-Plan equal_plan(int batch, int length, int kv_heads) {
+Plan equal_plan(int batch, int length, int kv_heads, const Machine& machine = kH200) {
     const Shape shape = {batch, 1, 4 * kv_heads, kv_heads, 128, 16, 4};
     const Table table = table_of(std::vector<int>(batch, length), 16);
-    const Plan cut = plan(shape, table.view(), 132);
+    const Plan cut = plan(shape, table.view(), machine);
     expect_covered(cut, shape, table);
     return cut;
 }
 
-void plans_cover() {
+void plans_cover(const Machine& machine) {
     for (const int q_len : {1, 8}) {
         for (const int kv_heads : {1, 2, 3, 8, 32, 40}) {
             Shape shape = llama();
@@ -137,12 +173,12 @@ void plans_cover() {
             shape.batch = 5;
             shape.q_len = q_len;
             const Table table = table_of({0, 1, 70000, 16, 0}, shape.page_size);
-            expect_covered(plan(shape, table.view(), 132), shape, table);
+            expect_covered(plan(shape, table.view(), machine), shape, table);
         }
     }
     for (const int batch : {1, 2, 3, 7, 16, 17, 19, 33, 130, 150, 300}) {
         for (const int length : {0, 1, 15, 16, 17, 100, 1000, 4097}) {
-            for (const int kv_heads : {1, 4, 8}) equal_plan(batch, length, kv_heads);
+            for (const int kv_heads : {1, 4, 8}) equal_plan(batch, length, kv_heads, machine);
         }
     }
 }
@@ -164,16 +200,31 @@ void teams() {
     }
 }
 
+// Parts of an item in a cluster, if few SMs are idle then and all clusters run at once.
+void clusters() {
+    struct Case {
+        int batch, kv_heads, blocks;
+    };
+    for (const Case& c : {Case{16, 1, 8}, Case{2, 8, 8}, Case{32, 1, 4}, Case{64, 1, 2},
+                          Case{37, 1, 1}, Case{1, 8, 1}, Case{148, 1, 1}}) {
+        const Plan cut = equal_plan(c.batch, 8192, c.kv_heads, kB200);
+        const std::string name =
+            "batch " + std::to_string(c.batch) + ", heads " + std::to_string(c.kv_heads);
+        expect(cut.cluster_blocks == c.blocks, name);
+        expect(c.blocks == 1 || cut.even.parts.value == c.blocks, name + ": parts");
+    }
+}
+
 // One sequence with many rows per head: half the blocks, so that half the parts are merged.
 void few_parts_for_many_rows() {
     const Table table = table_of({32768}, 16);
     Shape shape = {1, 1, 64, 4, 128, 16, 4};
-    expect(plan(shape, table.view(), 132).blocks == 64, "16 rows per head");
+    expect(plan(shape, table.view(), kH200).blocks == 64, "16 rows per head");
     shape.heads = 28;
-    expect(plan(shape, table.view(), 132).blocks == 132, "7 rows per head");
+    expect(plan(shape, table.view(), kH200).blocks == 132, "7 rows per head");
     shape.heads = 16;
     shape.kv_heads = 1;
-    expect(plan(shape, table.view(), 132).blocks >= 64, "a single head");
+    expect(plan(shape, table.view(), kH200).blocks >= 64, "a single head");
 }
 
 // Of heads that are cut alike the list has one, unless too many teams would be idle.
@@ -181,7 +232,7 @@ void heads_alike() {
     const Table table = table_of({5000, 3000, 70, 9000}, 16);
     const auto alike = [&](int kv_heads) {
         const Shape shape = {4, 1, kv_heads, kv_heads, 128, 16, 9000};
-        const Plan cut = plan(shape, table.view(), 132);
+        const Plan cut = plan(shape, table.view(), kH200);
         expect_covered(cut, shape, table);
         return cut.list.heads.value;
     };
@@ -196,17 +247,20 @@ void few_parts_of_the_longest() {
     std::vector<int> lengths(256, 16);
     lengths.back() = 131072;
     const Table table = table_of(lengths, 16);
-    expect(plan(shape, table.view(), 132).team_warps == 8, "whole blocks");
+    expect(plan(shape, table.view(), kH200).team_warps == 8, "whole blocks");
 }
 
 }  // namespace
 
 int main() {
     configs();
+    blackwell_configs();
     refused_shapes();
     refused_tables();
-    plans_cover();
+    plans_cover(kH200);
+    plans_cover(kB200);
     teams();
+    clusters();
     few_parts_for_many_rows();
     few_parts_of_the_longest();
     heads_alike();

@@ -1,8 +1,27 @@
 #include "Kernels/decode/arguments.h"
+#include "Kernels/device/built.h"
 #include "Kernels/device/dispatch.h"
 #include "Kernels/device/require.h"
 
 namespace decode {
+namespace {
+
+template <class T, int kCacheBytes>
+void launch_on(const Arguments& arguments, const Decode& params, const Plan& plan,
+               cudaStream_t stream) {
+    const Arch arch = plan.config.arch;
+    if constexpr (device::built(Arch::kBlackwell)) {
+        if (arch == Arch::kBlackwell) {
+            return blackwell::launch<T, kCacheBytes>(arguments, params.shape, params.head_major,
+                                                     plan, stream);
+        }
+    }
+    device::require(arch == Arch::kPortable, "decode for ", device::to_string(arch),
+                    " is not built");
+    portable::launch<T, kCacheBytes>(arguments, params.shape, plan, stream);
+}
+
+}  // namespace
 
 Workspace carve(device::Carver& carver, const Plan& plan, const Shape& shape) {
     const std::size_t rows = static_cast<std::size_t>(plan.slots) * plan.config.row_blocks *
@@ -57,10 +76,10 @@ void launch(const Decode& params, const Plan& plan, const Workspace& workspace,
     arguments.scale_log2 = params.scale * kLog2E;
     arguments.value_scale = params.value_scale;
     arguments.is_bf16 = params.dtype == device::Dtype::Bf16;
-    // FP8 caches are widened to fp16, whatever the queries' type.
-    if (shape.cache_bytes == 1) return portable::launch<__half, 1>(arguments, shape, plan, stream);
+    // The kernels over FP8 caches are the same, whatever the queries' type.
+    if (shape.cache_bytes == 1) return launch_on<__half, 1>(arguments, params, plan, stream);
     device::dispatch<__half, __nv_bfloat16>(params.dtype, [&](auto element) {
-        portable::launch<decltype(element), 2>(arguments, shape, plan, stream);
+        launch_on<decltype(element), 2>(arguments, params, plan, stream);
     });
 }
 

@@ -103,7 +103,7 @@ void launch_type(const PlainArguments& arguments, const device::Launch& grid, cu
 void launch_plain(const Decode& params, const std::int32_t* indptr, const std::int32_t* lengths,
                   cudaStream_t stream) {
     const Shape& shape = params.shape;
-    choose(shape);
+    validate(shape);
     device::Launch grid;
     grid.grid = dim3(static_cast<unsigned>(shape.batch * shape.q_len * shape.heads));
     grid.block = dim3(32 * kPlainWarps);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "Kernels/decode/either_type.cuh"
 #include "Kernels/device/convert.cuh"
 #include "Kernels/device/ptx/math.cuh"
 
@@ -25,15 +26,6 @@ __device__ __forceinline__ std::uint32_t high_halves(std::uint32_t word) {
 // From two dimensions of each of two tokens to two tokens of each of two dimensions.
 __device__ __forceinline__ std::uint32_t dimensions_apart(std::uint32_t word) {
     return __byte_perm(word, 0, 0x3120);
-}
-
-__device__ __forceinline__ float2 unpack_pair(std::uint32_t word, bool is_bf16) {
-    return is_bf16 ? device::unpack_pair(word, __nv_bfloat16{})
-                   : device::unpack_pair(word, __half{});
-}
-__device__ __forceinline__ std::uint32_t pack_pair(float low, float high, bool is_bf16) {
-    return is_bf16 ? device::pack_pair(low, high, __nv_bfloat16{})
-                   : device::pack_pair(low, high, __half{});
 }
 
 // A row of queries, bf16 or fp16, as fp16 operands. A power of two scales the row's largest element

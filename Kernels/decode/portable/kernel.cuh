@@ -13,7 +13,7 @@
 // run ahead across segment boundaries, so memory is never idle while results are merged.
 #pragma once
 
-#include "Kernels/decode/portable/merge.cuh"
+#include "Kernels/decode/portable/finish.cuh"
 
 namespace decode::portable {
 

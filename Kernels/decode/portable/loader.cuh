@@ -6,13 +6,10 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "Kernels/decode/arguments.h"
+#include "Kernels/decode/merge.cuh"
 #include "Kernels/device/ptx/cp_async.cuh"
-#include "Kernels/device/ptx/named_barrier.cuh"
 
 namespace decode::portable {
-
-namespace ptx = device::ptx;
 
 // An FP8 cache is multiplied as fp16, which holds all its values; T is then fp16 whatever the
 // queries' type.
@@ -48,23 +45,6 @@ struct alignas(128) WarpStorage {
     float2 maxima[Tr::kRows];
 };
 
-// The warps of a block that work on one share.
-struct Team {
-    int warps;
-
-    // This warp's index in the team, and the index in the block of the team's first warp.
-    __device__ int warp() const { return threadIdx.x / 32 & (warps - 1); }
-    __device__ int first_warp() const { return threadIdx.x / 32 & -warps; }
-
-    // A barrier across the team's threads. Each team has its own.
-    __device__ void sync() const { ptx::named_barrier_sync(first_warp(), 32 * warps); }
-
-    // The same; true in all threads if `value` is true in any.
-    __device__ bool sync_or(bool value) const {
-        return ptx::named_barrier_or(first_warp(), 32 * warps, value);
-    }
-};
-
 // Byte offset of a packet in a tile. Eight consecutive rows, which are read together, fall into
 // eight groups of banks.
 template <class Tr>
@@ -75,14 +55,6 @@ __device__ __forceinline__ std::uint32_t place(int row, int packet) {
         // Two rows span all banks, 128 bytes.
         return row * Tr::kRowBytes + ((packet ^ (row >> 1 & 3)) << 4);
     }
-}
-
-__device__ __forceinline__ int first_segment(const Arguments& a, int share) {
-    return a.even.segments > 0 ? a.even.first_segment(share) : share;
-}
-__device__ __forceinline__ Segment segment_of(const Arguments& a, int number) {
-    return a.even.segments > 0 ? a.even.segment(number)
-                               : a.list.segment(a.workspace.segments, number);
 }
 
 // Fills one warp's ring, ahead of the products and across segment boundaries.

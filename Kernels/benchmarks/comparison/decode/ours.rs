@@ -13,7 +13,11 @@ pub fn contenders() -> Contenders<DecodeProblem> {
         check: paged::check,
         plan: paged::plan,
     };
-    vec![family.ours(), family.plain()]
+    vec![
+        family.ours(),
+        family.plain(),
+        family.portable(paged::choice),
+    ]
 }
 
 fn op(

@@ -1,47 +1,44 @@
-// The end of a segment: the warps of a team merge their results and store them, or their part of an
-// item; whoever brings an item's last part merges the parts.
+// What the last of an item's teams does: it merges the parts that all of them have left. One warp
+// merges one row, and issues all its loads at once.
 //
-// In both merges one warp merges one row, and issues all its loads at once.
+// Tr is a kernel's traits: T, kDim, kRows in kRowTiles tiles, kFp8.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
-#include "Kernels/decode/portable/products.cuh"
+#include "Kernels/decode/arguments.h"
+#include "Kernels/decode/either_type.cuh"
+#include "Kernels/device/ptx/memory.cuh"
+#include "Kernels/device/ptx/named_barrier.cuh"
+#include "Kernels/device/softmax_rows.cuh"
 
-namespace decode::portable {
+namespace decode {
+
+namespace ptx = device::ptx;
+
+// The warps of a block that work on one share.
+struct Team {
+    int warps;
+
+    // This warp's index in the team, and the index in the block of the team's first warp.
+    __device__ int warp() const { return threadIdx.x / 32 & (warps - 1); }
+    __device__ int first_warp() const { return threadIdx.x / 32 & -warps; }
+
+    // A barrier across the team's threads. Each team has its own.
+    __device__ void sync() const { ptx::named_barrier_sync(first_warp(), 32 * warps); }
+
+    // The same; true in all threads if `value` is true in any.
+    __device__ bool sync_or(bool value) const {
+        return ptx::named_barrier_or(first_warp(), 32 * warps, value);
+    }
+};
 
 // Elements of a row that a lane merges: one packet.
 template <class Tr>
 constexpr int kPerLane = Tr::kDim / 32;
 template <class Tr>
 using Packet = std::conditional_t<kPerLane<Tr> == 4, float4, float2>;
-
-// Offset of column eight * 8 + column of a product's sums within a row in shared memory: rows
-// stored together start in different banks.
-__device__ __forceinline__ int sum_place(int row, int eight, int column) {
-    return (eight ^ (row & 3)) * 8 + column;
-}
-
-// A lane's elements of one row of a warp's sums.
-template <class Tr>
-__device__ __forceinline__ void read_sums(float (&values)[kPerLane<Tr>], const float* sums,
-                                          int row) {
-    const int first = threadIdx.x % 32 * kPerLane<Tr>;
-    if constexpr (Tr::kFp8) {
-        // Even and odd columns are sums of two products.
-#pragma unroll
-        for (int index = 0; index < kPerLane<Tr>; ++index) {
-            const int column = first + index;
-            const int eight = column / 16 * 2 + column % 2;
-            values[index] = sums[sum_place(row, eight, column % 16 / 4 * 2 + column % 4 / 2)];
-        }
-    } else {
-        const auto packet =
-            *reinterpret_cast<const Packet<Tr>*>(sums + sum_place(row, first / 8, first % 8));
-        memcpy(values, &packet, sizeof(values));
-    }
-}
 
 // The first row of a part in the workspace.
 template <class Tr>
@@ -95,29 +92,6 @@ struct Merged {
     float sums[kPerLane<Tr>] = {};
     float largest = -INFINITY;
     float total = 0.0f;
-
-    // The results of a team's warps, in shared memory.
-    __device__ __forceinline__ void add_warps(const WarpStorage<Tr>* shared, Team team, int row) {
-        const int first = team.first_warp();
-        float factors[kWarps];
-#pragma unroll
-        for (int warp = 0; warp < kWarps; ++warp) {
-            factors[warp] = warp < team.warps ? shared[first + warp].maxima[row].x : -INFINITY;
-            largest = fmaxf(largest, factors[warp]);
-        }
-#pragma unroll
-        for (int warp = 0; warp < kWarps; ++warp) {
-            if (warp >= team.warps) break;
-            const float factor = device::shrink(factors[warp], largest);
-            total += shared[first + warp].maxima[row].y * factor;
-            float values[kPerLane<Tr>];
-            read_sums<Tr>(values, shared[first + warp].sums[row % kHandedRows], row);
-#pragma unroll
-            for (int index = 0; index < kPerLane<Tr>; ++index) {
-                sums[index] += factor * values[index];
-            }
-        }
-    }
 
     // The parts of an item, one group at a time; a new maximum rescales what was added before. Each
     // part added makes room for one of the next group.
@@ -191,67 +165,6 @@ struct Merged {
     }
 };
 
-// Puts this warp's sums of the eight rows from `first` on where the team reads them.
-template <class Tr>
-__device__ __forceinline__ void hand_over(WarpStorage<Tr>& own, const Softmax<Tr>& softmax,
-                                          int first) {
-    const int lane = threadIdx.x % 32;
-    const int row = lane / 4;
-    float* sums = own.sums[row];
-#pragma unroll
-    for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            if (first != tile * kTileRows + half * kHandedRows) continue;
-#pragma unroll
-            for (int eight = 0; eight < Tr::kDim / 8; ++eight) {
-                const float* pair = softmax.sums[tile][eight] + 2 * half;
-                *reinterpret_cast<float2*>(sums + sum_place(row, eight, lane % 4 * 2)) = {pair[0],
-                                                                                          pair[1]};
-            }
-        }
-    }
-}
-
-// Merges the team's results of a segment and stores them. All threads of the team call it.
-template <class Tr>
-__device__ void finish(const Arguments& a, const Segment& segment, int first_row, Team team,
-                       WarpStorage<Tr>* shared, Softmax<Tr>& softmax) {
-    const int lane = threadIdx.x % 32;
-    WarpStorage<Tr>& own = shared[threadIdx.x / 32];
-#pragma unroll
-    for (int tile = 0; tile < Tr::kRowTiles; ++tile) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const float total = device::sum_of_four_lanes(softmax.total[tile][half]);
-            if (lane % 4 == 0) {
-                own.maxima[tile * kTileRows + half * 8 + lane / 4] = {softmax.largest[tile][half],
-                                                                      total};
-            }
-        }
-    }
-    // No lane still reads the queries that the sums are about to overwrite.
-    __syncwarp();
-    const int rows = min(Tr::kRows, a.rows - first_row);
-    for (int first = 0; first < rows; first += kHandedRows) {
-        hand_over<Tr>(own, softmax, first);
-        // All warps' results are written before anyone reads them.
-        team.sync();
-        const int end = min(first + kHandedRows, rows);
-        for (int row = first + team.warp(); row < end; row += team.warps) {
-            Merged<Tr> merged;
-            merged.add_warps(shared, team, row);
-            if (segment.slot < 0) {
-                merged.store_result(a, segment, first_row + row);
-            } else {
-                merged.store_part(a, part_row<Tr>(a, segment.slot, first_row) + row);
-            }
-        }
-        // Results are not overwritten before they have been added, and all are stored.
-        team.sync();
-    }
-}
-
 // Announces this team's part, stored before a barrier; true in all its threads if it was last.
 __device__ inline bool arrive(const Arguments& a, const Segment& segment, int row_block,
                               Team team) {
@@ -278,4 +191,4 @@ __device__ void merge_parts(const Arguments& a, const Segment& segment, int firs
     }
 }
 
-}  // namespace decode::portable
+}  // namespace decode
