@@ -247,8 +247,8 @@ def _impl(rctx):
     aliases = [(name, roots[name]) for name in names]
     aliases += [(name + "_cc", roots[name].split(":")[0] + ":" + name + "_cc") for name in sorted(additions)]
     licences = ["//{name}-{version}:licences".format(**packages[identity]) for identity in sorted(facts)]
-    header = 'load("@@//bazel/private:shared_crate.bzl", "shared_crate")\n\npackage(default_visibility = ["//visibility:public"])\n'
-    rctx.file("BUILD.bazel", header + "".join([
+    loads = 'load("@@//bazel/private:shared_crate.bzl", "shared_crate")\n\n'
+    rctx.file("BUILD.bazel", loads + 'package(default_visibility = ["//visibility:public"])\n' + "".join([
         '\nshared_crate(\n    name = "{}",\n    tags = ["manual"],\n    deps = ["{}"],\n)\n'.format(name, label)
         for name, label in aliases
     ]) + '\nfilegroup(\n    name = "licences",\n    srcs = {},\n)\n'.format(json.encode(licences)))

@@ -6,9 +6,9 @@ load(":archs.bzl", "SMS")
 load(":emulated.bzl", "EMULATED_SMS", "UNLESS_NO_CUDA", "emulated_clippy", "emulated_run_test")
 
 def emulated_test(name, srcs, deps = [], data = [], env = {}, size = "medium", shelf = None, tags = []):
-    """Declares `<name>_sm90a` and `<name>_sm100a`, tests in every configuration but --config=cpu, and `<name>_clippy`.
+    """Declares a test per SM, `<name>_<SM>`, in every configuration but --config=cpu, and `<name>_clippy`.
 
-    Both are `name`, which can be run by itself with --config=emulated and emulated100a.
+    Each is `name`, which can be run by itself with --config=emulated and emulated100a.
 
     Args:
       name: the test.

@@ -186,7 +186,7 @@ fn swizzle_of_out(block_n: usize) -> usize {
     bytes.unwrap_or(16)
 }
 
-/// The dense kernel of scaled operands for the 148 multiprocessors of a B200: its file and the constants of its template.
+/// The dense kernel of scaled operands for the 148 multiprocessors of a B200: its file and its template's constants.
 fn blackwell(product: &Product) -> (&'static str, String) {
     let Product { n, k, kernel, .. } = product;
     let GemmKernel {
@@ -207,9 +207,9 @@ fn blackwell(product: &Product) -> (&'static str, String) {
     let swizzle = swizzle_of_out(block_n);
     let (cluster, shares_a) = (cluster_m * cluster_n, cluster_n > 1);
     let instance = format!(
-        "cute::UMMA::Major::K, cute::UMMA::Major::K, {depth}, {depth}, {depth}, 0, {n}, {k}, {block_m}, {block_n}, \
-         {block_k}, 1, 128, 128, {swizzle}, {stages}, 2, 128, 128, {cluster}, {shares_a}, 148, {transposed}, true, \
-         deep_gemm::GemmType::Normal, false, {element}, {element}, cutlass::bfloat16_t, \
+        "cute::UMMA::Major::K, cute::UMMA::Major::K, {depth}, {depth}, {depth}, 0, {n}, {k}, {block_m}, \
+         {block_n}, {block_k}, 1, 128, 128, {swizzle}, {stages}, 2, 128, 128, {cluster}, {shares_a}, 148, \
+         {transposed}, true, deep_gemm::GemmType::Normal, false, {element}, {element}, cutlass::bfloat16_t, \
          deep_gemm::epilogue::operators::Identity"
     );
     ("sm100_fp8_fp4_gemm_1d1d", instance)

@@ -1,11 +1,12 @@
 //! What each unit of a multiprocessor needs for a kernel that a gate counted: a table without times.
 //!
 //! Everything is per 2^20 multiply-adds on one multiprocessor, or where a kernel has no products per 2^20 bytes of
-//! global memory, so that kernels of the same operation compare whatever their gates' shapes. Products have the rates that their element types have at best; bytes of shared memory are those
-//! that threads read and, where products read their operands there, the operands. What a unit needs is a bound: no
-//! schedule of the same instructions is faster. Global memory is what would be needed if nothing came from L2, so it is
-//! a bound only of kernels that read everything once, as those without products do. Issue slots are those of PTX without moves between registers,
-//! which `ptxas` removes; it may also make one instruction of two.
+//! global memory, so that kernels of the same operation compare whatever their gates' shapes. Products have the rates
+//! that their element types have at best; bytes of shared memory are those that threads read and, where products read
+//! their operands there, the operands. What a unit needs is a bound: no schedule of the same instructions is faster.
+//! Global memory is what would be needed if nothing came from L2, so it is a bound only of kernels that read everything
+//! once, as those without products do. Issue slots are those of PTX without moves between registers, which `ptxas`
+//! removes; it may also make one instruction of two.
 
 use std::path::{Path, PathBuf};
 
@@ -389,7 +390,7 @@ mod tests {
         assert_eq!((needs.basis, needs.amount), (Basis::GlobalBytes, UNIT));
         // 2^20 bytes at 29.2 per cycle.
         let (unit, cycles) = needs.largest();
-        assert_eq!((unit, cycles.round()), ("global memory", 35887.0));
+        assert_eq!((unit, cycles.round()), ("global memory", 35888.0));
         let idle = super::needs(&serde_json::json!({}), &rates(100).unwrap());
         assert!(idle.is_ok_and(|needs| needs.is_none()));
     }

@@ -21,17 +21,8 @@ Launch find_kernel(const Problem& problem, const Config& config, const Target& t
 #ifdef DEEP_GEMM_WITH_SM100
     if (target.major == kB200.major) {
         if (problem.kind == Kind::kDense) {
-            if (target.multiprocessors != kB200.multiprocessors) return nullptr;
-            switch (problem.operands) {
-                case Operands::kBf16:
-                    return nullptr;
-                case Operands::kFp8:
-                    return find_sm100_fp8_dense(problem, config);
-                case Operands::kMxfp8:
-                    return find_sm100_mxfp8_dense(problem, config);
-                case Operands::kMxfp4:
-                    return find_sm100_mxfp4_dense(problem, config);
-            }
+            const bool is_linked = is_fp8 && target.multiprocessors == kB200.multiprocessors;
+            return is_linked ? find_sm100_fp8_dense(problem, config) : nullptr;
         }
         return is_fp8 ? find_sm100_fp8_grouped(problem, config, target)
                       : find_sm100_bf16_grouped(problem, config, target);

@@ -44,7 +44,7 @@ fn gemm(problem: &GemmProblem, tensors: &Tensors) -> Result<Gemm, ContenderError
         expected_m: layout.used_rows().div_ceil(layout.groups()),
         operands: operands(problem.dtype()).ok_or_else(|| {
             ContenderError::new(format!(
-                "{} operands; it takes bf16, FP8, MXFP8 or MXFP4",
+                "{} operands; it takes bf16 or FP8 here",
                 problem.dtype()
             ))
         })?,
@@ -114,8 +114,6 @@ fn operands(dtype: DType) -> Option<Operands> {
     match dtype {
         DType::Bf16 => Some(Operands::Bf16),
         DType::F8E4M3 | DType::Fp8Ue8m0 => Some(Operands::Fp8),
-        DType::Mxfp8 => Some(Operands::Mxfp8),
-        DType::Mxfp4 => Some(Operands::Mxfp4),
         _ => None,
     }
 }
