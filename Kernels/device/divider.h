@@ -25,7 +25,7 @@ class Divider {
                 : static_cast<std::uint32_t>(((std::uint64_t{1} << (31 + bits)) + by_ - 1) / by_);
     }
 
-    std::uint32_t divisor() const { return by_; }
+    __host__ __device__ std::uint32_t divisor() const { return by_; }
     __host__ __device__ std::uint32_t times(std::uint32_t value) const { return value * by_; }
     __host__ __device__ std::uint32_t quotient(std::uint32_t value) const {
         if (multiplier_ == 0) return value;

@@ -83,12 +83,12 @@ void hopper_tiles_fit_the_work() {
     dense(128, 2112, 7168, "144x64/3", "128x64/3");
     dense(128, 4096, 7168, "144x64/2", "128x64/2");
     // Few rows: as few as that, of the transposed product.
-    dense(16, 4096, 4096, "16x64/2", "32x64/2");
-    dense(16, 4096, 14336, "16x64/2", "32x64/2");
-    dense(16, 10240, 8192, "16x128/2", "32x64/1");
+    dense(16, 4096, 4096, "16x64/2", "16x64/2");
+    dense(16, 4096, 14336, "16x64/2", "16x64/2");
+    dense(16, 10240, 8192, "16x128/2", "32x128/1");
     dense(130, 20736, 1152, "144x192/1", "64x128/1");
     // Too short a k to be worth splitting.
-    dense(512, 512, 512, "64x64/1", "64x64/1");
+    dense(512, 512, 512, "32x32/1", "64x32/1");
 }
 
 void hopper_tiles_fit_groups() {
@@ -100,11 +100,11 @@ void hopper_tiles_fit_groups() {
     };
     groups(Layout::kContiguous, 4, 8192, "128x160/1", "128x192/1");
     groups(Layout::kContiguous, 8, 16, "32x128/1", "32x128/1");
-    groups(Layout::kContiguous, 1, 32, "32x64/2", "32x64/2");
+    groups(Layout::kContiguous, 1, 32, "32x32/1", "32x64/2");
     // Some masked groups have more rows than expected, and one tile should hold those too.
     groups(Layout::kMasked, 64, 32, "64x128/1", "64x128/1");
     groups(Layout::kMasked, 64, 16, "32x128/1", "32x128/1");
-    groups(Layout::kMasked, 1, 32, "32x64/1", "32x64/1");
+    groups(Layout::kMasked, 1, 32, "64x32/1", "64x32/1");
 }
 
 // Even if the list of tiles is too short for low ones.

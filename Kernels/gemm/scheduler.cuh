@@ -19,12 +19,16 @@ constexpr int kBandRows = 16;
 // What the host knows of the walk over tiles: at the start of a short product, divisions take
 // longer than the operands.
 struct Walk {
-    Walk(const Shape& shape, int tile_columns)
+    Walk(const Shape& shape, int tile_rows, int tile_columns)
         : wide(device::divide_up(shape.n, tile_columns)),
-          per_band(std::int64_t{kBandRows} * wide) {}
+          high(device::divide_up(shape.rows, tile_rows)),
+          per_band(std::int64_t{kBandRows} * wide),
+          last_band((high - 1) % kBandRows + 1) {}
 
     int wide;  // tiles across
+    int high;  // and down, if the product is dense
     device::Divider per_band;
+    device::Divider last_band;  // its row tiles, if the product is dense
 };
 
 struct Tile {
@@ -34,6 +38,9 @@ struct Tile {
     std::int64_t limit;     // first row past the group, or the end
     std::int64_t in_group;  // first row, counted from the start of a masked group's room
 };
+
+// What a kernel for dense products alone has instead of a list: all tiles are there.
+struct NoList {};
 
 struct TileList {
     int count;
@@ -89,10 +96,11 @@ __device__ void list_masked(const Gemm& p, TileList& list) {
     if (lane == 0) list.count = count;
 }
 
-// Called by the first warp; the block must synchronise before anyone reads the list.
+// Called by the first warp; the block must synchronise before anyone reads the list. A kernel for
+// one layout names it.
 template <int kRows>
-__device__ void make_list(const Gemm& p, TileList& list) {
-    switch (p.shape.layout) {
+__device__ void make_list(const Gemm& p, Layout layout, TileList& list) {
+    switch (layout) {
         case Layout::kDense:
             if (threadIdx.x == 0) list.count = (p.shape.rows + kRows - 1) / kRows;
             return;
@@ -103,12 +111,30 @@ __device__ void make_list(const Gemm& p, TileList& list) {
     }
 }
 
+template <int kRows>
+__device__ void make_list(const Gemm&, Layout, NoList&) {}
+
 __device__ inline int tile_count(const TileList& list, const Walk& walk) {
     return list.count * walk.wide;
 }
 
+__device__ inline int tile_count(NoList, const Walk& walk) { return walk.high * walk.wide; }
+
 template <int kRows, int kColumns>
-__device__ Tile tile_at(const Gemm& p, const TileList& list, const Walk& walk, int number) {
+__device__ Tile tile_at(const Gemm& p, Layout, NoList, const Walk& walk, int number) {
+    const int band = static_cast<int>(walk.per_band.quotient(number));
+    const int within = number - static_cast<int>(walk.per_band.times(band));
+    const bool whole = walk.high - band * kBandRows >= kBandRows;
+    const int band_rows = whole ? kBandRows : static_cast<int>(walk.last_band.divisor());
+    const int across =
+        whole ? within / kBandRows : static_cast<int>(walk.last_band.quotient(within));
+    const std::int64_t row = std::int64_t{kRows} * (band * kBandRows + within - across * band_rows);
+    return {0, across * kColumns, row, p.shape.rows, row};
+}
+
+template <int kRows, int kColumns>
+__device__ Tile tile_at(const Gemm& p, Layout layout, const TileList& list, const Walk& walk,
+                        int number) {
     const int band = static_cast<int>(walk.per_band.quotient(number));
     const int within = number - static_cast<int>(walk.per_band.times(band));
     const int band_rows = min(kBandRows, list.count - band * kBandRows);
@@ -119,8 +145,8 @@ __device__ Tile tile_at(const Gemm& p, const TileList& list, const Walk& walk, i
     tile.column = across * kColumns;
     tile.group = 0;
     tile.limit = p.shape.rows;
-    const int listed = p.shape.layout == Layout::kDense ? row_tile : list.numbers[row_tile];
-    if (p.shape.layout == Layout::kMasked) {
+    const int listed = layout == Layout::kDense ? row_tile : list.numbers[row_tile];
+    if (layout == Layout::kMasked) {
         const int room = (p.shape.rows + kRows - 1) / kRows;
         tile.group = listed / room;
         tile.in_group = listed % room * kRows;
@@ -129,7 +155,7 @@ __device__ Tile tile_at(const Gemm& p, const TileList& list, const Walk& walk, i
         tile.limit = start + p.index[tile.group];
     } else {
         tile.row = tile.in_group = std::int64_t{listed} * kRows;
-        if (p.shape.layout == Layout::kContiguous) tile.group = p.index[tile.row];
+        if (layout == Layout::kContiguous) tile.group = p.index[tile.row];
     }
     return tile;
 }

@@ -23,7 +23,7 @@ __device__ __forceinline__ void for_each_tile(const Gemm& p, const TileList& lis
     const int tiles = tile_count(list, walk);
     const int stride = gridDim.x / Traits::kBlocks;
     for (int number = blockIdx.x / Traits::kBlocks; number < tiles; number += stride) {
-        body(tile_at<Traits::kRows, Traits::kColumns>(p, list, walk, number));
+        body(tile_at<Traits::kRows, Traits::kColumns>(p, p.shape.layout, list, walk, number));
     }
 }
 

@@ -234,7 +234,7 @@ __global__ void __launch_bounds__(Traits::kThreads, 1)
     const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
     const bool first_lane = threadIdx.x % 32 == 0;
     const int rank = Traits::kBlocks == 1 ? 0 : static_cast<int>(ptx::cluster_rank());
-    if (warp == 0) make_list<Traits::kRows>(p, shared.list);
+    if (warp == 0) make_list<Traits::kRows>(p, p.shape.layout, shared.list);
     if (warp == 1 && first_lane) {
         for (int stage = 0; stage < Traits::kStages; ++stage) {
             ptx::mbarrier_init(&shared.full[stage], 1);

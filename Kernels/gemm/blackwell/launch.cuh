@@ -15,7 +15,7 @@ void launch_tile(const Gemm& params, const Config& config, cudaStream_t stream) 
     using T = typename Traits::Element;
     const Shape& shape = params.shape;
     const bool masked = shape.layout == Layout::kMasked;
-    Operands operands = {Walk(shape, Traits::kColumns)};
+    Operands operands = {Walk(shape, Traits::kRows, Traits::kColumns)};
     operands.a = operand_map<T>(params.a, shape.k, shape.rows, masked ? shape.groups : 1,
                                 Traits::kBlockRows);
     operands.b = operand_map<T>(params.b, shape.k, shape.n, shape.groups, Traits::kBlockColumns);

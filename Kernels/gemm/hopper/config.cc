@@ -18,10 +18,8 @@ using device::divide_up;
 bool dense_halves(const Shape& shape) { return shape.layout == Layout::kDense && !shape.scaled(); }
 
 bool exists(const TileShape& tile, const Shape& shape) {
-    const Use use = use_of(tile, shape.scaled());
-    if (shape.layout == Layout::kDense) return use == Use::kDense || use == Use::kAlways;
-    if (use != Use::kGroups && use != Use::kAlways) return false;
-    return shape.row_tiles_at_most(tile.rows) <= kMaxRowTiles;
+    if (!is_used(tile, shape.scaled(), shape.layout)) return false;
+    return shape.layout == Layout::kDense || shape.row_tiles_at_most(tile.rows) <= kMaxRowTiles;
 }
 
 // No tile is half empty, and low ones are for few rows.
@@ -30,7 +28,7 @@ bool suits(const TileShape& tile, const Shape& shape) {
     // What the model was fitted to.
     if (tile.transposed) return rows <= 4 * tile.columns && tile.columns < 2 * (rows + 15);
     if (dense_halves(shape)) return true;
-    if (tile.rows == 32) return rows <= 64;
+    if (tile.rows < 64) return rows <= 2 * tile.rows;
     // With many rows, tall narrow tiles would read more than L2 gives.
     if (tile.rows == 128 && tile.columns == 96 && rows > 1536) return false;
     // Some masked groups have more rows.
@@ -111,7 +109,8 @@ double dense_cost_of(const Shape& shape, const Machine& machine, const TileShape
     const std::int64_t tiles = likely_tiles(shape, tile);
     const std::int64_t each = divide_up(tiles * split, machine.multiprocessors);
     const std::int64_t together = std::min<std::int64_t>(tile.blocks, each);
-    const double elements = tile.rows * tile.columns;
+    // Instructions have 64 rows.
+    const double elements = std::max(64, tile.rows) * tile.columns;
     const double all_steps = steps_of(shape);
     const int columns = std::min(tile.columns, tile.transposed ? shape.rows : shape.n);
     const bool cooperates = tile.rows == 128 && !alternates(shape, tile);
@@ -150,6 +149,7 @@ double cost_of(const Shape& shape, const Machine& machine, const TileShape& tile
     constexpr double kProductsPerCycle = 32;  // 64-row instructions, per 128 bytes of k
     constexpr double kCyclesPerRow = 1.7;     // to bring 128 bytes from L2
     constexpr double kPowerOfCopies = 0.1;
+    constexpr double kPromoting = 250;       // a step of FP8, however small
     constexpr double kLatency = 1810;        // of a stage, from empty to full
     constexpr double kEnds = 470;            // prologue and epilogue of a tile
     constexpr double kEndOfElement = 0.136;  // storing it
@@ -161,7 +161,7 @@ double cost_of(const Shape& shape, const Machine& machine, const TileShape& tile
     const std::int64_t each = divide_up(tiles * split, machine.multiprocessors);
     const std::int64_t together = std::min<std::int64_t>(tile.blocks, each);
     double products = std::max(64, tile.rows) * tile.columns / kProductsPerCycle;
-    if (shape.scaled()) products *= promotion(tile, together);
+    if (shape.scaled()) products = std::max(kPromoting, products * promotion(tile, together));
     const double rows = std::min<double>(tile.rows, shape.likely_rows());
     const double copies = (rows + tile.columns) * kCyclesPerRow;
     const double ring = kLatency / static_cast<double>(tile.stages * together);

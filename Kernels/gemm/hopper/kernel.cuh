@@ -32,7 +32,8 @@ namespace gemm::hopper {
 template <class Traits>
 __device__ Part steps_of(const Gemm& p, const Operands& operands) {
     const int steps = (p.shape.k + Traits::kDepth - 1) / Traits::kDepth;
-    return operands.split.part_of(steps, operands.split.rank());
+    const auto split = split_of<Traits>(operands);
+    return split.part_of(steps, split.rank());
 }
 
 template <class Traits>
@@ -41,18 +42,19 @@ __device__ void produce(const Gemm& p, const Operands& operands,
     using T = typename Traits::Element;
     const int tiles = tile_count(shared.list, operands.walk);
     const Part steps = steps_of<Traits>(p, operands);
-    const bool masked = p.shape.layout == Layout::kMasked;
+    constexpr bool kMasked = Traits::kLayout == Layout::kMasked;
+    const auto split = split_of<Traits>(operands);
     Ring<Traits::kStages> ring;
-    const int clusters = operands.split.clusters();
-    for (int number = operands.split.cluster(); number < tiles; number += clusters) {
-        const Tile tile =
-            tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, operands.walk, number);
+    for (int number = split.cluster(); number < tiles; number += split.clusters()) {
+        const Tile tile = find_tile<Traits>(p, operands, shared, number);
         const int row = static_cast<int>(tile.in_group);
         // Lines of scales end in whole 16-byte pieces, wherever the rows end.
         const std::int64_t line = a_scale_line(p.shape);
         const int scale_bytes =
             kScaled<T> ? min(Traits::kRows, static_cast<int>(line) - row) * int{sizeof(float)} : 0;
         const float* a_scales = kScaled<T> ? a_scales_of(p, tile) + steps.begin * line : nullptr;
+        // Unrolled, the first round would wait for instructions.
+#pragma unroll 1
         for (int step = steps.begin; step < steps.end; ++step) {
             std::uint64_t& full = shared.full[ring.stage];
             // At first all stages are empty: the phase before the first counts as complete.
@@ -66,7 +68,7 @@ __device__ void produce(const Gemm& p, const Operands& operands,
                 a_scales += line;
             }
             ptx::load_box(shared.a[ring.stage], operands.a, &full, step * Traits::kDepth, row,
-                          masked ? tile.group : 0);
+                          kMasked ? tile.group : 0);
             ptx::load_box(shared.b[ring.stage], operands.b, &full, step * Traits::kDepth,
                           tile.column, tile.group);
             ring.advance();
@@ -82,10 +84,9 @@ __device__ void produce_column_scales(const Gemm& p, const Operands& operands,
     const int tiles = tile_count(shared.list, operands.walk);
     const Part steps = steps_of<Traits>(p, operands);
     Ring<Traits::kStages> ring;
-    const int clusters = operands.split.clusters();
-    for (int number = operands.split.cluster(); number < tiles; number += clusters) {
-        const Tile tile =
-            tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, operands.walk, number);
+    const auto split = split_of<Traits>(operands);
+    for (int number = split.cluster(); number < tiles; number += split.clusters()) {
+        const Tile tile = find_tile<Traits>(p, operands, shared, number);
         const float* line = b_scales_of(p, tile);
         const int to_second = to_next_b_scales(p, tile);
         for (int start = steps.begin; start < steps.end; start += 32) {
@@ -112,9 +113,10 @@ __device__ void consume(const Gemm& p, const Operands& operands,
     const int consumer = __shfl_sync(~0u, threadIdx.x / 128 - 1, 0);
     const int first_row = Traits::kAlternates ? 0 : consumer * 64;
     const Descriptors descriptors = descriptors_of<Traits>(shared, first_row);
-    const int clusters = operands.split.clusters();
+    const auto split = split_of<Traits>(operands);
+    const int clusters = split.clusters();
     const int stride = Traits::kAlternates ? 2 * clusters : clusters;
-    int number = operands.split.cluster();
+    int number = split.cluster();
     Ring<Traits::kStages> ring;
     const auto skip_tile_of_other = [&] {
         if (Traits::kAlternates) ring.skip(steps.end - steps.begin);
@@ -134,7 +136,7 @@ __device__ void consume(const Gemm& p, const Operands& operands,
         if constexpr (Traits::kAlternates) take_turn<Traits>(consumer);
         Tile tile;
         if (kFindsFirst && number == first_number) {
-            tile = tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, operands.walk, number);
+            tile = find_tile<Traits>(p, operands, shared, number);
         } else {
             // The producer has found the others while earlier ones were summed.
             ptx::mbarrier_wait_opaque(&shared.full[ring.stage], ring.parity);
@@ -149,13 +151,14 @@ __device__ void consume(const Gemm& p, const Operands& operands,
         }
         skip_tile_of_other();
         Part eights = {0, Traits::kHalves * Traits::kColumns / 8};
-        if (operands.split.blocks() > 1) {
-            // A cluster has one tile, so nothing fills the ring any more.
-            const int rank = operands.split.rank();
-            eights = operands.split.part_of(eights.end, rank);
-            collect<Traits::kSumThreads>(reinterpret_cast<float4*>(&shared), shared.collected,
-                                         (threadIdx.x - 128) % Traits::kSumThreads, rank,
-                                         operands.split, eights, sums);
+        if constexpr (Traits::kSplits) {
+            if (split.blocks() > 1) {
+                // A cluster has one tile, so nothing fills the ring any more.
+                eights = split.part_of(eights.end, split.rank());
+                collect<Traits::kSumThreads>(reinterpret_cast<float4*>(&shared), shared.collected,
+                                             (threadIdx.x - 128) % Traits::kSumThreads,
+                                             split.rank(), split, eights, sums);
+            }
         }
 #pragma unroll
         for (int half = 0; half < Traits::kHalves; ++half) {
@@ -191,7 +194,7 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocks)
         ptx::prefetch_map(operands.a);
         ptx::prefetch_map(operands.b);
     }
-    if (threadIdx.x / 32 == 0) make_list<Traits::kRows>(p, shared.list);
+    if (threadIdx.x / 32 == 0) make_list<Traits::kRows>(p, Traits::kLayout, shared.list);
     if (threadIdx.x == 128) {
         for (int stage = 0; stage < Traits::kStages; ++stage) {
             ptx::mbarrier_init(&shared.full[stage], Traits::kStagesColumnScales ? 2 : 1);

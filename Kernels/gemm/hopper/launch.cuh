@@ -25,7 +25,7 @@ void launch_tile(const Gemm& given, const Config& config, cudaStream_t stream) {
     const Gemm params = Traits::kTransposed ? transposed(given) : given;
     const Shape& shape = params.shape;
     const int a_groups = shape.layout == Layout::kMasked ? shape.groups : 1;
-    Operands operands = {Walk(shape, Traits::kColumns), Split(config.split)};
+    Operands operands = {Walk(shape, Traits::kRows, Traits::kColumns), Split(config.split)};
     operands.a = operand_map<T>(params.a, shape.k, shape.rows, a_groups, Traits::kRows);
     operands.b = operand_map<T>(params.b, shape.k, shape.n, shape.groups, Traits::kColumns);
     operands.stores_boxes = shape.layout != Layout::kMasked && config.split == 1;
@@ -44,16 +44,24 @@ void launch_tile(const Gemm& given, const Config& config, cudaStream_t stream) {
 
 template <class T>
 void launch(const Gemm& params, const Config& config, cudaStream_t stream) {
-    const bool launched = device::any_index<std::size(kTiles)>([&](auto index) {
-        constexpr TileShape kTile = kTiles[index];
-        if constexpr (use_of(kTile, kScaled<T>) != Use::kNever) {
-            if (config.tile != index) return false;
-            launch_tile<
-                Traits<T, kTile.rows, kTile.columns, kTile.stages, kTile.blocks, kTile.transposed>>(
-                params, config, stream);
+    const auto launch_kind = [&](auto tile, auto kind) {
+        constexpr TileShape kTile = kTiles[tile];
+        constexpr Kind kKind = kKinds[kind];
+        if constexpr (is_used(kTile, kScaled<T>, kKind.layout) &&
+                      (!kTile.transposed || kKind.layout == Layout::kDense)) {
+            const Layout layout = params.shape.layout;
+            const bool splits = layout == Layout::kDense ? config.split > 1 : kKind.splits;
+            if (layout != kKind.layout || splits != kKind.splits) return false;
+            launch_tile<Traits<T, kKind.layout, kKind.splits, kTile.rows, kTile.columns,
+                               kTile.stages, kTile.blocks, kTile.transposed>>(params, config,
+                                                                              stream);
             return true;
         }
         return false;
+    };
+    const bool launched = device::any_index<std::size(kTiles)>([&](auto tile) {
+        return config.tile == tile && device::any_index<std::size(kKinds)>(
+                                          [&](auto kind) { return launch_kind(tile, kind); });
     });
     device::require(launched, "no Hopper kernel was built with the chosen tile");
 }

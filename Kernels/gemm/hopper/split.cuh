@@ -43,6 +43,14 @@ class Split {
     device::Divider by_;
 };
 
+// One block has all of k.
+struct NoSplit {
+    __device__ __forceinline__ int cluster() const { return blockIdx.x; }
+    __device__ __forceinline__ int rank() const { return 0; }
+    __device__ __forceinline__ int clusters() const { return gridDim.x; }
+    __device__ __forceinline__ Part part_of(int count, int) const { return {0, count}; }
+};
+
 // Called by kThreads threads in the same position in every block of the cluster, once these no
 // longer need the shared memory behind `room`. Four sums belong to eight columns of 64 rows; those
 // in `mine`, counted in eights over all halves, become totals. `collected` counts one arrival.

@@ -37,6 +37,7 @@ __device__ __forceinline__ void sum_tile(typename Traits::SharedStorage& shared,
         for (auto& half : sums) ptx::pin(half);
     };
     int previous = 0;
+#pragma unroll 1
     for (int step = 0; step < steps; ++step) {
         ptx::mbarrier_wait_opaque(&shared.full[ring.stage], ring.parity);
         pin_all();
@@ -182,6 +183,7 @@ __device__ __forceinline__ void sum_steps(ScaledSummer<Traits>& summer, Part ste
     StepScales<Traits> scales;
     summer.wait();
     summer.start(steps.begin, sums, scales);
+#pragma unroll 1
     for (int step = steps.begin + 1; step < steps.end; ++step) {
         ptx::wgmma_wait<0>();
         summer.end(sums);
@@ -210,6 +212,7 @@ __device__ __forceinline__ void sum_steps_doubly(ScaledSummer<Traits>& summer, P
     };
     begin(steps.begin, even, even_scales);
     int step = steps.begin + 1;
+#pragma unroll 1
     for (; step + 1 < steps.end; step += 2) {
         begin(step, odd, odd_scales);
         ptx::wgmma_wait<1>();

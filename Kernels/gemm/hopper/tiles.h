@@ -36,9 +36,14 @@ inline constexpr TileShape kTiles[] = {
     {64, 128, 8, 1, Use::kDense, Use::kNever},
     {64, 128, 4, 2, Use::kGroups, Use::kAlways},
     {64, 64, 12, 1, Use::kDense, Use::kNever},
-    {64, 64, 6, 2, Use::kNever, Use::kDense},
+    {64, 64, 6, 2, Use::kDense, Use::kDense},
+    {64, 32, 8, 2, Use::kAlways, Use::kAlways},
     {32, 128, 4, 2, Use::kGroups, Use::kAlways},
     {32, 64, 7, 2, Use::kGroups, Use::kAlways},
+    {32, 32, 12, 2, Use::kAlways, Use::kAlways},
+    {16, 64, 9, 2, Use::kNever, Use::kDense},
+    {16, 32, 16, 2, Use::kNever, Use::kDense},
+    {16, 16, 20, 2, Use::kNever, Use::kDense},
     transposed(192, 144, 4, 1),
     transposed(192, 96, 5, 1),
     transposed(192, 64, 6, 1),
@@ -60,8 +65,22 @@ inline constexpr TileShape kTiles[] = {
     transposed(64, 16, 9, 2),
 };
 
-constexpr Use use_of(const TileShape& tile, bool scaled) {
-    return scaled ? tile.scaled : tile.halves;
+constexpr bool is_used(const TileShape& tile, bool scaled, Layout layout) {
+    const Use use = scaled ? tile.scaled : tile.halves;
+    return use == Use::kAlways || use == (layout == Layout::kDense ? Use::kDense : Use::kGroups);
 }
+
+// What a kernel is built for.
+struct Kind {
+    Layout layout;
+    bool splits;  // a tile's k over the blocks of a cluster
+};
+
+inline constexpr Kind kKinds[] = {
+    {Layout::kDense, false},
+    {Layout::kDense, true},
+    {Layout::kContiguous, true},  // if the host says so
+    {Layout::kMasked, false},
+};
 
 }  // namespace gemm::hopper

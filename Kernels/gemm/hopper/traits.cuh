@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <numeric>
+#include <type_traits>
 
 #include "Kernels/device/ptx/mbarrier.cuh"
 #include "Kernels/device/ptx/tma.cuh"
@@ -23,11 +24,15 @@ struct Operands {
     bool stores_boxes;  // by TMA through `out`, if the tile has room for it
 };
 
-template <class T, int kRowsValue, int kColumnsValue, int kStagesValue, int kBlocksValue,
-          bool kTransposedValue = false>
+template <class T, Layout kLayoutValue, bool kSplitsValue, int kRowsValue, int kColumnsValue,
+          int kStagesValue, int kBlocksValue, bool kTransposedValue>
 struct Traits {
     using Element = T;
     using Out = OutOf<T>;
+    // Where L2 is cold, instructions come from memory too: a short product waits for code that it
+    // skips. So kernels are built for one layout, and dense ones with split-K or without.
+    static constexpr Layout kLayout = kLayoutValue;
+    static constexpr bool kSplits = kSplitsValue;
     static constexpr int kRows = kRowsValue;
     static constexpr int kColumns = kColumnsValue;
     static constexpr int kStages = kStagesValue;
@@ -93,7 +98,7 @@ struct Traits {
         std::uint64_t empty[kStages];
         std::uint64_t collected;  // parts of a split-K tile's sums
         Tile tiles[kStages];      // by the first stage of each
-        TileList list;
+        std::conditional_t<kLayout == Layout::kDense, NoList, TileList> list;
         // Of the tile's columns, if they come with the stage.
         float2 b_scales[kStagesColumnScales ? kStages : 1];
     };
@@ -108,6 +113,23 @@ struct Traits {
     static constexpr int kSharedBytes = sizeof(SharedStorage) + 1024;
     static_assert(kSharedBytes <= 227 * 1024, "too much shared memory");
 };
+
+template <class Traits>
+__device__ __forceinline__ auto split_of(const Operands& operands) {
+    if constexpr (Traits::kSplits) {
+        return operands.split;
+    } else {
+        return NoSplit{};
+    }
+}
+
+// The tile of a number in the walk.
+template <class Traits>
+__device__ __forceinline__ Tile find_tile(const Gemm& p, const Operands& operands,
+                                          typename Traits::SharedStorage& shared, int number) {
+    return tile_at<Traits::kRows, Traits::kColumns>(p, Traits::kLayout, shared.list, operands.walk,
+                                                    number);
+}
 
 // For 64 rows.
 template <class Traits>

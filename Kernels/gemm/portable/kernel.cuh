@@ -183,12 +183,13 @@ __global__ void __launch_bounds__(Traits::kThreads)
     const int warp = threadIdx.x / 32;
     const int warp_row = warp / kWarpsAcross * Traits::kWarpRows;
     const int warp_column = warp % kWarpsAcross * Traits::kWarpColumns;
-    if (warp == 0) make_list<Traits::kRows>(p, shared.list);
+    if (warp == 0) make_list<Traits::kRows>(p, p.shape.layout, shared.list);
     __syncthreads();  // the list is complete
     const int tiles = tile_count(shared.list, walk);
     const int steps = (p.shape.k + Traits::kDepth - 1) / Traits::kDepth;
     for (int number = blockIdx.x; number < tiles; number += gridDim.x) {
-        const Tile tile = tile_at<Traits::kRows, Traits::kColumns>(p, shared.list, walk, number);
+        const Tile tile = tile_at<Traits::kRows, Traits::kColumns>(p, p.shape.layout, shared.list,
+                                                                   walk, number);
         Sums<Traits> sums = {}, totals = {};
         for (int stage = 0; stage < kStages - 1; ++stage) {
             fill_stage<Traits>(p, tile, shared, stage, stage, steps);

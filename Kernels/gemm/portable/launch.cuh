@@ -17,7 +17,7 @@ void launch_tile(const Gemm& params, const Config& config, cudaStream_t stream) 
     launch.block = dim3(Traits::kThreads);
     launch.shared_bytes = sizeof(typename Traits::SharedStorage);
     device::launch("gemm_portable", gemm_kernel<Traits>, launch, stream, params,
-                   Walk(params.shape, Traits::kColumns));
+                   Walk(params.shape, Traits::kRows, Traits::kColumns));
 }
 
 template <class T>

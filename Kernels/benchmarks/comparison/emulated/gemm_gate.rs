@@ -4,6 +4,7 @@ use gemm::{Layout, Product};
 use machine::Watch;
 use numeric::DType;
 use runtime::Memory;
+use std::collections::BTreeMap;
 use support::kinds::assert_right_on_every_kind;
 use support::{
     assert_caught, assert_close, assert_mutants, assert_race, download, inputs, is_blackwell,
@@ -26,17 +27,7 @@ fn product(rows: usize, n: usize, k: usize, variant: Variant) -> impl Fn() {
             a: a.address(),
             b: b.address(),
             out: out.address(),
-            a_scales: 0,
-            b_scales: 0,
-            tensor_scale: 0,
-            index: 0,
-            rows,
-            n,
-            k,
-            groups: 1,
-            dtype: Dtype::Bf16,
-            layout: Layout::Dense,
-            expected_rows: 0,
+            ..shape(Dtype::Bf16, rows, n, k)
         };
         // SAFETY: the addresses are those of the tensors.
         run(unsafe { gemm::plan(&product, variant) }).unwrap();
@@ -50,8 +41,8 @@ fn product(rows: usize, n: usize, k: usize, variant: Variant) -> impl Fn() {
     }
 }
 
-/// FP8 operands with scales, none of which is there yet.
-fn scaled_shape(rows: usize, n: usize, k: usize) -> Product {
+/// A dense product without tensors.
+fn shape(dtype: Dtype, rows: usize, n: usize, k: usize) -> Product {
     Product {
         a: 0,
         b: 0,
@@ -64,7 +55,7 @@ fn scaled_shape(rows: usize, n: usize, k: usize) -> Product {
         n,
         k,
         groups: 1,
-        dtype: Dtype::E4m3,
+        dtype,
         layout: Layout::Dense,
         expected_rows: 0,
     }
@@ -122,7 +113,7 @@ fn scaled_product(rows: usize, n: usize, k: usize) -> impl Fn() {
             out: out.address(),
             a_scales: a_scales.address(),
             b_scales: b_scales.address(),
-            ..scaled_shape(rows, n, k)
+            ..shape(Dtype::E4m3, rows, n, k)
         };
         // SAFETY: the addresses are those of the tensors.
         run(unsafe { gemm::plan(&product, Variant::Tuned) }).unwrap();
@@ -143,13 +134,13 @@ fn hopper() {
         return;
     }
     // Several tiles a block.
-    under_every_schedule(product(600, 392, 448, Variant::Tuned));
-    under_every_schedule(product(300, 512, 320, Variant::Tuned));
-    // Few rows with scales: a tile shorter than the instructions.
-    under_every_schedule_dropping_rows_from(32, scaled_product(16, 256, 1024));
+    on_hopper(Dtype::Bf16, 600, 392, 448);
+    on_hopper(Dtype::Bf16, 300, 512, 320);
+    // Few rows with scales.
+    on_hopper(Dtype::E4m3, 16, 256, 1024);
     // One tile a block, of each width that is stored in boxes of 16 or 32 columns, and ends inside the last.
     for n in [88, 152, 168, 216] {
-        under_every_schedule(product(500, n, 320, Variant::Tuned));
+        on_hopper(Dtype::Bf16, 500, n, 320);
     }
 }
 
@@ -168,8 +159,7 @@ fn scales_of_two_blocks_on_hopper() {
         !start.is_multiple_of(128) && next < n && n <= start + 128
     };
     let has_such_tiles = |&(rows, n): &(usize, usize)| {
-        let choice = gemm::choice(&scaled_shape(rows, n, DEPTH), Variant::Tuned).unwrap();
-        ends_in_the_next(n) && choice.contains(&format!("128x{WIDE},"))
+        ends_in_the_next(n) && choice(Dtype::E4m3, rows, n, DEPTH).contains(&format!("128x{WIDE},"))
     };
     let (rows, n) = (136..=1024)
         .step_by(8)
@@ -179,39 +169,59 @@ fn scales_of_two_blocks_on_hopper() {
     under_every_schedule(scaled_product(rows, n, DEPTH));
 }
 
-/// Each of these gets another tile of the transposed product on the interpreter's four multiprocessors.
+/// Each tile that small products get on the interpreter's four multiprocessors, by the smallest of them.
 #[test]
-fn few_rows_on_hopper() {
+fn every_small_tile_on_hopper() {
     if !is_hopper() {
         return;
     }
-    for (rows, n) in [
-        (1, 88),
-        (17, 264),
-        (33, 136),
-        (33, 264),
-        (70, 136),
-        (130, 136),
-        (160, 136),
-    ] {
-        under_every_schedule(product(rows, n, 128, Variant::Tuned));
-    }
-    for (rows, n) in [
-        (1, 264),
-        (1, 776),
-        (17, 520),
-        (70, 392),
-        (130, 392),
-        (160, 392),
-        (200, 216),
-    ] {
-        under_every_schedule(product(rows, n, 128, Variant::Tuned));
-    }
-    for (rows, n) in [(33, 520), (70, 520), (90, 216), (130, 520)] {
-        under_every_schedule(product(rows, n, 192, Variant::Tuned));
+    const ROWS: [usize; 12] = [1, 9, 17, 33, 50, 70, 90, 130, 160, 200, 300, 500];
+    const MOST: usize = 10_000_000;
+    for (dtype, tiles) in [(Dtype::Bf16, 25), (Dtype::E4m3, 11)] {
+        let mut smallest = BTreeMap::new();
+        for (rows, n, k) in (8..=776)
+            .step_by(8)
+            .flat_map(|n| ROWS.map(|rows| (rows, n)))
+            .flat_map(|(rows, n)| [128, 256, 384, 1024].map(|k| (rows, n, k)))
+            .filter(|(rows, n, k)| rows * n * k <= MOST)
+        {
+            let product = (rows * n * k, rows, n, k);
+            let least = smallest.entry(choice(dtype, rows, n, k)).or_insert(product);
+            *least = product.min(*least);
+        }
+        assert!(smallest.len() >= tiles, "{dtype:?}: {smallest:?}");
+        for (_, rows, n, k) in smallest.into_values() {
+            on_hopper(dtype, rows, n, k);
+        }
     }
     // Blocks of a cluster share k.
-    under_every_schedule(product(17, 136, 1024, Variant::Tuned));
+    on_hopper(Dtype::Bf16, 17, 136, 1024);
+}
+
+fn choice(dtype: Dtype, rows: usize, n: usize, k: usize) -> String {
+    gemm::choice(&shape(dtype, rows, n, k), Variant::Tuned).unwrap()
+}
+
+/// A product whose tile may be lower than the instructions, which then read rows that nobody loads.
+fn on_hopper(dtype: Dtype, rows: usize, n: usize, k: usize) {
+    let choice = choice(dtype, rows, n, k);
+    let tile = choice.trim_start_matches("hopper ").split(',').next();
+    let (down, across) = tile.and_then(|tile| tile.split_once('x')).unwrap();
+    let (down, across): (u32, u32) = (down.parse().unwrap(), across.parse().unwrap());
+    let scaled = dtype == Dtype::E4m3;
+    // Of those with 16 bits, what is low and wide is transposed.
+    let from = if down < 64 && (scaled || across < 64) {
+        down
+    } else {
+        64
+    };
+    match scaled {
+        true => under_every_schedule_dropping_rows_from(from, scaled_product(rows, n, k)),
+        false => {
+            let case = product(rows, n, k, Variant::Tuned);
+            under_every_schedule_dropping_rows_from(from, case);
+        }
+    }
 }
 
 #[test]

@@ -325,7 +325,13 @@ pub fn warpgroups() {
     let kinds: [(&str, usize, usize, Encode, &[usize]); 3] = [
         ("k16.f32.bf16.bf16", 16, 16, f32_to_bf16, &halves),
         ("k16.f32.f16.f16", 16, 16, f32_to_f16, &halves),
-        ("k32.f32.e4m3.e4m3", 32, 8, e4m3, &[64, 128, 160, 192, 256]),
+        (
+            "k32.f32.e4m3.e4m3",
+            32,
+            8,
+            e4m3,
+            &[16, 32, 64, 128, 160, 192, 256],
+        ),
     ];
     for (form, depth, bits, encode, widths) in kinds {
         for columns in widths {
