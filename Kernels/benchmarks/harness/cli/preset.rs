@@ -35,13 +35,14 @@ impl Preset {
     }
 
     pub(crate) fn apply(self, plan: &mut Plan) {
-        plan.warmup = Duration::from_millis(3);
-        // Noise slower than this shows between processes.
-        plan.rule.duration_min = Duration::from_millis(20);
-        plan.rule.budget = Duration::from_millis(match self {
-            Preset::Published => 35,
-            Preset::Quick => 20,
-        });
+        let (warmup_ms, duration_min_ms, budget_ms) = match self {
+            // Noise slower than its least duration shows between processes.
+            Preset::Published => (3, 20, 35),
+            Preset::Quick => (2, 10, 10),
+        };
+        plan.warmup = Duration::from_millis(warmup_ms);
+        plan.rule.duration_min = Duration::from_millis(duration_min_ms);
+        plan.rule.budget = Duration::from_millis(budget_ms);
         if self == Preset::Published {
             plan.energy = plan.energy.or(Some(Energy {
                 duration: Duration::from_millis(100),
