@@ -188,8 +188,8 @@ __global__ void __launch_bounds__(Traits::kThreads)
     const int tiles = tile_count(shared.list, walk);
     const int steps = (p.shape.k + Traits::kDepth - 1) / Traits::kDepth;
     for (int number = blockIdx.x; number < tiles; number += gridDim.x) {
-        const Tile tile = tile_at<Traits::kRows, Traits::kColumns>(p, p.shape.layout, shared.list,
-                                                                   walk, number);
+        const Tile tile =
+            tile_at<Traits::kRows, Traits::kColumns>(p, p.shape.layout, shared.list, walk, number);
         Sums<Traits> sums = {}, totals = {};
         for (int stage = 0; stage < kStages - 1; ++stage) {
             fill_stage<Traits>(p, tile, shared, stage, stage, steps);
