@@ -55,7 +55,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct MergeArguments {
-    /// Result files and collections
+    /// Result files, collections, and folders of suites
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// The collection to write, gzipped if the name ends in .gz; every command reads both
@@ -65,7 +65,7 @@ pub struct MergeArguments {
 
 #[derive(Debug, Args)]
 pub struct SummarizeArguments {
-    /// Result files and collections
+    /// Result files, collections, and folders of suites
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// Write to this file instead of printing
@@ -119,7 +119,7 @@ pub enum FailOn {
 
 #[derive(Debug, Args)]
 pub struct PlotArguments {
-    /// Result files and collections
+    /// Result files, collections, and folders of suites
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// Folder to write into
@@ -141,7 +141,7 @@ pub enum PlotFormat {
 
 #[derive(Debug, Args)]
 pub struct HtmlArguments {
-    /// Result files and collections
+    /// Result files, collections, and folders of suites
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// The page to write
@@ -151,7 +151,7 @@ pub struct HtmlArguments {
 
 #[derive(Debug, Args)]
 pub struct ClaimsArguments {
-    /// Result files and collections
+    /// Result files, collections, and folders of suites
     pub files: Vec<PathBuf>,
     /// A file of claims instead of the built-in ones
     #[arg(long, value_name = "FILE")]
@@ -160,7 +160,7 @@ pub struct ClaimsArguments {
 
 #[derive(Debug, Args)]
 pub struct ExportArguments {
-    /// Result files and collections
+    /// Result files, collections, and folders of suites
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     #[arg(long, value_enum)]

@@ -11,6 +11,9 @@ use std::path::Path;
 /// Version of the collection format; the runs have their own (`meta.schema`).
 pub const COLLECTION_VERSION: u32 = 1;
 
+/// A suite writes its collection under this name.
+pub const SUITE_RESULTS: &str = "results.json";
+
 /// One run and the file it came from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
@@ -25,8 +28,10 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Reads a result file or a collection, plain or gzipped.
+    /// Reads a result file or a collection, plain or gzipped, or the collection in a suite's folder.
     pub fn read(path: &Path) -> Result<Collection, ReportingError> {
+        let inside = path.join(SUITE_RESULTS);
+        let path = if path.is_dir() { &inside } else { path };
         let text = read_text(path).map_err(|source| RecordError::Read {
             path: path.to_owned(),
             source,

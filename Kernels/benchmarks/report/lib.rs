@@ -35,7 +35,7 @@ pub use choose::{
     choose, panel, table, to_cpp, Answer, Question, Rule, Shape, Table, PANEL_SCRIPT,
 };
 pub use claims::{claims_markdown, judge, read_claims, Claim, Judgement, KNOWN_CLAIMS};
-pub use collection::{Collection, Run, COLLECTION_VERSION};
+pub use collection::{Collection, Run, COLLECTION_VERSION, SUITE_RESULTS};
 pub use compare::{compare, Change, CompareOptions, Comparison, Method};
 pub use compare_text::to_text;
 pub use control::odd_controls;

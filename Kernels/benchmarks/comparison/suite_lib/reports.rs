@@ -2,14 +2,14 @@
 
 use crate::folder::Folder;
 use crate::SuiteError;
-use report_lib::{merge, plots, summarize, to_html, views, Collection};
+use report_lib::{merge, plots, summarize, to_html, views, Collection, SUITE_RESULTS};
 use std::path::PathBuf;
 
 /// Writes the reports and returns the summary.
 pub fn write(folder: &Folder, results: &[PathBuf]) -> Result<String, SuiteError> {
     let collection = merge(Collection::read_all(results)?).collection;
     let put = |name: &str, text: &str| record::write_atomic(&folder.file(name), text.as_bytes());
-    put("results.json", &collection.to_json()?)?;
+    put(SUITE_RESULTS, &collection.to_json()?)?;
     let views = views(collection);
     let summary = summarize(&views);
     put("summary.md", &summary)?;

@@ -15,7 +15,7 @@ const CANNOT_TELL: u8 = 3;
 
 #[derive(Debug, Args)]
 pub struct ChooseArguments {
-    /// Result files and collections
+    /// Result files, collections, and folders of suites
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// The operation, such as gemm

@@ -13,7 +13,7 @@ const CANNOT_TELL: u8 = 3;
 pub struct ModelArguments {
     /// The model, such as llama-3.1-8b
     pub name: String,
-    /// Result files and collections
+    /// Result files, collections, and folders of suites
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// Sequences of a step

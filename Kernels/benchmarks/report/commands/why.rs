@@ -10,7 +10,7 @@ use std::time::Duration;
 
 #[derive(Debug, Args)]
 pub struct WhyArguments {
-    /// A result file or a collection
+    /// A result file, a collection, or a suite's folder
     pub file: PathBuf,
     /// Lost rows to profile, worst first
     #[arg(long, value_name = "N", default_value_t = 3)]

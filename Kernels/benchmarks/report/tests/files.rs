@@ -47,6 +47,14 @@ fn merging_keeps_every_run_and_drops_what_was_measured_twice() {
     assert_eq!(both.row_count(), sample().row_count());
     assert_eq!(both.runs.len(), 3);
     assert_eq!(both.runs[1].origin, "b200.json");
+    // A suite's folder stands for the collection in it.
+    let suite = folder.path().join("suite");
+    std::fs::create_dir(&suite).unwrap();
+    std::fs::copy(folder.path().join("both.json"), suite.join("results.json")).unwrap();
+    assert_eq!(report_lib::Collection::read(&suite).unwrap(), both);
+    let empty = report(folder.path(), &["summarize", "."]);
+    assert_eq!(empty.status.code(), Some(2));
+    assert!(text(&empty.stderr).contains("results.json"));
     // Merging a collection again changes nothing.
     let again = merged(&["both.json"], "again.json");
     assert_eq!(again, both);
