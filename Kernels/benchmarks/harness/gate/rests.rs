@@ -12,6 +12,10 @@ const WINDOW: Duration = Duration::from_millis(30);
 /// Little, because on a loaded machine a thread that never rests gets little.
 const SHARE: f64 = 0.03;
 
+/// Once may be chance, and on a loaded machine even the harness's threads come to rest late: of so
+/// many more windows, all but one find work too.
+const MORE: usize = 4;
+
 /// Fails if threads of this process work while nobody is called, and the device can tell.
 pub fn check_rests(device: &dyn Device) -> Result<(), Failure> {
     let busy = |window| {
@@ -19,9 +23,11 @@ pub fn check_rests(device: &dyn Device) -> Result<(), Failure> {
         share.filter(|share| *share > SHARE)
     };
     busy(SETTLE);
-    // Once may be chance.
-    match busy(WINDOW).and_then(|_| busy(WINDOW).or_else(|| busy(WINDOW))) {
-        Some(share) => Err(Failure::WorksUncalled { share }),
-        None => Ok(()),
+    let Some(share) = busy(WINDOW) else {
+        return Ok(());
+    };
+    match (0..MORE).filter_map(|_| busy(WINDOW)).count() >= MORE - 1 {
+        true => Err(Failure::WorksUncalled { share }),
+        false => Ok(()),
     }
 }
