@@ -47,8 +47,7 @@ void launch(const Gemm& params, const Config& config, cudaStream_t stream) {
     const auto launch_kind = [&](auto tile, auto kind) {
         constexpr TileShape kTile = kTiles[tile];
         constexpr Kind kKind = kKinds[kind];
-        if constexpr (is_used(kTile, kScaled<T>, kKind.layout) &&
-                      (!kTile.transposed || kKind.layout == Layout::kDense)) {
+        if constexpr (is_used(kTile, kScaled<T>, kKind.layout)) {
             const Layout layout = params.shape.layout;
             const bool splits = layout == Layout::kDense ? config.split > 1 : kKind.splits;
             if (layout != kKind.layout || splits != kKind.splits) return false;
