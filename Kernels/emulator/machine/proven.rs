@@ -424,6 +424,7 @@ pub(crate) const PROVEN: &[(&str, &str)] = &[
     ("wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3", "proofs_of_groups::warpgroups"),
     ("wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16", "proofs_of_groups::warpgroups"),
     ("wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16", "proofs_of_groups::warpgroups"),
+    ("wgmma.mma_async.sync.aligned.m64n48k32.f32.e4m3.e4m3", "proofs_of_groups::warpgroups"),
     ("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16", "proofs_of_groups::warpgroups"),
     ("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", "proofs_of_groups::warpgroups"),
     ("wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", "proofs_of_groups::warpgroups"),

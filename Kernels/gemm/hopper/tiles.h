@@ -37,6 +37,7 @@ inline constexpr TileShape kTiles[] = {
     {64, 128, 4, 2, Use::kGroups, Use::kAlways},
     {64, 64, 12, 1, Use::kDense, Use::kNever},
     {64, 64, 6, 2, Use::kDense, Use::kDense},
+    {64, 48, 7, 2, Use::kDense, Use::kDense},
     {64, 32, 8, 2, Use::kAlways, Use::kAlways},
     {32, 128, 4, 2, Use::kGroups, Use::kAlways},
     {32, 64, 7, 2, Use::kGroups, Use::kAlways},

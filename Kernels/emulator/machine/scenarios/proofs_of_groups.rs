@@ -330,7 +330,7 @@ pub fn warpgroups() {
             32,
             8,
             e4m3,
-            &[16, 32, 64, 128, 160, 192, 256],
+            &[16, 32, 48, 64, 128, 160, 192, 256],
         ),
     ];
     for (form, depth, bits, encode, widths) in kinds {
