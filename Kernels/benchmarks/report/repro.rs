@@ -144,13 +144,14 @@ impl Repro {
         Ok(arguments)
     }
 
-    /// One contender of the row under ncu, which counts `sections` and prints CSV.
+    /// Contenders of the row under ncu, which counts `sections` and prints CSV. What it calls a kernel is the bench's
+    /// name for the range of its launch, which ends with the contender.
     pub fn profile(
         &self,
         ncu: &Path,
         sections: &[&str],
         programs: &Path,
-        contender: &str,
+        contenders: &[&str],
         scratch: &Path,
     ) -> Result<Command, String> {
         let mut command = Command::new(ncu);
@@ -168,6 +169,7 @@ impl Repro {
             "off",
         ]);
         command.args(["--clock-control", "none", "--cache-control", caches]);
+        command.args(["--nvtx", "--print-nvtx-rename", "kernel"]);
         command.args(sections.iter().flat_map(|section| ["--section", section]));
         command.arg(programs.join(&self.program));
         let others = |argument: &&String| {
@@ -176,8 +178,9 @@ impl Repro {
                 .any(|option| argument.starts_with(option))
         };
         command.args(self.arguments_in(scratch)?.iter().filter(others));
+        let names: Result<Vec<&str>, String> = contenders.iter().map(|it| name(it)).collect();
         command
-            .arg(format!("--contenders={}", name(contender)?))
+            .arg(format!("--contenders={}", names?.join(",")))
             .arg("--profile");
         Ok(command)
     }

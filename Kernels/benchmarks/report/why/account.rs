@@ -80,7 +80,7 @@ mod tests {
         for (name, value) in metrics {
             text += &format!("\"0\",\"k\",\"{name}\",\"\",\"{value}\"\n");
         }
-        Account::of(&read_csv(&text).unwrap())
+        Account::of(&read_csv(&text).unwrap()[0])
     }
 
     #[test]

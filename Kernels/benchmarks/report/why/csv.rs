@@ -1,12 +1,12 @@
-//! What `ncu --csv` prints, one line per kernel and metric, as one profile of all kernels.
+//! What `ncu --csv` prints, one line per kernel and metric, as one profile of all kernels with the same name.
 
 use std::collections::BTreeMap;
 
-/// The metrics of a contender's kernels.
+/// The metrics of the kernels under a name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Profile {
-    /// Names, in order of launch.
-    pub kernels: Vec<String>,
+    pub name: String,
+    pub kernels: usize,
     /// In ncu's order: name, unit, and the value for all kernels.
     metrics: Vec<(String, String, f64)>,
 }
@@ -38,8 +38,8 @@ const TIME: &str = "Duration";
 /// A kernel's metrics by name, with their units.
 type Kernel = Vec<(String, String, f64)>;
 
-/// Reads ncu's output, which may begin with lines of the profiled program.
-pub fn read_csv(text: &str) -> Result<Profile, String> {
+/// Reads ncu's output, which may begin with lines of the profiled program. Profiles are in order of launch.
+pub fn read_csv(text: &str) -> Result<Vec<Profile>, String> {
     let mut lines = text.lines().skip_while(|line| !line.starts_with("\"ID\","));
     let header = fields(lines.next().ok_or("it printed no table")?, usize::MAX)?;
     let place = |column: &str| header.iter().position(|name| name == column);
@@ -49,18 +49,15 @@ pub fn read_csv(text: &str) -> Result<Profile, String> {
     }
     // What comes after is advice, whose prose has quotes of its own.
     let needed = places.iter().max().map_or(0, |last| last + 1);
-    let mut names = Vec::new();
-    let mut kernels: BTreeMap<u64, Kernel> = BTreeMap::new();
+    let mut kernels: BTreeMap<u64, (String, Kernel)> = BTreeMap::new();
     for line in lines.filter(|line| line.starts_with('"')) {
         let fields = fields(line, needed)?;
         let field = |index: usize| fields.get(places[index]).map_or("", String::as_str);
         let id = field(0)
             .parse()
             .map_err(|_| format!("'{}' is not a kernel's number", field(0)))?;
-        let kernel = kernels.entry(id).or_insert_with(|| {
-            names.push(field(1).to_owned());
-            Vec::new()
-        });
+        let name = || (field(1).to_owned(), Vec::new());
+        let (_, kernel) = kernels.entry(id).or_insert_with(name);
         // Advice has no metric, and some metrics are words.
         let number = field(4).replace(',', "").parse::<f64>();
         if let (false, Ok(value)) = (field(2).is_empty(), number) {
@@ -69,15 +66,28 @@ pub fn read_csv(text: &str) -> Result<Profile, String> {
             }
         }
     }
-    let kernels: Vec<Kernel> = kernels.into_values().collect();
-    let first = kernels.first().ok_or("no kernel was profiled")?;
-    let metrics = first
+    let mut of_name: Vec<(String, Vec<Kernel>)> = Vec::new();
+    for (name, kernel) in kernels.into_values() {
+        match of_name.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, all)) => all.push(kernel),
+            None => of_name.push((name, vec![kernel])),
+        }
+    }
+    match of_name.is_empty() {
+        true => Err("no kernel was profiled".to_owned()),
+        false => Ok(of_name.into_iter().map(profile_of).collect()),
+    }
+}
+
+fn profile_of((name, kernels): (String, Vec<Kernel>)) -> Profile {
+    let metrics = kernels[0]
         .iter()
         .map(|(name, unit, _)| (name.clone(), unit.clone(), combined(&kernels, name, unit)));
-    Ok(Profile {
+    Profile {
         metrics: metrics.collect(),
-        kernels: names,
-    })
+        name,
+        kernels: kernels.len(),
+    }
 }
 
 /// A metric of all kernels together: amounts add up; shares and rates are means, weighted by time.
@@ -151,19 +161,22 @@ rmsnorm_fwd 4096x7168 ours: profiled
 "0","9","void a<int, ""x"">(int)","GPU Speed Of Light Throughput","DRAM Throughput","%","90.5",""
 "0","9","void a<int, ""x"">(int)","","","","","Advice that says "look" to its reader"
 "0","9","void a<int, ""x"">(int)","Launch Statistics","Function Cache Configuration","","CachePreferNone",""
-"1","9","b","GPU Speed Of Light Throughput","Duration","ns","1,000",""
-"1","9","b","GPU Speed Of Light Throughput","DRAM Throughput","%","50.5",""
+"1","9","b","GPU Speed Of Light Throughput","Duration","ns","1,500",""
+"2","9","void a<int, ""x"">(int)","GPU Speed Of Light Throughput","Duration","ns","1,000",""
+"2","9","void a<int, ""x"">(int)","GPU Speed Of Light Throughput","DRAM Throughput","%","50.5",""
 "#;
 
     #[test]
-    fn kernels_are_one_profile() {
-        let profile = read_csv(TEXT).unwrap();
-        assert_eq!(profile.kernels, ["void a<int, \"x\">(int)", "b"]);
-        let metrics: Vec<_> = profile.metrics().collect();
+    fn kernels_of_a_name_are_one_profile() {
+        let profiles = read_csv(TEXT).unwrap();
+        let names: Vec<_> = profiles.iter().map(|it| (&*it.name, it.kernels)).collect();
+        assert_eq!(names, [("void a<int, \"x\">(int)", 2), ("b", 1)]);
+        let metrics: Vec<_> = profiles[0].metrics().collect();
         assert_eq!(
             metrics,
             [("Duration", "ns", 4000.0), ("DRAM Throughput", "%", 80.5)]
         );
+        assert_eq!(profiles[1].value("Duration"), Some(1500.0));
     }
 
     #[test]

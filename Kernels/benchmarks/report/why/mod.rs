@@ -110,8 +110,7 @@ pub fn why(
             profiles: Err(String::new()),
         };
         tell(&loss.title());
-        let of = |contender: &str| profile(run, row, contender, options);
-        loss.profiles = of(name).and_then(|ours| Ok((ours, of(other)?)));
+        loss.profiles = profile(run, row, [name, other], options);
         if let Err(problem) = &loss.profiles {
             tell(problem);
         }
@@ -140,8 +139,13 @@ fn is_our_fastest(row: &Row, rows: &[Row]) -> bool {
     row.contender.kind == ContenderKind::Own && !rows.iter().any(beats)
 }
 
-/// Runs the bench with one contender under ncu. As in verify, the row decides options, not what is started.
-fn profile(run: &Run, row: &Row, contender: &str, options: &WhyOptions) -> Result<Profile, String> {
+/// Runs the bench with both contenders under ncu. As in verify, the row decides options, not what is started.
+fn profile(
+    run: &Run,
+    row: &Row,
+    contenders: [&str; 2],
+    options: &WhyOptions,
+) -> Result<(Profile, Profile), String> {
     if run.file.meta.device.kind != DeviceKind::Cuda {
         let device = &run.file.meta.device.name;
         return Err(format!(
@@ -165,7 +169,7 @@ fn profile(run: &Run, row: &Row, contender: &str, options: &WhyOptions) -> Resul
             &options.ncu,
             &SECTIONS,
             &options.programs,
-            contender,
+            &contenders,
             scratch.path(),
         )?
         .stdin(Stdio::null())
@@ -180,22 +184,30 @@ fn profile(run: &Run, row: &Row, contender: &str, options: &WhyOptions) -> Resul
     let Ok(Some(status)) = status else {
         children::end(&mut child);
         let limit_s = options.limit.as_secs();
-        return Err(format!(
-            "ncu took longer than {limit_s} s on {contender}; see --limit-s"
-        ));
+        return Err(format!("ncu took longer than {limit_s} s; see --limit-s"));
     };
     let read = |path: &Path| {
         record::read_bounded(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     };
     let text = read(&output).map_err(|error| error.to_string())?;
-    read_csv(&text).map_err(|problem| {
-        let said = read(&log).unwrap_or_default() + &text;
+    let both = read_csv(&text).and_then(|mut profiles| {
+        let mut of = |contender: &str| {
+            let range = format!(" {contender}");
+            let at = profiles.iter().position(|it| it.name.ends_with(&range));
+            at.map(|at| profiles.swap_remove(at))
+                .ok_or(format!("no kernel of {contender} was profiled"))
+        };
+        Ok((of(contenders[0])?, of(contenders[1])?))
+    });
+    both.map_err(|problem| {
+        let said = text + &read(&log).unwrap_or_default();
+        // The table says nothing about what went wrong.
         let last = said
             .lines()
-            .rfind(|line| !line.trim().is_empty())
+            .rfind(|line| !line.trim().is_empty() && !line.starts_with('"'))
             .unwrap_or("nothing");
         format!(
-            "ncu ended with {status} on {contender}: {problem}; it said: {}",
+            "ncu ended with {status}: {problem}; it said: {}",
             record::printable(last)
         )
     })
@@ -237,8 +249,8 @@ pub fn why_text(losses: &[Loss]) -> String {
             loss.title(),
             loss.ours,
             loss.other,
-            own.kernels.len(),
-            theirs.kernels.len()
+            own.kernels,
+            theirs.kernels
         ));
         for (metric, unit, value) in own.metrics() {
             let their_value = theirs.value(metric).map_or("-".to_owned(), text_of);
