@@ -109,10 +109,10 @@ __device__ __forceinline__ void wgmma_wait() {
                   " {" H2H_REGISTERS_##count "}, %" a_at ", %" b_at ", add, 1, 1" majors "; }" \
                   : H2H_SUMS_OF_##count \
                   : "l"(a), "l"(b), "r"(add))
-#define H2H_WGMMA_REGISTERS(count, columns, types, a0, a1, a2, a3, b_at) \
+#define H2H_WGMMA_REGISTERS(count, columns, types, b_major, a0, a1, a2, a3, b_at) \
     H2H_WGMMA_ASM("wgmma.mma_async.sync.aligned.m64n" columns types \
                   " {" H2H_REGISTERS_##count "}, {%" a0 ", %" a1 ", %" a2 ", %" a3 "}, %" b_at \
-                  ", 1, 1, 1, 1;" \
+                  ", 1, 1, 1, " b_major ";" \
                   : H2H_SUMS_OF_##count \
                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
 #define H2H_WGMMA_DEPTH_MAJOR(count, columns, ...) \
@@ -181,17 +181,24 @@ __device__ __forceinline__ void wgmma_width_major(float (&d)[128], std::uint64_t
     }
 }
 
-// d += a * b, b width major. The lane's four words of a are packed as d is: 16 columns of its rows.
+// d += a * b, b depth major, 64 columns. The lane's four words of a are packed as d is: 16 columns
+// of its rows.
+template <class T>
+__device__ __forceinline__ void wgmma(float (&d)[32], const std::uint32_t* a, std::uint64_t b) {
+    H2H_WGMMA_FROM_REGISTERS(32, "64", "0", "32", "33", "34", "35", "36");
+}
+
+// The same with b width major.
 template <class T, int kSums>
 __device__ __forceinline__ void wgmma_width_major(float (&d)[kSums], const std::uint32_t* a,
                                                   std::uint64_t b) {
     static_assert(kSums == 32 || kSums == 64 || kSums == 128, "no instruction of that width here");
     if constexpr (kSums == 32) {
-        H2H_WGMMA_FROM_REGISTERS(32, "64", "32", "33", "34", "35", "36");
+        H2H_WGMMA_FROM_REGISTERS(32, "64", "1", "32", "33", "34", "35", "36");
     } else if constexpr (kSums == 64) {
-        H2H_WGMMA_FROM_REGISTERS(64, "128", "64", "65", "66", "67", "68");
+        H2H_WGMMA_FROM_REGISTERS(64, "128", "1", "64", "65", "66", "67", "68");
     } else {
-        H2H_WGMMA_FROM_REGISTERS(128, "256", "128", "129", "130", "131", "132");
+        H2H_WGMMA_FROM_REGISTERS(128, "256", "1", "128", "129", "130", "131", "132");
     }
 }
 

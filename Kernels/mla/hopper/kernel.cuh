@@ -23,8 +23,8 @@ namespace mla::hopper {
 
 // Two consumer warpgroups; the third is the producer.
 constexpr int kThreads = 3 * 128;
-constexpr int kProducerRegisters = 40;
-constexpr int kConsumerRegisters = 232;
+constexpr int kProducerRegisters = 24;
+constexpr int kConsumerRegisters = 240;
 
 // Named barriers; 0 is __syncthreads. Those shared by both consumers order weights, which only
 // tensor cores read; data that threads read from the other consumer uses mbarriers.
@@ -67,6 +67,20 @@ class Consumer {
         if (lane_ == 0) ptx::mbarrier_arrive(barrier);
     }
 
+    // Products of 64 by 64 read as much shared memory as it gives, so the queries' rope chunk comes
+    // from registers.
+    __device__ __forceinline__ void load_rope() {
+        const int row = threadIdx.x % 128 / 32 * 16 + lane_ % 16;
+        const std::uint32_t from = queries_ + kRopeChunk * kChunkBytes + row * 128;
+#pragma unroll
+        for (int step = 0; step < 4; ++step) {
+            const int packet = 2 * step + lane_ / 16;
+            ptx::load_matrices(rope_[step], from + ((packet ^ (row & 7)) << 4));
+        }
+        // All lanes have read before one of them lets the chunk be overwritten.
+        __syncwarp();
+    }
+
     __device__ __forceinline__ void make_scores() {
         // Opaque, or the compiler keeps one call's operands for the next and runs out of registers.
         std::uint32_t queries = queries_, keys = own_;
@@ -81,6 +95,11 @@ class Consumer {
             const std::uint32_t at = chunk_at(kConsumer, place) * kChunkBytes;
 #pragma unroll
             for (int depth = 0; depth < 128; depth += 32) {
+                if (place == kRopeChunk) {
+                    ptx::wgmma<T>(flat(scores_), rope_[depth / 32],
+                                  ptx::depth_major_operand(keys + at + depth));
+                    continue;
+                }
                 ptx::wgmma<T>(flat(scores_), ptx::depth_major_operand(queries + at + depth),
                               ptx::depth_major_operand(keys + at + depth), place > 0 || depth > 0);
             }
@@ -278,6 +297,8 @@ class Consumer {
         weigh(top);
         clear_tail(segment, first_token);
         start_own_sums();
+        // Before the other's maximum is known, so that the chunks are refilled sooner.
+        finish_sums(&shared_.empty[0][0]);
         factors[0] = factors[1] = 1.0f;
         if (has_second) {
             hear_maxima(top);
@@ -289,7 +310,6 @@ class Consumer {
         }
         hand_over(factors);
         ptx::named_barrier_arrive(kFirstWeights, 256);
-        finish_sums(&shared_.empty[0][0]);
         if (has_second) {
             shrink_sums(factors);
             ptx::named_barrier_sync(kSecondWeights, 256);
@@ -351,6 +371,7 @@ class Consumer {
         ptx::mbarrier_wait(&shared_.queries_full, queries_parity_);
         queries_parity_ ^= 1;
         const int mine = (tiles + 1 - kConsumer) / 2;
+        if (mine > 0) load_rope();
         int first_token = (segment.tile_begin + kConsumer) * 64;
         for (int round = 0; round < mine; ++round) {
             make_scores();
@@ -425,6 +446,7 @@ class Consumer {
     float sums_[32][4];
     float scores_[8][4];
     std::uint32_t weights_[4][4];
+    std::uint32_t rope_[4][4];
     float largest_[2];
     // Over this consumer's tiles only.
     float totals_[2];
