@@ -32,7 +32,7 @@ inline constexpr TileShape kTiles[] = {
     {128, 160, 4, 1, Use::kAlways, Use::kDense},
     {128, 128, 5, 1, Use::kAlways, Use::kAlways},
     {128, 96, 6, 1, Use::kAlways, Use::kNever},
-    {128, 64, 8, 1, Use::kNever, Use::kDense},
+    {128, 64, 8, 1, Use::kDense, Use::kDense},
     {64, 128, 8, 1, Use::kDense, Use::kNever},
     {64, 128, 4, 2, Use::kGroups, Use::kAlways},
     {64, 64, 12, 1, Use::kDense, Use::kNever},
