@@ -21,4 +21,22 @@ __device__ __forceinline__ float shrink(float from, float to) {
     return from == -INFINITY ? 0.0f : ptx::exp2_fast(from - to);
 }
 
+// Transposes four words of each of four neighbouring lanes: lane i's word j becomes lane j's word
+// i.
+__device__ __forceinline__ void transpose_quad(std::uint32_t (&words)[4]) {
+#pragma unroll
+    for (int bit = 1; bit <= 2; bit *= 2) {
+        const bool upper = (threadIdx.x & bit) != 0;
+#pragma unroll
+        for (int low = 0; low < 4; ++low) {
+            if ((low & bit) != 0) continue;
+            const int high = low + bit;
+            const std::uint32_t other =
+                __shfl_xor_sync(0xffffffffu, upper ? words[low] : words[high], bit);
+            words[low] = upper ? other : words[low];
+            words[high] = upper ? words[high] : other;
+        }
+    }
+}
+
 }  // namespace device

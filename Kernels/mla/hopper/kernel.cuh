@@ -400,23 +400,30 @@ class Consumer {
         for (int half = 0; half < 2; ++half) {
             const int in_block = row_ + 8 * half;
             const int row = first_row_ + in_block;
-            if (row >= a_.rows) continue;
+            const bool valid = row < a_.rows;
             const float total = totals_[half] + theirs[half];
-            const int first_dim = kConsumer * 256 + lane_ % 4 * 2;
             if (segment.slot < 0) {
-                T* out = static_cast<T*>(a_.out) + query_row(a_, segment.sequence, row) * kLatent +
-                         first_dim;
+                // In whole packets, which four lanes exchange.
+                auto* out = reinterpret_cast<uint4*>(
+                    static_cast<T*>(a_.out) + query_row(a_, segment.sequence, row) * kLatent +
+                    kConsumer * 256 + lane_ % 4 * 8);
                 const float scale = total > 0.0f ? 1.0f / total : 0.0f;
 #pragma unroll
-                for (int eight = 0; eight < 32; ++eight) {
-                    const float* pair = &sums_[eight][2 * half];
-                    *reinterpret_cast<std::uint32_t*>(out + eight * 8) =
-                        device::pack_pair(pair[0] * scale, pair[1] * scale, T{});
+                for (int eight = 0; eight < 32; eight += 4) {
+                    std::uint32_t words[4];
+#pragma unroll
+                    for (int word = 0; word < 4; ++word) {
+                        const float* pair = &sums_[eight + word][2 * half];
+                        words[word] = device::pack_pair(pair[0] * scale, pair[1] * scale, T{});
+                    }
+                    device::transpose_quad(words);
+                    if (valid) out[eight] = {words[0], words[1], words[2], words[3]};
                 }
-            } else {
+            } else if (valid) {
                 const std::int64_t at =
                     static_cast<std::int64_t>(segment.slot) * a_.row_blocks * 64 + row;
-                float* part = a_.workspace.partials + at * kLatent + first_dim;
+                float* part =
+                    a_.workspace.partials + at * kLatent + kConsumer * 256 + lane_ % 4 * 2;
 #pragma unroll
                 for (int eight = 0; eight < 32; ++eight) {
                     const float* pair = &sums_[eight][2 * half];
@@ -459,6 +466,10 @@ __global__ void __launch_bounds__(kThreads, 1)
     auto& shared = *reinterpret_cast<Storage*>(raw);
     const int row_block = blockIdx.x % a.row_blocks;
     const Share share(a, blockIdx.x / a.row_blocks);
+    if (threadIdx.x == kThreads - 1) {
+        ptx::prefetch_map(maps.q);
+        ptx::prefetch_map(maps.cache);
+    }
     if (threadIdx.x == 0) {
         ptx::mbarrier_init(&shared.queries_full, kFetchingWarps);
         ptx::mbarrier_init(&shared.queries_empty, 8);

@@ -140,24 +140,6 @@ struct LanePlaces {
     }
 };
 
-// Transposes four words of each of four neighbouring lanes: lane i's word j becomes lane j's word
-// i.
-__device__ __forceinline__ void transpose_quad(std::uint32_t (&words)[4]) {
-#pragma unroll
-    for (int bit = 1; bit <= 2; bit *= 2) {
-        const bool upper = (threadIdx.x & bit) != 0;
-#pragma unroll
-        for (int low = 0; low < 4; ++low) {
-            if ((low & bit) != 0) continue;
-            const int high = low + bit;
-            const std::uint32_t other =
-                __shfl_xor_sync(0xffffffffu, upper ? words[low] : words[high], bit);
-            words[low] = upper ? other : words[low];
-            words[high] = upper ? words[high] : other;
-        }
-    }
-}
-
 // Divides by the sums of weights and writes outputs in whole packets, which four lanes exchange.
 template <class Traits>
 __device__ __forceinline__ void write_rows(const float (&sums)[Traits::kValueDim / 2],
@@ -180,7 +162,7 @@ __device__ __forceinline__ void write_rows(const float (&sums)[Traits::kValueDim
                 words[word] =
                     device::pack_pair(pair[0] * inverse, pair[1] * inverse, typename Traits::T{});
             }
-            transpose_quad(words);
+            device::transpose_quad(words);
             if (valid) out[packet] = {words[0], words[1], words[2], words[3]};
         }
         if (arguments.lse != nullptr && lane % 4 == 0 && valid) {
