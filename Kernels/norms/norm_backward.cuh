@@ -56,18 +56,20 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
     uint4 gradient_packets[V::kVectors];
 
     RowWalk<V> walk(geometry);
-    const bool wide = params.wide_weight;
-    const void* weights = columns_for<V, 2>(params.weight, wide, geometry);
-    SharedSums<V, kShares> bias_sums(team, geometry);
+    // Everything that the first row waits for is requested before anything is waited for: the rows,
+    // their statistics, and only then the weight, whose copy waits for itself.
     RowSource<V, 2> source(geometry, {params.x, params.out_gradient}, walk);
-    // The ring's barriers and the weight are visible to all.
-    if constexpr (V::kStaged) __syncthreads();
     // Loaded a row ahead, so that no row waits for them.
     const auto statistic_of = [&](const float* statistic, std::int64_t row) {
         return row < walk.rows ? statistic[row] : 0.0f;
     };
     float next_rstd = statistic_of(params.rstd, walk.row);
     float next_mean = kCentred ? statistic_of(params.mean, walk.row) : 0.0f;
+    const bool wide = params.wide_weight;
+    const void* weights = columns_for<V, 2>(params.weight, wide, geometry);
+    SharedSums<V, kShares> bias_sums(team, geometry);
+    // The ring's barriers and the weight are visible to all.
+    if constexpr (V::kStaged) __syncthreads();
     for (; walk.more(); walk.next()) {
         const typename V::Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
         const float rstd = next_rstd;
@@ -177,6 +179,7 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
         }
     }
     // The final sum may be scheduled while the last blocks drain; it waits for their stores itself.
+    // Any earlier, it would take time from rows that are few.
     device::ptx::allow_next_grid();
 }
 
