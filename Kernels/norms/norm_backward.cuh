@@ -45,6 +45,9 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
     constexpr RowUse kUse = kCentred ? RowUse::kAccumulateBoth : RowUse::kAccumulate;
     constexpr bool kShares = V::kStaged && shares_sums(V::kVectors, kUse);
     constexpr int kOwn = kShares ? 1 : kSums;
+    // Whether the gradient times the weight stays in registers until the row's sums are known;
+    // otherwise it is computed again from packed elements, which take half of them.
+    constexpr bool kKeepsScaled = V::kStaged && V::kAligned && kOwn * V::kVectors <= 4;
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
@@ -54,6 +57,7 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
     float sums[kOwn][V::kVectors][V::kPer] = {};
     uint4 x_packets[V::kVectors];
     uint4 gradient_packets[V::kVectors];
+    float kept[kKeepsScaled ? V::kVectors : 1][V::kPer];
 
     RowWalk<V> walk(geometry);
     // Everything that the first row waits for is requested before anything is waited for: the rows,
@@ -75,8 +79,8 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
         const float rstd = next_rstd;
         const float mean = next_mean;
 
-        // First: sum of scaled * normal; second: sum of scaled. Outside the row the gradient is 0,
-        // and so is everything added here.
+        // With scaled = rstd * gradient * weight, first: sum of scaled * (x - mean); second: sum of
+        // scaled. Outside the row the gradient is 0, and so is everything added here.
         device::TwoSums row_sums = device::TwoSums::neutral();
         source.wait();
         for (int chunk = 0; chunk <= walk.last_chunk; ++chunk) {
@@ -88,21 +92,23 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
             }
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) {
-                float normal[V::kPer];
+                float values[V::kPer];
                 float gradient[V::kPer];
                 float weight[V::kPer] = {};
-                device::unpack<T>(x_packets[vector], normal);
+                device::unpack<T>(x_packets[vector], values);
                 device::unpack<T>(gradient_packets[vector], gradient);
-                column_values<V>(slice, weights, wide, chunk, vector, weight);
+                column_values<V>(slice, weights, wide, chunk, vector, geometry, weight);
 #pragma unroll
                 for (int element = 0; element < V::kPer; ++element) {
-                    const float centred = (normal[element] - mean) * rstd;
-                    const float scaled = gradient[element] * weight[element];
+                    const float centred = values[element] - mean;
+                    const float own = gradient[element] * rstd;
+                    const float scaled = own * weight[element];
+                    if constexpr (kKeepsScaled) kept[vector][element] = scaled;
                     row_sums.first = fmaf(scaled, centred, row_sums.first);
                     if constexpr (kCentred) row_sums.second += scaled;
                     if constexpr (V::kKeepsColumns) {
                         float& sum = sums[0][vector][element];
-                        sum = fmaf(gradient[element], centred, sum);
+                        sum = fmaf(own, centred, sum);
                         if constexpr (kOwn == 2) sums[1][vector][element] += gradient[element];
                     }
                 }
@@ -110,7 +116,7 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
             }
         }
         device::stay_packed(x_packets);
-        device::stay_packed(gradient_packets);
+        if constexpr (!kKeepsScaled) device::stay_packed(gradient_packets);
         float projection;
         float average = 0.0f;
         if constexpr (kCentred) {
@@ -122,6 +128,7 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
         }
 
         source.next();
+        const float factor = rstd * rstd * projection;
 
         T* x_gradient = static_cast<T*>(params.x_gradient) + walk.row * geometry.columns;
         for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
@@ -132,19 +139,26 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
             }
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) {
-                float normal[V::kPer];
-                float gradient[V::kPer];
-                float weight[V::kPer] = {};
-                device::unpack<T>(x_packets[vector], normal);
-                device::unpack<T>(gradient_packets[vector], gradient);
-                column_values<V>(slice, weights, wide, chunk, vector, weight);
+                float values[V::kPer];
+                float scaled[V::kPer];
+                device::unpack<T>(x_packets[vector], values);
+                if constexpr (kKeepsScaled) {
+                    memcpy(scaled, kept[vector], sizeof(scaled));
+                } else {
+                    float weight[V::kPer] = {};
+                    device::unpack<T>(gradient_packets[vector], scaled);
+                    column_values<V>(slice, weights, wide, chunk, vector, geometry, weight);
+#pragma unroll
+                    for (int element = 0; element < V::kPer; ++element) {
+                        scaled[element] *= rstd * weight[element];
+                    }
+                }
 #pragma unroll
                 for (int element = 0; element < V::kPer; ++element) {
-                    const float centred = (normal[element] - mean) * rstd;
-                    const float scaled = gradient[element] * weight[element] - average;
-                    gradient[element] = rstd * fmaf(-centred, projection, scaled);
+                    const float centred = values[element] - mean;
+                    values[element] = fmaf(-centred, factor, scaled[element] - average);
                 }
-                slice.store(x_gradient, chunk, vector, gradient);
+                slice.store(x_gradient, chunk, vector, values);
             }
         }
     }
@@ -163,15 +177,15 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
             for (int vector = 0; vector < V::kVectors; ++vector) {
                 const int first = columns.first(0, vector);
                 if (!columns.holds(first) || threadIdx.y > 0) continue;
-                float kept[V::kPer];
+                float total[V::kPer];
                 if (which < kOwn) {
-                    memcpy(kept, sums[which % kOwn][vector], sizeof(kept));
+                    memcpy(total, sums[which % kOwn][vector], sizeof(total));
                 } else {
-                    bias_sums.get(vector, kept);
+                    bias_sums.get(vector, total);
                 }
 #pragma unroll
                 for (int quad = 0; quad < V::kPer; quad += 4) {
-                    const float* four = kept + quad;
+                    const float* four = total + quad;
                     *reinterpret_cast<float4*>(partials + first + quad) =
                         make_float4(four[0], four[1], four[2], four[3]);
                 }

@@ -81,7 +81,7 @@ struct Variant {
     static constexpr bool kChunked = kHeld || kRows == Rows::kStreamed ||
                                      kRows == Rows::kStreamedAny ||
                                      (!kAligned && kVectors == kMostVectors);
-    using Team = std::conditional_t<kAlone, BlockTeam, device::RowTeam>;
+    using Team = std::conditional_t<kAlone || kRows == Rows::kStaged, BlockTeam, device::RowTeam>;
     using Slice =
         std::conditional_t<kWords, WordSlice<T, kVectors>,
                            std::conditional_t<kRows == Rows::kStagedAny, ShiftedSlice<T, kVectors>,

@@ -14,8 +14,20 @@ __device__ int ring_bytes(const Geometry& geometry) {
     return geometry.stages * kTensors * (V::kAligned ? row_bytes : slot_bytes(row_bytes));
 }
 
+// Where the first four of a packet's columns lie among those that are kept in fp32. The next four
+// lie behind those of all packets, so that neighbouring threads read neighbouring quads.
+template <class V>
+__device__ int first_quad(int column) {
+    return column / V::kPer;
+}
+template <class V>
+__device__ int quad_step(const Geometry& geometry) {
+    return kept_columns<V>(geometry) / V::kPer;
+}
+
 // Where a kernel reads the weight: if rows are staged, a copy in shared memory behind the ring,
-// because the ring leaves little L1. The caller's next barrier completes it.
+// because the ring leaves little L1, and in fp32, which takes fewer instructions per row. The
+// caller's next barrier completes it.
 template <class V, int kTensors>
 __device__ const void* columns_for(const void* vector_of_columns, bool wide,
                                    const Geometry& geometry) {
@@ -23,21 +35,30 @@ __device__ const void* columns_for(const void* vector_of_columns, bool wide,
         return vector_of_columns;
     } else {
         using T = typename V::T;
-        const int each = static_cast<int>(wide ? sizeof(float) : sizeof(T));
-        const int packets = geometry.columns * each / kPacketBytes;
-        unsigned char* copy = dynamic_shared() + ring_bytes<V, kTensors>(geometry);
-        const uint4* from = static_cast<const uint4*>(vector_of_columns);
-        for (int i = threadIdx.x; i < packets; i += blockDim.x) {
-            reinterpret_cast<uint4*>(copy)[i] = from[i];
-        }
-        if constexpr (!V::kAligned) {
-            // The rest, and zeros for what the last thread's columns have beyond it.
-            const auto* halves = static_cast<const uint16_t*>(vector_of_columns);
-            const int held = geometry.columns * each / 2;
-            const int first = packets * kPacketBytes / 2;
-            for (int i = first + threadIdx.x; i < kept_columns<V>(geometry) * each / 2;
-                 i += blockDim.x) {
-                reinterpret_cast<uint16_t*>(copy)[i] = i < held ? halves[i] : uint16_t{0};
+        float4* copy =
+            reinterpret_cast<float4*>(dynamic_shared() + ring_bytes<V, kTensors>(geometry));
+        const int step = quad_step<V>(geometry);
+        const auto* floats = static_cast<const float*>(vector_of_columns);
+        const auto* elements = static_cast<const T*>(vector_of_columns);
+        for (int packet = threadIdx.x; packet < step; packet += blockDim.x) {
+            const int begin = packet * V::kPer;
+            typename V::Slice::Values values = {};
+            if (!V::kAligned && begin + V::kPer > geometry.columns) {
+#pragma unroll
+                for (int element = 0; element < V::kPer; ++element) {
+                    const int column = begin + element;
+                    if (column >= geometry.columns) continue;
+                    values[element] = wide ? floats[column] : device::to_float(elements[column]);
+                }
+            } else if (sizeof(T) == 4 || wide) {
+                memcpy(values, __builtin_assume_aligned(floats + begin, 16), sizeof(values));
+            } else {
+                device::unpack<T>(device::ptx::load_16_constant(elements + begin), values);
+            }
+#pragma unroll
+            for (int quad = 0; quad < V::kPer / 4; ++quad) {
+                const float* four = values + 4 * quad;
+                copy[quad * step + packet] = make_float4(four[0], four[1], four[2], four[3]);
             }
         }
         return copy;
@@ -47,25 +68,18 @@ __device__ const void* columns_for(const void* vector_of_columns, bool wide,
 // The elements of such a vector that belong to one packet of a row.
 template <class V>
 __device__ void column_values(const typename V::Slice& slice, const void* vector_of_columns,
-                              bool wide, int chunk, int vector, typename V::Slice::Values& values) {
+                              bool wide, int chunk, int vector, const Geometry& geometry,
+                              typename V::Slice::Values& values) {
     if constexpr (!V::kStaged) {
         slice.shared_values(vector_of_columns, wide, chunk, vector, values);
     } else {
         const int begin = slice.first(chunk, vector);
         if (!slice.holds(begin)) return;
-        if (sizeof(typename V::T) == 4 || wide) {
-            const float4* quads = static_cast<const float4*>(vector_of_columns) + begin / 4;
+        const float4* quads = static_cast<const float4*>(vector_of_columns) + first_quad<V>(begin);
 #pragma unroll
-            for (int quad = 0; quad < V::kPer / 4; ++quad) {
-                const float4 four = quads[quad];
-                values[4 * quad] = four.x;
-                values[4 * quad + 1] = four.y;
-                values[4 * quad + 2] = four.z;
-                values[4 * quad + 3] = four.w;
-            }
-        } else {
-            const uint4* packets = static_cast<const uint4*>(vector_of_columns);
-            device::unpack<typename V::T>(packets[begin / V::kPer], values);
+        for (int quad = 0; quad < V::kPer / 4; ++quad) {
+            const float4 four = quads[quad * quad_step<V>(geometry)];
+            memcpy(values + 4 * quad, &four, sizeof(four));
         }
     }
 }
@@ -78,7 +92,7 @@ class SharedSums {
     using Values = typename V::Slice::Values;
 
     __device__ SharedSums(const device::RowTeam& team, const Geometry& geometry)
-        : slice_(team, nullptr, geometry.columns, true) {
+        : slice_(team, nullptr, geometry.columns, true), step_(quad_step<V>(geometry)) {
         if constexpr (kUsed) {
             first_byte_ = ring_bytes<V, 2>(geometry) +
                           kept_columns<V>(geometry) * static_cast<int>(sizeof(float));
@@ -104,7 +118,7 @@ class SharedSums {
         const float4* quads = quads_at(first);
 #pragma unroll
         for (int quad = 0; quad < V::kPer / 4; ++quad) {
-            const float4 four = quads[quad];
+            const float4 four = quads[quad * step_];
             memcpy(values + 4 * quad, &four, sizeof(four));
         }
     }
@@ -117,17 +131,17 @@ class SharedSums {
 #pragma unroll
         for (int quad = 0; quad < V::kPer / 4; ++quad) {
             const float* four = values + 4 * quad;
-            quads[quad] = make_float4(four[0], four[1], four[2], four[3]);
+            quads[quad * step_] = make_float4(four[0], four[1], four[2], four[3]);
         }
     }
 
     // Not kept as a pointer: the compiler would lose sight of its being shared memory.
     __device__ float4* quads_at(int column) const {
-        return reinterpret_cast<float4*>(dynamic_shared() + first_byte_ +
-                                         column * static_cast<int>(sizeof(float)));
+        return reinterpret_cast<float4*>(dynamic_shared() + first_byte_) + first_quad<V>(column);
     }
 
     const typename V::Slice slice_;
+    const int step_;
     int first_byte_ = 0;
 };
 
@@ -153,8 +167,11 @@ class StagedRows {
     __device__ void load(int tensor, const RowWalk<V>&, const typename V::Slice& slice, int chunk,
                          uint4 (&packets)[V::kVectors]) const {
         if constexpr (V::kAligned) {
-            slice.load_with(chunk, packets, 0.0f,
-                            [&](int, int begin) { return packet(tensor, begin); });
+#pragma unroll
+            for (int vector = 0; vector < V::kVectors; ++vector) {
+                const int begin = slice.first(chunk, vector);
+                packets[vector] = slice.holds(begin) ? packet(tensor, begin) : uint4{};
+            }
         } else {
             slice.load_with(chunk, packets, [&](int begin) { return packet(tensor, begin); });
         }
