@@ -48,6 +48,9 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
     // Whether the gradient times the weight stays in registers until the row's sums are known;
     // otherwise it is computed again from packed elements, which take half of them.
     constexpr bool kKeepsScaled = V::kStaged && V::kAligned && kOwn * V::kVectors <= 4;
+    // Whether the weight stays in registers for all rows, if it is as narrow as they are: loaded
+    // where it is used, each packet would make each of a row's passes wait for the cache.
+    constexpr bool kKeepsWeight = !V::kStaged && V::kAligned && kOwn * V::kVectors <= 4;
 
     __shared__ TeamStorage storage;
     typename V::Team team(storage, geometry.cluster_blocks);
@@ -58,6 +61,7 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
     uint4 x_packets[V::kVectors];
     uint4 gradient_packets[V::kVectors];
     float kept[kKeepsScaled ? V::kVectors : 1][V::kPer];
+    uint4 weight_packets[kKeepsWeight ? V::kVectors : 1];
 
     RowWalk<V> walk(geometry);
     // Everything that the first row waits for is requested before anything is waited for: the rows,
@@ -71,6 +75,18 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
     float next_mean = kCentred ? statistic_of(params.mean, walk.row) : 0.0f;
     const bool wide = params.wide_weight;
     const void* weights = columns_for<V, 2>(params.weight, wide, geometry);
+    const typename V::Slice columns(team, nullptr, geometry.columns, true);
+    const bool narrow = sizeof(T) == sizeof(float) || !wide;
+    if constexpr (kKeepsWeight) {
+        if (narrow) columns.load(static_cast<const T*>(weights), 0, weight_packets);
+    }
+    const auto weight_of = [&](const typename V::Slice& slice, int chunk, int vector,
+                               typename V::Slice::Values& values) {
+        if constexpr (kKeepsWeight) {
+            if (narrow) return device::unpack<T>(weight_packets[vector], values);
+        }
+        column_values<V>(slice, weights, wide, chunk, vector, geometry, values);
+    };
     SharedSums<V, kShares> bias_sums(team, geometry);
     // The ring's barriers and the weight are visible to all.
     if constexpr (V::kStaged) __syncthreads();
@@ -97,7 +113,7 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
                 float weight[V::kPer] = {};
                 device::unpack<T>(x_packets[vector], values);
                 device::unpack<T>(gradient_packets[vector], gradient);
-                column_values<V>(slice, weights, wide, chunk, vector, geometry, weight);
+                weight_of(slice, chunk, vector, weight);
 #pragma unroll
                 for (int element = 0; element < V::kPer; ++element) {
                     const float centred = values[element] - mean;
@@ -147,7 +163,7 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
                 } else {
                     float weight[V::kPer] = {};
                     device::unpack<T>(gradient_packets[vector], scaled);
-                    column_values<V>(slice, weights, wide, chunk, vector, geometry, weight);
+                    weight_of(slice, chunk, vector, weight);
 #pragma unroll
                     for (int element = 0; element < V::kPer; ++element) {
                         scaled[element] *= rstd * weight[element];
@@ -169,7 +185,6 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
         }
         const std::int64_t rows = geometry.clusters(gridDim.x);
         const std::int64_t number = geometry.clusters(blockIdx.x);
-        const typename V::Slice columns(team, nullptr, geometry.columns, true);
 #pragma unroll
         for (int which = 0; which < kSums; ++which) {
             float* partials = params.partials + (which * rows + number) * padded(geometry.columns);
