@@ -226,14 +226,21 @@ class RowTeam {
                               ptx::peer_address(collected, threadIdx.x));
         }
         ptx::mbarrier_wait(collected, reductions_ / 2 % 2);
-        memcpy(&value, partials, sizeof(value));
-#pragma unroll 1
-        for (int block = 1; block < blocks_; ++block) {
-            Value other;
-            memcpy(&other, partials + block, sizeof(other));
-            value = value + other;
-        }
-        return value;
+        const auto part_of = [&](int block) {
+            Value part = Value::neutral();
+            if (block < blocks_) {
+                const float2 partial = partials[block];
+                memcpy(&part, &partial, sizeof(part));
+            }
+            return part;
+        };
+        // With many rows, the parts of blocks that are not there take time.
+        if (blocks_ == 2) return part_of(0) + part_of(1);
+        // All read at once: one after the other, each exponential would wait for the one before.
+        Value parts[kMaxClusterBlocks];
+#pragma unroll
+        for (int block = 0; block < kMaxClusterBlocks; ++block) parts[block] = part_of(block);
+        return sum_of(parts);
     }
 
     TeamStorage& storage_;
