@@ -43,7 +43,13 @@ constexpr int kShortStreamThreads = 256;
 constexpr int kApartRows = 8;
 // Blocks per SM with staged rows: for short rows at any address, which else would have more.
 constexpr int kMostStagedBlocks = 8;
-// Rows per block for the ring to be worth filling, and for the third stage or a second block.
+// Bytes of rows that an SM reads while a block gets from one row to the next: blocks that stage as
+// many keep it busy. More of them overlap better, but each leaves a row of partial sums.
+constexpr int kStepBytes = 15 * 1024;
+// Bytes of rows that a block alone on its SM keeps under way beside the row that it works on.
+constexpr int kAheadBytes = 64 * 1024;
+// Rows per block and stage for the ring to be worth filling, and per block for more blocks than
+// keep an SM busy.
 constexpr int kRowsPerBlock = 3;
 constexpr int kManyRowsPerBlock = 8;
 // Row packets up to which four vectors per thread are best even beside other work, and the most
@@ -199,23 +205,36 @@ std::optional<Config> staged_with(int vectors, const Config& config, const Matri
             ? kAccumulateThreads
             : kAccumulateThreads * 3 / 2;
     std::int64_t resident = std::clamp(threads / staged.threads_per_row, 1, kMostStagedBlocks);
-    if (resident == 1 && vectors == 2 && rows_per_sm >= kManyRowsPerBlock) staged.stages = 3;
     const int bytes = shared_bytes(staged, shape, use);
     if (bytes > kMostStagedBytes) return std::nullopt;
     // Fewer threads with more registers each leave less to L1.
     const int capacity = vectors == 4 ? kMostSharedBytes : kSharedBytes;
     resident = std::min(resident, std::int64_t{capacity / (bytes + kOwnSharedBytes)});
+    const std::int64_t enough = divide_up(kStepBytes, staged_bytes(shape));
+    resident = std::min(resident, std::max(rows_per_sm / kManyRowsPerBlock, enough));
     resident = std::min(std::max<std::int64_t>(resident, 1), rows_per_sm / kRowsPerBlock);
     staged.blocks = machine.multiprocessors * resident;
     if (resident < 1) return std::nullopt;
+    if (resident == 1) {
+        const std::int64_t wanted = std::min(std::int64_t{1 + kAheadBytes / staged_bytes(shape)},
+                                             rows_per_sm / kRowsPerBlock);
+        const int fit = (kMostStagedBytes - kept_bytes(shape, vectors, use)) / staged_bytes(shape);
+        staged.stages =
+            static_cast<int>(std::clamp<std::int64_t>(wanted, 2, std::min(fit, kMostStages)));
+    }
     return staged;
 }
 
 void stage(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
-    // Several aligned rows per block, or several blocks per row, keep their sums without a ring. Of
-    // less than a packet per lane too little is left for a warp to do.
-    if (!may_stage(use) || (config.aligned ? config.rows_per_block * config.cluster_blocks > 1
-                                           : own_packets(shape) <= kWarp)) {
+    // Several blocks per aligned row keep their sums without a ring. So do several rows per block,
+    // and leave fewer of them: in a ring such rows must be long enough for two packets per lane of
+    // two warps, and many. Of less than a packet per lane too little is left for a warp to do.
+    const std::int64_t packets = own_packets(shape);
+    const bool many = shape.rows >= std::int64_t{machine.multiprocessors} * kMostStagedBlocks * 2 *
+                                        kManyRowsPerBlock;
+    const bool several = config.aligned && config.rows_per_block > 1;
+    if (!may_stage(use) || packets <= kWarp || (config.aligned && config.cluster_blocks > 1) ||
+        (several && (packets <= 2 * kWarp || !many))) {
         return;
     }
     const std::optional<Config> two = staged_with(2, config, shape, machine, use);

@@ -192,6 +192,13 @@ void many_rows_are_staged_for_sums() {
     expect(both.blocks == 132 * 2 && both.vectors == 4, describe(both));
     const Config fewer = choose({1024, 6144, Dtype::Bf16}, kMachine, RowUse::kAccumulateBoth);
     expect(fewer.blocks == 132 && fewer.vectors == 2 && fewer.stages == 2, describe(fewer));
+    // Each block leaves a row of sums: no more than keep an SM busy, with more of their rows ahead.
+    const Config deeper = choose({2048, 4096, Dtype::Bf16}, kMachine, RowUse::kAccumulate);
+    expect(deeper.blocks == 132 && deeper.stages == 5, describe(deeper));
+    const Config narrow = choose({2048, 2048, Dtype::Bf16}, kMachine, RowUse::kAccumulate);
+    expect(narrow.blocks == 132 * 2, describe(narrow));
+    const Config widest = choose({65536, 8192, Dtype::Bf16}, kMachine, RowUse::kAccumulate);
+    expect(widest.blocks == 132 && widest.stages == 3, describe(widest));
     for (const int columns : {10240, 13568}) {
         const Matrix shape = {4096, columns, Dtype::Bf16};
         for (const RowUse use : {RowUse::kAccumulate, RowUse::kAccumulateBoth}) {
@@ -204,6 +211,15 @@ void many_rows_are_staged_for_sums() {
         const bool staged = choose({65536, 4095, Dtype::Bf16}, kMachine, use).stages > 0;
         expect(staged == norms::accumulates(use), "rows at any address, staged or not");
     }
+}
+
+void many_short_rows_are_staged_for_sums() {
+    const auto staged = [](std::int64_t rows, int columns) {
+        return choose({rows, columns, Dtype::Bf16}, kMachine, RowUse::kAccumulate).stages > 0;
+    };
+    expect(staged(65536, 1024) && staged(65536, 768), "two packets per lane of two warps");
+    expect(!staged(65536, 512), "one warp");
+    expect(!staged(8192, 1024), "too few for twice the sums");
 }
 
 void rows_at_any_address_keep_their_sums() {
@@ -275,6 +291,7 @@ int main() {
     lean_kernels_where_they_are_faster();
     sums_over_rows_leave_few_partials();
     many_rows_are_staged_for_sums();
+    many_short_rows_are_staged_for_sums();
     rows_at_any_address_keep_their_sums();
     refuses({0, 8, Dtype::Bf16}, "rows is 0");
     refuses({8, 0, Dtype::Bf16}, "columns is 0");
