@@ -307,19 +307,21 @@ void cut_for_sums(Config& config, const Matrix& shape, const Machine& machine, R
 // Few rows that are not aligned, in words: in one block if they fit, because blocks take long to
 // meet.
 bool cut_into_words(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
-    constexpr int kVectors = 2;
-    constexpr std::int64_t kMost = std::int64_t{kVectors} * kMaxUnalignedThreads;
     const std::int64_t packets = own_packets(shape);
-    config.words = may_take_words(use) && is_words(shape) && packets <= kMost * kMaxClusterBlocks &&
-                   are_few(shape.rows, packets, kVectors, machine);
+    constexpr int kFewest = 2;
+    constexpr std::int64_t kWidest = std::int64_t{kMaxUnalignedThreads} * kMaxClusterBlocks;
+    const int vectors = packets <= kFewest * kWidest ? kFewest : most_words(use);
+    const std::int64_t most = std::int64_t{vectors} * kMaxUnalignedThreads;
+    config.words = may_take_words(use) && is_words(shape) && packets <= vectors * kWidest &&
+                   are_few(shape.rows, packets, vectors, machine);
     if (!config.words) return false;
-    if (packets <= kWarp * kVectors) {
-        cut_many_rows(config, packets, vectors_for(shape.rows, packets, machine, kVectors));
+    if (packets <= kWarp * vectors) {
+        cut_many_rows(config, packets, vectors_for(shape.rows, packets, machine, vectors));
         return true;
     }
-    config.vectors = kVectors;
-    if (packets > kMost) {
-        config.cluster_blocks = std::max(power_of_two_from(divide_up(packets, kMost)),
+    config.vectors = vectors;
+    if (packets > most) {
+        config.cluster_blocks = std::max(power_of_two_from(divide_up(packets, most)),
                                          blocks_for_few(config, shape, machine, packets));
     }
     cut_share(config, divide_up(packets, config.cluster_blocks), kMaxUnalignedThreads);
@@ -385,6 +387,7 @@ Config cut_few_rows(const Matrix& shape) {
 // The next larger vector count that has a kernel.
 int existing_vectors(const Config& config, RowUse use) {
     if (use == RowUse::kFewRows) return config.vectors;
+    if (config.words) return config.vectors <= 2 ? 2 : 4;
     if (!config.aligned) return config.vectors <= 2 ? 2 : kMostVectors;
     if (config.alone || accumulates(use)) return config.vectors;
     return 4;
@@ -504,7 +507,7 @@ void validate(const Config& config, const Matrix& shape, RowUse use) {
                 (config.stages > 0 || config.words ? own_packets(shape) : packets_of(shape)),
             "threads do not cover the row");
     require(!config.words || (may_take_words(use) && !config.aligned && is_words(shape) &&
-                              vectors == 2 && config.chunks == 1),
+                              vectors >= 2 && vectors <= most_words(use) && config.chunks == 1),
             "words, but rows are not whole words in a single chunk");
 }
 

@@ -114,7 +114,12 @@ constexpr int streamed_vectors(bool aligned) { return aligned ? 4 : 2; }
 
 // Ops with a kernel for few rows of whole words.
 constexpr bool may_take_words(RowUse use) {
-    return use == RowUse::kOneRow || use == RowUse::kCentredRow || use == RowUse::kInPlace;
+    return use == RowUse::kOneRow || use == RowUse::kCentredRow || use == RowUse::kInPlace ||
+           use == RowUse::kReadOnce || use == RowUse::kExponentials;
+}
+// Packets per thread in words, at most: with no vector of columns beside the row, twice as many.
+constexpr int most_words(RowUse use) {
+    return use == RowUse::kReadOnce || use == RowUse::kExponentials ? 4 : 2;
 }
 
 // Ops whose clusters can hold a long row.

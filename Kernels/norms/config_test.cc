@@ -57,7 +57,7 @@ void long_rows_take_chunks() {
     expect_described({4096, 262144, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t512 r1 c1 k16 s0 b4096");
     expect_described({132, 151936, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t480 r1 c2 k5 s0 b264");
     expect_described({6, 62720, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t256 r1 c8 k1 s0 b48");
-    expect_described({3, 91638, Dtype::Bf16}, RowUse::kReadOnce, "us2 t384 r1 c8 k2 s0 b24");
+    expect_described({3, 91638, Dtype::Bf16}, RowUse::kReadOnce, "w4 t384 r1 c8 k1 s0 b24");
     expect_described({4096, 262144, Dtype::Bf16}, RowUse::kExponentials,
                      "vh4 t256 r1 c8 k4 s0 b32768");
     expect_described({4096, 128256, Dtype::Bf16}, RowUse::kExponentials,
@@ -84,7 +84,7 @@ void short_rows_share_a_block_if_they_are_many() {
 void unaligned_rows_are_streamed_if_they_are_many() {
     expect_described({100, 4098, Dtype::Bf16}, RowUse::kOneRow, "w2 t288 r1 c1 k1 s0 b100");
     expect_described({100, 4099, Dtype::Bf16}, RowUse::kOneRow, "u2 t288 r1 c1 k1 s0 b100");
-    expect_described({100, 4098, Dtype::Bf16}, RowUse::kExponentials, "u2 t288 r1 c1 k1 s0 b100");
+    expect_described({100, 4098, Dtype::Bf16}, RowUse::kExponentials, "w2 t288 r1 c1 k1 s0 b100");
     expect_described({99, 11668, Dtype::Bf16}, RowUse::kCentredRow, "w2 t384 r1 c2 k1 s0 b198");
     expect_described({3, 11667, Dtype::F32}, RowUse::kInPlace, "w2 t192 r1 c8 k1 s0 b24");
     expect_described({27, 1134, Dtype::Bf16}, RowUse::kInPlace, "w2 t96 r1 c1 k1 s0 b27");

@@ -61,7 +61,14 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];
                 if constexpr (!V::kAlone) device::unpack<T>(packets[vector], values);
-                const int place = target - slice.first(chunk, vector);
+                // The target among the packet's elements.
+                const auto is_target = [&](int element) {
+                    if constexpr (V::kWords) {
+                        return slice.column(vector, element) == target;
+                    } else {
+                        return element == target - slice.first(chunk, vector);
+                    }
+                };
 #pragma unroll
                 for (int element = 0; element < kPer; ++element) {
                     float& value = values[element];
@@ -70,7 +77,7 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
                     } else {
                         value = relative_exp(value, total.largest) * scale;
                     }
-                    if (element == place) value -= 1.0f;
+                    if (is_target(element)) value -= 1.0f;
                 }
                 slice.store(logits, chunk, vector, values);
             }

@@ -342,6 +342,9 @@ auto dispatch_vectors(const Config& config, bool wide, Function&& function) {
             return function(Variant<T, 8, Rows::kAny>{});
         }
         if constexpr (may_take_words(kUse)) {
+            if constexpr (most_words(kUse) == 4) {
+                if (config.words && vectors == 4) return function(Variant<T, 4, Rows::kWords>{});
+            }
             if (config.words) return function(Variant<T, 2, Rows::kWords>{});
         }
         if (vectors == 2) return function(Variant<T, 2, Rows::kAny>{});

@@ -26,6 +26,15 @@ class WordSlice {
         return at(vector, element / kPerWord) < words_;
     }
 
+    // The column of a packet's element, and whether one of this thread's packets has that column.
+    __device__ int column(int vector, int element) const {
+        return at(vector, element / kPerWord) * kPerWord + element % kPerWord;
+    }
+    __device__ bool owns(int index) const {
+        const int offset = index / kPerWord - first_;
+        return offset >= 0 && offset % step_ == 0;
+    }
+
     // Elements outside the row become `outside`.
     __device__ void load(const T* row, int, Packets& packets, float outside = 0.0f) const {
         Values nothing;
