@@ -31,6 +31,10 @@ constexpr int kOwnSharedBytes = 2 * 1024;
 // of all such blocks there.
 constexpr int kHeldBytes = 72 * 1024;
 constexpr int kHeldThreads = 1024;
+// Packets that as many threads keep in registers. Clusters that keep their rows so start sooner but
+// overlap less: they are faster until, over all waves, an SM has left so many packets idle.
+constexpr int kKeptPackets = streamed_vectors(true) * kHeldThreads;
+constexpr int kMostIdlePackets = kKeptPackets * 3 / 2;
 // Blocks per SM that few rows are spread over, and the fewest threads of one.
 constexpr int kStreamedBlocks = 2;
 constexpr int kLeastStreamedThreads = 128;
@@ -145,14 +149,18 @@ void cut_over_blocks(Config& config, std::int64_t packets, int vectors, int most
     cut_share(config, share, per_block / vectors);
 }
 
+// The most blocks of a cluster that shares a row and gives each enough of it.
+int most_blocks_for(const Config& config, std::int64_t packets) {
+    const std::int64_t fewest = std::int64_t{config.vectors} * kLeastStreamedThreads;
+    return std::min(kMaxClusterBlocks, power_of_two_up_to(divide_up(packets, fewest)));
+}
+
 // Blocks of a cluster that shares a row, if rows are few.
 int blocks_for_few(const Config& config, const Matrix& shape, const Machine& machine,
                    std::int64_t packets) {
-    const std::int64_t fewest = std::int64_t{config.vectors} * kLeastStreamedThreads;
     const std::int64_t spread =
         std::int64_t{machine.multiprocessors} * kStreamedBlocks / shape.rows;
-    return std::min(kMaxClusterBlocks,
-                    power_of_two_up_to(std::min(spread, divide_up(packets, fewest))));
+    return std::min(power_of_two_up_to(spread), most_blocks_for(config, packets));
 }
 
 // Blocks that walk a row in chunks. More of them per row where rows are few, or where they need not
@@ -173,17 +181,39 @@ void stream(Config& config, const Matrix& shape, const Machine& machine, RowUse 
     cut_share(config, divide_up(packets, config.cluster_blocks), threads);
 }
 
+// A cluster whose registers keep the row, unless that leaves too much idle.
+bool keep_in_registers(Config& config, const Matrix& shape, const Machine& machine) {
+    const std::int64_t packets = own_packets(shape);
+    Config shared = config;
+    shared.vectors = streamed_vectors(true);
+    shared.cluster_blocks = most_blocks_for(shared, packets);
+    const std::int64_t each = divide_up(packets, shared.cluster_blocks);
+    cut_share(shared, each, max_threads(shared.vectors));
+    if (shared.chunks > 1) return false;
+    const std::int64_t resident = kHeldThreads / shared.threads_per_row;
+    const std::int64_t waves = divide_up(shape.rows * shared.cluster_blocks,
+                                         std::int64_t{machine.multiprocessors} * resident);
+    // One of an SM's blocks is always between its row and the next.
+    if (waves * (kKeptPackets - (resident - 1) * each) > kMostIdlePackets) return false;
+    config = shared;
+    return true;
+}
+
 // A cluster whose shared memory holds the row, each block a share that leaves room for other
 // blocks: some load while others compute or store.
-void hold(Config& config, std::int64_t packets) {
+void hold(Config& config, const Matrix& shape, const Machine& machine) {
+    const std::int64_t packets = own_packets(shape);
     config.held = true;
     config.vectors = streamed_vectors(config.aligned);
     config.cluster_blocks = std::min(
         kMaxClusterBlocks, power_of_two_from(divide_up(packets * kPacketBytes, kHeldBytes)));
     const std::int64_t share = divide_up(packets, config.cluster_blocks);
     const std::int64_t resident = kMostSharedBytes / (share * kPacketBytes + kOwnSharedBytes);
+    // Blocks of a single wave overlap only their own loads: in smaller pieces.
+    const bool single =
+        shape.rows * config.cluster_blocks <= std::int64_t{machine.multiprocessors} * resident;
     // Whole warps, so that registers do not keep one of the blocks out.
-    const std::int64_t threads = kHeldThreads / resident / kWarp * kWarp;
+    const std::int64_t threads = kHeldThreads / (single ? 2 : 1) / resident / kWarp * kWarp;
     cut_share(config, share, std::min<std::int64_t>(threads, max_threads(config.vectors)));
 }
 
@@ -359,11 +389,14 @@ void cut(Config& config, const Matrix& shape, const Machine& machine, RowUse use
         return cut_over_blocks(config, packets, vectors, most, use);
     }
     if (may_hold(use) && shape.rows <= kMaxBlocks / kMaxClusterBlocks) {
-        hold(config, packets);
+        if (keep_in_registers(config, shape, machine)) return;
+        hold(config, shape, machine);
         if (2 * shape.rows * config.cluster_blocks >= machine.multiprocessors) return;
         config.held = false;
     }
     stream(config, shape, machine, use);
+    // One chunk stays in registers, and what is loaded beside it need not wait.
+    config.streamed = config.chunks > 1 || !meets(use);
 }
 
 // A block per row, and one per kSummedPackets packets of columns.

@@ -56,7 +56,7 @@ void expect_described(const Matrix& shape, RowUse use, const std::string& wanted
 void long_rows_take_chunks() {
     expect_described({4096, 262144, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t512 r1 c1 k16 s0 b4096");
     expect_described({132, 151936, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t480 r1 c2 k5 s0 b264");
-    expect_described({6, 62720, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t256 r1 c8 k1 s0 b48");
+    expect_described({6, 62720, Dtype::Bf16}, RowUse::kReadOnce, "v4 t256 r1 c8 k1 s0 b48");
     expect_described({3, 91638, Dtype::Bf16}, RowUse::kReadOnce, "w4 t384 r1 c8 k1 s0 b24");
     expect_described({4096, 262144, Dtype::Bf16}, RowUse::kExponentials,
                      "vh4 t256 r1 c8 k4 s0 b32768");
@@ -64,14 +64,22 @@ void long_rows_take_chunks() {
                      "vh4 t256 r1 c4 k4 s0 b16384");
     expect_described({4096, 20480, Dtype::Bf16}, RowUse::kExponentials,
                      "vh4 t160 r1 c1 k4 s0 b4096");
-    expect_described({38, 32784, Dtype::Bf16}, RowUse::kExponentials, "vs4 t288 r1 c4 k1 s0 b152");
+    expect_described({38, 32784, Dtype::Bf16}, RowUse::kExponentials, "v4 t160 r1 c8 k1 s0 b304");
+    // A few waves of clusters hold their rows in registers.
+    expect_described({168, 39816, Dtype::Bf16}, RowUse::kExponentials, "v4 t160 r1 c8 k1 s0 b1344");
+    expect_described({1024, 32768, Dtype::Bf16}, RowUse::kExponentials,
+                     "v4 t128 r1 c8 k1 s0 b8192");
+    expect_described({4096, 50304, Dtype::Bf16}, RowUse::kExponentials,
+                     "vh4 t224 r1 c2 k4 s0 b8192");
+    // Blocks that hold the rest, all at once: in smaller pieces.
+    expect_described({55, 194184, Dtype::Bf16}, RowUse::kExponentials, "vh4 t128 r1 c8 k6 s0 b440");
     // Blocks that never meet need no chunks.
     expect_described({4096, 262144, Dtype::Bf16}, RowUse::kRowAlone,
                      "vs4 t512 r1 c16 k1 s0 b65536");
     // Norms park what fits a block.
     expect_described({4096, 32768, Dtype::Bf16}, RowUse::kOneRow, "a8 t512 r1 c1 k1 s0 b4096");
     expect_described({4096, 32776, Dtype::Bf16}, RowUse::kOneRow, "vs4 t352 r1 c1 k3 s0 b4096");
-    expect_described({64, 32768, Dtype::Bf16}, RowUse::kOneRow, "vs4 t256 r1 c4 k1 s0 b256");
+    expect_described({64, 32768, Dtype::Bf16}, RowUse::kOneRow, "v4 t256 r1 c4 k1 s0 b256");
 }
 
 void short_rows_share_a_block_if_they_are_many() {

@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
     RowWalk<V> walk(geometry);
     RowSource<V, 1> source(geometry, {params.logits}, walk);
     uint4 packets[kVectors];
-    std::conditional_t<V::kAlone, Powers<V>, NoPowers> powers;
+    KeptPowers<V> powers;
     for (; walk.more(); walk.next()) {
         const Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
         const std::int64_t given = walk.active() ? params.targets[walk.row] : kNoTarget;
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
             base = part.largest;
             total = V::kChunked ? total + part : part;
         }
-        if (!V::kAlone) device::stay_packed(packets);
+        if (!kKeepsPowers<V>) device::stay_packed(packets);
         // Only now, because this waits for the target, and the row's loads must not.
         const bool valid = given >= 0 && given < geometry.columns;
         const int target = valid ? static_cast<int>(given) : kNoTarget;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
 #pragma unroll
             for (int vector = 0; vector < kVectors; ++vector) {
                 float values[kPer];
-                if constexpr (!V::kAlone) device::unpack<T>(packets[vector], values);
+                if constexpr (!kKeepsPowers<V>) device::unpack<T>(packets[vector], values);
                 // The target among the packet's elements.
                 const auto is_target = [&](int element) {
                     if constexpr (V::kWords) {
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
 #pragma unroll
                 for (int element = 0; element < kPer; ++element) {
                     float& value = values[element];
-                    if constexpr (V::kAlone) {
+                    if constexpr (kKeepsPowers<V>) {
                         value = powers.kept[vector][element] * kept_scale;
                     } else {
                         value = relative_exp(value, total.largest) * scale;

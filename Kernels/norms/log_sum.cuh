@@ -48,6 +48,13 @@ struct Powers {
 };
 struct NoPowers {};
 
+// Rows of one chunk keep them in registers instead of computing them twice; beside the addresses of
+// four packets of words there is no room.
+template <class V>
+constexpr bool kKeepsPowers = !V::kChunked && (V::kAligned || (V::kWords && V::kVectors == 2));
+template <class V>
+using KeptPowers = std::conditional_t<kKeepsPowers<V>, Powers<V>, NoPowers>;
+
 // Packets of one chunk; elements outside the row must be -infinity.
 template <class V, class Kept>
 __device__ device::LogSum log_sum_of(uint4 (&packets)[V::kVectors], Kept& powers) {

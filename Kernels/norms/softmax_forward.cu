@@ -1,8 +1,8 @@
 // Softmax forward kernel.
 //
 // A team of threads holds a row in registers. Each warp finds its own maximum and the sum of
-// exponentials relative to it; the team merges these pairs in one reduction. A block that is alone
-// with its row keeps the exponentials; otherwise they are recomputed for the output.
+// exponentials relative to it; the team merges these pairs in one reduction. Rows of one chunk keep
+// the exponentials; otherwise they are recomputed for the output.
 #include "Kernels/norms/held_row.cuh"
 #include "Kernels/norms/log_sum.cuh"
 #include "Kernels/norms/plain.cuh"
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
     RowWalk<V> walk(geometry);
     RowSource<V, 1> source(geometry, {params.x}, walk);
     uint4 packets[V::kVectors];
-    std::conditional_t<V::kAlone, Powers<V>, NoPowers> powers;
+    KeptPowers<V> powers;
     for (; walk.more(); walk.next()) {
         const typename V::Slice slice(team, source.row(0, walk), geometry.columns, walk.active());
 
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
             base = part.largest;
             total = V::kChunked ? total + part : part;
         }
-        if (!V::kAlone) device::stay_packed(packets);
+        if (!kKeepsPowers<V>) device::stay_packed(packets);
         total = team.reduce(total);
         source.next();
         const float scale = 1.0f / total.sum;
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) {
                 float values[V::kPer];
-                if constexpr (V::kAlone) {
+                if constexpr (kKeepsPowers<V>) {
 #pragma unroll
                     for (int element = 0; element < V::kPer; ++element) {
                         values[element] = powers.kept[vector][element] * kept_scale;
