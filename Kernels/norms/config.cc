@@ -38,6 +38,8 @@ constexpr int kMostIdlePackets = kKeptPackets * 3 / 2;
 // Blocks per SM that few rows are spread over, and the fewest threads of one.
 constexpr int kStreamedBlocks = 2;
 constexpr int kLeastStreamedThreads = 128;
+// Bytes of all rows at once that stay in L2 until they are read again.
+constexpr std::int64_t kCachedBytes = std::int64_t{32} << 20;
 // Bytes of a row up to which unaligned blocks of this size are best; beyond, so many rows at once
 // would not stay in L2 until they are read again.
 constexpr int kShortStreamBytes = 40 * 1024;
@@ -163,6 +165,59 @@ int blocks_for_few(const Config& config, const Matrix& shape, const Machine& mac
     return std::min(power_of_two_up_to(spread), most_blocks_for(config, packets));
 }
 
+// The same, or twice as many if SMs then share few rows more evenly.
+int even_blocks(const Config& config, const Matrix& shape, const Machine& machine,
+                std::int64_t packets) {
+    const int blocks = blocks_for_few(config, shape, machine, packets);
+    const std::int64_t all = shape.rows * blocks;
+    const std::int64_t sms = machine.multiprocessors;
+    const bool more = 2 * blocks <= most_blocks_for(config, packets) &&
+                      all <= sms * kStreamedBlocks &&
+                      divide_up(2 * all, sms) < 2 * divide_up(all, sms);
+    return more ? 2 * blocks : blocks;
+}
+
+// Threads per SM of blocks that stream rows: what their registers allow.
+int streaming_threads(bool aligned, RowUse use) {
+    const int vectors = streamed_vectors(aligned);
+    return aligned ? min_blocks(vectors, use) * max_threads(vectors, use)
+                   : min_unaligned_blocks(true, use) * kMaxUnalignedThreads;
+}
+
+// Whether so many rows at once stay in L2 until they are read again, if they are.
+bool fit_cache(std::int64_t rows, const Matrix& shape, RowUse use) {
+    const int tensors = use == RowUse::kTwoRows || use == RowUse::kInPlace ? 2 : 1;
+    const std::int64_t row_bytes = std::int64_t{tensors} * shape.columns * bytes_of(shape.dtype);
+    return use == RowUse::kReadOnce || rows * row_bytes <= kCachedBytes;
+}
+
+// Blocks of a cluster, so that the rows that are streamed at once fit.
+int blocks_for_cache(const Config& config, const Matrix& shape, const Machine& machine, RowUse use,
+                     int threads) {
+    const std::int64_t resident =
+        std::int64_t{machine.multiprocessors} * (streaming_threads(config.aligned, use) / threads);
+    int blocks = 1;
+    while (blocks < kMaxClusterBlocks &&
+           !fit_cache(std::min(shape.rows, resident / blocks), shape, use)) {
+        blocks *= 2;
+    }
+    return blocks;
+}
+
+// The most threads of a block with which all blocks run at once, if a few of them would be left for
+// a second wave.
+int threads_for_one_wave(const Config& config, const Matrix& shape, const Machine& machine,
+                         RowUse use) {
+    const std::int64_t sms = machine.multiprocessors;
+    const int most = streaming_threads(config.aligned, use);
+    const std::int64_t blocks = shape.rows * config.cluster_blocks;
+    const std::int64_t wave = sms * (most / config.threads_per_row);
+    if (blocks <= wave || blocks >= 2 * wave || !fit_cache(shape.rows, shape, use)) {
+        return config.threads_per_row;
+    }
+    return static_cast<int>(most / divide_up(blocks, sms)) / kWarp * kWarp;
+}
+
 // Blocks that walk a row in chunks. More of them per row where rows are few, or where they need not
 // meet.
 void stream(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
@@ -174,11 +229,20 @@ void stream(Config& config, const Matrix& shape, const Machine& machine, RowUse 
     const int threads = brief ? kShortStreamThreads : kMaxUnalignedThreads;
     config.streamed = true;
     config.vectors = streamed_vectors(config.aligned);
-    config.cluster_blocks =
-        meets(use) ? blocks_for_few(config, shape, machine, packets)
-                   : std::min(most_blocks_per_row(use),
-                              power_of_two_from(divide_up(packets, config.vectors * threads)));
-    cut_share(config, divide_up(packets, config.cluster_blocks), threads);
+    if (meets(use)) {
+        config.cluster_blocks = std::max(even_blocks(config, shape, machine, packets),
+                                         blocks_for_cache(config, shape, machine, use, threads));
+    } else {
+        config.cluster_blocks =
+            std::min(most_blocks_per_row(use),
+                     power_of_two_from(divide_up(packets, config.vectors * threads)));
+    }
+    const std::int64_t share = divide_up(packets, config.cluster_blocks);
+    cut_share(config, share, threads);
+    // More chunks cost little where there are several; a row of one should stay in registers.
+    if (meets(use) && config.chunks > 1) {
+        cut_share(config, share, threads_for_one_wave(config, shape, machine, use));
+    }
 }
 
 // A cluster whose registers keep the row, unless that leaves too much idle.

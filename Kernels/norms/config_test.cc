@@ -82,6 +82,27 @@ void long_rows_take_chunks() {
     expect_described({64, 32768, Dtype::Bf16}, RowUse::kOneRow, "v4 t256 r1 c4 k1 s0 b256");
 }
 
+void streamed_rows_share_the_machine_evenly() {
+    // Smaller blocks instead of a second wave of few.
+    expect_described({396, 50432, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t416 r1 c1 k4 s0 b396");
+    expect_described({436, 50432, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t320 r1 c1 k5 s0 b436");
+    expect_described({792, 50432, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t416 r1 c1 k4 s0 b792");
+    // Three small blocks on some SMs instead of two large ones.
+    expect_described({38, 38656, Dtype::Bf16}, RowUse::kReadOnce, "v4 t160 r1 c8 k1 s0 b304");
+    expect_described({33, 38656, Dtype::Bf16}, RowUse::kReadOnce, "v4 t160 r1 c8 k1 s0 b264");
+    expect_described({66, 38656, Dtype::Bf16}, RowUse::kReadOnce, "v4 t320 r1 c4 k1 s0 b264");
+}
+
+// Rows that are read twice take as many blocks as keep those at once in L2.
+void streamed_rows_stay_in_cache() {
+    expect_described({701, 89934, Dtype::Bf16}, RowUse::kExponentials,
+                     "us2 t480 r1 c4 k3 s0 b2804");
+    expect_described({4096, 50257, Dtype::Bf16}, RowUse::kExponentials,
+                     "us2 t416 r1 c2 k4 s0 b8192");
+    expect_described({4096, 32776, Dtype::Bf16}, RowUse::kOneRow, "vs4 t352 r1 c1 k3 s0 b4096");
+    expect_described({4096, 131072, Dtype::Bf16}, RowUse::kOneRow, "vs4 t512 r1 c4 k2 s0 b16384");
+}
+
 void short_rows_share_a_block_if_they_are_many() {
     expect_described({65536, 512, Dtype::Bf16}, RowUse::kCentredRow, "v4 t16 r8 c1 k1 s0 b8192");
     expect_described({2000, 512, Dtype::Bf16}, RowUse::kCentredRow, "a2 t32 r1 c1 k1 s0 b2000");
@@ -98,8 +119,6 @@ void unaligned_rows_are_streamed_if_they_are_many() {
     expect_described({27, 1134, Dtype::Bf16}, RowUse::kInPlace, "w2 t96 r1 c1 k1 s0 b27");
     expect_described({400, 130, Dtype::Bf16}, RowUse::kOneRow, "w2 t32 r4 c1 k1 s0 b100");
     expect_described({18663, 8766, Dtype::Bf16}, RowUse::kOneRow, "us2 t192 r1 c1 k3 s0 b18663");
-    expect_described({4096, 50257, Dtype::Bf16}, RowUse::kExponentials,
-                     "us2 t480 r1 c1 k7 s0 b4096");
     expect_described({4096, 50257, Dtype::Bf16}, RowUse::kReadOnce, "us2 t256 r1 c1 k13 s0 b4096");
 }
 
@@ -292,6 +311,8 @@ int main() {
     few_rows_take_one_launch();
     every_shape_is_covered();
     long_rows_take_chunks();
+    streamed_rows_share_the_machine_evenly();
+    streamed_rows_stay_in_cache();
     short_rows_share_a_block_if_they_are_many();
     unaligned_rows_are_streamed_if_they_are_many();
     few_rows_get_many_threads();
