@@ -17,6 +17,15 @@ __device__ inline float warp_max(float value) {
     return __int_as_float(turned(__reduce_max_sync(0xffffffffu, turned(__float_as_int(value)))));
 }
 
+// A cluster whose blocks each have a contiguous share of the row: places are those of the block.
+class ShareTeam : public device::RowTeam {
+  public:
+    __device__ ShareTeam(TeamStorage& storage, int cluster_blocks)
+        : device::RowTeam(storage, cluster_blocks) {}
+    __device__ int place() const { return static_cast<int>(threadIdx.x); }
+    __device__ int threads() const { return static_cast<int>(blockDim.x); }
+};
+
 class BlockTeam : public device::RowTeam {
   public:
     __device__ BlockTeam(TeamStorage& storage, int /*cluster_blocks*/)

@@ -583,7 +583,7 @@ void validate(const Config& config, const Matrix& shape, RowUse use) {
             "stages is " + std::to_string(config.stages));
     if (config.stages > 0) {
         require(may_stage(use) && may_stage(vectors), "no kernel with stages");
-        require(config.rows_per_block == 1 && config.cluster_blocks == 1,
+        require(config.rows_per_block == 1 && (config.aligned || config.cluster_blocks == 1),
                 "stages need one row per block");
         require(config.chunks == 1, "stages need a single chunk");
         const int bytes = shared_bytes(config, shape, use);

@@ -144,6 +144,12 @@ constexpr int staged_bytes(const Matrix& shape) {
     return 2 * slot_bytes(shape.columns * bytes_of(shape.dtype));
 }
 
+// The columns of a row that each of a cluster's blocks stages.
+constexpr int share_of(int columns, int blocks, int each) {
+    const int packets = (columns + each - 1) / each;
+    return blocks == 1 ? columns : (packets + blocks - 1) / blocks * each;
+}
+
 // Whether a staged kernel keeps the bias's sums in shared memory: beside four packets per thread,
 // registers hold only the weight's.
 constexpr bool shares_sums(int vectors, RowUse use) {
@@ -187,7 +193,11 @@ constexpr int shared_bytes(const Config& config, const Matrix& shape, RowUse use
         return config.chunks * config.vectors * config.threads_per_row * kPacketBytes;
     }
     if (config.stages == 0) return 0;
-    return config.stages * staged_bytes(shape) + kept_bytes(shape, config.vectors, use);
+    const Matrix own = {
+        shape.rows,
+        share_of(shape.columns, config.cluster_blocks, kPacketBytes / bytes_of(shape.dtype)),
+        shape.dtype};
+    return config.stages * staged_bytes(own) + kept_bytes(own, config.vectors, use);
 }
 
 // The largest block that an op's kernels with this many vectors are compiled for.

@@ -6,6 +6,7 @@
 // and leave the block once, as partial sums; otherwise they take a separate pass (column_sums.cuh).
 #pragma once
 
+#include "Kernels/device/ptx/cluster.cuh"
 #include "Kernels/device/ptx/grid_dependency.cuh"
 #include "Kernels/norms/staged_rows.cuh"
 
@@ -39,8 +40,17 @@ template <class Given, bool kCentred>
 __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumulate))
     norm_backward_kernel(const __grid_constant__ Cut<NormBackward> params) {
     using V = std::conditional_t<Given::kKeepsColumns, Given, EdgesApart<Given>>;
-    const Geometry& geometry = params.geometry;
     using T = typename V::T;
+    // This block's share of all rows.
+    Geometry geometry = params.geometry;
+    const int row_columns = geometry.columns;
+    int begin = 0;
+    if constexpr (V::kShared) {
+        const int share = share_of(row_columns, geometry.cluster_blocks, V::kPer);
+        begin = static_cast<int>(device::ptx::cluster_rank()) * share;
+        geometry.columns = max(0, min(share, row_columns - begin));
+    }
+    const auto from = [begin](const void* tensor) { return static_cast<const T*>(tensor) + begin; };
     constexpr int kSums = kCentred ? 2 : 1;
     constexpr RowUse kUse = kCentred ? RowUse::kAccumulateBoth : RowUse::kAccumulate;
     constexpr bool kShares = V::kStaged && shares_sums(V::kVectors, kUse);
@@ -66,7 +76,8 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
     RowWalk<V> walk(geometry);
     // Everything that the first row waits for is requested before anything is waited for: the rows,
     // their statistics, and only then the weight, whose copy waits for itself.
-    RowSource<V, 2> source(geometry, {params.x, params.out_gradient}, walk);
+    RowSource<V, 2> source(geometry, {from(params.x), from(params.out_gradient)}, walk,
+                           row_columns);
     // Loaded a row ahead, so that no row waits for them.
     const auto statistic_of = [&](const float* statistic, std::int64_t row) {
         return row < walk.rows ? statistic[row] : 0.0f;
@@ -74,7 +85,10 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
     float next_rstd = statistic_of(params.rstd, walk.row);
     float next_mean = kCentred ? statistic_of(params.mean, walk.row) : 0.0f;
     const bool wide = params.wide_weight;
-    const void* weights = columns_for<V, 2>(params.weight, wide, geometry);
+    const void* weights = columns_for<V, 2>(
+        static_cast<const char*>(params.weight) +
+            static_cast<std::ptrdiff_t>(begin) * (wide ? sizeof(float) : sizeof(T)),
+        wide, geometry);
     const typename V::Slice columns(team, nullptr, geometry.columns, true);
     const bool narrow = sizeof(T) == sizeof(float) || !wide;
     if constexpr (kKeepsWeight) {
@@ -146,7 +160,7 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
         source.next();
         const float factor = rstd * rstd * projection;
 
-        T* x_gradient = static_cast<T*>(params.x_gradient) + walk.row * geometry.columns;
+        T* x_gradient = static_cast<T*>(params.x_gradient) + walk.row * row_columns + begin;
         for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
             if (chunk != walk.last_chunk) {
@@ -187,7 +201,8 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
         const std::int64_t number = geometry.clusters(blockIdx.x);
 #pragma unroll
         for (int which = 0; which < kSums; ++which) {
-            float* partials = params.partials + (which * rows + number) * padded(geometry.columns);
+            float* partials =
+                params.partials + (which * rows + number) * padded(row_columns) + begin;
 #pragma unroll
             for (int vector = 0; vector < V::kVectors; ++vector) {
                 const int first = columns.first(0, vector);

@@ -34,10 +34,12 @@ class RowRing {
     };
 
     __device__ RowRing(RingStorage& storage, unsigned char* bytes,
-                       const void* const (&tensors)[kTensors], int row_bytes, int stages, Walk walk)
+                       const void* const (&tensors)[kTensors], int row_bytes, int row_step,
+                       int stages, Walk walk)
         : storage_(storage),
           bytes_(bytes),
           row_bytes_(row_bytes),
+          row_step_(row_step),
           stages_(stages),
           step_(walk.step),
           next_(walk.first),
@@ -84,7 +86,7 @@ class RowRing {
     __device__ void fetch(int stage) {
         if (next_ >= rows_) return;
         uint64_t* barrier = &storage_.filled[stage];
-        std::int64_t begin = next_ * row_bytes_;
+        std::int64_t begin = next_ * row_step_;
         uint32_t bytes = static_cast<uint32_t>(row_bytes_);
         if constexpr (!kWhole) {
             const std::int64_t end = begin + row_bytes_;
@@ -119,6 +121,7 @@ class RowRing {
     unsigned char* const bytes_;
     const unsigned char* tensors_[kTensors];
     const int row_bytes_;
+    const int row_step_;
     const int stages_;
     const std::int64_t step_;
     // The next row to fetch; counted only by thread 0.

@@ -55,6 +55,7 @@ enum class Rows {
     kParked,       // the same, but it stays in shared memory and is read from there twice
     kStaged,       // a persistent block, through shared memory (row_ring.cuh), in whole packets
     kStagedAny,    // the same at any address
+    kStagedShare,  // a persistent cluster, a share of the row in each block, in whole packets
     kWide,         // a block that has no other row, from memory, in packets of 32 bytes
     kStreamed,     // blocks, from memory, in whole packets, chunk by chunk
     kStreamedAny,  // the same at any address
@@ -73,7 +74,8 @@ struct Variant {
     static constexpr bool kParked = kRows == Rows::kParked;
     static constexpr bool kWide = kRows == Rows::kWide;
     static constexpr bool kAlone = kRows == Rows::kAlone || kParked || kWide;
-    static constexpr bool kStaged = kRows == Rows::kStaged || kRows == Rows::kStagedAny;
+    static constexpr bool kShared = kRows == Rows::kStagedShare;
+    static constexpr bool kStaged = kRows == Rows::kStaged || kRows == Rows::kStagedAny || kShared;
     // Whether a thread has the same columns in every row.
     static constexpr bool kKeepsColumns = kAligned || kStaged;
     static constexpr bool kHeld = kRows == Rows::kHeld;
@@ -81,7 +83,9 @@ struct Variant {
     static constexpr bool kChunked = kHeld || kRows == Rows::kStreamed ||
                                      kRows == Rows::kStreamedAny ||
                                      (!kAligned && kVectors == kMostVectors);
-    using Team = std::conditional_t<kAlone || kRows == Rows::kStaged, BlockTeam, device::RowTeam>;
+    using Team = std::conditional_t<
+        kShared, ShareTeam,
+        std::conditional_t<kAlone || kRows == Rows::kStaged, BlockTeam, device::RowTeam>>;
     using Slice =
         std::conditional_t<kWords, WordSlice<T, kVectors>,
                            std::conditional_t<kRows == Rows::kStagedAny, ShiftedSlice<T, kVectors>,
@@ -264,7 +268,7 @@ class RowSource {
     using Slice = typename V::Slice;
 
     __device__ RowSource(const Geometry& geometry, const void* const (&tensors)[kTensors],
-                         const RowWalk<V>&)
+                         const RowWalk<V>&, int = 0)
         : columns_(geometry.columns) {
 #pragma unroll
         for (int tensor = 0; tensor < kTensors; ++tensor) {
@@ -330,6 +334,10 @@ auto dispatch_vectors(const Config& config, bool wide, Function&& function) {
             if (!config.aligned) {
                 if (vectors == 2) return function(Variant<T, 2, Rows::kStagedAny>{});
                 if (vectors == 4) return function(Variant<T, 4, Rows::kStagedAny>{});
+            }
+            if (config.cluster_blocks > 1) {
+                if (vectors == 2) return function(Variant<T, 2, Rows::kStagedShare>{});
+                if (vectors == 4) return function(Variant<T, 4, Rows::kStagedShare>{});
             }
             if (vectors == 2) return function(Variant<T, 2, Rows::kStaged>{});
             if (vectors == 4) return function(Variant<T, 4, Rows::kStaged>{});

@@ -91,7 +91,8 @@ class SharedSums {
   public:
     using Values = typename V::Slice::Values;
 
-    __device__ SharedSums(const device::RowTeam& team, const Geometry& geometry)
+    template <class Team>
+    __device__ SharedSums(const Team& team, const Geometry& geometry)
         : slice_(team, nullptr, geometry.columns, true), step_(quad_step<V>(geometry)) {
         if constexpr (kUsed) {
             first_byte_ = ring_bytes<V, 2>(geometry) +
@@ -152,11 +153,12 @@ class StagedRows {
     using T = typename V::T;
 
     __device__ StagedRows(const Geometry& geometry, const void* const (&tensors)[kTensors],
-                          const RowWalk<V>& walk)
+                          const RowWalk<V>& walk, int row_columns)
         : first_(static_cast<const T*>(tensors[0])),
           columns_(geometry.columns),
           ring_(storage(), dynamic_shared(), tensors,
-                geometry.columns * static_cast<int>(sizeof(T)), geometry.stages,
+                geometry.columns * static_cast<int>(sizeof(T)),
+                row_columns * static_cast<int>(sizeof(T)), geometry.stages,
                 {walk.row, walk.step, walk.rows}) {}
 
     // Only for its alignment.
@@ -202,6 +204,12 @@ template <class T, int kVectors, int kTensors>
 class RowSource<Variant<T, kVectors, Rows::kStagedAny>, kTensors>
     : public StagedRows<Variant<T, kVectors, Rows::kStagedAny>, kTensors> {
     using StagedRows<Variant<T, kVectors, Rows::kStagedAny>, kTensors>::StagedRows;
+};
+
+template <class T, int kVectors, int kTensors>
+class RowSource<Variant<T, kVectors, Rows::kStagedShare>, kTensors>
+    : public StagedRows<Variant<T, kVectors, Rows::kStagedShare>, kTensors> {
+    using StagedRows<Variant<T, kVectors, Rows::kStagedShare>, kTensors>::StagedRows;
 };
 
 }  // namespace norms
