@@ -18,6 +18,7 @@ constexpr int kFewWarps = 64;
 // that fill it with them are best.
 constexpr int kLeanWarps = 48;
 constexpr int kManyWarps = 16 * kLeanWarps;
+constexpr int kManyShortWarps = 5 * kLeanWarps;  // with short rows
 // The same for fused add: warps up to which two packets per thread are best, and packets of a row
 // whose blocks still fill an SM with four.
 constexpr int kFewInPlaceWarps = 224;
@@ -32,9 +33,12 @@ constexpr int kOwnSharedBytes = 2 * 1024;
 constexpr int kHeldBytes = 72 * 1024;
 constexpr int kHeldThreads = 1024;
 // Packets that as many threads keep in registers. Clusters that keep their rows so start sooner but
-// overlap less: they are faster until, over all waves, an SM has left so many packets idle.
+// overlap less: they are faster until, over a few waves, an SM has left so many packets idle. With
+// fewer blocks than these per SM, none computes while others load.
 constexpr int kKeptPackets = streamed_vectors(true) * kHeldThreads;
-constexpr int kMostIdlePackets = kKeptPackets * 3 / 2;
+constexpr int kMostIdlePackets = kKeptPackets * 7 / 4;
+constexpr int kMostKeptWaves = 8;
+constexpr int kLeastKeptBlocks = 3;
 // Blocks per SM that few rows are spread over, and the fewest threads of one.
 constexpr int kStreamedBlocks = 2;
 constexpr int kLeastStreamedThreads = 128;
@@ -51,13 +55,13 @@ constexpr int kApartRows = 8;
 constexpr int kMostStagedBlocks = 8;
 // Bytes of rows that an SM reads while a block gets from one row to the next: blocks that stage as
 // many keep it busy. More of them overlap better, but each leaves a row of partial sums.
-constexpr int kStepBytes = 15 * 1024;
+constexpr int kStepBytes = 12 * 1024;
 // Bytes of rows that a block alone on its SM keeps under way beside the row that it works on.
-constexpr int kAheadBytes = 64 * 1024;
+constexpr int kAheadBytes = 48 * 1024;
 // Rows per block and stage for the ring to be worth filling, and per block for more blocks than
 // keep an SM busy.
 constexpr int kRowsPerBlock = 3;
-constexpr int kManyRowsPerBlock = 8;
+constexpr int kManyRowsPerBlock = 12;
 // Row packets up to which four vectors per thread are best even beside other work, and the most
 // that half of the largest block holds with two each.
 constexpr int kShortRows = 768;
@@ -258,14 +262,17 @@ bool keep_in_registers(Config& config, const Matrix& shape, const Machine& machi
     const std::int64_t waves = divide_up(shape.rows * shared.cluster_blocks,
                                          std::int64_t{machine.multiprocessors} * resident);
     // One of an SM's blocks is always between its row and the next.
-    if (waves * (kKeptPackets - (resident - 1) * each) > kMostIdlePackets) return false;
+    const std::int64_t idle = waves * (kKeptPackets - (resident - 1) * each);
+    if (resident < kLeastKeptBlocks || waves > kMostKeptWaves || idle >= kMostIdlePackets) {
+        return false;
+    }
     config = shared;
     return true;
 }
 
 // A cluster whose shared memory holds the row, each block a share that leaves room for other
 // blocks: some load while others compute or store.
-void hold(Config& config, const Matrix& shape, const Machine& machine) {
+void hold(Config& config, const Matrix& shape) {
     const std::int64_t packets = own_packets(shape);
     config.held = true;
     config.vectors = streamed_vectors(config.aligned);
@@ -273,46 +280,61 @@ void hold(Config& config, const Matrix& shape, const Machine& machine) {
         kMaxClusterBlocks, power_of_two_from(divide_up(packets * kPacketBytes, kHeldBytes)));
     const std::int64_t share = divide_up(packets, config.cluster_blocks);
     const std::int64_t resident = kMostSharedBytes / (share * kPacketBytes + kOwnSharedBytes);
-    // Blocks of a single wave overlap only their own loads: in smaller pieces.
-    const bool single =
-        shape.rows * config.cluster_blocks <= std::int64_t{machine.multiprocessors} * resident;
     // Whole warps, so that registers do not keep one of the blocks out.
-    const std::int64_t threads = kHeldThreads / (single ? 2 : 1) / resident / kWarp * kWarp;
+    const std::int64_t threads = kHeldThreads / resident / kWarp * kWarp;
     cut_share(config, share, std::min<std::int64_t>(threads, max_threads(config.vectors)));
 }
 
-// Persistent blocks, fed through shared memory, with this many packets per thread; none if a row is
-// too long. Chosen by measurement on an H200 in bf16, 2048 to 16384 columns.
-std::optional<Config> staged_with(int vectors, const Config& config, const Matrix& shape,
-                                  const Machine& machine, RowUse use) {
-    const std::int64_t packets = own_packets(shape);
+// Clusters with a block per SM that surely run at once. SMs come in pairs, and in up to eight groups
+// that a cluster does not leave, so that large clusters leave SMs idle.
+std::int64_t clusters_at_once(const Machine& machine, int blocks) {
+    constexpr int kGroups = 8;
+    const std::int64_t idle = std::int64_t{kGroups} * std::max(0, blocks - 2);
+    return std::max<std::int64_t>(1, (machine.multiprocessors - idle) / blocks);
+}
+
+// Persistent blocks, or clusters whose blocks have a share of each row, fed through shared memory,
+// with this many packets per thread; none if a row is too long. Chosen by measurement on an H200 in
+// bf16, 1024 to 32768 columns.
+std::optional<Config> staged_with(int vectors, int cluster_blocks, const Config& config,
+                                  const Matrix& shape, const Machine& machine, RowUse use) {
+    const Matrix own = {
+        shape.rows,
+        share_of(shape.columns, cluster_blocks, kPacketBytes / bytes_of(shape.dtype)),
+        shape.dtype};
+    const std::int64_t packets = own_packets(own);
     if (packets > std::int64_t{vectors} * max_threads(vectors, use)) return std::nullopt;
-    const std::int64_t rows_per_sm = shape.rows / machine.multiprocessors;
+    const std::int64_t clusters = clusters_at_once(machine, cluster_blocks);
+    const std::int64_t rows_per_sm = shape.rows / clusters;
     Config staged;
     staged.aligned = config.aligned;
     staged.vectors = vectors;
     staged.stages = 2;
+    staged.cluster_blocks = cluster_blocks;
     staged.threads_per_row =
         static_cast<int>(divide_up(divide_up(packets, vectors), kWarp)) * kWarp;
     const int threads =
         staged.threads_per_row <= kAccumulateThreads / 2 || use == RowUse::kAccumulateBoth
             ? kAccumulateThreads
             : kAccumulateThreads * 3 / 2;
-    std::int64_t resident = std::clamp(threads / staged.threads_per_row, 1, kMostStagedBlocks);
     const int bytes = shared_bytes(staged, shape, use);
     if (bytes > kMostStagedBytes) return std::nullopt;
     // Fewer threads with more registers each leave less to L1.
     const int capacity = vectors == 4 ? kMostSharedBytes : kSharedBytes;
+    std::int64_t resident = std::clamp(threads / staged.threads_per_row, 1, kMostStagedBlocks);
     resident = std::min(resident, std::int64_t{capacity / (bytes + kOwnSharedBytes)});
-    const std::int64_t enough = divide_up(kStepBytes, staged_bytes(shape));
+    // Rows at any address take longer, so that a block alone would not keep up.
+    const std::int64_t enough =
+        config.aligned ? divide_up(kStepBytes, staged_bytes(own)) : kMostStagedBlocks;
     resident = std::min(resident, std::max(rows_per_sm / kManyRowsPerBlock, enough));
+    if (cluster_blocks > 1) resident = 1;
     resident = std::min(std::max<std::int64_t>(resident, 1), rows_per_sm / kRowsPerBlock);
-    staged.blocks = machine.multiprocessors * resident;
+    staged.blocks = clusters * cluster_blocks * resident;
     if (resident < 1) return std::nullopt;
     if (resident == 1) {
-        const std::int64_t wanted = std::min(std::int64_t{1 + kAheadBytes / staged_bytes(shape)},
-                                             rows_per_sm / kRowsPerBlock);
-        const int fit = (kMostStagedBytes - kept_bytes(shape, vectors, use)) / staged_bytes(shape);
+        const std::int64_t wanted = std::min<std::int64_t>(
+            1 + divide_up(kAheadBytes, staged_bytes(own)), rows_per_sm / kRowsPerBlock);
+        const int fit = (kMostStagedBytes - kept_bytes(own, vectors, use)) / staged_bytes(own);
         staged.stages =
             static_cast<int>(std::clamp<std::int64_t>(wanted, 2, std::min(fit, kMostStages)));
     }
@@ -320,20 +342,19 @@ std::optional<Config> staged_with(int vectors, const Config& config, const Matri
 }
 
 void stage(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
-    // Several blocks per aligned row keep their sums without a ring. So do several rows per block,
-    // and leave fewer of them: in a ring such rows must be long enough for two packets per lane of
-    // two warps, and many. Of less than a packet per lane too little is left for a warp to do.
+    // Several rows per block keep their sums without a ring, and leave fewer of them: in a ring such
+    // rows must be long enough for two packets per lane of two warps, and many. Of less than a
+    // packet per lane too little is left for a warp to do.
     const std::int64_t packets = own_packets(shape);
-    const bool many = shape.rows >= std::int64_t{machine.multiprocessors} * kMostStagedBlocks * 2 *
+    const bool many = shape.rows >= std::int64_t{machine.multiprocessors} * kMostStagedBlocks * 4 *
                                         kManyRowsPerBlock;
     const bool several = config.aligned && config.rows_per_block > 1;
-    if (!may_stage(use) || packets <= kWarp || (config.aligned && config.cluster_blocks > 1) ||
-        (several && (packets <= 2 * kWarp || !many))) {
-        return;
-    }
-    const std::optional<Config> two = staged_with(2, config, shape, machine, use);
-    const std::optional<Config> four = staged_with(4, config, shape, machine, use);
-    if (two) config = *two;
+    if (!may_stage(use) || packets <= kWarp || (several && (packets <= 2 * kWarp || !many))) return;
+    const auto with = [&](int vectors, int blocks) {
+        return staged_with(vectors, blocks, config, shape, machine, use);
+    };
+    const std::optional<Config> two = with(2, 1);
+    const std::optional<Config> four = with(4, 1);
     // Half the threads per row: for rows that two packets per thread do not cover, and for many
     // rows of which an SM then has two at once instead of one.
     const auto rows_at_once = [&](const Config& staged) {
@@ -341,7 +362,21 @@ void stage(Config& config, const Matrix& shape, const Machine& machine, RowUse u
     };
     const bool more = two && four && shares_sums(4, use) && rows_at_once(*two) == 1 &&
                       rows_at_once(*four) > 1 && shape.rows >= kManyRowsPerBlock * four->blocks;
-    if (four && (!two || more)) config = *four;
+    if (four && (!two || more)) {
+        config = *four;
+    } else if (two) {
+        config = *two;
+    }
+    const bool many_rows = shape.rows >= std::int64_t{machine.multiprocessors} * kRowsPerBlock;
+    if (two || four || !config.aligned || (config.cluster_blocks == 1 && !many_rows)) return;
+    for (int blocks = 2; blocks <= kMaxClusterBlocks; blocks *= 2) {
+        for (const int vectors : {2, 4}) {
+            if (const std::optional<Config> shared = with(vectors, blocks)) {
+                config = *shared;
+                return;
+            }
+        }
+    }
 }
 
 // Packets per thread that are best for rows of several warps on an H200 in bf16 (README.md).
@@ -359,7 +394,10 @@ int best_vectors(const Matrix& shape, std::int64_t packets, const Machine& machi
             if (few && packets <= kShortRows) return 2;
             const bool fill =
                 packets <= kHalfBlock && kLeanWarps % divide_up(packets, 2 * kWarp) == 0;
-            return fill && !are_few(shape.rows, packets, 2, machine, kManyWarps) ? 2 : kUsual;
+            const bool many = shape.rows > std::int64_t{kFewRows} * machine.multiprocessors &&
+                              !are_few(shape.rows, packets, 2, machine,
+                                       packets <= kShortRows ? kManyShortWarps : kManyWarps);
+            return fill && many ? 2 : kUsual;
         }
         case RowUse::kExponentials:
             return long_rows || are_few(shape.rows, packets, kUsual, machine) ? 2 : kUsual;
@@ -454,7 +492,7 @@ void cut(Config& config, const Matrix& shape, const Machine& machine, RowUse use
     }
     if (may_hold(use) && shape.rows <= kMaxBlocks / kMaxClusterBlocks) {
         if (keep_in_registers(config, shape, machine)) return;
-        hold(config, shape, machine);
+        hold(config, shape);
         if (2 * shape.rows * config.cluster_blocks >= machine.multiprocessors) return;
         config.held = false;
     }
@@ -529,8 +567,8 @@ Config choose(const Matrix& shape, const Machine& machine, RowUse use, bool in_p
         // Every block leaves a row of partial sums: no more of them than run at once.
         const int threads = config.threads_per_row * config.rows_per_block;
         const std::int64_t resident = std::max<std::int64_t>(
-            1, std::int64_t{machine.multiprocessors} * std::max(1, kAccumulateThreads / threads) /
-                   config.cluster_blocks);
+            1, clusters_at_once(machine, config.cluster_blocks) *
+                   std::max(1, kAccumulateThreads / threads));
         const std::int64_t summed = kMostPartialRows;
         config.blocks = std::min({blocks, resident, summed}) * config.cluster_blocks;
     }
