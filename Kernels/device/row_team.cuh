@@ -63,19 +63,24 @@ struct TeamStorage {
     float2 blocks[2][kMaxClusterBlocks];
     // The blocks' partials have arrived.
     std::uint64_t collected[2];
+    // They have read those of the reduction before.
+    std::uint64_t read;
 };
 
 class RowTeam {
   public:
-    __device__ RowTeam(TeamStorage& storage, int cluster_blocks)
+    // `repeats`: more than two reductions, so that partials overwrite earlier ones.
+    __device__ RowTeam(TeamStorage& storage, int cluster_blocks, bool repeats = false)
         : storage_(storage),
           lanes_(blockDim.x < 32 ? blockDim.x : 32),
           warps_((blockDim.x + 31) / 32),
           blocks_(cluster_blocks),
-          rank_(cluster_blocks > 1 ? ptx::cluster_rank() : 0) {
+          rank_(cluster_blocks > 1 ? ptx::cluster_rank() : 0),
+          repeats_(repeats) {
         if (blocks_ == 1) return;
         if (threadIdx.x == 0) {
             for (std::uint64_t& each : storage.collected) ptx::mbarrier_init(&each, 1);
+            ptx::mbarrier_init(&storage.read, blocks_);
             ptx::fence_mbarrier_init();
         }
         // Peers must have started before anyone sends to their shared memory; the wait for them is
@@ -210,8 +215,9 @@ class RowTeam {
         }
     }
 
-    // Everyone sends its partial to everyone. A peer sends the one after next only once it has ours
-    // of the next, which we send after all of our threads have read this one.
+    // Everyone sends its partial to everyone. A peer sends the one after next only once it has
+    // heard with the next that all of our threads have read this one. (It also has our next one by
+    // then, but a copy's arrival orders nothing that its sender did before.)
     template <class Value>
     __device__ Value reduce_blocks(Value value) {
         if (!peers_started_) ptx::cluster_wait();
@@ -219,6 +225,8 @@ class RowTeam {
         float2* partials = storage_.blocks[turn()];
         std::uint64_t* collected = &storage_.collected[turn()];
         if (threadIdx.x == 0) ptx::mbarrier_expect_bytes(collected, blocks_ * sizeof(float2));
+        const bool tells = repeats_ && reductions_ > 0 && threadIdx.x < blocks_;
+        if (tells) ptx::mbarrier_arrive_at(ptx::peer_address(&storage_.read, threadIdx.x));
         if (threadIdx.x < blocks_) {
             float2 partial = {};
             memcpy(&partial, &value, sizeof(value));
@@ -226,6 +234,7 @@ class RowTeam {
                               ptx::peer_address(collected, threadIdx.x));
         }
         ptx::mbarrier_wait(collected, reductions_ / 2 % 2);
+        if (tells) ptx::mbarrier_wait(&storage_.read, (reductions_ - 1) % 2);
         const auto part_of = [&](int block) {
             Value part = Value::neutral();
             if (block < blocks_) {
@@ -248,6 +257,7 @@ class RowTeam {
     const int warps_;
     const int blocks_;
     const int rank_;
+    const bool repeats_;
     bool peers_started_ = false;
     unsigned reductions_ = 0;
 };

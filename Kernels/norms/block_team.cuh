@@ -20,15 +20,15 @@ __device__ inline float warp_max(float value) {
 // A cluster whose blocks each have a contiguous share of the row: places are those of the block.
 class ShareTeam : public device::RowTeam {
   public:
-    __device__ ShareTeam(TeamStorage& storage, int cluster_blocks)
-        : device::RowTeam(storage, cluster_blocks) {}
+    __device__ ShareTeam(TeamStorage& storage, int cluster_blocks, bool repeats)
+        : device::RowTeam(storage, cluster_blocks, repeats) {}
     __device__ int place() const { return static_cast<int>(threadIdx.x); }
     __device__ int threads() const { return static_cast<int>(blockDim.x); }
 };
 
 class BlockTeam : public device::RowTeam {
   public:
-    __device__ BlockTeam(TeamStorage& storage, int /*cluster_blocks*/)
+    __device__ BlockTeam(TeamStorage& storage, int /*cluster_blocks*/, bool /*repeats*/ = false)
         : device::RowTeam(storage, 1), storage_(storage) {}
 
     // As RowTeam's. For a LogSum, the lanes of a warp must agree on `largest`.

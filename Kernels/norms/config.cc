@@ -285,8 +285,8 @@ void hold(Config& config, const Matrix& shape) {
     cut_share(config, share, std::min<std::int64_t>(threads, max_threads(config.vectors)));
 }
 
-// Clusters with a block per SM that surely run at once. SMs come in pairs, and in up to eight groups
-// that a cluster does not leave, so that large clusters leave SMs idle.
+// Clusters with a block per SM that surely run at once. SMs come in pairs, and in up to eight
+// groups that a cluster does not leave, so that large clusters leave SMs idle.
 std::int64_t clusters_at_once(const Machine& machine, int blocks) {
     constexpr int kGroups = 8;
     const std::int64_t idle = std::int64_t{kGroups} * std::max(0, blocks - 2);
@@ -299,8 +299,7 @@ std::int64_t clusters_at_once(const Machine& machine, int blocks) {
 std::optional<Config> staged_with(int vectors, int cluster_blocks, const Config& config,
                                   const Matrix& shape, const Machine& machine, RowUse use) {
     const Matrix own = {
-        shape.rows,
-        share_of(shape.columns, cluster_blocks, kPacketBytes / bytes_of(shape.dtype)),
+        shape.rows, share_of(shape.columns, cluster_blocks, kPacketBytes / bytes_of(shape.dtype)),
         shape.dtype};
     const std::int64_t packets = own_packets(own);
     if (packets > std::int64_t{vectors} * max_threads(vectors, use)) return std::nullopt;
@@ -342,8 +341,8 @@ std::optional<Config> staged_with(int vectors, int cluster_blocks, const Config&
 }
 
 void stage(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
-    // Several rows per block keep their sums without a ring, and leave fewer of them: in a ring such
-    // rows must be long enough for two packets per lane of two warps, and many. Of less than a
+    // Several rows per block keep their sums without a ring, and leave fewer of them: in a ring
+    // such rows must be long enough for two packets per lane of two warps, and many. Of less than a
     // packet per lane too little is left for a warp to do.
     const std::int64_t packets = own_packets(shape);
     const bool many = shape.rows >= std::int64_t{machine.multiprocessors} * kMostStagedBlocks * 4 *
@@ -566,9 +565,9 @@ Config choose(const Matrix& shape, const Machine& machine, RowUse use, bool in_p
     if (accumulates(use) && config.aligned) {
         // Every block leaves a row of partial sums: no more of them than run at once.
         const int threads = config.threads_per_row * config.rows_per_block;
-        const std::int64_t resident = std::max<std::int64_t>(
-            1, clusters_at_once(machine, config.cluster_blocks) *
-                   std::max(1, kAccumulateThreads / threads));
+        const std::int64_t resident =
+            std::max<std::int64_t>(1, clusters_at_once(machine, config.cluster_blocks) *
+                                          std::max(1, kAccumulateThreads / threads));
         const std::int64_t summed = kMostPartialRows;
         config.blocks = std::min({blocks, resident, summed}) * config.cluster_blocks;
     }

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(max_threads(Given::kVectors, RowUse::kAccumula
     constexpr bool kKeepsWeight = !V::kStaged && V::kAligned && kOwn * V::kVectors <= 4;
 
     __shared__ TeamStorage storage;
-    typename V::Team team(storage, geometry.cluster_blocks);
+    typename V::Team team(storage, geometry.cluster_blocks, /*repeats=*/true);
     const float per_column = geometry.per_column;
 
     // Sums over this thread's rows, for its columns: of the weight, then of the bias.

@@ -144,8 +144,8 @@ impl Repro {
         Ok(arguments)
     }
 
-    /// Contenders of the row under ncu, which counts `sections` and prints CSV. What it calls a kernel is the bench's
-    /// name for the range of its launch, which ends with the contender.
+    /// Contenders of the row under ncu, which counts `sections` and prints CSV. Before a kernel's name it puts the
+    /// bench's name for the range of the launch, which ends with the contender.
     pub fn profile(
         &self,
         ncu: &Path,

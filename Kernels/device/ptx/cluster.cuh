@@ -44,6 +44,13 @@ __device__ __forceinline__ std::uint32_t peer_address(const void* own, std::uint
     return address;
 }
 
+// Arrives at an mbarrier of any block of the cluster: an address from peer_address. Orders what
+// this thread knows before the waits for it.
+__device__ __forceinline__ void mbarrier_arrive_at(std::uint32_t barrier) {
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier)
+                 : "memory");
+}
+
 // Writes 8 bytes to a peer's shared memory and signals them to an mbarrier there.
 __device__ __forceinline__ void send_to_peer(std::uint32_t address, float2 pair,
                                              std::uint32_t barrier) {

@@ -26,12 +26,6 @@ __device__ __forceinline__ void load_box_of_pair(void* shared, const CUtensorMap
         "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z) : "memory");
 }
 
-// Arrives at a barrier of any block of the cluster: an address from peer_address.
-__device__ __forceinline__ void mbarrier_arrive_at(std::uint32_t barrier) {
-    H2H_PAIR_ASM(
-        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
 // True once the phase of that parity is complete, also by arrivals from other blocks.
 __device__ __forceinline__ bool mbarrier_try_wait_cluster(std::uint64_t* barrier,
                                                           std::uint32_t parity) {

@@ -129,6 +129,7 @@ pub(crate) const PROVEN: &[(&str, &str)] = &[
     ("ld.global.u64", "proofs::arithmetic"),
     ("ld.global.u8", "proofs_of_memory::loads"),
     ("ld.global.v2.u32", "proofs_of_memory::loads"),
+    ("ld.global.v4.f32", "proofs_of_memory::loads"),
     ("ld.global.v4.u16", "proofs_of_memory::loads"),
     ("ld.global.v4.u32", "proofs_of_memory::loads"),
     ("ld.global.v4.u64", "proofs_of_memory::loads"),

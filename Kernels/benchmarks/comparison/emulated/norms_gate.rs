@@ -244,6 +244,16 @@ fn backward_of_few_rows() {
 }
 
 #[test]
+fn backward_of_wide_rows() {
+    // Shares of a row in two blocks, the second shorter, and in four.
+    for centred in [false, true] {
+        under_every_schedule(backward(centred, 5, 16_392, false));
+        under_every_schedule(backward(centred, 9, 16_392, false));
+        under(Schedule::AtOnce, backward(centred, 4, 32_776, false));
+    }
+}
+
+#[test]
 fn backward_at_any_address() {
     // More rows than one launch takes, through a ring: whole and ragged warps, an even and an odd
     // shift, and a last row that ends within a packet.
@@ -358,8 +368,14 @@ fn mutants() {
         count: 1,
         why: "what is read once more has been waited for",
     };
-    let (cluster, held) = (rmsnorm_of(2, 65536), softmax_forward_of(3, 40_000));
-    assert_mutants("cluster", (2, 3), Watch::All, &[second], cluster);
+    assert_mutants(
+        "cluster",
+        (2, 3),
+        Watch::All,
+        &[second],
+        rmsnorm_of(2, 65536),
+    );
+    let held = softmax_forward_of(1, 131_072);
     assert_mutants("held", (2, 9), Watch::All, &[fenced, again], held);
 }
 

@@ -12,10 +12,10 @@ use tempfile::TempDir;
 const NCU: &str = r#"#!/bin/sh
 echo "$@" >> calls
 echo '"ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value"'
-echo '"0","op 64 ours","GPU Speed Of Light Throughput","Duration","ns","2,000"'
-echo '"0","op 64 ours","GPU Speed Of Light Throughput","DRAM Throughput","%","50"'
-echo '"1","op 64 quack","GPU Speed Of Light Throughput","Duration","ns","1,000"'
-echo '"1","op 64 quack","GPU Speed Of Light Throughput","DRAM Throughput","%","50"'
+echo '"0","op 64 ours/a","GPU Speed Of Light Throughput","Duration","ns","2,000"'
+echo '"0","op 64 ours/a","GPU Speed Of Light Throughput","DRAM Throughput","%","50"'
+echo '"1","op 64 quack/b(int, void*)","GPU Speed Of Light Throughput","Duration","ns","1,000"'
+echo '"1","op 64 quack/b(int, void*)","GPU Speed Of Light Throughput","DRAM Throughput","%","50"'
 "#;
 
 fn script(path: &Path, text: &str) {

@@ -1,11 +1,11 @@
-//! What `ncu --csv` prints, one line per kernel and metric, as one profile of all kernels with the same name.
+//! What `ncu --csv` prints, one line per kernel and metric, as one profile of all kernels of a range.
 
 use std::collections::BTreeMap;
 
-/// The metrics of the kernels under a name.
+/// The metrics of a range's kernels.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Profile {
-    pub name: String,
+    pub range: String,
     pub kernels: usize,
     /// In ncu's order: name, unit, and the value for all kernels.
     metrics: Vec<(String, String, f64)>,
@@ -38,7 +38,8 @@ const TIME: &str = "Duration";
 /// A kernel's metrics by name, with their units.
 type Kernel = Vec<(String, String, f64)>;
 
-/// Reads ncu's output, which may begin with lines of the profiled program. Profiles are in order of launch.
+/// Reads ncu's output, which may begin with lines of the profiled program. ncu puts a kernel's range before its name,
+/// with a slash between. Profiles are in order of launch.
 pub fn read_csv(text: &str) -> Result<Vec<Profile>, String> {
     let mut lines = text.lines().skip_while(|line| !line.starts_with("\"ID\","));
     let header = fields(lines.next().ok_or("it printed no table")?, usize::MAX)?;
@@ -56,8 +57,12 @@ pub fn read_csv(text: &str) -> Result<Vec<Profile>, String> {
         let id = field(0)
             .parse()
             .map_err(|_| format!("'{}' is not a kernel's number", field(0)))?;
-        let name = || (field(1).to_owned(), Vec::new());
-        let (_, kernel) = kernels.entry(id).or_insert_with(name);
+        let range = || {
+            let name = field(1);
+            let range = name.split_once('/').map_or(name, |(range, _)| range);
+            (range.to_owned(), Vec::new())
+        };
+        let (_, kernel) = kernels.entry(id).or_insert_with(range);
         // Advice has no metric, and some metrics are words.
         let number = field(4).replace(',', "").parse::<f64>();
         if let (false, Ok(value)) = (field(2).is_empty(), number) {
@@ -66,26 +71,26 @@ pub fn read_csv(text: &str) -> Result<Vec<Profile>, String> {
             }
         }
     }
-    let mut of_name: Vec<(String, Vec<Kernel>)> = Vec::new();
-    for (name, kernel) in kernels.into_values() {
-        match of_name.iter_mut().find(|(other, _)| *other == name) {
+    let mut of_range: Vec<(String, Vec<Kernel>)> = Vec::new();
+    for (range, kernel) in kernels.into_values() {
+        match of_range.iter_mut().find(|(other, _)| *other == range) {
             Some((_, all)) => all.push(kernel),
-            None => of_name.push((name, vec![kernel])),
+            None => of_range.push((range, vec![kernel])),
         }
     }
-    match of_name.is_empty() {
+    match of_range.is_empty() {
         true => Err("no kernel was profiled".to_owned()),
-        false => Ok(of_name.into_iter().map(profile_of).collect()),
+        false => Ok(of_range.into_iter().map(profile_of).collect()),
     }
 }
 
-fn profile_of((name, kernels): (String, Vec<Kernel>)) -> Profile {
+fn profile_of((range, kernels): (String, Vec<Kernel>)) -> Profile {
     let metrics = kernels[0]
         .iter()
         .map(|(name, unit, _)| (name.clone(), unit.clone(), combined(&kernels, name, unit)));
     Profile {
         metrics: metrics.collect(),
-        name,
+        range,
         kernels: kernels.len(),
     }
 }
@@ -157,20 +162,20 @@ mod tests {
     const TEXT: &str = r#"==PROF== Connected
 rmsnorm_fwd 4096x7168 ours: profiled
 "ID","Process ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value","Rule Name"
-"0","9","void a<int, ""x"">(int)","GPU Speed Of Light Throughput","Duration","ns","3,000",""
-"0","9","void a<int, ""x"">(int)","GPU Speed Of Light Throughput","DRAM Throughput","%","90.5",""
-"0","9","void a<int, ""x"">(int)","","","","","Advice that says "look" to its reader"
-"0","9","void a<int, ""x"">(int)","Launch Statistics","Function Cache Configuration","","CachePreferNone",""
-"1","9","b","GPU Speed Of Light Throughput","Duration","ns","1,500",""
-"2","9","void a<int, ""x"">(int)","GPU Speed Of Light Throughput","Duration","ns","1,000",""
-"2","9","void a<int, ""x"">(int)","GPU Speed Of Light Throughput","DRAM Throughput","%","50.5",""
+"0","9","op 64 a/void a<int, ""x"">(int)","GPU Speed Of Light Throughput","Duration","ns","3,000",""
+"0","9","op 64 a/void a<int, ""x"">(int)","GPU Speed Of Light Throughput","DRAM Throughput","%","90.5",""
+"0","9","op 64 a/void a<int, ""x"">(int)","","","","","Advice that says "look" to its reader"
+"0","9","op 64 a/void a<int, ""x"">(int)","Launch Statistics","Function Cache Configuration","","CachePreferNone",""
+"1","9","op 64 b/b(T / 2)","GPU Speed Of Light Throughput","Duration","ns","1,500",""
+"2","9","op 64 a/void a<int, ""x"">(int)","GPU Speed Of Light Throughput","Duration","ns","1,000",""
+"2","9","op 64 a/void a<int, ""x"">(int)","GPU Speed Of Light Throughput","DRAM Throughput","%","50.5",""
 "#;
 
     #[test]
-    fn kernels_of_a_name_are_one_profile() {
+    fn kernels_of_a_range_are_one_profile() {
         let profiles = read_csv(TEXT).unwrap();
-        let names: Vec<_> = profiles.iter().map(|it| (&*it.name, it.kernels)).collect();
-        assert_eq!(names, [("void a<int, \"x\">(int)", 2), ("b", 1)]);
+        let ranges: Vec<_> = profiles.iter().map(|it| (&*it.range, it.kernels)).collect();
+        assert_eq!(ranges, [("op 64 a", 2), ("op 64 b", 1)]);
         let metrics: Vec<_> = profiles[0].metrics().collect();
         assert_eq!(
             metrics,

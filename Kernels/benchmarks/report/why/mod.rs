@@ -193,7 +193,7 @@ fn profile(
     let both = read_csv(&text).and_then(|mut profiles| {
         let mut of = |contender: &str| {
             let range = format!(" {contender}");
-            let at = profiles.iter().position(|it| it.name.ends_with(&range));
+            let at = profiles.iter().position(|it| it.range.ends_with(&range));
             at.map(|at| profiles.swap_remove(at))
                 .ok_or(format!("no kernel of {contender} was profiled"))
         };

@@ -79,6 +79,7 @@ pub fn loads() {
         "ld.global.nc.v8.b32",
         "ld.global.cs.v4.f32",
         "ld.global.nc.v4.f32",
+        "ld.global.v4.f32",
     ];
     let words: Vec<u32> = (0..16u32)
         .map(|at| (at + 1).wrapping_mul(0x9e37_79b9))
