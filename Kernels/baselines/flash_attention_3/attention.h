@@ -1,4 +1,4 @@
-// FlashAttention-3's forward kernels for Hopper: bf16, head dimension 128.
+// FlashAttention-3's forward kernels for Hopper, in bf16.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,8 +9,9 @@
 
 namespace flash_attention_3 {
 
-// Contiguous tensors: q and out [total_q, heads, head_dim], k and v [total_kv, kv_heads, head_dim],
-// lse fp32 [heads, total_q], or [batch, heads, longest_q] if all lengths are equal.
+// Contiguous tensors: q [total_q, heads, head_dim], k [total_kv, kv_heads, head_dim], out and v the
+// same with value_dim, lse fp32 [heads, total_q], or [batch, heads, longest_q] if all lengths are
+// equal.
 struct Attention {
     const void* q;
     const void* k;
@@ -44,9 +45,5 @@ using Launch = void (*)(const Attention& attention, cudaStream_t stream);
 
 // Null if this build does not have the kernel.
 Launch find(const Kernel& kernel);
-
-// One per translation unit, so that they compile in parallel.
-void launch_causal_dense(const Attention& attention, cudaStream_t stream);
-void launch_causal_varlen_packed(const Attention& attention, cudaStream_t stream);
 
 }  // namespace flash_attention_3

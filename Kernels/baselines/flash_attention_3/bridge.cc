@@ -7,7 +7,8 @@ namespace flash_attention_3::bridge {
 namespace {
 
 flash_attention_3::Kernel chosen(const Batch& batch) {
-    return choose({batch.same_lengths, batch.causal, batch.longest_q, batch.heads, batch.kv_heads});
+    return choose({batch.same_lengths, batch.causal, batch.longest_q, batch.heads, batch.kv_heads,
+                   batch.head_dim, batch.value_dim});
 }
 
 }  // namespace

@@ -5,8 +5,6 @@
 
 namespace flash_attention_3 {
 
-constexpr int kHeadDim = 128;
-
 struct Batch {
     // Every sequence has longest_q queries and longest_kv keys.
     bool same_lengths;
@@ -14,9 +12,13 @@ struct Batch {
     int longest_q;
     int heads;
     int kv_heads;
+    int head_dim;
+    int value_dim;
 };
 
 struct Kernel {
+    int head_dim;
+    int value_dim;
     bool causal;
     // With offsets of the sequences, and a scheduler that sorts them first.
     bool varlen;
@@ -25,11 +27,13 @@ struct Kernel {
     int cluster_blocks;
 
     bool operator==(const Kernel& other) const {
-        return causal == other.causal && varlen == other.varlen &&
+        return head_dim == other.head_dim && value_dim == other.value_dim &&
+               causal == other.causal && varlen == other.varlen &&
                packs_heads == other.packs_heads && cluster_blocks == other.cluster_blocks;
     }
 };
 
+// Head dimensions are those that the library has kernels for; it would pad others.
 Kernel choose(const Batch& batch);
 
 // As a row of results names it.

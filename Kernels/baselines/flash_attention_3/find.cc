@@ -1,6 +1,15 @@
 #include "Kernels/baselines/flash_attention_3/attention.h"
 
 namespace flash_attention_3 {
+
+#ifdef H2H_BUILT_HOPPER
+// In one translation unit each.
+#define FLASH_ATTENTION_3_VARIANT(name, ...) \
+    void launch_##name(const Attention& attention, cudaStream_t stream);
+#include "Kernels/baselines/flash_attention_3/variants.inc"
+#undef FLASH_ATTENTION_3_VARIANT
+#endif
+
 namespace {
 
 struct Built {
@@ -13,8 +22,9 @@ struct Built {
 Launch find(const Kernel& kernel) {
 #ifdef H2H_BUILT_HOPPER
     static constexpr Built kBuilt[] = {
-        {{/*causal=*/true, /*varlen=*/false, /*packs_heads=*/false, 1}, launch_causal_dense},
-        {{/*causal=*/true, /*varlen=*/true, /*packs_heads=*/true, 1}, launch_causal_varlen_packed},
+#define FLASH_ATTENTION_3_VARIANT(name, ...) {{__VA_ARGS__}, launch_##name},
+#include "Kernels/baselines/flash_attention_3/variants.inc"
+#undef FLASH_ATTENTION_3_VARIANT
     };
     for (const Built& built : kBuilt) {
         if (built.kernel == kernel) return built.launch;

@@ -25,11 +25,13 @@ inline Flash_fwd_params library_params(const Attention& from, const Kernel& kern
     params.v_ptr = const_cast<void*>(from.v);
     params.o_ptr = from.out;
     params.softmax_lse_ptr = from.lse;
-    params.q_head_stride = params.k_head_stride = params.v_head_stride = kHeadDim;
-    params.o_head_stride = kHeadDim;
+    params.q_head_stride = params.k_head_stride = kernel.head_dim;
+    params.v_head_stride = params.o_head_stride = kernel.value_dim;
     params.v_dim_stride = 1;
-    params.q_row_stride = params.o_row_stride = std::int64_t{from.heads} * kHeadDim;
-    params.k_row_stride = params.v_row_stride = std::int64_t{from.kv_heads} * kHeadDim;
+    params.q_row_stride = std::int64_t{from.heads} * kernel.head_dim;
+    params.o_row_stride = std::int64_t{from.heads} * kernel.value_dim;
+    params.k_row_stride = std::int64_t{from.kv_heads} * kernel.head_dim;
+    params.v_row_stride = std::int64_t{from.kv_heads} * kernel.value_dim;
     params.b = params.b_k = from.batch;
     params.h = from.heads;
     params.h_k = from.kv_heads;
@@ -37,7 +39,8 @@ inline Flash_fwd_params library_params(const Attention& from, const Kernel& kern
     params.seqlen_k = from.longest_kv;
     params.total_q = from.total_q;
     params.total_k = from.total_kv;
-    params.d = params.d_rounded = params.dv = params.dv_rounded = kHeadDim;
+    params.d = params.d_rounded = kernel.head_dim;
+    params.dv = params.dv_rounded = kernel.value_dim;
     params.scale_softmax = from.scale;
     params.is_causal = kernel.causal;
     params.window_size_left = from.longest_kv - 1;
@@ -53,8 +56,10 @@ inline Flash_fwd_params library_params(const Attention& from, const Kernel& kern
     const std::size_t words = schedule_words(from.batch);
     params.tile_count_semaphore = from.schedule + words - 1;
     if (!kernel.varlen) {
-        params.q_batch_stride = params.o_batch_stride = from.longest_q * params.q_row_stride;
-        params.k_batch_stride = params.v_batch_stride = from.longest_kv * params.k_row_stride;
+        params.q_batch_stride = from.longest_q * params.q_row_stride;
+        params.o_batch_stride = from.longest_q * params.o_row_stride;
+        params.k_batch_stride = from.longest_kv * params.k_row_stride;
+        params.v_batch_stride = from.longest_kv * params.v_row_stride;
         return params;
     }
     const std::size_t each = words / kScheduleVectors;
@@ -68,19 +73,21 @@ inline Flash_fwd_params library_params(const Attention& from, const Kernel& kern
     return params;
 }
 
-template <bool kCausal, bool kVarlen, bool kPacksHeads, int kClusterBlocks>
+template <int kHeadDim, int kValueDim, bool kCausal, bool kVarlen, bool kPacksHeads,
+          int kClusterBlocks>
 void run(const Attention& attention, cudaStream_t stream) {
     static_assert(kClusterBlocks == 1 || (!kCausal && !kVarlen), "the library has no such kernel");
     using Element = cutlass::bfloat16_t;
     Flash_fwd_params params =
-        library_params(attention, {kCausal, kVarlen, kPacksHeads, kClusterBlocks});
+        library_params(attention, {kHeadDim, kValueDim, kCausal, kVarlen, kPacksHeads,
+                                   kClusterBlocks});
     // Blocks of dense causal kernels take tiles from a counter. Others have a fixed order, or the
     // kernel that sorts the sequences clears it.
     if (kCausal && !kVarlen) {
         device::check(cudaMemsetAsync(params.tile_count_semaphore, 0, sizeof(int), stream),
                       "FlashAttention-3's counter of tiles");
     }
-    run_flash_fwd</*Arch=*/90, kHeadDim, kHeadDim, kClusterBlocks, Element, Element, kCausal,
+    run_flash_fwd</*Arch=*/90, kHeadDim, kValueDim, kClusterBlocks, Element, Element, kCausal,
                   /*Is_local=*/false, /*Has_softcap=*/false, kVarlen, /*PagedKVNonTMA=*/false,
                   /*AppendKV=*/false, /*HasQv=*/false, kPacksHeads, /*Split=*/false,
                   /*V_colmajor=*/false>(params, stream);

@@ -1,4 +1,4 @@
-//! FlashAttention-3's forward kernels for Hopper: bf16, head dimension 128.
+//! FlashAttention-3's forward kernels for Hopper, in bf16.
 
 #[cxx::bridge(namespace = "flash_attention_3::bridge")]
 mod ffi {
@@ -14,10 +14,13 @@ mod ffi {
         longest_kv: i32,
         heads: i32,
         kv_heads: i32,
+        head_dim: i32,
+        value_dim: i32,
         scale: f32,
     }
 
-    /// Device addresses: q and out [total_q, heads, 128], k and v [total_kv, kv_heads, 128], starts i32 [batch + 1].
+    /// Device addresses: q [total_q, heads, head_dim], k [total_kv, kv_heads, head_dim], out and v the same with
+    /// value_dim, starts i32 [batch + 1].
     #[derive(Clone, Copy, Debug)]
     struct Tensors {
         q: usize,
@@ -51,8 +54,8 @@ mod ffi {
 
 pub use ffi::{is_built, kernel, plan, Batch, Planned, Tensors};
 
-/// What `kernel` is compiled for.
-pub const HEAD_DIM: usize = 128;
+/// Head dimensions of keys and of values that the library has kernels for, as long as it needs no padding.
+pub const HEAD_DIMS: [[usize; 2]; 6] = [[64, 64], [96, 96], [128, 128], [192, 128], [192, 192], [256, 256]];
 pub const VERSION: &str = "3.0.0.b1";
 /// Of the source package of xFormers 0.0.34, which has the sources.
 pub const SHA256: &str = "716bd9ffe61f46c2cc0536abf8b8c43ec594bea47a49394ea5cfa417e9de6a6f";

@@ -65,8 +65,9 @@ double plan_microseconds(const Planned& planned) { return planned.microseconds; 
 
 rust::String kernel_name(const Planned& planned) { return planned.kernel; }
 
-bool has_prefill(PrefillKernel kernel, Dtype dtype, std::uint32_t head_dim) {
-    return fi::has_prefill(prefill_kernel(kernel), type(dtype), head_dim);
+bool has_prefill(PrefillKernel kernel, Dtype dtype, std::uint32_t head_dim,
+                 std::uint32_t value_dim) {
+    return fi::has_prefill(prefill_kernel(kernel), type(dtype), head_dim, value_dim);
 }
 
 RaggedPrefill ragged_prefill(const Prefill& call, rust::Slice<const std::int32_t> q_starts,
@@ -83,6 +84,7 @@ RaggedPrefill ragged_prefill(const Prefill& call, rust::Slice<const std::int32_t
     params.q_heads = call.heads;
     params.kv_heads = call.kv_heads;
     params.head_dim = call.head_dim;
+    params.value_dim = call.value_dim;
     params.type = type(call.dtype);
     params.causal = call.causal;
     params.scale = call.scale;

@@ -28,7 +28,8 @@ void enqueue(Planned& planned, std::size_t stream);
 double plan_microseconds(const Planned& planned);
 rust::String kernel_name(const Planned& planned);
 
-bool has_prefill(PrefillKernel kernel, Dtype dtype, std::uint32_t head_dim);
+bool has_prefill(PrefillKernel kernel, Dtype dtype, std::uint32_t head_dim,
+                 std::uint32_t value_dim);
 std::unique_ptr<Planned> plan_prefill(PrefillKernel kernel, const Prefill& call,
                                       rust::Slice<const std::int32_t> q_starts,
                                       rust::Slice<const std::int32_t> kv_starts);

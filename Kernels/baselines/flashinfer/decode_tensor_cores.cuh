@@ -55,9 +55,9 @@ DecodeOnTensorCores<T, kHeadDim, Cache>::DecodeOnTensorCores(const PagedDecode& 
     device::check(
         cudaMemcpy(q_starts_.address(), q_starts.data(), q_starts_.bytes(), cudaMemcpyHostToDevice),
         "copy of the starts of queries");
-    plan_.make(
-        *this, "BatchPrefillWithPagedKVCacheKernel",
-        {q_starts, call.page_indptr_on_host, call.heads, call.kv_heads, kHeadDim, call.page_size});
+    plan_.make(*this, "BatchPrefillWithPagedKVCacheKernel",
+               {q_starts, call.page_indptr_on_host, call.heads, call.kv_heads, kHeadDim, kHeadDim,
+                call.page_size});
     if (plan_.info.cta_tile_q > (kFp8 ? kSmallTile : kLargeTile) || (kFp8 && causal_)) {
         throw std::invalid_argument(
             "this build has tiles of at most 64 query rows; over FP8 16, from one query");

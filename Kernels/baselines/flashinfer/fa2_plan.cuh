@@ -27,6 +27,7 @@ struct Fa2Batch {
     std::uint32_t heads;
     std::uint32_t kv_heads;
     std::uint32_t head_dim;
+    std::uint32_t value_dim;
     // Tokens per page: 1 for ragged tensors.
     std::uint32_t page_size;
 };
@@ -57,7 +58,7 @@ void Fa2Plan<T>::make(Planned& planned, const char* kernel, const Fa2Batch& batc
             scratch.pinned, memory.schedule.bytes(), info,
             const_cast<std::int32_t*>(batch.q_starts.data()),
             const_cast<std::int32_t*>(batch.kv_starts.data()), batch.q_starts.back(),
-            batch.q_starts.size() - 1, batch.heads, batch.kv_heads, batch.head_dim, batch.head_dim,
+            batch.q_starts.size() - 1, batch.heads, batch.kv_heads, batch.head_dim, batch.value_dim,
             batch.page_size, /*enable_cuda_graph=*/false, sizeof(T), /*window_left=*/-1,
             /*fixed_split_size=*/-1, /*disable_split_kv=*/false, /*num_colocated_ctas=*/0,
             scratch.stream);

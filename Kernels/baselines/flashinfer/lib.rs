@@ -21,7 +21,8 @@ mod ffi {
         Cutlass,
     }
 
-    /// Dense [tokens, heads, head_dim] tensors of packed requests, and where each starts.
+    /// Dense [tokens, heads, head_dim] tensors of packed requests, values and results with `value_dim`, and where each
+    /// starts.
     #[derive(Clone, Copy, Debug)]
     struct Prefill {
         q: usize,
@@ -33,6 +34,7 @@ mod ffi {
         heads: u32,
         kv_heads: u32,
         head_dim: u32,
+        value_dim: u32,
         dtype: Dtype,
         causal: bool,
         scale: f32,
@@ -208,8 +210,13 @@ mod ffi {
         /// Which kernel and tile the planner chose.
         fn kernel_name(planned: &Planned) -> String;
 
-        /// Whether this build has a kernel for the type and head size.
-        fn has_prefill(kernel: PrefillKernel, dtype: Dtype, head_dim: u32) -> bool;
+        /// Whether this build has a kernel for the type and the sizes of heads.
+        fn has_prefill(
+            kernel: PrefillKernel,
+            dtype: Dtype,
+            head_dim: u32,
+            value_dim: u32,
+        ) -> bool;
 
         /// `q_starts` and `kv_starts` are the host's copies of `cu_q` and `cu_kv`.
         fn plan_prefill(

@@ -10,7 +10,7 @@
 
 namespace fi {
 
-// Dense [tokens, heads, head_dim] tensors; request i has the rows from starts[i] to starts[i + 1].
+// Dense [tokens, heads, head_dim] tensors, and [tokens, heads, value_dim]; request i has the rows from starts[i] to starts[i + 1].
 // With `causal`, the last query of a request sees all its keys.
 struct RaggedPrefill {
     const void* q;
@@ -24,6 +24,7 @@ struct RaggedPrefill {
     std::uint32_t q_heads;
     std::uint32_t kv_heads;
     std::uint32_t head_dim;
+    std::uint32_t value_dim;
     Type type;
     bool causal;
     float scale;
@@ -31,8 +32,8 @@ struct RaggedPrefill {
 
 enum class PrefillKernel : std::uint8_t { kFa2, kFa3, kCutlass };
 
-// Whether this build has the kernel for this type and head size.
-bool has_prefill(PrefillKernel kernel, Type type, std::uint32_t head_dim);
+// Whether this build has the kernel for this type and these sizes of heads.
+bool has_prefill(PrefillKernel kernel, Type type, std::uint32_t head_dim, std::uint32_t value_dim);
 
 // Throws if the library refuses or this build has no such kernel.
 std::unique_ptr<Planned> plan_prefill(PrefillKernel kernel, const RaggedPrefill& call);

@@ -1,4 +1,4 @@
-// FlashInfer's FA2 template on ragged tensors, for one type and head size.
+// FlashInfer's FA2 template on ragged tensors, for one type and one size of heads.
 #pragma once
 
 #include "Kernels/baselines/flashinfer/fa2_plan.cuh"
@@ -7,7 +7,7 @@
 
 namespace fi {
 
-template <class T, std::uint32_t kHeadDim>
+template <class T, std::uint32_t kHeadDim, std::uint32_t kValueDim = kHeadDim>
 class PrefillFa2 : public Planned {
   public:
     explicit PrefillFa2(const RaggedPrefill& call);
@@ -25,16 +25,16 @@ class PrefillFa2 : public Planned {
     bool causal_;
 };
 
-template <class T, std::uint32_t kHeadDim>
-PrefillFa2<T, kHeadDim>::PrefillFa2(const RaggedPrefill& call) : causal_(call.causal) {
+template <class T, std::uint32_t kHeadDim, std::uint32_t kValueDim>
+PrefillFa2<T, kHeadDim, kValueDim>::PrefillFa2(const RaggedPrefill& call) : causal_(call.causal) {
     plan_.make(*this, "BatchPrefillWithRaggedKVCacheKernel",
                {call.q_starts_on_host, call.kv_starts_on_host, call.q_heads, call.kv_heads,
-                kHeadDim, /*page_size=*/1});
+                kHeadDim, kValueDim, /*page_size=*/1});
     place(call);
 }
 
-template <class T, std::uint32_t kHeadDim>
-void PrefillFa2<T, kHeadDim>::place(const RaggedPrefill& call) {
+template <class T, std::uint32_t kHeadDim, std::uint32_t kValueDim>
+void PrefillFa2<T, kHeadDim, kValueDim>::place(const RaggedPrefill& call) {
     const auto input = [](const void* address) {
         return static_cast<T*>(const_cast<void*>(address));
     };
@@ -49,15 +49,17 @@ void PrefillFa2<T, kHeadDim>::place(const RaggedPrefill& call) {
                      call.kv_heads * kHeadDim, kHeadDim, /*window_left=*/-1,
                      /*logits_soft_cap=*/0.0f, call.scale, /*rope_scale=*/1.0f,
                      /*rope_theta=*/1e4f);
+    params_.v_stride_n = call.kv_heads * kValueDim;
+    params_.v_stride_h = kValueDim;
     plan_.place(params_);
 }
 
-template <class T, std::uint32_t kHeadDim>
+template <class T, std::uint32_t kHeadDim, std::uint32_t kValueDim>
 template <flashinfer::MaskMode kMask>
-cudaError_t PrefillFa2<T, kHeadDim>::run(cudaStream_t stream) {
+cudaError_t PrefillFa2<T, kHeadDim, kValueDim>::run(cudaStream_t stream) {
     DISPATCH_CTA_TILE_Q(plan_.info.cta_tile_q, kTile, {
         return flashinfer::BatchPrefillWithRaggedKVCacheDispatched<
-            kTile, kHeadDim, kHeadDim, flashinfer::PosEncodingMode::kNone,
+            kTile, kHeadDim, kValueDim, flashinfer::PosEncodingMode::kNone,
             /*USE_FP16_QK_REDUCTION=*/false, kMask, Fa2Variant>(params_, plan_.partial_out,
                                                                 plan_.partial_lse,
                                                                 /*enable_pdl=*/true, stream);
@@ -65,8 +67,8 @@ cudaError_t PrefillFa2<T, kHeadDim>::run(cudaStream_t stream) {
     return cudaErrorInvalidValue;
 }
 
-template <class T, std::uint32_t kHeadDim>
-void PrefillFa2<T, kHeadDim>::enqueue(cudaStream_t stream) {
+template <class T, std::uint32_t kHeadDim, std::uint32_t kValueDim>
+void PrefillFa2<T, kHeadDim, kValueDim>::enqueue(cudaStream_t stream) {
     device::check(causal_ ? run<flashinfer::MaskMode::kCausal>(stream)
                           : run<flashinfer::MaskMode::kNone>(stream),
                   "FlashInfer's FA2 ragged prefill");

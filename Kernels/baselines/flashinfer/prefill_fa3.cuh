@@ -1,4 +1,4 @@
-// FlashInfer's FA3 template (TMA, wgmma) on ragged tensors, for one type and head size; sm_90a
+// FlashInfer's FA3 template (TMA, wgmma) on ragged tensors, for one type and one size of heads; sm_90a
 // only.
 //
 // Its parameter structs have the same names as FA2's: never include both in one translation unit.
@@ -15,7 +15,7 @@
 
 namespace fi {
 
-template <class T, std::uint32_t kHeadDim>
+template <class T, std::uint32_t kHeadDim, std::uint32_t kValueDim = kHeadDim>
 class PrefillFa3 : public Planned {
   public:
     explicit PrefillFa3(const RaggedPrefill& call);
@@ -34,8 +34,8 @@ class PrefillFa3 : public Planned {
     Params params_ = {};
 };
 
-template <class T, std::uint32_t kHeadDim>
-PrefillFa3<T, kHeadDim>::PrefillFa3(const RaggedPrefill& call) {
+template <class T, std::uint32_t kHeadDim, std::uint32_t kValueDim>
+PrefillFa3<T, kHeadDim, kValueDim>::PrefillFa3(const RaggedPrefill& call) {
     const std::size_t batch = call.q_starts_on_host.size() - 1;
     std::vector<std::int32_t> kv_lengths(batch);
     for (std::size_t i = 0; i < batch; ++i) {
@@ -48,7 +48,7 @@ PrefillFa3<T, kHeadDim>::PrefillFa3(const RaggedPrefill& call) {
         return flashinfer::PrefillSM90Plan<std::int32_t>(
             scratch.partials.address(), scratch.partials.bytes(), memory_.schedule.address(),
             scratch.pinned, memory_.schedule.bytes(), info_, q_starts, kv_starts, kv_lengths.data(),
-            call.q_starts_on_host.back(), batch, call.q_heads, call.kv_heads, kHeadDim, kHeadDim,
+            call.q_starts_on_host.back(), batch, call.q_heads, call.kv_heads, kHeadDim, kValueDim,
             /*page_size=*/1, call.causal, /*enable_cuda_graph=*/false, sizeof(T), scratch.stream);
     });
     if (info_.same_schedule_for_all_heads) {
@@ -61,8 +61,8 @@ PrefillFa3<T, kHeadDim>::PrefillFa3(const RaggedPrefill& call) {
     kernel = "PrefillWithKVCacheKernel (FA3)";
 }
 
-template <class T, std::uint32_t kHeadDim>
-void PrefillFa3<T, kHeadDim>::place(const RaggedPrefill& call) {
+template <class T, std::uint32_t kHeadDim, std::uint32_t kValueDim>
+void PrefillFa3<T, kHeadDim, kValueDim>::place(const RaggedPrefill& call) {
     const auto input = [](const void* address) {
         return static_cast<T*>(const_cast<void*>(address));
     };
@@ -71,10 +71,12 @@ void PrefillFa3<T, kHeadDim>::place(const RaggedPrefill& call) {
     params_.v_ptr = input(call.v);
     params_.o_ptr = static_cast<T*>(call.out);
     params_.lse_ptr = nullptr;
-    params_.q_stride_n = params_.o_stride_n = std::int64_t{call.q_heads} * kHeadDim;
-    params_.k_stride_n = params_.v_stride_n = std::int64_t{call.kv_heads} * kHeadDim;
-    params_.q_stride_h = params_.o_stride_h = kHeadDim;
-    params_.k_stride_h = params_.v_stride_h = kHeadDim;
+    params_.q_stride_n = std::int64_t{call.q_heads} * kHeadDim;
+    params_.k_stride_n = std::int64_t{call.kv_heads} * kHeadDim;
+    params_.q_stride_h = params_.k_stride_h = kHeadDim;
+    params_.o_stride_n = std::int64_t{call.q_heads} * kValueDim;
+    params_.v_stride_n = std::int64_t{call.kv_heads} * kValueDim;
+    params_.o_stride_h = params_.v_stride_h = kValueDim;
     params_.nnz_qo = call.q_starts_on_host.back();
     params_.nnz_kv = call.kv_starts_on_host.back();
     params_.num_qo_heads = static_cast<int>(call.q_heads);
@@ -96,17 +98,17 @@ void PrefillFa3<T, kHeadDim>::place(const RaggedPrefill& call) {
     params_.batch_indices = scheduled(info_.batch_indices_offset);
 }
 
-template <class T, std::uint32_t kHeadDim>
+template <class T, std::uint32_t kHeadDim, std::uint32_t kValueDim>
 template <flashinfer::MaskMode kMask>
-cudaError_t PrefillFa3<T, kHeadDim>::run(cudaStream_t stream) {
+cudaError_t PrefillFa3<T, kHeadDim, kValueDim>::run(cudaStream_t stream) {
     // The library ignores enable_pdl here.
     return flashinfer::BatchPrefillWithRaggedKVCacheDispatched<
-        kHeadDim, kHeadDim, kMask, /*LEFT_SLIDING_WINDOW=*/false,
+        kHeadDim, kValueDim, kMask, /*LEFT_SLIDING_WINDOW=*/false,
         /*SAME_SCHEDULE_FOR_ALL_HEADS=*/false, Variant>(params_, /*enable_pdl=*/true, stream);
 }
 
-template <class T, std::uint32_t kHeadDim>
-void PrefillFa3<T, kHeadDim>::enqueue(cudaStream_t stream) {
+template <class T, std::uint32_t kHeadDim, std::uint32_t kValueDim>
+void PrefillFa3<T, kHeadDim, kValueDim>::enqueue(cudaStream_t stream) {
     device::check(params_.causal ? run<flashinfer::MaskMode::kCausal>(stream)
                                  : run<flashinfer::MaskMode::kNone>(stream),
                   "FlashInfer's FA3 ragged prefill");

@@ -56,9 +56,10 @@ fn unsupported(
     if problem.op == PrefillOp::PrefillLse {
         return Some("its LSE is in base 2; only the output is compared".to_owned());
     }
+    let [head_dim, value_dim] = [shape.head_dim, shape.value_dim()].map(|size| size as u32);
     let built = dtype(problem.dtype())
-        .is_some_and(|dtype| flashinfer::has_prefill(kernel, dtype, shape.head_dim as u32));
-    if !built || shape.value_dim.is_some() {
+        .is_some_and(|dtype| flashinfer::has_prefill(kernel, dtype, head_dim, value_dim));
+    if !built {
         return Some(format!(
             "no {} kernel with a head size of {} in this build",
             problem.dtype(),
@@ -73,7 +74,7 @@ fn unsupported(
     if kernel == PrefillKernel::Fa2 && widest >= MAX_ELEMENTS {
         return Some(format!("{widest} elements; its offsets are 32 bits wide"));
     }
-    let tile = if shape.head_dim == 64 { 192 } else { 128 };
+    let tile = if value_dim == 64 { 192 } else { 128 };
     let tiles = shape.total_q().div_ceil(tile) + shape.batch() - 1;
     if kernel == PrefillKernel::Fa3 && tiles > MAX_FA3_TILES {
         return Some(format!(
@@ -105,6 +106,7 @@ pub fn call(problem: &PrefillProblem, tensors: &Tensors) -> Result<Prefill, Cont
         heads: narrow(shape.heads)?,
         kv_heads: narrow(shape.kv_heads)?,
         head_dim: narrow(shape.head_dim)?,
+        value_dim: narrow(shape.value_dim())?,
         dtype,
         causal: shape.causal,
         scale: problem.scale,

@@ -33,6 +33,8 @@ fn batch(shape: &PrefillShape, scale: f32) -> Batch {
         longest_kv: longest(&shape.kv_lens),
         heads: shape.heads as i32,
         kv_heads: shape.kv_heads as i32,
+        head_dim: shape.head_dim as i32,
+        value_dim: shape.value_dim() as i32,
         scale,
     }
 }
@@ -45,9 +47,8 @@ fn unsupported(problem: &PrefillProblem, device: &DeviceInfo) -> Option<String> 
         Some(format!("{} is not built in; use bf16", problem.dtype()))
     } else if problem.op.has_lse() {
         Some("writes the log-sum-exp as [heads, total_q]; the op is [total_q, heads]".to_owned())
-    } else if [shape.head_dim, shape.value_dim()] != [flash_attention_3::HEAD_DIM; 2] {
-        let (dims, built) = (shape.dims(), flash_attention_3::HEAD_DIM);
-        Some(format!("head dim {dims} is not built in; use {built}"))
+    } else if !flash_attention_3::HEAD_DIMS.contains(&[shape.head_dim, shape.value_dim()]) {
+        Some(format!("no kernel for a head dim of {}", shape.dims()))
     } else if shape.total_kv() == 0 {
         Some("no keys: the library runs no kernel".to_owned())
     } else if !flash_attention_3::is_built(&batch) {
