@@ -5,11 +5,13 @@
 #include <string>
 
 #include "Kernels/device/dtype.h"
+#include "Kernels/device/integers.h"
 
 namespace norms {
 
 // Half as many again as the widest vocabulary that we know (Gemma 3's).
 constexpr int kMaxColumns = 393216;
+constexpr int kWarp = 32;
 constexpr int kPacketBytes = 16;
 constexpr int kMaxClusterBlocks = 8;
 constexpr int kMostVectors = 8;
@@ -17,6 +19,10 @@ constexpr int kMostStages = 8;
 // Shared memory for rows that a block may request: sm_90a and sm_100a allow 227 KiB, and it needs
 // some of that itself.
 constexpr int kMostStagedBytes = 224 * 1024;
+// The most that blocks on one SM have together, and what each needs of it besides rows: reductions,
+// barriers, the system's reserve.
+constexpr int kMostSharedBytes = 227 * 1024;
+constexpr int kOwnSharedBytes = 2 * 1024;
 static_assert(kMaxColumns * sizeof(float) <= kMaxClusterBlocks * kMostStagedBytes,
               "a cluster must be able to hold a row");
 
@@ -28,6 +34,11 @@ struct Matrix {
     int columns;
     device::Dtype dtype;
 };
+
+// Packets that a row fills.
+constexpr std::int64_t own_packets(const Matrix& shape) {
+    return device::divide_up(std::int64_t{shape.columns} * bytes_of(shape.dtype), kPacketBytes);
+}
 
 struct Machine {
     int multiprocessors;
@@ -149,6 +160,10 @@ constexpr int share_of(int columns, int blocks, int each) {
     const int packets = (columns + each - 1) / each;
     return blocks == 1 ? columns : (packets + blocks - 1) / blocks * each;
 }
+constexpr Matrix share_of(const Matrix& shape, int blocks) {
+    const int each = kPacketBytes / bytes_of(shape.dtype);
+    return {shape.rows, share_of(shape.columns, blocks, each), shape.dtype};
+}
 
 // Whether a staged kernel keeps the bias's sums in shared memory: beside four packets per thread,
 // registers hold only the weight's.
@@ -193,10 +208,7 @@ constexpr int shared_bytes(const Config& config, const Matrix& shape, RowUse use
         return config.chunks * config.vectors * config.threads_per_row * kPacketBytes;
     }
     if (config.stages == 0) return 0;
-    const Matrix own = {
-        shape.rows,
-        share_of(shape.columns, config.cluster_blocks, kPacketBytes / bytes_of(shape.dtype)),
-        shape.dtype};
+    const Matrix own = share_of(shape, config.cluster_blocks);
     return config.stages * staged_bytes(own) + kept_bytes(own, config.vectors, use);
 }
 
