@@ -124,15 +124,23 @@ void cut_over_blocks(Config& config, std::int64_t packets, int vectors, int most
     const std::int64_t per_block = std::int64_t{vectors} * max_threads(vectors, use);
     config.vectors = vectors;
     config.cluster_blocks =
-        std::min(most_blocks_per_row(use), power_of_two_from(divide_up(packets, per_block)));
+        std::min(portable_blocks_per_row(use), power_of_two_from(divide_up(packets, per_block)));
     const std::int64_t share = divide_up(packets, config.cluster_blocks);
     cut_share(config, share, per_block / vectors);
 }
 
+// Blocks of the largest clusters that run at once for all rows, if rows are few.
+int most_cluster_blocks(const Matrix& shape, const Machine& machine) {
+    const std::int64_t most = kStreamedBlocks * machine.clusters_at_once(kMaxClusterBlocks);
+    return shape.rows <= most ? kMaxClusterBlocks : kPortableClusterBlocks;
+}
+
 // The most blocks of a cluster that shares a row and gives each enough of it.
-int most_blocks_for(const Config& config, std::int64_t packets) {
+int most_blocks_for(const Config& config, const Matrix& shape, const Machine& machine,
+                    std::int64_t packets) {
     const std::int64_t fewest = std::int64_t{config.vectors} * kLeastStreamedThreads;
-    return std::min(kMaxClusterBlocks, power_of_two_up_to(divide_up(packets, fewest)));
+    return std::min(most_cluster_blocks(shape, machine),
+                    power_of_two_up_to(divide_up(packets, fewest)));
 }
 
 // Blocks of a cluster that shares a row, if rows are few.
@@ -140,7 +148,7 @@ int blocks_for_few(const Config& config, const Matrix& shape, const Machine& mac
                    std::int64_t packets) {
     const std::int64_t spread =
         std::int64_t{machine.multiprocessors} * kStreamedBlocks / shape.rows;
-    return std::min(power_of_two_up_to(spread), most_blocks_for(config, packets));
+    return std::min(power_of_two_up_to(spread), most_blocks_for(config, shape, machine, packets));
 }
 
 // The same, or twice as many if SMs then share few rows more evenly.
@@ -149,7 +157,7 @@ int even_blocks(const Config& config, const Matrix& shape, const Machine& machin
     const int blocks = blocks_for_few(config, shape, machine, packets);
     const std::int64_t all = shape.rows * blocks;
     const std::int64_t sms = machine.multiprocessors;
-    const bool more = 2 * blocks <= most_blocks_for(config, packets) &&
+    const bool more = 2 * blocks <= most_blocks_for(config, shape, machine, packets) &&
                       all <= sms * kStreamedBlocks &&
                       divide_up(2 * all, sms) < 2 * divide_up(all, sms);
     return more ? 2 * blocks : blocks;
@@ -175,7 +183,7 @@ int blocks_for_cache(const Config& config, const Matrix& shape, const Machine& m
     const std::int64_t resident =
         std::int64_t{machine.multiprocessors} * (streaming_threads(config.aligned, use) / threads);
     int blocks = 1;
-    while (blocks < kMaxClusterBlocks &&
+    while (blocks < kPortableClusterBlocks &&
            !fit_cache(std::min(shape.rows, resident / blocks), shape, use)) {
         blocks *= 2;
     }
@@ -201,7 +209,7 @@ int threads_for_one_wave(const Config& config, const Matrix& shape, const Machin
 void stream(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
     const std::int64_t packets = packets_of(shape);
     // With an SM for every block, its time is that of its chunks.
-    const bool few = shape.rows * kMaxClusterBlocks <= machine.multiprocessors;
+    const bool few = shape.rows * kPortableClusterBlocks <= machine.multiprocessors;
     const bool brief = !config.aligned && !few &&
                        (packets * kPacketBytes <= kShortStreamBytes || use == RowUse::kReadOnce);
     const int threads = brief ? kShortStreamThreads : kMaxUnalignedThreads;
@@ -212,7 +220,7 @@ void stream(Config& config, const Matrix& shape, const Machine& machine, RowUse 
                                          blocks_for_cache(config, shape, machine, use, threads));
     } else {
         config.cluster_blocks =
-            std::min(most_blocks_per_row(use),
+            std::min(portable_blocks_per_row(use),
                      power_of_two_from(divide_up(packets, config.vectors * threads)));
     }
     const std::int64_t share = divide_up(packets, config.cluster_blocks);
@@ -228,7 +236,7 @@ bool keep_in_registers(Config& config, const Matrix& shape, const Machine& machi
     const std::int64_t packets = own_packets(shape);
     Config shared = config;
     shared.vectors = streamed_vectors(true);
-    shared.cluster_blocks = most_blocks_for(shared, packets);
+    shared.cluster_blocks = most_blocks_for(shared, shape, machine, packets);
     const std::int64_t each = divide_up(packets, shared.cluster_blocks);
     cut_share(shared, each, max_threads(shared.vectors));
     if (shared.chunks > 1) return false;
@@ -251,7 +259,7 @@ void hold(Config& config, const Matrix& shape) {
     config.held = true;
     config.vectors = streamed_vectors(config.aligned);
     config.cluster_blocks = std::min(
-        kMaxClusterBlocks, power_of_two_from(divide_up(packets * kPacketBytes, kHeldBytes)));
+        kPortableClusterBlocks, power_of_two_from(divide_up(packets * kPacketBytes, kHeldBytes)));
     const std::int64_t share = divide_up(packets, config.cluster_blocks);
     const std::int64_t resident = kMostSharedBytes / (share * kPacketBytes + kOwnSharedBytes);
     // Whole warps, so that registers do not keep one of the blocks out.
@@ -304,7 +312,7 @@ void cut_many_rows(Config& config, std::int64_t packets, int vectors) {
 void cut_for_sums(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
     const std::int64_t packets = packets_of(shape);
     const std::int64_t most = std::int64_t{kMostAccumulated} * max_threads(kMostAccumulated, use);
-    config.aligned = is_aligned(shape) && packets <= most * kMaxClusterBlocks;
+    config.aligned = is_aligned(shape) && packets <= most * kPortableClusterBlocks;
     if (packets <= std::int64_t{kWarp} * kMostWithinWarp) {
         cut_many_rows(config, packets, vectors_for(shape.rows, packets, machine, kMostWithinWarp));
     } else if (config.aligned) {
@@ -321,10 +329,11 @@ void cut_for_sums(Config& config, const Matrix& shape, const Machine& machine, R
 bool cut_into_words(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
     const std::int64_t packets = own_packets(shape);
     constexpr int kFewest = 2;
-    constexpr std::int64_t kWidest = std::int64_t{kMaxUnalignedThreads} * kMaxClusterBlocks;
-    const int vectors = packets <= kFewest * kWidest ? kFewest : most_words(use);
+    const std::int64_t widest =
+        std::int64_t{kMaxUnalignedThreads} * most_cluster_blocks(shape, machine);
+    const int vectors = packets <= kFewest * widest ? kFewest : most_words(use);
     const std::int64_t most = std::int64_t{vectors} * kMaxUnalignedThreads;
-    config.words = may_take_words(use) && is_words(shape) && packets <= vectors * kWidest &&
+    config.words = may_take_words(use) && is_words(shape) && packets <= vectors * widest &&
                    are_few(shape.rows, packets, vectors, machine);
     if (!config.words) return false;
     if (packets <= kWarp * vectors) {
@@ -409,6 +418,15 @@ int existing_vectors(const Config& config, RowUse use) {
 }
 
 }  // namespace
+
+// SMs come in pairs, and in up to eight groups that a cluster does not leave, so that large
+// clusters leave SMs idle.
+std::int64_t Machine::clusters_at_once(int blocks) const {
+    if (blocks > kPortableClusterBlocks) return largest_clusters;
+    constexpr int kGroups = 8;
+    const std::int64_t idle = std::int64_t{kGroups} * std::max(0, blocks - 2);
+    return std::max<std::int64_t>(1, (multiprocessors - idle) / blocks);
+}
 
 void check(const Matrix& shape) {
     device::require_activation(shape.dtype);

@@ -6,6 +6,7 @@
 
 #include "Kernels/device/dtype.h"
 #include "Kernels/device/integers.h"
+#include "Kernels/device/machine.h"
 
 namespace norms {
 
@@ -13,7 +14,8 @@ namespace norms {
 constexpr int kMaxColumns = 393216;
 constexpr int kWarp = 32;
 constexpr int kPacketBytes = 16;
-constexpr int kMaxClusterBlocks = 8;
+using device::kMaxClusterBlocks;
+using device::kPortableClusterBlocks;
 constexpr int kMostVectors = 8;
 constexpr int kMostStages = 8;
 // Shared memory for rows that a block may request: sm_90a and sm_100a allow 227 KiB, and it needs
@@ -22,8 +24,8 @@ constexpr int kMostStagedBytes = 224 * 1024;
 // The most that blocks on one SM have together, and what each needs of it besides rows: reductions,
 // barriers, the system's reserve.
 constexpr int kMostSharedBytes = 227 * 1024;
-constexpr int kOwnSharedBytes = 2 * 1024;
-static_assert(kMaxColumns * sizeof(float) <= kMaxClusterBlocks * kMostStagedBytes,
+constexpr int kOwnSharedBytes = 1408 + 1024;
+static_assert(kMaxColumns * sizeof(float) <= kPortableClusterBlocks * kMostStagedBytes,
               "a cluster must be able to hold a row");
 
 // Columns of sums, so that those of a thread are whole packets.
@@ -42,6 +44,12 @@ constexpr std::int64_t own_packets(const Matrix& shape) {
 
 struct Machine {
     int multiprocessors;
+    // Clusters of kMaxClusterBlocks with an SM for each block that run at once: none where clusters
+    // are not that large.
+    int largest_clusters = 0;
+
+    // Clusters with an SM for each block that surely run at once.
+    std::int64_t clusters_at_once(int blocks) const;
 };
 
 // What an op's kernel does with a row, as far as the cut depends on it.
@@ -119,6 +127,10 @@ constexpr bool accumulates(RowUse use) {
 constexpr bool meets(RowUse use) { return use != RowUse::kRowAlone; }
 
 constexpr int most_blocks_per_row(RowUse use) { return meets(use) ? kMaxClusterBlocks : 64; }
+// The same for rows of any number.
+constexpr int portable_blocks_per_row(RowUse use) {
+    return meets(use) ? kPortableClusterBlocks : most_blocks_per_row(use);
+}
 
 // Packets per thread of blocks that stream a row.
 constexpr int streamed_vectors(bool aligned) { return aligned ? 4 : 2; }

@@ -380,7 +380,8 @@ auto dispatch_vectors(const Config& config, bool wide, Function&& function) {
 }
 
 inline Config choose(const Matrix& matrix, RowUse use, bool in_place = false) {
-    return choose(matrix, Machine{device::multiprocessors()}, use, in_place);
+    const Machine machine = {device::multiprocessors(), device::largest_clusters()};
+    return choose(matrix, machine, use, in_place);
 }
 
 // `kernel_of(variant)` is the kernel's instantiation for a Variant.

@@ -28,14 +28,6 @@ constexpr int kAccumulateThreads = 512;
 // Rows of partial sums that are still quick to add.
 constexpr int kMostPartialRows = 2048;
 
-// Clusters with a block per SM that surely run at once. SMs come in pairs, and in up to eight
-// groups that a cluster does not leave, so that large clusters leave SMs idle.
-std::int64_t clusters_at_once(const Machine& machine, int blocks) {
-    constexpr int kGroups = 8;
-    const std::int64_t idle = std::int64_t{kGroups} * std::max(0, blocks - 2);
-    return std::max<std::int64_t>(1, (machine.multiprocessors - idle) / blocks);
-}
-
 // Persistent blocks, or clusters whose blocks have a share of each row, fed through shared memory,
 // with this many packets per thread; none if a row is too long. Chosen by measurement on an H200 in
 // bf16, 1024 to 32768 columns.
@@ -44,7 +36,7 @@ std::optional<Config> staged_with(int vectors, int cluster_blocks, const Config&
     const Matrix own = share_of(shape, cluster_blocks);
     const std::int64_t packets = own_packets(own);
     if (packets > std::int64_t{vectors} * max_threads(vectors, use)) return std::nullopt;
-    const std::int64_t clusters = clusters_at_once(machine, cluster_blocks);
+    const std::int64_t clusters = machine.clusters_at_once(cluster_blocks);
     const std::int64_t rows_per_sm = shape.rows / clusters;
     Config staged;
     staged.aligned = config.aligned;
@@ -86,7 +78,7 @@ std::optional<Config> staged_with(int vectors, int cluster_blocks, const Config&
 void bound_partial_rows(Config& config, const Machine& machine) {
     const int threads = config.threads_per_row * config.rows_per_block;
     const std::int64_t resident =
-        std::max<std::int64_t>(1, clusters_at_once(machine, config.cluster_blocks) *
+        std::max<std::int64_t>(1, machine.clusters_at_once(config.cluster_blocks) *
                                       std::max(1, kAccumulateThreads / threads));
     const std::int64_t summed = kMostPartialRows;
     config.blocks = std::min({config.partial_rows(), resident, summed}) * config.cluster_blocks;
@@ -120,7 +112,7 @@ void stage(Config& config, const Matrix& shape, const Machine& machine, RowUse u
     }
     const bool many_rows = shape.rows >= std::int64_t{machine.multiprocessors} * kRowsPerBlock;
     if (two || four || !config.aligned || (config.cluster_blocks == 1 && !many_rows)) return;
-    for (int blocks = 2; blocks <= kMaxClusterBlocks; blocks *= 2) {
+    for (int blocks = 2; blocks <= kPortableClusterBlocks; blocks *= 2) {
         for (const int vectors : {2, 4}) {
             if (const std::optional<Config> shared = with(vectors, blocks)) {
                 config = *shared;
