@@ -11,6 +11,7 @@
 #include <string>
 
 #include "Kernels/device/integers.h"
+#include "Kernels/device/machine.h"
 #include "Kernels/device/require.h"
 
 namespace device {
@@ -55,6 +56,10 @@ void launch(const char* name, void (*kernel)(Parameters...), const Launch& shape
         attributes[count].val.clusterDim.z = 1;
         ++count;
     }
+    if (shape.cluster_blocks > kPortableClusterBlocks) {
+        check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+              name);
+    }
     if (shape.overlaps_previous) {
         attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
         attributes[count].val.programmaticStreamSerializationAllowed = 1;
@@ -87,9 +92,10 @@ Enqueue prepare(const char* name, void (*kernel)(Parameters...), const Launch& s
     return [=](cudaStream_t stream) { launch(name, kernel, shape, stream, arguments...); };
 }
 
+constexpr int kMaxDevices = 64;
+
 // SMs of the current device; queried once per device.
 inline int multiprocessors() {
-    constexpr int kMaxDevices = 64;
     static int counts[kMaxDevices] = {};
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");

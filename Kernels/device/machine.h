@@ -12,6 +12,10 @@ inline std::string to_string(Arch arch) {
     return arch == Arch::kHopper ? "hopper" : arch == Arch::kBlackwell ? "blackwell" : "portable";
 }
 
+// Blocks of a cluster that every GPU with clusters takes, and those of the largest there are.
+constexpr int kPortableClusterBlocks = 8;
+constexpr int kMaxClusterBlocks = 16;
+
 struct Machine {
     int multiprocessors;
     // The newest architecture that the GPU runs and the program was built with.
@@ -23,5 +27,9 @@ struct Machine {
 
 // For the current device.
 Machine current_machine();
+
+// Clusters of kMaxClusterBlocks, with an SM for each block, that the current device runs at once: 0
+// if it has no such clusters. Queried once per device.
+int largest_clusters();
 
 }  // namespace device

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "Kernels/device/machine.h"
 #include "Kernels/device/ptx/cluster.cuh"
 #include "Kernels/device/ptx/math.cuh"
 #include "Kernels/device/ptx/mbarrier.cuh"
@@ -18,7 +19,10 @@
 namespace device {
 
 constexpr int kMaxWarps = 32;
-constexpr int kMaxClusterBlocks = 8;
+// Partial results of a cluster that every block collects: two per lane. As many of each warp arrive
+// sooner than one per block that its warps have met for; of more, the messages take longer.
+constexpr int kMostPartials = 64;
+static_assert(kMaxWarps + kMaxClusterBlocks <= kMostPartials, "either kind needs room");
 
 // Values that reductions combine. Each has a neutral element and an (associative) operation.
 struct Sum {
@@ -57,11 +61,17 @@ struct LogSum {
     }
 };
 
+// The maximum over a warp. One instruction reduces integers; floats order like them once the bits
+// below the sign of negative ones are flipped.
+__device__ inline float warp_max(float value) {
+    const auto turned = [](int bits) { return bits ^ (bits >> 31 & 0x7fffffff); };
+    return __int_as_float(turned(__reduce_max_sync(0xffffffffu, turned(__float_as_int(value)))));
+}
+
 struct TeamStorage {
     // Two alternating copies: one barrier per reduction is then enough.
-    float2 warps[2][kMaxWarps];
-    float2 blocks[2][kMaxClusterBlocks];
-    // The blocks' partials have arrived.
+    float2 partials[2][kMostPartials];
+    // Those of a cluster have arrived.
     std::uint64_t collected[2];
     // They have read those of the reduction before.
     std::uint64_t read;
@@ -80,7 +90,7 @@ class RowTeam {
         if (blocks_ == 1) return;
         if (threadIdx.x == 0) {
             for (std::uint64_t& each : storage.collected) ptx::mbarrier_init(&each, 1);
-            ptx::mbarrier_init(&storage.read, blocks_);
+            ptx::mbarrier_init(&storage.read, blocks_ * senders());
             ptx::fence_mbarrier_init();
         }
         // Peers must have started before anyone sends to their shared memory; the wait for them is
@@ -114,8 +124,11 @@ class RowTeam {
     // The rest of a reduction, for values that all lanes of a warp share.
     template <class Value>
     __device__ Value reduce_beyond_warp(Value value, bool wanted = true) {
-        if (warps_ > 1) value = reduce_warps(value, wanted);
-        if (blocks_ > 1) value = reduce_blocks(value);
+        const int senders = blocks_ == 1 ? 1 : this->senders();
+        if (warps_ > 1 && senders == 1) {
+            value = reduce_warps(value, blocks_ == 1 ? wanted : threadIdx.x < 32);
+        }
+        if (blocks_ > 1) value = reduce_blocks(value, senders);
         ++reductions_;
         return value;
     }
@@ -123,6 +136,12 @@ class RowTeam {
   private:
     template <class Value>
     static constexpr int kFloats = static_cast<int>(sizeof(Value) / sizeof(float));
+
+    // Warps of a block that send to its peers: all, or the first one what all of them have. Rows
+    // that come through a ring need the barrier before it.
+    __device__ int senders() const {
+        return !repeats_ && warps_ * blocks_ <= kMostPartials ? warps_ : 1;
+    }
 
     // The copy of the storage that this reduction uses.
     __device__ int turn() const { return reductions_ % 2; }
@@ -145,9 +164,13 @@ class RowTeam {
         if constexpr (std::is_same_v<Value, LogSum>) {
             // The maximum first, so that each lane rescales its sum only once.
             float largest = value.largest;
-            over_lanes(width, [&](int distance) {
-                largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, distance));
-            });
+            if (width == 32) {
+                largest = warp_max(largest);
+            } else {
+                over_lanes(width, [&](int distance) {
+                    largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, distance));
+                });
+            }
             return {largest, combine(Sum{value.relative_to(largest)}, width).value};
         } else {
             over_lanes(width, [&](int distance) { value = value + exchange(value, distance); });
@@ -169,87 +192,78 @@ class RowTeam {
     __device__ Value reduce_warps(Value value, bool wanted) {
         static_assert(sizeof(Value) <= sizeof(float2), "TeamStorage is too small");
         const int lane = threadIdx.x % 32;
-        if (lane == 0) memcpy(&storage_.warps[turn()][threadIdx.x / 32], &value, sizeof(value));
+        if (lane == 0) memcpy(&storage_.partials[turn()][threadIdx.x / 32], &value, sizeof(value));
         // All warps' partials are written before anyone reads them.
         __syncthreads();
+        const float2* partials = storage_.partials[turn()];
+        // Even where it is not wanted: after a branch, lanes would meet for each exchange.
+        if constexpr (std::is_same_v<Value, LogSum>) {
+            return combine(part_of<Value>(partials, lane, warps_), 32);
+        }
         if (!wanted) return value;
-        constexpr int kAtOnce = kReadAtOnce<Value>;
-        const float2* partials = storage_.warps[turn()];
         Value total = Value::neutral();
 #pragma unroll 1
         for (int left = warps_; left > 0; left -= kAtOnce, partials += kAtOnce) {
             Value parts[kAtOnce];
 #pragma unroll
-            for (int i = 0; i < kAtOnce; ++i) {
-                parts[i] = Value::neutral();
-                if (i < left) {
-                    const float2 partial = partials[i];
-                    memcpy(&parts[i], &partial, sizeof(value));
-                }
-            }
+            for (int i = 0; i < kAtOnce; ++i) parts[i] = part_of<Value>(partials, i, left);
             total = total + sum_of(parts);
         }
         return total;
     }
 
     // Warp partials that every thread reads and adds up by itself, which is faster than exchanging
-    // them; fewer if each takes an exponential.
+    // them. Not those with exponentials: one per lane takes less time than one per warp in every
+    // lane.
+    static constexpr int kAtOnce = 8;
+
     template <class Value>
-    static constexpr int kReadAtOnce = std::is_same_v<Value, LogSum> ? 4 : 8;
+    static __device__ Value part_of(const float2* partials, int index, int count) {
+        Value part = Value::neutral();
+        if (index < count) {
+            const float2 partial = partials[index];
+            memcpy(&part, &partial, sizeof(part));
+        }
+        return part;
+    }
 
     template <class Value, int kParts>
     static __device__ Value sum_of(const Value (&parts)[kParts]) {
-        if constexpr (std::is_same_v<Value, LogSum>) {
-            LogSum total = parts[0];
+        Value total = parts[0];
 #pragma unroll
-            for (const LogSum& part : parts) total.largest = fmaxf(total.largest, part.largest);
-            total.sum = 0.0f;
-#pragma unroll
-            for (const LogSum& part : parts) total.sum += part.relative_to(total.largest);
-            return total;
-        } else {
-            Value total = parts[0];
-#pragma unroll
-            for (int i = 1; i < kParts; ++i) total = total + parts[i];
-            return total;
-        }
+        for (int i = 1; i < kParts; ++i) total = total + parts[i];
+        return total;
     }
 
-    // Everyone sends its partial to everyone. A peer sends the one after next only once it has
-    // heard with the next that all of our threads have read this one. (It also has our next one by
-    // then, but a copy's arrival orders nothing that its sender did before.)
+    // Every sender sends its partial to every block. A peer sends the one after next only once it
+    // has heard with the next that all of our threads have read this one. (It also has our next one
+    // by then, but a copy's arrival orders nothing that its sender did before.)
     template <class Value>
-    __device__ Value reduce_blocks(Value value) {
+    __device__ Value reduce_blocks(Value value, int senders) {
         if (!peers_started_) ptx::cluster_wait();
         peers_started_ = true;
-        float2* partials = storage_.blocks[turn()];
+        const int warp = threadIdx.x / 32;
+        const int lane = threadIdx.x % 32;
+        const int count = blocks_ * senders;
+        // Behind what the block's own warps have.
+        float2* partials = storage_.partials[turn()] + (senders == 1 ? kMaxWarps : 0);
         std::uint64_t* collected = &storage_.collected[turn()];
-        if (threadIdx.x == 0) ptx::mbarrier_expect_bytes(collected, blocks_ * sizeof(float2));
-        const bool tells = repeats_ && reductions_ > 0 && threadIdx.x < blocks_;
-        if (tells) ptx::mbarrier_arrive_at(ptx::peer_address(&storage_.read, threadIdx.x));
-        if (threadIdx.x < blocks_) {
+        if (threadIdx.x == 0) ptx::mbarrier_expect_bytes(collected, count * sizeof(float2));
+        const bool sends = warp < senders && lane < blocks_;
+        const bool tells = repeats_ && reductions_ > 0 && sends;
+        if (tells) ptx::mbarrier_arrive_at(ptx::peer_address(&storage_.read, lane));
+        if (sends) {
             float2 partial = {};
             memcpy(&partial, &value, sizeof(value));
-            ptx::send_to_peer(ptx::peer_address(partials + rank_, threadIdx.x), partial,
-                              ptx::peer_address(collected, threadIdx.x));
+            const float2* place = partials + rank_ * senders + warp;
+            ptx::send_to_peer(ptx::peer_address(place, lane), partial,
+                              ptx::peer_address(collected, lane));
         }
         ptx::mbarrier_wait(collected, reductions_ / 2 % 2);
         if (tells) ptx::mbarrier_wait(&storage_.read, (reductions_ - 1) % 2);
-        const auto part_of = [&](int block) {
-            Value part = Value::neutral();
-            if (block < blocks_) {
-                const float2 partial = partials[block];
-                memcpy(&part, &partial, sizeof(part));
-            }
-            return part;
-        };
-        // With many rows, the parts of blocks that are not there take time.
-        if (blocks_ == 2) return part_of(0) + part_of(1);
-        // All read at once: one after the other, each exponential would wait for the one before.
-        Value parts[kMaxClusterBlocks];
-#pragma unroll
-        for (int block = 0; block < kMaxClusterBlocks; ++block) parts[block] = part_of(block);
-        return sum_of(parts);
+        value = part_of<Value>(partials, lane, count);
+        if (count > 32) value = value + part_of<Value>(partials, lane + 32, count);
+        return combine(value, 32);
     }
 
     TeamStorage& storage_;

@@ -10,13 +10,6 @@ namespace norms {
 // Aligned, so that partial results are read four at a time.
 struct alignas(16) TeamStorage : device::TeamStorage {};
 
-// The maximum over a warp. One instruction reduces integers; floats order like them once the bits
-// below the sign of negative ones are flipped.
-__device__ inline float warp_max(float value) {
-    const auto turned = [](int bits) { return bits ^ (bits >> 31 & 0x7fffffff); };
-    return __int_as_float(turned(__reduce_max_sync(0xffffffffu, turned(__float_as_int(value)))));
-}
-
 // A cluster whose blocks each have a contiguous share of the row: places are those of the block.
 class ShareTeam : public device::RowTeam {
   public:
@@ -70,7 +63,7 @@ class BlockTeam : public device::RowTeam {
     __device__ Value combine_warps(Value value, bool wanted) {
         const int lane = threadIdx.x % 32;
         const int warps = blockDim.x / 32;
-        Value* partials = reinterpret_cast<Value*>(storage_.warps[turn_]);
+        Value* partials = reinterpret_cast<Value*>(storage_.partials[turn_]);
         turn_ ^= 1;
         if (lane == 0) partials[threadIdx.x / 32] = value;
         // Slots without a warp.
@@ -82,7 +75,7 @@ class BlockTeam : public device::RowTeam {
             // One exponential per lane: one per warp in every lane would take longer.
             const bool all = warps > kAtOnce;
             const device::LogSum mine = partials[all ? lane : lane % kAtOnce];
-            const float top = warp_max(mine.largest);
+            const float top = device::warp_max(mine.largest);
             float sum = mine.relative_to(top);
             if (all) sum = exchange(exchange(sum, 16), 8);
 #pragma unroll

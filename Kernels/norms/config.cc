@@ -1,15 +1,14 @@
 #include "Kernels/norms/config.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "Kernels/device/integers.h"
 #include "Kernels/device/require.h"
+#include "Kernels/norms/staged_config.h"
 
 namespace norms {
 namespace {
 
-constexpr int kWarp = 32;
 constexpr int kWordBytes = 4;
 // Warps per SM that cover memory latency with their loads, and that fit.
 constexpr int kBusyWarps = 32;
@@ -23,11 +22,6 @@ constexpr int kManyShortWarps = 5 * kLeanWarps;  // with short rows
 // whose blocks still fill an SM with four.
 constexpr int kFewInPlaceWarps = 224;
 constexpr int kFullBlocks = 896;
-// Shared memory per SM for staged rows (sm_90a and sm_100a have 228 KiB; the rest is L1), and what
-// a block needs besides rows: reductions, barriers, the system's reserve.
-constexpr int kSharedBytes = 212 * 1024;
-constexpr int kMostSharedBytes = 227 * 1024;
-constexpr int kOwnSharedBytes = 2 * 1024;
 // Bytes of a row per block that holds a share of it, so that three blocks fit on an SM, and threads
 // of all such blocks there.
 constexpr int kHeldBytes = 72 * 1024;
@@ -51,17 +45,6 @@ constexpr int kShortStreamThreads = 256;
 // Rows per SM up to which a block per row is faster than a warp per row, whatever its length. Twice
 // as many if it also reads a second row or writes.
 constexpr int kApartRows = 8;
-// Blocks per SM with staged rows: for short rows at any address, which else would have more.
-constexpr int kMostStagedBlocks = 8;
-// Bytes of rows that an SM reads while a block gets from one row to the next: blocks that stage as
-// many keep it busy. More of them overlap better, but each leaves a row of partial sums.
-constexpr int kStepBytes = 12 * 1024;
-// Bytes of rows that a block alone on its SM keeps under way beside the row that it works on.
-constexpr int kAheadBytes = 48 * 1024;
-// Rows per block and stage for the ring to be worth filling, and per block for more blocks than
-// keep an SM busy.
-constexpr int kRowsPerBlock = 3;
-constexpr int kManyRowsPerBlock = 12;
 // Row packets up to which four vectors per thread are best even beside other work, and the most
 // that half of the largest block holds with two each.
 constexpr int kShortRows = 768;
@@ -70,10 +53,6 @@ constexpr int kHalfBlock = 1024;
 constexpr int kMostWithinWarp = 4;
 // Lanes whose packets fill one 128-byte line.
 constexpr int kLineLanes = 8;
-// Threads per SM in kernels with sums over rows, which use up to 128 registers.
-constexpr int kAccumulateThreads = 512;
-// Rows of partial sums that are still quick to add.
-constexpr int kMostPartialRows = 2048;
 // Vectors per thread of a block that is alone with its row.
 constexpr int kMostAlone = 4;
 // Vectors per thread whose sums over rows also fit in registers.
@@ -99,11 +78,6 @@ bool is_aligned(const Matrix& shape) {
 
 bool is_words(const Matrix& shape) {
     return std::int64_t{shape.columns} * bytes_of(shape.dtype) % kWordBytes == 0;
-}
-
-// Packets that a row fills.
-std::int64_t own_packets(const Matrix& shape) {
-    return divide_up(std::int64_t{shape.columns} * bytes_of(shape.dtype), kPacketBytes);
 }
 
 // Packets that a row touches; cut at memory boundaries, it may touch one more than it fills.
@@ -150,15 +124,23 @@ void cut_over_blocks(Config& config, std::int64_t packets, int vectors, int most
     const std::int64_t per_block = std::int64_t{vectors} * max_threads(vectors, use);
     config.vectors = vectors;
     config.cluster_blocks =
-        std::min(most_blocks_per_row(use), power_of_two_from(divide_up(packets, per_block)));
+        std::min(portable_blocks_per_row(use), power_of_two_from(divide_up(packets, per_block)));
     const std::int64_t share = divide_up(packets, config.cluster_blocks);
     cut_share(config, share, per_block / vectors);
 }
 
+// Blocks of the largest clusters that run at once for all rows, if rows are few.
+int most_cluster_blocks(const Matrix& shape, const Machine& machine) {
+    const std::int64_t most = kStreamedBlocks * machine.clusters_at_once(kMaxClusterBlocks);
+    return shape.rows <= most ? kMaxClusterBlocks : kPortableClusterBlocks;
+}
+
 // The most blocks of a cluster that shares a row and gives each enough of it.
-int most_blocks_for(const Config& config, std::int64_t packets) {
+int most_blocks_for(const Config& config, const Matrix& shape, const Machine& machine,
+                    std::int64_t packets) {
     const std::int64_t fewest = std::int64_t{config.vectors} * kLeastStreamedThreads;
-    return std::min(kMaxClusterBlocks, power_of_two_up_to(divide_up(packets, fewest)));
+    return std::min(most_cluster_blocks(shape, machine),
+                    power_of_two_up_to(divide_up(packets, fewest)));
 }
 
 // Blocks of a cluster that shares a row, if rows are few.
@@ -166,7 +148,7 @@ int blocks_for_few(const Config& config, const Matrix& shape, const Machine& mac
                    std::int64_t packets) {
     const std::int64_t spread =
         std::int64_t{machine.multiprocessors} * kStreamedBlocks / shape.rows;
-    return std::min(power_of_two_up_to(spread), most_blocks_for(config, packets));
+    return std::min(power_of_two_up_to(spread), most_blocks_for(config, shape, machine, packets));
 }
 
 // The same, or twice as many if SMs then share few rows more evenly.
@@ -175,7 +157,7 @@ int even_blocks(const Config& config, const Matrix& shape, const Machine& machin
     const int blocks = blocks_for_few(config, shape, machine, packets);
     const std::int64_t all = shape.rows * blocks;
     const std::int64_t sms = machine.multiprocessors;
-    const bool more = 2 * blocks <= most_blocks_for(config, packets) &&
+    const bool more = 2 * blocks <= most_blocks_for(config, shape, machine, packets) &&
                       all <= sms * kStreamedBlocks &&
                       divide_up(2 * all, sms) < 2 * divide_up(all, sms);
     return more ? 2 * blocks : blocks;
@@ -201,7 +183,7 @@ int blocks_for_cache(const Config& config, const Matrix& shape, const Machine& m
     const std::int64_t resident =
         std::int64_t{machine.multiprocessors} * (streaming_threads(config.aligned, use) / threads);
     int blocks = 1;
-    while (blocks < kMaxClusterBlocks &&
+    while (blocks < kPortableClusterBlocks &&
            !fit_cache(std::min(shape.rows, resident / blocks), shape, use)) {
         blocks *= 2;
     }
@@ -227,7 +209,7 @@ int threads_for_one_wave(const Config& config, const Matrix& shape, const Machin
 void stream(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
     const std::int64_t packets = packets_of(shape);
     // With an SM for every block, its time is that of its chunks.
-    const bool few = shape.rows * kMaxClusterBlocks <= machine.multiprocessors;
+    const bool few = shape.rows * kPortableClusterBlocks <= machine.multiprocessors;
     const bool brief = !config.aligned && !few &&
                        (packets * kPacketBytes <= kShortStreamBytes || use == RowUse::kReadOnce);
     const int threads = brief ? kShortStreamThreads : kMaxUnalignedThreads;
@@ -238,7 +220,7 @@ void stream(Config& config, const Matrix& shape, const Machine& machine, RowUse 
                                          blocks_for_cache(config, shape, machine, use, threads));
     } else {
         config.cluster_blocks =
-            std::min(most_blocks_per_row(use),
+            std::min(portable_blocks_per_row(use),
                      power_of_two_from(divide_up(packets, config.vectors * threads)));
     }
     const std::int64_t share = divide_up(packets, config.cluster_blocks);
@@ -254,7 +236,7 @@ bool keep_in_registers(Config& config, const Matrix& shape, const Machine& machi
     const std::int64_t packets = own_packets(shape);
     Config shared = config;
     shared.vectors = streamed_vectors(true);
-    shared.cluster_blocks = most_blocks_for(shared, packets);
+    shared.cluster_blocks = most_blocks_for(shared, shape, machine, packets);
     const std::int64_t each = divide_up(packets, shared.cluster_blocks);
     cut_share(shared, each, max_threads(shared.vectors));
     if (shared.chunks > 1) return false;
@@ -277,105 +259,12 @@ void hold(Config& config, const Matrix& shape) {
     config.held = true;
     config.vectors = streamed_vectors(config.aligned);
     config.cluster_blocks = std::min(
-        kMaxClusterBlocks, power_of_two_from(divide_up(packets * kPacketBytes, kHeldBytes)));
+        kPortableClusterBlocks, power_of_two_from(divide_up(packets * kPacketBytes, kHeldBytes)));
     const std::int64_t share = divide_up(packets, config.cluster_blocks);
     const std::int64_t resident = kMostSharedBytes / (share * kPacketBytes + kOwnSharedBytes);
     // Whole warps, so that registers do not keep one of the blocks out.
     const std::int64_t threads = kHeldThreads / resident / kWarp * kWarp;
     cut_share(config, share, std::min<std::int64_t>(threads, max_threads(config.vectors)));
-}
-
-// Clusters with a block per SM that surely run at once. SMs come in pairs, and in up to eight
-// groups that a cluster does not leave, so that large clusters leave SMs idle.
-std::int64_t clusters_at_once(const Machine& machine, int blocks) {
-    constexpr int kGroups = 8;
-    const std::int64_t idle = std::int64_t{kGroups} * std::max(0, blocks - 2);
-    return std::max<std::int64_t>(1, (machine.multiprocessors - idle) / blocks);
-}
-
-// Persistent blocks, or clusters whose blocks have a share of each row, fed through shared memory,
-// with this many packets per thread; none if a row is too long. Chosen by measurement on an H200 in
-// bf16, 1024 to 32768 columns.
-std::optional<Config> staged_with(int vectors, int cluster_blocks, const Config& config,
-                                  const Matrix& shape, const Machine& machine, RowUse use) {
-    const Matrix own = {
-        shape.rows, share_of(shape.columns, cluster_blocks, kPacketBytes / bytes_of(shape.dtype)),
-        shape.dtype};
-    const std::int64_t packets = own_packets(own);
-    if (packets > std::int64_t{vectors} * max_threads(vectors, use)) return std::nullopt;
-    const std::int64_t clusters = clusters_at_once(machine, cluster_blocks);
-    const std::int64_t rows_per_sm = shape.rows / clusters;
-    Config staged;
-    staged.aligned = config.aligned;
-    staged.vectors = vectors;
-    staged.stages = 2;
-    staged.cluster_blocks = cluster_blocks;
-    staged.threads_per_row =
-        static_cast<int>(divide_up(divide_up(packets, vectors), kWarp)) * kWarp;
-    const int threads =
-        staged.threads_per_row <= kAccumulateThreads / 2 || use == RowUse::kAccumulateBoth
-            ? kAccumulateThreads
-            : kAccumulateThreads * 3 / 2;
-    const int bytes = shared_bytes(staged, shape, use);
-    if (bytes > kMostStagedBytes) return std::nullopt;
-    // Fewer threads with more registers each leave less to L1.
-    const int capacity = vectors == 4 ? kMostSharedBytes : kSharedBytes;
-    std::int64_t resident = std::clamp(threads / staged.threads_per_row, 1, kMostStagedBlocks);
-    resident = std::min(resident, std::int64_t{capacity / (bytes + kOwnSharedBytes)});
-    // Rows at any address take longer, so that a block alone would not keep up.
-    const std::int64_t enough =
-        config.aligned ? divide_up(kStepBytes, staged_bytes(own)) : kMostStagedBlocks;
-    resident = std::min(resident, std::max(rows_per_sm / kManyRowsPerBlock, enough));
-    if (cluster_blocks > 1) resident = 1;
-    resident = std::min(std::max<std::int64_t>(resident, 1), rows_per_sm / kRowsPerBlock);
-    staged.blocks = clusters * cluster_blocks * resident;
-    if (resident < 1) return std::nullopt;
-    if (resident == 1) {
-        const std::int64_t wanted = std::min<std::int64_t>(
-            1 + divide_up(kAheadBytes, staged_bytes(own)), rows_per_sm / kRowsPerBlock);
-        const int fit = (kMostStagedBytes - kept_bytes(own, vectors, use)) / staged_bytes(own);
-        staged.stages =
-            static_cast<int>(std::clamp<std::int64_t>(wanted, 2, std::min(fit, kMostStages)));
-    }
-    return staged;
-}
-
-void stage(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
-    // Several rows per block keep their sums without a ring, and leave fewer of them: in a ring
-    // such rows must be long enough for two packets per lane of two warps, and many. Of less than a
-    // packet per lane too little is left for a warp to do.
-    const std::int64_t packets = own_packets(shape);
-    const bool many = shape.rows >= std::int64_t{machine.multiprocessors} * kMostStagedBlocks * 4 *
-                                        kManyRowsPerBlock;
-    const bool several = config.aligned && config.rows_per_block > 1;
-    if (!may_stage(use) || packets <= kWarp || (several && (packets <= 2 * kWarp || !many))) return;
-    const auto with = [&](int vectors, int blocks) {
-        return staged_with(vectors, blocks, config, shape, machine, use);
-    };
-    const std::optional<Config> two = with(2, 1);
-    const std::optional<Config> four = with(4, 1);
-    // Half the threads per row: for rows that two packets per thread do not cover, and for many
-    // rows of which an SM then has two at once instead of one.
-    const auto rows_at_once = [&](const Config& staged) {
-        return staged.blocks / machine.multiprocessors;
-    };
-    const bool more = two && four && shares_sums(4, use) && rows_at_once(*two) == 1 &&
-                      rows_at_once(*four) > 1 && shape.rows >= kManyRowsPerBlock * four->blocks;
-    if (four && (!two || more)) {
-        config = *four;
-    } else if (two) {
-        config = *two;
-    }
-    const bool many_rows = shape.rows >= std::int64_t{machine.multiprocessors} * kRowsPerBlock;
-    if (two || four || !config.aligned || (config.cluster_blocks == 1 && !many_rows)) return;
-    for (int blocks = 2; blocks <= kMaxClusterBlocks; blocks *= 2) {
-        for (const int vectors : {2, 4}) {
-            if (const std::optional<Config> shared = with(vectors, blocks)) {
-                config = *shared;
-                return;
-            }
-        }
-    }
 }
 
 // Packets per thread that are best for rows of several warps on an H200 in bf16 (README.md).
@@ -423,7 +312,7 @@ void cut_many_rows(Config& config, std::int64_t packets, int vectors) {
 void cut_for_sums(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
     const std::int64_t packets = packets_of(shape);
     const std::int64_t most = std::int64_t{kMostAccumulated} * max_threads(kMostAccumulated, use);
-    config.aligned = is_aligned(shape) && packets <= most * kMaxClusterBlocks;
+    config.aligned = is_aligned(shape) && packets <= most * kPortableClusterBlocks;
     if (packets <= std::int64_t{kWarp} * kMostWithinWarp) {
         cut_many_rows(config, packets, vectors_for(shape.rows, packets, machine, kMostWithinWarp));
     } else if (config.aligned) {
@@ -440,10 +329,11 @@ void cut_for_sums(Config& config, const Matrix& shape, const Machine& machine, R
 bool cut_into_words(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
     const std::int64_t packets = own_packets(shape);
     constexpr int kFewest = 2;
-    constexpr std::int64_t kWidest = std::int64_t{kMaxUnalignedThreads} * kMaxClusterBlocks;
-    const int vectors = packets <= kFewest * kWidest ? kFewest : most_words(use);
+    const std::int64_t widest =
+        std::int64_t{kMaxUnalignedThreads} * most_cluster_blocks(shape, machine);
+    const int vectors = packets <= kFewest * widest ? kFewest : most_words(use);
     const std::int64_t most = std::int64_t{vectors} * kMaxUnalignedThreads;
-    config.words = may_take_words(use) && is_words(shape) && packets <= vectors * kWidest &&
+    config.words = may_take_words(use) && is_words(shape) && packets <= vectors * widest &&
                    are_few(shape.rows, packets, vectors, machine);
     if (!config.words) return false;
     if (packets <= kWarp * vectors) {
@@ -529,6 +419,15 @@ int existing_vectors(const Config& config, RowUse use) {
 
 }  // namespace
 
+// SMs come in pairs, and in up to eight groups that a cluster does not leave, so that large
+// clusters leave SMs idle.
+std::int64_t Machine::clusters_at_once(int blocks) const {
+    if (blocks > kPortableClusterBlocks) return largest_clusters;
+    constexpr int kGroups = 8;
+    const std::int64_t idle = std::int64_t{kGroups} * std::max(0, blocks - 2);
+    return std::max<std::int64_t>(1, (multiprocessors - idle) / blocks);
+}
+
 void check(const Matrix& shape) {
     device::require_activation(shape.dtype);
     device::require(shape.rows >= 1, "rows is " + std::to_string(shape.rows) + "; give at least 1");
@@ -562,16 +461,10 @@ Config choose(const Matrix& shape, const Machine& machine, RowUse use, bool in_p
     const std::int64_t blocks = divide_up(shape.rows, config.rows_per_block);
     const std::int64_t most_blocks = kMaxBlocks / config.cluster_blocks;
     config.blocks = std::min(blocks, most_blocks) * config.cluster_blocks;
-    if (accumulates(use) && config.aligned) {
-        // Every block leaves a row of partial sums: no more of them than run at once.
-        const int threads = config.threads_per_row * config.rows_per_block;
-        const std::int64_t resident =
-            std::max<std::int64_t>(1, clusters_at_once(machine, config.cluster_blocks) *
-                                          std::max(1, kAccumulateThreads / threads));
-        const std::int64_t summed = kMostPartialRows;
-        config.blocks = std::min({blocks, resident, summed}) * config.cluster_blocks;
+    if (accumulates(use)) {
+        if (config.aligned) bound_partial_rows(config, machine);
+        if (config.aligned || !in_place) stage(config, shape, machine, use);
     }
-    if (config.aligned || !in_place) stage(config, shape, machine, use);
     validate(config, shape, use);
     return config;
 }

@@ -5,19 +5,27 @@
 #include <string>
 
 #include "Kernels/device/dtype.h"
+#include "Kernels/device/integers.h"
+#include "Kernels/device/machine.h"
 
 namespace norms {
 
 // Half as many again as the widest vocabulary that we know (Gemma 3's).
 constexpr int kMaxColumns = 393216;
+constexpr int kWarp = 32;
 constexpr int kPacketBytes = 16;
-constexpr int kMaxClusterBlocks = 8;
+using device::kMaxClusterBlocks;
+using device::kPortableClusterBlocks;
 constexpr int kMostVectors = 8;
 constexpr int kMostStages = 8;
 // Shared memory for rows that a block may request: sm_90a and sm_100a allow 227 KiB, and it needs
 // some of that itself.
 constexpr int kMostStagedBytes = 224 * 1024;
-static_assert(kMaxColumns * sizeof(float) <= kMaxClusterBlocks * kMostStagedBytes,
+// The most that blocks on one SM have together, and what each needs of it besides rows: reductions,
+// barriers, the system's reserve.
+constexpr int kMostSharedBytes = 227 * 1024;
+constexpr int kOwnSharedBytes = 1408 + 1024;
+static_assert(kMaxColumns * sizeof(float) <= kPortableClusterBlocks * kMostStagedBytes,
               "a cluster must be able to hold a row");
 
 // Columns of sums, so that those of a thread are whole packets.
@@ -29,8 +37,19 @@ struct Matrix {
     device::Dtype dtype;
 };
 
+// Packets that a row fills.
+constexpr std::int64_t own_packets(const Matrix& shape) {
+    return device::divide_up(std::int64_t{shape.columns} * bytes_of(shape.dtype), kPacketBytes);
+}
+
 struct Machine {
     int multiprocessors;
+    // Clusters of kMaxClusterBlocks with an SM for each block that run at once: none where clusters
+    // are not that large.
+    int largest_clusters = 0;
+
+    // Clusters with an SM for each block that surely run at once.
+    std::int64_t clusters_at_once(int blocks) const;
 };
 
 // What an op's kernel does with a row, as far as the cut depends on it.
@@ -108,6 +127,10 @@ constexpr bool accumulates(RowUse use) {
 constexpr bool meets(RowUse use) { return use != RowUse::kRowAlone; }
 
 constexpr int most_blocks_per_row(RowUse use) { return meets(use) ? kMaxClusterBlocks : 64; }
+// The same for rows of any number.
+constexpr int portable_blocks_per_row(RowUse use) {
+    return meets(use) ? kPortableClusterBlocks : most_blocks_per_row(use);
+}
 
 // Packets per thread of blocks that stream a row.
 constexpr int streamed_vectors(bool aligned) { return aligned ? 4 : 2; }
@@ -148,6 +171,10 @@ constexpr int staged_bytes(const Matrix& shape) {
 constexpr int share_of(int columns, int blocks, int each) {
     const int packets = (columns + each - 1) / each;
     return blocks == 1 ? columns : (packets + blocks - 1) / blocks * each;
+}
+constexpr Matrix share_of(const Matrix& shape, int blocks) {
+    const int each = kPacketBytes / bytes_of(shape.dtype);
+    return {shape.rows, share_of(shape.columns, blocks, each), shape.dtype};
 }
 
 // Whether a staged kernel keeps the bias's sums in shared memory: beside four packets per thread,
@@ -193,10 +220,7 @@ constexpr int shared_bytes(const Config& config, const Matrix& shape, RowUse use
         return config.chunks * config.vectors * config.threads_per_row * kPacketBytes;
     }
     if (config.stages == 0) return 0;
-    const Matrix own = {
-        shape.rows,
-        share_of(shape.columns, config.cluster_blocks, kPacketBytes / bytes_of(shape.dtype)),
-        shape.dtype};
+    const Matrix own = share_of(shape, config.cluster_blocks);
     return config.stages * staged_bytes(own) + kept_bytes(own, config.vectors, use);
 }
 

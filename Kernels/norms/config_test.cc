@@ -81,6 +81,41 @@ void long_rows_take_chunks() {
     expect_described({64, 32768, Dtype::Bf16}, RowUse::kOneRow, "v4 t256 r1 c4 k1 s0 b256");
 }
 
+// Few rows take clusters of more blocks than every machine has, where this one has them.
+void few_long_rows_take_large_clusters() {
+    constexpr norms::Machine kLarge = {132, 7};
+    const auto described = [](const Matrix& shape, const norms::Machine& machine, RowUse use) {
+        return describe(choose(shape, machine, use));
+    };
+    const auto expect_blocks = [&](const Matrix& shape, RowUse use, const std::string& wanted) {
+        const std::string found = described(shape, kLarge, use);
+        expect(found == wanted, found + ", not " + wanted);
+    };
+    expect_blocks({1, 151936, Dtype::Bf16}, RowUse::kExponentials, "v4 t320 r1 c16 k1 s0 b16");
+    expect_blocks({2, 174208, Dtype::Bf16}, RowUse::kOneRow, "v4 t352 r1 c16 k1 s0 b32");
+    expect_blocks({1, 67010, Dtype::Bf16}, RowUse::kExponentials, "w2 t288 r1 c16 k1 s0 b16");
+    expect_blocks({1, 262144, Dtype::Bf16}, RowUse::kReadOnce, "v4 t512 r1 c16 k1 s0 b16");
+    // Not more of them than run at once, with two blocks on an SM; not blocks with next to nothing.
+    expect_blocks({14, 100000, Dtype::Bf16}, RowUse::kExponentials, "v4 t224 r1 c16 k1 s0 b224");
+    expect_blocks({15, 100000, Dtype::Bf16}, RowUse::kExponentials, "v4 t416 r1 c8 k1 s0 b120");
+    expect_blocks({1, 56448, Dtype::Bf16}, RowUse::kExponentials, "v4 t224 r1 c8 k1 s0 b8");
+    expect(described({1, 151936, Dtype::Bf16}, kMachine, RowUse::kReadOnce) ==
+               "vs4 t320 r1 c8 k2 s0 b8",
+           "a machine without them: " +
+               described({1, 151936, Dtype::Bf16}, kMachine, RowUse::kReadOnce));
+    expect(kLarge.clusters_at_once(16) == 7 && kMachine.clusters_at_once(16) == 0, "16 blocks");
+    for (const RowUse use : kUses) {
+        for (const Dtype dtype : {Dtype::Bf16, Dtype::F32}) {
+            for (const int columns : {40000, 65602, 131072, 131073, 262142, norms::kMaxColumns}) {
+                for (const std::int64_t rows : {1, 7, 14, 64}) {
+                    const Config config = choose({rows, columns, dtype}, kLarge, use);
+                    expect(!accumulates(use) || config.cluster_blocks <= 8, describe(config));
+                }
+            }
+        }
+    }
+}
+
 void streamed_rows_share_the_machine_evenly() {
     // Smaller blocks instead of a second wave of few.
     expect_described({396, 50432, Dtype::Bf16}, RowUse::kReadOnce, "vs4 t416 r1 c1 k4 s0 b396");
@@ -317,6 +352,7 @@ int main() {
     few_rows_take_one_launch();
     every_shape_is_covered();
     long_rows_take_chunks();
+    few_long_rows_take_large_clusters();
     streamed_rows_share_the_machine_evenly();
     streamed_rows_stay_in_cache();
     short_rows_share_a_block_if_they_are_many();

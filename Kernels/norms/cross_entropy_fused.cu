@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
             params.loss[walk.row] = lse - target_logit;
         }
 
-        T* logits = static_cast<T*>(params.logits) + walk.row * geometry.columns;
+        T* logits = row_at<V>(static_cast<T*>(params.logits), walk.row, geometry.columns);
         for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers; the others are unmodified in memory.
             if (chunk != walk.last_chunk) source.load(0, walk, slice, chunk, packets, -INFINITY);

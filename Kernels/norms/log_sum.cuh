@@ -60,7 +60,7 @@ template <class V, class Kept>
 __device__ device::LogSum log_sum_of(uint4 (&packets)[V::kVectors], Kept& powers) {
     using T = typename V::T;
     float largest = largest_of<T>(packets);
-    if constexpr (V::kAlone) largest = warp_max(largest);
+    if constexpr (V::kAlone) largest = device::warp_max(largest);
     // In base 2; finite even if all elements are -infinity.
     const float base = fmaxf(largest * device::kLog2E, kLowest);
     float sums[kChains] = {};

@@ -45,7 +45,7 @@ __device__ __forceinline__ void rmsnorm_forward_rows(const Cut<RmsNormForward>& 
             params.rstd[walk.row] = rstd;
         }
 
-        T* out = static_cast<T*>(params.out) + walk.row * geometry.columns;
+        T* out = row_at<V>(static_cast<T*>(params.out), walk.row, geometry.columns);
         for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
             if (chunk != walk.last_chunk) source.load(0, walk, slice, chunk, packets);

@@ -10,6 +10,7 @@
 #include "Kernels/device/built.h"
 #include "Kernels/device/dispatch.h"
 #include "Kernels/device/machine.h"
+#include "Kernels/device/ptx/registers.cuh"
 #include "Kernels/device/row_slice.cuh"
 #include "Kernels/norms/block_team.cuh"
 #include "Kernels/norms/norms.h"
@@ -256,6 +257,14 @@ class RowPart {
     const int blocks_;
 };
 
+// The address of a row, hidden from the compiler, which would work it out again for each packet.
+template <class V, class T>
+__device__ T* row_at(T* tensor, std::int64_t row, int columns) {
+    T* address = tensor + row * columns;
+    if (!V::kAlone) device::ptx::hide(address);
+    return address;
+}
+
 // The source of a kernel's rows: memory; staged_rows.cuh, parked_row.cuh and held_row.cuh have
 // others.
 template <class V, int kTensors>
@@ -278,7 +287,12 @@ class RowSource {
 
     // The address of a row; it gives the alignment, and kAny reads through it.
     __device__ const T* row(int tensor, const RowWalk<V>& walk) const {
-        return tensors_[tensor] + walk.row * columns_;
+        // Aligned chunks and second tensors have no registers for it.
+        if constexpr (kTensors > 1 || (V::kAligned && V::kChunked)) {
+            return tensors_[tensor] + walk.row * columns_;
+        } else {
+            return row_at<V>(tensors_[tensor], walk.row, columns_);
+        }
     }
     // Before the first load of a row.
     __device__ void wait() {}
@@ -380,7 +394,8 @@ auto dispatch_vectors(const Config& config, bool wide, Function&& function) {
 }
 
 inline Config choose(const Matrix& matrix, RowUse use, bool in_place = false) {
-    return choose(matrix, Machine{device::multiprocessors()}, use, in_place);
+    const Machine machine = {device::multiprocessors(), device::largest_clusters()};
+    return choose(matrix, machine, use, in_place);
 }
 
 // `kernel_of(variant)` is the kernel's instantiation for a Variant.

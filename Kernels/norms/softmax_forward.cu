@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kMaxThreads<V>, kMinBlocks<V>)
         const float scale = 1.0f / total.sum;
         const float kept_scale = scale * device::ptx::exp2_fast(base - total.largest);
 
-        T* out = static_cast<T*>(params.out) + walk.row * geometry.columns;
+        T* out = row_at<V>(static_cast<T*>(params.out), walk.row, geometry.columns);
         for (int chunk = walk.last_chunk; chunk >= 0; --chunk) {
             // The last chunk is still in registers.
             if (chunk != walk.last_chunk) source.load(0, walk, slice, chunk, packets, -INFINITY);

@@ -36,6 +36,11 @@ __device__ __forceinline__ void hide(uint4& words) {
     asm volatile("" : "+r"(words.x), "+r"(words.y), "+r"(words.z), "+r"(words.w));
 }
 
+template <class T>
+__device__ __forceinline__ void hide(T*& address) {
+    asm volatile("" : "+l"(address));
+}
+
 // Nanoseconds of a clock that all SMs share; it advances in steps.
 __device__ __forceinline__ std::uint64_t global_timer_ns() {
     std::uint64_t value;

@@ -30,6 +30,7 @@ impl Function {
         };
         registry::add_kernel(unit, function.host(), name);
         registry::allow_shared(function.host(), MOST_SHARED);
+        registry::allow_large_clusters(function.host(), true);
         Ok(function)
     }
 
@@ -141,6 +142,10 @@ mod tests {
             dynamic_shared_bytes: 300 << 10,
             ..shape([1; 3], 1)
         };
+        let crowded = Shape {
+            cluster: [32, 1, 1],
+            ..shape([32, 1, 1], 1)
+        };
         for (message, wanted) in [
             (refused(ADD, "sub"), "sub"),
             (refused("add r1, r2;", "add"), "line 1"),
@@ -157,6 +162,10 @@ mod tests {
             (
                 function.launch(&greedy, &given).unwrap_err(),
                 "shared memory",
+            ),
+            (
+                function.launch(&crowded, &given).unwrap_err(),
+                "clusters of 32 blocks; 16 are the most",
             ),
         ] {
             assert!(message.contains(wanted), "{wanted}: {message}");

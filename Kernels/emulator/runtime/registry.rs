@@ -15,6 +15,18 @@ struct Kernel {
     unit: usize,
     name: String,
     most_dynamic_shared: u32,
+    large_clusters: bool,
+}
+
+impl Kernel {
+    /// Eight run on every GPU with clusters; a kernel must allow more.
+    fn most_cluster_blocks(&self) -> u32 {
+        if self.large_clusters {
+            16
+        } else {
+            8
+        }
+    }
 }
 
 #[derive(Default)]
@@ -69,6 +81,7 @@ pub fn add_kernel(unit: usize, host: usize, name: &str) {
             unit,
             name: name.to_owned(),
             most_dynamic_shared: 0,
+            large_clusters: false,
         },
     );
 }
@@ -88,6 +101,23 @@ pub fn allow_shared(host: usize, bytes: u32) -> bool {
         .get_mut(&host)
         .map(|kernel| kernel.most_dynamic_shared = bytes)
         .is_some()
+}
+
+/// False where no kernel has that address.
+pub fn allow_large_clusters(host: usize, allowed: bool) -> bool {
+    registry()
+        .kernels
+        .get_mut(&host)
+        .map(|kernel| kernel.large_clusters = allowed)
+        .is_some()
+}
+
+/// Of a kernel; none where no kernel has that address.
+pub fn most_cluster_blocks(host: usize) -> Option<u32> {
+    registry()
+        .kernels
+        .get(&host)
+        .map(Kernel::most_cluster_blocks)
 }
 
 fn load(text: &str) -> Result<Arc<Module>, String> {
@@ -251,6 +281,14 @@ pub unsafe fn launch(
             kernel.name,
             shape.dynamic_shared_bytes,
             unasked.max(kernel.most_dynamic_shared)
+        )));
+    }
+    let blocks: u64 = shape.cluster.iter().map(|size| u64::from(*size)).product();
+    if blocks > u64::from(kernel.most_cluster_blocks()) {
+        return Err(Refusal::Invalid(format!(
+            "{}: clusters of {blocks} blocks; {} are the most that cudaFuncSetAttribute allowed",
+            kernel.name,
+            kernel.most_cluster_blocks()
         )));
     }
     let mut parameters = vec![0u8; program.parameter_bytes as usize];

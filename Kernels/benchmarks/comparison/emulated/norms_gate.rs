@@ -105,8 +105,9 @@ fn packets_of_16_and_32_bytes() {
 
 #[test]
 fn softmax_forward() {
-    // The last one by clusters that hold their rows.
-    for (rows, columns) in [(4, 3000), (4, 3008), (3, 40_000)] {
+    // The last three by clusters that hold their rows; a single one by 16 blocks, whose warps send each other what
+    // they have, or are so many that each block's meet first.
+    for (rows, columns) in [(4, 3000), (4, 3008), (3, 40_000), (1, 61_448), (1, 66_000)] {
         under_every_schedule(softmax_forward_of(rows, columns));
     }
 }
@@ -375,7 +376,7 @@ fn mutants() {
         &[second],
         rmsnorm_of(2, 65536),
     );
-    let held = softmax_forward_of(1, 131_072);
+    let held = softmax_forward_of(1, 262_144);
     assert_mutants("held", (2, 9), Watch::All, &[fenced, again], held);
 }
 

@@ -7,6 +7,7 @@ use super::error::{
     fail, Status, INVALID_DEVICE_FUNCTION, INVALID_VALUE, LAUNCH_FAILURE, NOT_SUPPORTED, SUCCESS,
 };
 use crate::registry::{self, Refusal, Shape};
+use crate::settings;
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -140,14 +141,12 @@ pub extern "C" fn cudaLaunchCooperativeKernel(
     fail(NOT_SUPPORTED, BLOCKS_TAKE_TURNS)
 }
 
-#[no_mangle]
-pub unsafe extern "C" fn cudaLaunchKernelExC(
-    config: *const Config,
-    host: *const c_void,
-    arguments: *const *const c_void,
-) -> Status {
-    // SAFETY: the caller's struct, with as many attributes as it says.
-    let (config, attributes) = unsafe {
+/// # Safety
+///
+/// The caller's struct, with as many attributes as it says.
+unsafe fn parts_of<'a>(config: *const Config) -> (&'a Config, &'a [Attribute]) {
+    // SAFETY: as the caller's.
+    unsafe {
         let config = &*config;
         let attributes = if config.count == 0 {
             &[][..]
@@ -155,14 +154,27 @@ pub unsafe extern "C" fn cudaLaunchKernelExC(
             std::slice::from_raw_parts(config.attributes, config.count as usize)
         };
         (config, attributes)
-    };
-    let mut cluster = [1; 3];
+    }
+}
+
+fn cluster_of(attributes: &[Attribute]) -> [u32; 3] {
+    let found = attributes.iter().rfind(|one| one.id == CLUSTER_DIMENSION);
+    found.map_or([1; 3], |one| [one.value[0], one.value[1], one.value[2]])
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn cudaLaunchKernelExC(
+    config: *const Config,
+    host: *const c_void,
+    arguments: *const *const c_void,
+) -> Status {
+    // SAFETY: as the caller's.
+    let (config, attributes) = unsafe { parts_of(config) };
+    let cluster = cluster_of(attributes);
     let mut overlaps_previous = false;
     for attribute in attributes {
         match attribute.id {
-            CLUSTER_DIMENSION => {
-                cluster = [attribute.value[0], attribute.value[1], attribute.value[2]]
-            }
+            CLUSTER_DIMENSION => {}
             COOPERATIVE if attribute.value[0] == 0 => {}
             COOPERATIVE => return fail(NOT_SUPPORTED, BLOCKS_TAKE_TURNS),
             // Kernels run one after the other here; the race detector knows better.
@@ -207,7 +219,13 @@ pub extern "C" fn cudaFuncSetAttribute(
             }
             fail(INVALID_DEVICE_FUNCTION, "a function that is not a kernel")
         }
-        (PREFERRED_CARVEOUT | NON_PORTABLE_CLUSTER, _) => SUCCESS,
+        (NON_PORTABLE_CLUSTER, Ok(allowed)) => {
+            if registry::allow_large_clusters(host as usize, allowed != 0) {
+                return SUCCESS;
+            }
+            fail(INVALID_DEVICE_FUNCTION, "a function that is not a kernel")
+        }
+        (PREFERRED_CARVEOUT, _) => SUCCESS,
         _ => fail(
             INVALID_VALUE,
             &format!("function attribute {attribute} of {value}"),
@@ -224,16 +242,53 @@ pub unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     shared: usize,
     _: c_uint,
 ) -> Status {
+    let Some(threads) = usize::try_from(threads).ok().filter(|count| *count > 0) else {
+        return fail(INVALID_VALUE, "blocks without threads");
+    };
+    // SAFETY: the caller's variable.
+    unsafe { *blocks = resident_blocks(threads, shared) as c_int };
+    SUCCESS
+}
+
+/// Blocks that an SM holds.
+fn resident_blocks(threads: usize, shared: usize) -> usize {
     const MOST_THREADS: usize = 2048;
     const MOST_BLOCKS: usize = 32;
     // The system keeps a kilobyte of each block's.
     const KEPT: usize = 1024;
-    let Some(threads) = usize::try_from(threads).ok().filter(|count| *count > 0) else {
-        return fail(INVALID_VALUE, "blocks without threads");
-    };
     let by_shared = (machine::MOST_SHARED as usize + KEPT) / (shared + KEPT);
-    let most = MOST_BLOCKS.min(MOST_THREADS / threads).min(by_shared);
+    MOST_BLOCKS.min(MOST_THREADS / threads).min(by_shared)
+}
+
+/// By groups of 18 SMs, which no cluster leaves. At least one: here a cluster runs on however few SMs there are.
+#[no_mangle]
+pub unsafe extern "C" fn cudaOccupancyMaxActiveClusters(
+    clusters: *mut c_int,
+    host: *const c_void,
+    config: *const Config,
+) -> Status {
+    const GROUP: usize = 18;
+    // SAFETY: as the caller's.
+    let (config, attributes) = unsafe { parts_of(config) };
+    let Some(most) = registry::most_cluster_blocks(host as usize) else {
+        return fail(INVALID_DEVICE_FUNCTION, "a function that is not a kernel");
+    };
+    let product = |axes: [u32; 3]| axes.iter().map(|size| *size as usize).product::<usize>();
+    let (threads, size) = (
+        product(config.block.axes()),
+        product(cluster_of(attributes)),
+    );
+    if threads == 0 || size == 0 || size > most as usize {
+        return fail(
+            INVALID_VALUE,
+            &format!("clusters of {size} blocks of {threads} threads; the kernel allows {most}"),
+        );
+    }
+    let each = resident_blocks(threads, config.dynamic_shared_bytes);
+    let sms = settings::get().multiprocessors as usize;
+    let of = |group: usize| group * each / size;
+    let count = (sms / GROUP * of(GROUP) + of(sms % GROUP)).max(each.min(1));
     // SAFETY: the caller's variable.
-    unsafe { *blocks = most as c_int };
+    unsafe { *clusters = count as c_int };
     SUCCESS
 }
