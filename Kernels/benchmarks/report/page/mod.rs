@@ -16,8 +16,7 @@ mod summary;
 mod table;
 
 use crate::ReportingError;
-use plan::Plan;
-use races::Races;
+use races::Published;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +31,7 @@ pub fn has_tables(text: &str) -> bool {
 /// Plans with their result files, each read once for all pages.
 #[derive(Debug, Default)]
 pub struct Pages {
-    loaded: HashMap<PathBuf, (Plan, Races)>,
+    loaded: HashMap<PathBuf, Published>,
 }
 
 impl Pages {
@@ -83,8 +82,9 @@ impl Pages {
         let links = links.filter_map(|rest| Some(rest.split_once(')')?.0));
         let starts = text.lines().filter(|line| line.starts_with(START));
         let plans = starts.filter_map(|line| Some(folder.join(parse_start(line, "").ok()?.1)));
-        let plans: Vec<&(Plan, Races)> = plans.filter_map(|path| self.loaded.get(&path)).collect();
-        let plots = || plans.iter().flat_map(|(_, races)| &races.plots);
+        let plans: Vec<&Published> = plans.filter_map(|path| self.loaded.get(&path)).collect();
+        let races = || plans.iter().flat_map(|published| published.all());
+        let plots = || races().flat_map(|races| &races.plots);
         let drawn = |link: &str| {
             let path = folder.join(link);
             let name = link.rsplit('/').next()?.strip_suffix(".svg")?;
@@ -96,18 +96,16 @@ impl Pages {
 
     fn table(&mut self, name: &str, path: &Path) -> Result<String, ReportingError> {
         if !self.loaded.contains_key(path) {
-            let plan = Plan::read(path)?;
-            let races = Races::read(&plan, path)?;
-            self.loaded.insert(path.to_owned(), (plan, races));
+            self.loaded.insert(path.to_owned(), Published::read(path)?);
         }
-        let (plan, races) = &self.loaded[path];
+        let published = &self.loaded[path];
         let written = match name {
-            "summary" => summary::summary(plan, races),
-            "losses" => summary::losses(plan, races),
-            "roofs" => Ok(table::roofs(races)),
-            "runs" => Ok(table::runs(races)),
-            _ => match plan.tables.iter().find(|table| table.name == name) {
-                Some(table) => table::table(table, races),
+            "summary" => summary::summary(published),
+            "losses" => summary::losses(published),
+            "roofs" => Ok(table::roofs(published)),
+            "runs" => Ok(table::runs(published)),
+            _ => match published.plan.tables.iter().find(|table| table.name == name) {
+                Some(table) => table::table(table, published.races(table)),
                 None => Err(format!("has no table '{name}'")),
             },
         };

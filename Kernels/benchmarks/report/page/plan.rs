@@ -7,7 +7,7 @@ use std::path::Path;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Result files and collections, of one device and one build.
+    /// Result files and collections, of one device and one build, for all tables without their own.
     pub files: Vec<String>,
     /// The contender that all others are compared with.
     pub ours: String,
@@ -23,6 +23,8 @@ pub struct Table {
     pub name: String,
     /// Title of the first column, and the family's name.
     pub title: String,
+    /// Where its rows are, if not in the plan's files.
+    pub files: Option<Vec<String>>,
     pub columns: Vec<Column>,
     pub rows: Vec<Selection>,
 }
@@ -81,6 +83,22 @@ impl Plan {
         plan.map_err(|error| {
             ReportingError::input(path.display(), format!("is not a plan of tables: {error}"))
         })
+    }
+
+    /// The files of each table's rows; every set once, the plan's first.
+    pub fn sets(&self) -> Vec<&[String]> {
+        let mut sets: Vec<&[String]> = vec![&self.files];
+        for table in &self.tables {
+            let files = self.files_of(table);
+            if !sets.contains(&files) {
+                sets.push(files);
+            }
+        }
+        sets
+    }
+
+    pub fn files_of<'p>(&'p self, table: &'p Table) -> &'p [String] {
+        table.files.as_ref().unwrap_or(&self.files)
     }
 }
 

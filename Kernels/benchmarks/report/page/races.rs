@@ -22,6 +22,15 @@ pub struct Duel<'a> {
     pub ratio: Option<&'a Speedup>,
 }
 
+/// A plan and the rows that feed its tables.
+#[derive(Debug)]
+pub struct Published {
+    pub plan: Plan,
+    /// By the files that they are in, the plan's first.
+    sets: Vec<(Vec<String>, Races)>,
+}
+
+/// The rows of one device, build and protocol.
 #[derive(Debug)]
 pub struct Races {
     all: Vec<Race>,
@@ -106,10 +115,33 @@ pub fn median_us(row: &Row) -> f64 {
     row.time.as_ref().map_or(f64::NAN, |time| time.median_us)
 }
 
+impl Published {
+    pub fn read(path: &Path) -> Result<Self, ReportingError> {
+        let plan = Plan::read(path)?;
+        let read = |files: &[String]| Ok((files.to_vec(), Races::read(files, &plan.ours, path)?));
+        let sets = plan.sets().into_iter().map(read);
+        let sets = sets.collect::<Result<_, ReportingError>>()?;
+        Ok(Self { plan, sets })
+    }
+
+    /// The rows that a table is made from.
+    pub fn races(&self, table: &Table) -> &Races {
+        let files = self.plan.files_of(table);
+        let mut sets = self.sets.iter();
+        let set = sets.find(|(of, _)| of == files);
+        &set.expect("every table's files are read").1
+    }
+
+    /// All rows, the plan's own first.
+    pub fn all(&self) -> impl Iterator<Item = &Races> {
+        self.sets.iter().map(|(_, races)| races)
+    }
+}
+
 impl Races {
-    pub fn read(plan: &Plan, path: &Path) -> Result<Races, ReportingError> {
+    fn read(files: &[String], ours: &str, path: &Path) -> Result<Races, ReportingError> {
         let folder = path.parent().unwrap_or(Path::new(""));
-        let files: Vec<_> = plan.files.iter().map(|file| folder.join(file)).collect();
+        let files: Vec<_> = files.iter().map(|file| folder.join(file)).collect();
         let merged = merge(Collection::read_all(&files)?).collection;
         let runs = merged.runs.iter();
         let runs = runs.map(|run| {
@@ -138,10 +170,9 @@ impl Races {
             key.contender.clear();
             let place = *places.entry(key).or_insert(all.len());
             if place == all.len() {
-                let ours = plan.ours.clone();
                 all.push(Race {
                     rows: Vec::new(),
-                    ours,
+                    ours: ours.to_owned(),
                 });
             }
             all[place].rows.push(row);

@@ -1,7 +1,7 @@
 //! One line per family, against whoever is fastest on each workload, and every loss.
 
-use super::plan::{Plan, Table};
-use super::races::{median_us, Duel, Races};
+use super::plan::Table;
+use super::races::{median_us, Duel, Published};
 use record::markdown_table::{cell, header, line};
 use record::time_us_text;
 use stats::{geomean, Verdict};
@@ -9,8 +9,9 @@ use stats::{geomean, Verdict};
 /// Placeholder for a ratio if we have no time.
 const FAILED: &str = "we have no time";
 
-fn duels<'a>(table: &Table, races: &'a Races) -> Result<Vec<Duel<'a>>, String> {
-    let duels: Result<Vec<Option<Duel>>, String> = races
+fn duels<'a>(table: &Table, published: &'a Published) -> Result<Vec<Duel<'a>>, String> {
+    let duels: Result<Vec<Option<Duel>>, String> = published
+        .races(table)
         .of_table(table)?
         .into_iter()
         .map(|race| race.duel())
@@ -29,7 +30,7 @@ impl Duel<'_> {
     }
 }
 
-pub fn summary(plan: &Plan, races: &Races) -> Result<String, String> {
+pub fn summary(published: &Published) -> Result<String, String> {
     let mut text = header(&[
         "family",
         "workloads :",
@@ -39,9 +40,9 @@ pub fn summary(plan: &Plan, races: &Races) -> Result<String, String> {
         "lost :",
         "worst",
     ]);
-    for table in &plan.tables {
-        let workloads = races.of_table(table)?.len();
-        let duels = duels(table, races)?;
+    for table in &published.plan.tables {
+        let workloads = published.races(table).of_table(table)?.len();
+        let duels = duels(table, published)?;
         let Some(worst) = duels.iter().min_by(|a, b| a.rank().total_cmp(&b.rank())) else {
             return Err(format!(
                 "table '{}' has no time of another contender",
@@ -85,10 +86,12 @@ pub fn summary(plan: &Plan, races: &Races) -> Result<String, String> {
     Ok(text)
 }
 
-pub fn losses(plan: &Plan, races: &Races) -> Result<String, String> {
+pub fn losses(published: &Published) -> Result<String, String> {
+    let plan = &published.plan;
     let mut lost = Vec::new();
     for table in &plan.tables {
-        lost.extend(duels(table, races)?.into_iter().map(|duel| (table, duel)));
+        let duels = duels(table, published)?;
+        lost.extend(duels.into_iter().map(|duel| (table, duel)));
     }
     lost.retain(|(_, duel)| {
         duel.verdict() == Verdict::Slower && duel.rank() <= 1.0 - plan.loss_min

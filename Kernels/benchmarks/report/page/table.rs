@@ -1,10 +1,10 @@
 //! One line per suite: what we reach, and everybody's time over ours.
 
 use super::plan::{Show, Table};
-use super::races::{Race, Races};
+use super::races::{Published, Race, Races};
 use record::markdown_table::{cell, header, line};
 use record::{significant, Row};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Placeholder where nothing was measured.
 const MISSING: &str = "-";
@@ -122,10 +122,11 @@ fn roof_name(roof: &str) -> &str {
     }
 }
 
-pub fn roofs(races: &Races) -> String {
+pub fn roofs(published: &Published) -> String {
     let mut text = header(&["roof", "measured :"]);
     let mut seen = Vec::new();
-    for roof in races.runs.iter().flat_map(|(_, meta, _)| &meta.roofs) {
+    let runs = published.all().flat_map(|races| &races.runs);
+    for roof in runs.flat_map(|(_, meta, _)| &meta.roofs) {
         if !seen.contains(&&roof.name) {
             let value = format!("{} {}", significant(roof.value, 4), roof.unit);
             text += &line(&[cell(&roof.name), value]);
@@ -136,9 +137,11 @@ pub fn roofs(races: &Races) -> String {
 }
 
 /// Where the rows come from.
-pub fn runs(races: &Races) -> String {
+pub fn runs(published: &Published) -> String {
     let mut text = header(&["run", "rows :", "started", "device", "driver", "commit"]);
-    for (origin, meta, rows) in &races.runs {
+    let mut seen = BTreeSet::new();
+    let runs = published.all().flat_map(|races| &races.runs);
+    for (origin, meta, rows) in runs.filter(|(origin, meta, _)| seen.insert((origin, &meta.started_at))) {
         let commit = meta.git.as_ref().map_or(MISSING.to_owned(), |git| {
             let short: String = git.commit.chars().take(8).collect();
             format!("`{short}`{}", if git.dirty { " (dirty)" } else { "" })

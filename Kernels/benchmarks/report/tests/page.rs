@@ -211,6 +211,30 @@ fn rows_of_two_builds_are_not_mixed() {
 }
 
 #[test]
+fn a_table_may_have_files_of_its_own() {
+    let mut later = measured();
+    later.meta.git.as_mut().unwrap().commit = "another".to_owned();
+    later.rows.truncate(2);
+    let second = r#"}, {
+    "name": "later",
+    "title": "later norms",
+    "files": ["later.json"],
+    "columns": [],
+    "rows": [{"title": "RMSNorm", "op": "rmsnorm_fwd", "suite": "quack"}]
+  }]"#;
+    let plan = PLAN.replace("}]\n}", &format!("{second}\n}}"));
+    let page = PAGE.to_owned() + "<!-- table runs of plan.json -->\n<!-- end of table -->\n";
+    let folder = folder(&measured(), &plan, &page);
+    let text = record::to_json(&later).unwrap();
+    std::fs::write(folder.path().join("later.json"), text).unwrap();
+    let mut pages = Pages::default();
+    let text = pages.rewrite(&page, folder.path(), "page.md").unwrap();
+    for line in ["| norms | 2 |", "| later norms | 1 |", "| `run.json.gz` | 4 |", "| `later.json` | 2 |"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
+#[test]
 fn a_picture_is_drawn_and_checked_with_the_tables() {
     let linked =
         PAGE.to_owned() + "![map](pictures/h200-rmsnorm_fwd-bf16-winmap.svg) [x](other.svg)\n";
