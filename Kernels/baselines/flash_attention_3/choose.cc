@@ -51,8 +51,8 @@ std::string name_of(const Kernel& kernel) {
     } else if (kernel.head_dim != kUsualDim) {
         name += std::to_string(kernel.head_dim) + " ";
     }
-    return name + (kernel.causal ? "causal" : "full") +
-           (kernel.varlen ? " varlen" : " dense") + (kernel.packs_heads ? " packgqa" : "") +
+    return name + (kernel.causal ? "causal" : "full") + (kernel.varlen ? " varlen" : " dense") +
+           (kernel.packs_heads ? " packgqa" : "") +
            (kernel.cluster_blocks > 1 ? " cluster2 " : " ") + std::to_string(rows) + "x" +
            std::to_string(keys);
 }

@@ -18,21 +18,29 @@ struct Fact {
     const char* name;
 };
 
-// Batch: same lengths, causal, longest_q, heads, kv_heads, head dimensions. Kernel: head dimensions,
-// causal, varlen, packs heads, cluster.
+// Batch: same lengths, causal, longest_q, heads, kv_heads, head dimensions. Kernel: head
+// dimensions, causal, varlen, packs heads, cluster.
 const Fact kFacts[] = {
-    {{true, true, 4096, 32, 8, 128, 128}, {128, 128, true, false, false, 1}, "FlashAttnFwdSm90 causal dense 128x128"},
+    {{true, true, 4096, 32, 8, 128, 128},
+     {128, 128, true, false, false, 1},
+     "FlashAttnFwdSm90 causal dense 128x128"},
     // 65 of 128 rows, or 195 of 256.
     {{true, true, 65, 3, 1, 128, 128},
      {128, 128, true, false, true, 1},
      "FlashAttnFwdSm90 causal dense packgqa 128x128"},
     // 1000 of 1024, or 7000 of 7040.
-    {{true, true, 1000, 28, 4, 128, 128}, {128, 128, true, false, false, 1}, "FlashAttnFwdSm90 causal dense 128x128"},
-    {{true, true, 65, 3, 3, 128, 128}, {128, 128, true, false, false, 1}, "FlashAttnFwdSm90 causal dense 128x128"},
+    {{true, true, 1000, 28, 4, 128, 128},
+     {128, 128, true, false, false, 1},
+     "FlashAttnFwdSm90 causal dense 128x128"},
+    {{true, true, 65, 3, 3, 128, 128},
+     {128, 128, true, false, false, 1},
+     "FlashAttnFwdSm90 causal dense 128x128"},
     {{false, true, 4096, 32, 8, 128, 128},
      {128, 128, true, true, true, 1},
      "FlashAttnFwdSm90 causal varlen packgqa 128x128"},
-    {{false, true, 4096, 32, 32, 128, 128}, {128, 128, true, true, false, 1}, "FlashAttnFwdSm90 causal varlen 128x128"},
+    {{false, true, 4096, 32, 32, 128, 128},
+     {128, 128, true, true, false, 1},
+     "FlashAttnFwdSm90 causal varlen 128x128"},
     // An even number of tiles runs in pairs, an odd one does not.
     {{true, false, 4096, 32, 8, 128, 128},
      {128, 128, false, false, false, 2},
@@ -40,7 +48,9 @@ const Fact kFacts[] = {
     {{true, false, 4000, 32, 32, 128, 128},
      {128, 128, false, false, false, 2},
      "FlashAttnFwdSm90 full dense cluster2 128x176"},
-    {{true, false, 384, 32, 32, 128, 128}, {128, 128, false, false, false, 1}, "FlashAttnFwdSm90 full dense 128x176"},
+    {{true, false, 384, 32, 32, 128, 128},
+     {128, 128, false, false, false, 1},
+     "FlashAttnFwdSm90 full dense 128x176"},
     {{true, false, 65, 3, 1, 128, 128},
      {128, 128, false, false, true, 2},
      "FlashAttnFwdSm90 full dense packgqa cluster2 128x176"},

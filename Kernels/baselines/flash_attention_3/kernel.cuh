@@ -78,9 +78,8 @@ template <int kHeadDim, int kValueDim, bool kCausal, bool kVarlen, bool kPacksHe
 void run(const Attention& attention, cudaStream_t stream) {
     static_assert(kClusterBlocks == 1 || (!kCausal && !kVarlen), "the library has no such kernel");
     using Element = cutlass::bfloat16_t;
-    Flash_fwd_params params =
-        library_params(attention, {kHeadDim, kValueDim, kCausal, kVarlen, kPacksHeads,
-                                   kClusterBlocks});
+    Flash_fwd_params params = library_params(
+        attention, {kHeadDim, kValueDim, kCausal, kVarlen, kPacksHeads, kClusterBlocks});
     // Blocks of dense causal kernels take tiles from a counter. Others have a fixed order, or the
     // kernel that sorts the sequences clears it.
     if (kCausal && !kVarlen) {

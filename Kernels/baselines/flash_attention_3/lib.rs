@@ -55,7 +55,14 @@ mod ffi {
 pub use ffi::{is_built, kernel, plan, Batch, Planned, Tensors};
 
 /// Head dimensions of keys and of values that the library has kernels for, as long as it needs no padding.
-pub const HEAD_DIMS: [[usize; 2]; 6] = [[64, 64], [96, 96], [128, 128], [192, 128], [192, 192], [256, 256]];
+pub const HEAD_DIMS: [[usize; 2]; 6] = [
+    [64, 64],
+    [96, 96],
+    [128, 128],
+    [192, 128],
+    [192, 192],
+    [256, 256],
+];
 pub const VERSION: &str = "3.0.0.b1";
 /// Of the source package of xFormers 0.0.34, which has the sources.
 pub const SHA256: &str = "716bd9ffe61f46c2cc0536abf8b8c43ec594bea47a49394ea5cfa417e9de6a6f";

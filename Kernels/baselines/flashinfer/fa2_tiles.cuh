@@ -28,14 +28,14 @@ constexpr std::uint32_t kv_tile(std::uint32_t q_rows, std::uint32_t head_dim,
 }  // namespace fi
 
 #undef DISPATCH_NUM_MMA_KV
-#define DISPATCH_NUM_MMA_KV(max_mma_kv, NUM_MMA_KV, ...)                          \
-    {                                                                             \
-        constexpr size_t NUM_MMA_KV =                                             \
-            fi::kv_tile(CTA_TILE_Q, HEAD_DIM_QK, HEAD_DIM_VO, NUM_MMA_Q, NUM_WARPS_KV);        \
-        if (fi::largest_tile(max_mma_kv) != NUM_MMA_KV) {                         \
-            FLASHINFER_ERROR(                                                     \
-                "this build has the KV tile of 228 KiB of shared memory a "       \
-                "multiprocessor only, and the library chooses another one here"); \
-        }                                                                         \
-        __VA_ARGS__                                                               \
+#define DISPATCH_NUM_MMA_KV(max_mma_kv, NUM_MMA_KV, ...)                                \
+    {                                                                                   \
+        constexpr size_t NUM_MMA_KV =                                                   \
+            fi::kv_tile(CTA_TILE_Q, HEAD_DIM_QK, HEAD_DIM_VO, NUM_MMA_Q, NUM_WARPS_KV); \
+        if (fi::largest_tile(max_mma_kv) != NUM_MMA_KV) {                               \
+            FLASHINFER_ERROR(                                                           \
+                "this build has the KV tile of 228 KiB of shared memory a "             \
+                "multiprocessor only, and the library chooses another one here");       \
+        }                                                                               \
+        __VA_ARGS__                                                                     \
     }

@@ -211,12 +211,7 @@ mod ffi {
         fn kernel_name(planned: &Planned) -> String;
 
         /// Whether this build has a kernel for the type and the sizes of heads.
-        fn has_prefill(
-            kernel: PrefillKernel,
-            dtype: Dtype,
-            head_dim: u32,
-            value_dim: u32,
-        ) -> bool;
+        fn has_prefill(kernel: PrefillKernel, dtype: Dtype, head_dim: u32, value_dim: u32) -> bool;
 
         /// `q_starts` and `kv_starts` are the host's copies of `cu_q` and `cu_kv`.
         fn plan_prefill(

@@ -10,8 +10,8 @@
 
 namespace fi {
 
-// Dense [tokens, heads, head_dim] tensors, and [tokens, heads, value_dim]; request i has the rows from starts[i] to starts[i + 1].
-// With `causal`, the last query of a request sees all its keys.
+// Dense [tokens, heads, head_dim] tensors, and [tokens, heads, value_dim]; request i has the rows
+// from starts[i] to starts[i + 1]. With `causal`, the last query of a request sees all its keys.
 struct RaggedPrefill {
     const void* q;
     const void* k;

@@ -1,5 +1,5 @@
-// FlashInfer's FA3 template (TMA, wgmma) on ragged tensors, for one type and one size of heads; sm_90a
-// only.
+// FlashInfer's FA3 template (TMA, wgmma) on ragged tensors, for one type and one size of heads;
+// sm_90a only.
 //
 // Its parameter structs have the same names as FA2's: never include both in one translation unit.
 #pragma once

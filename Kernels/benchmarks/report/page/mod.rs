@@ -104,7 +104,12 @@ impl Pages {
             "losses" => summary::losses(published),
             "roofs" => Ok(table::roofs(published)),
             "runs" => Ok(table::runs(published)),
-            _ => match published.plan.tables.iter().find(|table| table.name == name) {
+            _ => match published
+                .plan
+                .tables
+                .iter()
+                .find(|table| table.name == name)
+            {
                 Some(table) => table::table(table, published.races(table)),
                 None => Err(format!("has no table '{name}'")),
             },

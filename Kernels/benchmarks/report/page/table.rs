@@ -141,7 +141,9 @@ pub fn runs(published: &Published) -> String {
     let mut text = header(&["run", "rows :", "started", "device", "driver", "commit"]);
     let mut seen = BTreeSet::new();
     let runs = published.all().flat_map(|races| &races.runs);
-    for (origin, meta, rows) in runs.filter(|(origin, meta, _)| seen.insert((origin, &meta.started_at))) {
+    for (origin, meta, rows) in
+        runs.filter(|(origin, meta, _)| seen.insert((origin, &meta.started_at)))
+    {
         let commit = meta.git.as_ref().map_or(MISSING.to_owned(), |git| {
             let short: String = git.commit.chars().take(8).collect();
             format!("`{short}`{}", if git.dirty { " (dirty)" } else { "" })

@@ -229,7 +229,12 @@ fn a_table_may_have_files_of_its_own() {
     std::fs::write(folder.path().join("later.json"), text).unwrap();
     let mut pages = Pages::default();
     let text = pages.rewrite(&page, folder.path(), "page.md").unwrap();
-    for line in ["| norms | 2 |", "| later norms | 1 |", "| `run.json.gz` | 4 |", "| `later.json` | 2 |"] {
+    for line in [
+        "| norms | 2 |",
+        "| later norms | 1 |",
+        "| `run.json.gz` | 4 |",
+        "| `later.json` | 2 |",
+    ] {
         assert!(text.contains(line), "{line}: {text}");
     }
 }
