@@ -1,5 +1,7 @@
 //! Correct answers for a sample of units, for the inputs of one seed.
 
+use std::ops::Range;
+
 use contender::{Family, Problem, Slice};
 use numeric::{bits, index_below};
 use rayon::prelude::*;
@@ -94,8 +96,18 @@ impl Answers {
         units: usize,
         entropy: u64,
     ) -> Result<Self, Failure> {
-        let inputs = Inputs::new(tensors, seed);
         let chosen = sample_units(problem.units(), units, entropy);
+        Self::of_units(problem, tensors, seed, chosen)
+    }
+
+    /// For these units of the inputs of `seed`.
+    fn of_units(
+        problem: &dyn Problem,
+        tensors: &[TensorSpec],
+        seed: u64,
+        chosen: Vec<usize>,
+    ) -> Result<Self, Failure> {
+        let inputs = Inputs::new(tensors, seed);
         let units = match problem.ask(&inputs, &chosen) {
             Some(asked) => {
                 let asked = asked.map_err(Failure::Asked)?;
@@ -125,6 +137,47 @@ impl Answers {
             units,
             kind: None,
         })
+    }
+
+    /// To the same inputs, of some units whose part of a tensor lies in a range. None if there is none where one should
+    /// be: units need not follow each other at equal distances.
+    pub(crate) fn within(
+        &self,
+        problem: &dyn Problem,
+        tensor: usize,
+        range: &Range<usize>,
+    ) -> Result<Option<Self>, Failure> {
+        let chosen = self.units_around(tensor, range);
+        let mut answers = Self::of_units(problem, problem.tensors(), self.seed, chosen)?;
+        answers.units.retain(|unit| {
+            let mut slices = unit.slices(tensor);
+            slices.any(|slice| range.contains(&slice.start))
+        });
+        Ok((!answers.units.is_empty()).then_some(answers))
+    }
+
+    /// Units that would begin at some places of a range if all were as far apart as the known ones around it.
+    fn units_around(&self, tensor: usize, range: &Range<usize>) -> Vec<usize> {
+        const PLACES: usize = 8;
+        let known = |unit: &Unit| Some((unit.slices(tensor).next()?.start, unit.number));
+        let known: Vec<_> = self.units.iter().filter_map(known).collect();
+        let below = known.iter().rfind(|(start, _)| *start <= range.start);
+        let above = known.iter().find(|(start, _)| *start >= range.end);
+        let Some((&(start, first), &(end, last))) = below.zip(above.or(known.last())) else {
+            return Vec::new();
+        };
+        if end <= start || last <= first {
+            return Vec::new();
+        }
+        let unit_at = |place: usize| {
+            let units = (place - start) as u128 * (last - first) as u128 / (end - start) as u128;
+            first + units as usize
+        };
+        let places =
+            (0..PLACES).map(|place| range.start + (2 * place + 1) * range.len() / (2 * PLACES));
+        let mut units: Vec<usize> = places.map(unit_at).filter(|unit| *unit <= last).collect();
+        units.dedup();
+        units
     }
 
     /// The correct slices of one tensor.

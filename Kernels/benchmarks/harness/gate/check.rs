@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use contender::{Buffer, Slice};
-use device::{Device, Tiles, Tolerance};
+use device::{Comparison, Device, Tiles, Tolerance};
+use numeric::DType;
 use rayon::prelude::*;
 use tensor::TensorSpec;
 
@@ -253,66 +254,103 @@ fn within(error: f64, allowed: f64) -> bool {
     error <= allowed
 }
 
-/// Compares every element that the reference has, and every tile as a whole.
+/// The tolerance that the oracle's answers in a tile of a tensor give, if there are any.
+pub(crate) type Near<'n> = dyn Fn(usize, &Range<usize>) -> Result<Option<Budget>, Failure> + 'n;
+
+/// Compares every element that the reference has, and every tile as a whole. A tile that differs by more than the
+/// sample allows is looked at again with what is honest there: the sample may have missed where errors are largest.
 pub(crate) fn check_full(
     set: &BufferSet,
     reference: &Reference,
     budgets: &[Budget],
+    near: &Near,
 ) -> Result<(), Failure> {
     for part in &reference.parts {
-        check_part(set, part, &budgets[part.tensor])?;
+        let budget = &budgets[part.tensor];
+        let step = tile_elements(part.range.len());
+        let compared = compare(set, part, part.range.clone(), step, budget)?;
+        for (tile, found) in tiles(part.range.clone()).zip(compared) {
+            let Err(failure) = judge(set, part, &tile, &found, budget) else {
+                continue;
+            };
+            let Some(near) = near(part.tensor, &tile)? else {
+                return Err(failure);
+            };
+            let budget = budget.or(near);
+            let again = compare(set, part, tile.clone(), tile.len(), &budget)?;
+            judge(set, part, &tile, &again[0], &budget)?;
+        }
     }
     Ok(())
 }
 
-fn check_part(set: &BufferSet, part: &Part, budget: &Budget) -> Result<(), Failure> {
-    let (tensor, spec) = (part.tensor, &set.specs()[part.tensor]);
+/// How far an element may be from the reference.
+fn limit(dtype: DType, budget: &Budget) -> Tolerance {
     // Both sides may use up their tolerance in opposite directions, and the largest error of all
-    // elements exceeds that of a sample; tiles are held to their L2 error below. The sample may
-    // miss the largest values, too, so two roundings of each side are added in proportion, unless
-    // the tolerance is zero.
+    // elements exceeds that of a sample; tiles are held to their L2 error. The sample may miss the
+    // largest values, too, so two roundings of each side are added in proportion, unless the
+    // tolerance is zero.
     let roundings = if *budget == Budget::default() {
         0.0
     } else {
         4.0
     };
-    let limit = Tolerance {
+    Tolerance {
         absolute: 3.0 * budget.max_abs,
-        relative: roundings * spec.dtype.unit_roundoff(),
-    };
+        relative: roundings * dtype.unit_roundoff(),
+    }
+}
+
+/// A range of a part, in tiles of `step` elements.
+fn compare(
+    set: &BufferSet,
+    part: &Part,
+    range: Range<usize>,
+    step: usize,
+    budget: &Budget,
+) -> Result<Vec<Comparison>, Failure> {
+    let dtype = set.specs()[part.tensor].dtype;
+    let place = |address: usize, index: usize| address + index * dtype.size_bytes();
+    let elements = range.len();
+    Ok(set.device().compare(
+        place(set.buffers()[part.tensor].address, range.start),
+        place(part.address, range.start - part.range.start),
+        dtype,
+        Tiles { elements, step },
+        limit(dtype, budget),
+    )?)
+}
+
+fn judge(
+    set: &BufferSet,
+    part: &Part,
+    tile: &Range<usize>,
+    found: &Comparison,
+    budget: &Budget,
+) -> Result<(), Failure> {
+    let limit = limit(set.specs()[part.tensor].dtype, budget);
+    if let Some(index) = found.first_over {
+        let index = tile.start + index;
+        fail_if_poisoned(set, part.tensor, index, None)?;
+        return Err(Failure::WrongAgainstReference {
+            first: Box::new(against_reference(set, part, index)?),
+            count: found.over_limit,
+            error: found.max_abs,
+            allowed: limit.absolute,
+        });
+    }
     // The absolute tolerance fits the largest values; errors among small ones show relative to
     // the tile that they are in.
     let allowed_l2 = 2.0 * budget.unit_l2 + limit.relative;
-    let (address, elements) = (set.buffers()[tensor].address, part.range.len());
-    let step = tile_elements(elements);
-    let compared = set.device().compare(
-        address + part.range.start * spec.dtype.size_bytes(),
-        part.address,
-        spec.dtype,
-        Tiles { elements, step },
-        limit,
-    )?;
-    for (tile, found) in tiles(part.range.clone()).zip(compared) {
-        if let Some(index) = found.first_over {
-            let index = tile.start + index;
-            fail_if_poisoned(set, tensor, index, None)?;
-            return Err(Failure::WrongAgainstReference {
-                first: Box::new(against_reference(set, part, index)?),
-                count: found.over_limit,
-                error: found.max_abs,
-                allowed: limit.absolute,
-            });
-        }
-        let terms = budget.magnitude.powi(2) * tile.len() as f64;
-        let norm = found.sum_squared_reference.max(terms);
-        if found.sum_squared_error > allowed_l2.powi(2) * norm && tile.len() >= UNIT_ELEMENTS_MIN {
-            return Err(Failure::TileAgainstReference {
-                index: tile.start,
-                worst: Box::new(worst_of(set, part, tile)?),
-                error: (found.sum_squared_error / norm).sqrt(),
-                allowed: allowed_l2,
-            });
-        }
+    let terms = budget.magnitude.powi(2) * tile.len() as f64;
+    let norm = found.sum_squared_reference.max(terms);
+    if found.sum_squared_error > allowed_l2.powi(2) * norm && tile.len() >= UNIT_ELEMENTS_MIN {
+        return Err(Failure::TileAgainstReference {
+            index: tile.start,
+            worst: Box::new(worst_of(set, part, tile.clone())?),
+            error: (found.sum_squared_error / norm).sqrt(),
+            allowed: allowed_l2,
+        });
     }
     Ok(())
 }

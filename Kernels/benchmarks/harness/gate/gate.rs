@@ -85,6 +85,8 @@ pub struct Gate<'p> {
     later: RefCell<BTreeMap<u64, Rc<Answers>>>,
     /// One per tensor of the problem, over both samples.
     budgets: RefCell<Rc<[Budget]>>,
+    /// Those of tiles that differed from the reference by more, by tensor and beginning.
+    near: RefCell<BTreeMap<(usize, usize), Option<Budget>>>,
     /// They are from few units, and nobody has needed better ones.
     from_few: Cell<bool>,
     reference: Option<Reference>,
@@ -134,6 +136,7 @@ impl<'p> Gate<'p> {
             kinds: kinds.into_iter().map(Rc::new).collect(),
             later: RefCell::default(),
             budgets: RefCell::new(budgets.into()),
+            near: RefCell::default(),
             reference: None,
             draws: Cell::new(0),
         })
@@ -304,9 +307,27 @@ impl<'p> Gate<'p> {
             .as_ref()
             .filter(|_| answers.seed == self.first.seed);
         if let Some(reference) = reference {
-            check_full(set, reference, &self.budgets())?;
+            let near = |tensor, tile: &_| self.budget_near(tensor, tile);
+            check_full(set, reference, &self.budgets(), &near)?;
         }
         Ok(errors)
+    }
+
+    /// The tolerance of a tile of an output on the first inputs, from some units in it.
+    fn budget_near(&self, tensor: usize, tile: &Range<usize>) -> Result<Option<Budget>, Failure> {
+        let place = (tensor, tile.start);
+        if let Some(budget) = self.near.borrow().get(&place) {
+            return Ok(*budget);
+        }
+        let answers = match self.problem.is_exact(tensor) {
+            true => None,
+            false => self.first.within(self.problem, tensor, tile)?,
+        };
+        let of =
+            |answers: Answers| budgets(self.problem, answers.units.iter(), Margin::Timed)[tensor];
+        let budget = answers.map(of);
+        self.near.borrow_mut().insert(place, budget);
+        Ok(budget)
     }
 
     /// The answers to the inputs of `seed`; of other inputs than the gate's own, a few units.

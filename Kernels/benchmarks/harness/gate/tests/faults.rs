@@ -1,9 +1,13 @@
 //! Every fault that leaves the process alive is caught by the gate, by its own name.
 
-use contender::{Contender, Kind, Problem};
+use std::ops::Range;
+
+use contender::{Contender, Cost, Kind, Problem, Slice, Statement};
 use device::DeviceKind;
 use faults::{Fault, FaultyContender, Scaled};
 use gate::{BufferSet, Errors, Failure, FailureKind, Gate, GateOptions};
+use numeric::DType;
+use tensor::Inputs;
 
 const SEED: u64 = 7;
 
@@ -111,6 +115,77 @@ fn each_fault_is_named() {
         failure(Fault::AllocationFailure),
         Failure::Contender(_)
     ));
+}
+
+/// Where an honest implementation may be as coarse as bf16, as one that rounds queries is where few keys average that.
+struct CoarseStart(Scaled);
+
+impl CoarseStart {
+    const ROWS: Range<usize> = 1..512;
+}
+
+impl Problem for CoarseStart {
+    fn statement(&self) -> &Statement {
+        self.0.statement()
+    }
+
+    fn cost(&self) -> Cost {
+        self.0.cost()
+    }
+
+    fn units(&self) -> usize {
+        self.0.units()
+    }
+
+    fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+        self.0.oracle(inputs, unit)
+    }
+
+    fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+        let mut slices = self.0.honest(inputs, unit);
+        if Self::ROWS.contains(&unit) {
+            let values = slices.iter_mut().flat_map(|slice| &mut slice.values);
+            values.for_each(|value| *value = DType::Bf16.round(*value));
+        }
+        slices
+    }
+}
+
+/// The sample has none of the coarse rows, so the tolerance of their tile is learned when it differs from the
+/// reference, and is that tile's alone.
+#[test]
+fn a_tile_may_be_as_coarse_as_is_honest_there() {
+    let problem = CoarseStart(Scaled::new(1 << 16, 33));
+    let device = device::open(DeviceKind::Cpu).unwrap();
+    let set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
+    let options = GateOptions {
+        entropy: 0,
+        ..GateOptions::new(SEED)
+    };
+    let mut gate = Gate::new(&problem, options).unwrap();
+    let errors = run(&problem.0, &gate, &set, Fault::None).unwrap();
+    assert!(
+        errors[0].budget.max_abs < 1e-5,
+        "a sample with a coarse row"
+    );
+    gate.adopt_reference(&set).unwrap();
+    let round = |rows: Range<usize>| {
+        let elements = rows.start * 33..rows.end * 33;
+        let address = set.buffers()[Scaled::Y].address + 4 * elements.start;
+        let mut bytes = vec![0; 4 * elements.len()];
+        device.read(address, &mut bytes).unwrap();
+        let values = DType::F32.decode(&bytes).into_iter();
+        let rounded = values.flat_map(|value| (DType::Bf16.round(value) as f32).to_ne_bytes());
+        device.write(address, &rounded.collect::<Vec<_>>()).unwrap();
+    };
+    round(CoarseStart::ROWS);
+    gate.check(&set).unwrap();
+    round(4096..4608);
+    let failure = gate.check(&set).unwrap_err();
+    assert!(
+        matches!(failure, Failure::WrongAgainstReference { .. }),
+        "{failure}"
+    );
 }
 
 #[test]
