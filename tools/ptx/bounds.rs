@@ -56,7 +56,7 @@ impl Row {
     }
 }
 
-fn number(value: &Value, path: &str) -> Option<f64> {
+pub fn number(value: &Value, path: &str) -> Option<f64> {
     value.pointer(path)?.as_f64()
 }
 
@@ -104,12 +104,12 @@ fn rates(accounts: &[Value], part: &str) -> Option<Rates> {
 }
 
 /// What a workload makes of a kernel.
-struct Work {
-    multiply_adds: f64,
+pub struct Work {
+    pub multiply_adds: f64,
     /// Of which a multiprocessor takes whole ones; 0 where they differ in size.
     tiles: u64,
     /// Part of the name of the kernel that was counted.
-    kernel: String,
+    pub kernel: String,
     /// Operands per multiply-add, where tiles differ from those that were counted.
     operand_bytes: Option<f64>,
 }
@@ -139,7 +139,7 @@ fn attention_steps(axes: &Value, (high, wide): (u64, u64)) -> Option<u64> {
 }
 
 /// None where it is not a product of our Hopper kernels, which older files call by their instruction or schedule.
-fn work(row: &Value) -> Option<Work> {
+pub fn work(row: &Value) -> Option<Work> {
     let axes = row.pointer("/workload/axes")?;
     let size = |name: &str| axes[name].as_u64();
     let fact = |name: &str| row["facts"][name].as_str();
@@ -275,7 +275,7 @@ fn compulsory_us(row: &Value) -> Option<f64> {
 }
 
 /// The runs of a result file: of a suite, or of one bench.
-fn runs(path: &Path) -> Result<Vec<Value>, String> {
+pub fn runs(path: &Path) -> Result<Vec<Value>, String> {
     let mut file = read(path)?;
     match file["runs"].take() {
         Value::Array(runs) => Ok(runs),
