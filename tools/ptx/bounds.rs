@@ -177,6 +177,10 @@ pub fn work(row: &Value) -> Option<Work> {
             let tiles = row["facts"]["tiles"].as_u64();
             let shared = (high / group).max(1);
             let is_shared = tiles.is_some() && count(high) != tiles && count(shared) == tiles;
+            if tiles.is_some() && count(high) != tiles && !is_shared {
+                // Parts of keys, which do not say whether heads share a tile.
+                return None;
+            }
             let steps = if is_shared {
                 attention_steps(axes, (shared, wide))? * heads / group
             } else {
@@ -425,6 +429,8 @@ mod tests {
             multiply_adds(attention("hopper 128x128", 4))
         );
         assert!(work(&attention("portable 128x64", 3)).is_none());
+        // As many tiles as neither makes: keys are split.
+        assert!(work(&attention("hopper 192x80", 7)).is_none());
         let kernel = work(&attention("hopper 192x80", 3)).unwrap().kernel;
         assert!(kernel.ends_with("Li128ELi192ELi80E"), "{kernel}");
     }
@@ -446,7 +452,7 @@ mod tests {
         let (results, counters) = (path("rows.json"), path("counted.json"));
         // The file of one bench, not of a suite.
         let file = serde_json::json!({
-            "meta": {"gpu": {"multiprocessors": 4}}, "rows": [row("hopper 192x80"), row("hopper 64x64")],
+            "meta": {"gpu": {"multiprocessors": 4}}, "rows": [row("hopper 192x80"), row("hopper 192x64")],
         });
         fs::write(&results, file.to_string()).unwrap();
         let name = work(&row("hopper 192x80")).unwrap().kernel;
@@ -466,7 +472,7 @@ mod tests {
         .unwrap();
         assert!(text.contains("| hopper 192x80 | 50.0 |"), "{text}");
         assert!(
-            text.ends_with("- not counted: prefill hopper 64x64, 1 rows\n"),
+            text.ends_with("- not counted: prefill hopper 192x64, 1 rows\n"),
             "{text}"
         );
         for path in [results, counters] {

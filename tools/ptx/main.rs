@@ -134,8 +134,8 @@ enum Task {
     },
     /// Lists what each unit of a multiprocessor needs for the kernels that gates counted, as tables.
     Units {
-        /// What `ptxas -v` or `cuobjdump -res-usage` prints of the same kernels: adds a table of registers, spills, shared
-        /// and tensor memory, blocks per SM and waits. A counted kernel that is not there is an error.
+        /// What `ptxas -v` or `cuobjdump -res-usage` prints of the same kernels: adds a table of registers, spills,
+        /// shared and tensor memory, blocks per SM and waits. A counted kernel that is not there is an error.
         #[arg(long)]
         usage: Vec<PathBuf>,
         /// Result files of an H200, gzipped or not: adds the times of our Hopper kernels.

@@ -76,7 +76,9 @@ fn is_of_product(row: &Value, kernel: &str) -> Option<bool> {
         let splits = u8::from(splits);
         let start = format!("LayoutE{layout}ELb{splits}ELi{rows}ELi{columns}ELi{stages}E");
         // How many blocks share an SM comes before it.
-        let rest = kernel.split_once(&start).and_then(|(_, rest)| rest.split_once('E'));
+        let rest = kernel
+            .split_once(&start)
+            .and_then(|(_, rest)| rest.split_once('E'));
         rest.is_some_and(|(_, rest)| rest.starts_with(transposed))
     }))
 }
@@ -102,7 +104,8 @@ mod tests {
         }]})
     }
 
-    const KERNEL: &str = "_ZN4gemm6hopper11gemm_kernelINS0_6TraitsI13__nv_bfloat16LNS_6LayoutE0ELb0ELi128ELi256ELi3ELi1ELb0EE";
+    const KERNEL: &str = "_ZN4gemm6hopper11gemm_kernelINS0_6TraitsI13__nv_bfloat16\
+                          LNS_6LayoutE0ELb0ELi128ELi256ELi3ELi1ELb0EE";
 
     #[test]
     fn the_row_that_is_nearest_to_the_bounds_is_taken() {

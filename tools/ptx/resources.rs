@@ -197,8 +197,9 @@ impl Resources {
     }
 
     pub const HEADER: &str = "| kernel | SM | threads | blocks of a cluster | registers | stack bytes | \
-        spilled bytes | static shared bytes | dynamic shared bytes | tensor memory columns | blocks per SM | for | waits per block | \
-        waits per tile of sums |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|\n";
+        spilled bytes | static shared bytes | dynamic shared bytes | tensor memory columns | blocks per SM | for | \
+        waits per block | waits per tile of sums |\n\
+        |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|\n";
 
     pub fn row(&self, kernel: &str, capability: u64) -> String {
         let waits = self.waits_per_sum.map(|waits| format!("{waits:.1}"));
@@ -232,13 +233,16 @@ mod tests {
                         CONSTANT[0]:1536 TEXTURE:0\n Function g:\n  REG:32 STACK:0 SHARED:1024 LOCAL:0\n";
     const COMPILED: &str = "ptxas info    : 0 bytes gmem\n\
         ptxas info    : Compiling entry function 'f' for 'sm_100a'\n\
-        ptxas info    : Function properties for helper\n    32 bytes stack frame, 0 bytes spill stores, 0 bytes \
-        spill loads\nptxas info    : Function properties for f\n    8 bytes stack frame, 4 bytes spill stores, 12 bytes \
-        spill loads\nptxas info    : Used 104 registers, used 1 barriers, 16 bytes smem, 8 bytes cumulative stack \
-        size\nptxas info    : Compile time = 4.4 ms\n\
+        ptxas info    : Function properties for helper\n    \
+            32 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
+        ptxas info    : Function properties for f\n    \
+            8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads\n\
+        ptxas info    : Used 104 registers, used 1 barriers, 16 bytes smem, 8 bytes cumulative stack size\n\
+        ptxas info    : Compile time = 4.4 ms\n\
         ptxas info    : Compiling entry function 'g' for 'sm_100a'\n\
-        ptxas info    : Function properties for g\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill \
-        loads\nptxas info    : Used 32 registers, used 0 barriers\n";
+        ptxas info    : Function properties for g\n    \
+            0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
+        ptxas info    : Used 32 registers, used 0 barriers\n";
 
     #[test]
     fn functions_are_read_with_what_they_take() {

@@ -255,8 +255,8 @@ pub fn table(
         let times = if runs.is_empty() || basis == Basis::GlobalBytes {
             "No kernel was timed for this table."
         } else {
-            "Times are cycles per 2^20 multiply-adds, too, of the measured row with the fewest: whole, with its launch and \
-             last wave, at the clock that it had."
+            "Times are cycles per 2^20 multiply-adds, too, of the measured row with the fewest: whole, with its \
+             launch and last wave, at the clock that it had."
         };
         format!(
             "Cycles of a multiprocessor's units per 2^20 {words}, and the time of the busiest at {GIGAHERTZ} GHz. \

@@ -456,7 +456,8 @@ fn mutants_of_blackwell_with_wide_heads() {
             .chain([Survivor {
                 kind: Kind::TensorColumn,
                 count: 2,
-                why: "sums of other rows, rescaled for a new maximum, count less than the tolerance",
+                why:
+                    "sums of other rows, rescaled for a new maximum, count less than the tolerance",
             }]);
         let survivors: Vec<Survivor> = survivors.collect();
         let case = Case {
