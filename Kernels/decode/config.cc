@@ -19,6 +19,8 @@ std::string number(std::int64_t value) { return std::to_string(value); }
 constexpr int kGpcMultiprocessors = 18;
 // Rows for which the portable kernel reads a cache once.
 constexpr int kMostTileRows = 2 * kTileRows;
+// Its sums are in registers: those of wider heads would exceed them.
+constexpr int kMostPortableDim = 128;
 // Percentage of SMs that clusters must keep busy: fewer would not use the memory's bandwidth.
 constexpr int kLeastClusteredPercent = 80;
 
@@ -40,8 +42,8 @@ int blackwell_row_tiles(const Shape& shape) {
 }  // namespace
 
 void validate(const Shape& shape) {
-    require(shape.head_dim == 64 || shape.head_dim == 128, "head_dim is ", shape.head_dim,
-            "; use 64 or 128");
+    require(shape.head_dim == 64 || shape.head_dim == 128 || shape.head_dim == 256, "head_dim is ",
+            shape.head_dim, "; use 64, 128 or 256");
     validate(shape.cache(), shape.q_len);
     require(shape.kv_heads > 0 && shape.heads > 0 && shape.heads % shape.kv_heads == 0, shape.heads,
             " heads do not share ", shape.kv_heads, " of the cache evenly");
@@ -57,6 +59,9 @@ Config choose(const Shape& shape, const Machine& machine) {
                     blackwell::kTokens};
         }
     }
+    require(shape.head_dim <= kMostPortableDim, "heads of ", shape.head_dim,
+            " need Blackwell's kernel, and pages of at least ", blackwell::kLeastPageTokens,
+            " tokens");
     const int row_tiles = shape.rows() > kTileRows ? 2 : 1;
     return {Arch::kPortable, row_tiles, divide_up(shape.rows(), row_tiles * kTileRows),
             tile_tokens(shape.head_dim, row_tiles, shape.cache_bytes)};

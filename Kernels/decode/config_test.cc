@@ -74,11 +74,24 @@ void blackwell_configs() {
     expect_portable(shape, "the portable kernel reads short rows of codes less often");
     shape.q_len = 1;
     expect_tiles(shape, 1, 1, "but not for a few rows");
+    shape.head_dim = 256;
+    for (const int cache_bytes : {1, 2}) {
+        shape.cache_bytes = cache_bytes;
+        shape.heads = 16;
+        expect_tiles(shape, 1, 1, "wide heads");
+        shape.heads = 8 * 64;
+        expect_tiles(shape, 2, 2, "of which a block has 32 rows at most");
+    }
+    shape.page_size = 4;
+    expect_refused([&] { choose(shape, kB200); }, "pages of at least 8 tokens");
+    shape.page_size = 16;
+    expect_refused([&] { choose(shape, kB200.portable()); }, "need Blackwell's kernel");
 }
 
 void refused_shapes() {
     const std::vector<std::pair<std::function<void(Shape&)>, std::string>> cases = {
-        {[](Shape& s) { s.head_dim = 96; }, "head_dim is 96; use 64 or 128"},
+        {[](Shape& s) { s.head_dim = 96; }, "head_dim is 96; use 64, 128 or 256"},
+        {[](Shape& s) { s.head_dim = 256; }, "heads of 256 need Blackwell's kernel"},
         {[](Shape& s) { s.page_size = 24; }, "page_size is 24"},
         {[](Shape& s) { s.page_size = 0; }, "page_size is 0"},
         {[](Shape& s) { s.q_len = 17; }, "q_len is 17"},
@@ -100,7 +113,8 @@ void refused_tables() {
 
 // A plan's segments cover every tile of every head of every sequence once, even if sequences are
 // empty; every part has its own slot, next to the others of its item.
-void expect_covered(const Plan& cut, const Shape& shape, const Table& table) {
+void expect_covered(const Plan& cut, const Shape& shape, const Table& table,
+                    const Machine& machine) {
     std::set<std::tuple<int, int, int>> tiles;
     std::map<int, std::vector<Segment>> items;
     std::set<int> slots;
@@ -139,9 +153,12 @@ void expect_covered(const Plan& cut, const Shape& shape, const Table& table) {
         }
     }
     const bool is_blackwell = cut.config.arch == Arch::kBlackwell;
-    expect(is_blackwell ? cut.blocks <= kB200.multiprocessors
-                        : cut.blocks * cut.block_warps <= kH200.multiprocessors * kWarps,
+    expect(is_blackwell ? cut.blocks <= std::max(machine.multiprocessors, cut.config.row_blocks)
+                        : cut.blocks * cut.block_warps <= machine.multiprocessors * kWarps,
            "one wave");
+    expect(cut.blocks >= 1 && cut.blocks % cut.cluster_blocks == 0, "whole clusters");
+    expect(is_blackwell || cut.blocks * cut.block_warps >= cut.teams() * cut.team_warps,
+           "a block for every team");
     expect(describe(cut).find("slots") != std::string::npos, "described");
 }
 
@@ -160,7 +177,7 @@ Plan equal_plan(int batch, int length, int kv_heads, const Machine& machine = kH
     const Shape shape = {batch, 1, 4 * kv_heads, kv_heads, 128, 16, 4};
     const Table table = table_of(std::vector<int>(batch, length), 16);
     const Plan cut = plan(shape, table.view(), machine);
-    expect_covered(cut, shape, table);
+    expect_covered(cut, shape, table, machine);
     return cut;
 }
 
@@ -173,7 +190,7 @@ void plans_cover(const Machine& machine) {
             shape.batch = 5;
             shape.q_len = q_len;
             const Table table = table_of({0, 1, 70000, 16, 0}, shape.page_size);
-            expect_covered(plan(shape, table.view(), machine), shape, table);
+            expect_covered(plan(shape, table.view(), machine), shape, table, machine);
         }
     }
     for (const int batch : {1, 2, 3, 7, 16, 17, 19, 33, 130, 150, 300}) {
@@ -233,7 +250,7 @@ void heads_alike() {
     const auto alike = [&](int kv_heads) {
         const Shape shape = {4, 1, kv_heads, kv_heads, 128, 16, 9000};
         const Plan cut = plan(shape, table.view(), kH200);
-        expect_covered(cut, shape, table);
+        expect_covered(cut, shape, table, kH200);
         return cut.list.heads.value;
     };
     expect(alike(8) == 8 && alike(4) == 4 && alike(3) == 3, "whole shares");
@@ -257,8 +274,9 @@ int main() {
     blackwell_configs();
     refused_shapes();
     refused_tables();
-    plans_cover(kH200);
-    plans_cover(kB200);
+    for (const int count : {1, 5, 16, 132, 148, 152, 160}) {
+        for (const Arch arch : {Arch::kPortable, Arch::kBlackwell}) plans_cover({count, arch});
+    }
     teams();
     clusters();
     few_parts_for_many_rows();

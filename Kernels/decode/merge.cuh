@@ -34,11 +34,15 @@ struct Team {
     }
 };
 
-// Elements of a row that a lane merges: one packet.
+// Elements of a row that a lane merges: one packet, or two.
 template <class Tr>
 constexpr int kPerLane = Tr::kDim / 32;
+struct TwoPackets {
+    float4 low, high;
+};
 template <class Tr>
-using Packet = std::conditional_t<kPerLane<Tr> == 4, float4, float2>;
+using Packet = std::conditional_t<kPerLane<Tr> == 8, TwoPackets,
+                                  std::conditional_t<kPerLane<Tr> == 4, float4, float2>>;
 
 // The first row of a part in the workspace.
 template <class Tr>
@@ -50,7 +54,7 @@ __device__ __forceinline__ std::int64_t part_row(const Arguments& a, int slot, i
 template <class Tr>
 struct Parts {
     // Loaded together: as many as registers allow.
-    static constexpr int kAtOnce = Tr::kRowTiles == 1 ? 16 : 4;
+    static constexpr int kAtOnce = Tr::kRowTiles > 1 ? 4 : kPerLane<Tr> == 8 ? 8 : 16;
 
     const float2* maxima;
     const float* sums;
@@ -74,7 +78,12 @@ struct Parts {
         return maximum;
     }
     __device__ Packet<Tr> packet(int part) const {
-        return __ldcg(reinterpret_cast<const Packet<Tr>*>(sums + part * stride * Tr::kDim));
+        const auto* packet = reinterpret_cast<const Packet<Tr>*>(sums + part * stride * Tr::kDim);
+        if constexpr (kPerLane<Tr> == 8) {
+            return {__ldcg(&packet->low), __ldcg(&packet->high)};
+        } else {
+            return __ldcg(packet);
+        }
     }
 };
 

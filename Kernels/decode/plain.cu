@@ -8,7 +8,7 @@ namespace decode {
 namespace {
 
 constexpr int kPlainWarps = 8;
-constexpr int kMostPerLane = 4;
+constexpr int kMostPerLane = 8;
 
 // An FP8 code, without its scale.
 struct E4m3 {

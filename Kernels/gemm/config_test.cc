@@ -2,7 +2,9 @@
 // matter get the intended tile.
 #include "Kernels/gemm/config.h"
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "Kernels/device/testing.h"
 
@@ -164,7 +166,68 @@ void bad_shapes_are_named() {
     refused({8192, 8, 128, 128, Dtype::Bf16, Layout::kMasked, 0}, "at most");
 }
 
+// H200s, B200s, GB200s, B300s, smaller cards, slices of them, and what an interpreter has: odd,
+// too.
+constexpr int kCounts[] = {1, 2, 4, 5, 6, 7, 16, 37, 78, 114, 132, 142, 148, 152, 160};
+
+// Blocks, or the clusters that share a tile, take tiles in turn: each tile has one of them, and
+// none is without.
+void expect_covered(const Shape& shape, const gemm::Machine& machine) {
+    const Config config = choose(shape, machine);
+    const bool is_blackwell = config.arch == Arch::kBlackwell;
+    const std::string name = describe(config) + " on " + std::to_string(machine.multiprocessors) +
+                             " SMs for " + std::to_string(shape.rows) + "x" +
+                             std::to_string(shape.n) + "x" + std::to_string(shape.k);
+    const int together = is_blackwell ? config.tile_rows / 128 : config.split;
+    expect(config.blocks >= 1 && config.blocks % together == 0, name + ": whole clusters");
+    // A cluster that shares k has one tile, and may wait for its turn as a whole.
+    const int most = is_blackwell ? 1 : 3;
+    expect(config.split > 1 || config.blocks <= most * machine.multiprocessors, name + ": at once");
+    const std::int64_t tiles = shape.row_tiles_at_most(config.tile_rows) *
+                               ((shape.n + config.tile_columns - 1) / config.tile_columns);
+    const int clusters = config.blocks / together;
+    expect(clusters <= tiles, name + ": none without a tile");
+    std::vector<int> taken(tiles);
+    for (int cluster = 0; cluster < clusters; ++cluster) {
+        for (std::int64_t tile = cluster; tile < tiles; tile += clusters) ++taken[tile];
+    }
+    for (const int times : taken) expect(times == 1, name + ": every tile once");
+}
+
+void every_machine_covers_all_tiles() {
+    for (const int count : kCounts) {
+        for (const Arch arch : {Arch::kPortable, Arch::kHopper, Arch::kBlackwell}) {
+            const gemm::Machine machine = {count, arch};
+            for (const Dtype type : {Dtype::Bf16, Dtype::E4m3, Dtype::Mxfp8}) {
+                if (type == Dtype::Mxfp8 && arch != Arch::kBlackwell) continue;
+                for (const int rows : {1, 100, 129, 1000, 4096}) {
+                    for (const int n : {8, 520, 2112, 7168}) {
+                        for (const int k : {128, 7168}) {
+                            expect_covered({rows, n, k, 1, type, Layout::kDense, 0}, machine);
+                        }
+                    }
+                }
+                for (const Layout layout : {Layout::kContiguous, Layout::kMasked}) {
+                    expect_covered({1024, 520, 7168, 8, type, layout, 0}, machine);
+                }
+            }
+        }
+    }
+}
+
 }  // namespace
+
+void pairs_leave_an_odd_multiprocessor_idle() {
+    const auto choice = [](int multiprocessors, int n) {
+        const Shape shape = {256, n, 4096, 1, Dtype::Bf16, Layout::kDense, 0};
+        const Config config = choose(shape, {multiprocessors, Arch::kBlackwell});
+        return std::to_string(config.tile_rows) + "x" + std::to_string(config.tile_columns) + "/" +
+               std::to_string(config.blocks);
+    };
+    expect(choice(4, 512) == "256x256/4", "two tiles of two pairs");
+    expect(choice(5, 512) == "256x256/4", "and one SM without: " + choice(5, 512));
+    expect(choice(1, 512).substr(0, 4) == "128x", "no pair on one");
+}
 
 void blackwell_pairs_share_large_tiles() {
     const auto choice = [](const Shape& shape) {
@@ -219,6 +282,8 @@ int main() {
     hopper_tiles_fit_groups();
     every_group_layout_has_a_tile();
     split_grids_cover_all_tiles();
+    every_machine_covers_all_tiles();
+    pairs_leave_an_odd_multiprocessor_idle();
     blackwell_pairs_share_large_tiles();
     groups_with_block_scales_have_tiles_of_one_block();
     block_scales_need_tensor_cores_that_apply_them();

@@ -19,7 +19,7 @@ constexpr RowUse kUses[] = {RowUse::kOneRow,       RowUse::kCentredRow, RowUse::
                             RowUse::kExponentials, RowUse::kReadOnce,   RowUse::kTwoRows,
                             RowUse::kInPlace,      RowUse::kAccumulate, RowUse::kAccumulateBoth};
 
-void every_shape_is_covered() {
+void every_shape_is_covered(const norms::Machine& machine) {
     const int columns[] = {
         1,     2,     3,      7,      8,      9,      31,     32,     33,
         63,    64,    65,     127,    128,    129,    255,    256,    257,
@@ -32,8 +32,10 @@ void every_shape_is_covered() {
             for (const int column : columns) {
                 for (const std::int64_t row : rows) {
                     const Matrix shape = {row, column, dtype};
-                    const Config config = choose(shape, kMachine, use);
+                    const Config config = choose(shape, machine, use);
                     validate(config, shape, use);
+                    expect(config.blocks >= 1 && config.blocks % config.cluster_blocks == 0,
+                           "whole clusters: " + describe(config));
                     const bool whole = std::int64_t{column} * bytes_of(dtype) % 16 == 0;
                     expect(config.aligned == whole || (whole && accumulates(use)),
                            "aligned: " + describe(config));
@@ -350,7 +352,10 @@ void few_rows_take_one_launch() {
 
 int main() {
     few_rows_take_one_launch();
-    every_shape_is_covered();
+    for (const int count : {1, 5, 7, 16, 132, 142, 148, 152, 160}) {
+        every_shape_is_covered({count});
+        every_shape_is_covered({count, count / 18});
+    }
     long_rows_take_chunks();
     few_long_rows_take_large_clusters();
     streamed_rows_share_the_machine_evenly();

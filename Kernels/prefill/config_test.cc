@@ -171,6 +171,23 @@ void random_batches_are_split_whole() {
     }
 }
 
+// Of every card's number, of a slice's, and of an odd one.
+void keys_are_split_whole_on_every_machine() {
+    for (const int multiprocessors : {1, 4, 5, 7, 16, 132, 142, 148, 152, 160}) {
+        for (const int times : {1, 2, 8}) {
+            for (const int rows : {16, 128, 256}) {
+                for (const Sequences& sequences : {Sequences{{0, 16}, {0, 9000}, true},
+                                                   {{0, 16, 116}, {0, 3000, 3100}, true},
+                                                   {{0, 300, 300, 1000}, {0, 300, 900, 1700}, true},
+                                                   {{0, 700}, {0, 90}, false}}) {
+                    const std::vector<Tile> tiles = cut_tiles(sequences, rows);
+                    check_parts(tiles, split_keys(tiles, times, 128, multiprocessors), 128);
+                }
+            }
+        }
+    }
+}
+
 void refuses_batches_without_an_answer() {
     expect_refused([] { cut_tiles({{0, 5}, {0, 4}, true}, 128); }, "5 queries and 4 keys");
     expect(cut_tiles({{0, 5}, {0, 4}, false}, 128).size() == 1, "more queries without a mask");
@@ -274,6 +291,7 @@ int main() {
     heads_share_a_tile_where_that_takes_fewer_steps();
     keys_are_split_where_that_ends_sooner();
     random_batches_are_split_whole();
+    keys_are_split_whole_on_every_machine();
     refuses_batches_without_an_answer();
     shapes_get_a_kernel_or_a_reason();
     hoppers_tile_follows_from_the_work();

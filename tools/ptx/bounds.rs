@@ -56,7 +56,7 @@ impl Row {
     }
 }
 
-fn number(value: &Value, path: &str) -> Option<f64> {
+pub fn number(value: &Value, path: &str) -> Option<f64> {
     value.pointer(path)?.as_f64()
 }
 
@@ -104,12 +104,12 @@ fn rates(accounts: &[Value], part: &str) -> Option<Rates> {
 }
 
 /// What a workload makes of a kernel.
-struct Work {
-    multiply_adds: f64,
+pub struct Work {
+    pub multiply_adds: f64,
     /// Of which a multiprocessor takes whole ones; 0 where they differ in size.
     tiles: u64,
     /// Part of the name of the kernel that was counted.
-    kernel: String,
+    pub kernel: String,
     /// Operands per multiply-add, where tiles differ from those that were counted.
     operand_bytes: Option<f64>,
 }
@@ -139,7 +139,7 @@ fn attention_steps(axes: &Value, (high, wide): (u64, u64)) -> Option<u64> {
 }
 
 /// None where it is not a product of our Hopper kernels, which older files call by their instruction or schedule.
-fn work(row: &Value) -> Option<Work> {
+pub fn work(row: &Value) -> Option<Work> {
     let axes = row.pointer("/workload/axes")?;
     let size = |name: &str| axes[name].as_u64();
     let fact = |name: &str| row["facts"][name].as_str();
@@ -177,6 +177,10 @@ fn work(row: &Value) -> Option<Work> {
             let tiles = row["facts"]["tiles"].as_u64();
             let shared = (high / group).max(1);
             let is_shared = tiles.is_some() && count(high) != tiles && count(shared) == tiles;
+            if tiles.is_some() && count(high) != tiles && !is_shared {
+                // Parts of keys, which do not say whether heads share a tile.
+                return None;
+            }
             let steps = if is_shared {
                 attention_steps(axes, (shared, wide))? * heads / group
             } else {
@@ -275,7 +279,7 @@ fn compulsory_us(row: &Value) -> Option<f64> {
 }
 
 /// The runs of a result file: of a suite, or of one bench.
-fn runs(path: &Path) -> Result<Vec<Value>, String> {
+pub fn runs(path: &Path) -> Result<Vec<Value>, String> {
     let mut file = read(path)?;
     match file["runs"].take() {
         Value::Array(runs) => Ok(runs),
@@ -425,6 +429,8 @@ mod tests {
             multiply_adds(attention("hopper 128x128", 4))
         );
         assert!(work(&attention("portable 128x64", 3)).is_none());
+        // As many tiles as neither makes: keys are split.
+        assert!(work(&attention("hopper 192x80", 7)).is_none());
         let kernel = work(&attention("hopper 192x80", 3)).unwrap().kernel;
         assert!(kernel.ends_with("Li128ELi192ELi80E"), "{kernel}");
     }
@@ -446,7 +452,7 @@ mod tests {
         let (results, counters) = (path("rows.json"), path("counted.json"));
         // The file of one bench, not of a suite.
         let file = serde_json::json!({
-            "meta": {"gpu": {"multiprocessors": 4}}, "rows": [row("hopper 192x80"), row("hopper 64x64")],
+            "meta": {"gpu": {"multiprocessors": 4}}, "rows": [row("hopper 192x80"), row("hopper 192x64")],
         });
         fs::write(&results, file.to_string()).unwrap();
         let name = work(&row("hopper 192x80")).unwrap().kernel;
@@ -466,7 +472,7 @@ mod tests {
         .unwrap();
         assert!(text.contains("| hopper 192x80 | 50.0 |"), "{text}");
         assert!(
-            text.ends_with("- not counted: prefill hopper 64x64, 1 rows\n"),
+            text.ends_with("- not counted: prefill hopper 192x64, 1 rows\n"),
             "{text}"
         );
         for path in [results, counters] {

@@ -1,32 +1,4 @@
-//! Functions of device code: their names for people, and what `cuobjdump` says of them.
-
-use std::collections::BTreeMap;
-
-/// Registers and bytes of local memory, where spills go, of each function.
-pub type Resources = BTreeMap<String, (u64, u64)>;
-
-/// From what `cuobjdump -res-usage` prints.
-pub fn resources(text: &str) -> Resources {
-    let mut found = Resources::new();
-    let mut lines = text.lines().map(str::trim);
-    while let Some(line) = lines.next() {
-        let Some(name) = line
-            .strip_prefix("Function ")
-            .and_then(|name| name.strip_suffix(':'))
-        else {
-            continue;
-        };
-        let Some(usage) = lines.next() else { break };
-        let field = |key: &str| {
-            let value = usage.split(' ').find_map(|word| word.strip_prefix(key));
-            value.and_then(|value| value.parse().ok())
-        };
-        if let (Some(registers), Some(local)) = (field("REG:"), field("LOCAL:")) {
-            found.insert(name.to_owned(), (registers, local));
-        }
-    }
-    found
-}
+//! Names of functions of device code, for people.
 
 /// The identifiers and numbers of a mangled name, without its parameters' types.
 pub fn readable(mangled: &str) -> String {
@@ -69,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_registers_are_found() {
+    fn names_are_found() {
         let mangled =
             "_ZN4gemm9blackwell11gemm_kernelINS0_6TraitsINS_5Mxfp8ELi1ELi128ELi5EEEEEvNS_4GemmE";
         assert_eq!(
@@ -77,7 +49,5 @@ mod tests {
             "gemm blackwell gemm_kernel Traits Mxfp8 1 128 5"
         );
         assert_eq!(readable("_Z4implILj0ELj128ELb1EEvv"), "impl 0 128 1");
-        let text = "Resource usage:\n Common:\n  GLOBAL:0\n Function f:\n  REG:104 STACK:0 SHARED:16 LOCAL:8\n";
-        assert_eq!(resources(text)["f"], (104, 8));
     }
 }

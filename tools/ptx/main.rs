@@ -7,11 +7,14 @@ mod coverage;
 mod files;
 mod functions;
 mod launch;
+mod measured;
 mod mutants;
 mod mutate;
 mod near;
+mod rates;
 mod replay;
 mod report;
+mod resources;
 mod units;
 
 use std::fs;
@@ -129,11 +132,15 @@ enum Task {
         #[arg(required = true)]
         counters: Vec<PathBuf>,
     },
-    /// Lists what each unit of a multiprocessor needs for the kernels that gates counted, as a table without times.
+    /// Lists what each unit of a multiprocessor needs for the kernels that gates counted, as tables.
     Units {
-        /// What `cuobjdump -res-usage` prints of the same kernels: registers and local memory.
+        /// What `ptxas -v` or `cuobjdump -res-usage` prints of the same kernels: adds a table of registers, spills,
+        /// shared and tensor memory, blocks per SM and waits. A counted kernel that is not there is an error.
         #[arg(long)]
-        usage: Option<PathBuf>,
+        usage: Vec<PathBuf>,
+        /// Result files of an H200, gzipped or not: adds the times of our Hopper kernels.
+        #[arg(long)]
+        results: Vec<PathBuf>,
         /// The gates' counters.json.
         #[arg(required = true)]
         counters: Vec<PathBuf>,
@@ -346,8 +353,12 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
             print!("{}", bounds::table(&results, &counters, rows)?);
             Ok(ExitCode::SUCCESS)
         }
-        Task::Units { usage, counters } => {
-            print!("{}", units::table(&counters, usage.as_deref())?);
+        Task::Units {
+            usage,
+            results,
+            counters,
+        } => {
+            print!("{}", units::table(&counters, &usage, &results)?);
             Ok(ExitCode::SUCCESS)
         }
         Task::Forms { files } => {

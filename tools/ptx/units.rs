@@ -1,4 +1,4 @@
-//! What each unit of a multiprocessor needs for a kernel that a gate counted: a table without times.
+//! What each unit of a multiprocessor needs for a kernel that a gate counted.
 //!
 //! Everything is per 2^20 multiply-adds on one multiprocessor, or where a kernel has no products per 2^20 bytes of
 //! global memory, so that kernels of the same operation compare whatever their gates' shapes. Products have the rates
@@ -8,79 +8,19 @@
 //! once, as those without products do. Issue slots are those of PTX without moves between registers, which `ptxas`
 //! removes; it may also make one instruction of two.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::files;
-use crate::functions::{readable, resources, Resources};
+use crate::functions::readable;
+use crate::measured::Measured;
+use crate::rates::{per_cycle, product, rates, PerCycle, Product, GIGAHERTZ};
+use crate::resources::Resources;
+use crate::{bounds, measured, resources};
 
-/// The clock that bounds are given at.
-const GIGAHERTZ: f64 = 1.85;
 /// Multiply-adds, or bytes, that counts are divided by.
 const UNIT: f64 = (1u64 << 20) as f64;
-
-/// What one multiprocessor does in a cycle.
-struct PerCycle {
-    /// Multiply-adds of dense products in 16 bits; twice as many in 8, on Blackwell four times in 4.
-    multiply_adds: f64,
-    /// Its share of DRAM's bandwidth, in bytes.
-    global_bytes: f64,
-}
-
-/// Of both generations.
-mod per_cycle {
-    pub const SPECIAL_FUNCTIONS: f64 = 16.0;
-    pub const WARP_INSTRUCTIONS: f64 = 4.0;
-    pub const SHARED_BYTES: f64 = 128.0;
-}
-
-fn rates(capability: u64) -> Option<PerCycle> {
-    // Of an H200 and a B200: terabytes per second, and multiprocessors.
-    let (multiply_adds, (bandwidth, multiprocessors)) = match capability {
-        90 => (2048.0, (4.8, 132.0)),
-        100 => (4096.0, (8.0, 148.0)),
-        _ => return None,
-    };
-    Some(PerCycle {
-        multiply_adds,
-        global_bytes: 1000.0 * bandwidth / multiprocessors / GIGAHERTZ,
-    })
-}
-
-/// A matrix product as counters name it: `tcgen05.mma m256n256k16 Bf16 Bf16 pair`.
-#[derive(Debug, PartialEq)]
-struct Product {
-    rows: u64,
-    columns: u64,
-    depth: u64,
-    bits: u64,
-    is_tcgen05: bool,
-    a_in_tensor_memory: bool,
-}
-
-fn product(name: &str) -> Option<Product> {
-    let mut words = name.split(' ');
-    let instruction = words.next()?;
-    let (rows, rest) = words.next()?.strip_prefix('m')?.split_once('n')?;
-    let (columns, depth) = rest.split_once('k')?;
-    let element = words.next()?;
-    let bits = match element {
-        "E4m3" | "E5m2" => 8,
-        "E2m1" => 4,
-        "F16" | "Bf16" => 16,
-        "Tf32" => 32,
-        _ => return None,
-    };
-    Some(Product {
-        rows: rows.parse().ok()?,
-        columns: columns.parse().ok()?,
-        depth: depth.parse().ok()?,
-        bits,
-        is_tcgen05: instruction.starts_with("tcgen05"),
-        a_in_tensor_memory: name.ends_with(" a in tensor memory"),
-    })
-}
 
 /// What counts are divided by, and a table is of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -207,7 +147,8 @@ fn needs(kernel: &Value, rates: &PerCycle) -> Result<Option<Needs>, String> {
         global_memory: global / rates.global_bytes / per,
         tensor_memory_bytes: (bytes("tensor memory read") + bytes("tensor memory written")) / per,
         exponentials: count("/special_functions") / per,
-        waits: waits / per,
+        // The sum of nothing is -0.
+        waits: waits.abs() / per,
     }))
 }
 
@@ -218,6 +159,12 @@ struct Counted {
     whose: String,
     name: String,
     counters: Value,
+}
+
+impl Counted {
+    fn title(&self) -> String {
+        format!("{}{}", self.whose, readable(&self.name))
+    }
 }
 
 /// The kernels of a gate's counters, or of a bench's rows on the device ptx.
@@ -252,17 +199,23 @@ fn counted(mut file: Value) -> Vec<Counted> {
     rows.iter().flat_map(of_row).collect()
 }
 
-/// The tables of files of counters: one of kernels with products, one of those without.
+/// The tables of files of counters: one of kernels with products, one of those without, and if the machine code's usage
+/// is given one of what their blocks take.
 ///
 /// # Errors
 ///
-/// Where a file cannot be read, or counts a product whose rate is not known.
-pub fn table(counters: &[PathBuf], usage: Option<&Path>) -> Result<String, String> {
-    let resources = match usage {
-        Some(path) => resources(&files::text(path)?),
-        None => Resources::new(),
-    };
-    let mut rows = Vec::new();
+/// Where a file cannot be read, counts a product whose rate is not known, or a kernel that the usage does not have.
+pub fn table(
+    counters: &[PathBuf],
+    usage: &[PathBuf],
+    results: &[PathBuf],
+) -> Result<String, String> {
+    let usages = resources::read(usage)?;
+    let mut runs = Vec::new();
+    for path in results {
+        runs.extend(bounds::runs(path)?);
+    }
+    let (mut rows, mut taken) = (Vec::new(), String::new());
     for path in counters {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let file = serde_json::from_str(&files::text(path)?).map_err(|error| failed(&error))?;
@@ -272,8 +225,18 @@ pub fn table(counters: &[PathBuf], usage: Option<&Path>) -> Result<String, Strin
                 rates(capability).ok_or_else(|| failed(&format!("no rates of SM {capability}")))?;
             let needs = needs(&kernel.counters, &rates)
                 .map_err(|error| format!("{}: {error}", kernel.name))?;
-            let used = resources.get(&kernel.name);
-            rows.extend(needs.map(|needs| (needs.basis, row(&kernel, &needs, used))));
+            let Some(needs) = needs else { continue };
+            // Only Hopper was measured.
+            let measured = match capability {
+                90 => measured::of(&kernel.name, &runs),
+                _ => None,
+            };
+            rows.push((needs.basis, row(&kernel, &needs, measured)));
+            if !usage.is_empty() {
+                let found = Resources::of(&kernel.name, &kernel.counters, &usages);
+                let found = found.map_err(|error| failed(&error))?;
+                taken += &found.row(&kernel.title(), capability);
+            }
         }
     }
     if rows.is_empty() {
@@ -289,33 +252,53 @@ pub fn table(counters: &[PathBuf], usage: Option<&Path>) -> Result<String, Strin
             return rows;
         }
         let words = basis.words();
+        let times = if runs.is_empty() || basis == Basis::GlobalBytes {
+            "No kernel was timed for this table."
+        } else {
+            "Times are cycles per 2^20 multiply-adds, too, of the measured row with the fewest: whole, with its \
+             launch and last wave, at the clock that it had."
+        };
         format!(
-            "Cycles of a multiprocessor's units per 2^20 {words}, and the time of the busiest at {GIGAHERTZ} GHz. No \
-             kernel was timed for this table.\n\n\
+            "Cycles of a multiprocessor's units per 2^20 {words}, and the time of the busiest at {GIGAHERTZ} GHz. \
+             {times}\n\n\
              | kernel | SM | {words} counted | tensor core | special functions | issue slots | shared memory | \
-             global memory | tensor memory bytes | exponentials | waits | registers | local bytes | busiest | \
-             bound ns | time |\n\
-             |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---|\n{rows}"
+             global memory | tensor memory bytes | exponentials | waits | busiest | bound ns | time |\n\
+             |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---|\n{rows}"
         )
     });
+    let taken = if taken.is_empty() {
+        taken
+    } else {
+        format!(
+            "What a block takes of a multiprocessor, and how many fit.\n\n{}{taken}",
+            Resources::HEADER
+        )
+    };
+    let tables = tables.into_iter().chain([taken]);
     Ok(tables
-        .into_iter()
         .filter(|table| !table.is_empty())
         .collect::<Vec<_>>()
         .join("\n"))
 }
 
-fn row(kernel: &Counted, needs: &Needs, used: Option<&(u64, u64)>) -> String {
+fn row(kernel: &Counted, needs: &Needs, measured: Option<Measured>) -> String {
     let or_dash = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
     let units = needs.units.iter().map(|(_, need)| *need);
     let units: Vec<String> = units
         .map(|need| or_dash(need.map(|need| format!("{need:.0}"))))
         .collect();
     let (unit, cycles) = needs.largest();
+    let time = measured.map_or_else(
+        || "not measured".to_owned(),
+        |Measured {
+             cycles,
+             workload,
+             rows,
+         }| format!("{cycles:.0}: {workload}, of {rows}"),
+    );
     format!(
-        "| {}{} | {} | {:.0} | {} | {:.0} | {:.0} | {:.0} | {:.1} | {} | {} | {unit} | {:.0} | not measured |\n",
-        kernel.whose,
-        readable(&kernel.name),
+        "| {} | {} | {:.0} | {} | {:.0} | {:.0} | {:.0} | {:.1} | {unit} | {:.0} | {time} |\n",
+        kernel.title(),
         kernel.capability,
         needs.amount,
         units.join(" | "),
@@ -323,8 +306,6 @@ fn row(kernel: &Counted, needs: &Needs, used: Option<&(u64, u64)>) -> String {
         needs.tensor_memory_bytes,
         needs.exponentials,
         needs.waits,
-        or_dash(used.map(|(registers, _)| registers.to_string())),
-        or_dash(used.map(|(_, local)| local.to_string())),
         cycles / GIGAHERTZ,
     )
 }
@@ -374,14 +355,6 @@ mod tests {
     }
 
     #[test]
-    fn products_are_read() {
-        let pair = product("tcgen05.mma m256n256k16 Bf16 Bf16 pair").unwrap();
-        assert!(pair.is_tcgen05 && pair.bits == 16 && pair.rows == 256);
-        let weights = product("tcgen05.mma m128n128k16 Bf16 Bf16 pair a in tensor memory").unwrap();
-        assert!(weights.a_in_tensor_memory && !pair.a_in_tensor_memory);
-    }
-
-    #[test]
     fn a_kernel_without_products_is_bound_by_its_bytes() {
         let kernel = serde_json::json!({
             "thread_instructions": 1280, "bytes": {"global read": 3u64 << 18, "global written": 1u64 << 18},
@@ -408,8 +381,22 @@ mod tests {
         let file = format!("units_{}.json", std::process::id());
         let path = std::env::temp_dir().join(file);
         fs::write(&path, serde_json::json!({"rows": rows}).to_string()).unwrap();
-        let text = table(std::slice::from_ref(&path), None).unwrap();
-        fs::remove_file(path).unwrap();
+        let text = table(std::slice::from_ref(&path), &[], &[]).unwrap();
+        let usage = std::env::temp_dir().join(format!("usage_{}.txt", std::process::id()));
+        fs::write(
+            &usage,
+            " Function g:\n  REG:32 STACK:0 SHARED:1024 LOCAL:0\n",
+        )
+        .unwrap();
+        let absent = table(
+            std::slice::from_ref(&path),
+            std::slice::from_ref(&usage),
+            &[],
+        );
+        for path in [path, usage] {
+            fs::remove_file(path).unwrap();
+        }
+        assert!(absent.is_err_and(|error| error.ends_with("_Z4implv is not in the machine code")));
         let kernels: Vec<_> = text.lines().filter(|line| line.contains(" 100 ")).collect();
         let [line] = kernels[..] else {
             panic!("{text}")

@@ -76,6 +76,11 @@ class Copier {
     }
 
     __device__ __forceinline__ void copy(const CUtensorMap& map, const Box& box) {
+#pragma unroll
+        for (int part = 0; part < Tr::kParts; ++part) copy_part(map, box, part);
+    }
+
+    __device__ __forceinline__ void copy_part(const CUtensorMap& map, const Box& box, int part) {
         const int stage = ring_.stage;
         ptx::mbarrier_wait(&shared_.empty[stage], ring_.parity ^ 1);
         ring_.advance();
@@ -88,7 +93,8 @@ class Copier {
             // of zero would not cancel.
             ptx::load_box(
                 shared_.ring[stage] + chunk * Tr::kChunkBytes + lane_ * box_tokens_ * Tr::kSpan,
-                map, &shared_.full[stage], chunk * (Tr::kDim / Tr::kChunks), box.head,
+                map, &shared_.full[stage],
+                part * Tr::kPartDim + chunk * (Tr::kPartDim / Tr::kChunks), box.head,
                 cache_.rows - box.valid, box.row + box.valid);
         }
     }

@@ -84,38 +84,47 @@ class Multiplier {
         const std::uint32_t scores = tensor_memory_ + Softmax<Tr>::scores_at(step_);
         const std::uint64_t queries = ptx::tensor_core_matrix_operand(
             ptx::shared_address(shared_.queries[slot_.stage]), Tr::kColumns);
-        with_stage([&](std::uint32_t keys) {
 #pragma unroll
-            for (int part = 0; part < Tr::kRowBytes / 32; ++part) {
-                constexpr int kParts = Tr::kSpan / 32;
-                const std::uint64_t a =
-                    ptx::tensor_rows_operand(keys + part / kParts * Tr::kChunkBytes, Tr::kSpan, 16);
-                ptx::tensor_multiply<Operand, 1>(scores, a + part % kParts * 2,
-                                                 queries + part * (2 * Tr::kColumns), kProduct,
-                                                 part > 0);
-            }
-        });
+        for (int part = 0; part < Tr::kParts; ++part) {
+            with_stage([&](std::uint32_t keys) {
+#pragma unroll
+                for (int step = 0; step < Tr::kPartBytes / 32; ++step) {
+                    constexpr int kSteps = Tr::kSpan / 32;
+                    const std::uint64_t a = ptx::tensor_rows_operand(
+                        keys + step / kSteps * Tr::kChunkBytes, Tr::kSpan, 16);
+                    const int all = part * (Tr::kPartBytes / 32) + step;
+                    ptx::tensor_multiply<Operand, 1>(scores, a + step % kSteps * 2,
+                                                     queries + all * (2 * Tr::kColumns), kProduct,
+                                                     all > 0);
+                }
+            });
+        }
         ptx::tensor_commit<1>(&shared_.scores_full[step_ % 2]);
     }
 
-    __device__ __forceinline__ void make_sums(unsigned step, bool add) {
-        constexpr std::uint32_t kProduct = ptx::tensor_product<Operand>(Tr::kDim, Tr::kColumns) |
-                                           ptx::kHeightMajorA | ptx::kWidthMajorB;
+    __device__ __forceinline__ void make_sums(unsigned tile, bool add) {
+        constexpr std::uint32_t kProduct =
+            ptx::tensor_product<Operand>(Tr::kPartDim, Tr::kColumns) | ptx::kHeightMajorA |
+            ptx::kWidthMajorB;
         const std::uint64_t weights = ptx::tensor_packets_operand(
-            ptx::shared_address(shared_.weights[step % 2]), kTokens * 16);
-        ptx::mbarrier_wait(&shared_.weights_full[step % 2], step / 2 & 1);
+            ptx::shared_address(shared_.weights[tile % 2]), kTokens * 16);
+        ptx::mbarrier_wait(&shared_.weights_full[tile % 2], tile / 2 & 1);
         ptx::tensor_fence_after_sync();
-        with_stage([&](std::uint32_t values) {
-            const std::uint64_t a = ptx::tensor_rows_operand(values, Tr::kSpan, Tr::kChunkBytes);
 #pragma unroll
-            for (int part = 0; part < kTokens / Tr::kDepth; ++part) {
-                ptx::tensor_multiply<Operand, 1>(tensor_memory_ + Softmax<Tr>::sums_at(),
-                                                 a + part * (Tr::kDepth * Tr::kSpan / 16),
-                                                 weights + part * Tr::kDepth, kProduct,
-                                                 add || part > 0);
-            }
-        });
-        ptx::tensor_commit<1>(&shared_.sums_full[step % 2]);
+        for (int part = 0; part < Tr::kParts; ++part) {
+            with_stage([&](std::uint32_t values) {
+                const std::uint64_t a =
+                    ptx::tensor_rows_operand(values, Tr::kSpan, Tr::kChunkBytes);
+#pragma unroll
+                for (int step = 0; step < kTokens / Tr::kDepth; ++step) {
+                    ptx::tensor_multiply<Operand, 1>(tensor_memory_ + Softmax<Tr>::sums_at(part),
+                                                     a + step * (Tr::kDepth * Tr::kSpan / 16),
+                                                     weights + step * Tr::kDepth, kProduct,
+                                                     add || step > 0);
+                }
+            });
+        }
+        ptx::tensor_commit<1>(&shared_.sums_full[tile % 2]);
     }
 
     const Arguments& a_;

@@ -30,7 +30,7 @@ CUtensorMap pool_map(const void* address, int rows, int heads, int box_tokens) {
          {Tr::kDim, static_cast<cuuint64_t>(heads), static_cast<cuuint64_t>(rows),
           static_cast<cuuint64_t>(rows) + 1},
          {Tr::kRowBytes, row_bytes, row_bytes},
-         {Tr::kDim / Tr::kChunks, 1, static_cast<cuuint32_t>(box_tokens), 1},
+         {Tr::kPartDim / Tr::kChunks, 1, static_cast<cuuint32_t>(box_tokens), 1},
          Tr::kSpan == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B});
 }
 
@@ -38,7 +38,7 @@ template <class Tr>
 void launch_tile(const Arguments& arguments, const Shape& sizes, bool head_major, const Plan& plan,
                  cudaStream_t stream) {
     static_assert(kSharedBytes<Tr> <= 227 * 1024, "too much shared memory");
-    static_assert(Tr::kStages >= 4, "keys and values of two tiles");
+    static_assert(Tr::kStages >= 4, "keys and values of two tiles, or of one with two parts");
     // With one head per row, a page of a head is a run of rows.
     const int heads = head_major ? 1 : sizes.kv_heads;
     const std::int64_t rows =

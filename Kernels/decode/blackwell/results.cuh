@@ -62,35 +62,42 @@ class Results {
         }
     }
 
-    // Calls `body` with every row that exists, the thread's sum and the row's maximum and total.
+    // Calls `body` with every row that exists, the thread's dimension of each part, its sum, and
+    // the row's maximum and total.
     template <class Body>
     __device__ __forceinline__ void for_each_row(const Segment& segment, const Softmax<Tr>& softmax,
                                                  Body body) {
+        // Unrolled, two parts would take more registers than there are.
+#pragma unroll 1
+        for (int part = 0; part < Tr::kParts; ++part) {
 #pragma unroll
-        for (int from = 0; from < Tr::kRows; from += 16) {
-            if (from >= rows_) break;
-            float sums[16];
-            softmax.load_sums(segment, from, sums);
+            for (int from = 0; from < Tr::kRows; from += 16) {
+                if (from >= rows_) break;
+                float sums[16];
+                softmax.load_sums(segment, part, from, sums);
 #pragma unroll
-            for (int row = 0; row < 16; ++row) {
-                if (from + row < rows_) body(from + row, sums[row], softmax.maximum(from + row));
+                for (int row = 0; row < 16; ++row) {
+                    if (from + row >= rows_) continue;
+                    body(from + row, softmax.dimension(part), sums[row],
+                         softmax.maximum(from + row));
+                }
             }
         }
     }
 
     __device__ __forceinline__ void store_rows(const Segment& segment, const Softmax<Tr>& softmax) {
-        for_each_row(segment, softmax, [&](int row, float sum, float2 maximum) {
+        for_each_row(segment, softmax, [&](int row, int dimension, float sum, float2 maximum) {
             if (!softmax.has_dimension()) return;
-            store_element(segment, row, softmax.dimension(), sum, maximum.y);
+            store_element(segment, row, dimension, sum, maximum.y);
         });
     }
 
     __device__ __forceinline__ void store_part(const Segment& segment, const Softmax<Tr>& softmax) {
         const std::int64_t first = part_row<Tr>(a_, segment.slot, first_row_);
-        for_each_row(segment, softmax, [&](int row, float sum, float2 maximum) {
+        for_each_row(segment, softmax, [&](int row, int dimension, float sum, float2 maximum) {
             if (thread_ == row) a_.workspace.maxima[first + row] = maximum;
             if (!softmax.has_dimension()) return;
-            a_.workspace.partials[(first + row) * Tr::kDim + softmax.dimension()] = sum;
+            a_.workspace.partials[(first + row) * Tr::kDim + dimension] = sum;
         });
     }
 
@@ -99,18 +106,22 @@ class Results {
 
     __device__ __forceinline__ void send(const Segment& segment, const Softmax<Tr>& softmax) {
         const int rank = ptx::cluster_rank();
-        const int owner = softmax.dimension() / slice();
-        const int place = (rank * slice() + softmax.dimension() % slice()) * Tr::kRows;
-        const std::uint32_t to = ptx::peer_address(shared_.received + place, owner);
-        const std::uint32_t full = ptx::peer_address(&shared_.received_full, owner);
+#pragma unroll 1
+        for (int part = 0; part < Tr::kParts; ++part) {
+            const int dimension = softmax.dimension(part);
+            const int owner = dimension / slice();
+            const int place = (rank * slice() + dimension % slice()) * Tr::kRows;
+            const std::uint32_t to = ptx::peer_address(shared_.received + place, owner);
+            const std::uint32_t full = ptx::peer_address(&shared_.received_full, owner);
 #pragma unroll
-        for (int from = 0; from < Tr::kRows; from += 16) {
-            float sums[16];
-            softmax.load_sums(segment, from, sums);
-            if (!softmax.has_dimension()) continue;
+            for (int from = 0; from < Tr::kRows; from += 16) {
+                float sums[16];
+                softmax.load_sums(segment, part, from, sums);
+                if (!softmax.has_dimension()) continue;
 #pragma unroll
-            for (int row = 0; row < 16; row += 4) {
-                ptx::send_to_peer(to + (from + row) * 4, sums + row, full);
+                for (int row = 0; row < 16; row += 4) {
+                    ptx::send_to_peer(to + (from + row) * 4, sums + row, full);
+                }
             }
         }
         // Each of as many threads as there are blocks tells one of them the maxima.

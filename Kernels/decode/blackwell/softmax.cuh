@@ -67,17 +67,20 @@ class Softmax {
         });
     }
 
-    // The thread's dimension; none for half of the lanes if heads have 64.
-    __device__ bool has_dimension() const { return Tr::kDim == 128 || thread_ % 32 < 16; }
-    __device__ int dimension() const {
-        return Tr::kDim == 128 ? thread_ : thread_ / 32 * 16 + thread_ % 16;
+    // The thread's dimension of a part; none for half of the lanes if heads have 64.
+    __device__ bool has_dimension() const { return Tr::kPartDim == 128 || thread_ % 32 < 16; }
+    __device__ int dimension(int part) const {
+        return part * Tr::kPartDim +
+               (Tr::kPartDim == 128 ? thread_ : thread_ / 32 * 16 + thread_ % 16);
     }
     // Of 16 rows, and of all tokens of the segment; zeros if it has none.
-    __device__ __forceinline__ void load_sums(const Segment& segment, int from,
+    __device__ __forceinline__ void load_sums(const Segment& segment, int part, int from,
                                               float (&sums)[16]) const {
 #pragma unroll
         for (float& sum : sums) sum = 0.0f;
-        if (segment.tile_begin < segment.tile_end) load_rows<Tr>(lanes_ + sums_at() + from, sums);
+        if (segment.tile_begin < segment.tile_end) {
+            load_rows<Tr>(lanes_ + sums_at(part) + from, sums);
+        }
     }
     // Largest score, in base 2, and sum of weights.
     __device__ __forceinline__ float2 maximum(int row) const {
@@ -87,7 +90,9 @@ class Softmax {
     static __device__ constexpr std::uint32_t scores_at(unsigned step) {
         return step % 2 * Tr::kColumns;
     }
-    static __device__ constexpr std::uint32_t sums_at() { return 2 * Tr::kColumns; }
+    static __device__ constexpr std::uint32_t sums_at(int part) {
+        return (2 + part) * Tr::kColumns;
+    }
 
   private:
     __device__ __forceinline__ void attend(const Segment& segment) {
@@ -185,13 +190,13 @@ class Softmax {
 #pragma unroll
         for (int row = 0; row < Tr::kRows; ++row) totals_[row] *= shared_.factors[row];
         wait_for_sums();
-        for (int from = 0; from < Tr::kColumns; from += 8) rescale(from);
+        for (int from = 0; from < Tr::kParts * Tr::kColumns; from += 8) rescale(from);
         ptx::tensor_wait_for_stores();
     }
 
-    // Eight columns of the sums so far, which no product is adding to.
+    // Eight columns of the sums so far, of any part, which no product is adding to.
     __device__ __forceinline__ void rescale(int from) {
-        const std::uint32_t address = lanes_ + sums_at() + from;
+        const std::uint32_t address = lanes_ + sums_at(0) + from;
         const float* factors = shared_.factors + from % Tr::kRows;
         std::uint32_t words[8];
         ptx::tensor_load(words, address);

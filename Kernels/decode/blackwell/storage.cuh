@@ -1,7 +1,8 @@
 // Shapes, memories and barriers of Blackwell's decode kernel, and what its parts share.
 //
-// A stage of the ring is 128 tokens of keys or of values, as TMA writes them: chunks of 128 bytes
-// of every token, or 64 where a token has no more, under the swizzle of that width. Queries and
+// A stage of the ring is 128 tokens of keys or of values, as TMA writes them, and of heads of 256
+// one half of the dimensions, since a product of values has 128 at most: chunks of 128 bytes of
+// every token, or 64 where a token has no more, under the swizzle of that width. Queries and
 // weights, which threads write, are packets of 16 bytes without a swizzle: queries [packet of the
 // head][row], weights [packet of rows][token].
 //
@@ -43,17 +44,23 @@ struct Traits {
     static constexpr int kTerms = kFp8 ? 3 : 1;
     // Of scores and of sums in tensor memory: [term][row].
     static constexpr int kColumns = kTerms * kRows;
-    static constexpr int kTensorColumns = 3 * kColumns <= 64    ? 64
-                                          : 3 * kColumns <= 128 ? 128
-                                          : 3 * kColumns <= 256 ? 256
+    // Stages of a tile's keys, and of its values.
+    static constexpr int kParts = kDim > 128 ? 2 : 1;
+    static constexpr int kPartDim = kDim / kParts;
+    // Two buffers of scores, then the sums of each part.
+    static constexpr int kUsedColumns = (2 + kParts) * kColumns;
+    static constexpr int kTensorColumns = kUsedColumns <= 64    ? 64
+                                          : kUsedColumns <= 128 ? 128
+                                          : kUsedColumns <= 256 ? 256
                                                                 : 512;
-    static_assert(3 * kColumns <= 512, "two buffers of scores and the sums exceed tensor memory");
+    static_assert(kUsedColumns <= 512, "two buffers of scores and the sums exceed tensor memory");
 
     static constexpr int kRowBytes = kDim * kCacheBytes;
-    static constexpr int kSpan = std::min(kRowBytes, 128);
-    static constexpr int kChunks = kRowBytes / kSpan;
+    static constexpr int kPartBytes = kRowBytes / kParts;
+    static constexpr int kSpan = std::min(kPartBytes, 128);
+    static constexpr int kChunks = kPartBytes / kSpan;
     static constexpr int kChunkBytes = kTokens * kSpan;
-    static constexpr int kStageBytes = kTokens * kRowBytes;
+    static constexpr int kStageBytes = kTokens * kPartBytes;
     // Elements per packet, and of a product's depth.
     static constexpr int kPacket = 16 / kCacheBytes;
     static constexpr int kDepth = 2 * kPacket;

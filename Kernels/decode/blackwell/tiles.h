@@ -18,10 +18,11 @@ struct TileShape {
     int cache_bytes;
 };
 
-// Scores of FP8 take three times the columns: those of 64 rows would exceed tensor memory.
-inline constexpr TileShape kTiles[] = {{64, 1, 2},  {64, 2, 2},  {64, 4, 2},
-                                       {128, 1, 2}, {128, 2, 2}, {128, 4, 2},
-                                       {64, 1, 1},  {128, 1, 1}, {128, 2, 1}};
+// Scores of FP8 take three times the columns: those of 64 rows would exceed tensor memory. What 64
+// rows of 256 keep in shared memory would leave too little for copies.
+inline constexpr TileShape kTiles[] = {
+    {64, 1, 2},  {64, 2, 2}, {64, 4, 2},  {128, 1, 2}, {128, 2, 2}, {128, 4, 2}, {256, 1, 2},
+    {256, 2, 2}, {64, 1, 1}, {128, 1, 1}, {128, 2, 1}, {256, 1, 1}, {256, 2, 1}};
 
 // Whether the softmax, in which a thread has a token and all rows one after the other, takes less
 // time than the tile's bytes at an SM's share of a B200's bandwidth. An estimate: by instructions,

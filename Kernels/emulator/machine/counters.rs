@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use crate::launch::Launch;
 use crate::op::{Op, Space, Tcgen, WgmmaA};
 use crate::program::Program;
 
@@ -19,6 +20,10 @@ pub struct Tally {
     /// Products whose shape only the launch knows.
     pub products: BTreeMap<String, u64>,
     pub multiply_adds: u64,
+    /// Products that start from zero.
+    pub sums: u64,
+    /// The most columns of tensor memory that a block held.
+    pub tensor_columns: u32,
     pub product_time: Duration,
 }
 
@@ -41,6 +46,8 @@ impl Tally {
             *self.products.entry(shape.clone()).or_default() += count;
         }
         self.multiply_adds += other.multiply_adds;
+        self.sums += other.sums;
+        self.tensor_columns = self.tensor_columns.max(other.tensor_columns);
         self.product_time += other.product_time;
     }
 
@@ -72,6 +79,8 @@ pub struct Counters {
     /// Matrix products by instruction and shape; a warpgroup's or a tensor core's counts once.
     pub products: BTreeMap<String, u64>,
     pub multiply_adds: u64,
+    /// Products of `tcgen05` and `wgmma` that start from zero: tiles of sums, as the tensor cores see them.
+    pub sums: u64,
     /// By space and direction, of threads, copies and operands.
     pub bytes: BTreeMap<&'static str, u64>,
     pub special_functions: u64,
@@ -81,6 +90,36 @@ pub struct Counters {
     pub forms: BTreeMap<String, u64>,
     /// The same of single blocks.
     pub per_block: PerBlock,
+    pub launch: Footprint,
+}
+
+/// What a launch takes of a multiprocessor for each block; of several, the most of any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Footprint {
+    pub threads: u32,
+    pub cluster_blocks: u32,
+    pub dynamic_shared_bytes: u32,
+    pub tensor_columns: u32,
+}
+
+impl Footprint {
+    pub fn of(launch: &Launch, tally: &Tally) -> Self {
+        Self {
+            threads: launch.block.iter().product(),
+            cluster_blocks: launch.cluster.iter().product(),
+            dynamic_shared_bytes: launch.dynamic_shared_bytes,
+            tensor_columns: tally.tensor_columns,
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        *self = Self {
+            threads: self.threads.max(other.threads),
+            cluster_blocks: self.cluster_blocks.max(other.cluster_blocks),
+            dynamic_shared_bytes: self.dynamic_shared_bytes.max(other.dynamic_shared_bytes),
+            tensor_columns: self.tensor_columns.max(other.tensor_columns),
+        };
+    }
 }
 
 /// A count of the blocks that ran: of all together, and of the one that has most.
@@ -204,6 +243,7 @@ impl Counters {
         Self {
             products: tally.products.clone(),
             multiply_adds: tally.multiply_adds,
+            sums: tally.sums,
             bytes: tally.bytes.clone(),
             ..Self::default()
         }
@@ -337,6 +377,7 @@ impl Counters {
         }
         self.thread_instructions += other.thread_instructions;
         self.multiply_adds += other.multiply_adds;
+        self.sums += other.sums;
         self.special_functions += other.special_functions;
         sum(&mut self.classes, &other.classes);
         sum(&mut self.products, &other.products);
@@ -344,5 +385,6 @@ impl Counters {
         sum(&mut self.waits, &other.waits);
         sum(&mut self.forms, &other.forms);
         self.per_block.add(&other.per_block);
+        self.launch.add(other.launch);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::counters::{Counters, PerBlock, Tally};
+use crate::counters::{Counters, Footprint, PerBlock, Tally};
 use crate::engine::{Block, Engine, Named};
 use crate::error::Error;
 use crate::launch::{Launch, Watch};
@@ -231,6 +231,7 @@ pub fn run(
         clusters,
         counters: Counters {
             per_block,
+            launch: Footprint::of(launch, &tally),
             ..Counters::of(&program, &tally)
         },
         lines: tally.ran().map(|(pc, _)| program.line(pc)).collect(),

@@ -30,7 +30,7 @@ mod tensor_map;
 mod tensor_memory;
 mod warp;
 
-pub use counters::{class, Counters, PerBlock, Spread};
+pub use counters::{class, Counters, Footprint, PerBlock, Spread};
 pub use error::{Error, Place};
 pub use grid::{run, Report, MOST_SHARED};
 pub use launch::{Launch, Schedule, TensorLoads, Watch, SCHEDULES};

@@ -19,8 +19,8 @@ Scales scales_of(const Shape& shape) {
 
 // Contiguous groups start at multiples of 128 rows, and masked ones end anywhere: their tiles have
 // 128.
-bool exists(const TileShape& tile, const Shape& shape) {
-    if (tile.scales != scales_of(shape)) return false;
+bool exists(const TileShape& tile, const Shape& shape, const Machine& machine) {
+    if (tile.scales != scales_of(shape) || tile.blocks > machine.multiprocessors) return false;
     // The second block of a pair needs rows of its own.
     return tile.blocks == 1 || (shape.layout == Layout::kDense && shape.rows > 128);
 }
@@ -35,8 +35,9 @@ double cost_of(const Shape& shape, const Machine& machine, const TileShape& tile
     constexpr double kBytesPerCycle = 64;     // from L2, per SM
     constexpr double kStageBytes = 128;       // of k, per row
     constexpr double kEnds = 3000;            // first stage, and last tile's epilogue
+    // Of an odd number of SMs, pairs leave one idle.
     const std::int64_t waves =
-        divide_up(likely_tiles(shape, tile) * tile.blocks, machine.multiprocessors);
+        divide_up(likely_tiles(shape, tile), machine.multiprocessors / tile.blocks);
     const double products = 128 * tile.columns / kProductsPerCycle;
     // Rows that do not exist are not copied.
     const double rows = std::min<double>(128, static_cast<double>(shape.likely_rows()));
@@ -51,7 +52,7 @@ Config choose(const Shape& shape, const Machine& machine) {
     const TileShape* best = nullptr;
     double least = 0;
     for (const TileShape& tile : kTiles) {
-        if (!exists(tile, shape)) continue;
+        if (!exists(tile, shape, machine)) continue;
         const double cost = cost_of(shape, machine, tile);
         if (best == nullptr || cost < least) {
             best = &tile;

@@ -8,7 +8,8 @@ use support::kinds::assert_right_on_every_kind;
 use support::paged::{attend, upload_i32, Pages};
 use support::{
     assert_caught, assert_close, assert_mutants, assert_race, download, inputs, is_blackwell,
-    of_type, room, run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
+    of_type, on_uneven_devices, room, run, under_every_schedule, upload, Dtype, Kind, Survivor,
+    Variant,
 };
 use workloads::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
 
@@ -86,6 +87,12 @@ const CLUSTER: Case = Case {
     rising: true,
     plan: "cluster 4 ",
     ..RAGGED
+};
+
+/// Of Gemma 3's heads.
+const WIDE: Case = Case {
+    head_dim: 256,
+    ..RISING
 };
 
 impl Case {
@@ -272,6 +279,48 @@ fn narrow_heads() {
     }
 }
 
+/// Keys and values arrive in halves, and sums are in two places; only Blackwell's kernel has such heads.
+#[test]
+fn wide_heads() {
+    if !is_blackwell() {
+        return;
+    }
+    for (heads, q_len, lengths, plan) in [
+        (8, 1, &[300, 1, 0, 37][..], "rows 1x16 tile 128 cluster 1 "),
+        (2, 2, &[700], "rows 1x16 tile 128 cluster 4 "),
+        (8, 3, &[390], "rows 1x32 tile 128 cluster 4 "),
+        (16, 3, &[390], "rows 2x32 tile 128 cluster 2 "),
+    ] {
+        let case = Case {
+            lengths,
+            heads,
+            q_len,
+            kv_heads: 1,
+            plan,
+            ..WIDE
+        };
+        under_every_schedule(case.attention());
+        under_every_schedule(case.over_fp8().attention());
+    }
+    // Long enough that what is counted is the loop over tokens.
+    let long = Case {
+        head_dim: 256,
+        ..LONG
+    };
+    under_every_schedule(long.attention());
+    under_every_schedule(long.over_fp8().attention());
+}
+
+/// Shares of tiles that come out uneven, lists of them, and clusters of which some multiprocessors have none.
+#[test]
+fn uneven_devices() {
+    for case in [RAGGED, LONG, RISING, CLUSTER, PORTABLE] {
+        let case = Case { plan: "", ..case };
+        on_uneven_devices(case.attention());
+        on_uneven_devices(case.over_fp8().attention());
+    }
+}
+
 #[test]
 fn planted_faults() {
     let case = PORTABLE.attention();
@@ -399,6 +448,27 @@ fn mutants_of_blackwell_over_fp8() {
     }
 }
 
+#[test]
+fn mutants_of_blackwell_with_wide_heads() {
+    if is_blackwell() {
+        let survivors = survivors_of_blackwell(6, 1, 1, 1)
+            .into_iter()
+            .chain([Survivor {
+                kind: Kind::TensorColumn,
+                count: 2,
+                why:
+                    "sums of other rows, rescaled for a new maximum, count less than the tolerance",
+            }]);
+        let survivors: Vec<Survivor> = survivors.collect();
+        let case = Case {
+            head_dim: 256,
+            ..MUTATED
+        };
+        let case = case.attention();
+        assert_mutants("blackwell_wide", (6, 100), Watch::All, &survivors, case);
+    }
+}
+
 fn on_every_kind(shape: DecodeShape, dtype: DType, variant: Variant) {
     let workload = DecodeSuite::custom(&shape);
     println!("{}", workload.name);
@@ -451,6 +521,29 @@ fn every_kind_of_inputs() {
                 kv_type,
             };
             on_every_kind(shape, DType::Bf16, variant);
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_inputs_with_wide_heads() {
+    for (kv_type, layout, dtype) in [
+        (KvType::Same, KvLayout::Nhd, DType::F16),
+        (KvType::Same, KvLayout::Hnd, DType::Bf16),
+        (KvType::Fp8, KvLayout::Hnd, DType::F16),
+    ] {
+        let shape = DecodeShape {
+            lengths: vec![260, 37, 1],
+            q_len: 1,
+            heads: 8,
+            kv_heads: 2,
+            head_dim: 256,
+            page_size: 32,
+            layout,
+            kv_type,
+        };
+        if is_blackwell() {
+            on_every_kind(shape, dtype, Variant::Tuned);
         }
     }
 }

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use support::kinds::assert_right_on_every_kind;
 use support::{
     assert_caught, assert_close, assert_mutants, assert_race, download, inputs, is_blackwell,
-    is_hopper, room, run, under_every_schedule, under_every_schedule_dropping_rows_from, upload,
-    Dtype, Kind, Survivor, Variant, BF16,
+    is_hopper, on_uneven_devices, room, run, under_every_schedule,
+    under_every_schedule_dropping_rows_from, upload, Dtype, Kind, Survivor, Variant, BF16,
 };
 use workloads::{GemmProblem, GemmShape, GemmSuite, GroupKind, RowLayout};
 
@@ -235,6 +235,17 @@ fn blackwell() {
     // With scales: a pair of blocks, then one.
     under_every_schedule(scaled_product(300, 328, 768));
     under_every_schedule(scaled_product(100, 712, 768));
+}
+
+/// Tiles that come out uneven, of pairs too.
+#[test]
+fn uneven_devices() {
+    on_uneven_devices(product(600, 712, 328, Variant::Tuned));
+    on_uneven_devices(product(16, 1024, 512, Variant::Tuned));
+    on_uneven_devices(product(200, 256, 320, Variant::Portable));
+    if is_hopper() || is_blackwell() {
+        on_uneven_devices(scaled_product(300, 328, 768));
+    }
 }
 
 #[test]

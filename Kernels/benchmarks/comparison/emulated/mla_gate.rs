@@ -9,7 +9,7 @@ use support::kinds::assert_right_on_every_kind;
 use support::paged::{attend, upload_i32, Pages};
 use support::{
     assert_close, assert_mutants, assert_race, download, inputs, is_blackwell, is_hopper, of_type,
-    room, run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
+    on_uneven_devices, room, run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
 };
 use workloads::{KvType, MlaDecodeProblem, MlaShape, MlaSuite};
 
@@ -206,6 +206,14 @@ fn mutants_of_blackwell_over_fp8() {
             case,
         );
     }
+}
+
+/// Shares of tiles that come out uneven, of pairs of blocks too.
+#[test]
+fn uneven_devices() {
+    on_uneven_devices(case(128, Variant::Tuned, &[700, 300]));
+    on_uneven_devices(case(16, Variant::Tuned, &[150, 70, 64, 30, 100]));
+    on_uneven_devices(case(64, Variant::Portable, &[150, 70]));
 }
 
 #[test]

@@ -5,8 +5,9 @@ use numeric::DType;
 use prefill::Batch;
 use support::kinds::assert_right_on_every_kind;
 use support::{
-    assert_caught, assert_close, assert_mutants, download, inputs, is_blackwell, is_hopper, room,
-    room_for_singles, run, under_every_schedule, upload, Dtype, Kind, Survivor, Variant,
+    assert_caught, assert_close, assert_mutants, download, inputs, is_blackwell, is_hopper,
+    on_uneven_devices, room, room_for_singles, run, under_every_schedule, upload, Dtype, Kind,
+    Survivor, Variant,
 };
 use workloads::{PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
 
@@ -28,8 +29,8 @@ struct Case {
     causal: bool,
     /// Scores grow with the keys, so that maxima leave those of earlier steps behind.
     rising: bool,
-    /// Sequences whose keys are split.
-    merges: usize,
+    /// Sequences whose keys are split, on the usual device.
+    merges: Option<usize>,
 }
 
 /// Tiles end raggedly.
@@ -43,7 +44,7 @@ const RAGGED: Case = Case {
     value_dim: 128,
     causal: true,
     rising: false,
-    merges: 0,
+    merges: Some(0),
 };
 
 /// Two tiles of queries with different numbers of steps, and blocks that take two items.
@@ -64,7 +65,7 @@ const CACHED: Case = Case {
     heads: 1,
     starts: [0, 10, 40],
     cached: 1600,
-    merges: 2,
+    merges: Some(2),
     ..RAGGED
 };
 
@@ -149,10 +150,10 @@ impl Case {
             // SAFETY: the addresses are those of the tensors.
             let plan = unsafe { prefill::plan(&batch, self.variant, &starts_q, &starts_kv) };
             let facts = plan.as_ref().unwrap().facts().to_string();
-            assert!(
-                facts.contains(&format!("\"merges\": {},", self.merges)),
-                "{facts}"
-            );
+            if let Some(merges) = self.merges {
+                let merges = format!("\"merges\": {merges},");
+                assert!(facts.contains(&merges), "{facts}");
+            }
             run(plan).unwrap();
             assert_close("out", &download(&out), &wanted, 0.01, 4e-3);
             let found: Vec<f64> = lse
@@ -274,7 +275,7 @@ fn split_keys() {
             starts: [0, 0, 1728],
             cached: 400,
             causal: false,
-            merges: 1,
+            merges: Some(1),
             ..CACHED
         };
         uneven.under_every_schedule();
@@ -353,6 +354,18 @@ fn assert_mutants_of_blackwell<const COUNT: usize>(
     ];
     let survivors: Vec<Survivor> = always.into_iter().chain(survivors).collect();
     assert_mutants(name, counts, Watch::All, &survivors, case.attention());
+}
+
+/// Shares of tiles that come out uneven, and keys in parts.
+#[test]
+fn uneven_devices() {
+    for case in [RAGGED, LONGER, CACHED, PORTABLE] {
+        let case = Case {
+            merges: None,
+            ..case
+        };
+        on_uneven_devices(case.attention());
+    }
 }
 
 #[test]

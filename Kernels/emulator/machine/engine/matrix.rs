@@ -259,6 +259,8 @@ impl Engine<'_> {
                     return Err(Trap::new("a scale-d that differs between lanes"));
                 }
                 self.touch_product(warp, wgmma, a, b).map_err(Trap::new)?;
+                // A warpgroup's counts once.
+                self.tally().sums += u64::from(accumulates == 0 && warp.index.is_multiple_of(4));
                 let mut product = Product {
                     pc,
                     a: a.unwrap_or(0),

@@ -39,6 +39,12 @@ impl Engine<'_> {
                 let Some(base) = base else {
                     return Ok(Flow::Again);
                 };
+                let held = self
+                    .tensor_memory(self.block)
+                    .map_err(Trap::new)?
+                    .columns_held();
+                let most = &mut self.tally().tensor_columns;
+                *most = held.max(*most);
                 let by = By::WEAK;
                 self.touch(warp.index, mask, (to, 4), by, true)
                     .map_err(Trap::new)?;
@@ -292,6 +298,7 @@ impl Engine<'_> {
                 let started = Instant::now();
                 *self.tally().products.entry(mma.name()).or_default() += 1;
                 self.tally().multiply_adds += u64::from(mma.rows * mma.columns * mma.depth);
+                self.tally().sums += u64::from(!mma.accumulates);
                 if mma.pair {
                     self.tensor_product(block & !1, block & !1, mma)?;
                     self.tensor_product(block | 1, block & !1, mma)?;

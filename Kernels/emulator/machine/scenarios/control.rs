@@ -1,7 +1,7 @@
 //! Control flow, warps, barriers, and what goes wrong with them.
 
 use super::{execute, kernel, refusal, threads, SCHEDULES};
-use crate::{Launch, Spread, Watch};
+use crate::{Footprint, Launch, Spread, Watch};
 
 #[test]
 pub fn lanes_part_and_meet_again() {
@@ -345,5 +345,11 @@ fn counts_of_single_blocks() {
         found.add(&report.counters.per_block);
         assert_eq!(found.blocks, 6);
         assert_eq!(found.waits["barrier"], spread(24, 6));
+        let footprint = Footprint {
+            threads: 64,
+            cluster_blocks: cluster,
+            ..Footprint::default()
+        };
+        assert_eq!(report.counters.launch, footprint);
     }
 }

@@ -75,7 +75,10 @@ fn check(text: &str, room: &[u8], wanted: impl Fn(usize, usize) -> f32) {
             },
             &mut buffers,
         );
-        result.map(|_| {
+        result.map(|report| {
+            // The second product adds to the first.
+            let counters = &report.counters;
+            assert_eq!((counters.sums, counters.launch.tensor_columns), (1, 64));
             (0..4096).all(|at| f32::from_bits(buffers[1][at]) == 2.0 * wanted(at / 32, at % 32))
         })
     };

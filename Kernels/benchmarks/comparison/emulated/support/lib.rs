@@ -29,6 +29,21 @@ pub fn under(schedule: Schedule, case: impl FnOnce()) {
     run_case(Settings::under(schedule), case);
 }
 
+/// Runs a case on devices whose multiprocessors no share divides, and with one that no pair of blocks has, as slices of
+/// a card may be: where work comes and goes at once, and late.
+pub fn on_uneven_devices(case: impl Fn()) {
+    for multiprocessors in [5, 6, 7] {
+        for schedule in [Schedule::AtOnce, Schedule::Late { seed: 1 }] {
+            let settings = Settings {
+                multiprocessors,
+                ..Settings::under(schedule)
+            };
+            let reports = run_case(settings, &case);
+            assert!(!reports.is_empty(), "nothing ran on {multiprocessors}");
+        }
+    }
+}
+
 fn run_case(settings: Settings, case: impl FnOnce()) -> Vec<(String, Report)> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     runtime::set(settings);
