@@ -201,7 +201,8 @@ impl<'a> Course<'a> {
             announce(Step::Check);
             gate.check_again(set)?;
         }
-        if rotates {
+        // Nor does anybody find an answer to fresh inputs in a set that he can read.
+        if rotates || turn.seed.is_some() {
             set.poison(turn.poison)?;
         }
         Ok(sample)
