@@ -232,13 +232,15 @@ impl Device for CpuDevice {
     }
 
     fn sample(&self, mode: SampleMode, enqueue: &mut Enqueue) -> Result<Sample, SampleError> {
+        // Before the work: what a thread does to the output in the meantime would not be seen.
+        let clock_mhz = cpu_info::current_clock_mhz();
         self.prepare(mode.cache, enqueue)?;
         let start = Instant::now();
         enqueue(self.stream())?;
         let elapsed = start.elapsed();
         Ok(Sample {
             elapsed_us: elapsed.as_secs_f64() * 1e6,
-            clock_mhz: cpu_info::current_clock_mhz(),
+            clock_mhz,
             queue: Queue::Direct,
             enqueue_us: None,
         })

@@ -34,6 +34,7 @@ mod sample;
 mod shared;
 mod state;
 mod trace;
+mod watch;
 
 pub use contender::{Buffer, ContenderError, DeviceInfo, DeviceKind, Facts, Stream};
 pub use cpu::CpuDevice;
@@ -48,6 +49,7 @@ pub use sample::{Cache, Queue, Sample, SampleMode};
 pub use shared::{file_without_name, shared_at, SharedMapping};
 pub use state::DeviceState;
 pub use trace::{Activity, Place, Trace};
+pub use watch::Watch;
 
 use std::time::Duration;
 

@@ -9,9 +9,9 @@ use contender::{
     Kind, Problem, Stream, Support,
 };
 use contender_abi as abi;
+use device::Watch;
 use serde_json::{json, Value};
 
-use crate::late::Watch;
 use crate::library::{Library, Work};
 use crate::message::{Reply, Request};
 use crate::process::Process;
