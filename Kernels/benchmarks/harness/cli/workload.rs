@@ -413,7 +413,8 @@ impl Workshop<'_> {
         for ((lane, Entrant { identity, errors }), timing) in measured {
             voice.step(Some(&identity.name), "being judged");
             let compared = identity.kind == Kind::Own || fastest.as_ref() == Some(&identity.name);
-            let judged = validate(course, lane, &timing, plan, limits).and_then(|validity| {
+            let judged = validate(course, lane, &timing, plan, limits, gate);
+            let judged = judged.and_then(|validity| {
                 let wanted = |energy: &Energy| compared || !energy.limited_only;
                 let Some(energy) = plan.energy.filter(wanted) else {
                     return Ok((validity, None));

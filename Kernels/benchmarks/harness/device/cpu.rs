@@ -281,6 +281,14 @@ impl Device for CpuDevice {
         Some(used.as_secs_f64() / window.as_secs_f64())
     }
 
+    fn slowed_by_others(&self, length: Duration) -> f64 {
+        let (start, begin) = (Instant::now(), cpu_info::thread_time());
+        let used = || Some(cpu_info::thread_time()?.saturating_sub(begin?));
+        while used().is_some_and(|used| used < length) {}
+        let used = used().unwrap_or_default().as_secs_f64();
+        (start.elapsed().as_secs_f64() / used.max(f64::MIN_POSITIVE)).max(1.0)
+    }
+
     fn trace_obstacle(&self) -> Option<String> {
         Some("device cpu has only one clock, and no activity tracer to check it against".into())
     }

@@ -189,6 +189,11 @@ pub trait Device {
         None
     }
 
+    /// How many times as long work of `length` takes right now because others have the machine too.
+    fn slowed_by_others(&self, _length: Duration) -> f64 {
+        1.0
+    }
+
     /// Why nothing can be traced here, or `None` if it can. Goes into the result file.
     fn trace_obstacle(&self) -> Option<String>;
 

@@ -56,12 +56,13 @@ fn run(
             .sum::<usize>()
     );
     for (lane, timing) in lanes.iter_mut().zip(&timings) {
-        let validity = validate(&course, lane, timing, plan, Limits::default()).unwrap();
+        let validity =
+            validate(&course, lane, timing, plan, Limits::default(), Some(&gate)).unwrap();
         assert_eq!(validity.reason, None);
         let floor = Limits {
             floor_us: Some(1e9),
         };
-        let impossible = validate(&course, lane, timing, plan, floor).unwrap();
+        let impossible = validate(&course, lane, timing, plan, floor, Some(&gate)).unwrap();
         assert!(impossible.reason.unwrap().contains("roofline"));
     }
     Ok(timings)
@@ -196,8 +197,15 @@ fn a_lane_that_remembers_answers_is_invalid() {
                 let timings =
                     race(&course, &mut lanes, &[], &plan, Some(&gate), &mut |_, _| ()).unwrap();
                 let limits = Limits::default();
-                let validity =
-                    validate(&course, &mut lanes[0], &timings[0], &plan, limits).unwrap();
+                let validity = validate(
+                    &course,
+                    &mut lanes[0],
+                    &timings[0],
+                    &plan,
+                    limits,
+                    Some(&gate),
+                )
+                .unwrap();
                 let reason = validity.reason.unwrap_or_default();
                 reason.contains("remembers answers")
             };
