@@ -194,6 +194,13 @@ impl<'a> Course<'a> {
             CacheState::Cold if refilled || self.flush => Cache::Cold,
             _ => Cache::AsIs,
         };
+        // A process of its own sees its inputs before it is called: not those that are fresh.
+        if let (Some(seed), Some(_)) = (turn.seed, lane.own_course()) {
+            let inputs = set.withhold(seed.wrapping_add(1))?;
+            if !lane.deliver(turn.set, &inputs) {
+                set.refill(seed)?;
+            }
+        }
         let mut watch = turn.gate.and_then(|_| self.watch(set));
         let sample = match plan.steady {
             Some(length) => steady::block(self, lane, length)?,
