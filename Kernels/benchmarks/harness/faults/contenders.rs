@@ -80,6 +80,8 @@ pub enum Fault {
     /// The same, but the call waits until the answer is there; on the CPU a thread computes between
     /// calls.
     EarlyLaunch,
+    /// The same on the CPU, but its thread starts when it is timed.
+    EarlyWhenTimed,
     /// Works for long on the host before it launches.
     HostWork,
     /// Keeps answers, until inputs are new so often that somebody must be judging it.
@@ -107,7 +109,7 @@ pub enum Fault {
 /// More calls than the gate makes before a contender is timed.
 pub(crate) const GATE_CALLS: usize = 6;
 
-const ALL: [(&str, Kind, Fault); 45] = [
+const ALL: [(&str, Kind, Fault); 46] = [
     ("honest", Kind::Own, Fault::None),
     ("baseline", Kind::Baseline, Fault::None),
     ("reference", Kind::Reference, Fault::None),
@@ -145,6 +147,7 @@ const ALL: [(&str, Kind, Fault); 45] = [
     ("half_when_timed", Kind::Own, Fault::HalfWhenTimed),
     ("side_stream", Kind::Own, Fault::SideStream),
     ("early_launch", Kind::Own, Fault::EarlyLaunch),
+    ("early_when_timed", Kind::Own, Fault::EarlyWhenTimed),
     ("host_work", Kind::Own, Fault::HostWork),
     (
         "memoises_until_judged",
@@ -206,7 +209,9 @@ impl Contender<Scaled> for FaultyContender {
         let obstacle = match self.fault {
             Fault::Unsupported => Some("it never does".into()),
             fault if outside::is_cuda_only(fault) => device.obstacle_to(DeviceKind::Cuda),
-            fault if sly::is_sly(fault) => device.obstacle_to(DeviceKind::Cpu),
+            fault if sly::is_sly(fault) || fault == Fault::EarlyWhenTimed => {
+                device.obstacle_to(DeviceKind::Cpu)
+            }
             _ => None,
         };
         obstacle.map_or(Support::Yes, Support::No)

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use contender::{Bound, Buffer, ContenderError, DeviceInfo, DeviceKind, Stream};
 
+use crate::contenders::GATE_CALLS;
 use crate::work::Work;
 use crate::{Fault, Scaled};
 
@@ -17,9 +18,16 @@ pub(crate) fn bind(
     buffers: &[Buffer],
     device: &DeviceInfo,
 ) -> Option<Result<Box<dyn Bound>, ContenderError>> {
-    let ours = is_cuda_only(fault) || fault == Fault::EarlyLaunch;
+    let early = matches!(fault, Fault::EarlyLaunch | Fault::EarlyWhenTimed);
+    let ours = is_cuda_only(fault) || early;
     ours.then(|| match device.kind {
-        DeviceKind::Cpu => Ok(Box::new(Early::new(problem, buffers)) as Box<dyn Bound>),
+        DeviceKind::Cpu => {
+            let mut early = Early::new(problem, buffers);
+            if fault == Fault::EarlyLaunch {
+                early.start();
+            }
+            Ok(Box::new(early) as Box<dyn Bound>)
+        }
         DeviceKind::Cuda | DeviceKind::Ptx => cuda(fault, problem, buffers),
     })
 }
@@ -38,6 +46,7 @@ struct Early {
     last: Arc<Mutex<Arc<Answer>>>,
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    calls: usize,
 }
 
 #[derive(Default)]
@@ -55,10 +64,18 @@ fn answer(work: Work) -> Answer {
 
 impl Early {
     fn new(problem: &Scaled, buffers: &[Buffer]) -> Self {
-        let work = Work::new(problem, buffers);
-        let (last, ended): (Arc<Mutex<Arc<Answer>>>, Arc<AtomicBool>) = Default::default();
-        let (shared, end) = (last.clone(), ended.clone());
-        let thread = thread::spawn(move || {
+        Self {
+            work: Work::new(problem, buffers),
+            last: Arc::default(),
+            ended: Arc::default(),
+            thread: None,
+            calls: 0,
+        }
+    }
+
+    fn start(&mut self) {
+        let (work, shared, end) = (self.work, self.last.clone(), self.ended.clone());
+        self.thread = Some(thread::spawn(move || {
             while !end.load(Ordering::Relaxed) {
                 let known = shared.lock().map(|last| last.clone());
                 if known.is_ok_and(|known| known.inputs != work.inputs()) {
@@ -68,18 +85,16 @@ impl Early {
                     }
                 }
             }
-        });
-        Self {
-            work,
-            last,
-            ended,
-            thread: Some(thread),
-        }
+        }));
     }
 }
 
 impl Bound for Early {
     fn enqueue(&mut self, _: Stream) -> Result<(), ContenderError> {
+        self.calls += 1;
+        if self.calls > GATE_CALLS && self.thread.is_none() {
+            self.start();
+        }
         let last = self.last.lock().map_err(ContenderError::new)?.clone();
         let last = match last.inputs == self.work.inputs() {
             true => last,

@@ -54,7 +54,8 @@ const EXPECTED: [(&str, &str, &[&str]); 34] = [
 ];
 
 /// What only a CUDA device can show, and what differs between the two.
-const EXPECTED_ON_CPU: [(&str, &str, &[&str]); 10] = [
+const EXPECTED_ON_CPU: [(&str, &str, &[&str]); 11] = [
+    ("early_when_timed", "invalid", &["outside of its calls"]),
     ("memoises_until_judged", "invalid", &["remembers answers"]),
     ("idle_when_judged", "wrong", &["unwritten"]),
     ("memoises_at_times", "invalid", &["remembers answers"]),
@@ -66,7 +67,8 @@ const EXPECTED_ON_CPU: [(&str, &str, &[&str]); 10] = [
     ("pins_inputs", "unsupported", &["CUDA only"]),
     ("pins_nothing", "unsupported", &["CUDA only"]),
 ];
-const EXPECTED_ON_CUDA: [(&str, &str, &[&str]); 10] = [
+const EXPECTED_ON_CUDA: [(&str, &str, &[&str]); 11] = [
+    ("early_when_timed", "unsupported", &["CPU only"]),
     ("memoises_until_judged", "unsupported", &["CPU only"]),
     ("idle_when_judged", "unsupported", &["CPU only"]),
     ("memoises_at_times", "unsupported", &["CPU only"]),
