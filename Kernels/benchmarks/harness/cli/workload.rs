@@ -46,6 +46,9 @@ fn of_reference(failure: Failure) -> Failure {
     }
 }
 
+/// A thread that never rests may have no core while one of them lasts.
+const LOOKS_FOR_REST: usize = 3;
+
 /// The device no longer answers; the process has to be replaced.
 pub struct DeviceLost;
 
@@ -346,6 +349,12 @@ impl Workshop<'_> {
             let raced = self.race(course, &plan, &mut lanes, &entrants, gate, voice);
             let failed = match raced {
                 Ok(timings) => {
+                    // Some begin only once they are timed.
+                    voice.step(None, "being judged");
+                    let mut looks = (0..LOOKS_FOR_REST).map(|_| gate::check_rests(self.device));
+                    if let Some(Err(failure)) = looks.find(Result::is_err) {
+                        return self.fail_restless(lanes, &entrants, &failure, voice);
+                    }
                     let measured = lanes.iter_mut().zip(entrants).zip(timings);
                     return self.conclude(problem, course, &plan, measured, gate, voice);
                 }
@@ -365,6 +374,27 @@ impl Workshop<'_> {
             plan = plan.for_another("again");
         }
         Ok(())
+    }
+
+    /// Reports whose threads do not rest: they do once his work is dropped.
+    fn fail_restless(
+        &self,
+        mut lanes: Vec<Lane>,
+        entrants: &[Entrant],
+        failure: &Failure,
+        voice: &mut Voice,
+    ) -> Result<(), DeviceLost> {
+        while lanes.pop().is_some() {
+            if gate::check_rests(self.device).is_ok() {
+                let culprit = &entrants[lanes.len()];
+                return self.fail(&culprit.identity.name, failure, voice);
+            }
+        }
+        let reason = format!("one of the contenders in this race {failure}");
+        for entrant in entrants {
+            voice.outcome(&entrant.identity.name, Outcome::Spoilt(reason.clone()));
+        }
+        Err(DeviceLost)
     }
 
     fn race(
@@ -413,7 +443,8 @@ impl Workshop<'_> {
         for ((lane, Entrant { identity, errors }), timing) in measured {
             voice.step(Some(&identity.name), "being judged");
             let compared = identity.kind == Kind::Own || fastest.as_ref() == Some(&identity.name);
-            let judged = validate(course, lane, &timing, plan, limits).and_then(|validity| {
+            let judged = validate(course, lane, &timing, plan, limits, gate);
+            let judged = judged.and_then(|validity| {
                 let wanted = |energy: &Energy| compared || !energy.limited_only;
                 let Some(energy) = plan.energy.filter(wanted) else {
                     return Ok((validity, None));

@@ -220,6 +220,11 @@ pub trait Bound {
         None
     }
 
+    /// Has inputs arrive only when the next execution starts; false, and nothing is kept, if it cannot start before.
+    fn deliver(&mut self, _inputs: &[(Buffer, Vec<u8>)]) -> bool {
+        false
+    }
+
     /// Called once, for the first set of buffers, before anything is timed.
     fn facts(&self) -> Facts {
         Facts::new()

@@ -232,13 +232,15 @@ impl Device for CpuDevice {
     }
 
     fn sample(&self, mode: SampleMode, enqueue: &mut Enqueue) -> Result<Sample, SampleError> {
+        // Before the work: what a thread does to the output in the meantime would not be seen.
+        let clock_mhz = cpu_info::current_clock_mhz();
         self.prepare(mode.cache, enqueue)?;
         let start = Instant::now();
         enqueue(self.stream())?;
         let elapsed = start.elapsed();
         Ok(Sample {
             elapsed_us: elapsed.as_secs_f64() * 1e6,
-            clock_mhz: cpu_info::current_clock_mhz(),
+            clock_mhz,
             queue: Queue::Direct,
             enqueue_us: None,
         })
@@ -277,6 +279,14 @@ impl Device for CpuDevice {
         std::thread::sleep(window);
         let used = cpu_info::process_time()?.saturating_sub(before);
         Some(used.as_secs_f64() / window.as_secs_f64())
+    }
+
+    fn slowed_by_others(&self, length: Duration) -> f64 {
+        let (start, begin) = (Instant::now(), cpu_info::thread_time());
+        let used = || Some(cpu_info::thread_time()?.saturating_sub(begin?));
+        while used().is_some_and(|used| used < length) {}
+        let used = used().unwrap_or_default().as_secs_f64();
+        (start.elapsed().as_secs_f64() / used.max(f64::MIN_POSITIVE)).max(1.0)
     }
 
     fn trace_obstacle(&self) -> Option<String> {

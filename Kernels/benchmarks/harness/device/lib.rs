@@ -34,6 +34,7 @@ mod sample;
 mod shared;
 mod state;
 mod trace;
+mod watch;
 
 pub use contender::{Buffer, ContenderError, DeviceInfo, DeviceKind, Facts, Stream};
 pub use cpu::CpuDevice;
@@ -48,6 +49,7 @@ pub use sample::{Cache, Queue, Sample, SampleMode};
 pub use shared::{file_without_name, shared_at, SharedMapping};
 pub use state::DeviceState;
 pub use trace::{Activity, Place, Trace};
+pub use watch::Watch;
 
 use std::time::Duration;
 
@@ -185,6 +187,11 @@ pub trait Device {
     /// where it does not matter, because a trace shows the work itself.
     fn background_share(&self, _window: Duration) -> Option<f64> {
         None
+    }
+
+    /// How many times as long work of `length` takes right now because others have the machine too.
+    fn slowed_by_others(&self, _length: Duration) -> f64 {
+        1.0
     }
 
     /// Why nothing can be traced here, or `None` if it can. Goes into the result file.

@@ -23,7 +23,7 @@ pub(crate) trait Backend {
 }
 
 /// Passes over the data of those that are slow.
-const SLOW_PASSES: usize = 200;
+pub(crate) const SLOW_PASSES: usize = 200;
 
 pub(crate) fn cpu(problem: &Scaled, buffers: &[Buffer]) -> Box<dyn Backend> {
     let address = |tensor: usize| buffers[tensor].address;

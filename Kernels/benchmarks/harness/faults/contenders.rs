@@ -10,7 +10,8 @@ use contender::{
 };
 
 use crate::backend::{self, Backend};
-use crate::{outside, Scaled};
+use crate::sly::Notes;
+use crate::{outside, sly, Scaled};
 
 /// What a contender does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +80,24 @@ pub enum Fault {
     /// The same, but the call waits until the answer is there; on the CPU a thread computes between
     /// calls.
     EarlyLaunch,
+    /// The same on the CPU, but its thread starts when it is timed.
+    EarlyWhenTimed,
     /// Works for long on the host before it launches.
     HostWork,
+    /// Keeps answers, until inputs are new so often that somebody must be judging it.
+    MemoisesUntilJudged,
+    /// The same, but then writes nothing to inputs that are new.
+    IdleWhenJudged,
+    /// Keeps answers, but repeats them in fewer than half of its calls.
+    MemoisesAtTimes,
+    /// Keeps answers, and takes those that it does not have from where somebody else has written them.
+    CopiesOthers,
+    /// Has a thread write half of the output once the call has returned.
+    FinishesLate,
+    /// Works only if the cache has been flushed. Buffers as small as the suite's always are.
+    SensesFlush,
+    /// Works only if its output is gone, as it is before every sample that is not a block.
+    IdleIfDone,
     /// Asks the cache to keep its inputs: not a fault, but its cold cache must be cold.
     PinsInputs,
     /// The same kernel without asking.
@@ -90,9 +107,9 @@ pub enum Fault {
 }
 
 /// More calls than the gate makes before a contender is timed.
-const GATE_CALLS: usize = 6;
+pub(crate) const GATE_CALLS: usize = 6;
 
-const ALL: [(&str, Kind, Fault); 40] = [
+const ALL: [(&str, Kind, Fault); 46] = [
     ("honest", Kind::Own, Fault::None),
     ("baseline", Kind::Baseline, Fault::None),
     ("reference", Kind::Reference, Fault::None),
@@ -130,7 +147,17 @@ const ALL: [(&str, Kind, Fault); 40] = [
     ("half_when_timed", Kind::Own, Fault::HalfWhenTimed),
     ("side_stream", Kind::Own, Fault::SideStream),
     ("early_launch", Kind::Own, Fault::EarlyLaunch),
+    ("early_when_timed", Kind::Own, Fault::EarlyWhenTimed),
     ("host_work", Kind::Own, Fault::HostWork),
+    (
+        "memoises_until_judged",
+        Kind::Own,
+        Fault::MemoisesUntilJudged,
+    ),
+    ("idle_when_judged", Kind::Own, Fault::IdleWhenJudged),
+    ("memoises_at_times", Kind::Own, Fault::MemoisesAtTimes),
+    ("copies_others", Kind::Own, Fault::CopiesOthers),
+    ("finishes_late", Kind::Own, Fault::FinishesLate),
     ("pins_inputs", Kind::Own, Fault::PinsInputs),
     ("pins_nothing", Kind::Own, Fault::PinsNothing),
 ];
@@ -153,6 +180,7 @@ pub struct FaultyContender {
     sets: Cell<usize>,
     /// Plans by name.
     plans: RefCell<BTreeMap<String, String>>,
+    notes: Rc<RefCell<Notes>>,
 }
 
 impl FaultyContender {
@@ -167,6 +195,7 @@ impl FaultyContender {
             calls: Rc::default(),
             sets: Cell::default(),
             plans: RefCell::default(),
+            notes: Rc::default(),
         }
     }
 }
@@ -180,6 +209,9 @@ impl Contender<Scaled> for FaultyContender {
         let obstacle = match self.fault {
             Fault::Unsupported => Some("it never does".into()),
             fault if outside::is_cuda_only(fault) => device.obstacle_to(DeviceKind::Cuda),
+            fault if sly::is_sly(fault) || fault == Fault::EarlyWhenTimed => {
+                device.obstacle_to(DeviceKind::Cpu)
+            }
             _ => None,
         };
         obstacle.map_or(Support::Yes, Support::No)
@@ -210,6 +242,9 @@ impl Contender<Scaled> for FaultyContender {
         device: &DeviceInfo,
     ) -> Result<Box<dyn Bound>, ContenderError> {
         if let Some(bound) = outside::bind(self.fault, problem, buffers, device) {
+            return bound;
+        }
+        if let Some(bound) = sly::bind(self.fault, problem, buffers, device, &self.notes) {
             return bound;
         }
         let mut backend: Box<dyn Backend> = match device.kind {

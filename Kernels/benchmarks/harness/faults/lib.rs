@@ -8,7 +8,9 @@ mod contenders;
 pub mod guests;
 mod outside;
 mod problem;
+mod sly;
 pub mod suite;
+mod work;
 
 pub use contenders::{contenders, Fault, FaultyContender};
 pub use problem::Scaled;

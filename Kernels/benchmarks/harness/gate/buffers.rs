@@ -168,6 +168,20 @@ impl<'a> BufferSet<'a> {
         self.device.synchronize()
     }
 
+    /// What the inputs are, to be delivered later; the set then holds those of `other`.
+    pub fn withhold(&self, other: u64) -> Result<Vec<(Buffer, Vec<u8>)>, DeviceError> {
+        let tensors = self.specs.iter().zip(&self.buffers).enumerate();
+        let read = tensors.filter(|(_, (spec, _))| spec.role.is_read());
+        let inputs = read.map(|(tensor, (spec, buffer))| {
+            let mut bytes = vec![0; buffer.bytes];
+            self.device.read(buffer.address, &mut bytes)?;
+            self.device
+                .fill(buffer.address, spec, tensor as u32, other)?;
+            Ok((*buffer, bytes))
+        });
+        inputs.collect()
+    }
+
     /// Undoes a run: restores the inputs that it updated in place.
     pub fn restore(&self) -> Result<(), DeviceError> {
         self.whole.set(None);

@@ -16,7 +16,6 @@
 
 mod answers;
 mod contender;
-mod late;
 mod library;
 mod mailbox;
 mod message;

@@ -120,7 +120,8 @@ impl Process {
         let start = Instant::now();
         while calls.len() < EMPTY_CALLS && (calls.len() < 11 || start.elapsed() < EMPTY_CALLS_TIME)
         {
-            calls.push(self.timed(NOTHING, "being called for nothing", &mut || {})?);
+            let what = "being called for nothing";
+            calls.push(self.timed(NOTHING, what, &mut || {}, &mut || {})?);
         }
         // On a busy machine calls take longer, and to subtract too little errs against the guest, never for it.
         let fastest = calls.into_iter().min().unwrap_or_default();
@@ -156,13 +157,15 @@ impl Process {
         }
     }
 
-    /// Does a handle's work once, and says how long it took. `at_end` runs the moment that it says it is done.
+    /// Does a handle's work once, and says how long it took. `before` runs when it waits for the call, `at_end` the
+    /// moment that it says it is done.
     pub fn call(
         &mut self,
         handle: u32,
+        before: &mut dyn FnMut(),
         at_end: &mut dyn FnMut(),
     ) -> Result<Duration, ContenderError> {
-        let taken = self.timed(handle, "being called", at_end)?;
+        let taken = self.timed(handle, "being called", before, at_end)?;
         self.halt()?;
         match self.mailbox.status() {
             0 => Ok(taken
@@ -179,6 +182,7 @@ impl Process {
         &mut self,
         handle: u32,
         what: &str,
+        before: &mut dyn FnMut(),
         at_end: &mut dyn FnMut(),
     ) -> Result<Duration, ContenderError> {
         let (asleep, begin) = (
@@ -193,11 +197,13 @@ impl Process {
         self.wait(READY, what)?;
         let used = cpu_time(self.clock()).saturating_sub(asleep);
         let own = cpu_time(OWN_THREAD).saturating_sub(begin.1);
+        let waited = begin.0.elapsed();
+        before();
         let start = Instant::now();
         self.mailbox.post(handle);
         let end = self.wait(DONE, what)?;
         at_end();
-        if start - begin.0 < own + INTERRUPTED {
+        if waited < own + INTERRUPTED {
             self.check_early(used)?;
         }
         Ok(end - start)

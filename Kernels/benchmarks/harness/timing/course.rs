@@ -2,6 +2,7 @@
 
 use device::{
     Cache, Device, DeviceError, DeviceInfo, DeviceKind, Sample, SampleError, SampleMode, Trace,
+    Watch,
 };
 use gate::{BufferSet, Failure, Gate, Poison};
 use tensor::{Role, TensorSpec};
@@ -188,23 +189,46 @@ impl<'a> Course<'a> {
         if !rotates {
             set.poison(turn.poison)?;
         }
-        let touched = refilled || turn.gate.is_some();
+        // Not where outputs will be checked: who finds a flushed cache would know.
         let cache = match plan.cache {
-            CacheState::Cold if touched || self.flush => Cache::Cold,
+            CacheState::Cold if refilled || self.flush => Cache::Cold,
             _ => Cache::AsIs,
         };
+        // A process of its own sees its inputs before it is called: not those that are fresh.
+        if let (Some(seed), Some(_)) = (turn.seed, lane.own_course()) {
+            let inputs = set.withhold(seed.wrapping_add(1))?;
+            if !lane.deliver(turn.set, &inputs) {
+                set.refill(seed)?;
+            }
+        }
+        let mut watch = turn.gate.and_then(|_| self.watch(set));
         let sample = match plan.steady {
             Some(length) => steady::block(self, lane, length)?,
             None => self.measure(lane, turn.set, plan.timer, cache)?,
         };
+        if let Some(watch) = &mut watch {
+            watch.look();
+        }
         if let Some(gate) = turn.gate {
             announce(Step::Check);
             gate.check_again(set)?;
         }
-        if rotates {
+        if watch.is_some_and(|watch| watch.has_changed()) {
+            return Err(Failure::OutOfOrder);
+        }
+        // Nor does anybody find an answer to fresh inputs in a set that he can read.
+        if rotates || turn.seed.is_some() {
             set.poison(turn.poison)?;
         }
         Ok(sample)
+    }
+
+    /// Of outputs that a thread could go on writing to, unseen by a tracer.
+    fn watch(&self, set: &BufferSet) -> Option<Watch> {
+        let tensors = set.specs().iter().zip(set.buffers());
+        let outputs = tensors.filter(|(spec, _)| spec.role.is_written());
+        (self.device.info().kind == DeviceKind::Cpu)
+            .then(|| Watch::new(outputs.map(|(_, buffer)| *buffer).collect()))
     }
 
     /// Does the work once, untimed, on inputs of `seed`. Those of `next` are written before that, so that

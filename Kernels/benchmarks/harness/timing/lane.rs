@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use contender::{Bound, Contender, ContenderError, Facts, Problem, Stream, PLAN_US};
+use contender::{Bound, Buffer, Contender, ContenderError, Facts, Problem, Stream, PLAN_US};
 use device::Graph;
 use gate::Failure;
 
@@ -74,6 +74,11 @@ impl<'a> Lane<'a> {
     pub(crate) fn elapsed_us(&self, set: usize) -> Option<f64> {
         let elapsed = self.bounds[set].elapsed()?;
         Some(elapsed.as_secs_f64() * 1e6)
+    }
+
+    /// Has inputs of a set arrive only when it is next run, if it could begin before.
+    pub(crate) fn deliver(&mut self, set: usize, inputs: &[(Buffer, Vec<u8>)]) -> bool {
+        self.bounds[set].deliver(inputs)
     }
 
     /// Does the work once on one set.

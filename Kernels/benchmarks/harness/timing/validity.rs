@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use device::{Queue, Sample};
-use gate::Failure;
+use gate::{Failure, Gate};
 use serde::{Deserialize, Serialize};
+use stats::quantile;
 
 use crate::course::Turn;
 use crate::region::{outside_region, races_differently};
@@ -26,20 +27,27 @@ pub struct Validity {
     pub reason: Option<String>,
 }
 
-/// Judges one lane's samples, and what the tracer saw of it.
+/// Judges one lane's samples, and what the tracer saw of it. Without a gate nothing is checked.
 pub fn validate(
     course: &Course,
     lane: &mut Lane,
     timing: &Timing,
     plan: &Plan,
     limits: Limits,
+    gate: Option<&Gate>,
 ) -> Result<Validity, Failure> {
     let mut reason = implausible(timing, limits);
     // A block repeats its inputs, so its time tells nothing about memory.
-    let suspicious =
-        plan.steady.is_some() || is_slower_when_fresh(timing, course.moved_inputs_us());
+    let moved_inputs_us = course.moved_inputs_us();
+    let suspicious = plan.steady.is_some() || is_slower_when_fresh(timing, moved_inputs_us);
     if reason.is_none() && suspicious {
-        reason = remembers(course, lane, &plan.single())?;
+        let trial = Trial {
+            course,
+            plan: plan.single(),
+            gate,
+            believable_us: believable_us(timing, plan, moved_inputs_us),
+        };
+        reason = trial.remembers(lane)?;
     }
     reason = reason.or_else(|| outside_region(timing));
     // In steady state executions overlap at their ends and find another cache than traced ones.
@@ -106,14 +114,19 @@ fn implausible(timing: &Timing, limits: Limits) -> Option<String> {
 
 /// How much longer samples on fresh inputs may take than the others before that is looked into.
 const FRESH_SLOWER: f64 = 1.05;
+/// How much longer the fastest sample on fresh inputs may take than the race says: the machine may have become slower.
+const JUDGED_SLOWER: f64 = 1.5;
+/// The same if executions of the race followed each other.
+const JUDGED_SLOWER_THAN_BLOCKS: f64 = 3.0;
 
 /// The longest honest time on fresh inputs, given that on others and what new inputs may cost.
-fn fresh_most_us(repeated_us: f64, moved_inputs_us: f64) -> f64 {
-    (FRESH_SLOWER * repeated_us).max(repeated_us + moved_inputs_us)
+fn fresh_most_us(repeated_us: f64, moved_inputs_us: f64, slower: f64) -> f64 {
+    (slower * repeated_us).max(repeated_us + moved_inputs_us)
 }
 
-/// Whether fresh inputs took visibly longer than those seen before, as they do if answers are kept.
-fn is_slower_when_fresh(timing: &Timing, moved_inputs_us: f64) -> bool {
+/// What a race says of inputs that were fresh, and of others: of these the lower quartile, because whoever repeats
+/// answers need not do so in most rounds.
+fn fresh_and_repeated_us(timing: &Timing) -> Option<(f64, f64)> {
     let of = |fresh: bool| -> Vec<f64> {
         let samples = timing.samples.iter().filter(|sample| !sample.dropped);
         let samples = samples.filter(|sample| sample.fresh == fresh);
@@ -121,75 +134,135 @@ fn is_slower_when_fresh(timing: &Timing, moved_inputs_us: f64) -> bool {
     };
     let (fresh, repeated) = (of(true), of(false));
     let known = !fresh.is_empty() && !repeated.is_empty();
-    known && median(fresh) > fresh_most_us(median(repeated), moved_inputs_us)
+    known.then(|| (median(fresh), lower_quartile(&repeated)))
 }
 
-/// Whether the lane remembers answers. A busy machine may hide that in some attempts, and make it up in one.
-fn remembers(course: &Course, lane: &mut Lane, plan: &Plan) -> Result<Option<String>, Failure> {
-    const ATTEMPTS: u64 = 4;
-    let (mut found, mut missed) = (0, 0);
-    for attempt in 0..ATTEMPTS {
-        match is_faster_on_seen(course, lane, plan, attempt)? {
-            Some(reason) if found == 1 => return Ok(Some(reason)),
-            Some(_) => found += 1,
-            None => missed += 1,
-        }
-        // Two of the attempts must agree, and can no longer.
-        if missed == ATTEMPTS - 1 {
-            break;
-        }
-    }
-    Ok(None)
+/// Whether fresh inputs took visibly longer than those seen before, as they do if answers are kept.
+fn is_slower_when_fresh(timing: &Timing, moved_inputs_us: f64) -> bool {
+    fresh_and_repeated_us(timing).is_some_and(|(fresh, repeated)| {
+        fresh > fresh_most_us(repeated, moved_inputs_us, FRESH_SLOWER)
+    })
 }
 
-/// Times fresh and repeated inputs in turn, each after a run on other or the same inputs. If nearly every fresh sample
-/// is slower than nearly every repeated one, it says so. Once that can no longer be, it stops.
-fn is_faster_on_seen(
-    course: &Course,
-    lane: &mut Lane,
-    plan: &Plan,
-    attempt: u64,
-) -> Result<Option<String>, Failure> {
-    const PAIRS: usize = 10;
-    /// Of all comparisons; chance leaves so few once in ten thousand times.
-    const NOT_SLOWER_MOST: usize = PAIRS * PAIRS / 20;
-    let seen = course.seed(0);
-    let (mut fresh, mut repeated) = (Vec::new(), Vec::new());
-    for pair in 0..PAIRS as u64 {
-        let not_slower = fresh.len() * repeated.len() - slower(&fresh, &repeated);
-        if not_slower > NOT_SLOWER_MOST {
-            return Ok(None);
+/// How long the fastest sample on fresh inputs may take if the race is to be believed: any time, unless fresh inputs
+/// took longer there too. Blocks say nothing about fresh inputs.
+fn believable_us(timing: &Timing, plan: &Plan, moved_inputs_us: f64) -> f64 {
+    let slower = match plan.steady {
+        Some(_) => JUDGED_SLOWER_THAN_BLOCKS,
+        None => JUDGED_SLOWER,
+    };
+    let most_us = fresh_and_repeated_us(timing).and_then(|(fresh, repeated)| {
+        let most_us = fresh_most_us(repeated, moved_inputs_us, slower);
+        (plan.steady.is_some() || fresh > most_us).then_some(most_us)
+    });
+    most_us.unwrap_or(f64::INFINITY)
+}
+
+/// Who is judged, and by what.
+struct Trial<'a> {
+    course: &'a Course<'a>,
+    plan: Plan,
+    gate: Option<&'a Gate<'a>>,
+    believable_us: f64,
+}
+
+impl Trial<'_> {
+    /// Whether the lane remembers answers. A busy machine may hide that in some attempts, and make it up in one.
+    fn remembers(&self, lane: &mut Lane) -> Result<Option<String>, Failure> {
+        const ATTEMPTS: u64 = 4;
+        let (mut found, mut missed) = (0, 0);
+        for attempt in 0..ATTEMPTS {
+            match self.is_faster_on_seen(lane, attempt)? {
+                Some(reason) if found == 1 => return Ok(Some(reason)),
+                Some(_) => found += 1,
+                None => missed += 1,
+            }
+            // Two of the attempts must agree, and can no longer.
+            if missed == ATTEMPTS - 1 {
+                break;
+            }
         }
-        let place = 2 * (attempt * PAIRS as u64 + pair);
-        let [primed, unseen] = [0, 1].map(|index| plan.fresh_seed(u64::MAX - place - index));
-        // Each kind goes first equally often.
-        let mut seeds = [(primed, unseen), (seen, seen)];
-        seeds.rotate_left(pair as usize % 2);
-        for (before, seed) in seeds {
-            course.prime(lane, 0, before, seed)?;
-            let turn = Turn {
-                set: 0,
-                poison: plan.poison(pair as usize),
-                seed: Some(seed),
-                gate: None,
-            };
-            let elapsed_us = course.sample(lane, &turn, plan, &mut |_| {})?.elapsed_us;
-            let kind = match seed == seen {
-                true => &mut repeated,
-                false => &mut fresh,
-            };
-            kind.push(elapsed_us);
-        }
+        Ok(None)
     }
-    let differs = slower(&fresh, &repeated) >= PAIRS * PAIRS - NOT_SLOWER_MOST;
-    let (fresh_us, repeated_us) = (median(fresh), median(repeated));
-    let most_us = fresh_most_us(repeated_us, course.moved_inputs_us());
-    Ok((differs && fresh_us > most_us).then(|| {
-        format!(
-            "takes {fresh_us:.2} us for inputs it has not seen and {repeated_us:.2} us for \
+
+    /// Whether the fastest of some samples could be one of the race, on a machine that others have slowed down so much
+    /// meanwhile.
+    fn believes(&self, fresh_us: &[f64], slowed: &[f64]) -> bool {
+        slowed.is_empty() || fastest(fresh_us) / lower_quartile(slowed) <= self.believable_us
+    }
+
+    /// Times fresh and repeated inputs in turn, each after a run on other or the same inputs. If nearly every fresh
+    /// sample is slower than nearly every repeated one, or even the fastest is slower than the race can be, it says so.
+    /// Once neither can be any more, it stops. Answers to fresh inputs are checked: who knows that it is judged could
+    /// leave them out.
+    fn is_faster_on_seen(&self, lane: &mut Lane, attempt: u64) -> Result<Option<String>, Failure> {
+        const PAIRS: usize = 10;
+        /// Of all comparisons; chance leaves so few once in ten thousand times.
+        const NOT_SLOWER_MOST: usize = PAIRS * PAIRS / 20;
+        let (course, plan) = (self.course, &self.plan);
+        let device = course.device();
+        let (mut fresh, mut repeated) = (Vec::new(), Vec::new());
+        let mut slowed = Vec::new();
+        for pair in 0..PAIRS {
+            let not_slower = fresh.len() * repeated.len() - slower(&fresh, &repeated);
+            if not_slower > NOT_SLOWER_MOST && self.believes(&fresh, &slowed) {
+                return Ok(None);
+            }
+            let place = 2 * (attempt * PAIRS as u64 + pair as u64);
+            let [primed, unseen] = [0, 1].map(|index| plan.fresh_seed(u64::MAX - place - index));
+            let set = pair % course.sets().len();
+            let seen = course.seed(set);
+            // Each kind goes first equally often.
+            let mut seeds = [(primed, unseen), (seen, seen)];
+            seeds.rotate_left(pair % 2);
+            for (before, seed) in seeds {
+                course.prime(lane, set, before, seed)?;
+                let turn = Turn {
+                    set,
+                    poison: plan.poison(pair),
+                    seed: Some(seed),
+                    gate: self.gate.filter(|_| seed != seen),
+                };
+                let elapsed_us = course.sample(lane, &turn, plan, &mut |_| {})?.elapsed_us;
+                let kind = match seed == seen {
+                    true => &mut repeated,
+                    false => &mut fresh,
+                };
+                kind.push(elapsed_us);
+                if seed != seen && self.believable_us.is_finite() {
+                    let length = Duration::from_secs_f64(1e-6 * self.believable_us);
+                    slowed.push(device.slowed_by_others(length.min(BLOCK)));
+                }
+            }
+        }
+        let differs = slower(&fresh, &repeated) >= PAIRS * PAIRS - NOT_SLOWER_MOST;
+        let (fastest_us, believes) = (fastest(&fresh), self.believes(&fresh, &slowed));
+        let (fresh_us, repeated_us) = (median(fresh), median(repeated));
+        let most_us = fresh_most_us(repeated_us, course.moved_inputs_us(), FRESH_SLOWER);
+        if differs && fresh_us > most_us {
+            return Ok(Some(format!(
+                "takes {fresh_us:.2} us for inputs it has not seen and {repeated_us:.2} us for \
                  others: it remembers answers"
-        )
-    }))
+            )));
+        }
+        Ok((!believes).then(|| {
+            format!(
+                "takes {fastest_us:.2} us or more when it is judged, where the race leaves \
+                 {:.2} us at most: it remembers answers, or does not work in every round",
+                self.believable_us
+            )
+        }))
+    }
+}
+
+fn lower_quartile(values: &[f64]) -> f64 {
+    let mut ascending = values.to_vec();
+    ascending.sort_unstable_by(f64::total_cmp);
+    quantile(&ascending, 0.25)
+}
+
+fn fastest(times_us: &[f64]) -> f64 {
+    times_us.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 /// How many pairs of one of each have the first slower.
@@ -285,5 +358,16 @@ mod tests {
         assert!(!is_slower_when_fresh(&times, 0.1));
         times.samples[3].elapsed_us = 5.0;
         assert!(!is_slower_when_fresh(&times, 0.5));
+    }
+
+    #[test]
+    fn a_race_of_some_fast_rounds_is_believed_only_if_fresh_inputs_were_no_slower() {
+        let mut times = timing(&[210.0, 20.0, 220.0, 20.0, 230.0, 20.0, 240.0, 20.0, 200.0]);
+        assert_eq!(believable_us(&times, &Plan::new(0), 5.0), f64::INFINITY);
+        times.samples[8].fresh = true;
+        assert!(is_slower_when_fresh(&times, 5.0));
+        assert_eq!(believable_us(&times, &Plan::new(0), 5.0), 30.0);
+        times.samples[8].elapsed_us = 29.0;
+        assert_eq!(believable_us(&times, &Plan::new(0), 5.0), f64::INFINITY);
     }
 }

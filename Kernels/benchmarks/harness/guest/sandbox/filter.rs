@@ -13,6 +13,7 @@ const ARCH: u32 = 0xC000_00B7;
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const FIRST_ARGUMENT: u32 = 16;
+const SECOND_ARGUMENT: u32 = 24;
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
@@ -71,6 +72,11 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_seccomp,
 ];
 
+/// Would have the kernel send signals to others, as their descriptors become ready: F_SETOWN, F_SETSIG, F_SETOWN_EX.
+const OWNERS_BY_FCNTL: &[u32] = &[8, 10, 15];
+/// FIOSETOWN, SIOCSPGRP.
+const OWNERS_BY_IOCTL: &[u32] = &[0x8901, 0x8902];
+
 #[cfg(target_arch = "x86_64")]
 const OLD: &[libc::c_long] = &[libc::SYS_fork, libc::SYS_vfork];
 #[cfg(not(target_arch = "x86_64"))]
@@ -123,6 +129,16 @@ fn by_argument(call: libc::c_long, test: sock_filter, answers: [u32; 2]) -> [soc
     ]
 }
 
+/// For one call, a refusal if its second argument is one of those.
+fn refuse_requests(call: libc::c_long, requests: &[u32]) -> Vec<sock_filter> {
+    let left = requests.len() as u8;
+    let mut steps = vec![equal(call as u32, 0, left + 3), load(SECOND_ARGUMENT)];
+    let tests = requests.iter().zip((1..=left).rev());
+    steps.extend(tests.map(|(request, to_refusal)| equal(*request, to_refusal, 0)));
+    steps.extend([answer(ALLOW), answer(REFUSE)]);
+    steps
+}
+
 fn program(own: u32) -> Vec<sock_filter> {
     let mut program = vec![
         load(ARCHITECTURE),
@@ -151,6 +167,8 @@ fn program(own: u32) -> Vec<sock_filter> {
     for call in [libc::SYS_prlimit64, libc::SYS_sched_setaffinity] {
         program.extend(by_argument(call, equal(0, 0, 1), [ALLOW, REFUSE]));
     }
+    program.extend(refuse_requests(libc::SYS_fcntl, OWNERS_BY_FCNTL));
+    program.extend(refuse_requests(libc::SYS_ioctl, OWNERS_BY_IOCTL));
     // It ends with its owner.
     let leash = equal(libc::PR_SET_PDEATHSIG as u32, 0, 1);
     program.extend(by_argument(libc::SYS_prctl, leash, [REFUSE, ALLOW]));

@@ -60,6 +60,8 @@ fn work_outside_of_calls_is_caught() {
     check(&[
         ("memoises", "invalid", "remembers answers"),
         ("writes_late", "wrong|error", ""),
+        ("works_on_waking", "wrong", "the oracle says"),
+        ("crowds_out_owner", "wrong|error|invalid", ""),
         // Its thread runs only while it is called, and takes nobody else's time; on a busy machine it
         // runs for a while before the call.
         ("never_rests", "ok|error", ""),
@@ -107,6 +109,7 @@ fn nobody_gets_out() {
         ("writes_files", "ok", ""),
         ("reads_owner", "ok", ""),
         ("kills_owner", "ok", ""),
+        ("signals_owner", "ok", ""),
         ("forks", "ok", ""),
         ("executes", "ok", ""),
         ("connects", "ok", ""),

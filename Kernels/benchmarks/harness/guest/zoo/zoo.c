@@ -12,12 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <asm/sockios.h>
 
 #include "contender.h"
 
@@ -69,6 +72,46 @@ static void* always(void* argument) {
     return NULL;
 }
 
+/* What it has been bound to, for those who answer before they are called. */
+static work* bound[64];
+
+/* On one of so many threads; all of them together keep the owner from its core. */
+enum { CROWD = 4 };
+static atomic_int epoch, answered;
+
+static void* crowd(void* argument) {
+    long own = (long)(intptr_t)argument;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    for (int last = 0;;) {
+        while (atomic_load(&epoch) == last) sched_yield();
+        last = atomic_load(&epoch);
+        for (int set = 0; set < sets; ++set) {
+            const work* it = bound[set];
+            for (int turn = 0; turn < 400; ++turn)
+                rows(it, own * it->rows / CROWD, (own + 1) * it->rows / CROWD, it->kept);
+        }
+        atomic_fetch_add(&answered, 1);
+    }
+    return NULL;
+}
+
+/* Runs whenever the process is woken, before it is called. */
+static void on_waking(int signal) {
+    (void)signal;
+    for (int set = 0; set < sets; ++set) {
+        const work* it = bound[set];
+        if (is(it, "works_on_waking"))
+            for (int turn = 0; turn < 10; ++turn) rows(it, 0, it->rows, it->y);
+    }
+    if (sets && is(bound[0], "crowds_out_owner")) {
+        atomic_store(&answered, 0);
+        atomic_fetch_add(&epoch, 1);
+        while (atomic_load(&answered) < CROWD) sched_yield();
+    }
+}
+
 static int opens(const char* path, int flags) {
     int file = open(path, flags, 0600);
     if (file >= 0) close(file);
@@ -92,6 +135,15 @@ static const char* escapes(const char* attempt) {
         return opens(path, O_RDONLY) ? "it opened its owner's memory" : NULL;
     if (contender_same(attempt, "kills_owner"))
         return kill(getppid(), 0) == 0 ? "it may signal its owner" : NULL;
+    if (contender_same(attempt, "signals_owner")) {
+        int to_owner = getppid();
+        struct f_owner_ex exactly = {F_OWNER_PID, to_owner};
+        return fcntl(0, F_SETOWN, to_owner) == 0 || fcntl(0, F_SETOWN_EX, &exactly) == 0 ||
+                       fcntl(0, F_SETSIG, SIGKILL) == 0 || ioctl(0, FIOSETOWN, &to_owner) == 0 ||
+                       ioctl(0, SIOCSPGRP, &to_owner) == 0
+                   ? "it may have signals sent to its owner"
+                   : NULL;
+    }
     if (contender_same(attempt, "forks")) {
         pid_t child = fork();
         if (child == 0) _exit(0);
@@ -151,6 +203,14 @@ static void* bind_to(const contender_problem* problem, char* error, size_t error
         memset((void*)(uintptr_t)problem->tensors, 0, sizeof(contender_tensor));
     if (is(it, "writes_late")) pthread_create(&it->thread, NULL, later, it);
     if (is(it, "never_rests")) pthread_create(&it->thread, NULL, always, it);
+    bound[it->set] = it;
+    if (is(it, "works_on_waking") || is(it, "crowds_out_owner")) {
+        struct sigaction action = {.sa_handler = on_waking, .sa_flags = SA_RESTART};
+        sigaction(SIGCONT, &action, NULL);
+    }
+    if (is(it, "crowds_out_owner") && it->set == 0)
+        for (long thread = 0; thread < CROWD; ++thread)
+            pthread_create(&it->thread, NULL, crowd, (void*)(intptr_t)thread);
     if (is(it, "precomputed"))
         honest(&(work){
             .x = it->x, .w = it->w, .y = it->kept, .rows = it->rows, .columns = it->columns});
@@ -186,6 +246,11 @@ static int32_t enqueue(void* handle, void* stream) {
         while (atomic_load(&it->wanted)) {
         }
         atomic_store(&it->wanted, 1);
+        return 0;
+    }
+    if (is(it, "works_on_waking")) return 0;
+    if (is(it, "crowds_out_owner")) {
+        memcpy(it->y, it->kept, bytes);
         return 0;
     }
     if (is(it, "idle_when_timed") && timed) return 0;

@@ -56,12 +56,13 @@ fn run(
             .sum::<usize>()
     );
     for (lane, timing) in lanes.iter_mut().zip(&timings) {
-        let validity = validate(&course, lane, timing, plan, Limits::default()).unwrap();
+        let validity =
+            validate(&course, lane, timing, plan, Limits::default(), Some(&gate)).unwrap();
         assert_eq!(validity.reason, None);
         let floor = Limits {
             floor_us: Some(1e9),
         };
-        let impossible = validate(&course, lane, timing, plan, floor).unwrap();
+        let impossible = validate(&course, lane, timing, plan, floor, Some(&gate)).unwrap();
         assert!(impossible.reason.unwrap().contains("roofline"));
     }
     Ok(timings)
@@ -168,6 +169,52 @@ fn what_only_passes_the_gate_is_found_in_the_race() {
     }
 }
 
+/// Where rotation makes the cache cold, a round that is checked is prepared like any other.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_lane_that_works_only_after_a_flush_is_found() {
+    let lost = run(&[Fault::None, Fault::SensesFlush], &plan(), ROTATE).unwrap_err();
+    assert_eq!(lost.lane, Some(1), "{}", lost.failure);
+}
+
+#[test]
+fn a_lane_that_idles_through_a_block_is_invalid() {
+    let device = device::open(DeviceKind::Cpu).unwrap();
+    let problem = Scaled::new(64, 96);
+    let mut steady = plan();
+    steady.steady = Some(Duration::from_millis(5));
+    steady.rule.rounds_fixed = Some(6);
+    let gate = Gate::new(&problem, GateOptions::new(steady.seed)).unwrap();
+    let course = Course::new(&*device, problem.tensors(), ROTATE, steady.seed).unwrap();
+    for (fault, idles) in [(Fault::Slow, false), (Fault::IdleIfDone, true)] {
+        let contender = FaultyContender::new("lane", Kind::Own, fault);
+        let lane = Lane::new(&contender, &problem, &course, steady.launch).unwrap();
+        let mut lanes = [lane];
+        let timings = race(
+            &course,
+            &mut lanes,
+            &[],
+            &steady,
+            Some(&gate),
+            &mut |_, _| (),
+        )
+        .unwrap();
+        let limits = Limits::default();
+        let validity = validate(
+            &course,
+            &mut lanes[0],
+            &timings[0],
+            &steady,
+            limits,
+            Some(&gate),
+        )
+        .unwrap();
+        let reason = validity.reason.unwrap_or_default();
+        let found = reason.contains("remembers answers");
+        assert_eq!(found, idles, "{fault:?}: {reason}");
+    }
+}
+
 /// Every answer is right, so only the time tells.
 #[test]
 fn a_lane_that_remembers_answers_is_invalid() {
@@ -196,8 +243,15 @@ fn a_lane_that_remembers_answers_is_invalid() {
                 let timings =
                     race(&course, &mut lanes, &[], &plan, Some(&gate), &mut |_, _| ()).unwrap();
                 let limits = Limits::default();
-                let validity =
-                    validate(&course, &mut lanes[0], &timings[0], &plan, limits).unwrap();
+                let validity = validate(
+                    &course,
+                    &mut lanes[0],
+                    &timings[0],
+                    &plan,
+                    limits,
+                    Some(&gate),
+                )
+                .unwrap();
                 let reason = validity.reason.unwrap_or_default();
                 reason.contains("remembers answers")
             };

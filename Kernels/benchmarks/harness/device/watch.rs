@@ -1,5 +1,5 @@
-//! Whether a library goes on writing after it has said that it is done: until its process is stopped, a thread of its
-//! own has some microseconds.
+//! Whether a contender on the CPU goes on writing after it has said that it is done: a thread of its own may have some
+//! microseconds, until its process is stopped or its output is looked at.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
