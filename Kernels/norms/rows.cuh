@@ -261,7 +261,10 @@ class RowPart {
 template <class V, class T>
 __device__ T* row_at(T* tensor, std::int64_t row, int columns) {
     T* address = tensor + row * columns;
-    if (!V::kAlone) device::ptx::hide(address);
+    if (!V::kAlone) {
+        device::ptx::hide(address);
+        __builtin_assume(__isGlobal(address));
+    }
     return address;
 }
 

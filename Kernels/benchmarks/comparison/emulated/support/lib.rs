@@ -145,6 +145,20 @@ pub fn assert_caught(fault: (&'static str, &'static str), case: impl Fn()) {
 
 /// Plants a fault that is a race: it is named under every schedule, with both accesses.
 pub fn assert_race(fault: (&'static str, &'static str), words: &str, case: impl Fn()) {
+    assert_named(fault, words, 2, case);
+}
+
+/// The same for an access to a block's memory that comes before anything that the block does.
+pub fn assert_too_early(fault: (&'static str, &'static str), case: impl Fn()) {
+    assert_named(fault, "which may not have begun", 1, case);
+}
+
+fn assert_named(
+    fault: (&'static str, &'static str),
+    words: &str,
+    accesses: usize,
+    case: impl Fn(),
+) {
     for schedule in SCHEDULES {
         let way = Settings {
             races: Watch::All,
@@ -154,7 +168,7 @@ pub fn assert_race(fault: (&'static str, &'static str), words: &str, case: impl 
         let text = complaint(way, &case).unwrap_or_default();
         let places = text.matches("PTX line").count();
         assert!(
-            text.contains("race: ") && text.contains(words) && places == 2,
+            text.contains("race: ") && text.contains(words) && places == accesses,
             "{schedule:?}: {:?} in the place of {:?}: {text}",
             fault.1,
             fault.0
