@@ -89,16 +89,16 @@ class RowSlice {
                 packets[vector] = both[0];
                 packets[vector + 1] = both[1];
             }
-            return;
-        }
+        } else {
 #pragma unroll
-        for (int vector = 0; vector < kVectors; ++vector) {
-            const int begin = first(chunk, vector);
-            packets[vector] = nothing;
-            if (is_whole(begin)) {
-                packets[vector] = ptx::load_16(row + begin);
-            } else if (!kAligned && has_some(begin)) {
-                packets[vector] = load_edge(row, begin, nothing);
+            for (int vector = 0; vector < kVectors; ++vector) {
+                const int begin = first(chunk, vector);
+                packets[vector] = nothing;
+                if (is_whole(begin)) {
+                    packets[vector] = ptx::load_16(row + begin);
+                } else if (!kAligned && has_some(begin)) {
+                    packets[vector] = load_edge(row, begin, nothing);
+                }
             }
         }
     }

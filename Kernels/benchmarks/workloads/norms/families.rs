@@ -34,7 +34,7 @@ const UNEVEN_GRADIENT: [(f32, f32); 5] = [
 const UNEVEN_LOGITS: [(f32, f32); 3] = [(-4.0, 4.0), (0.75, 0.75), (0.0, 0.0)];
 
 /// The exponential of the largest logit overflows f32.
-const LOGIT: f32 = 110.0;
+pub(super) const LOGIT: f32 = 110.0;
 
 pub fn of(op: NormOp, shape: RowShape, statement: &Statement) -> Vec<Family> {
     let RowShape { rows, columns } = shape;

@@ -9,6 +9,7 @@ use std::fmt;
 use numeric::DType;
 use tensor::{Fill, TensorSpec};
 
+use super::families::LOGIT;
 use crate::rows::RowShape;
 
 /// Types of the tensors of a row operation.
@@ -189,15 +190,21 @@ impl NormOp {
     /// What errors of a tensor are relative to where its own values may cancel, else 0.
     ///
     /// Gradients of parameters are sums over rows of terms of either sign, each about as large as a
-    /// uniform value. A loss is the difference of an lse and a logit, which is 0 with one column; so is
-    /// the gradient then: a share of 1, minus 1. Softmax's gradient is a share times a difference, which
-    /// is 0 if the row's gradients are equal; the largest share of uniform logits in [-1, 1] is e / sinh(1)
-    /// times the mean.
+    /// uniform value. A loss is the difference of an lse and a logit, which with one column is 0
+    /// however large they are; so is the gradient then: a share of 1, minus 1. Softmax's gradient is
+    /// a share times a difference, which is 0 if the row's gradients are equal; the largest share of
+    /// uniform logits in [-1, 1] is e / sinh(1) times the mean.
     pub fn magnitude(self, tensor: &str, shape: RowShape) -> f64 {
         let one_column = shape.columns == 1;
         match (self, tensor) {
             (_, "weight_gradient" | "bias_gradient") => (shape.rows as f64 / 3.0).sqrt(),
-            (NormOp::CrossEntropyForward | NormOp::CrossEntropyForwardBackward, "loss") => 1.0,
+            (NormOp::CrossEntropyForward | NormOp::CrossEntropyForwardBackward, "loss") => {
+                if one_column {
+                    f64::from(LOGIT)
+                } else {
+                    1.0
+                }
+            }
             (NormOp::CrossEntropyForwardBackward, "logits") if one_column => 1.0,
             (NormOp::SoftmaxBackward, "x_gradient") => {
                 1f64.exp() / 1f64.sinh() / shape.columns as f64
