@@ -433,7 +433,7 @@ fn describe(kind: TcgenKind, bits: u32, (pair, ws): (bool, bool)) -> Result<Tens
         // Bytes that are integers come in 8, 16, 24, 32 and then in steps of 16.
         (64, _) if kind == TcgenKind::I8 && columns > 32 => 16,
         (64, _) => 8,
-        (_, true) => 32,
+        (_, true) if !scaled => 32,
         _ => 16,
     };
     if !known || columns == 0 || columns > 256 || !columns.is_multiple_of(step) {
