@@ -153,12 +153,19 @@ Plan::Plan(const Gemm& gemm, std::shared_ptr<const Built> built) : built_(std::m
     const PackedWords words = packed_words(gemm_.problem);
     packed_ = device::Memory((words.a + words.b) * sizeof(std::uint32_t));
     auto* const a = static_cast<std::uint32_t*>(packed_.start());
-    device::check(cudaDeviceSynchronize(), "filling the scales");
+    auto* const b = a + words.a;
     const auto pack = gemm.tiled_scales ? pack_tiled_scales : pack_scales;
-    pack(gemm_, a, a + words.a, nullptr);
-    device::check(cudaDeviceSynchronize(), "packing the scales");
+    pack_ = [pack, a, b, given = gemm_] { pack(given, a, b, nullptr); };
     gemm_.a_scales = a;
-    gemm_.b_scales = a + words.a;
+    gemm_.b_scales = b;
+    reread();
+}
+
+void Plan::reread() const {
+    if (!pack_) return;
+    device::check(cudaDeviceSynchronize(), "filling the scales");
+    pack_();
+    device::check(cudaDeviceSynchronize(), "packing the scales");
 }
 
 void Plan::enqueue(std::size_t stream) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "Kernels/baselines/deep_gemm/gemm.h"
@@ -31,6 +32,8 @@ class Plan {
     Plan(const Gemm& gemm, std::shared_ptr<const Built> built);
 
     void enqueue(std::size_t stream) const;
+    // Packs the scales that the tensors hold now.
+    void reread() const;
 
   private:
     deep_gemm_baseline::Gemm gemm_ = {};
@@ -39,6 +42,8 @@ class Plan {
     Launch launch_ = nullptr;
     std::shared_ptr<const Built> built_;
     device::Memory packed_;
+    // Into packed_; empty where the kernel reads scales as they are.
+    std::function<void()> pack_;
 };
 
 std::unique_ptr<Plan> plan(const Gemm& gemm);

@@ -21,8 +21,10 @@ Launch find_kernel(const Problem& problem, const Config& config, const Target& t
 #ifdef DEEP_GEMM_WITH_SM100
     if (target.major == kB200.major) {
         if (problem.kind == Kind::kDense) {
-            const bool is_linked = is_fp8 && target.multiprocessors == kB200.multiprocessors;
-            return is_linked ? find_sm100_fp8_dense(problem, config) : nullptr;
+            const bool is_bf16 = problem.operands == Operands::kBf16;
+            if (is_bf16 || target.multiprocessors != kB200.multiprocessors) return nullptr;
+            return is_fp8 ? find_sm100_fp8_dense(problem, config)
+                          : find_sm100_mx_dense(problem, config);
         }
         return is_fp8 ? find_sm100_fp8_grouped(problem, config, target)
                       : find_sm100_bf16_grouped(problem, config, target);

@@ -39,6 +39,7 @@ Launch find_bf16_dense_few_rows(const Problem& problem, const Config& config);
 Launch find_bf16_dense_many_rows(const Problem& problem, const Config& config);
 Launch find_bf16_grouped(const Problem& problem, const Config& config);
 Launch find_sm100_fp8_dense(const Problem& problem, const Config& config);
+Launch find_sm100_mx_dense(const Problem& problem, const Config& config);
 Launch find_sm100_fp8_grouped(const Problem& problem, const Config& config, const Target& target);
 Launch find_sm100_bf16_grouped(const Problem& problem, const Config& config, const Target& target);
 

@@ -82,6 +82,8 @@ mod ffi {
         /// ends with a nul.
         fn plan_built(gemm: &Gemm, code: &[u8]) -> Result<UniquePtr<Plan>>;
         fn enqueue(self: &Plan, stream: usize) -> Result<()>;
+        /// Converts the scales that the tensors hold now.
+        fn reread(self: &Plan) -> Result<()>;
     }
 }
 

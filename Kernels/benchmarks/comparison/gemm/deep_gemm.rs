@@ -1,10 +1,10 @@
 //! DeepGEMM, with the tile of its own heuristic.
 
 use contender::{
-    bound, buildable, Binding, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
-    Problem, Tensors,
+    buildable, Binding, Bound, ContenderError, Contenders, DeviceInfo, DeviceKind, Facts, Identity,
+    Problem, Stream, Tensors,
 };
-use deep_gemm::{Choice, Gemm, Layout, Operands};
+use deep_gemm::{Choice, Gemm, Layout, Operands, Plan, UniquePtr};
 use numeric::DType;
 use on_demand::{
     Built, GemmKernel, GemmLayout, GemmOperands, Missing, Recipe, Record, Store, Variant, Wanted,
@@ -44,7 +44,7 @@ fn gemm(problem: &GemmProblem, tensors: &Tensors) -> Result<Gemm, ContenderError
         expected_m: layout.used_rows().div_ceil(layout.groups()),
         operands: operands(problem.dtype()).ok_or_else(|| {
             ContenderError::new(format!(
-                "{} operands; it takes bf16 or FP8 here",
+                "{} operands; it takes bf16, FP8, MXFP8 and MXFP4",
                 problem.dtype()
             ))
         })?,
@@ -114,6 +114,8 @@ fn operands(dtype: DType) -> Option<Operands> {
     match dtype {
         DType::Bf16 => Some(Operands::Bf16),
         DType::F8E4M3 | DType::Fp8Ue8m0 => Some(Operands::Fp8),
+        DType::Mxfp8 => Some(Operands::Mxfp8),
+        DType::Mxfp4 => Some(Operands::Mxfp4),
         _ => None,
     }
 }
@@ -184,5 +186,24 @@ fn bind(problem: &GemmProblem, tensors: &Tensors, device: &DeviceInfo) -> Bindin
         }
     };
     let plan = plan.map_err(ContenderError::new)?;
-    Ok(bound(facts, move |stream| plan.enqueue(stream)))
+    Ok(Box::new(Ready { plan, facts }))
+}
+
+struct Ready {
+    plan: UniquePtr<Plan>,
+    facts: Facts,
+}
+
+impl Bound for Ready {
+    fn enqueue(&mut self, Stream(stream): Stream) -> Result<(), ContenderError> {
+        self.plan.enqueue(stream).map_err(ContenderError::new)
+    }
+
+    fn reread(&mut self) -> Result<(), ContenderError> {
+        self.plan.reread().map_err(ContenderError::new)
+    }
+
+    fn facts(&self) -> Facts {
+        self.facts.clone()
+    }
 }

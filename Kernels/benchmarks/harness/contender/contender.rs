@@ -225,6 +225,12 @@ pub trait Bound {
         false
     }
 
+    /// Reads once more what `bind` may have read: inputs that are the same for every seed, such as scales, have been
+    /// replaced. Only the gate does that, and checks the next execution on them.
+    fn reread(&mut self) -> Result<(), ContenderError> {
+        Ok(())
+    }
+
     /// Called once, for the first set of buffers, before anything is timed.
     fn facts(&self) -> Facts {
         Facts::new()

@@ -63,6 +63,13 @@ impl PtxDevice {
         device
     }
 
+    /// The same with another number of multiprocessors.
+    pub fn of_size(mut self, multiprocessors: u32) -> Self {
+        self.info.multiprocessors = multiprocessors;
+        self.schedule();
+        self
+    }
+
     /// From now on under this schedule alone, or what a test sets; none for all of them in turn.
     pub fn keep_to(&self, schedule: Option<Schedule>) {
         self.only.set(schedule);

@@ -10,7 +10,7 @@ use contender::{Bound, Family, Piece, Problem};
 use device::Device;
 use numeric::{bits, index_below, stream_key};
 use rayon::prelude::*;
-use tensor::TensorSpec;
+use tensor::{Fill, TensorSpec};
 
 use crate::answers::budgets;
 use crate::check::{check_full, check_sample, check_written};
@@ -81,6 +81,8 @@ pub struct Gate<'p> {
     second: Rc<Answers>,
     /// To inputs of other kinds, one of each.
     kinds: Vec<Rc<Answers>>,
+    /// Some kind has others of the inputs that are the same for every seed.
+    rewrites_fixed: bool,
     /// Answers to other inputs, computed when they are first needed.
     later: RefCell<BTreeMap<u64, Rc<Answers>>>,
     /// One per tensor of the problem, over both samples.
@@ -119,6 +121,10 @@ impl<'p> Gate<'p> {
             },
         );
         let (first, second, kinds) = (own.0?, own.1?, kinds?);
+        let families = kinds.iter().filter_map(|answers| answers.kind.as_ref());
+        let rewrites_fixed = families
+            .flat_map(|kind| kind.family.tensors.iter().zip(problem.tensors()))
+            .any(|(other, own)| matches!(own.fill, Fill::Bytes(_)) && own.fill != other.fill);
         for (tensor, spec) in problem.tensors().iter().enumerate() {
             let covered = |answers: &Answers| answers.oracle(tensor).next().is_some();
             if spec.role.is_written() && !(covered(&first) && covered(&second)) {
@@ -134,6 +140,7 @@ impl<'p> Gate<'p> {
             first: first.into(),
             second: second.into(),
             kinds: kinds.into_iter().map(Rc::new).collect(),
+            rewrites_fixed,
             later: RefCell::default(),
             budgets: RefCell::new(budgets.into()),
             near: RefCell::default(),
@@ -219,6 +226,9 @@ impl<'p> Gate<'p> {
     ) -> Result<Vec<Errors>, Failure> {
         let family = answers.kind.as_ref().map(|kind| &kind.family);
         set.prepare(family, answers.seed, poison)?;
+        if self.rewrites_fixed {
+            bound.reread()?;
+        }
         bound.enqueue(set.device().stream())?;
         set.device().synchronize()?;
         self.check(set)

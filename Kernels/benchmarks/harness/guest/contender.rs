@@ -9,7 +9,7 @@ use contender::{
     Kind, Problem, Stream, Support,
 };
 use contender_abi as abi;
-use device::Watch;
+use device::{SharedMapping, Watch};
 use serde_json::{json, Value};
 
 use crate::library::{Library, Work};
@@ -166,6 +166,8 @@ impl Contender<dyn Problem> for Guest {
                     .map_err(ContenderError)?;
                 Ok(Box::new(Inside {
                     library,
+                    statement,
+                    addresses,
                     work: Some(work),
                 }))
             }
@@ -176,6 +178,9 @@ impl Contender<dyn Problem> for Guest {
 /// Work in a process of its own.
 struct Apart {
     process: Rc<RefCell<Process>>,
+    /// To be bound, and the memory that it is bound to.
+    request: Request,
+    memory: Rc<SharedMapping>,
     handle: u32,
     watch: Watch,
     elapsed: Option<Duration>,
@@ -203,22 +208,42 @@ fn bind_apart(
         places: places.ok_or_else(|| ContenderError::new("its tensors are not in one piece"))?,
         bytes: memory.bytes(),
     };
-    let reply = process
-        .borrow_mut()
-        .ask(&request, memory.file(), "binding")?;
-    let handle = match reply {
-        Reply::Bound(handle) => handle,
-        other => return Err(strange(&other)),
-    };
+    let handle = handle_of(&process, &request, &memory)?;
     let tensors = problem.tensors().iter().zip(buffers);
     let outputs = tensors.filter(|(spec, _)| spec.role.is_written());
     Ok(Box::new(Apart {
         process,
+        request,
+        memory,
         handle,
         watch: Watch::new(outputs.map(|(_, buffer)| *buffer).collect()),
         elapsed: None,
         withheld: Vec::new(),
     }))
+}
+
+/// Has a process bind.
+fn handle_of(
+    process: &RefCell<Process>,
+    request: &Request,
+    memory: &SharedMapping,
+) -> Result<u32, ContenderError> {
+    let mut process = process.borrow_mut();
+    match process.ask(request, memory.file(), "binding")? {
+        Reply::Bound(handle) => Ok(handle),
+        other => Err(strange(&other)),
+    }
+}
+
+impl Apart {
+    fn destroy(&self) {
+        // One that has died has destroyed everything already.
+        let request = Request::Destroy(self.handle);
+        let _ = self
+            .process
+            .borrow_mut()
+            .ask(&request, None, "being destroyed");
+    }
 }
 
 impl Bound for Apart {
@@ -249,6 +274,13 @@ impl Bound for Apart {
         true
     }
 
+    /// Binds anew.
+    fn reread(&mut self) -> Result<(), ContenderError> {
+        self.destroy();
+        self.handle = handle_of(&self.process, &self.request, &self.memory)?;
+        Ok(())
+    }
+
     fn facts(&self) -> Facts {
         let mut process = self.process.borrow_mut();
         let says = match process.ask(&Request::Facts(self.handle), None, "being asked for facts") {
@@ -273,12 +305,7 @@ impl Bound for Apart {
 
 impl Drop for Apart {
     fn drop(&mut self) {
-        // One that has died has destroyed everything already.
-        let request = Request::Destroy(self.handle);
-        let _ = self
-            .process
-            .borrow_mut()
-            .ask(&request, None, "being destroyed");
+        self.destroy();
     }
 }
 
@@ -311,6 +338,8 @@ fn put(to: Buffer, bytes: &[u8]) {
 /// Work in this process.
 struct Inside {
     library: Rc<Library>,
+    statement: Statement,
+    addresses: Vec<usize>,
     /// Until it is destroyed.
     work: Option<Work>,
 }
@@ -323,6 +352,16 @@ impl Bound for Inside {
             .ok_or_else(|| ContenderError::new("has been destroyed"))?;
         let code = self.library.enqueue(work, stream);
         code.map_err(|code| ContenderError(format!("enqueue() returned {code}")))
+    }
+
+    /// Binds anew.
+    fn reread(&mut self) -> Result<(), ContenderError> {
+        if let Some(work) = self.work.take() {
+            self.library.destroy(work);
+        }
+        let work = self.library.bind(&self.statement, &self.addresses);
+        self.work = Some(work.map_err(ContenderError)?);
+        Ok(())
     }
 
     fn facts(&self) -> Facts {

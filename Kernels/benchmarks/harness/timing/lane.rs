@@ -3,13 +3,14 @@
 use std::rc::Rc;
 
 use contender::{Bound, Buffer, Contender, ContenderError, Facts, Problem, Stream, PLAN_US};
-use device::Graph;
+use device::{Device, Graph};
 use gate::Failure;
 
 use crate::{Course, Launch};
 
 pub struct Lane<'a> {
     pub name: String,
+    device: &'a dyn Device,
     /// One per buffer set. A graph is dropped before the work it was captured from.
     graphs: Vec<Box<dyn Graph>>,
     bounds: Vec<Box<dyn Bound>>,
@@ -22,7 +23,7 @@ impl<'a> Lane<'a> {
     pub fn new<P: Problem + ?Sized>(
         contender: &dyn Contender<P>,
         problem: &P,
-        course: &Course,
+        course: &Course<'a>,
         launch: Launch,
     ) -> Result<Self, Failure> {
         let device = course.device();
@@ -33,18 +34,12 @@ impl<'a> Lane<'a> {
         let mut graphs = Vec::new();
         if launch == Launch::Graph {
             for bound in &mut bounds {
-                // Lazy module loading is not allowed during stream capture.
-                bound.enqueue(device.stream())?;
-                device.synchronize()?;
-                let graph = device.capture(&mut |stream| bound.enqueue(stream))?;
-                if graph.nodes() == 0 {
-                    return Err(ContenderError::new("graph capture recorded no work").into());
-                }
-                graphs.push(graph);
+                graphs.push(captured(device, &mut **bound)?);
             }
         }
         Ok(Self {
             name: contender.identity().name.clone(),
+            device,
             own: None,
             graphs,
             bounds,
@@ -117,4 +112,25 @@ impl Bound for FirstSet<'_, '_> {
     fn enqueue(&mut self, stream: Stream) -> Result<(), ContenderError> {
         self.0.enqueue(0, stream)
     }
+
+    fn reread(&mut self) -> Result<(), ContenderError> {
+        let bound = &mut self.0.bounds[0];
+        bound.reread()?;
+        if let Some(graph) = self.0.graphs.first_mut() {
+            *graph = captured(self.0.device, &mut **bound).map_err(ContenderError::new)?;
+        }
+        Ok(())
+    }
+}
+
+/// The work as a graph.
+fn captured(device: &dyn Device, bound: &mut dyn Bound) -> Result<Box<dyn Graph>, Failure> {
+    // Lazy module loading is not allowed during stream capture.
+    bound.enqueue(device.stream())?;
+    device.synchronize()?;
+    let graph = device.capture(&mut |stream| bound.enqueue(stream))?;
+    if graph.nodes() == 0 {
+        return Err(ContenderError::new("graph capture recorded no work").into());
+    }
+    Ok(graph)
 }

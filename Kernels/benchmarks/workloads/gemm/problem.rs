@@ -301,9 +301,7 @@ impl Problem for GemmProblem {
 
     fn families(&self) -> Vec<Family> {
         let (layout, k) = (&self.layout, self.shape.k);
-        // FP8's scales stay the same: who needs another layout converts them once, when tensors are bound.
-        let format = Format::of(self.dtype()).filter(|format| *format != Format::Fp8Ue8m0);
-        if let Some(format) = format {
+        if let Some(format) = Format::of(self.dtype()) {
             return block_scales::families(format, &self.statement, layout, self.shape);
         }
         let uneven = [ONE, (-64.0, 64.0), (0.0, 0.0), (0.75, 0.75)];

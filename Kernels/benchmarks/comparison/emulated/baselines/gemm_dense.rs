@@ -38,16 +38,17 @@ fn blackwell() {
     if !is_blackwell() {
         return;
     }
-    // Tiles of 64 x 16, of pairs 128 x 64, and transposed of one block 16 x 128 and of pairs 32 x 128, which the rows
-    // and columns do not fill; the depth is no multiple of the four scales that a word has. Pairs of 16 columns, which
-    // the library has too, the interpreter refuses.
+    // Tiles of 64 x 16, of pairs 128 x 16 and 128 x 64, and transposed of one block 16 x 128 and of pairs 32 x 128,
+    // which the rows and columns do not fill; the depth is no multiple of the four scales that a word has.
     let small = [
         (40, 64, 640),
+        (130, 72, 640),
         (130, 2624, 384),
         (65, 64, 384),
         (1344, 136, 384),
     ];
-    assert_right(&small, &[DType::F8E4M3, DType::Fp8Ue8m0]);
+    let dtypes = [DType::F8E4M3, DType::Fp8Ue8m0, DType::Mxfp8, DType::Mxfp4];
+    assert_right(&small, &dtypes);
     // Transposed pairs of 64 x 128, and pairs of 128 x 256, whose sums and scales share columns of tensor memory.
     assert_right(&[(300, 2752, 128), (1216, 3200, 384)], &[DType::F8E4M3]);
 }

@@ -261,6 +261,10 @@ impl Bound for Timed {
         );
         result
     }
+
+    fn reread(&mut self) -> Result<(), ContenderError> {
+        self.bound.reread()
+    }
 }
 
 fn verdict<T>(examined: Result<T, Failure>, bound: &mut Timed) -> Result<String, String> {

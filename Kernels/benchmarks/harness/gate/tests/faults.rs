@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use contender::{Contender, Cost, Kind, Problem, Slice, Statement};
+use contender::{
+    Bound, Buffer, Contender, ContenderError, Cost, Family, Kind, Problem, Slice, Statement, Stream,
+};
 use device::DeviceKind;
 use faults::{Fault, FaultyContender, Scaled};
 use gate::{BufferSet, Errors, Failure, FailureKind, Gate, GateOptions};
 use numeric::DType;
-use tensor::Inputs;
+use tensor::{Fill, Inputs};
 
 const SEED: u64 = 7;
 
@@ -186,6 +188,110 @@ fn a_tile_may_be_as_coarse_as_is_honest_there() {
         matches!(failure, Failure::WrongAgainstReference { .. }),
         "{failure}"
     );
+}
+
+const OTHER_WEIGHTS: &str = "other weights";
+
+/// Its weights are the same for every seed, but not for every kind of inputs.
+struct FixedWeights(Scaled, Statement);
+
+impl FixedWeights {
+    fn weights(of: impl Fn(usize) -> f32) -> Fill {
+        Fill::Bytes((0..33).flat_map(|i| of(i).to_ne_bytes()).collect())
+    }
+
+    fn new() -> Self {
+        let problem = Scaled::new(300, 33);
+        let mut statement = problem.statement().clone();
+        let weights = &mut statement.tensors[Scaled::W];
+        *weights = weights.clone().filled(Self::weights(|i| i as f32));
+        Self(problem, statement)
+    }
+}
+
+impl Problem for FixedWeights {
+    fn statement(&self) -> &Statement {
+        &self.1
+    }
+
+    fn cost(&self) -> Cost {
+        self.0.cost()
+    }
+
+    fn units(&self) -> usize {
+        self.0.units()
+    }
+
+    fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+        self.0.oracle(inputs, unit)
+    }
+
+    fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
+        self.0.honest(inputs, unit)
+    }
+
+    fn families(&self) -> Vec<Family> {
+        let name = self.1.tensors[Scaled::W].name;
+        let others = Self::weights(|i| 50.0 - i as f32);
+        vec![self.1.family(OTHER_WEIGHTS, vec![(name, others)])]
+    }
+}
+
+/// Keeps the weights that it has read when it was bound, as a library that lays them out for itself.
+struct KeepsWeights {
+    buffers: Vec<Buffer>,
+    kept: Vec<f32>,
+    rereads: bool,
+}
+
+impl KeepsWeights {
+    fn values(&self, tensor: usize) -> Vec<f32> {
+        let Buffer { address, bytes } = self.buffers[tensor];
+        // SAFETY: a live tensor of floats on the CPU.
+        unsafe { std::slice::from_raw_parts(address as *const f32, bytes / 4) }.to_vec()
+    }
+}
+
+impl Bound for KeepsWeights {
+    fn enqueue(&mut self, _: Stream) -> Result<(), ContenderError> {
+        let x = self.values(Scaled::X);
+        let weights = self.kept.iter().cycle();
+        let out = self.buffers[Scaled::Y].address as *mut f32;
+        for (place, (x, weight)) in x.iter().zip(weights).enumerate() {
+            // SAFETY: as many elements as x has.
+            unsafe { out.add(place).write(x * weight) };
+        }
+        Ok(())
+    }
+
+    fn reread(&mut self) -> Result<(), ContenderError> {
+        if self.rereads {
+            self.kept = self.values(Scaled::W);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn inputs_that_binding_may_read_are_read_again() {
+    let device = device::open(DeviceKind::Cpu).unwrap();
+    let problem = FixedWeights::new();
+    let gate = Gate::new(&problem, GateOptions::new(SEED)).unwrap();
+    let set = BufferSet::new(&*device, problem.tensors(), SEED).unwrap();
+    let examined = |rereads| {
+        let mut bound = KeepsWeights {
+            buffers: set.buffers().to_vec(),
+            kept: Vec::new(),
+            rereads,
+        };
+        bound.kept = bound.values(Scaled::W);
+        gate.examine(&set, &mut bound)
+    };
+    examined(true).unwrap();
+    let failure = examined(false).unwrap_err();
+    assert!(failure.to_string().contains(OTHER_WEIGHTS), "{failure}");
+    // The set holds the usual inputs again.
+    examined(true).unwrap();
 }
 
 #[test]
