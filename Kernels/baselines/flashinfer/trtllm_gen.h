@@ -43,7 +43,8 @@ TrtllmGenChoice choose_trtllm_gen(const JoinedMla& step, int multiprocessors, bo
 // Reads a cubin; must throw if its bytes do not have its sha256.
 using ReadCubin = std::string (*)(const Cubin& cubin);
 
-// bf16 only. Everything a plan needs is read, checked and loaded before this returns.
+// bf16, and decode over FP8 too. Everything a plan needs is read, checked and loaded before this
+// returns.
 std::unique_ptr<Planned> plan_trtllm_gen(const RaggedPrefill& call, ReadCubin read);
 std::unique_ptr<Planned> plan_trtllm_gen(const TrtllmGenDecode& step, ReadCubin read);
 std::unique_ptr<Planned> plan_trtllm_gen(const JoinedMla& step, ReadCubin read);

@@ -106,16 +106,34 @@ Params attention(const Heads& heads, float scale, int multiprocessors) {
     return params;
 }
 
-void place_strides(Params& params, std::size_t token, std::size_t head, std::size_t page) {
-    params.kStrideKeysValues = params.vStrideKeysValues =
-        to_int(token, "elements to the next token");
-    params.kStrideHeads = params.vStrideHeads = to_int(head, "elements to the next head");
-    params.kStrideBatch = params.vStrideBatch = to_int(page, "elements of a page");
+// Elements to the next token, to the next head, and of a page.
+struct Strides {
+    std::size_t token;
+    std::size_t head;
+    std::size_t page;
+};
+
+// Dense [tokens, heads, dim].
+Strides strides(std::size_t heads, std::size_t dim, std::size_t tokens) {
+    return {heads * dim, dim, heads * dim * tokens};
+}
+
+void place(Params& params, const Strides& keys, const Strides& values) {
+    constexpr const char* kToken = "elements to the next token";
+    constexpr const char* kHead = "elements to the next head";
+    constexpr const char* kPage = "elements of a page";
+    params.kStrideKeysValues = to_int(keys.token, kToken);
+    params.vStrideKeysValues = to_int(values.token, kToken);
+    params.kStrideHeads = to_int(keys.head, kHead);
+    params.vStrideHeads = to_int(values.head, kHead);
+    params.kStrideBatch = to_int(keys.page, kPage);
+    params.vStrideBatch = to_int(values.page, kPage);
 }
 
 Params with(const RaggedPrefill& call, int multiprocessors) {
     const std::uint32_t dim = call.head_dim;
-    Params params = attention({call.q_heads, call.kv_heads, dim, dim}, call.scale, multiprocessors);
+    Params params =
+        attention({call.q_heads, call.kv_heads, dim, call.value_dim}, call.scale, multiprocessors);
     params.qPtr = call.q;
     params.kPtr = call.k;
     params.vPtr = call.v;
@@ -127,8 +145,9 @@ Params with(const RaggedPrefill& call, int multiprocessors) {
     params.mMaxSeqLenKv = longest(call.kv_starts_on_host);
     params.mSumOfSeqLensQ = call.q_starts_on_host.back();
     params.mSumOfSeqLensKv = call.kv_starts_on_host.back();
-    const std::size_t row = std::size_t{call.kv_heads} * dim;
-    place_strides(params, row, dim, row * static_cast<std::size_t>(params.mSumOfSeqLensKv));
+    const auto tokens = static_cast<std::size_t>(params.mSumOfSeqLensKv);
+    place(params, strides(call.kv_heads, dim, tokens),
+          strides(call.kv_heads, call.value_dim, tokens));
     params.mQkvLayout = QkvLayout::SeparateQkv;
     params.mKernelType = FmhaKernelType::Context;
     params.mTileScheduler = TileScheduler::Persistent;
@@ -167,9 +186,14 @@ Params with(const TrtllmGenDecode& step, int multiprocessors) {
     params.kPtr = call.k_pages;
     params.vPtr = call.v_pages;
     params.oPtr = call.out;
-    place_strides(params, call.heads_first ? dim : call.kv_heads * dim,
-                  call.heads_first ? step.pages.page_size * dim : dim,
-                  call.kv_heads * step.pages.page_size * dim);
+    Strides pool = strides(call.kv_heads, dim, step.pages.page_size);
+    if (call.heads_first) {
+        pool.token = dim;
+        pool.head = step.pages.page_size * dim;
+    }
+    place(params, pool, pool);
+    // The scale of FP8 keys is in that of the scores.
+    if (call.fp8_cache) params.outputScale = call.v_scale;
     params.mMaskType = TrtllmGenAttentionMaskType::Causal;
     return params;
 }
@@ -184,7 +208,8 @@ Params with(const JoinedMla& step, int multiprocessors) {
     params.kPtr = params.vPtr = step.cache;
     params.oPtr = step.out;
     const std::size_t page = std::size_t{step.pages.page_size} * kRow;
-    place_strides(params, kRow, page, page);
+    const Strides pool = {kRow, page, page};
+    place(params, pool, pool);
     // The library's choice for latent attention: masking by the query's length.
     params.mMaskType = TrtllmGenAttentionMaskType::Dense;
     return params;
@@ -197,12 +222,19 @@ std::string reason(const flashinfer::Error& error) {
     return missing == std::string::npos ? text : "no such kernel: " + text.substr(missing);
 }
 
-TrtllmGenChoice choose(const Params& params, bool clusters_fit) {
+Data_type cache_type(const TrtllmGenDecode& step) {
+    return step.call.fp8_cache ? DATA_TYPE_E4M3 : DATA_TYPE_BF16;
+}
+template <class Call>
+Data_type cache_type(const Call&) {
+    return DATA_TYPE_BF16;
+}
+
+TrtllmGenChoice choose(const Params& params, Data_type cache, bool clusters_fit) {
     using tensorrt_llm::kernels::sTllmGenFmhaKernelMetaInfos;
     // A separate one, because it caches what it has loaded.
     TllmGenFmhaKernel kernels(sTllmGenFmhaKernelMetaInfos, std::size(sTllmGenFmhaKernelMetaInfos),
-                              DATA_TYPE_BF16, DATA_TYPE_BF16, DATA_TYPE_BF16, DATA_TYPE_BF16,
-                              kSM_100);
+                              DATA_TYPE_BF16, cache, cache, DATA_TYPE_BF16, kSM_100);
     kernels.loadKernels();
     Rehearsal rehearsal(Rehearsal::Modules::kPretended);
     rehearsal.clusters_fit = clusters_fit;
@@ -215,21 +247,26 @@ TrtllmGenChoice choose(const Params& params, bool clusters_fit) {
     return {rehearsal.launches.front(), std::move(rehearsal.cubins)};
 }
 
-TllmGenFmhaRunner& runner() {
-    static TllmGenFmhaRunner runner(DATA_TYPE_BF16, DATA_TYPE_BF16, DATA_TYPE_BF16);
-    return runner;
+TllmGenFmhaRunner& runner_over(Data_type cache) {
+    static TllmGenFmhaRunner bf16(DATA_TYPE_BF16, DATA_TYPE_BF16, DATA_TYPE_BF16);
+    static TllmGenFmhaRunner fp8(DATA_TYPE_BF16, DATA_TYPE_E4M3, DATA_TYPE_BF16);
+    return cache == DATA_TYPE_E4M3 ? fp8 : bf16;
 }
 
 class TrtllmGenPlanned : public Planned {
   public:
-    TrtllmGenPlanned(const Params& params, std::unique_ptr<DeviceMemory> table, ReadCubin read)
-        : params_(params), table_(std::move(table)), workspace_(Workspace::shared()) {
+    TrtllmGenPlanned(const Params& params, Data_type cache, std::unique_ptr<DeviceMemory> table,
+                     ReadCubin read)
+        : params_(params),
+          runner_(runner_over(cache)),
+          table_(std::move(table)),
+          workspace_(Workspace::shared()) {
         workspace_->place(params_);
         const Reading reading(read);
         // Loads what the call needs, so that no launch has to.
         Rehearsal rehearsal(Rehearsal::Modules::kLoaded);
         const auto start = std::chrono::steady_clock::now();
-        runner().run(params_);
+        runner_.run(params_);
         const std::chrono::duration<double, std::micro> took =
             std::chrono::steady_clock::now() - start;
         microseconds = took.count();
@@ -240,11 +277,12 @@ class TrtllmGenPlanned : public Planned {
 
     void enqueue(cudaStream_t stream) override {
         params_.stream = stream;
-        runner().run(params_);
+        runner_.run(params_);
     }
 
   private:
     Params params_;
+    TllmGenFmhaRunner& runner_;
     std::unique_ptr<DeviceMemory> table_;
     std::shared_ptr<Workspace> workspace_;
 };
@@ -279,7 +317,7 @@ std::string trtllm_gen_archive_sha256_sm100() {
 
 template <class Call>
 TrtllmGenChoice choose_trtllm_gen_sm100(const Call& call, int multiprocessors, bool clusters_fit) {
-    return choose(with(call, multiprocessors), clusters_fit);
+    return choose(with(call, multiprocessors), cache_type(call), clusters_fit);
 }
 
 template <class Call>
@@ -288,7 +326,7 @@ std::unique_ptr<Planned> plan_trtllm_gen_sm100(const Call& call, ReadCubin read)
     auto table = on_device(table_of(call));
     const auto* address = static_cast<const int*>(table->address());
     (isPagedKv(params.mQkvLayout) ? params.kvPageIdxPtr : params.seqLensKvPtr) = address;
-    return std::make_unique<TrtllmGenPlanned>(params, std::move(table), read);
+    return std::make_unique<TrtllmGenPlanned>(params, cache_type(call), std::move(table), read);
 }
 
 template TrtllmGenChoice choose_trtllm_gen_sm100(const RaggedPrefill&, int, bool);

@@ -15,12 +15,19 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import archive  # noqa: E402
 import cute_export  # noqa: E402
 
-# What FlashInfer's selection can come to in bf16: ragged prefill with heads of 128, decode over pages with
-# heads of 64 and 128, and decode of latent attention over pages of 32 and 64.
-PREFILL = r"H128SeparateQkv(Causal|Dense)VarSeqQ128Kv128PersistentContext"
+# What FlashInfer's selection can come to for bf16 queries: ragged prefill with heads of 128, of 256, and of 192 with
+# values of 128; decode over pages with heads of 64, 128 and 256, of bf16 and of e4m3; and decode of latent attention
+# over pages of 32 and 64.
+PREFILL = r"(H128|H256|HQk192HV128)SeparateQkv(Causal|Dense)VarSeqQ128Kv128PersistentContext"
+PAGES = r"(P16|P32|P64|Paged)"
 DECODE = (
-    r"H(64|128)PagedKvCausal(P16|P32|P64|Paged)"
+    rf"H(64|128|256)PagedKvCausal{PAGES}"
     r"(MultiCtasKv(Cga)?VarSeqQ\d+Kv128Static|VarSeqQ\d+Kv128Persistent)(Swaps|Keeps)AbForGen"
+)
+# The library calls a causal mask of one token dense.
+DECODE_FP8 = (
+    rf"H(64|128|256)PagedKvDense{PAGES}"
+    r"(MultiCtasKv(Cga)?VarSeqQ(8|16)Kv128Static|VarSeqQ(8|16)Kv128Persistent)SwapsAbForGen"
 )
 LATENT = (
     r"HQk576HV512(HVPerCta\d+)?PagedKvDense(P32|P64)"
@@ -28,7 +35,8 @@ LATENT = (
     r"(2Cta)?(Swaps|Keeps)AbForGen"
 )
 WANTED = re.compile(
-    rf"fmhaSm100[af]Kernel_QkvBfloat16OBfloat16({PREFILL}|{DECODE}|{LATENT})\.cubin"
+    rf"fmhaSm100[af]Kernel_(QkvBfloat16OBfloat16({PREFILL}|{DECODE}|{LATENT})"
+    rf"|QBfloat16KvE4m3OBfloat16{DECODE_FP8})\.cubin"
 )
 METADATA = "include/flashInferMetaInfo.h"
 

@@ -5,7 +5,7 @@ use flashinfer::TrtllmGenChoice;
 use flashinfer_contender::pages::pages;
 use flashinfer_contender::trtllm_gen::{self as shared, absent, identity};
 use flashinfer_contender::{contender, Plan};
-use workloads::{DecodeProblem, KvType};
+use workloads::DecodeProblem;
 
 use crate::flashinfer::call;
 
@@ -19,11 +19,6 @@ pub fn choices(
     problem: &DecodeProblem,
     device: &DeviceInfo,
 ) -> Result<Vec<TrtllmGenChoice>, ContenderError> {
-    if problem.shape.kv_type == KvType::Fp8 {
-        return Err(ContenderError::new(
-            "no kernel over FP8 caches in this build",
-        ));
-    }
     let tensors = Tensors::unbound(problem);
     let (call, pages) = (call(problem, &tensors)?, pages(&problem.table, &tensors)?);
     shared::choices(device, |device| {

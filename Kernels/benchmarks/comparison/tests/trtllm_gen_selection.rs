@@ -77,7 +77,7 @@ fn check(choices: &[TrtllmGenChoice], list: &BTreeMap<String, String>, archive: 
 fn every_prefill_shape_has_a_kernel_or_a_reason() {
     let (list, archive, device) = (metadata(), cubins::folder().unwrap(), b200());
     let contender = contender(prefill_contenders::contenders(DeviceKind::Cuda));
-    let (mut served, mut kernels) = (0, BTreeSet::new());
+    let (mut served, mut kernels, mut kinds) = (0, BTreeSet::new(), BTreeSet::new());
     for suite in PrefillSuite::all().filter(|suite| *suite != PrefillSuite::Unseen) {
         for (shape, workload) in suite.workloads() {
             let name = format!("{suite}/{}", workload.name);
@@ -90,10 +90,8 @@ fn every_prefill_shape_has_a_kernel_or_a_reason() {
                         prefill_contenders::trtllm_gen::choices(&problem, &device).unwrap();
                     check(&choices, &list, &archive);
                     kernels.extend(choices.into_iter().map(|choice| choice.kernel));
+                    kinds.insert((shape.dims(), shape.causal));
                     served += 1;
-                }
-                Support::No(reason) if shape.head_dim > 128 => {
-                    assert!(reason.contains("pinned archive"), "{name}: {reason}");
                 }
                 // For separate tensors the library has no heads of 64.
                 Support::No(reason) if shape.head_dim == 64 => assert!(
@@ -105,7 +103,10 @@ fn every_prefill_shape_has_a_kernel_or_a_reason() {
         }
     }
     assert!(served > 30, "{served} shapes");
-    assert_eq!(kernels.len(), 2, "causal and full: {kernels:?}");
+    assert_eq!(kernels.len(), kinds.len(), "{kinds:?}: {kernels:?}");
+    for dims in ["128", "192 with values of 128", "256"] {
+        assert!(kinds.contains(&(dims.to_owned(), true)), "{kinds:?}");
+    }
 }
 
 #[test]
@@ -122,7 +123,10 @@ fn every_decode_shape_has_a_kernel_or_a_reason() {
                     let choices =
                         decode_contenders::trtllm_gen::choices(&problem, &device).unwrap();
                     check(&choices, &list, &archive);
-                    page_sizes.insert((shape.head_dim, shape.page_size));
+                    let of = |choice: &TrtllmGenChoice| choice.kernel.contains("KvE4m3");
+                    let fp8 = shape.kv_type == KvType::Fp8;
+                    assert!(choices.iter().all(|choice| of(choice) == fp8), "{name}");
+                    page_sizes.insert((shape.head_dim, shape.page_size, fp8));
                 }
                 Support::No(reason) if shape.page_size == 1 => {
                     assert!(reason.contains("numTokensPerPage=1"), "{name}: {reason}");
@@ -130,20 +134,18 @@ fn every_decode_shape_has_a_kernel_or_a_reason() {
                 Support::No(reason) if shape.lengths.contains(&0) => {
                     assert!(reason.contains("fewer than"), "{name}: {reason}");
                 }
-                Support::No(reason) if shape.kv_type == KvType::Fp8 => {
-                    assert!(reason.contains("FP8"), "{name}: {reason}");
-                }
                 Support::No(reason) => panic!("{name}: {reason}"),
             }
         }
     }
     let expected = [
-        (64, 16),
-        (64, 32),
-        (128, 16),
-        (128, 32),
-        (128, 64),
-        (128, 128),
+        (64, 16, false),
+        (64, 32, false),
+        (128, 16, false),
+        (128, 32, false),
+        (128, 64, false),
+        (128, 128, false),
+        (128, 16, true),
     ];
     assert_eq!(page_sizes, BTreeSet::from(expected));
 }
