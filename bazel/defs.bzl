@@ -20,7 +20,7 @@ load("//bazel/private:comparison_bench.bzl", _comparison_bench = "comparison_ben
 load("//bazel/private:comparison_suite.bzl", _comparison_suite = "comparison_suite")
 load("//bazel/private:contender_kernel.bzl", _contender_kernel = "contender_kernel")
 load("//bazel/private:contender_library.bzl", _contender_library = "contender_library")
-load("//bazel/private:contenders.bzl", _contenders = "contenders")
+load("//bazel/private:contenders.bzl", _contenders = "contenders", _own_contenders = "own_contenders")
 load("//bazel/private:cuda_host_test.bzl", _cuda_host_test = "cuda_host_test")
 load("//bazel/private:cuda_kernels.bzl", _cuda_kernels = "cuda_kernels")
 load("//bazel/private:cxx_bridge.bzl", _cxx_bridge = "cxx_bridge")
@@ -61,6 +61,7 @@ lock_library = _lock_library
 on_ptx = _on_ptx
 on_shelf = _on_shelf
 on_sm = _on_sm
+own_contenders = _own_contenders
 per_arch = _per_arch
 release_program = _release_program
 rust_crate = _rust_crate

@@ -26,6 +26,7 @@ def comparison(name, family = None, gate_srcs = [], gate_deps = []):
         name = name + "_gate_test",
         srcs = ["tests/{}_gate.rs".format(name)] + gate_srcs,
         deps = deps + gate_deps + [
+            "//Kernels/benchmarks/comparison/shared/drawn",
             "//Kernels/benchmarks/comparison/shared/examine",
             "//Kernels/benchmarks/harness/device",
             "//Kernels/benchmarks/harness/gate",

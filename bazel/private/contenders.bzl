@@ -1,4 +1,4 @@
-"""contenders: the crate of a family's contenders."""
+"""contenders, own_contenders: the crates of a family's contenders."""
 
 load(":rust_crate.bzl", "rust_crate")
 
@@ -21,5 +21,24 @@ def contenders(name, deps = [], cuda_deps = []):
             "//Kernels/benchmarks/harness/numeric",
             "//Kernels/benchmarks/workloads",
             "//Kernels/host",
+        ],
+    )
+
+def own_contenders(name, deps):
+    """Declares the crate `name` of a family's own CUDA kernels as contenders, with nobody else's kernels.
+
+    Skipped in builds without CUDA, like the bridges.
+
+    Args:
+      name: the crate: <family>_ours.
+      deps: crates of the kernels.
+    """
+    rust_crate(
+        name = name,
+        unit_tests = False,
+        deps = deps + [
+            "//Kernels/benchmarks/comparison/shared/ours:our_contender",
+            "//Kernels/benchmarks/harness/contender",
+            "//Kernels/benchmarks/workloads",
         ],
     )

@@ -6,13 +6,13 @@ mod cudnn;
 #[cfg(feature = "cuda")]
 mod flashinfer;
 #[cfg(feature = "cuda")]
-mod ours;
-#[cfg(feature = "cuda")]
 pub mod trtllm_gen;
 #[cfg(feature = "cuda")]
 mod xqa;
 
 use contender::{Contenders, DeviceKind};
+#[cfg(feature = "cuda")]
+use decode_ours as ours;
 use shared::on_cuda;
 use workloads::DecodeProblem;
 

@@ -6,10 +6,10 @@ mod cublaslt;
 #[cfg(feature = "cuda")]
 mod deep_gemm;
 mod onednn;
-#[cfg(feature = "cuda")]
-mod ours;
 
 use contender::{Contenders, DeviceKind};
+#[cfg(feature = "cuda")]
+use gemm_ours as ours;
 use shared::on_cuda;
 use workloads::GemmProblem;
 

@@ -6,13 +6,13 @@ mod cutlass;
 #[cfg(feature = "cuda")]
 mod flashinfer;
 #[cfg(feature = "cuda")]
-mod ours;
-#[cfg(feature = "cuda")]
 pub mod trtllm_gen;
 
 use contender::{Contenders, DeviceKind};
 #[cfg(feature = "cuda")]
 use flash_mla_contender as flash_mla;
+#[cfg(feature = "cuda")]
+use mla_ours as ours;
 use shared::on_cuda;
 use workloads::MlaDecodeProblem;
 

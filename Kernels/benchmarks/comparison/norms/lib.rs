@@ -11,13 +11,13 @@ mod gradient_sums;
 pub mod liger;
 mod onednn;
 #[cfg(feature = "cuda")]
-mod ours;
-#[cfg(feature = "cuda")]
 mod quack;
 #[cfg(feature = "cuda")]
 mod transformer_engine;
 
 use contender::{Contenders, DeviceKind};
+#[cfg(feature = "cuda")]
+use norms_ours as ours;
 use shared::on_cuda;
 use workloads::NormProblem;
 

@@ -2,13 +2,13 @@
 
 mod cpu;
 mod dense;
-#[cfg(feature = "cuda")]
-mod ours;
 mod problem;
 
 use contender::{Contenders, DeviceKind};
 #[cfg(feature = "cuda")]
 use fla_contender as fla;
+#[cfg(feature = "cuda")]
+use nsa_ours as ours;
 use shared::on_cuda;
 use workloads::NsaProblem;
 

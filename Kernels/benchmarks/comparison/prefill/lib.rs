@@ -6,8 +6,6 @@ mod cudnn;
 #[cfg(feature = "cuda")]
 mod flashinfer;
 #[cfg(feature = "cuda")]
-pub mod ours;
-#[cfg(feature = "cuda")]
 pub mod trtllm_gen;
 
 use contender::{Contenders, DeviceKind};
@@ -15,6 +13,8 @@ use contender::{Contenders, DeviceKind};
 pub use flash_attention_3_contender as flash_attention_3;
 #[cfg(feature = "cuda")]
 pub use flash_attention_contender as flash_attention;
+#[cfg(feature = "cuda")]
+pub use prefill_ours as ours;
 use shared::on_cuda;
 use workloads::PrefillProblem;
 

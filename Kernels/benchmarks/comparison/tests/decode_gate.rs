@@ -3,8 +3,12 @@
 
 use contender::Problem;
 use device::Device;
+use drawn::Draw;
 use examine::{cpu, gpu, paged};
-use workloads::{DecodeProblem, DecodeShape, DecodeSuite, KvLayout, KvType};
+use workloads::{DecodeProblem, DecodeSuite};
+
+const SEED: u64 = 20;
+const RANDOM_SHAPES: u64 = 200;
 
 /// Most cached tokens per problem: a suite's batch is cut down to it.
 const GPU_TOKENS: usize = 1 << 17;
@@ -41,21 +45,9 @@ fn pass(device: &dyn Device, problems: Vec<DecodeProblem>) {
 }
 
 fn random_problems(most_tokens: usize) -> Vec<DecodeProblem> {
-    paged::random_problems(most_tokens, [1, 1, 1, 2, 4, 8], |batch, draw| {
-        let kv_heads = [1, 2, 3, 4, 8][draw(1, 5)];
-        let shape = DecodeShape {
-            lengths: batch.lengths,
-            q_len: batch.q_len,
-            heads: kv_heads * [1, 2, 3, 4, 5, 7, 8, 16][draw(2, 8)],
-            kv_heads,
-            head_dim: [64, 128][draw(6, 2)],
-            page_size: batch.page_size,
-            layout: [KvLayout::Nhd, KvLayout::Hnd][draw(7, 2)],
-            kv_type: [KvType::Same, KvType::Same, KvType::Fp8][draw(9, 3)],
-        };
-        let workload = DecodeSuite::custom(&shape);
-        DecodeProblem::new(shape, batch.dtype, workload)
-    })
+    Draw::all(SEED, RANDOM_SHAPES)
+        .map(|draw| drawn::decode(&draw, most_tokens, &[64, 128]))
+        .collect()
 }
 
 fn suite_problems(suites: &[DecodeSuite], most: usize) -> Vec<DecodeProblem> {

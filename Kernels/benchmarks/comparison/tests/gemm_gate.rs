@@ -5,6 +5,7 @@ mod gemm_examine;
 
 use contender::{Problem, Support};
 use device::Device;
+use drawn::Draw;
 use examine::{cpu, gpu};
 use gemm_examine::{pass, SEED};
 use numeric::DType;
@@ -75,16 +76,7 @@ fn random_for(device: &dyn Device, cases: u64) -> Vec<DenseWorkload> {
     random(cases, if device.info().emulated { 600 } else { 3000 })
 }
 
-/// Seeded shapes up to `most` rows and columns: any number of rows; columns that are whole 16-byte
-/// pieces of the result; k that is whole blocks of scales.
 fn random(cases: u64, most: usize) -> Vec<DenseWorkload> {
-    (0..cases)
-        .map(|case| {
-            let draw = examine::draw(SEED, case);
-            let m = 1 + draw(0, if case % 3 == 0 { 64.min(most) } else { most });
-            let n = 8 * (1 + draw(1, most / 8));
-            let k = 128 * (1 + draw(2, most.div_ceil(256)));
-            GemmSuite::custom(m, n, k)
-        })
-        .collect()
+    let draws = Draw::all(SEED, cases);
+    draws.map(|draw| drawn::dense(&draw, most)).collect()
 }

@@ -3,10 +3,11 @@
 
 mod gemm_examine;
 
+use drawn::Draw;
 use examine::{cpu, gpu};
 use gemm_examine::{pass, SEED};
 use numeric::DType;
-use workloads::{GemmProblem, GemmShape, GroupedGemmSuite, GroupedWorkload, RowLayout};
+use workloads::{GemmProblem, GroupedGemmSuite, GroupedWorkload};
 
 const RANDOM_LAYOUTS: u64 = 200;
 const BOTH: [DType; 2] = [DType::Bf16, DType::F8E4M3];
@@ -61,44 +62,9 @@ fn of_types(workloads: &[GroupedWorkload], dtypes: &[DType]) -> Vec<GemmProblem>
         .collect()
 }
 
-/// Layouts with empty groups, single rows, whole tiles, and anything up to `most` rows; alternating
-/// between contiguous and masked, and bf16 and FP8.
 fn random(cases: u64, most: usize, sides: usize) -> Vec<GemmProblem> {
-    (0..cases)
-        .map(|case| {
-            let draw = examine::draw(SEED, case);
-            let groups = 1 + draw(0, 24);
-            let mut tokens: Vec<usize> = (0..groups as u32)
-                .map(|group| match draw(10 + 2 * group, 6) {
-                    0 => 0,
-                    1 => 1,
-                    2 => 128.min(most),
-                    3 => 1 + draw(11 + 2 * group, 40),
-                    _ => 1 + draw(11 + 2 * group, most),
-                })
-                .collect();
-            if tokens.iter().all(|&rows| rows == 0) {
-                tokens[0] = 1;
-            }
-            let shape = GemmShape {
-                n: 16 * (1 + draw(1, sides / 16)),
-                k: 128 * (1 + draw(2, sides.div_ceil(128))),
-            };
-            let layout = if case % 4 == 3 {
-                // Space that is not a multiple of a tile.
-                let room = tokens
-                    .iter()
-                    .max()
-                    .copied()
-                    .unwrap_or(0)
-                    .next_multiple_of(8);
-                RowLayout::masked(tokens, room)
-            } else {
-                RowLayout::contiguous(tokens)
-            };
-            let dtype = [DType::Bf16, DType::F8E4M3][draw(3, 2)];
-            let workload = GroupedGemmSuite::custom(1, 1, shape.n, shape.k).2;
-            GemmProblem::new(shape, layout, dtype, workload).expect("a problem")
-        })
+    let draws = Draw::all(SEED, cases);
+    draws
+        .map(|draw| drawn::grouped(&draw, 24, most, sides, &BOTH))
         .collect()
 }

@@ -3,8 +3,12 @@
 
 use contender::Problem;
 use device::Device;
+use drawn::Draw;
 use examine::{cpu, gpu, paged};
-use workloads::{KvType, MlaDecodeProblem, MlaShape, MlaSuite};
+use workloads::{MlaDecodeProblem, MlaSuite};
+
+const SEED: u64 = 20;
+const RANDOM_SHAPES: u64 = 200;
 
 /// Most cached tokens per problem: a suite's batch is cut down to it.
 const GPU_TOKENS: usize = 1 << 15;
@@ -45,17 +49,9 @@ fn pass(device: &dyn Device, problems: Vec<MlaDecodeProblem>) {
 }
 
 fn random_problems(most_tokens: usize, heads: &[usize]) -> Vec<MlaDecodeProblem> {
-    paged::random_problems(most_tokens, [1, 1, 1, 2, 3, 4], |batch, draw| {
-        let shape = MlaShape {
-            lengths: batch.lengths,
-            q_len: batch.q_len,
-            heads: heads[draw(6, heads.len())],
-            page_size: batch.page_size,
-            kv_type: [KvType::Same, KvType::Same, KvType::Fp8][draw(9, 3)],
-        };
-        let workload = MlaSuite::custom(&shape);
-        MlaDecodeProblem::new(shape, batch.dtype, workload)
-    })
+    Draw::all(SEED, RANDOM_SHAPES)
+        .map(|draw| drawn::latent(&draw, most_tokens, heads))
+        .collect()
 }
 
 fn suite_problems(suites: &[MlaSuite], most: usize) -> Vec<MlaDecodeProblem> {

@@ -7,14 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use contender::{Contender, DeviceKind, Kind, Problem, Support};
 use device::Device;
+use drawn::{Draw, NormLimits};
 use examine::{bind_and_examine, gpu};
 use gate::{BufferSet, Gate, GateOptions};
 use numeric::DType;
 use workloads::{NormOp, NormProblem, NormSuite, NormTypes, RowShape};
 
 const SEED: u64 = 20;
-/// One random shape in this many may be as large as the device allows; the others stay well below.
-const HUGE_EVERY: u64 = 16;
 
 /// One random problem in this many is examined whole, like all problems of suites: the order of
 /// writes is watched, and libraries take part, some of which take long to build a plan. Ten
@@ -33,22 +32,24 @@ const TYPES: [(DType, DType); 4] = [
 struct Scale {
     /// Random shapes per operation.
     shapes: u64,
-    elements: usize,
-    columns: usize,
-    rows: usize,
+    limits: NormLimits,
 }
 
 const GPU: Scale = Scale {
     shapes: 200,
-    elements: 1 << 25,
-    columns: 262_144,
-    rows: 1 << 20,
+    limits: NormLimits {
+        elements: 1 << 25,
+        columns: 262_144,
+        rows: 1 << 20,
+    },
 };
 const CPU: Scale = Scale {
     shapes: 25,
-    elements: 1 << 15,
-    columns: 1 << 14,
-    rows: 1 << 12,
+    limits: NormLimits {
+        elements: 1 << 15,
+        columns: 1 << 14,
+        rows: 1 << 12,
+    },
 };
 
 #[test]
@@ -108,41 +109,10 @@ fn problem(
     NormProblem::new(op, shape, NormTypes { activation, weight }, workload)
 }
 
-/// Seeded shapes of all kinds, different for every operation.
+/// Different shapes for every operation.
 fn random_problems(scale: &Scale) -> Vec<NormProblem> {
-    let ops: Vec<NormOp> = NormOp::all().collect();
-    let types = [DType::Bf16, DType::F16, DType::F32];
-    (0..scale.shapes * ops.len() as u64)
-        .map(|case| {
-            let (op, number) = (case as usize % ops.len(), case / ops.len() as u64);
-            let elements = match number % HUGE_EVERY {
-                0 => scale.elements,
-                _ => scale.elements / 32,
-            };
-            let draw = examine::draw(SEED, case);
-            let columns = match draw(0, 6) {
-                // Tiny, any, a multiple of every vector, one off it, a power of two, the largest.
-                0 => 1 + draw(1, 40),
-                1 => 1 + draw(1, scale.columns.min(20_000)),
-                2 => 8 * (1 + draw(1, scale.columns.min(32_768) / 8)),
-                3 => 8 * (1 + draw(1, scale.columns.min(32_768) / 8)) - 1,
-                4 => 1 << draw(1, scale.columns.ilog2() as usize + 1),
-                _ => scale.columns - draw(1, 3),
-            };
-            let most = (elements / columns).clamp(1, scale.rows);
-            let rows = match draw(2, 3) {
-                0 => 1 + draw(3, most.min(8)),
-                1 => 1 + draw(3, most.min(3000)),
-                _ => 1 + draw(3, most),
-            };
-            let activation = types[draw(4, types.len())];
-            let weight = if draw(5, 2) == 0 {
-                DType::F32
-            } else {
-                activation
-            };
-            problem(ops[op], rows, columns, activation, weight)
-        })
+    Draw::all(SEED, scale.shapes * NormOp::all().count() as u64)
+        .map(|draw| drawn::norm(&draw, &scale.limits))
         .collect()
 }
 
@@ -150,7 +120,7 @@ fn suite_problems(suites: &[NormSuite], scale: &Scale) -> Vec<NormProblem> {
     let mut problems = Vec::new();
     for op in NormOp::all() {
         for (shape, workload) in suites.iter().flat_map(|suite| suite.workloads(op)) {
-            if shape.rows * shape.columns > 32 * scale.elements {
+            if shape.rows * shape.columns > 32 * scale.limits.elements {
                 continue;
             }
             for (activation, weight) in TYPES {

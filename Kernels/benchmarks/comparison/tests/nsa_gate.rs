@@ -4,10 +4,11 @@
 
 use contender::{Kind, Problem};
 use device::Device;
+use drawn::Draw;
 use examine::{cpu, gpu, Rules};
 use nsa_contenders::SparseOrDense;
 use numeric::DType;
-use workloads::{NsaOp, NsaProblem, NsaShape, NsaSuite};
+use workloads::{NsaOp, NsaProblem, NsaSuite};
 
 const SEED: u64 = 40;
 const RULES: Rules = Rules {
@@ -49,32 +50,10 @@ fn gpu_contenders_pass_suites() {
     }
 }
 
-/// Seeded shapes of all kinds, with at most `pairs` query tokens x keys.
+/// With at most `pairs` query tokens x keys.
 fn random_problems(pairs: usize, types: &[DType]) -> Vec<SparseOrDense> {
-    (0..RANDOM_SHAPES)
-        .map(|case| {
-            let draw = examine::draw(SEED, case);
-            let groups = 1 + draw(0, 4);
-            let block = 16 * (1 + draw(1, 6));
-            let selected = 1 + draw(2, 32);
-            let most = (pairs / (groups * block * selected)).clamp(1, 5000);
-            let sequence = 1 + draw(3, most);
-            let shape = NsaShape {
-                batch: 1 + draw(4, (most / sequence).clamp(1, 3)),
-                sequence,
-                heads: groups * (1 + draw(5, 16)),
-                groups,
-                dim: 64 << draw(6, 2),
-                block,
-                selected,
-                window: 1 + draw(8, 2 * block * selected),
-            };
-            let (shape, workload) = NsaSuite::custom(shape);
-            let dtype = types[draw(7, types.len())];
-            // Every operation gets the same number of shapes.
-            let op = NsaOp::ALL[case as usize % NsaOp::ALL.len()];
-            SparseOrDense::Sparse(NsaProblem::new(op, shape, dtype, workload))
-        })
+    Draw::all(SEED, RANDOM_SHAPES)
+        .map(|draw| SparseOrDense::Sparse(drawn::nsa(&draw, pairs, types)))
         .collect()
 }
 

@@ -3,6 +3,7 @@
 
 use contender::{DeviceKind, Kind, Problem, Support, Tensors};
 use device::Device;
+use drawn::Draw;
 use examine::{cpu, gpu, Rules};
 use gate::BufferSet;
 use numeric::DType;
@@ -95,59 +96,10 @@ fn problem(op: TrainingOp, shape: TrainingShape, dtype: DType) -> TrainingProble
     TrainingProblem::new(op, shape, dtype, workload)
 }
 
-/// Seeded shapes of all kinds; operations take turns, so that each gets ten of them.
 fn random_problems(elements: usize) -> Vec<TrainingProblem> {
-    let ops: Vec<TrainingOp> = TrainingOp::all().collect();
-    (0..RANDOM_SHAPES)
-        .map(|case| {
-            let draw = examine::draw(SEED, case);
-            let op = ops[case as usize % ops.len()];
-            let shape = match op {
-                TrainingOp::Rope(..) => TrainingShape::Rope(rope_shape(draw, elements)),
-                TrainingOp::Activation(..) | TrainingOp::Packed(_) => {
-                    let columns = 1 + draw(1, elements.min(40_000));
-                    TrainingShape::Rows(row_shape(draw, columns, elements))
-                }
-                // FP8 GEMMs read whole runs of 16.
-                TrainingOp::Quantize(_)
-                | TrainingOp::Dequantize(_)
-                | TrainingOp::NormQuantize(_) => {
-                    let columns = match draw(0, 4) {
-                        0 => 16 * (1 + draw(1, 20)),
-                        1 => 128 * (1 + draw(1, elements.min(32_768) / 128)),
-                        2 => 16 * (1 + draw(1, elements.min(32_768) / 16)),
-                        _ => elements.min(300_000) / 16 * 16,
-                    };
-                    TrainingShape::Rows(row_shape(draw, columns, elements))
-                }
-            };
-            problem(op, shape, TYPES[draw(4, TYPES.len())])
-        })
+    Draw::all(SEED, RANDOM_SHAPES)
+        .map(|draw| drawn::training(&draw, elements, &TYPES))
         .collect()
-}
-
-fn row_shape(draw: impl Fn(u32, usize) -> usize, columns: usize, elements: usize) -> RowShape {
-    let most = (elements / columns).max(1);
-    let rows = match draw(2, 3) {
-        0 => 1 + draw(3, most.min(8)),
-        1 => 1 + draw(3, most.min(3000)),
-        _ => 1 + draw(3, most),
-    };
-    RowShape { rows, columns }
-}
-
-fn rope_shape(draw: impl Fn(u32, usize) -> usize, elements: usize) -> RopeShape {
-    let dim = 16 * (1 + draw(0, 16));
-    let (query_heads, key_heads) = (1 + draw(1, 64), 1 + draw(2, 8));
-    let tokens = (elements / ((query_heads + key_heads) * dim)).max(1);
-    let sequence = 1 + draw(3, tokens.min(4096));
-    RopeShape {
-        batch: 1 + draw(5, (tokens / sequence).clamp(1, 64)),
-        sequence,
-        query_heads,
-        key_heads,
-        dim,
-    }
 }
 
 fn suite_problems(suites: &[TrainingSuite]) -> Vec<TrainingProblem> {

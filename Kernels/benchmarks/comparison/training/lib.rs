@@ -7,12 +7,12 @@ mod flashinfer;
 mod liger;
 mod onednn;
 #[cfg(feature = "cuda")]
-mod ours;
-#[cfg(feature = "cuda")]
 mod transformer_engine;
 
 use contender::{Contenders, DeviceKind};
 use shared::on_cuda;
+#[cfg(feature = "cuda")]
+use training_ours as ours;
 use workloads::TrainingProblem;
 
 /// All contenders on a kind of device, ours first.

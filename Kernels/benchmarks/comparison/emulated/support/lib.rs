@@ -1,6 +1,7 @@
 //! What the gates share: schedules, inputs, device memory of a type, and comparisons.
 
 mod account;
+pub mod drawn;
 mod gate;
 pub mod kinds;
 mod mutants;
@@ -145,19 +146,23 @@ pub fn assert_caught(fault: (&'static str, &'static str), case: impl Fn()) {
 
 /// Plants a fault that is a race: it is named under every schedule, with both accesses.
 pub fn assert_race(fault: (&'static str, &'static str), words: &str, case: impl Fn()) {
-    assert_named(fault, words, 2, case);
+    assert_named(fault, case, |text| {
+        let places = text.matches("PTX line").count();
+        text.contains("race: ") && text.contains(words) && places == 2
+    });
 }
 
-/// The same for an access to a block's memory that comes before anything that the block does.
+/// The same for an access to another block's memory before it has begun, or has initialised its barriers.
 pub fn assert_too_early(fault: (&'static str, &'static str), case: impl Fn()) {
-    assert_named(fault, "which may not have begun", 1, case);
+    assert_named(fault, case, |text| {
+        text.contains("which may not have begun") || text.contains("no mbarrier was initialised")
+    });
 }
 
 fn assert_named(
     fault: (&'static str, &'static str),
-    words: &str,
-    accesses: usize,
     case: impl Fn(),
+    is_named: impl Fn(&str) -> bool,
 ) {
     for schedule in SCHEDULES {
         let way = Settings {
@@ -166,9 +171,8 @@ fn assert_named(
             ..Settings::under(schedule)
         };
         let text = complaint(way, &case).unwrap_or_default();
-        let places = text.matches("PTX line").count();
         assert!(
-            text.contains("race: ") && text.contains(words) && places == accesses,
+            is_named(&text),
             "{schedule:?}: {:?} in the place of {:?}: {text}",
             fault.1,
             fault.0

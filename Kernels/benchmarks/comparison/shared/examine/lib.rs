@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use contender::{Contender, DeviceKind, Identity, Kind, Problem, Support};
 use device::{Device, DeviceError};
 use gate::{BufferSet, Gate, GateOptions};
-use numeric::{bits, index_below};
 
 pub mod paged;
 
@@ -24,11 +23,6 @@ pub struct Rules {
     pub adopts_reference: bool,
     /// Contenders that may reject a problem as unsupported.
     pub may_decline: fn(&Identity) -> bool,
-}
-
-/// Random numbers of a case: below the second argument, from the stream of the first.
-pub fn draw(seed: u64, case: u64) -> impl Fn(u32, usize) -> usize + Copy {
-    move |stream, below| index_below(bits(seed, stream, case), below as u32) as usize
 }
 
 pub fn cpu() -> Box<dyn Device> {

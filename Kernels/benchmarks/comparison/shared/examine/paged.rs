@@ -6,7 +6,7 @@ use numeric::DType;
 
 use crate::Rules;
 
-pub const SEED: u64 = 20;
+const SEED: u64 = 20;
 const RULES: Rules = Rules {
     seed: SEED,
     units: 6,
@@ -15,41 +15,6 @@ const RULES: Rules = Rules {
     // A portable kernel is a contender only if 'ours' is a different one.
     may_decline: |identity| identity.kind == Kind::Baseline || identity.name == "ours_portable",
 };
-
-const RANDOM_SHAPES: u64 = 200;
-
-/// Shared by all random shapes.
-pub struct Batch {
-    pub lengths: Vec<usize>,
-    pub q_len: usize,
-    pub page_size: usize,
-    pub dtype: DType,
-}
-
-/// Seeded problems of all kinds: empty sequences, single tokens, whole and partial last pages.
-pub fn random_problems<P>(
-    most_tokens: usize,
-    q_lens: [usize; 6],
-    problem: impl Fn(Batch, &dyn Fn(u32, usize) -> usize) -> P,
-) -> Vec<P> {
-    let cases = 0..RANDOM_SHAPES;
-    cases
-        .map(|case| {
-            let draw = crate::draw(SEED, case);
-            let page_size = [1, 16, 32, 64, 128][draw(0, 5)];
-            let q_len = q_lens[draw(3, 6)];
-            let batch = 1 + draw(4, 9);
-            let longest = 1 + draw(5, most_tokens / batch);
-            let batch = Batch {
-                lengths: random(&draw, batch, longest, q_len, page_size),
-                q_len,
-                page_size,
-                dtype: [DType::Bf16, DType::F16][draw(8, 2)],
-            };
-            problem(batch, &draw)
-        })
-        .collect()
-}
 
 /// The workloads in both types, their batches cut to `most` tokens.
 pub fn suite_problems<S: Clone, W, P>(
@@ -73,27 +38,6 @@ pub fn pass<P: Problem>(
 ) {
     let contenders = contenders(device.info().kind);
     crate::pass(device, &contenders, problems, &RULES, describe);
-}
-
-/// Empty sequences, only the new tokens, whole and partial last pages, and anything in between;
-/// `draw` returns a number below its second argument, from the stream of its first.
-fn random(
-    draw: &dyn Fn(u32, usize) -> usize,
-    batch: usize,
-    longest: usize,
-    q_len: usize,
-    page_size: usize,
-) -> Vec<usize> {
-    (0..batch)
-        .map(|sequence| match draw(10 + sequence as u32, 8) {
-            0 => 0,
-            // The caches of a step hold its new tokens; 1 if there is one.
-            1 => q_len,
-            2 => longest.next_multiple_of(page_size).max(q_len),
-            3 => longest.next_multiple_of(page_size).max(q_len) + 1,
-            _ => draw(40 + sequence as u32, longest).max(q_len),
-        })
-        .collect()
 }
 
 /// A batch of more than `most` tokens loses its first sequences, a single sequence loses tokens.
