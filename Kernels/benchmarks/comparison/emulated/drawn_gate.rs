@@ -20,7 +20,7 @@ fn operands() -> Vec<DType> {
 
 #[test]
 fn products() {
-    assert_right(&gemm_ours::contenders(), 12, |draw| {
+    assert_right(&gemm_ours::contenders(), 6, |draw| {
         let (shape, layout, workload) = drawn::dense(draw, 400);
         let dtype = draw.one_of(3, &operands());
         GemmProblem::seeded(shape, layout, dtype, workload, draw.case).expect("a problem")
@@ -29,7 +29,7 @@ fn products() {
 
 #[test]
 fn grouped_products() {
-    assert_right(&gemm_ours::contenders(), 12, |draw| {
+    assert_right(&gemm_ours::contenders(), 6, |draw| {
         drawn::grouped(draw, 6, 150, 256, &operands())
     });
 }
@@ -42,7 +42,7 @@ fn prefill() {
         dtypes: &HALVES,
         dims: &[(64, None), (128, None), (192, Some(128)), (256, None)],
     };
-    assert_right(&prefill_ours::contenders(), 12, |draw| {
+    assert_right(&prefill_ours::contenders(), 6, |draw| {
         drawn::prefill(draw, &LIMITS)
     });
 }
@@ -54,7 +54,7 @@ fn decode() {
     } else {
         &[64, 128]
     };
-    assert_right(&decode_ours::contenders(), 12, |draw| {
+    assert_right(&decode_ours::contenders(), 6, |draw| {
         drawn::decode(draw, 900, head_dims)
     });
 }
@@ -62,7 +62,7 @@ fn decode() {
 #[test]
 fn latent_decode() {
     let heads = [1, 8, 16, 32, 64, 96, 128];
-    assert_right(&mla_ours::contenders(), 8, |draw| {
+    assert_right(&mla_ours::contenders(), 4, |draw| {
         drawn::latent(draw, 500, &heads)
     });
 }
@@ -74,14 +74,14 @@ fn norms() {
         columns: 1 << 17,
         rows: 300,
     };
-    assert_right(&norms_ours::contenders(), 40, |draw| {
+    assert_right(&norms_ours::contenders(), 20, |draw| {
         drawn::norm(draw, &LIMITS)
     });
 }
 
 #[test]
 fn sparse_attention() {
-    assert_right(&nsa_ours::contenders(), 8, |draw| {
+    assert_right(&nsa_ours::contenders(), 4, |draw| {
         drawn::nsa(draw, 1 << 14, &HALVES)
     });
 }
@@ -89,7 +89,7 @@ fn sparse_attention() {
 #[test]
 fn training() {
     let dtypes = [DType::Bf16, DType::F16, DType::F32];
-    assert_right(&training_ours::contenders(), 40, |draw| {
+    assert_right(&training_ours::contenders(), 20, |draw| {
         drawn::training(draw, 1 << 14, &dtypes)
     });
 }
