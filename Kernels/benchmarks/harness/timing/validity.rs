@@ -41,11 +41,15 @@ pub fn validate(
     let moved_inputs_us = course.moved_inputs_us();
     let suspicious = plan.steady.is_some() || is_slower_when_fresh(timing, moved_inputs_us);
     if reason.is_none() && suspicious {
+        let late_us = match lane.own_course() {
+            Some(_) => WOKEN_US,
+            None => moved_inputs_us,
+        };
         let trial = Trial {
             course,
             plan: plan.single(),
             gate,
-            believable_us: believable_us(timing, plan, moved_inputs_us),
+            believable_us: believable_us(timing, plan, late_us),
         };
         reason = trial.remembers(lane)?;
     }
@@ -119,6 +123,10 @@ const JUDGED_SLOWER: f64 = 1.5;
 /// The same if executions of the race followed each other.
 const JUDGED_SLOWER_THAN_BLOCKS: f64 = 3.0;
 
+/// What it may cost a process of its own to be woken for fresh inputs: its owner was busy between two calls, and on a
+/// busy machine others had its core and its cache meanwhile.
+const WOKEN_US: f64 = 50.0;
+
 /// The longest honest time on fresh inputs, given that on others and what new inputs may cost.
 fn fresh_most_us(repeated_us: f64, moved_inputs_us: f64, slower: f64) -> f64 {
     (slower * repeated_us).max(repeated_us + moved_inputs_us)
@@ -146,13 +154,13 @@ fn is_slower_when_fresh(timing: &Timing, moved_inputs_us: f64) -> bool {
 
 /// How long the fastest sample on fresh inputs may take if the race is to be believed: any time, unless fresh inputs
 /// took longer there too. Blocks say nothing about fresh inputs.
-fn believable_us(timing: &Timing, plan: &Plan, moved_inputs_us: f64) -> f64 {
+fn believable_us(timing: &Timing, plan: &Plan, late_us: f64) -> f64 {
     let slower = match plan.steady {
         Some(_) => JUDGED_SLOWER_THAN_BLOCKS,
         None => JUDGED_SLOWER,
     };
     let most_us = fresh_and_repeated_us(timing).and_then(|(fresh, repeated)| {
-        let most_us = fresh_most_us(repeated, moved_inputs_us, slower);
+        let most_us = fresh_most_us(repeated, late_us, slower);
         (plan.steady.is_some() || fresh > most_us).then_some(most_us)
     });
     most_us.unwrap_or(f64::INFINITY)
