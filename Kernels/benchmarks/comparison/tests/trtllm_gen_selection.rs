@@ -146,6 +146,8 @@ fn every_decode_shape_has_a_kernel_or_a_reason() {
         (128, 64, false),
         (128, 128, false),
         (128, 16, true),
+        (128, 32, true),
+        (128, 64, true),
     ];
     assert_eq!(page_sizes, BTreeSet::from(expected));
 }
