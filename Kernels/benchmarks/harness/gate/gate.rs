@@ -228,6 +228,8 @@ impl<'p> Gate<'p> {
         set.prepare(family, answers.seed, poison)?;
         if self.rewrites_fixed {
             bound.reread()?;
+            // Whoever captures a graph again has run it: what that wrote must not pass for an answer.
+            set.prepare(family, answers.seed, poison)?;
         }
         bound.enqueue(set.device().stream())?;
         set.device().synchronize()?;
