@@ -13,6 +13,7 @@ use tensor::TensorSpec;
 
 use crate::cpu_cache::Flush;
 use crate::cpu_compare;
+use crate::cpu_load::Load;
 use crate::memory::ALIGNMENT_BYTES;
 use crate::{
     checksum, cpu_info, shared, Cache, Comparison, Device, DeviceError, DeviceState, Enqueue,
@@ -33,6 +34,7 @@ pub struct CpuDevice {
     info: DeviceInfo,
     live: Live,
     flush: Flush,
+    load: Load,
     /// Whether other processes can map what it allocates.
     shares: bool,
 }
@@ -46,6 +48,7 @@ impl CpuDevice {
             info,
             live: Live::default(),
             flush,
+            load: Load::new(),
             shares: false,
         }
     }
@@ -281,12 +284,12 @@ impl Device for CpuDevice {
         Some(used.as_secs_f64() / window.as_secs_f64())
     }
 
+    fn look_at_load(&self) {
+        self.load.look();
+    }
+
     fn slowed_by_others(&self, length: Duration) -> f64 {
-        let (start, begin) = (Instant::now(), cpu_info::thread_time());
-        let used = || Some(cpu_info::thread_time()?.saturating_sub(begin?));
-        while used().is_some_and(|used| used < length) {}
-        let used = used().unwrap_or_default().as_secs_f64();
-        (start.elapsed().as_secs_f64() / used.max(f64::MIN_POSITIVE)).max(1.0)
+        self.load.slowed_by(length)
     }
 
     fn trace_obstacle(&self) -> Option<String> {

@@ -57,21 +57,12 @@ pub(crate) fn available_bytes() -> Option<u64> {
 
 /// CPU time of all threads of this process.
 pub fn process_time() -> Option<Duration> {
-    cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID)
-}
-
-/// CPU time of this thread.
-pub(crate) fn thread_time() -> Option<Duration> {
-    cpu_time(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
-fn cpu_time(clock: libc::clockid_t) -> Option<Duration> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: writes one timespec.
-    let status = unsafe { libc::clock_gettime(clock, &mut time) };
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
     (status == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 

@@ -10,6 +10,7 @@ mod cpu;
 mod cpu_cache;
 mod cpu_compare;
 mod cpu_info;
+mod cpu_load;
 #[cfg(feature = "cuda")]
 mod cuda_device;
 #[cfg(feature = "cuda")]
@@ -189,7 +190,10 @@ pub trait Device {
         None
     }
 
-    /// How many times as long work of `length` takes right now because others have the machine too.
+    /// Learns how fast the machine is right now, for `slowed_by_others`; a fraction of a millisecond.
+    fn look_at_load(&self) {}
+
+    /// How many times as long work of `length` takes right now as it did at best, because others have the machine too.
     fn slowed_by_others(&self, _length: Duration) -> f64 {
         1.0
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use device::{Queue, Sample};
+use device::{DeviceKind, Queue, Sample};
 use gate::{Failure, Gate};
 use serde::{Deserialize, Serialize};
 use stats::quantile;
@@ -41,10 +41,8 @@ pub fn validate(
     let moved_inputs_us = course.moved_inputs_us();
     let suspicious = plan.steady.is_some() || is_slower_when_fresh(timing, moved_inputs_us);
     if reason.is_none() && suspicious {
-        let late_us = match lane.own_course() {
-            Some(_) => WOKEN_US,
-            None => moved_inputs_us,
-        };
+        let sleeps = lane.own_course().is_some() || course.device().info().kind == DeviceKind::Cpu;
+        let late_us = if sleeps { WOKEN_US } else { moved_inputs_us };
         let trial = Trial {
             course,
             plan: plan.single(),
@@ -123,8 +121,8 @@ const JUDGED_SLOWER: f64 = 1.5;
 /// The same if executions of the race followed each other.
 const JUDGED_SLOWER_THAN_BLOCKS: f64 = 3.0;
 
-/// What it may cost a process of its own to be woken for fresh inputs: its owner was busy between two calls, and on a
-/// busy machine others had its core and its cache meanwhile.
+/// What it may cost a process of its own, or the threads of a kernel on a CPU, to be woken for fresh inputs: between two
+/// calls they slept, and on a busy machine others had their core and their cache meanwhile.
 const WOKEN_US: f64 = 50.0;
 
 /// The longest honest time on fresh inputs, given that on others and what new inputs may cost.
