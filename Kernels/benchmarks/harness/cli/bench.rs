@@ -10,6 +10,8 @@ use guest::Source;
 use numeric::{DType, UnknownDType};
 use record::{GivenWorkload, WorkloadFile};
 
+use crate::UsageError;
+
 /// A benchmark: suites of problems, and the contenders that solve them.
 ///
 /// The functions run in both the supervisor and the worker: they must not touch a device.
@@ -194,22 +196,5 @@ impl Passes {
 
     pub fn backward(self) -> bool {
         self != Passes::Fwd
-    }
-}
-
-/// A choice that this benchmark does not support. The message names the value and a remedy.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct UsageError(pub String);
-
-impl UsageError {
-    pub fn new(message: impl Display) -> Self {
-        Self(message.to_string())
-    }
-
-    /// For a custom shape; `what` follows its sizes: "is not a matrix product: expected MxNxK".
-    pub fn of_shape(sizes: &[usize], what: &str) -> Self {
-        let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
-        Self(format!("'{}' {what}", sizes.join("x")))
     }
 }

@@ -17,8 +17,8 @@ use crate::progress::Progress;
 use crate::protocol::{Machine, Task};
 use crate::resume;
 use crate::rows::{compare, rows, RowContext};
-use crate::run::{print, FAILED, SIGNALLED};
 use crate::selection::{fingerprint, Selection};
+use crate::shell::{print, FAILED, SIGNALLED};
 use crate::supervisor::{Supervisor, SupervisorError};
 use crate::{again, meta, repro, roofs, utc, UsageError};
 

@@ -3,7 +3,7 @@
 use contender::Pinned;
 
 use crate::erased::{AnyContender, Contenders};
-use crate::selection::shown;
+use crate::usage::shown;
 use crate::UsageError;
 
 const MARK: char = '@';

@@ -1,6 +1,5 @@
 //! Dispatches the command line: a measurement, a listing, a profile, or a worker.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use contender::Problem;
@@ -10,12 +9,8 @@ use crate::erased::AnyBench;
 use crate::measure::measure;
 use crate::options::{CacheChoice, Options};
 use crate::selection::Selection;
+use crate::shell::{print, FAILED, USAGE};
 use crate::{export, listing, missing, planners, profile, watch, worker, Bench, UsageError};
-
-pub const FAILED: u8 = 1;
-pub const USAGE: u8 = 2;
-/// Plus the signal number, as in shells.
-pub const SIGNALLED: u8 = 128;
 
 /// Runs a benchmark with this process's arguments; a bench's `main` is just this call.
 pub fn run<P: Problem>(bench: Bench<P>) -> ExitCode {
@@ -141,9 +136,4 @@ fn run_profile(program: &str, selection: &Selection, options: &Options) -> ExitC
             ExitCode::from(FAILED)
         }
     }
-}
-
-/// Prints to standard output; a closed pipe is not an error.
-pub fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }

@@ -12,6 +12,7 @@ use record::WorkloadFile;
 use crate::erased::{AnyBench, AnyContender, AnyProblem, Contenders, Problems};
 use crate::options::{built_for, Options};
 use crate::rows::BEST;
+use crate::usage::shown;
 use crate::{control, releases, Choices, UsageError};
 
 /// Both sides of the comparison, the same in the supervisor and its workers.
@@ -264,16 +265,5 @@ fn check_known(what: &str, wanted: &[String], known: &[&str]) -> Result<(), Usag
             shown(name),
             known.join(", ")
         ))),
-    }
-}
-
-/// A name that somebody typed, as part of a sentence: one line, and not all of a long one.
-pub fn shown(name: &str) -> String {
-    const LONGEST: usize = 64;
-    let plain = |c| if record::is_plain(c) { c } else { '\u{fffd}' };
-    let start: String = name.chars().take(LONGEST).map(plain).collect();
-    match name.chars().count() {
-        ..=LONGEST => start,
-        _ => start + "...",
     }
 }

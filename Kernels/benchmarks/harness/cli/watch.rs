@@ -17,7 +17,7 @@ use children::Leash;
 use record::ResultFile;
 
 use crate::options::Options;
-use crate::run::{print, FAILED};
+use crate::shell::{print, FAILED};
 use crate::UsageError;
 use files::{Snapshot, Watched};
 

@@ -1,16 +1,15 @@
 //! The worker: opens the device and measures what it is told to until its standard input closes.
 
 use std::cell::RefCell;
-use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::mpsc;
 
 use device::Device;
 
 use crate::options::Options;
-use crate::outcome::Outcome;
-use crate::protocol::{self, Event, Machine, Step, Task};
+use crate::protocol::{self, Event, Machine, Task};
 use crate::selection::Selection;
+use crate::voice::Voice;
 use crate::workload::Workshop;
 use crate::{roofs, UsageError};
 
@@ -70,9 +69,7 @@ fn connect() -> std::io::Result<(Voice, mpsc::Receiver<Task>)> {
     let socket = protocol::worker_socket()?;
     // Fails if standard input is not a socket, i.e. without a supervisor.
     socket.peer_addr()?;
-    let voice = Voice {
-        socket: socket.try_clone()?,
-    };
+    let voice = Voice::new(socket.try_clone()?);
     let (sender, tasks) = mpsc::channel();
     std::thread::spawn(move || {
         for task in protocol::receive(socket).map_while(Result::ok) {
@@ -83,33 +80,4 @@ fn connect() -> std::io::Result<(Voice, mpsc::Receiver<Task>)> {
         std::process::exit(0);
     });
     Ok((voice, tasks))
-}
-
-/// The worker's channel to the supervisor.
-pub struct Voice {
-    socket: UnixStream,
-}
-
-impl Voice {
-    pub fn say(&mut self, event: &Event) {
-        if protocol::send(&mut self.socket, event).is_err() {
-            // Nobody is listening any more.
-            std::process::exit(1);
-        }
-    }
-
-    pub fn step(&mut self, contender: Option<&str>, what: &str) {
-        let contender = contender.map(str::to_owned);
-        self.say(&Event::Step(Step {
-            contender,
-            what: what.to_owned(),
-        }));
-    }
-
-    pub fn outcome(&mut self, contender: &str, outcome: Outcome) {
-        self.say(&Event::Outcome {
-            contender: contender.to_owned(),
-            outcome,
-        });
-    }
 }

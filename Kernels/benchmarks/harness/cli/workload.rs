@@ -17,7 +17,7 @@ use crate::planners::Planners;
 use crate::preset::Preset;
 use crate::protocol::Task;
 use crate::selection::{fingerprint, Selection};
-use crate::worker::Voice;
+use crate::voice::Voice;
 
 /// What all workloads of a worker share.
 pub struct Workshop<'a> {
