@@ -12,16 +12,13 @@ use rayon::prelude::*;
 use tensor::TensorSpec;
 
 use crate::cpu_cache::Flush;
-use crate::cpu_compare;
+use crate::cpu_compare::{self, CHUNK_BYTES};
 use crate::cpu_load::Load;
 use crate::memory::ALIGNMENT_BYTES;
 use crate::{
     checksum, cpu_info, shared, Cache, Comparison, Device, DeviceError, DeviceState, Enqueue,
     Graph, Memory, Queue, Sample, SampleError, SampleMode, Tiles, Tolerance, Trace,
 };
-
-/// Work unit of the parallel loops: fixed, so that sums do not depend on the number of cores.
-pub(crate) const CHUNK_BYTES: usize = 1 << 20;
 
 /// How long to watch for a thread that outlives its `enqueue`.
 const LATE_WRITE_WAIT: Duration = Duration::from_millis(20);

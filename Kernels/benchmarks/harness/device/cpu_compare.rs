@@ -3,8 +3,10 @@
 use numeric::DType;
 use rayon::prelude::*;
 
-use crate::cpu::CHUNK_BYTES;
 use crate::{Comparison, Tolerance};
+
+/// Work unit of the parallel loops: fixed, so that sums do not depend on the number of cores.
+pub(crate) const CHUNK_BYTES: usize = 1 << 20;
 
 /// Compares two tensors given as bytes of the same length.
 pub(crate) fn compare(

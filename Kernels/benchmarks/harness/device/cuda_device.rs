@@ -12,7 +12,6 @@ use numeric::DType;
 use tensor::{Fill, TensorSpec};
 
 use crate::cuda_driver::{bridge, check, Context, Event, OwnStream, Pinned, Staging};
-use crate::cuda_sample::Overhead;
 use crate::cuda_tables::Tables;
 use crate::cuda_tracer::Tracer;
 use crate::nvml::Readings;
@@ -46,6 +45,13 @@ pub struct CudaDevice {
     tables: Tables,
     // Last: everything above is freed within it.
     pub(crate) context: Rc<Context>,
+}
+
+/// The overhead of events: usually, and while the tracer records.
+#[derive(Clone, Copy)]
+pub(crate) struct Overhead {
+    pub(crate) plain_us: f64,
+    pub(crate) traced_us: f64,
 }
 
 impl CudaDevice {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use contender::{Buffer, ContenderError, Stream};
 use cudarc::driver::{result, sys};
 
-use crate::cuda_device::CudaDevice;
+use crate::cuda_device::{CudaDevice, Overhead};
 use crate::cuda_driver::{bridge, check};
 use crate::{
     Cache, Device, DeviceError, Enqueue, Graph, Queue, Sample, SampleError, SampleMode, Trace,
@@ -33,13 +33,6 @@ fn escape_wait(length: Duration) -> Duration {
 /// Work that the tracer also times: whatever events show beyond it is their own overhead.
 const CALIBRATION_NS: u64 = 20_000;
 const CALIBRATION_SAMPLES: usize = 11;
-
-/// The overhead of events: usually, and while the tracer records.
-#[derive(Clone, Copy)]
-pub(crate) struct Overhead {
-    pub(crate) plain_us: f64,
-    pub(crate) traced_us: f64,
-}
 
 /// A held stream, released on drop, so that an error or panic in the work leaves no kernel behind.
 struct Hold<'a>(&'a CudaDevice);

@@ -5,6 +5,7 @@
 
 mod backend;
 mod contenders;
+mod fault;
 pub mod guests;
 mod outside;
 mod problem;
@@ -12,5 +13,6 @@ mod sly;
 pub mod suite;
 mod work;
 
-pub use contenders::{contenders, Fault, FaultyContender};
+pub use contenders::{contenders, FaultyContender};
+pub use fault::Fault;
 pub use problem::Scaled;

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use contender::{Bound, Buffer, ContenderError, DeviceInfo, DeviceKind, Stream};
 
-use crate::contenders::GATE_CALLS;
+use crate::fault::GATE_CALLS;
 use crate::work::Work;
 use crate::{Fault, Scaled};
 

@@ -12,7 +12,7 @@ use crate::answers::Unit;
 use crate::budget::{Deviations, UNIT_ELEMENTS_MIN};
 use crate::buffers::poison_byte;
 use crate::element::value_at;
-use crate::reference::{Part, Reference};
+use crate::part::{tile_elements, tiles, Part};
 use crate::{Answers, Budget, BufferSet, Element, Errors, Failure, Judge, Poison};
 
 /// Fails if an output element is not finite, or still holds poison that no answer contains.
@@ -261,11 +261,11 @@ pub(crate) type Near<'n> = dyn Fn(usize, &Range<usize>) -> Result<Option<Budget>
 /// sample allows is looked at again with what is honest there: the sample may have missed where errors are largest.
 pub(crate) fn check_full(
     set: &BufferSet,
-    reference: &Reference,
+    parts: &[Part],
     budgets: &[Budget],
     near: &Near,
 ) -> Result<(), Failure> {
-    for part in &reference.parts {
+    for part in parts {
         let budget = &budgets[part.tensor];
         let step = tile_elements(part.range.len());
         let compared = compare(set, part, part.range.clone(), step, budget)?;
@@ -405,23 +405,4 @@ pub(crate) fn check_slice(
         }
     }
     Ok(())
-}
-
-/// Length of the parts of a range that are compared on their own: enough of them to tell late rows from
-/// early ones, few enough that the comparison costs no more than reading the memory.
-fn tile_elements(elements: usize) -> usize {
-    const TILES: usize = 64;
-    const ELEMENTS_MIN: usize = 16 << 10;
-    // Whole vectors, so that every tile is as aligned as the range.
-    let step = elements.div_ceil(TILES).next_multiple_of(1024);
-    step.max(ELEMENTS_MIN)
-}
-
-/// Those parts.
-pub(crate) fn tiles(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let step = tile_elements(range.len());
-    let (start, end) = (range.start, range.end);
-    (start..end)
-        .step_by(step)
-        .map(move |start| start..end.min(start + step))
 }

@@ -320,7 +320,7 @@ impl<'p> Gate<'p> {
             .filter(|_| answers.seed == self.first.seed);
         if let Some(reference) = reference {
             let near = |tensor, tile: &_| self.budget_near(tensor, tile);
-            check_full(set, reference, &self.budgets(), &near)?;
+            check_full(set, &reference.parts, &self.budgets(), &near)?;
         }
         Ok(errors)
     }

@@ -13,6 +13,7 @@ mod check;
 mod element;
 mod failure;
 mod gate;
+mod part;
 mod reference;
 mod rests;
 

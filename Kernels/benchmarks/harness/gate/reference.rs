@@ -8,7 +8,8 @@ use device::{DeviceError, Memory};
 use numeric::{bits, index_below};
 
 use crate::buffers::ALIGNMENT_BYTES;
-use crate::check::{check_slice, tiles};
+use crate::check::check_slice;
+use crate::part::{tiles, Part};
 use crate::{Answers, Budget, BufferSet, Failure};
 
 /// How much of a contender's output was compared with another implementation's.
@@ -41,13 +42,6 @@ pub(crate) struct Reference {
     pub(crate) parts: Vec<Part>,
     pub(crate) coverage: Coverage,
     _memory: Vec<Memory>,
-}
-
-/// Elements of one output, and where the reference's values are.
-pub(crate) struct Part {
-    pub(crate) tensor: usize,
-    pub(crate) range: Range<usize>,
-    pub(crate) address: usize,
 }
 
 /// Random stream for the choice of slices.

@@ -13,6 +13,7 @@ mod race;
 mod region;
 mod roofs;
 mod steady;
+mod step;
 mod trace;
 mod validity;
 
@@ -20,8 +21,9 @@ pub use course::{Course, Rotation};
 pub use energy::{energy_j, Energy};
 pub use lane::Lane;
 pub use plan::{CacheState, Launch, Plan, Timer};
-pub use race::{race, LaneFailure, Step, TimedSample, Timing};
+pub use race::{race, LaneFailure, TimedSample, Timing};
 pub use roofs::{floor_us, is_compute_bound, Bandwidth, Roofs};
 pub use steady::{obstacle_to_steady, BLOCK};
+pub use step::Step;
 pub use trace::{Traced, TracedSample};
 pub use validity::{validate, Limits, Validity};

@@ -10,18 +10,7 @@ use stats::{reference_clock_mhz, Decision, Rounds, Schedule, StopReason, Stoppin
 use crate::course::Turn;
 use crate::plan::Round;
 use crate::trace::{median, trace, Traced};
-use crate::{Course, Lane, Plan};
-
-/// What a lane is about to do; reported beforehand, so that a crash can be attributed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    WarmUp,
-    /// Getting inputs that the set does not hold.
-    Refill,
-    Sample,
-    Check,
-    Trace,
-}
+use crate::{Course, Lane, Plan, Step};
 
 /// One sample of one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use stats::{quantile, Schedule, SMALL_US};
 
 use crate::course::Turn;
-use crate::race::Step;
-use crate::{CacheState, Course, Lane, LaneFailure, Plan, Timer, Timing};
+use crate::{CacheState, Course, Lane, LaneFailure, Plan, Step, Timer, Timing};
 
 /// One sample by both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
