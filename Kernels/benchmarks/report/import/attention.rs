@@ -1,7 +1,7 @@
 //! Shapes of attention: their lengths are in tensors that the trace stores.
 
 use super::case::{left_out, Case, Refusal};
-use super::road::{dtype, Shape};
+use super::shape::Shape;
 use serde_json::json;
 
 /// Heads of queries and of keys, and elements of a head.
@@ -75,7 +75,7 @@ fn kv_dtype(case: &Case, queries: &str, keys: &str) -> Result<&'static str, Refu
     let inputs = &case.definition.inputs;
     match (inputs.get(queries), inputs.get(keys)) {
         (Some(queries), Some(keys)) if queries.dtype != keys.dtype => {
-            match dtype(&keys.dtype).map_err(Refusal::LeftOut)? {
+            match keys.bench_dtype().map_err(Refusal::LeftOut)? {
                 "fp8_e4m3" => Ok("fp8_e4m3"),
                 other => left_out(format!("keys of type {other} and queries of another")),
             }

@@ -35,6 +35,19 @@ pub struct Tensor {
     pub dtype: String,
 }
 
+impl Tensor {
+    /// Its type as the benches name it.
+    pub fn bench_dtype(&self) -> Result<&'static str, String> {
+        match &*self.dtype {
+            "bfloat16" => Ok("bf16"),
+            "float16" => Ok("f16"),
+            "float32" => Ok("f32"),
+            "float8_e4m3fn" => Ok("fp8_e4m3"),
+            other => Err(format!("no bench supports the type '{other}'")),
+        }
+    }
+}
+
 /// `{"definition": ..., "workload": {...}}`; a trace has an evaluation too.
 #[derive(Debug, Deserialize)]
 struct Line {

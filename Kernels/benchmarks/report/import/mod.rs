@@ -11,6 +11,7 @@ mod requests;
 mod road;
 mod safetensors;
 mod serving;
+mod shape;
 mod strata;
 
 pub use requests::{read_requests, Request};
@@ -21,7 +22,8 @@ use crate::ReportingError;
 use case::{Case, Refusal};
 use definition::{Definition, Workload};
 use record::{is_plain, GivenWorkload, WorkloadFile, WORKLOADS_VERSION};
-use road::{Road, Shape};
+use road::Road;
+use shape::Shape;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 

@@ -3,34 +3,8 @@
 use super::attention::{decode, mla_decode, paged_prefill, ragged_prefill};
 use super::case::{left_out, Case, Refusal};
 use super::definition::Definition;
-use serde_json::{json, Map, Value};
-
-/// One shape of a bench.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Shape {
-    /// For people; several shapes may have the same.
-    pub label: String,
-    /// As the bench's `--configs` takes it, if it can say everything.
-    pub config: Option<String>,
-    /// As a workload file gives it.
-    pub members: Map<String, Value>,
-    /// What the bench does not repeat.
-    pub note: String,
-}
-
-impl Shape {
-    pub fn new(label: String, members: Value) -> Shape {
-        let Value::Object(members) = members else {
-            unreachable!("a shape is an object");
-        };
-        Shape {
-            label,
-            config: None,
-            members,
-            note: String::new(),
-        }
-    }
-}
+use super::shape::Shape;
+use serde_json::json;
 
 pub struct Road {
     pub bench: &'static str,
@@ -94,19 +68,9 @@ impl Road {
         }
         let inputs = &definition.inputs;
         if let Some(tensor) = self.typed_by.iter().find_map(|name| inputs.get(*name)) {
-            command += &format!(" --dtype {}", dtype(&tensor.dtype)?);
+            command += &format!(" --dtype {}", tensor.bench_dtype()?);
         }
         Ok(command)
-    }
-}
-
-pub fn dtype(name: &str) -> Result<&'static str, String> {
-    match name {
-        "bfloat16" => Ok("bf16"),
-        "float16" => Ok("f16"),
-        "float32" => Ok("f32"),
-        "float8_e4m3fn" => Ok("fp8_e4m3"),
-        other => Err(format!("no bench supports the type '{other}'")),
     }
 }
 
