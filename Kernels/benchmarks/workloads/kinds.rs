@@ -25,6 +25,10 @@ pub fn uniform(low: f32, high: f32) -> Fill {
     Fill::Uniform { low, high }
 }
 
+pub fn constant(value: f32) -> Fill {
+    uniform(value, value)
+}
+
 /// Rows of `columns` in a tensor of `elements`, each of one of the ranges.
 pub fn uneven_rows(columns: usize, elements: usize, ranges: &[(f32, f32)]) -> Shaped {
     let slots = Slots::repeating(columns, PERIOD, elements);

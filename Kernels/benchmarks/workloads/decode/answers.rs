@@ -4,10 +4,10 @@ use contender::Slice;
 use reference::Real;
 use tensor::Inputs;
 
-use super::problem::DecodeProblem;
 use super::shape::DecodeShape;
 use crate::arithmetic::{slice, Store};
 use crate::paged::answers::{attended, Cache, Rows};
+use crate::paged::PageTable;
 
 /// One unit per sequence and KV head, because its queries share what is expensive: the keys and
 /// values.
@@ -16,13 +16,9 @@ pub fn units(shape: &DecodeShape) -> usize {
 }
 
 pub fn unit<R: Real + Send + Sync>(
-    DecodeProblem {
-        shape,
-        table,
-        k_scale,
-        v_scale,
-        ..
-    }: &DecodeProblem,
+    shape: &DecodeShape,
+    table: &PageTable,
+    (k_scale, v_scale): (f32, f32),
     inputs: &Inputs,
     unit: usize,
     store: Store,
@@ -46,8 +42,8 @@ pub fn unit<R: Real + Send + Sync>(
         width: shape.head_dim,
     };
     let cache = Cache {
-        keys: rows("k_pages", *k_scale),
-        values: rows("v_pages", *v_scale),
+        keys: rows("k_pages", k_scale),
+        values: rows("v_pages", v_scale),
         first: |token| shape.cache_row(table, sequence, token, kv_head),
     };
     let out = attended::<R>(inputs, &queries, &cache, shape.scale(), store);

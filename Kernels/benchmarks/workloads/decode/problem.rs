@@ -157,11 +157,13 @@ impl Problem for DecodeProblem {
     }
 
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        answers::unit::<f64>(self, inputs, unit, exact)
+        let scales = (self.k_scale, self.v_scale);
+        answers::unit::<f64>(&self.shape, &self.table, scales, inputs, unit, exact)
     }
 
     /// As on tensor cores: f32 sums, weights rounded to the type before they multiply the values.
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        answers::unit::<f32>(self, inputs, unit, rounded)
+        let scales = (self.k_scale, self.v_scale);
+        answers::unit::<f32>(&self.shape, &self.table, scales, inputs, unit, rounded)
     }
 }

@@ -4,10 +4,10 @@ use contender::Slice;
 use reference::Real;
 use tensor::Inputs;
 
-use super::problem::MlaDecodeProblem;
 use super::shape::{MlaShape, MLA_LATENT, MLA_WIDTH};
 use crate::arithmetic::{slice, Store};
 use crate::paged::answers::{attended, Cache, Rows};
+use crate::paged::PageTable;
 
 /// Heads per unit: few, because each takes a pass over the whole sequence.
 const UNIT_HEADS: usize = 4;
@@ -17,12 +17,9 @@ pub fn units(shape: &MlaShape) -> usize {
 }
 
 pub fn unit<R: Real + Send + Sync>(
-    MlaDecodeProblem {
-        shape,
-        table,
-        cache_scale,
-        ..
-    }: &MlaDecodeProblem,
+    shape: &MlaShape,
+    table: &PageTable,
+    cache_scale: f32,
     inputs: &Inputs,
     unit: usize,
     store: Store,
@@ -37,7 +34,7 @@ pub fn unit<R: Real + Send + Sync>(
         .collect();
     let rows = |width| Rows {
         tensor: inputs.tensor("cache"),
-        scale: *cache_scale,
+        scale: cache_scale,
         width,
     };
     let cache = Cache {

@@ -128,12 +128,14 @@ impl Problem for MlaDecodeProblem {
     }
 
     fn oracle(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        answers::unit::<f64>(self, inputs, unit, exact)
+        let (shape, table, scale) = (&self.shape, &self.table, self.cache_scale);
+        answers::unit::<f64>(shape, table, scale, inputs, unit, exact)
     }
 
     /// As on tensor cores: f32 sums, weights rounded to the type before they multiply the values.
     fn honest(&self, inputs: &Inputs, unit: usize) -> Vec<Slice> {
-        answers::unit::<f32>(self, inputs, unit, rounded)
+        let (shape, table, scale) = (&self.shape, &self.table, self.cache_scale);
+        answers::unit::<f32>(shape, table, scale, inputs, unit, rounded)
     }
 }
 

@@ -6,7 +6,7 @@
 use contender::{Family, Statement};
 use tensor::{Fill, Shaped};
 
-use super::op::NormOp;
+use super::op::{NormOp, LOGIT};
 use crate::kinds::{
     outlier_columns, rising_columns, uneven_rows, uniform, DRIFT, LARGE, LATE_MAXIMUM, OUTLIERS,
     UNEVEN_ROWS,
@@ -32,9 +32,6 @@ const UNEVEN_GRADIENT: [(f32, f32); 5] = [
 ];
 /// The same for what is exponentiated with a given normaliser.
 const UNEVEN_LOGITS: [(f32, f32); 3] = [(-4.0, 4.0), (0.75, 0.75), (0.0, 0.0)];
-
-/// The exponential of the largest logit overflows f32.
-pub(super) const LOGIT: f32 = 110.0;
 
 pub fn of(op: NormOp, shape: RowShape, statement: &Statement) -> Vec<Family> {
     let RowShape { rows, columns } = shape;

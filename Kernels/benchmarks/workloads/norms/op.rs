@@ -9,7 +9,6 @@ use std::fmt;
 use numeric::DType;
 use tensor::{Fill, TensorSpec};
 
-use super::families::LOGIT;
 use crate::rows::RowShape;
 
 /// Types of the tensors of a row operation.
@@ -49,6 +48,9 @@ const NAMES: [(NormOp, &str); 10] = [
     (NormOp::CrossEntropyBackward, "cross_entropy_bwd"),
     (NormOp::CrossEntropyForwardBackward, "cross_entropy_fwd_bwd"),
 ];
+
+/// The exponential of the largest logit overflows f32.
+pub(super) const LOGIT: f32 = 110.0;
 
 impl NormOp {
     pub fn all() -> impl Iterator<Item = NormOp> {

@@ -3,10 +3,9 @@
 use contender::{Family, Statement};
 use tensor::{Fill, Shaped};
 
-use super::op::{Scaling, TrainingOp};
-use super::problem::{constant, NORM_LARGEST, QUANTIZED_TO};
+use super::op::{Scaling, TrainingOp, NORM_LARGEST, QUANTIZED_TO};
 use super::shape::TrainingShape;
-use crate::kinds::{outlier_columns, uneven_rows, uniform, LARGE, OUTLIERS, UNEVEN_ROWS};
+use crate::kinds::{constant, outlier_columns, uneven_rows, uniform, LARGE, OUTLIERS, UNEVEN_ROWS};
 
 /// Where an activation is a straight line on both sides; its exponentials stay finite.
 const STEEP: f32 = 40.0;

@@ -65,6 +65,10 @@ pub enum Scaling {
 
 /// Rows and columns of a group.
 pub(crate) const GROUP: usize = 128;
+/// The scale of a tensor whose largest magnitude is 1: then the largest scale is e4m3's largest.
+pub(super) const QUANTIZED_TO: f32 = 1.0 / (6.0 * 448.0);
+/// No element of the norm of uniform numbers is larger, whose root mean square is theirs over the root of 3.
+pub(super) const NORM_LARGEST: f32 = 2.0;
 
 impl Scaling {
     /// How scales that are not e4m3 are stored.

@@ -11,10 +11,11 @@ use reference::quantize::{tiled_scales, ScaleFormat, SCALE_TILE};
 use reference::rope;
 use tensor::{Fill, Inputs, TensorSpec};
 
-use super::op::{Activation, Pass, Scaling, TrainingOp};
+use super::op::{Activation, Pass, Scaling, TrainingOp, NORM_LARGEST, QUANTIZED_TO};
 use super::shape::{RopeShape, TrainingShape};
 use super::{answers, families};
 use crate::arithmetic::{exact, rounded};
+use crate::kinds::constant;
 use crate::rows::RowShape;
 
 /// One training primitive on one shape.
@@ -45,10 +46,6 @@ const NVFP4_SCALES: Fill = Fill::Uniform {
     high: 448.0,
 };
 const DEQUANTIZED_BY: f32 = 1.0 / 512.0;
-/// The scale of a tensor whose largest magnitude is 1: then the largest scale is e4m3's largest.
-pub(super) const QUANTIZED_TO: f32 = 1.0 / (6.0 * 448.0);
-/// No element of the norm of uniform numbers is larger, whose root mean square is theirs over the root of 3.
-pub(super) const NORM_LARGEST: f32 = 2.0;
 /// As in Llama 3.
 const ROPE_BASE: f64 = 500_000.0;
 
@@ -196,13 +193,6 @@ fn scales(scaling: Scaling, shape: RowShape) -> [usize; 2] {
 fn tensor_scale(scaling: Scaling, value: f32) -> Option<TensorSpec> {
     let spec = TensorSpec::input("tensor_scale", DType::F32, &[1]);
     (scaling == Scaling::Nvfp4).then(|| spec.filled(constant(value)))
-}
-
-pub(super) fn constant(value: f32) -> Fill {
-    Fill::Uniform {
-        low: value,
-        high: value,
-    }
 }
 
 /// Heads in place; cos and sin as a cache with one row per position, one value per pair.
