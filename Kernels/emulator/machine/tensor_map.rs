@@ -71,6 +71,31 @@ impl TensorMap {
         }
     }
 
+    /// The part of a box's row inside the tensor: where it begins, bytes to skip in the row, bytes.
+    pub fn span(&self, at: &[i64; 5], number: u32) -> Option<(u64, usize, usize)> {
+        let mut rest = number;
+        let mut address = self.address;
+        let outer = at.iter().zip(&self.box_sizes).zip(&self.sizes).skip(1);
+        for (((corner, box_size), size), stride) in outer.zip(&self.strides) {
+            let position = corner + i64::from(rest % box_size);
+            rest /= box_size;
+            if position < 0 || position >= *size as i64 {
+                return None;
+            }
+            address = address.wrapping_add((position as u64).wrapping_mul(*stride));
+        }
+        let bytes = |elements: i64| elements * i64::from(self.element_bits()) / 8;
+        let first = at[0].max(0);
+        let end = (at[0] + i64::from(self.box_sizes[0])).min(self.sizes[0] as i64);
+        (first < end).then(|| {
+            (
+                address.wrapping_add(bytes(first) as u64),
+                bytes(first - at[0]) as usize,
+                bytes(end - first) as usize,
+            )
+        })
+    }
+
     /// A row as a load leaves it in shared memory.
     pub fn spread<'a>(&self, packed: &'a [u8]) -> Cow<'a, [u8]> {
         if !self.is_apart() {

@@ -2,8 +2,9 @@
 
 use syntax::{Axis, Special};
 
+use super::atomic::combine;
 use super::ordering::Touch;
-use super::shared::{combine, locate, Location, LOCAL_WINDOW, SHARED_WINDOW};
+use super::shared::{locate, Location, LOCAL_WINDOW, SHARED_WINDOW};
 use super::{Engine, Flow, Run};
 use crate::error::Trap;
 use crate::op::*;

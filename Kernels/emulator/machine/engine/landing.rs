@@ -2,7 +2,8 @@
 
 use syntax::Type;
 
-use super::shared::combine;
+use super::atomic::combine;
+use super::signals::signalled;
 use super::work::{Copy, Pending, Work};
 use super::{Engine, Run};
 use crate::error::{Error, Trap};
@@ -261,7 +262,7 @@ impl Engine<'_> {
         let mut packed = vec![0u8; map.packed_row_bytes() as usize];
         for number in 0..map.rows() {
             packed.fill(outside);
-            if let Some((address, skip, bytes)) = span(map, at, number) {
+            if let Some((address, skip, bytes)) = map.span(at, number) {
                 let inside = &mut packed[skip..skip + bytes];
                 self.memory.read(&mut self.recent, address, inside)?;
             }
@@ -287,7 +288,7 @@ impl Engine<'_> {
     ) -> Result<(), String> {
         let mut row = vec![0u8; map.row_bytes() as usize];
         for number in 0..map.rows() {
-            let Some((address, skip, bytes)) = span(map, at, number) else {
+            let Some((address, skip, bytes)) = map.span(at, number) else {
                 continue;
             };
             let start = (from & 0xff_ffff) + number * map.row_bytes();
@@ -367,38 +368,4 @@ impl Engine<'_> {
         }
         Ok(())
     }
-}
-
-/// The block whose mbarrier a copy to `rank` signals: one of a pair for both.
-pub(super) fn signalled(rank: u32, barrier: u32, pair: bool) -> u32 {
-    if pair {
-        rank & !1 | barrier >> 24 & 1
-    } else {
-        rank
-    }
-}
-
-// The part of a box's row inside the tensor: where it begins, bytes to skip in the row, bytes.
-pub(super) fn span(map: &TensorMap, at: &[i64; 5], number: u32) -> Option<(u64, usize, usize)> {
-    let mut rest = number;
-    let mut address = map.address;
-    let outer = at.iter().zip(&map.box_sizes).zip(&map.sizes).skip(1);
-    for (((corner, box_size), size), stride) in outer.zip(&map.strides) {
-        let position = corner + i64::from(rest % box_size);
-        rest /= box_size;
-        if position < 0 || position >= *size as i64 {
-            return None;
-        }
-        address = address.wrapping_add((position as u64).wrapping_mul(*stride));
-    }
-    let bytes = |elements: i64| elements * i64::from(map.element_bits()) / 8;
-    let first = at[0].max(0);
-    let end = (at[0] + i64::from(map.box_sizes[0])).min(map.sizes[0] as i64);
-    (first < end).then(|| {
-        (
-            address.wrapping_add(bytes(first) as u64),
-            bytes(first - at[0]) as usize,
-            bytes(end - first) as usize,
-        )
-    })
 }

@@ -1,6 +1,7 @@
 //! Runs the blocks of a cluster: which warp next, when work lands, who waits for what.
 
 mod asynchronous;
+mod atomic;
 mod execute;
 mod landing;
 mod matrix;

@@ -1,6 +1,6 @@
 //! What the race detector is told of: accesses of shared memory, and what orders them.
 
-use super::landing::{signalled, span};
+use super::signals::signalled;
 use super::work::Work;
 use super::{Engine, Run};
 use crate::descriptor::Descriptor;
@@ -53,7 +53,7 @@ impl Engine<'_> {
             return Ok(());
         }
         for number in 0..map.rows() {
-            if let Some((address, _, bytes)) = span(map, at, number) {
+            if let Some((address, _, bytes)) = map.span(at, number) {
                 self.touch_global(who, (address, bytes as u32), by, touch)?;
             }
         }

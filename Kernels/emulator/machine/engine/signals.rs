@@ -1,6 +1,5 @@
 //! Which mbarriers asynchronous work signals when it lands.
 
-use super::landing::signalled;
 use super::work::{TensorWork, Work};
 use crate::warp::lanes;
 
@@ -41,5 +40,14 @@ impl TensorWork {
                 .collect(),
             Self::Mma(_) | Self::Copy { .. } | Self::Shift { .. } => Vec::new(),
         }
+    }
+}
+
+/// The block whose mbarrier a copy to `rank` signals: one of a pair for both.
+pub(super) fn signalled(rank: u32, barrier: u32, pair: bool) -> u32 {
+    if pair {
+        rank & !1 | barrier >> 24 & 1
+    } else {
+        rank
     }
 }

@@ -100,7 +100,7 @@ impl Engine<'_> {
                 };
                 let mut result = u64::from(value(mask.trailing_zeros()));
                 for lane in lanes(mask).skip(1) {
-                    result = super::shared::combine(*atomic, *ty, result, value(lane).into(), 0);
+                    result = super::atomic::combine(*atomic, *ty, result, value(lane).into(), 0);
                 }
                 let is_nan = |lane| f32::from_bits(value(lane)).is_nan();
                 if *ty == Type::F32 && (*nan && lanes(mask).any(is_nan) || lanes(mask).all(is_nan))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::literal::integer;
 use super::scope::{Name, Scopes};
 use super::{Parser, Result};
 use crate::{
@@ -141,7 +142,7 @@ impl<'a> Parser<'a> {
                 if name == "pragma"
                     || self
                         .peek()
-                        .is_some_and(|token| super::operand::integer(token.text).is_none())
+                        .is_some_and(|token| integer(token.text).is_none())
                 {
                     self.next()?;
                 } else {

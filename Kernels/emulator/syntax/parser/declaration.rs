@@ -97,7 +97,7 @@ impl<'a> Parser<'a> {
             } else if !self.takes(b',') {
                 let negative = self.takes(b'-');
                 let word = self.word()?;
-                let Some(bits) = super::operand::literal_bits(word, ty) else {
+                let Some(bits) = super::literal::literal_bits(word, ty) else {
                     return self.error_at(
                         line,
                         format!("an initial value of {word:?} is not supported"),

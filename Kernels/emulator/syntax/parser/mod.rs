@@ -2,6 +2,7 @@
 
 mod body;
 mod declaration;
+mod literal;
 mod operand;
 mod scope;
 
@@ -123,7 +124,7 @@ impl<'a> Parser<'a> {
     fn number(&mut self) -> Result<u64> {
         let line = self.line();
         let word = self.word()?;
-        match operand::integer(word) {
+        match literal::integer(word) {
             Some(value) => Ok(value),
             None => self.error_at(line, format!("expected a number, found {word:?}")),
         }
