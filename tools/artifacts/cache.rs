@@ -18,12 +18,13 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
 use crate::cancel::Cancel;
 use crate::digest::Digest;
 use crate::error::{At, Error, Result};
 use crate::lock::Artifact;
+use crate::publish::publish;
 
 pub struct Cache {
     root: PathBuf,
@@ -175,27 +176,6 @@ impl Scratch {
     pub fn path(&self) -> &Path {
         self.0.path()
     }
-}
-
-/// A new file beside its final name, readable as others are.
-pub fn partial_in(folder: &Path) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new()
-        .prefix(".partial-")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder)
-}
-
-/// Creates or replaces `path` at once: nobody sees a part of it.
-pub fn publish(
-    folder: &Path,
-    path: &Path,
-    write: impl FnOnce(&mut NamedTempFile) -> io::Result<()>,
-) -> Result<()> {
-    let mut partial = partial_in(folder).at("create a file in", folder)?;
-    write(&mut partial).at("write", path)?;
-    let replaced = partial.persist(path).map_err(|failed| failed.error);
-    replaced.at("replace", path)?;
-    Ok(())
 }
 
 /// What changes whenever a file's bytes do, and its size; nothing for what is not a plain file.

@@ -5,8 +5,8 @@ use std::path::Path;
 use clap::ValueEnum;
 use serde_json::json;
 
+use artifacts_lib::context::Context;
 use artifacts_lib::error::At;
-use artifacts_lib::fetch::Context;
 use artifacts_lib::lock::{Artifact, Lock, Source};
 use artifacts_lib::upload::Licence;
 use artifacts_lib::verify::Finding;

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use on_demand::{GemmKernel, GemmLayout, GemmOperands, Variant, Wanted};
 
+use crate::context::Context;
 use crate::error::{At, Error, Result};
-use crate::fetch::Context;
 use crate::lock::Artifact;
 use crate::{process, unpack};
 

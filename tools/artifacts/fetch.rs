@@ -10,41 +10,19 @@ use std::thread;
 
 use serde::Serialize;
 
-use crate::cache::{publish, Cache};
-use crate::cancel::Cancel;
-use crate::credentials::Settings;
+use crate::context::Context;
 use crate::digest::BUFFER_BYTES;
 use crate::download::Download;
 use crate::error::{At, Error, Result};
-use crate::http::Http;
-use crate::lock::{Artifact, Lock, Source};
+use crate::lock::{Artifact, Source};
 use crate::mirror::Place;
 use crate::npm;
 use crate::pip;
-use crate::progress::Progress;
+use crate::publish::publish;
 use crate::python::Python;
 use crate::recipe;
 use crate::s3;
 use crate::unpack;
-
-/// The settings of a run.
-pub struct Context {
-    pub lock_path: PathBuf,
-    pub lock: Lock,
-    pub cache: Cache,
-    pub http: Http,
-    /// Tried first, in this order.
-    pub mirrors: Vec<Place>,
-    /// For private stores.
-    pub s3: Option<Settings>,
-    /// The interpreter to use, or the first suitable one if None.
-    pub python: Option<PathBuf>,
-    pub recipes: PathBuf,
-    pub progress: Progress,
-    pub cancel: Cancel,
-    /// Recipes are heavy: one at a time.
-    pub building: Mutex<()>,
-}
 
 /// Where an artifact came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -8,6 +8,7 @@
 pub mod cache;
 pub mod cancel;
 mod compiled;
+pub mod context;
 pub mod credentials;
 pub mod digest;
 pub mod download;
@@ -22,6 +23,7 @@ pub mod pin;
 pub mod pip;
 pub mod process;
 pub mod progress;
+mod publish;
 pub mod python;
 pub mod recipe;
 pub mod s3;

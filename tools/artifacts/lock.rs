@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::publish;
 use crate::digest::Digest;
 use crate::error::{At, Error, Result};
 use crate::http::without_credentials;
+use crate::publish::publish;
 
 const SCHEMA: u32 = 1;
 

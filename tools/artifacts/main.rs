@@ -13,9 +13,9 @@ use serde_json::{json, Value};
 
 use artifacts_lib::cache::{self, Access, Cache};
 use artifacts_lib::cancel::{Cancel, INTERRUPTED_EXIT_CODE};
+use artifacts_lib::context::Context;
 use artifacts_lib::credentials::Settings;
 use artifacts_lib::error::At;
-use artifacts_lib::fetch::Context;
 use artifacts_lib::http::{Http, Policy};
 use artifacts_lib::lock::{self, Lock};
 use artifacts_lib::mirror::Place;

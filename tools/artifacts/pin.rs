@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use crate::context::Context;
 use crate::digest::{Digest, Hasher};
 use crate::error::{At, Error, Result};
-use crate::fetch::Context;
 use crate::lock::{Artifact, Source};
 use crate::pip;
 use crate::python::Python;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cache::Scratch;
+use crate::context::Context;
 use crate::digest::Digest;
 use crate::error::{At, Error, Result};
-use crate::fetch::Context;
 use crate::lock::{Artifact, Lock, Source};
 use crate::process;
 use crate::python::Python;

@@ -7,9 +7,15 @@ use rusty_s3::{S3Action, UrlStyle};
 use crate::credentials::Settings;
 use crate::error::{Error, Result};
 use crate::http::shown;
-use crate::store::Action;
 
 const SIGNATURE_LIFE: Duration = Duration::from_secs(3600);
+
+/// What a signed address is good for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    Get,
+    Put,
+}
 
 pub struct Bucket {
     bucket: rusty_s3::Bucket,

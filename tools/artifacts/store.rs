@@ -9,11 +9,11 @@ use std::time::Duration;
 use reqwest::blocking::{Body, RequestBuilder, Response};
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, IF_NONE_MATCH};
 
-use crate::cache::partial_in;
 use crate::digest::{Digest, Hasher, BUFFER_BYTES};
 use crate::error::{At, Error, Result};
 use crate::http::{send, shown, without_credentials, Http};
-use crate::s3::Bucket;
+use crate::publish::partial_in;
+use crate::s3::{Action, Bucket};
 
 pub enum Store {
     Folder(PathBuf),
@@ -158,12 +158,6 @@ impl Store {
             _ => request,
         }
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    Get,
-    Put,
 }
 
 pub fn conflict(place: &str) -> Error {

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::cache::Cache;
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fetch::Context;
 use crate::lock::{Artifact, Lock};
 use crate::store::{conflict, Store};
 

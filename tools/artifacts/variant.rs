@@ -10,8 +10,8 @@ use on_demand::{digest, Recipe, Record, Store, Variant, Wanted, RECORD, SCHEMA};
 
 use crate::cache::Scratch;
 use crate::compiled::{self, Product};
+use crate::context::Context;
 use crate::error::{At, Error, Result};
-use crate::fetch::Context;
 use crate::lock::{Artifact, Lock};
 use crate::recipe::{self, Changes};
 use crate::{process, unpack};

@@ -4,9 +4,9 @@ use std::fs;
 
 use serde::Serialize;
 
+use crate::context::Context;
 use crate::digest::Digest;
 use crate::error::{At, Error, Result};
-use crate::fetch::Context;
 use crate::lock::{Artifact, Source};
 use crate::recipe;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use artifacts_lib::cache::{Access, Cache};
 use artifacts_lib::cancel::Cancel;
+use artifacts_lib::context::Context;
 use artifacts_lib::digest::Digest;
-use artifacts_lib::fetch::Context;
 use artifacts_lib::http::{Http, Policy};
 use artifacts_lib::lock::{Artifact, Lock, Source};
 use artifacts_lib::progress::Progress;

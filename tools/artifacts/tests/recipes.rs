@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use artifacts_lib::context::Context;
 use artifacts_lib::digest::Digest;
 use artifacts_lib::error::Result;
-use artifacts_lib::fetch::{Context, Origin};
+use artifacts_lib::fetch::Origin;
 use artifacts_lib::lock::{Artifact, Lock, Source};
 use artifacts_lib::mirror::Place;
 use artifacts_lib::verify::{verify, Finding};

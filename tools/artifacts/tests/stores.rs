@@ -10,8 +10,8 @@ use artifacts_lib::credentials::{Credentials, Settings};
 use artifacts_lib::digest::Digest;
 use artifacts_lib::fetch::Origin;
 use artifacts_lib::lock::{Lock, Source};
-use artifacts_lib::s3::Bucket;
-use artifacts_lib::store::{Action, Store};
+use artifacts_lib::s3::{Action, Bucket};
+use artifacts_lib::store::Store;
 use artifacts_lib::upload::{upload, Licence};
 use artifacts_testing::{Fixture, Response, Server};
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use artifacts_lib::context::Context;
 use artifacts_lib::digest::Digest;
-use artifacts_lib::fetch::Context;
 use artifacts_lib::lock::{Artifact, Lock, Source};
 use artifacts_lib::mirror::Place;
 use artifacts_lib::variant;
