@@ -4,6 +4,7 @@ mod argument;
 mod bounds;
 mod card;
 mod coverage;
+mod dtype;
 mod files;
 mod functions;
 mod launch;

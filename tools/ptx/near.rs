@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::launch::Dtype;
+use crate::dtype::Dtype;
 
 /// What was compared, and how near it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
