@@ -17,12 +17,14 @@ std::string number(std::int64_t value) { return std::to_string(value); }
 
 // SMs of a GPC, in which the blocks of a cluster are.
 constexpr int kGpcMultiprocessors = 18;
-// Rows for which the portable kernel reads a cache once.
-constexpr int kMostTileRows = 2 * kTileRows;
-// Its sums are in registers: those of wider heads would exceed them.
-constexpr int kMostPortableDim = 128;
 // Percentage of SMs that clusters must keep busy: fewer would not use the memory's bandwidth.
 constexpr int kLeastClusteredPercent = 80;
+
+// Tiles of rows per warp of the portable kernel: registers hold the sums of two, or one of wide
+// heads.
+int portable_row_tiles(const Shape& shape) {
+    return shape.rows() > kTileRows && shape.head_dim <= 128 ? 2 : 1;
+}
 
 // Tiles of rows per block of Blackwell's kernel: as few as hold all, or the most that were built; 0
 // if it does not apply. Memory is the bound of both kernels (blackwell/tiles.h). This one leaves
@@ -35,8 +37,7 @@ int blackwell_row_tiles(const Shape& shape) {
         const bool fits = tile.head_dim == shape.head_dim && tile.cache_bytes == shape.cache_bytes;
         if (fits && row_tiles * kTileRows < shape.rows()) row_tiles = tile.row_tiles;
     }
-    const bool reads_more = row_tiles * kTileRows < std::min(shape.rows(), kMostTileRows);
-    return reads_more ? 0 : row_tiles;
+    return row_tiles < portable_row_tiles(shape) ? 0 : row_tiles;
 }
 
 }  // namespace
@@ -56,15 +57,12 @@ Config choose(const Shape& shape, const Machine& machine) {
     if (machine.arch == Arch::kBlackwell) {
         if (const int row_tiles = blackwell_row_tiles(shape)) {
             return {Arch::kBlackwell, row_tiles, divide_up(shape.rows(), row_tiles * kTileRows),
-                    blackwell::kTokens};
+                    blackwell::kTokens, 1};
         }
     }
-    require(shape.head_dim <= kMostPortableDim, "heads of ", shape.head_dim,
-            " need Blackwell's kernel, and pages of at least ", blackwell::kLeastPageTokens,
-            " tokens");
-    const int row_tiles = shape.rows() > kTileRows ? 2 : 1;
+    const int row_tiles = portable_row_tiles(shape);
     return {Arch::kPortable, row_tiles, divide_up(shape.rows(), row_tiles * kTileRows),
-            tile_tokens(shape.head_dim, row_tiles, shape.cache_bytes)};
+            tile_tokens(shape.head_dim, row_tiles, shape.cache_bytes), most_warps(shape.head_dim)};
 }
 
 namespace {
@@ -121,10 +119,10 @@ int choose_cluster(int parts, int items, int multiprocessors) {
 
 // Lists use half blocks, or whole ones if the longest item would have too many parts.
 int choose_team(const std::vector<int>& tiles, int kv_heads, int warps, int most_team) {
-    if (most_team == 1) return 1;
     const std::int64_t total = std::accumulate(tiles.begin(), tiles.end(), std::int64_t{0});
     const std::int64_t longest = *std::max_element(tiles.begin(), tiles.end());
-    return longest * (warps / kHalf) <= total * kv_heads * kMostParts ? kHalf : kWarps;
+    const bool is_short = longest * (warps / kHalf) <= total * kv_heads * kMostParts;
+    return std::min(most_team, is_short ? kHalf : kWarps);
 }
 
 // Every count as often as there are heads.
@@ -186,8 +184,7 @@ Plan plan(const Shape& shape, const PageTable& table, const Machine& machine) {
         tiles[sequence] = divide_up(table.lengths[sequence], config.tile_tokens);
     }
     const int items = shape.batch * shape.kv_heads;
-    const int most_team = config.warps_per_multiprocessor();
-    const int warps = machine.multiprocessors * most_team / config.row_blocks;
+    const int warps = machine.multiprocessors * config.warps / config.row_blocks;
     const int rows = std::min(shape.rows(), config.row_tiles * kTileRows);
     const int length = table.lengths[0];
     const bool is_equal = std::all_of(table.lengths, table.lengths + shape.batch,
@@ -209,7 +206,7 @@ Plan plan(const Shape& shape, const PageTable& table, const Machine& machine) {
         result.even =
             result.cluster_blocks > 1
                 ? parts_of(items, tiles[0], result.cluster_blocks, 1)
-                : choose_even_cut(items, tiles[0], rows, warps, most_team, result.team_warps);
+                : choose_even_cut(items, tiles[0], rows, warps, config.warps, result.team_warps);
     }
     if (result.is_even()) {
         result.even.kv_heads = Divisor(shape.kv_heads);
@@ -218,7 +215,7 @@ Plan plan(const Shape& shape, const PageTable& table, const Machine& machine) {
         result.shares = divide_up(result.even.segments, result.even.items_per_share.value);
         result.slots = result.even.parts.value == 1 ? 0 : result.even.segments;
     } else {
-        const int team = choose_team(tiles, shape.kv_heads, warps, most_team);
+        const int team = choose_team(tiles, shape.kv_heads, warps, config.warps);
         const int teams = std::max(1, warps / team);
         // Heads are cut alike, which makes plans shorter, if that leaves no team idle.
         const int each = teams / shape.kv_heads;
@@ -238,7 +235,7 @@ Plan plan(const Shape& shape, const PageTable& table, const Machine& machine) {
     }
     // Teams on all SMs, even if that leaves fewer teams per block than fit.
     result.block_warps = std::max(kHalf, result.team_warps);
-    const int resident = machine.multiprocessors * kWarps / result.block_warps;
+    const int resident = machine.multiprocessors * config.warps / result.block_warps;
     result.blocks = std::max(divide_up(result.teams() * result.team_warps, result.block_warps),
                              std::min(resident, result.teams()));
     return result;

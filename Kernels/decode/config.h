@@ -17,19 +17,22 @@ constexpr int kTileRows = 16;
 // Per SM, and at most per block.
 constexpr int kWarps = 8;
 constexpr int kHalf = kWarps / 2;
+// The same of wide heads: a warp's sums alone are half of its registers.
+constexpr int most_warps(int head_dim) { return head_dim > 128 ? kHalf : kWarps; }
 // Rows of parts that can be merged while all teams work.
 constexpr int kMostMergedRows = 256;
 // Parts of a list's longest item, unless a team is a whole block.
 constexpr int kMostParts = 16;
 // Percentage of teams that an even cut must keep busy.
 constexpr int kLeastBusyPercent = 93;
-// Most bytes of a head's keys (or values) that a warp multiplies at a time.
-constexpr int kTileBytes = 4096;
+// Most bytes of a head's keys (or values) that a warp multiplies at a time: as many per SM,
+// whatever its warps.
+constexpr int tile_bytes(int head_dim) { return 4096 * kWarps / most_warps(head_dim); }
 
 // Tokens per tile: each lane looks up one, and the sums of two tiles of rows of 128 leave registers
 // for only 16 scores.
 constexpr int tile_tokens(int head_dim, int row_tiles, int cache_bytes) {
-    const int fit = kTileBytes / (head_dim * cache_bytes);
+    const int fit = tile_bytes(head_dim) / (head_dim * cache_bytes);
     const int most = head_dim * row_tiles > 128 ? 16 : 32;
     return fit < most ? fit : most;
 }
@@ -63,9 +66,9 @@ struct Config {
     int row_blocks;
     // Tokens per tile.
     int tile_tokens;
-
-    // A team of Blackwell's kernel is a block that has an SM of its own; here it counts as a warp.
-    int warps_per_multiprocessor() const { return arch == Arch::kBlackwell ? 1 : kWarps; }
+    // Per SM. A team of Blackwell's kernel is a block that has an SM of its own; here it counts as
+    // a warp.
+    int warps;
 };
 
 struct Plan {

@@ -45,6 +45,13 @@ void configs() {
     shape.q_len = 8;
     expect(choose(shape, kH200).tile_tokens == 16,
            "two tiles of rows leave registers for 16 tokens");
+    shape.head_dim = 256;
+    for (const int cache_bytes : {1, 2}) {
+        shape.cache_bytes = cache_bytes;
+        config = choose(shape, kH200);
+        expect(config.row_tiles == 1 && config.row_blocks == 2, "one tile of wide rows");
+        expect(config.tile_tokens == 16 && config.warps == 4, "half of the warps, longer tiles");
+    }
 }
 
 void blackwell_configs() {
@@ -83,15 +90,12 @@ void blackwell_configs() {
         expect_tiles(shape, 2, 2, "of which a block has 32 rows at most");
     }
     shape.page_size = 4;
-    expect_refused([&] { choose(shape, kB200); }, "pages of at least 8 tokens");
-    shape.page_size = 16;
-    expect_refused([&] { choose(shape, kB200.portable()); }, "need Blackwell's kernel");
+    expect_portable(shape, "wide heads in small pages");
 }
 
 void refused_shapes() {
     const std::vector<std::pair<std::function<void(Shape&)>, std::string>> cases = {
         {[](Shape& s) { s.head_dim = 96; }, "head_dim is 96; use 64, 128 or 256"},
-        {[](Shape& s) { s.head_dim = 256; }, "heads of 256 need Blackwell's kernel"},
         {[](Shape& s) { s.page_size = 24; }, "page_size is 24"},
         {[](Shape& s) { s.page_size = 0; }, "page_size is 0"},
         {[](Shape& s) { s.q_len = 17; }, "q_len is 17"},
@@ -154,7 +158,7 @@ void expect_covered(const Plan& cut, const Shape& shape, const Table& table,
     }
     const bool is_blackwell = cut.config.arch == Arch::kBlackwell;
     expect(is_blackwell ? cut.blocks <= std::max(machine.multiprocessors, cut.config.row_blocks)
-                        : cut.blocks * cut.block_warps <= machine.multiprocessors * kWarps,
+                        : cut.blocks * cut.block_warps <= machine.multiprocessors * cut.config.warps,
            "one wave");
     expect(cut.blocks >= 1 && cut.blocks % cut.cluster_blocks == 0, "whole clusters");
     expect(is_blackwell || cut.blocks * cut.block_warps >= cut.teams() * cut.team_warps,
@@ -173,8 +177,9 @@ Table table_of(const std::vector<int>& lengths, int page_size) {
     return table;
 }
 
-Plan equal_plan(int batch, int length, int kv_heads, const Machine& machine = kH200) {
-    const Shape shape = {batch, 1, 4 * kv_heads, kv_heads, 128, 16, 4};
+Plan equal_plan(int batch, int length, int kv_heads, const Machine& machine = kH200,
+                int head_dim = 128) {
+    const Shape shape = {batch, 1, 4 * kv_heads, kv_heads, head_dim, 16, 4};
     const Table table = table_of(std::vector<int>(batch, length), 16);
     const Plan cut = plan(shape, table.view(), machine);
     expect_covered(cut, shape, table, machine);
@@ -182,9 +187,10 @@ Plan equal_plan(int batch, int length, int kv_heads, const Machine& machine = kH
 }
 
 void plans_cover(const Machine& machine) {
-    for (const int q_len : {1, 8}) {
+    for (const auto& [q_len, head_dim] : {std::pair{1, 128}, {8, 128}, {1, 256}, {8, 256}}) {
         for (const int kv_heads : {1, 2, 3, 8, 32, 40}) {
             Shape shape = llama();
+            shape.head_dim = head_dim;
             shape.heads = 2 * kv_heads;
             shape.kv_heads = kv_heads;
             shape.batch = 5;
@@ -195,7 +201,11 @@ void plans_cover(const Machine& machine) {
     }
     for (const int batch : {1, 2, 3, 7, 16, 17, 19, 33, 130, 150, 300}) {
         for (const int length : {0, 1, 15, 16, 17, 100, 1000, 4097}) {
-            for (const int kv_heads : {1, 4, 8}) equal_plan(batch, length, kv_heads, machine);
+            for (const int kv_heads : {1, 4, 8}) {
+                for (const int head_dim : {128, 256}) {
+                    equal_plan(batch, length, kv_heads, machine, head_dim);
+                }
+            }
         }
     }
 }
@@ -215,6 +225,8 @@ void teams() {
         expect((cut.slots > 0) == c.is_cut, name + ": parts");
         expect(cut.blocks * cut.block_warps >= 128 * kWarps, name + ": blocks");
     }
+    const Plan wide = equal_plan(1, 65536, 8, kH200, 256);
+    expect(wide.team_warps == 4 && wide.blocks == 128, "wide heads: a block is half the warps");
 }
 
 // Parts of an item in a cluster, if few SMs are idle then and all clusters run at once.

@@ -37,14 +37,14 @@ template <class Tr>
 __device__ __forceinline__ void add_warps(Merged<Tr>& merged, const WarpStorage<Tr>* shared,
                                           Team team, int row) {
     const int first = team.first_warp();
-    float factors[kWarps];
+    float factors[Tr::kMostWarps];
 #pragma unroll
-    for (int warp = 0; warp < kWarps; ++warp) {
+    for (int warp = 0; warp < Tr::kMostWarps; ++warp) {
         factors[warp] = warp < team.warps ? shared[first + warp].maxima[row].x : -INFINITY;
         merged.largest = fmaxf(merged.largest, factors[warp]);
     }
 #pragma unroll
-    for (int warp = 0; warp < kWarps; ++warp) {
+    for (int warp = 0; warp < Tr::kMostWarps; ++warp) {
         if (warp >= team.warps) break;
         const float factor = device::shrink(factors[warp], merged.largest);
         merged.total += shared[first + warp].maxima[row].y * factor;

@@ -18,7 +18,7 @@
 namespace decode::portable {
 
 template <class Tr>
-__global__ void __launch_bounds__(32 * kWarps, 1)
+__global__ void __launch_bounds__(32 * Tr::kMostWarps, 1)
     decode_kernel(const __grid_constant__ Arguments a) {
     extern __shared__ std::uint8_t raw[];
     auto* shared = reinterpret_cast<WarpStorage<Tr>*>(raw);

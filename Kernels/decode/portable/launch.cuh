@@ -11,7 +11,7 @@ namespace decode::portable {
 
 template <class Tr>
 void launch_tile(const Arguments& arguments, const Plan& plan, cudaStream_t stream) {
-    static_assert(kWarps * sizeof(WarpStorage<Tr>) + 2 * 1024 <= 228 * 1024,
+    static_assert(Tr::kMostWarps * sizeof(WarpStorage<Tr>) + 2 * 1024 <= 228 * 1024,
                   "two blocks of half the warps exceed the shared memory of an SM");
     device::Launch shape;
     shape.grid = dim3(static_cast<unsigned>(plan.blocks));

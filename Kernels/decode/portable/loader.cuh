@@ -18,6 +18,7 @@ struct Traits {
     using T = Element;
     static constexpr bool kFp8 = kCacheBytes == 1;
     static constexpr int kDim = kHeadDim;
+    static constexpr int kMostWarps = most_warps(kDim);
     static constexpr int kRowTiles = kTiles;
     static constexpr int kRows = kRowTiles * kTileRows;
     static constexpr int kTokens = tile_tokens(kDim, kRowTiles, kCacheBytes);
@@ -29,7 +30,7 @@ struct Traits {
     static constexpr int kEightsPerPacket = 2 / kCacheBytes;
     static constexpr int kRowsPerCopy = 32 / kPackets;
     // The same bytes in flight whatever the tile size.
-    static constexpr int kStages = 3 * kTileBytes / kBytes;
+    static constexpr int kStages = 3 * tile_bytes(kDim) / kBytes;
     static_assert(kTokens % 16 == 0 && kTokens <= 32, "a lane holds the location of one token");
     static_assert(!kFp8 || std::is_same_v<T, __half>, "FP8 is multiplied as fp16");
 };

@@ -33,15 +33,19 @@ struct Softmax {
 };
 
 // The queries of a segment as operands of products over the head dimension. Those of a second tile
-// of rows stay in shared memory, where the sums go at the end of a segment: the loop over tiles has
-// no registers for them, and anything spilled to local memory queues behind the copies.
+// of rows, and all of wide heads, stay in shared memory, where the sums go at the end of a segment:
+// the loop over tiles has no registers for them, and anything spilled to local memory queues behind
+// the copies.
 template <class Tr>
 struct Queries {
     static constexpr int kSteps = Tr::kDim / 16;
+    // Tiles of rows in registers.
+    static constexpr int kHeld = Tr::kDim > 128 ? 0 : 1;
+    static_assert(Tr::kRowTiles <= kHeld + 1, "shared memory has room for one tile of rows");
 
     std::uint32_t words[kSteps][4];
     // For this lane, one of 32 per step.
-    uint4* second;
+    uint4* stored;
     // Scale of the rows' scores, in base 2.
     float scale_log2[Tr::kRowTiles][2];
 
@@ -50,7 +54,7 @@ struct Queries {
         static_assert(sizeof(own.sums) == 32 * kSteps * sizeof(uint4),
                       "the sums take the same space");
         const int lane = threadIdx.x % 32;
-        second = reinterpret_cast<uint4*>(own.sums) + lane;
+        stored = reinterpret_cast<uint4*>(own.sums) + lane;
 #pragma unroll
         for (int tile = Tr::kRowTiles - 1; tile >= 0; --tile) {
 #pragma unroll
@@ -76,22 +80,22 @@ struct Queries {
                     }
                 }
             }
-            if (tile == 0) break;
+            if (tile < kHeld) break;
 #pragma unroll
             for (int step = 0; step < kSteps; ++step) {
-                second[32 * step] = {words[step][0], words[step][1], words[step][2],
+                stored[32 * step] = {words[step][0], words[step][1], words[step][2],
                                      words[step][3]};
             }
         }
     }
 
     __device__ __forceinline__ void operand(std::uint32_t (&left)[4], int tile, int step) const {
-        if (tile == 0) {
+        if (tile < kHeld) {
 #pragma unroll
             for (int word = 0; word < 4; ++word) left[word] = words[step][word];
         } else {
-            const uint4 stored = second[32 * step];
-            memcpy(left, &stored, sizeof(left));
+            const uint4 four = stored[32 * step];
+            memcpy(left, &four, sizeof(left));
         }
     }
 };

@@ -9,6 +9,6 @@ struct TileShape {
     int row_tiles;
 };
 
-inline constexpr TileShape kTiles[] = {{64, 1}, {64, 2}, {128, 1}, {128, 2}};
+inline constexpr TileShape kTiles[] = {{64, 1}, {64, 2}, {128, 1}, {128, 2}, {256, 1}};
 
 }  // namespace decode::portable

@@ -279,12 +279,9 @@ fn narrow_heads() {
     }
 }
 
-/// Keys and values arrive in halves, and sums are in two places; only Blackwell's kernel has such heads.
+/// On Blackwell keys and values arrive in halves, and sums are in two places; elsewhere an SM has half of the warps.
 #[test]
 fn wide_heads() {
-    if !is_blackwell() {
-        return;
-    }
     for (heads, q_len, lengths, plan) in [
         (8, 1, &[300, 1, 0, 37][..], "rows 1x16 tile 128 cluster 1 "),
         (2, 2, &[700], "rows 1x16 tile 128 cluster 4 "),
@@ -307,8 +304,11 @@ fn wide_heads() {
         head_dim: 256,
         ..LONG
     };
-    under_every_schedule(long.attention());
-    under_every_schedule(long.over_fp8().attention());
+    for variant in [Variant::Tuned, Variant::Portable] {
+        let long = Case { variant, ..long };
+        under_every_schedule(long.attention());
+        under_every_schedule(long.over_fp8().attention());
+    }
 }
 
 /// Shares of tiles that come out uneven, lists of them, and clusters of which some multiprocessors have none.
@@ -542,35 +542,9 @@ fn every_kind_of_inputs_with_wide_heads() {
             layout,
             kv_type,
         };
-        if is_blackwell() {
-            on_every_kind(shape, dtype, Variant::Tuned);
+        for variant in [Variant::Tuned, Variant::Portable] {
+            on_every_kind(shape.clone(), dtype, variant);
         }
-    }
-}
-
-#[test]
-fn drawn_problems() {
-    let mut state = 1u64;
-    let mut draw = |from: &[usize]| {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        from[(state >> 33) as usize % from.len()]
-    };
-    for number in 0..16 {
-        let kv_heads = draw(&[1, 2, 3]);
-        let longest = draw(&[40, 130, 300, 500]);
-        let lengths = (0..draw(&[1, 2, 4])).map(|_| draw(&[0, 1, 33, 128, 257, longest]));
-        let shape = DecodeShape {
-            lengths: lengths.collect(),
-            q_len: draw(&[1, 1, 2, 5]),
-            heads: kv_heads * draw(&[1, 4, 5, 8, 16]),
-            kv_heads,
-            head_dim: draw(&[64, 128]),
-            page_size: draw(&[1, 8, 16, 32, 64, 128, 256]),
-            layout: [KvLayout::Nhd, KvLayout::Hnd][draw(&[0, 1])],
-            kv_type: [KvType::Same, KvType::Fp8][number % 2],
-        };
-        let dtype = [DType::Bf16, DType::F16][draw(&[0, 1])];
-        on_every_kind(shape, dtype, Variant::Tuned);
     }
 }
 

@@ -49,13 +49,8 @@ fn prefill() {
 
 #[test]
 fn decode() {
-    let head_dims: &[usize] = if is_blackwell() {
-        &[64, 128, 256]
-    } else {
-        &[64, 128]
-    };
     assert_right(&decode_ours::contenders(), 6, |draw| {
-        drawn::decode(draw, 900, head_dims)
+        drawn::decode(draw, 900)
     });
 }
 

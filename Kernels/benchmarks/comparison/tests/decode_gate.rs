@@ -46,7 +46,7 @@ fn pass(device: &dyn Device, problems: Vec<DecodeProblem>) {
 
 fn random_problems(most_tokens: usize) -> Vec<DecodeProblem> {
     Draw::all(SEED, RANDOM_SHAPES)
-        .map(|draw| drawn::decode(&draw, most_tokens, &[64, 128]))
+        .map(|draw| drawn::decode(&draw, most_tokens))
         .collect()
 }
 

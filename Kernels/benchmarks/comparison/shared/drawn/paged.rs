@@ -5,7 +5,7 @@ use workloads::{
 
 use crate::Draw;
 
-const PAGE_SIZES: [usize; 5] = [1, 16, 32, 64, 128];
+const PAGE_SIZES: [usize; 7] = [1, 8, 16, 32, 64, 128, 256];
 const KV_TYPES: [KvType; 3] = [KvType::Same, KvType::Same, KvType::Fp8];
 
 /// What decode of every kind has.
@@ -16,22 +16,15 @@ struct Batch {
     dtype: DType,
 }
 
-/// Heads above 128 have no pages of one token: whoever has such heads copies several rows at once.
-pub fn decode(draw: &Draw, most_tokens: usize, head_dims: &[usize]) -> DecodeProblem {
-    let head_dim = draw.one_of(6, head_dims);
-    let page_sizes = if head_dim > 128 {
-        &PAGE_SIZES[1..]
-    } else {
-        &PAGE_SIZES
-    };
-    let batch = batch(draw, most_tokens, &[1, 1, 1, 2, 4, 8], page_sizes);
+pub fn decode(draw: &Draw, most_tokens: usize) -> DecodeProblem {
+    let batch = batch(draw, most_tokens, &[1, 1, 1, 2, 4, 8]);
     let kv_heads = draw.one_of(1, &[1, 2, 3, 4, 8]);
     let shape = DecodeShape {
         lengths: batch.lengths,
         q_len: batch.q_len,
         heads: kv_heads * draw.one_of(2, &[1, 2, 3, 4, 5, 7, 8, 16]),
         kv_heads,
-        head_dim,
+        head_dim: draw.one_of(6, &[64, 128, 256]),
         page_size: batch.page_size,
         layout: draw.one_of(7, &[KvLayout::Nhd, KvLayout::Hnd]),
         kv_type: draw.one_of(9, &KV_TYPES),
@@ -41,7 +34,7 @@ pub fn decode(draw: &Draw, most_tokens: usize, head_dims: &[usize]) -> DecodePro
 }
 
 pub fn latent(draw: &Draw, most_tokens: usize, heads: &[usize]) -> MlaDecodeProblem {
-    let batch = batch(draw, most_tokens, &[1, 1, 1, 2, 3, 4], &PAGE_SIZES);
+    let batch = batch(draw, most_tokens, &[1, 1, 1, 2, 3, 4]);
     let shape = MlaShape {
         lengths: batch.lengths,
         q_len: batch.q_len,
@@ -53,8 +46,8 @@ pub fn latent(draw: &Draw, most_tokens: usize, heads: &[usize]) -> MlaDecodeProb
     MlaDecodeProblem::new(shape, batch.dtype, workload)
 }
 
-fn batch(draw: &Draw, most_tokens: usize, q_lens: &[usize], page_sizes: &[usize]) -> Batch {
-    let page_size = draw.one_of(0, page_sizes);
+fn batch(draw: &Draw, most_tokens: usize, q_lens: &[usize]) -> Batch {
+    let page_size = draw.one_of(0, &PAGE_SIZES);
     let q_len = draw.one_of(3, q_lens);
     let sequences = 1 + draw.below(4, 9);
     let longest = 1 + draw.below(5, most_tokens.div_ceil(sequences));
