@@ -3,7 +3,6 @@
 namespace flash_attention_3 {
 
 #ifdef H2H_BUILT_HOPPER
-// In one translation unit each.
 #define FLASH_ATTENTION_3_VARIANT(name, ...) \
     void launch_##name(const Attention& attention, cudaStream_t stream);
 #include "Kernels/baselines/flash_attention_3/variants.inc"

@@ -93,3 +93,11 @@ void run(const Attention& attention, cudaStream_t stream) {
 }
 
 }  // namespace flash_attention_3
+
+// The launcher of a variant.
+#define FLASH_ATTENTION_3_VARIANT(name, ...)                              \
+    namespace flash_attention_3 {                                         \
+    void launch_##name(const Attention& attention, cudaStream_t stream) { \
+        run<__VA_ARGS__>(attention, stream);                              \
+    }                                                                     \
+    }
