@@ -1,4 +1,4 @@
-//! Dense causal attention: the contenders of bench_prefill that load no library at run time.
+//! Dense causal attention: ours and FlashAttention of bench_prefill, which load no library at run time.
 
 use contender::{Contenders, DeviceKind};
 use prefill_contenders::cpu;
