@@ -88,7 +88,9 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct Fetch {
+    /// Artifacts, as `list` names them
     pub names: Vec<String>,
+    /// Everything in the lock
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
     #[command(flatten)]
@@ -236,7 +238,7 @@ fn heads_of(text: &str) -> Result<Variant, Error> {
 
 #[derive(Args)]
 pub struct Verify {
-    /// [default: all]
+    /// Artifacts [default: all]
     pub names: Vec<String>,
     /// Also rebuild each recipe and compare
     #[arg(long)]
@@ -245,6 +247,7 @@ pub struct Verify {
 
 #[derive(Args)]
 pub struct Upload {
+    /// Artifacts, as `list` names them
     #[arg(required = true)]
     pub names: Vec<String>,
     /// s3://bucket/prefix, file:///path or https://...
@@ -257,7 +260,7 @@ pub struct Upload {
 
 #[derive(Args)]
 pub struct Sbom {
-    /// [default: stdout]
+    /// Write to this file [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }

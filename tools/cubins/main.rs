@@ -26,6 +26,7 @@ struct Cli {
 enum Task {
     /// Prints one line per kernel.
     List {
+        /// Binaries.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },

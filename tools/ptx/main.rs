@@ -39,6 +39,7 @@ struct Cli {
 enum Task {
     /// Runs a kernel and compares its buffers with what the launch expects of them.
     Run {
+        /// PTX.
         file: PathBuf,
         /// JSON: kernel, grid, block, buffers and arguments; see docs/EMULATION.md.
         #[arg(long)]
@@ -46,12 +47,13 @@ enum Task {
         /// When asynchronous work lands.
         #[arg(long, value_enum, default_value = "all")]
         schedule: Kind,
+        /// Of random schedules; for adversarial, the queue that is late, from 0 to 3.
         #[arg(long, default_value_t = 1)]
         seed: u64,
         /// Threads of this machine; several make the order of atomics differ from run to run.
         #[arg(long, default_value_t = 1)]
         workers: usize,
-        /// Also look for accesses of shared memory that nothing orders.
+        /// Also look for accesses of shared, tensor and global memory that nothing orders.
         #[arg(long)]
         races: bool,
         /// Registers of tcgen05.ld hold their values at the first use, not after tcgen05.wait::ld alone.
@@ -63,6 +65,7 @@ enum Task {
     },
     /// Runs a kernel on this machine's GPU, with the launch that run takes.
     Card {
+        /// PTX.
         file: PathBuf,
         /// As for run.
         #[arg(long)]
@@ -82,10 +85,12 @@ enum Task {
     },
     /// Plants faults in a kernel, one at a time, and lists those that its launch does not notice.
     Mutate {
+        /// PTX.
         file: PathBuf,
         /// As for run; at least one buffer has values to expect.
         #[arg(long)]
         launch: PathBuf,
+        /// Of random schedules.
         #[arg(long, default_value_t = 1)]
         seed: u64,
         /// Faults of each kind, spread over the lines that run.
@@ -97,11 +102,13 @@ enum Task {
     },
     /// Parses files and lists every instruction form that the interpreter does not know.
     Check {
+        /// PTX.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
     /// Rewrites a file of sm_100a for sm_90a, with an emulation of what Hopper lacks.
     Rewrite {
+        /// PTX for sm_100a.
         file: PathBuf,
         /// Where to write the file for sm_90a.
         #[arg(long, short)]
@@ -112,12 +119,14 @@ enum Task {
     },
     /// Lists the forms of our kernels and the gates that executed each, from the gates' counters.json.
     Coverage {
+        /// The gates' counters.json.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
     /// Lists how many of the faults that gates planted were noticed, and why the others were not, from the gates'
     /// mutants_*.json.
     Mutants {
+        /// The gates' mutants_*.json.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
@@ -148,6 +157,7 @@ enum Task {
     },
     /// Lists the instruction forms of files, how often each stands there, and whether it is known.
     Forms {
+        /// PTX.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },

@@ -84,7 +84,9 @@ pub struct SummarizeArguments {
 
 #[derive(Debug, Args)]
 pub struct CompareArguments {
+    /// Result file, collection, or folder of a suite to compare with
     pub base: PathBuf,
+    /// The same of the run that is judged
     pub new: PathBuf,
     /// What makes the comparison fail
     #[arg(
@@ -163,6 +165,7 @@ pub struct ExportArguments {
     /// Result files, collections, and folders of suites
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
+    /// The other program's format
     #[arg(long, value_enum)]
     pub format: Format,
     /// The file to write; NVBench files have one device each: the second gets -2 before the extension

@@ -61,7 +61,12 @@ fn run(options: &Options) -> Outcome<()> {
     let (roofline, suite) = (built("BRING_UP_ROOFLINE")?, built("BRING_UP_SUITE")?);
     workspace::enter_user_folder().map_err(|error| error.to_string())?;
     let out = &options.out;
-    fs::create_dir(out).map_err(|error| format!("{}: {error}", out.display()))?;
+    fs::create_dir(out).map_err(|error| {
+        format!(
+            "cannot make {}: {error}; choose another folder with --out",
+            out.display()
+        )
+    })?;
     let result = steps(options, &gates, &roofline, &suite);
     let archive = archive(out)?;
     eprintln!("send back {}", archive.display());

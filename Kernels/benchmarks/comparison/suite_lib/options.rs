@@ -9,8 +9,8 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "suite",
-    after_help = "Exit codes: 0 every row is ok or unsupported; 1 a row, a bench or \
-                  a control failed; 2 wrong usage."
+    after_help = "Exit codes: 0 every row is ok, emulated or unsupported; 1 a row, a bench or a control \
+                  failed, or the run was interrupted; 2 wrong usage, or no bench left a result."
 )]
 pub struct Options {
     #[command(flatten)]
