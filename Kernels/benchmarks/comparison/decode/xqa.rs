@@ -40,7 +40,8 @@ fn unsupported(problem: &DecodeProblem) -> Option<String> {
     });
     if !built {
         return Some(format!(
-            "not built: {}{}, head size {}, {} query heads per KV head, pages of {}{}",
+            "not built: {}{}, head size {}, {} query heads per KV head, pages of {}{}; \
+             Kernels/baselines/flashinfer/README.md says how to add it",
             problem.dtype(),
             if fp8 { " over FP8" } else { "" },
             shape.head_dim,

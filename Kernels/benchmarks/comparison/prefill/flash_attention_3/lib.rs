@@ -54,7 +54,8 @@ fn unsupported(problem: &PrefillProblem, device: &DeviceInfo) -> Option<String> 
     } else if !flash_attention_3::is_built(&batch) {
         let kernel = flash_attention_3::kernel(&batch);
         Some(format!(
-            "the library's choice is {kernel}, which is not built in"
+            "the library's choice is {kernel}, which is not built in; \
+             Kernels/baselines/flash_attention_3/README.md says how to add it"
         ))
     } else {
         None
