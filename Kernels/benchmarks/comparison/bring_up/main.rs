@@ -194,7 +194,11 @@ fn succeed(command: &mut Command, log: &Path) -> Outcome<()> {
     let ended = logged(command, log)?;
     match ended.success() {
         true => Ok(()),
-        false => Err(format!("{ended}; see {}", log.display())),
+        false => {
+            let program = Path::new(command.get_program());
+            let name = program.file_name().unwrap_or_default().to_string_lossy();
+            Err(format!("{name} failed ({ended}); see {}", log.display()))
+        }
     }
 }
 
