@@ -51,7 +51,7 @@ pub fn table(views: &[View], op: Option<&str>) -> Result<Table, ReportingError> 
     let [device] = devices.iter().copied().collect::<Vec<_>>()[..] else {
         let devices: Vec<&str> = devices.into_iter().collect();
         return Err(ReportingError::Usage(format!(
-            "a table is for one device, and the files are of {}: {}",
+            "a table is for one device, and the files are of {}: {}; give those of one",
             devices.len(),
             devices.join(", ")
         )));
