@@ -180,9 +180,12 @@ fn faulty_module(unit: usize, fault: &Fault) -> Result<Arc<Module>, String> {
             return Err(format!("the PTX has no {from:?} to plant a fault in"))
         }
         Fault::Line {
-            line, text: new, ..
+            kernel,
+            line,
+            text: new,
         } => {
             let mut lines: Vec<&str> = text.lines().collect();
+            empty_other_kernels(&mut lines, kernel);
             let Some(old) = lines.get_mut((*line as usize).wrapping_sub(1)) else {
                 return Err(format!("the PTX has no line {line} to plant a fault in"));
             };
@@ -193,6 +196,25 @@ fn faulty_module(unit: usize, fault: &Fault) -> Result<Arc<Module>, String> {
     let module = load(&text)?;
     registry.faulty = Some((unit, fault.clone(), module.clone()));
     Ok(module)
+}
+
+/// Leaves one kernel of a unit its body, and every line its number: no other runs with this fault, and reading them
+/// all is a third of a mutant's time.
+fn empty_other_kernels(lines: &mut [&str], kernel: &str) {
+    let (mut of_another, mut depth) = (false, 0);
+    for line in lines {
+        if let Some((_, declared)) = line.split_once(".entry ") {
+            let name = declared.split(['(', ' ']).next();
+            of_another = name != Some(kernel);
+        }
+        let before = depth;
+        depth += line.matches('{').count();
+        depth -= line.matches('}').count().min(depth);
+        if of_another && before > 0 {
+            *line = if depth > 0 { "" } else { "}" };
+        }
+        of_another &= before == 0 || depth > 0;
+    }
 }
 
 /// The PTX of the translation unit that a kernel belongs to.
@@ -433,5 +455,45 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         free(self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_kernel_keeps_its_body_and_every_line_its_number() {
+        let text = "\
+.func helper()
+{
+\tadd.u32 1;
+}
+.visible .entry first(
+\t.param .u64 first_param_0
+)
+.maxntid 128
+{
+\t{ .reg .b16 low; }
+{
+\tcvt.rn 3;
+}
+\tret;
+}
+.visible .entry first_wide(
+)
+{
+\tmul.u32 2;
+}
+";
+        let kept = |kernel: &str| {
+            let mut lines: Vec<&str> = text.lines().collect();
+            empty_other_kernels(&mut lines, kernel);
+            lines.join("\n") + "\n"
+        };
+        assert_eq!(kept("first"), text.replace("\tmul.u32 2;", ""));
+        let body = "\t{ .reg .b16 low; }\n{\n\tcvt.rn 3;\n}\n\tret;\n";
+        let emptied = text.replace(body, "\n\n\n\n\n");
+        assert_eq!(kept("first_wide"), emptied);
     }
 }
