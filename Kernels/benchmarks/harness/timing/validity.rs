@@ -121,8 +121,8 @@ const JUDGED_SLOWER: f64 = 1.5;
 /// The same if executions of the race followed each other.
 const JUDGED_SLOWER_THAN_BLOCKS: f64 = 3.0;
 
-/// What it may cost a process of its own, or the threads of a kernel on a CPU, to be woken for fresh inputs: between two
-/// calls they slept, and on a busy machine others had their core and their cache meanwhile.
+/// What it may cost a process of its own, or the threads of a kernel on a CPU, to be woken for fresh inputs: between
+/// two calls they slept, and on a busy machine others had their core and their cache meanwhile.
 const WOKEN_US: f64 = 50.0;
 
 /// The longest honest time on fresh inputs, given that on others and what new inputs may cost.
