@@ -171,12 +171,12 @@ pub struct Build {
     /// ... and this many query heads per key head (flash-attention-4)
     #[arg(long, value_name = "N", value_parser = size, requires = "head_dim")]
     pub group: Option<usize>,
-    /// ... for products with this many columns (deep-gemm)
-    #[arg(long, value_name = "N", value_parser = size, requires_all = ["k", "kernel"],
+    /// ... for products with this many columns, 0 for any (deep-gemm)
+    #[arg(long, value_name = "N", value_parser = size_or_any, requires_all = ["k", "kernel"],
         conflicts_with_all = OTHER_BUILDS, conflicts_with_all = ["width", "heads", "head_dim"])]
     pub n: Option<usize>,
-    /// ... and this depth (deep-gemm)
-    #[arg(long, value_name = "N", value_parser = size, requires = "n")]
+    /// ... and this depth, 0 for any (deep-gemm)
+    #[arg(long, value_name = "N", value_parser = size_or_any, requires = "n")]
     pub k: Option<usize>,
     /// ... with this choice of the library, as the row of a bench names it: fp8-dense-128x160-5-2x1 (deep-gemm)
     #[arg(long, requires = "n")]
@@ -195,6 +195,14 @@ fn size(text: &str) -> Result<usize, String> {
         .ok()
         .filter(|size| (1..=1 << 20).contains(size));
     size.ok_or_else(|| "expected a number from 1 to 2^20".to_owned())
+}
+
+/// The same, or 0 where the kernel gets the size when it runs.
+fn size_or_any(text: &str) -> Result<usize, String> {
+    match text {
+        "0" => Ok(0),
+        _ => size(text).map_err(|_| "expected a number from 0 to 2^20".to_owned()),
+    }
 }
 
 /// A version as registries have them: it becomes part of a folder's name.

@@ -19,13 +19,19 @@ pub enum Error {
         line: usize,
         message: String,
     },
-    #[error("{what}: sha256 is {actual}, the lock says {expected}; nothing was kept")]
+    #[error(
+        "{what}: sha256 is {actual}, the lock says {expected}; nothing was kept{}",
+        OTHER_BYTES
+    )]
     Digest {
         what: String,
         expected: String,
         actual: String,
     },
-    #[error("{what}: {actual} bytes, the lock says {expected}; nothing was kept")]
+    #[error(
+        "{what}: {actual} bytes, the lock says {expected}; nothing was kept{}",
+        OTHER_BYTES
+    )]
     Size {
         what: String,
         expected: u64,
@@ -52,6 +58,8 @@ pub enum Error {
     #[error("{0}")]
     Refused(String),
 }
+
+const OTHER_BYTES: &str = "; try another mirror, or `artifacts pin` if it was meant to change";
 
 /// Names the path and the action of a failed file operation.
 pub trait At<T> {

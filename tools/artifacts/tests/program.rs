@@ -221,3 +221,22 @@ fn wrong_usage() {
     let unknown = run(&program, &fixture, &["fetch", "nothing"]);
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("no artifact `nothing`"));
 }
+
+/// Kernels for sm_100a get them when they run, and rows name such builds.
+#[test]
+fn products_may_have_any_size() {
+    let fixture = Fixture::new(&content(), &["http://127.0.0.1:9/thing.bin".into()]);
+    let kernel = "fp8-dense-224x128-6-1x2-transposed";
+    let build = |n: &str| {
+        let sizes = ["--n", n, "--k", "0", "--kernel", kernel];
+        let args = [&["build", "deep-gemm", "--arch", "sm_100a"], &sizes[..]].concat();
+        run(&program(), &fixture, &args)
+    };
+    let refused = build("0");
+    assert_eq!(refused.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("in the lock"), "{error}");
+    for size in ["-1", "1048577", "00x"] {
+        assert_eq!(build(size).status.code(), Some(2), "{size}");
+    }
+}
