@@ -7,7 +7,7 @@
  *     cc -O3 -shared -fPIC -o libmine.so mine.c
  *     bench_norms --op rmsnorm_fwd --contender ./libmine.so
  *
- * The order of calls, all from one thread of a process that has loaded nobody else's library:
+ * The order of calls, all from one thread; on a CPU in a process of the library's own:
  *
  *     contender_library()           once, after loading
  *     supports(problem)             once per problem; tensors have no addresses yet
@@ -87,7 +87,7 @@ typedef struct contender_problem {
     uint32_t struct_bytes; /* sizeof(contender_problem) where the harness was compiled */
     uint32_t abi_version;
     const char* op;    /* rmsnorm_fwd, gemm, ...; `bench --list` has them */
-    const char* dtype; /* the type that names the problem: f32, f16, bf16, fp8_e4m3 */
+    const char* dtype; /* the type that names the problem: f32, bf16, fp8_e4m3, mxfp8, ... */
     const contender_axis* axes;
     uint64_t axis_count;
     const contender_tensor* tensors;

@@ -12,7 +12,7 @@ use roofline::{Measured, RooflineError};
 #[derive(Debug, Parser)]
 #[command(name = "bench_roofline")]
 struct Arguments {
-    /// Device: cpu or cuda [default: cuda if the program is built for it, else cpu]
+    /// Device: cpu or cuda [default: what the program is built for]
     #[arg(long)]
     device: Option<DeviceKind>,
     /// Also write the roofs to this file
@@ -28,11 +28,8 @@ struct Arguments {
 
 impl Arguments {
     fn device(&self) -> DeviceKind {
-        let built_for = match env!("HEAD_TO_HEAD_ARCH") {
-            "none" => DeviceKind::Cpu,
-            _ => DeviceKind::Cuda,
-        };
-        self.device.unwrap_or(built_for)
+        self.device
+            .unwrap_or(DeviceKind::built_for(env!("HEAD_TO_HEAD_ARCH")))
     }
 }
 

@@ -22,6 +22,8 @@ struct Listing {
 pub struct Device {
     pub kind: String,
     pub name: String,
+    /// Nothing is timed there.
+    pub emulated: bool,
 }
 
 #[derive(Debug, Deserialize)]

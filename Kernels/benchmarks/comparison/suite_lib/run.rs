@@ -120,10 +120,14 @@ fn run_tasks(
     let start = Instant::now();
     let mut more = kept.bench_arguments();
     let processes = kept.protocol.map_or(1, |preset| preset.processes());
+    let device = &tasks[0].device;
     match (&kept.roofs, roofline) {
+        _ if device.emulated => {
+            workspace::tell!("no roofs: the device is emulated, and nothing is timed there")
+        }
         (Some(path), _) => more.extend(["--roofs".to_owned(), path.display().to_string()]),
         (None, Some(program)) => {
-            child::roofs(&program, &tasks[0].device.kind, folder)?;
+            child::roofs(&program, &device.kind, folder)?;
             let path = folder.file("roofline.json");
             more.extend(["--roofs".to_owned(), path.display().to_string()]);
         }

@@ -70,6 +70,7 @@ pub fn list(bench: &AnyBench, selection: &Selection) -> String {
 /// The same for programs, with the device that would be used.
 pub fn list_json(bench: &AnyBench, selection: &Selection) -> Result<String, device::DeviceError> {
     let device = selection.open_device()?;
+    let info = device.info();
     let suite = |suite: &contender::Suite| json!({"name": suite.name, "about": suite.about});
     let workload = |problem: &AnyProblem| {
         let workload = problem.workload();
@@ -92,7 +93,7 @@ pub fn list_json(bench: &AnyBench, selection: &Selection) -> Result<String, devi
     let listing = json!({
         "program": bench.name,
         "arch": bench.arch,
-        "device": {"kind": selection.choices.device.to_string(), "name": device.info().name},
+        "device": {"kind": info.kind.to_string(), "name": info.name, "emulated": info.emulated},
         "dtypes": bench.dtypes.iter().map(DType::to_string).collect::<Vec<_>>(),
         "suites": bench.suites.iter().map(suite).collect::<Vec<_>>(),
         "contenders": selection.contenders.iter().map(|it| contender(&**it)).collect::<Vec<_>>(),

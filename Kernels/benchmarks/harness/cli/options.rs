@@ -23,9 +23,9 @@ const WHAT: &str = "What to measure";
 #[derive(Clone, Debug, Parser)]
 #[command(
     disable_version_flag = true,
-    after_help = "Exit codes: 0 every row is ok or unsupported; 1 a row is wrong, invalid, error \
-                  or timeout, or the result could not be written; 2 wrong usage; 128+n ended by signal \
-                  n (the partial result is written)."
+    after_help = "Exit codes: 0 every row is ok, emulated or unsupported; 1 a row is wrong, invalid, \
+                  error or timeout, the device cannot be used, or the result could not be written; \
+                  2 wrong usage; 128+n ended by signal n (the partial result is written)."
 )]
 pub struct Options {
     #[command(flatten, next_help_heading = WHAT)]
@@ -55,14 +55,14 @@ pub struct WhatOptions {
     /// Suite of workloads; repeatable; see --list [default: smoke]
     #[arg(long = "suite", value_name = "NAME")]
     pub suites: Vec<String>,
-    /// Custom shapes instead of a suite, e.g. 4096x7168,16384x8192
-    #[arg(long, value_name = "MxN", value_delimiter = ',', value_parser = parse_config,
+    /// Custom shapes instead of a suite: sizes joined by x, shapes by commas, e.g. 4096x7168,16384x8192
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = parse_config,
           conflicts_with = "suites")]
     pub configs: Vec<Config>,
     /// Shapes of a workload file instead of a suite; --export writes one
     #[arg(long = "workloads", value_name = "FILE", conflicts_with_all = ["suites", "configs"])]
     pub workload_file: Option<PathBuf>,
-    /// Activation types, comma-separated: f32 (or fp32), f16 (or fp16), bf16, fp8_e4m3
+    /// Activation types, comma-separated: f32, f16, bf16, fp8_e4m3; of products also fp8_ue8m0, mxfp8, nvfp4, mxfp4
     #[arg(
         long = "dtype",
         value_name = "TYPE",
@@ -364,7 +364,7 @@ impl Options {
 
     /// The requested device, or the one the program was built for. Never a fallback.
     pub fn device(&self, bench: &AnyBench) -> DeviceKind {
-        self.what.device.unwrap_or(built_for(bench.arch))
+        self.what.device.unwrap_or(DeviceKind::built_for(bench.arch))
     }
 
     pub fn choices(&self, bench: &AnyBench) -> Result<Choices, UsageError> {
@@ -455,7 +455,7 @@ impl Options {
         }
     }
 
-    /// How long a contender may be silent; emulated kernels take a thousand times as long.
+    /// How long a contender may be silent; emulated kernels get ten times as long.
     pub fn timeout(&self, emulated: bool) -> Duration {
         let slower = if emulated { 10 } else { 1 };
         Duration::from_secs(self.how.timeout_s) * slower
@@ -534,15 +534,6 @@ impl Options {
 /// Whether kernels of a build are emulated there: PTX in an interpreter, or rewritten for another SM.
 pub fn is_emulation(device: DeviceKind, arch: &str) -> bool {
     device == DeviceKind::Ptx || device == DeviceKind::Cuda && arch.contains("_on_")
-}
-
-/// What runs the kernels of a build; PTX has virtual architectures.
-pub fn built_for(arch: &str) -> DeviceKind {
-    match arch {
-        "none" => DeviceKind::Cpu,
-        arch if arch.starts_with("compute_") => DeviceKind::Ptx,
-        _ => DeviceKind::Cuda,
-    }
 }
 
 #[cfg(test)]

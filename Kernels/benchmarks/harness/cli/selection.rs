@@ -10,7 +10,7 @@ use kernel_file::KernelFile;
 use record::WorkloadFile;
 
 use crate::erased::{AnyBench, AnyContender, AnyProblem, Contenders, Problems};
-use crate::options::{built_for, Options};
+use crate::options::Options;
 use crate::rows::BEST;
 use crate::usage::shown;
 use crate::{control, releases, Choices, UsageError};
@@ -73,7 +73,7 @@ impl Selection {
         add_guests(&what.libraries, &mut contenders)?;
         let named = what.contenders.iter().chain(&what.baseline);
         releases::add(named, &mut contenders)?;
-        match (choices.device, built_for(bench.arch)) {
+        match (choices.device, DeviceKind::built_for(bench.arch)) {
             (DeviceKind::Cuda, DeviceKind::Cpu) => Err(DeviceError::NotBuilt),
             (DeviceKind::Cuda, DeviceKind::Ptx) => Err(DeviceError::Emulated),
             (DeviceKind::Ptx, DeviceKind::Cpu | DeviceKind::Cuda) => Err(DeviceError::NotEmulated),
@@ -112,7 +112,7 @@ impl Selection {
         }
         if contenders.is_empty() {
             return Err(UsageError(format!(
-                "{} has no contenders for device {}",
+                "{} has no contenders for device {}; use another --device",
                 bench.name, choices.device
             )));
         }

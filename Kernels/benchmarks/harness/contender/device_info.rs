@@ -18,6 +18,17 @@ pub enum DeviceKind {
 #[error("unknown device '{0}'; use cpu, cuda or ptx")]
 pub struct UnknownDevice(pub String);
 
+impl DeviceKind {
+    /// What runs the kernels of a build for `arch`; PTX has virtual architectures.
+    pub fn built_for(arch: &str) -> DeviceKind {
+        match arch {
+            "none" => DeviceKind::Cpu,
+            arch if arch.starts_with("compute_") => DeviceKind::Ptx,
+            _ => DeviceKind::Cuda,
+        }
+    }
+}
+
 impl fmt::Display for DeviceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

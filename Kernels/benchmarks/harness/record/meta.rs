@@ -69,7 +69,7 @@ pub struct Git {
 /// What the program was built for and with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
-    /// `sm_90a`, `sm_100a`, or `none` for a build without CUDA.
+    /// `sm_90a`, `sm_100a+sm_90a`, `compute_100a` for the interpreter, `none` for a build without CUDA, ...
     pub arch: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bazel: Option<String>,

@@ -19,7 +19,7 @@ pub struct ResultFile {
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Ok,
-    /// Its kernels passed the gate as PTX, interpreted; nobody can time that.
+    /// Its kernels passed the gate as PTX, interpreted or rewritten for another SM; nobody can time that.
     Emulated,
     /// The gate found a wrong output; never timed, or its time is discarded.
     Wrong,

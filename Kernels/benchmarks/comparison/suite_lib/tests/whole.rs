@@ -2,6 +2,7 @@
 
 use report_lib::Collection;
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -134,6 +135,53 @@ fn killed_and_resumed(folder: &Path, expected: &BTreeSet<record::RowKey>) {
     let other = suite(folder, &others).output().unwrap();
     assert_eq!(other.status.code(), Some(2));
     assert!(text(&other.stderr).contains("uses the original options"));
+}
+
+#[test]
+fn an_emulated_device_has_no_roofs() {
+    let folder = TempDir::new().unwrap();
+    let script = |name: &str, lines: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let bench = program("BENCH");
+    let emulated = format!(
+        "case \"$*\" in\n*--list-json*) '{0}' \"$@\" | sed 's/\"emulated\": false/\"emulated\": true/' ;;\n\
+         *) exec '{0}' \"$@\" ;;\nesac",
+        bench.display()
+    );
+    let bench = script("bench_norms", &emulated);
+    let roofline = script("bench_roofline", "echo nothing is timed >&2; exit 1");
+    let output = Command::new(program("SUITE"))
+        .current_dir(folder.path())
+        .env_remove("BUILD_WORKING_DIRECTORY")
+        .env_remove("SUITE_BENCHES")
+        .args([
+            "--bench".as_ref(),
+            bench.as_path(),
+            "--bench".as_ref(),
+            roofline.as_path(),
+        ])
+        .args([
+            "--suites",
+            "smoke",
+            "--ops",
+            "rmsnorm_fwd",
+            "--out",
+            "emulated",
+        ])
+        .args(BENCH_OPTIONS)
+        .output()
+        .unwrap();
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(
+        stderr.contains("no roofs: the device is emulated"),
+        "{stderr}"
+    );
+    assert!(folder.path().join("emulated/results.json").exists());
 }
 
 /// A busy CPU may call the same contender different: the suite then says so and fails.

@@ -104,8 +104,8 @@ fn timers_belong_to_devices() {
 
 #[test]
 fn the_interpreter_verifies_and_times_nothing() {
-    assert_eq!(built_for("compute_100a"), DeviceKind::Ptx);
-    assert_eq!(built_for("sm_100a_on_sm_90a"), DeviceKind::Cuda);
+    assert_eq!(DeviceKind::built_for("compute_100a"), DeviceKind::Ptx);
+    assert_eq!(DeviceKind::built_for("sm_100a_on_sm_90a"), DeviceKind::Cuda);
     for (device, arch) in [
         (DeviceKind::Ptx, "compute_100a"),
         (DeviceKind::Cuda, "sm_100a_on_sm_90a"),
