@@ -157,8 +157,9 @@ void expect_covered(const Plan& cut, const Shape& shape, const Table& table,
         }
     }
     const bool is_blackwell = cut.config.arch == Arch::kBlackwell;
-    expect(is_blackwell ? cut.blocks <= std::max(machine.multiprocessors, cut.config.row_blocks)
-                        : cut.blocks * cut.block_warps <= machine.multiprocessors * cut.config.warps,
+    expect(is_blackwell
+               ? cut.blocks <= std::max(machine.multiprocessors, cut.config.row_blocks)
+               : cut.blocks * cut.block_warps <= machine.multiprocessors * cut.config.warps,
            "one wave");
     expect(cut.blocks >= 1 && cut.blocks % cut.cluster_blocks == 0, "whole clusters");
     expect(is_blackwell || cut.blocks * cut.block_warps >= cut.teams() * cut.team_warps,

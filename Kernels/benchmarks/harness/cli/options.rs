@@ -364,7 +364,9 @@ impl Options {
 
     /// The requested device, or the one the program was built for. Never a fallback.
     pub fn device(&self, bench: &AnyBench) -> DeviceKind {
-        self.what.device.unwrap_or(DeviceKind::built_for(bench.arch))
+        self.what
+            .device
+            .unwrap_or(DeviceKind::built_for(bench.arch))
     }
 
     pub fn choices(&self, bench: &AnyBench) -> Result<Choices, UsageError> {
