@@ -429,14 +429,20 @@ fn describe(kind: TcgenKind, bits: u32, (pair, ws): (bool, bool)) -> Result<Tens
         (64 | 128, false) | (128 | 256, true) => !scaled || per_block == 128,
         _ => false,
     };
-    let step = match (rows, pair) {
+    let bytes_by_columns = bits >> 16 & 1 == 1
+        && matches!(
+            kind,
+            TcgenKind::F8f6f4 | TcgenKind::Mxf8f6f4 | TcgenKind::I8
+        );
+    // Each block of a pair loads half of the columns.
+    let each = if pair { columns / 2 } else { columns };
+    let step = match kind {
         // Bytes that are integers come in 8, 16, 24, 32 and then in steps of 16.
-        (64, _) if kind == TcgenKind::I8 && columns > 32 => 16,
-        (64, _) => 8,
-        (_, true) if !scaled => 32,
-        _ => 16,
+        TcgenKind::I8 if pair || columns > 32 => 16,
+        _ if bytes_by_columns => 16,
+        _ => 8,
     };
-    if !known || columns == 0 || columns > 256 || !columns.is_multiple_of(step) {
+    if !known || columns == 0 || columns > 256 || !each.is_multiple_of(step) {
         return Err(format!(
             "a product of {rows} rows and {columns} columns{}{}",
             if pair { " of a pair" } else { "" },
@@ -447,6 +453,8 @@ fn describe(kind: TcgenKind, bits: u32, (pair, ws): (bool, bool)) -> Result<Tens
     let fits = match kind {
         TcgenKind::I8 => d_format == 2,
         TcgenKind::Tf32 => d_format == 1,
+        // Sums of halves are of halves.
+        TcgenKind::F16 => d_format == 1 || d_format == 0 && (a, b) == (0, 0),
         _ => d_format <= 1,
     };
     if !fits {

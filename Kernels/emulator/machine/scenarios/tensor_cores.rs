@@ -314,6 +314,11 @@ fn what_is_not_a_product_is_refused() {
     for (mma, bits, words) in [
         (halves, instruction(1, 1, 8 << 24) | 4, "sparse"),
         (halves, instruction(3, 1, 8 << 24), "operand format 3"),
+        (
+            halves,
+            instruction(1, 1, 8 << 24) & !(1 << 4),
+            "an accumulator of format 0",
+        ),
         (halves, instruction(1, 1, 3 << 24), "48 rows"),
         (fours, four_bits | 1 << 15, "transposed"),
         (fours, four_bits | 1 << 16, "transposed"),

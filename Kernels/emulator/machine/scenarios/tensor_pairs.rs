@@ -42,16 +42,16 @@ impl Form {
     }
 }
 
-/// 256 rows and 32 columns: rows of 32 bytes, A in p2, B in p3; sums to p4; each block's scales of its rows and of
-/// all columns in p5.
-fn text(form: &Form) -> String {
+/// 256 rows and up to 32 columns: rows of 32 bytes, A in p2, B in p3; sums to p4 in rows of 32; each block's scales of
+/// its rows and of all columns in p5.
+fn text(form: &Form, columns: u32) -> String {
     let registers: Vec<String> = (0..32).map(|n| format!("%r{}", n + 40)).collect();
     let stores: String = (0..32)
         .map(|n| format!("st.global.u32 [%d9+{}], %r{};\n", 4 * n, n + 40))
         .collect();
     let descriptor = |start: u64, leading: u64| start >> 4 | leading >> 4 << 16 | 8 << 32 | 1 << 46;
     let load = "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2";
-    let bits = form.bits | (32 >> 3) << 17 | (256 >> 4) << 24;
+    let bits = form.bits | (columns >> 3) << 17 | (256 >> 4) << 24;
     let (copies, scales) = match form.block {
         Some(_) => (
             "mov.b64 %d10, 70403103916032; add.s64 %d10, %d10, %d5; add.s64 %d11, %d10, 320; add.s64 %d12, %d10, 352;
@@ -62,6 +62,8 @@ fn text(form: &Form) -> String {
         None => ("", ""),
     };
     let kind = form.kind;
+    let each = columns / 2;
+    let expected = 2 * 32 * (128 + each);
     kernel(
         6,
         &format!(
@@ -79,9 +81,9 @@ fn text(form: &Form) -> String {
              mbarrier.init.shared::cta.b64 [%r93], %r10; fence.mbarrier_init.release.cluster; fence.proxy.async;
              READY: barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;
              ld.shared.u32 %r7, [%r94]; @!%p1 bra WAIT;
-             and.pred %p4, %p1, %p3; @%p4 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r91], 9216;
+             and.pred %p4, %p1, %p3; @%p4 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r91], {expected};
              mov.u32 %r11, 0; mapa.shared::cluster.u32 %r12, %r91, %r11; mul.lo.s32 %r13, %r2, 128;
-             mul.lo.s32 %r14, %r2, 16; add.s32 %r15, %r90, 4096;
+             mul.lo.s32 %r14, %r2, {each}; add.s32 %r15, %r90, 4096;
              {load} [%r90], [%d1, {{%r11, %r13, %r11}}], [%r12]; {load} [%r15], [%d2, {{%r11, %r14, %r11}}], [%r12];
              @!%p4 bra WAIT;
              FULL: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r91], 0; @!%p5 bra FULL;
@@ -98,7 +100,7 @@ fn text(form: &Form) -> String {
              OVER: barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;
              @!%p2 bra GONE; tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r7, %r5; GONE:",
             descriptor(0, 2048),
-            descriptor(4096, 256),
+            descriptor(4096, 16 * u64::from(each)),
             registers.join(",")
         ),
     )
@@ -175,10 +177,15 @@ const FORMS: [Form; 6] = [
 
 #[test]
 pub fn products_of_two_blocks() {
-    FORMS.iter().for_each(product_of_two_blocks);
+    for form in &FORMS {
+        // The fewest that a pair has, too.
+        for columns in [16, 32] {
+            product_of_two_blocks(form, columns);
+        }
+    }
 }
 
-fn product_of_two_blocks(form: &Form) {
+fn product_of_two_blocks(form: &Form, columns: usize) {
     let depth = form.depth();
     // From -3 to 4, which every type has.
     let value = |row: usize, k: usize| small(row * depth + k);
@@ -204,13 +211,14 @@ fn product_of_two_blocks(form: &Form) {
         };
         (0..128).map(word).collect()
     };
-    let scales = [tile(0, 128), tile(256, 32), tile(128, 128), tile(256, 32)].concat();
+    let of_columns = tile(256, columns);
+    let scales = [tile(0, 128), of_columns.clone(), tile(128, 128), of_columns].concat();
     for schedule in SCHEDULES {
         let mut buffers = [
             vec![0; 32],
             vec![0; 32],
             packed(0, 256),
-            packed(256, 32),
+            packed(256, columns),
             vec![0; 256 * 32],
             scales.clone(),
         ];
@@ -220,27 +228,35 @@ fn product_of_two_blocks(form: &Form) {
             schedule,
             ..threads(128)
         };
-        execute_prepared(&text(form), &launch, &mut buffers, |addresses, buffers| {
-            for (at, rows) in [(0, 256), (1, 32)] {
-                // Chunks of 16 bytes of all rows, one chunk after the other.
-                let map = TensorMap {
-                    address: addresses[2 + at],
-                    kind: 10,
-                    sizes: vec![8, rows, 2],
-                    strides: vec![32, 16],
-                    box_sizes: vec![8, rows as u32 / 2, 2],
-                    swizzle: 0,
-                    fills_nan: false,
-                };
-                let bytes = map.encode().unwrap();
-                for (word, part) in buffers[at].iter_mut().zip(bytes.chunks_exact(4)) {
-                    *word = u32::from_le_bytes([part[0], part[1], part[2], part[3]]);
+        execute_prepared(
+            &text(form, columns as u32),
+            &launch,
+            &mut buffers,
+            |addresses, buffers| {
+                for (at, rows) in [(0, 256), (1, columns as u64)] {
+                    // Chunks of 16 bytes of all rows, one chunk after the other.
+                    let map = TensorMap {
+                        address: addresses[2 + at],
+                        kind: 10,
+                        sizes: vec![8, rows, 2],
+                        strides: vec![32, 16],
+                        box_sizes: vec![8, rows as u32 / 2, 2],
+                        swizzle: 0,
+                        fills_nan: false,
+                    };
+                    let bytes = map.encode().unwrap();
+                    for (word, part) in buffers[at].iter_mut().zip(bytes.chunks_exact(4)) {
+                        *word = u32::from_le_bytes([part[0], part[1], part[2], part[3]]);
+                    }
                 }
-            }
-        })
+            },
+        )
         .unwrap_or_else(|error| panic!("{}, {schedule:?}: {error}", form.kind));
         for (at, bits) in buffers[4].iter().enumerate() {
             let (row, column) = (at / 32, at % 32);
+            if column >= columns {
+                continue;
+            }
             let sum: f32 = (0..depth)
                 .map(|k| {
                     let scale = form.scale_of(row, form.first.0, k)

@@ -6,7 +6,7 @@ use super::{descriptor, instruction, kernel, noise, threads, Case, BRAIN};
 
 /// Two blocks: each loads its rows of A and its columns of B by TMA, which signals the first block; the first block's
 /// product is of both, its commit tells both.
-fn pair(rows: u32, column: i32, multicast: bool) -> String {
+fn pair((rows, columns): (u32, u32), column: i32, multicast: bool) -> String {
     let registers: Vec<String> = (0..64).map(|n| format!("%r{}", n + 100)).collect();
     let part = |at: usize| {
         let stores: String = (0..64)
@@ -68,7 +68,7 @@ fn pair(rows: u32, column: i32, multicast: bool) -> String {
              barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;
              @!%p2 bra GONE; mov.u32 %r5, 128;
              tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r7, %r5; GONE:",
-            bits = instruction(rows, 128, 1, 1, 0),
+            bits = instruction(rows, columns, 1, 1, 0),
             first = part(0),
             second = part(1),
         ),
@@ -91,9 +91,14 @@ fn pairs_of_blocks() {
         cluster: [2, 1, 1],
         ..threads(128)
     };
-    for (rows, column, multicast) in [(128, 8, false), (256, -3, true)] {
+    for (shape, column, multicast) in [
+        ((128, 128), 8, false),
+        ((256, 128), -3, true),
+        ((128, 16), 8, false),
+        ((256, 48), 8, false),
+    ] {
         let case = Case {
-            text: pair(rows, column, multicast),
+            text: pair(shape, column, multicast),
             launch: launch.clone(),
             buffers: vec![noise(384 * 32, BRAIN), vec![0; 2 * 128 * 128], vec![0; 32]],
             map: Some(map.clone()),

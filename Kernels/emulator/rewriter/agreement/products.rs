@@ -90,6 +90,32 @@ fn halves_in_every_layout() {
 }
 
 #[test]
+fn columns_in_steps_of_eight() {
+    let issue = "tcgen05.mma.cta_group::1.kind::f16 [%r7], %d6, %d7, %r8, %p4;";
+    let (a, b) = (descriptor(0, 16, 1024, 2), descriptor(32768, 16, 1024, 2));
+    for columns in [8, 24] {
+        case(issue, a, b, instruction(128, columns, 1, 1, 0), BRAIN).agrees();
+    }
+    // Of bytes whose columns are contiguous there are 16 at least, on both sides.
+    let issue = issue.replace("f16", "f8f6f4");
+    let (a, b) = (
+        descriptor(0, 4096, 1024, 2),
+        descriptor(32768, 4096, 1024, 2),
+    );
+    let bytes = |columns| instruction(128, columns, 0, 0, 1 << 16);
+    case(&issue, a, b, bytes(16), BYTES).agrees();
+    let few = case(&issue, a, b, bytes(8), BYTES);
+    let error = few
+        .run(&few.text, Schedule::AtOnce)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("128 rows and 8 columns"), "{error}");
+    let text = few.rewritten(When::AtOnce);
+    let error = few.run(&text, Schedule::AtOnce).unwrap_err().to_string();
+    assert!(error.contains("assertion"), "{error}");
+}
+
+#[test]
 fn contiguous_rows() {
     let issue = "tcgen05.mma.cta_group::1.kind::f16 [%r7], %d6, %d7, %r8, %p4;";
     for (layout, leading, stride) in [(0, 2048, 128), (2, 4096, 1024), (1, 4096, 512)] {
