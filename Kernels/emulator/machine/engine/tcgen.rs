@@ -110,10 +110,23 @@ impl Engine<'_> {
                         .map_err(|message| Trap::in_lane(lane, message))?;
                     self.touch_tensor_work(warp.index, lane, &work)
                         .map_err(|message| Trap::in_lane(lane, message))?;
-                    let when = self.due(Queue::Products);
-                    self.blocks[self.block]
-                        .tensor_queue
-                        .push_back(TensorPending { work, when, pc });
+                    let (when, thread) = (self.due(Queue::Products), (warp.index, lane));
+                    let queue = &mut self.blocks[self.block].tensor_queue;
+                    // A commit waits for what its own thread has issued, and for nobody else's.
+                    let place = match work {
+                        TensorWork::Commit { .. } => queue
+                            .iter()
+                            .rposition(|pending| pending.thread == thread)
+                            .map_or(0, |last| last + 1),
+                        _ => queue.len(),
+                    };
+                    let pending = TensorPending {
+                        work,
+                        thread,
+                        when,
+                        pc,
+                    };
+                    queue.insert(place, pending);
                     while self.lands_at_once(Queue::Products) && self.is_tensor_due(self.block) {
                         let pending = self.blocks[self.block].tensor_queue.pop_front();
                         let Some(pending) = pending else { break };

@@ -103,6 +103,8 @@ pub struct Pending {
 #[derive(Clone, Debug)]
 pub struct TensorPending {
     pub work: TensorWork,
+    /// Warp and lane that issued it.
+    pub thread: (u32, u32),
     pub when: u64,
     pub pc: usize,
 }

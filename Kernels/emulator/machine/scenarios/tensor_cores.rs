@@ -142,6 +142,38 @@ fn halves() {
 }
 
 #[test]
+fn commits_are_for_what_their_thread_issued() {
+    let room = vec![0; 8192];
+    let mma = "tcgen05.mma.cta_group::1.kind::f16 [%r7], %d6, %d7, %r8, %p4;";
+    let text = product(mma, instruction(1, 1, 8 << 24), "");
+    let commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r91];";
+    let survives = |thread: u32| {
+        let text = text
+            .replace(commit, "")
+            .replace(
+                "WAIT:",
+                &format!("WAIT: bar.sync 0; setp.eq.u32 %p9, %r1, {thread}; @%p9 {commit} POLL:"),
+            )
+            .replace(
+                "bra WAIT;\n             tcgen05.fence",
+                "bra POLL; tcgen05.fence",
+            );
+        assert!(text.contains("@!%p1 bra POLL;"), "{text}");
+        SCHEDULES.iter().all(|schedule| {
+            let mut buffers = [words(&room), vec![1; 128 * 32]];
+            let launch = Launch {
+                schedule: *schedule,
+                ..threads(128)
+            };
+            execute(&text, &launch, &mut buffers).is_ok() && buffers[1].iter().all(|sum| *sum == 0)
+        })
+    };
+    assert!(survives(0));
+    assert!(!survives(1), "of the same warp");
+    assert!(!survives(32), "of another warp");
+}
+
+#[test]
 fn bytes_and_narrower() {
     // A of e4m3; B of e2m1, 16 elements at the start of each 16 bytes.
     let value = |row: usize, k: usize| small(row * 32 + k);
