@@ -205,7 +205,8 @@ impl Engine<'_> {
         Ok(())
     }
 
-    // Scale factors lie four to a word: row r in lane r % 32 of column r / 32.
+    // Scale factors lie four to a word: row r in lane r % 32 of column r / 32, and the same in every quarter of the
+    // lanes, each of which is read by a part of the tensor core.
     #[expect(clippy::too_many_arguments, reason = "one call per operand")]
     pub(super) fn apply_scales(
         &mut self,
@@ -224,10 +225,19 @@ impl Engine<'_> {
                 part + count
             ));
         }
+        let used = u32::MAX >> (32 - 8 * count) << (8 * part);
         for row in 0..rows {
-            let word = self
-                .tensor_memory(block)?
-                .read(row % 32, (address & 0xffff) + row / 32)?;
+            let (lane, column) = (row % 32, (address & 0xffff) + row / 32);
+            let memory = self.tensor_memory(block)?;
+            let word = memory.read(lane, column)?;
+            for other in (1..4).map(|quarter| lane + 32 * quarter) {
+                if (memory.read(other, column)? ^ word) & used != 0 {
+                    return Err(format!(
+                        "scale factors in lanes {lane} and {other} of column {column} differ; all quarters of tensor \
+                         memory have to hold them"
+                    ));
+                }
+            }
             let values = &mut operand[row as usize * depth..][..depth];
             for (number, values) in values.chunks_mut(scales.block as usize).enumerate() {
                 let bits = word >> (8 * (part + number as u32)) & 0xff;

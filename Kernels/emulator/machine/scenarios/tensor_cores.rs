@@ -259,6 +259,12 @@ fn bytes_with_a_scale_for_32() {
             * scale(row, 2)
             * scale(200 + column, 1)
     });
+    // Something else in one quarter of the lanes.
+    let wrong = format!("{SCALES} tcgen05.cp.cta_group::1.4x256b [%r93], %d6;");
+    let mut buffers = [words(&room), vec![0; 4096]];
+    let error = execute(&product(mma, bits, &wrong), &threads(128), &mut buffers).unwrap_err();
+    let words = "scale factors in lanes 0 and 32 of column 32 differ";
+    assert!(error.to_string().contains(words), "{error}");
 }
 
 #[test]
