@@ -161,7 +161,8 @@ impl Form<'_> {
             ));
         }
         self.opcode.takes("cta");
-        self.opcode.takes("aligned");
+        // bar is another name of barrier.aligned.
+        let aligned = self.opcode.takes("aligned") || self.opcode.base == "bar";
         let reduces = self.opcode.takes("red");
         let kind = if reduces {
             let kind = self
@@ -203,7 +204,7 @@ impl Form<'_> {
                     None
                 },
             },
-            Gather::None,
+            if aligned { Gather::Warp } else { Gather::None },
         ))
     }
 

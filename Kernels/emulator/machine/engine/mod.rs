@@ -27,7 +27,7 @@ use crate::program::Program;
 use crate::race::Races;
 use crate::random::Random;
 use crate::tensor_memory::TensorMemory;
-use crate::warp::{Group, Wait, Warp};
+use crate::warp::{lanes, Group, Wait, Warp};
 use work::{Pending, TensorPending};
 
 pub type Run<T> = Result<T, Trap>;
@@ -306,15 +306,64 @@ impl<'a> Engine<'a> {
         let Some(decoded) = self.program.code.get(group.pc) else {
             return false;
         };
-        let needed = match decoded.gather {
-            Gather::None => return false,
-            Gather::Warp => warp.alive,
+        if matches!(decoded.gather, Gather::None) {
+            return false;
+        }
+        let active = self.active(warp, decoded, group.mask);
+        self.needed(warp, decoded.gather, active) & !group.mask != 0
+    }
+
+    // Lanes without which `active` ones cannot execute an instruction.
+    fn needed(&self, warp: &Warp, gather: Gather, active: u32) -> u32 {
+        let needed = match gather {
+            _ if active == 0 => 0,
+            Gather::None => 0,
+            Gather::Warp => u32::MAX,
+            Gather::Members(Word::Immediate(members)) => members,
             Gather::Members(word) => {
-                self.words(warp, word)[group.mask.trailing_zeros() as usize] & warp.alive
+                let members = self.words(warp, word);
+                lanes(active).fold(0, |all, lane| all | members[lane as usize])
             }
         };
-        let active = self.active(warp, decoded, group.mask);
-        active != 0 && group.mask & needed != needed
+        needed & warp.alive
+    }
+
+    // An instruction for the lanes that execute it, together or as each names its fellows.
+    fn execute_together(
+        &mut self,
+        warp: &mut Warp,
+        decoded: &Decoded,
+        active: u32,
+        pc: usize,
+    ) -> Run<Flow> {
+        let missing = self.needed(warp, decoded.gather, active) & !active;
+        if missing != 0 {
+            return Err(Trap::new(format!(
+                "it needs lanes {missing:#010x} of its warp too, which its predicate leaves out"
+            )));
+        }
+        let Gather::Members(word) = decoded.gather else {
+            return self.execute(warp, &decoded.op, active, pc);
+        };
+        let members = self.words(warp, word);
+        let mut left = active;
+        while left != 0 {
+            let first = left.trailing_zeros();
+            let fellows = members[first as usize] & warp.alive;
+            let agrees = |lane: u32| members[lane as usize] & warp.alive == fellows;
+            if fellows >> first & 1 == 0 || !lanes(fellows).all(agrees) {
+                return Err(Trap::in_lane(
+                    first,
+                    format!(
+                        "its member mask {:#010x} is not that of all lanes it names, itself among them",
+                        members[first as usize]
+                    ),
+                ));
+            }
+            self.execute(warp, &decoded.op, fellows, pc)?;
+            left &= !fellows;
+        }
+        Ok(Flow::Next)
     }
 
     fn active(&self, warp: &Warp, decoded: &Decoded, mask: u32) -> u32 {
@@ -374,9 +423,9 @@ impl<'a> Engine<'a> {
                 let active = self.active(warp, decoded, group.mask);
                 left -= 1;
                 ran = true;
-                let lanes = u64::from(active.count_ones());
-                self.tallies[self.block].ran[pc] += lanes;
-                self.executed += lanes;
+                let threads = u64::from(active.count_ones());
+                self.tallies[self.block].ran[pc] += threads;
+                self.executed += threads;
                 group.pc += 1;
                 self.pc = pc;
                 if active == 0 {
@@ -384,7 +433,7 @@ impl<'a> Engine<'a> {
                 }
                 let flow = self
                     .land_named_loads(warp, pc)
-                    .and_then(|()| self.execute(warp, &decoded.op, active, pc))
+                    .and_then(|()| self.execute_together(warp, decoded, active, pc))
                     .map_err(|trap| self.fault(trap, self.block, Some((warp.index, active)), pc))?;
                 match flow {
                     Flow::Next => {}
@@ -467,7 +516,7 @@ impl<'a> Engine<'a> {
 
     fn exit(&mut self, warp: &mut Warp, mask: u32) -> Run<()> {
         self.settle(warp, mask)?;
-        for lane in crate::warp::lanes(mask) {
+        for lane in lanes(mask) {
             if warp.cluster_arrivals[lane as usize] > self.cluster_phase {
                 self.cluster_arrived -= 1;
             }

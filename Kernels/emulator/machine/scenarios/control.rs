@@ -229,6 +229,69 @@ pub fn unknown_instructions_are_refused_before_anything_runs() {
     }
 }
 
+/// Threads of a warp, of which %p1 holds for the lower half.
+fn halves(body: &str) -> String {
+    kernel(
+        1,
+        &format!("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 16; {body}"),
+    )
+}
+
+#[test]
+fn lanes_that_an_instruction_needs() {
+    for (body, words) in [
+        ("@%p1 bar.sync 0;", "it needs lanes 0xffff0000"),
+        ("@%p1 barrier.sync.aligned 0;", "it needs lanes 0xffff0000"),
+        (
+            "@%p1 shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;",
+            "it needs lanes 0xffff0000",
+        ),
+        (
+            "@%p1 vote.sync.any.pred %p2, %p1, 0x1ffff;",
+            "it needs lanes 0x00010000",
+        ),
+        (
+            "@!%p1 bra ELSE; bar.sync 0; bra END; ELSE: bar.sync 0; END:",
+            "wait for lanes that are elsewhere",
+        ),
+        (
+            "shfl.sync.bfly.b32 %r2, %r1, 1, 31, 0xffff;",
+            "its member mask 0x0000ffff is not that of all lanes",
+        ),
+        (
+            "add.u32 %r2, %r1, 1; bar.warp.sync %r2;",
+            "its member mask 0x00000003 is not that of all lanes",
+        ),
+    ] {
+        let message = refusal(&halves(body), &threads(32), &[vec![0]]);
+        assert!(message.contains(words), "{body}\n{message}");
+    }
+    // Threads of a barrier that is not aligned come one by one, and who has left is not waited for.
+    for body in [
+        "@!%p1 bra ELSE; barrier.sync 0; bra END; ELSE: barrier.sync 0; END:",
+        "@%p1 bra END; bar.sync 0; shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; END:",
+    ] {
+        execute(&halves(body), &threads(32), &mut [vec![0]]).unwrap();
+    }
+}
+
+#[test]
+fn each_lane_names_its_fellows() {
+    let text = halves(
+        "selp.b32 %r2, 0xffff, 0xffff0000, %p1; and.b32 %r3, %r1, 1; setp.eq.u32 %p2, %r3, 0;
+         vote.sync.ballot.b32 %r4, %p2, %r2; redux.sync.add.u32 %r5, %r1, %r2; elect.sync %r6|%p3, %r2;
+         match.any.sync.b32 %r7, %r3, %r2;
+         ld.param.u64 %d1, [p0]; mad.wide.u32 %d2, %r1, 16, %d1; st.global.v4.u32 [%d2], {%r4, %r5, %r6, %r7};",
+    );
+    let mut buffers = [vec![0; 128]];
+    execute(&text, &threads(32), &mut buffers).unwrap();
+    for (lane, row) in buffers[0].chunks(4).enumerate() {
+        let (shift, sum) = if lane < 16 { (0, 120) } else { (16, 376) };
+        let same = 0x5555 << (lane % 2 + shift as usize);
+        assert_eq!(row, [0x5555 << shift, sum, shift, same], "lane {lane}");
+    }
+}
+
 #[test]
 pub fn launches_that_do_not_suit_the_kernel() {
     let text = kernel(0, "");
