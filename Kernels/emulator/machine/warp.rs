@@ -68,7 +68,7 @@ pub struct Warp {
     pub products: Products,
     /// Loads from tensor memory that nobody has waited for.
     pub tensor_loads: Vec<TensorRead>,
-    /// How often each lane arrived at the cluster's barrier.
+    /// The phase of the cluster's barrier that each lane has arrived for and not waited for; 0 for none.
     pub cluster_arrivals: [u64; LANES],
     /// The mbarrier and parity of the last wait that failed.
     pub waited: Option<(u32, u32)>,
@@ -132,6 +132,13 @@ impl Warp {
             self.outstanding.resize_with(LANES, Outstanding::default);
         }
         &mut self.outstanding[lane as usize]
+    }
+
+    /// Lanes have waited for the cluster's barrier.
+    pub fn leave_cluster(&mut self, mask: u32) {
+        for lane in lanes(mask) {
+            self.cluster_arrivals[lane as usize] = 0;
+        }
     }
 
     #[inline(always)]

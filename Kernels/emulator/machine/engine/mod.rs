@@ -295,6 +295,9 @@ impl<'a> Engine<'a> {
             {
                 self.barrier_result(warp, group.mask, id, pc);
             }
+            if matches!(group.wait, Wait::Cluster { .. }) {
+                warp.leave_cluster(group.mask);
+            }
             self.pass(warp.index, &group);
             warp.groups[at].wait = Wait::Ready;
         }

@@ -119,7 +119,7 @@ impl Engine<'_> {
             } => return self.barrier(warp, mask, pc, (*kind, *id, *count, *a)),
             Op::ClusterArrive { relaxed } => {
                 for lane in lanes(mask) {
-                    if warp.cluster_arrivals[lane as usize] > self.cluster_phase {
+                    if warp.cluster_arrivals[lane as usize] != 0 {
                         return Err(Trap::in_lane(
                             lane,
                             "arrives at the cluster's barrier twice without a wait",
@@ -134,13 +134,18 @@ impl Engine<'_> {
                 self.complete_cluster();
             }
             Op::ClusterWait => {
-                let phase = lanes(mask)
-                    .map(|lane| warp.cluster_arrivals[lane as usize])
-                    .max()
-                    .unwrap_or(0);
+                let arrivals = |lane: u32| warp.cluster_arrivals[lane as usize];
+                if let Some(lane) = lanes(mask).find(|lane| arrivals(*lane) == 0) {
+                    return Err(Trap::in_lane(
+                        lane,
+                        "waits for the cluster's barrier without having arrived there",
+                    ));
+                }
+                let phase = lanes(mask).map(arrivals).max().unwrap_or(0);
                 if phase > self.cluster_phase {
                     return Ok(Flow::Wait(Wait::Cluster { phase }));
                 }
+                warp.leave_cluster(mask);
                 if let Some(races) = &mut self.races {
                     races.pass_cluster(self.block, warp.index, mask);
                 }

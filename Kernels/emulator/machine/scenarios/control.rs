@@ -293,6 +293,26 @@ fn each_lane_names_its_fellows() {
 }
 
 #[test]
+fn arrivals_and_waits_of_a_cluster_take_turns() {
+    let (arrive, wait) = (
+        "barrier.cluster.arrive.aligned;",
+        "barrier.cluster.wait.aligned;",
+    );
+    let text = |steps: &[&str]| kernel(0, &steps.concat());
+    let right = text(&[arrive, wait, arrive, wait, arrive]);
+    execute(&right, &threads(64), &mut []).unwrap();
+    for (steps, words) in [
+        (vec![wait], "without having arrived"),
+        (vec![arrive, wait, wait], "without having arrived"),
+        (vec![arrive, arrive], "twice without a wait"),
+        (vec![arrive, wait, arrive, arrive], "twice without a wait"),
+    ] {
+        let message = refusal(&text(&steps), &threads(64), &[]);
+        assert!(message.contains(words), "{steps:?}\n{message}");
+    }
+}
+
+#[test]
 pub fn launches_that_do_not_suit_the_kernel() {
     let text = kernel(0, "");
     for (launch, words) in [
