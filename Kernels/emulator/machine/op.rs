@@ -396,10 +396,15 @@ pub enum Op {
         arrives: bool,
         /// Arrives without waiting: two steps in one.
         drops: bool,
+        /// `.noComplete`: its phase does not end by this.
+        stays: bool,
+        /// Orders no stores.
+        relaxed: bool,
         state: Target,
     },
     MbarrierTest {
         address: Address,
+        relaxed: bool,
         state: Option<Wide>,
         parity: Option<Word>,
         waits: bool,

@@ -232,9 +232,10 @@ impl Form<'_> {
                 .find(|kind| self.opcode.takes(kind))
                 .ok_or("no kind of mbarrier")?,
         };
+        let relaxed = self.opcode.takes("relaxed");
         self.takes_strength(Scope::Weak);
         let parity = self.opcode.takes("parity");
-        let no_complete = self.opcode.takes("noComplete");
+        let stays = self.opcode.takes("noComplete");
         if self.space() == Space::Global {
             return Err("an mbarrier in global memory".to_owned());
         }
@@ -255,6 +256,7 @@ impl Form<'_> {
                 self.expect_operands(3..=4)?;
                 Ok(Op::MbarrierTest {
                     address: self.address(1)?,
+                    relaxed,
                     state: if parity { None } else { Some(self.wide(2)?) },
                     parity: if parity { Some(self.word(2)?) } else { None },
                     waits: kind == "try_wait",
@@ -279,7 +281,7 @@ impl Form<'_> {
                 };
                 let arrives = kind.starts_with("arrive");
                 let counts_bytes = !arrives || expects_too;
-                if counts_bytes && amount.is_none() || no_complete && amount.is_none() {
+                if counts_bytes && amount.is_none() || stays && amount.is_none() {
                     return Err("no count".to_owned());
                 }
                 Ok(Op::MbarrierArrive {
@@ -289,6 +291,8 @@ impl Form<'_> {
                     completes: kind == "complete_tx",
                     arrives,
                     drops: kind == "arrive_drop",
+                    stays,
+                    relaxed,
                     state,
                 })
             }

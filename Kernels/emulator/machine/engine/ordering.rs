@@ -89,6 +89,24 @@ impl Engine<'_> {
                 by,
                 (self.pc, writes),
             ),
+        }?;
+        if writes && self.races.is_some() {
+            self.overwrite(range);
+        }
+        Ok(())
+    }
+
+    /// What was an mbarrier there is none any more.
+    fn overwrite(&mut self, (address, bytes): (u32, u32)) {
+        const BYTES: u32 = 8;
+        let Some(block) = self.blocks.get_mut(address as usize >> 24) else {
+            return;
+        };
+        let start = address & 0xff_ffff;
+        let touched = (start + 1).saturating_sub(BYTES)..start + bytes;
+        while let Some((at, _)) = block.mbarriers.range(touched.clone()).next() {
+            let at = *at;
+            block.mbarriers.remove(&at);
         }
     }
 
@@ -228,7 +246,13 @@ impl Engine<'_> {
     }
 
     /// Lanes arrive at mbarriers: what they did is seen by who waits there.
-    pub(super) fn release_to(&mut self, warp: u32, mask: u32, addresses: &Words) -> Run<()> {
+    pub(super) fn release_to(
+        &mut self,
+        warp: u32,
+        mask: u32,
+        addresses: &Words,
+        relaxed: bool,
+    ) -> Run<()> {
         if self.races.is_none() {
             return Ok(());
         }
@@ -236,7 +260,10 @@ impl Engine<'_> {
             self.check_mbarrier(warp, same, address, false)
                 .map_err(|message| Trap::in_lane(same.trailing_zeros(), message))?;
             if let Some(races) = &mut self.races {
-                let view = races.release(self.block, warp, same);
+                let mut view = races.release(self.block, warp, same);
+                if relaxed {
+                    view.forget_stores();
+                }
                 races.arrive_mbarrier(address, &view);
             }
         }
@@ -247,9 +274,9 @@ impl Engine<'_> {
     pub(super) fn observe(
         &mut self,
         warp: u32,
-        mask: u32,
-        over: u32,
+        (mask, over): (u32, u32),
         addresses: &Words,
+        relaxed: bool,
     ) -> Run<()> {
         if self.races.is_none() {
             return Ok(());
@@ -258,7 +285,7 @@ impl Engine<'_> {
             self.check_mbarrier(warp, same, address, false)
                 .map_err(|message| Trap::in_lane(same.trailing_zeros(), message))?;
             if let Some(races) = self.races.as_mut().filter(|_| same & over != 0) {
-                races.pass_mbarrier(self.block, warp, same & over, address);
+                races.pass_mbarrier(self.block, warp, same & over, address, relaxed);
             }
         }
         Ok(())

@@ -187,13 +187,15 @@ impl Engine<'_> {
                 completes,
                 arrives,
                 drops,
+                stays,
+                relaxed,
                 state,
             } => {
                 let addresses = self.shared_addresses(warp, *address);
                 let counts = count.map_or([1; LANES], |count| self.words(warp, count));
                 let bytes = expects.map(|bytes| self.words(warp, bytes));
                 if *arrives {
-                    self.release_to(warp.index, mask, &addresses)?;
+                    self.release_to(warp.index, mask, &addresses, *relaxed)?;
                 }
                 for lane in lanes(mask) {
                     let at = lane as usize;
@@ -208,7 +210,13 @@ impl Engine<'_> {
                             barrier.expected = barrier.expected.saturating_sub(counts[at]);
                         }
                         if *arrives {
+                            let phase = barrier.phase;
                             barrier.arrive(counts[at])?;
+                            if *stays && barrier.phase != phase {
+                                return Err(
+                                    "an arrival with .noComplete that ends the phase".to_owned()
+                                );
+                            }
                         }
                         Ok(())
                     })
@@ -240,7 +248,7 @@ impl Engine<'_> {
         let offset = address & 0xff_ffff;
         block.mbarriers.get_mut(&offset).ok_or_else(|| {
             format!(
-                "no mbarrier was initialised at shared +{}",
+                "no mbarrier was initialised at shared +{}, or it was overwritten",
                 i64::from(offset) - 1024
             )
         })
@@ -249,6 +257,7 @@ impl Engine<'_> {
     fn test(&mut self, warp: &mut Warp, op: &Op, mask: u32) -> Run<Flow> {
         let Op::MbarrierTest {
             address,
+            relaxed,
             state,
             parity,
             waits,
@@ -270,7 +279,7 @@ impl Engine<'_> {
                 .map_err(|message| Trap::in_lane(lane, message))?;
             over |= u32::from(barrier.is_over(parities[lane as usize])) << lane;
         }
-        self.observe(warp.index, mask, over, &addresses)?;
+        self.observe(warp.index, (mask, over), &addresses, *relaxed)?;
         warp.set_bits(*target, mask, over);
         if over == mask {
             warp.waited = None;

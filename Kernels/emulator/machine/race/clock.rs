@@ -143,6 +143,12 @@ impl View {
         }
     }
 
+    /// What an arrival or a wait that is relaxed passes on: reads, and work that has signalled its end.
+    pub fn forget_stores(&mut self) {
+        self.visible = Clock::default();
+        self.fenced = Default::default();
+    }
+
     /// Asynchronous work that has signalled its end.
     pub fn raise_all(&mut self, agent: u32, epoch: u32) {
         for clock in [&mut self.done, &mut self.visible, &mut self.fenced] {

@@ -287,8 +287,7 @@ impl Races {
     pub fn arrive_cluster(&mut self, block: usize, warp: u32, mask: u32, relaxed: bool) {
         let mut view = self.order(block, warp).release(mask);
         if relaxed {
-            view.visible = clock::Clock::default();
-            view.fenced = clock::Clock::default();
+            view.forget_stores();
         }
         self.meeting.gathered.join(&view);
     }
@@ -342,9 +341,23 @@ impl Races {
         }
     }
 
-    pub fn pass_mbarrier(&mut self, block: usize, warp: u32, mask: u32, address: u32) {
+    pub fn pass_mbarrier(
+        &mut self,
+        block: usize,
+        warp: u32,
+        mask: u32,
+        address: u32,
+        relaxed: bool,
+    ) {
         let at = block * self.warps_per_block as usize + warp as usize;
-        if let Some(phases) = self.mbarriers.get(&address) {
+        let Some(phases) = self.mbarriers.get(&address) else {
+            return;
+        };
+        if relaxed {
+            let mut view = phases.meeting.last.clone();
+            view.forget_stores();
+            self.warps[at].acquire(mask, &view);
+        } else {
             self.warps[at].acquire(mask, &phases.meeting.last);
         }
     }

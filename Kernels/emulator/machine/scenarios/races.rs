@@ -90,6 +90,26 @@ pub fn mbarriers() {
     let wait = "W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r91], 0; @!%p1 bra W;";
     assert_clean(&exchange(&format!("{made}{wait}")), &threads(64));
     assert_race(&exchange(made), &threads(64), &["is not ordered with"]);
+    // Neither end of the order may be relaxed.
+    for (strong, relaxed) in [
+        ("mbarrier.arrive.", "mbarrier.arrive.relaxed.cta."),
+        (
+            "mbarrier.try_wait.parity.",
+            "mbarrier.try_wait.parity.relaxed.cta.",
+        ),
+    ] {
+        let text = exchange(&format!("{made}{wait}")).replace(strong, relaxed);
+        assert_race(&text, &threads(64), &["st.shared.u32", "ld.shared.u32"]);
+    }
+    // What was an mbarrier until a store fell on it.
+    let gone = made.replace(
+        "st.shared.u32 [%r3], %r1;",
+        "@%p9 st.shared.u8 [%r91+7], %h1; bar.sync 0;",
+    );
+    for verdict in verdicts(&exchange(&format!("{gone}{wait}")), &threads(64)) {
+        let error = verdict.unwrap_err();
+        assert!(error.contains("or it was overwritten"), "{error}");
+    }
     // The phase before the first is over, but brings nothing.
     let wrong = wait.replace("[%r91], 0", "[%r91], 1");
     assert_race(
