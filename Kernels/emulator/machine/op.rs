@@ -492,7 +492,10 @@ pub enum Op {
     },
     /// Orders what was before it with what comes after, as far as its scope.
     Fence(Scope),
-    FenceProxyAsync,
+    FenceProxyAsync {
+        /// Of shared memory, and of global memory.
+        memories: [bool; 2],
+    },
     FenceMbarrierInit,
     LoadMatrix {
         targets: Box<[Target]>,

@@ -121,14 +121,15 @@ impl Form<'_> {
 
     fn fence(&mut self) -> Op {
         let scope = self.takes_scope();
-        for word in ["sc", "acq_rel", "acquire", "release", "alias", "global"] {
+        for word in ["sc", "acq_rel", "acquire", "release", "alias"] {
             self.opcode.takes(word);
         }
+        let [global, cta, cluster] =
+            ["global", "shared::cta", "shared::cluster"].map(|word| self.opcode.takes(word));
+        let shared = cta || cluster;
         for word in [
             "async::generic",
             "tensormap::generic",
-            "shared::cta",
-            "shared::cluster",
             "sync_restrict::shared::cta",
             "sync_restrict::shared::cluster",
         ] {
@@ -138,7 +139,9 @@ impl Form<'_> {
             ["mbarrier_init", "proxy", "async"].map(|word| self.opcode.takes(word));
         match (mbarriers, asynchronous, scope) {
             (true, ..) => Op::FenceMbarrierInit,
-            (_, true, _) => Op::FenceProxyAsync,
+            (_, true, _) => Op::FenceProxyAsync {
+                memories: [shared || !global, global || !shared],
+            },
             (.., Some(scope)) if !proxy => Op::Fence(scope),
             _ => Op::Nothing,
         }

@@ -22,9 +22,9 @@ impl Engine<'_> {
                     races.synchronise_warp(self.block, warp.index, mask);
                 }
             }
-            Op::FenceProxyAsync => {
+            Op::FenceProxyAsync { memories } => {
                 if let Some(races) = &mut self.races {
-                    races.fence_proxy(self.block, warp.index, mask);
+                    races.fence_proxy(self.block, warp.index, mask, *memories);
                 }
             }
             Op::Fence(scope) => {

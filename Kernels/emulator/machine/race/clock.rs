@@ -104,8 +104,8 @@ pub struct View {
     pub done: Clock,
     /// Enough to read or overwrite what a thread wrote.
     pub visible: Clock,
-    /// Enough for asynchronous work to do so.
-    pub fenced: Clock,
+    /// Enough for asynchronous work to do so: in shared memory, and in global memory.
+    pub fenced: [Clock; 2],
     /// Work on tensor memory that a `tcgen05.fence::before_thread_sync` or a commit told of.
     pub told: Clock,
     /// Such work from before a `tcgen05.fence::after_thread_sync`.
@@ -120,7 +120,9 @@ impl View {
     pub fn join(&mut self, other: &Self) {
         self.done.join(&other.done);
         self.visible.join(&other.visible);
-        self.fenced.join(&other.fenced);
+        for (own, other) in self.fenced.iter_mut().zip(&other.fenced) {
+            own.join(other);
+        }
         self.told.join(&other.told);
         self.heard.join(&other.heard);
         self.follows |= other.follows;
@@ -132,14 +134,13 @@ impl View {
         }
     }
 
-    /// The clock that must hold an earlier access: of one that crosses to the async proxy, or of a thread's store.
-    pub fn clock(&self, crosses: bool, stored: bool) -> &Clock {
-        if crosses {
-            &self.fenced
-        } else if stored {
-            &self.visible
-        } else {
-            &self.done
+    /// The clock that must hold an earlier access: of one that crosses to the async proxy in shared memory (0) or in
+    /// global memory (1), or of a thread's store.
+    pub fn clock(&self, crosses: Option<usize>, stored: bool) -> &Clock {
+        match crosses {
+            Some(memory) => &self.fenced[memory],
+            None if stored => &self.visible,
+            None => &self.done,
         }
     }
 
@@ -151,9 +152,15 @@ impl View {
 
     /// Asynchronous work that has signalled its end.
     pub fn raise_all(&mut self, agent: u32, epoch: u32) {
-        for clock in [&mut self.done, &mut self.visible, &mut self.fenced] {
-            clock.raise_all(agent, epoch);
-        }
+        self.each_degree(|clock| clock.raise_all(agent, epoch));
+    }
+
+    pub fn each_degree(&mut self, change: impl FnMut(&mut Clock)) {
+        let fenced = self.fenced.iter_mut();
+        [&mut self.done, &mut self.visible]
+            .into_iter()
+            .chain(fenced)
+            .for_each(change);
     }
 }
 

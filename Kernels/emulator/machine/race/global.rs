@@ -89,7 +89,10 @@ impl Races {
             }
         }
         let order = &self.warps[at];
-        let access = self.stamp(order, mask, by, (pc, writes));
+        let access = Access {
+            global: true,
+            ..self.stamp(order, mask, by, (pc, writes))
+        };
         let warps = self.warps_per_block;
         let ordered = |earlier: &Access| {
             may_meet(warps, &access, earlier)

@@ -257,9 +257,14 @@ impl Races {
         self.order(block, warp).synchronise(mask);
     }
 
-    pub fn fence_proxy(&mut self, block: usize, warp: u32, mask: u32) {
-        self.order(block, warp).fence(mask);
-        self.publish(block, warp, mask);
+    /// fence.proxy.async of shared memory, of global memory, or of both.
+    pub fn fence_proxy(&mut self, block: usize, warp: u32, mask: u32, memories: [bool; 2]) {
+        for memory in (0..2).filter(|memory| memories[*memory]) {
+            self.order(block, warp).fence(mask, memory);
+        }
+        if memories[0] {
+            self.publish(block, warp, mask);
+        }
     }
 
     /// fence.mbarrier_init.

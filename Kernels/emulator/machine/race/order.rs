@@ -15,7 +15,7 @@ pub struct Stream {
     open: [u32; LANES],
     committed: [VecDeque<u32>; LANES],
     done: [u32; LANES],
-    fenced: [u32; LANES],
+    fenced: [[u32; LANES]; 2],
 }
 
 impl Default for Stream {
@@ -24,7 +24,7 @@ impl Default for Stream {
             open: [1; LANES],
             committed: std::array::from_fn(|_| VecDeque::new()),
             done: [0; LANES],
-            fenced: [0; LANES],
+            fenced: [[0; LANES]; 2],
         }
     }
 }
@@ -90,8 +90,8 @@ pub struct Order {
     /// Lanes that know the same.
     parts: Vec<(u32, Knowledge)>,
     now: u32,
-    /// To which epoch a lane has fenced its own stores.
-    fenced: [u32; LANES],
+    /// To which epoch a lane has fenced its own stores to shared and to global memory.
+    fenced: [[u32; LANES]; 2],
     /// Epochs of a lane's own accesses and bulk stores at its last fence of memory.
     released: [(u32, u32); LANES],
     pub copies: Stream,
@@ -110,7 +110,7 @@ impl Order {
             agent: warp * STREAMS,
             parts: vec![(u32::MAX, Knowledge::default())],
             now: 1,
-            fenced: [0; LANES],
+            fenced: [[0; LANES]; 2],
             released: [(0, 0); LANES],
             copies: Stream::default(),
             bulk: Stream::default(),
@@ -129,6 +129,7 @@ impl Order {
             epoch: self.now,
             pc: pc as u32,
             proxy: Proxy::Generic,
+            global: false,
             scope,
             writes,
             stored: writes,
@@ -187,22 +188,23 @@ impl Order {
         let now = self.now;
         view.done.raise(self.agent + THREADS, mask, |_| now);
         view.visible.raise(self.agent + THREADS, mask, |_| now);
-        view.fenced
-            .raise(self.agent + THREADS, mask, |lane| self.fenced[lane]);
+        for (clock, fenced) in view.fenced.iter_mut().zip(&self.fenced) {
+            clock.raise(self.agent + THREADS, mask, |lane| fenced[lane]);
+        }
         if self.copies.is_used() {
             let (agent, copies) = (self.agent + COPIES, &self.copies);
             view.done.raise(agent, mask, |lane| copies.done[lane]);
             view.visible.raise(agent, mask, |lane| copies.done[lane]);
-            view.fenced.raise(agent, mask, |lane| copies.fenced[lane]);
+            for (clock, fenced) in view.fenced.iter_mut().zip(&copies.fenced) {
+                clock.raise(agent, mask, |lane| fenced[lane]);
+            }
         }
         if self.bulk.is_used() {
             let bulk = &self.bulk;
             view.done
                 .raise(self.agent + BULK, mask, |lane| bulk.done[lane]);
             let (agent, writes) = (self.agent + BULK_WRITES, &self.bulk_writes);
-            for clock in [&mut view.done, &mut view.visible, &mut view.fenced] {
-                clock.raise(agent, mask, |lane| writes.done[lane]);
-            }
+            view.each_degree(|clock| clock.raise(agent, mask, |lane| writes.done[lane]));
         }
         self.now += 1;
         view
@@ -213,16 +215,16 @@ impl Order {
         self.acquire(mask, &view);
     }
 
-    /// fence.proxy.async.
-    pub fn fence(&mut self, mask: u32) {
+    /// fence.proxy.async of shared memory (0) or of global memory (1).
+    pub fn fence(&mut self, mask: u32, memory: usize) {
         self.each_part(mask, |knowledge| {
             let view = &mut knowledge.view;
-            view.fenced.join(&view.visible);
+            view.fenced[memory].join(&view.visible);
         });
         for lane in lanes(mask) {
             let lane = lane as usize;
-            self.fenced[lane] = self.now;
-            self.copies.fenced[lane] = self.copies.done[lane];
+            self.fenced[memory][lane] = self.now;
+            self.copies.fenced[memory][lane] = self.copies.done[lane];
         }
         self.now += 1;
     }
@@ -388,9 +390,11 @@ impl Order {
         agents.any(|agent| known.view.done.knows(agent))
     }
 
-    /// Whether asynchronous work meets what a thread stored.
-    pub fn crosses(access: &Access, earlier: &Access) -> bool {
-        access.proxy == Proxy::Async && earlier.proxy == Proxy::Generic && earlier.writes
+    /// Whether asynchronous work meets what a thread stored: in shared memory (0), or in global memory (1).
+    pub fn crosses(access: &Access, earlier: &Access) -> Option<usize> {
+        let meets =
+            access.proxy == Proxy::Async && earlier.proxy == Proxy::Generic && earlier.writes;
+        meets.then_some(usize::from(access.global))
     }
 
     // Work of a whole warp comes after what each lane did before it; its loads and stores do not, since they are
@@ -400,7 +404,7 @@ impl Order {
         mask: u32,
         access: &Access,
         earlier: &Access,
-        (stream, crosses): (u32, bool),
+        (stream, crosses): (u32, Option<usize>),
     ) -> bool {
         let alone = mask.is_power_of_two() && earlier.lanes == mask;
         let jointly = access.proxy == Proxy::Async && mask == u32::MAX;
@@ -408,13 +412,13 @@ impl Order {
             (alone || jointly)
                 && lanes(earlier.lanes).all(|lane| epochs[lane as usize] >= earlier.epoch)
         };
-        match stream {
-            THREADS if crosses => reached(&self.fenced),
-            THREADS => alone || jointly || !earlier.writes && mask & !earlier.lanes == 0,
-            COPIES if crosses => reached(&self.copies.fenced),
-            COPIES => reached(&self.copies.done),
-            BULK => reached(&self.bulk.done),
-            BULK_WRITES => reached(&self.bulk_writes.done),
+        match (stream, crosses) {
+            (THREADS, Some(memory)) => reached(&self.fenced[memory]),
+            (COPIES, Some(memory)) => reached(&self.copies.fenced[memory]),
+            (THREADS, None) => alone || jointly || !earlier.writes && mask & !earlier.lanes == 0,
+            (COPIES, None) => reached(&self.copies.done),
+            (BULK, _) => reached(&self.bulk.done),
+            (BULK_WRITES, _) => reached(&self.bulk_writes.done),
             _ => false,
         }
     }

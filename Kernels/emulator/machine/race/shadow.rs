@@ -17,6 +17,8 @@ pub struct Access {
     pub epoch: u32,
     pub pc: u32,
     pub proxy: Proxy,
+    /// Of global memory, not of shared or tensor memory.
+    pub global: bool,
     /// Accesses that are strong in each other's scope may meet.
     pub scope: Scope,
     pub writes: bool,
@@ -196,6 +198,7 @@ mod tests {
             epoch: 1,
             pc: 0,
             proxy: Proxy::Generic,
+            global: false,
             scope: Scope::Weak,
             writes,
             stored: writes,

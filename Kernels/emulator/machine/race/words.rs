@@ -39,8 +39,8 @@ impl Races {
             proxy: Proxy::Generic,
             ..*access
         };
-        let only_fence =
-            Order::crosses(access, earlier) && self.warps[at].is_after(mask, &generic, earlier);
+        let only_fence = Order::crosses(access, earlier).is_some()
+            && self.warps[at].is_after(mask, &generic, earlier);
         format!(
             "race: {} by {} of {place} {} the {} by {}\n  at {}\n  and",
             verb(access),

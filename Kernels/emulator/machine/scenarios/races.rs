@@ -322,6 +322,17 @@ pub fn bulk_stores_to_global_memory() {
         "fence.mbarrier_init.release.cluster; mbarrier",
     );
     assert_race(&unfenced, &threads(64), &["fence.proxy.async"]);
+    // A fence of one memory is none of the other.
+    let second = "fence.proxy.async; mbarrier";
+    let global = load("fence.proxy.async.global;");
+    let shared = "fence.proxy.async.shared::cta; mbarrier";
+    assert_clean(&global.replace(second, shared), &threads(64));
+    let of_global = load("").replace(second, shared);
+    let words = ["without fence.proxy.async after", "of global 0x"];
+    assert_race(&of_global, &threads(64), &words);
+    let of_shared = global.replace(second, "fence.mbarrier_init.release.cluster; mbarrier");
+    let words = ["without fence.proxy.async after", "of shared +0"];
+    assert_race(&of_shared, &threads(64), &words);
 }
 
 #[test]
