@@ -56,10 +56,10 @@ fn check(program: &Program, launch: &Launch) -> Result<(), String> {
             launch.grid, launch.block, launch.cluster
         ));
     }
-    if threads > u64::from(program.max_threads().min(1024)) {
+    if threads > u64::from(program.max_threads()) {
         return Err(format!(
             "{threads} threads per block; the kernel was compiled for {}",
-            program.max_threads().min(1024)
+            program.max_threads()
         ));
     }
     if launch.block[2] > MOST_THREADS_IN_Z {
@@ -94,12 +94,25 @@ fn check(program: &Program, launch: &Launch) -> Result<(), String> {
             launch.grid, launch.cluster
         ));
     }
-    if let Some(required) = program.directives.get("reqnctapercluster") {
+    for (directive, what, given) in [
+        ("reqntid", "blocks", launch.block),
+        ("reqnctapercluster", "clusters", launch.cluster),
+    ] {
+        let Some(required) = program.directives.get(directive) else {
+            continue;
+        };
         let required: Vec<u32> = required.iter().copied().chain([1, 1, 1]).take(3).collect();
-        if launch.cluster.as_slice() != required {
+        if given.as_slice() != required {
             return Err(format!(
-                "clusters of {:?}; the kernel was compiled for {required:?}",
-                launch.cluster
+                "{what} of {given:?}; the kernel was compiled for {required:?}"
+            ));
+        }
+    }
+    if let Some(most) = program.directives.get("maxclusterrank") {
+        let most = most.first().copied().unwrap_or(1);
+        if blocks > u64::from(most) {
+            return Err(format!(
+                "{blocks} blocks in a cluster; the kernel was compiled for {most}"
             ));
         }
     }

@@ -374,9 +374,15 @@ impl Program {
 
     /// Most threads of a block, as the kernel was compiled for.
     pub fn max_threads(&self) -> u32 {
-        self.directives
-            .get("maxntid")
+        let sizes = self.directives.get("maxntid");
+        let product = |sizes: &Vec<u32>| {
+            sizes
+                .iter()
+                .fold(1, |all: u32, size| all.saturating_mul(*size))
+        };
+        sizes
             .or_else(|| self.directives.get("reqntid"))
-            .map_or(1024, |sizes| sizes.iter().product())
+            .map_or(1024, product)
+            .min(1024)
     }
 }

@@ -349,6 +349,40 @@ pub fn launches_that_do_not_suit_the_kernel() {
         let error = execute(&text, &launch, &mut []).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
+    for (directive, words) in [
+        (
+            ".reqntid 64",
+            "blocks of [32, 1, 1]; the kernel was compiled for [64, 1, 1]",
+        ),
+        (".reqntid 16, 2", "compiled for [16, 2, 1]"),
+        (
+            ".maxntid 16",
+            "32 threads per block; the kernel was compiled for 16",
+        ),
+        (
+            ".maxclusterrank 1",
+            "2 blocks in a cluster; the kernel was compiled for 1",
+        ),
+        (
+            ".reqnctapercluster 4",
+            "clusters of [2, 1, 1]; the kernel was compiled for [4, 1, 1]",
+        ),
+    ] {
+        let launch = Launch {
+            grid: [2, 1, 1],
+            cluster: [2, 1, 1],
+            ..threads(32)
+        };
+        let text = text.replace("k()", &format!("k() {directive}"));
+        let error = execute(&text, &launch, &mut []).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    execute(
+        &text.replace("k()", "k() .maxntid 4294967295, 4294967295 .reqntid 32"),
+        &threads(32),
+        &mut [],
+    )
+    .unwrap();
     let error = execute(&text, &Launch::default(), &mut [vec![0]])
         .unwrap_err()
         .to_string();
