@@ -58,7 +58,12 @@ impl Convert {
             (Some(_), None) => sources == 2 && self.from == Type::F32,
             (None, Some(_)) => false,
             (None, None) => {
+                let (to, from) = (is_float(self.to), is_float(self.from));
+                let rounds = to && (!from || self.to.bits() < self.from.bits());
+                // A rounding may be left out where there is nothing to round.
                 sources == 1
+                    && (!rounds || self.rounding.is_some())
+                    && (to || !from || self.integral.is_some())
                     && (is_float(self.to) || is_whole(self.to))
                     && (is_float(self.from) && self.from != Type::Tf32 || is_whole(self.from))
                     && (self.to != Type::Tf32 || self.from == Type::F32)

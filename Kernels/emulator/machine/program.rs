@@ -151,6 +151,7 @@ impl Module {
         let (parameters, parameter_bytes) = parameter_layout(entry);
         let offsets: Vec<u32> = parameters.iter().map(|(offset, _)| *offset).collect();
         let context = Context {
+            target: &self.syntax.target,
             flat: &flat,
             slots: &slots,
             shared: &shared,

@@ -63,6 +63,7 @@ impl Form<'_> {
             saturates: self.opcode.takes("sat"),
         };
         let ty = self.ty()?;
+        self.check_kinds(ty)?;
         let second = self.opcode.takes_type();
         if self.opcode.base == "dp4a" {
             name = format!(

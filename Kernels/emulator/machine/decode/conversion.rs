@@ -28,6 +28,7 @@ impl Form<'_> {
                 .takes_one(&[("and", Logic::And), ("or", Logic::Or), ("xor", Logic::Xor)]);
         let flushes = self.opcode.takes("ftz");
         let ty = self.ty()?;
+        self.check_kinds(ty)?;
         self.expect_operands(if logic.is_some() { 4..=4 } else { 3..=3 })?;
         let targets = match self.operand(0)? {
             Operand::Pair(pair) => [self.target_of(&pair.0)?, self.target_of(&pair.1)?],

@@ -62,6 +62,7 @@ impl Form<'_> {
                 counted,
             });
         }
+        let past_l1 = self.opcode.takes("cg");
         let hinted = self.opcode.takes_cache_hints();
         if !(self.opcode.takes("shared") || self.opcode.takes("shared::cta"))
             || !self.opcode.takes("global")
@@ -70,7 +71,7 @@ impl Form<'_> {
         }
         self.expect_operands(3..=4 + usize::from(hinted))?;
         let bytes = self.immediate(2)? as u32;
-        if !matches!(bytes, 4 | 8 | 16) {
+        if !matches!(bytes, 4 | 8 | 16) || past_l1 && bytes != 16 {
             return Err(format!("a copy of {bytes} bytes"));
         }
         let (mut source_bytes, mut ignore) = (None, None);

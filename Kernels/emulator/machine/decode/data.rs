@@ -83,6 +83,7 @@ impl Form<'_> {
                 Op::MoveWide(self.wide_target(0)?, Wide::Immediate(0))
             }
             "fence" | "membar" => self.fence(),
+            "setmaxnreg" => self.registers()?,
             "griddepcontrol" if self.opcode.takes("wait") => Op::GridWait,
             "griddepcontrol" if self.opcode.takes("launch_dependents") => Op::Nothing,
             base => match self.without_effect(base) {
@@ -110,13 +111,30 @@ impl Form<'_> {
             "prefetchu" => &["L1"],
             "discard" => &["global", "L2"],
             "applypriority" => &["global", "L2::evict_normal"],
-            "setmaxnreg" => &["inc", "dec", "sync", "aligned", "u32"],
             _ => return None,
         };
         for word in words {
             self.opcode.takes(word);
         }
         Some(Op::Nothing)
+    }
+
+    // How many registers a warp has changes no value here.
+    fn registers(&mut self) -> Result<Op> {
+        if self.opcode.takes("inc") == self.opcode.takes("dec") {
+            return Err("neither inc nor dec".to_owned());
+        }
+        if !self.opcode.takes("sync") || !self.opcode.takes("aligned") || self.ty()? != Type::U32 {
+            return Err("not .sync.aligned.u32".to_owned());
+        }
+        self.expect_operands(1..=1)?;
+        let count = self.immediate(0)?;
+        if !(24..=256).contains(&count) || !count.is_multiple_of(8) {
+            return Err(format!(
+                "{count} registers: not a multiple of 8 from 24 to 256"
+            ));
+        }
+        Ok(Op::Nothing)
     }
 
     fn fence(&mut self) -> Op {
@@ -234,6 +252,7 @@ impl Form<'_> {
             .map(|part| self.target_of(part))
             .collect::<Result<_>>()?;
         self.check_access(ty, count, targets.len())?;
+        self.check_width(ty, count, space)?;
         if in_parameters {
             return Ok(match self.parameter_address(1)? {
                 Ok(offset) => Op::LoadParameter {
@@ -280,6 +299,23 @@ impl Form<'_> {
         }
     }
 
+    // 16 bytes at once, and 32 of global memory from Blackwell on.
+    fn check_width(&self, ty: Type, count: usize, space: Space) -> Result<()> {
+        let number = self.context.target.strip_prefix("sm_").unwrap_or_default();
+        let number = number.trim_end_matches(char::is_alphabetic).parse::<u32>();
+        let most = match number {
+            Ok(100..) if space == Space::Global => 32,
+            _ => 16,
+        };
+        let bytes = ty.bytes() as usize * count;
+        if bytes <= most {
+            return Ok(());
+        }
+        Err(format!(
+            "an access of {bytes} bytes; {most} are the most there"
+        ))
+    }
+
     fn st(&mut self) -> Result<Op> {
         let strength = self.takes_strength(Scope::Weak);
         let hinted = self.opcode.takes_cache_hints();
@@ -298,6 +334,7 @@ impl Form<'_> {
             .map(|part| self.value_of(part, ty))
             .collect::<Result<_>>()?;
         self.check_access(ty, count, values.len())?;
+        self.check_width(ty, count, space)?;
         Ok(Op::Store {
             ty,
             space,

@@ -30,6 +30,8 @@ pub enum Slot {
 
 /// What operands refer to.
 pub struct Context<'a> {
+    /// As `.target` has it.
+    pub target: &'a str,
     pub flat: &'a Flat,
     pub slots: &'a [Slot],
     /// Offsets of the shared variables that the kernel uses.
@@ -85,7 +87,26 @@ pub fn decode(context: &Context, step: &Step) -> Result<Decoded> {
 }
 
 impl<'a> Form<'a> {
+    // Instructions of one architecture, which others do not have.
+    fn check_target(&self) -> Result<()> {
+        const TENSOR_MEMORY: [&str; 4] = ["sm_100", "sm_101", "sm_103", "sm_110"];
+        let target = self.context.target;
+        let specific = target.strip_suffix(['a', 'f']);
+        let known = match self.opcode.base {
+            "wgmma" => target == "sm_90a",
+            "tcgen05" => specific.is_some_and(|base| TENSOR_MEMORY.contains(&base)),
+            "setmaxnreg" | "tensormap" => specific.is_some(),
+            _ => true,
+        };
+        if known {
+            Ok(())
+        } else {
+            Err(format!("{target} does not have it"))
+        }
+    }
+
     fn operation(&mut self) -> Result<(Op, Gather)> {
+        self.check_target()?;
         if let Some(op) = self.arithmetic()? {
             return Ok((op, Gather::None));
         }
@@ -122,6 +143,29 @@ impl<'a> Form<'a> {
 
     pub fn ty(&mut self) -> Result<Type> {
         self.opcode.takes_type().ok_or_else(|| "no type".to_owned())
+    }
+
+    /// Integers where an instruction is of floats, or floats where it is of integers. Registers of plain bits are
+    /// either.
+    pub fn check_kinds(&self, ty: Type) -> Result<()> {
+        use Type::{F32, F64, S16, S32, S64, U16, U32, U64};
+        let (float, whole) = (
+            |ty| matches!(ty, F32 | F64),
+            |ty| matches!(ty, S16 | S32 | S64 | U16 | U32 | U64),
+        );
+        let differs = |found| float(ty) && whole(found) || whole(ty) && float(found);
+        let kind = |operand: &Operand| match operand {
+            Operand::Register(register) => Some(self.context.flat.registers[*register as usize])
+                .filter(|found| differs(*found)),
+            Operand::Integer(_) if float(ty) => Some(S64),
+            Operand::Single(_) if whole(ty) => Some(F32),
+            Operand::Double(_) if whole(ty) => Some(F64),
+            _ => None,
+        };
+        match self.operands.iter().find_map(kind) {
+            None => Ok(()),
+            Some(found) => Err(format!("an operand of {found:?} for {ty:?}")),
+        }
     }
 
     fn slot(&self, register: u32) -> Slot {

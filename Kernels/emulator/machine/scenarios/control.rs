@@ -222,6 +222,14 @@ pub fn unknown_instructions_are_refused_before_anything_runs() {
         ("mov.u32 %r1, %d1;", "another size"),
         ("wgmma.mma_async.sync.aligned.m64n8k8.f32.bf16.bf16 {%f1,%f2,%f3,%f4}, %d1, %d2, 1, 1, 1, 0, 0;", "m64n8k8"),
         ("call nothing;", "no body"),
+        ("add.s32 %r1, %f1, %r2;", "an operand of F32 for S32"),
+        ("add.f32 %f1, %f2, 1;", "an operand of S64 for F32"),
+        ("setp.lt.u32 %p1, %r1, 1.5;", "an operand of F64 for U32"),
+        ("cvt.s32.f32 %r1, %f1;", "a conversion of F32 to S32"),
+        ("cvt.f32.s32 %f1, %r1;", "a conversion of S32 to F32"),
+        ("cvt.f16.f32 %h1, %f1;", "a conversion of F32 to F16"),
+        ("cp.async.cg.shared.global [%r1], [%d1], 8;", "a copy of 8 bytes"),
+        ("setmaxnreg.inc.sync.aligned.u32 230;", "230 registers"),
     ] {
         let error = execute(&kernel(0, body), &threads(1), &mut []).unwrap_err().to_string();
         assert!(error.contains("unknown instruction") && error.contains("PTX line"), "{error}");
@@ -310,6 +318,41 @@ fn arrivals_and_waits_of_a_cluster_take_turns() {
         let message = refusal(&text(&steps), &threads(64), &[]);
         assert!(message.contains(words), "{steps:?}\n{message}");
     }
+}
+
+#[test]
+fn instructions_of_another_architecture() {
+    let wgmma = kernel(0, "wgmma.fence.sync.aligned;");
+    let tcgen = kernel(0, "tcgen05.wait::ld.sync.aligned;");
+    let wide = kernel(
+        1,
+        "ld.param.u64 %d1, [p0]; ld.global.v4.u64 {%d2, %d3, %d4, %d5}, [%d1];",
+    );
+    let run = |text: &str| execute(text, &threads(128), &mut [vec![0; 8]]);
+    let refused = |text: &str| run(text).unwrap_err().to_string();
+    for (text, own, others) in [
+        (&wgmma, "sm_90a", ["sm_100a", "sm_90"]),
+        (&tcgen, "sm_100a", ["sm_90a", "sm_100"]),
+    ] {
+        for other in others {
+            let error = refused(&text.replace(own, other));
+            assert!(
+                error.contains(&format!("{other} does not have it")),
+                "{error}"
+            );
+        }
+    }
+    run(&wide).unwrap();
+    let error = refused(&wide.replace("sm_100a", "sm_90a"));
+    assert!(
+        error.contains("an access of 32 bytes; 16 are the most"),
+        "{error}"
+    );
+    let error = refused(&wide.replace("ld.global", "ld.shared"));
+    assert!(
+        error.contains("an access of 32 bytes; 16 are the most"),
+        "{error}"
+    );
 }
 
 #[test]

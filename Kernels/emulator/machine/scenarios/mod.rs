@@ -35,8 +35,13 @@ pub fn kernel(parameters: usize, body: &str) -> String {
     let list: Vec<String> = (0..parameters)
         .map(|number| format!(".param .u64 p{number}"))
         .collect();
+    let target = if body.contains("wgmma") {
+        "sm_90a"
+    } else {
+        "sm_100a"
+    };
     format!(
-        ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k({})\n{{\n\
+        ".version 9.0\n.target {target}\n.address_size 64\n.visible .entry k({})\n{{\n\
          .reg .pred %p<10>; .reg .b16 %h<10>; .reg .b32 %r<99>; .reg .f32 %f<99>; \
          .reg .b64 %d<50>;\n{body}\nret;\n}}\n",
         list.join(", ")
