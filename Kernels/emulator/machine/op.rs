@@ -497,6 +497,11 @@ pub enum Op {
         memories: [bool; 2],
     },
     FenceMbarrierInit,
+    /// Transposes 8 rows of 8 elements of 16 bits that the lanes hold.
+    MoveMatrix {
+        target: u32,
+        source: Word,
+    },
     LoadMatrix {
         targets: Box<[Target]>,
         transposed: bool,

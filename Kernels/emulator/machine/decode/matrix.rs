@@ -29,6 +29,7 @@ impl Form<'_> {
     pub(super) fn matrix(&mut self) -> Result<Option<(Op, Gather)>> {
         let op = match self.opcode.base {
             "ldmatrix" | "stmatrix" => self.rows()?,
+            "movmatrix" => self.transposition()?,
             "mma" => self.mma()?,
             "wgmma" => self.wgmma()?,
             _ => return Ok(None),
@@ -76,6 +77,18 @@ impl Form<'_> {
             values,
             transposed,
             address: self.address(0)?,
+        })
+    }
+
+    fn transposition(&mut self) -> Result<Op> {
+        self.takes_aligned()?;
+        if !self.opcode.takes("m8n8") || !self.opcode.takes("trans") || self.ty()? != Type::B16 {
+            return Err("not .m8n8.trans.b16".to_owned());
+        }
+        self.expect_operands(2..=2)?;
+        Ok(Op::MoveMatrix {
+            target: self.word_target(0)?,
+            source: self.word(1)?,
         })
     }
 

@@ -449,7 +449,8 @@ impl Engine<'_> {
                     values[lane as usize] >> 24 & 0xff
                 });
             }
-            Op::LoadMatrix { .. }
+            Op::MoveMatrix { .. }
+            | Op::LoadMatrix { .. }
             | Op::StoreMatrix { .. }
             | Op::Mma { .. }
             | Op::MmaInteger { .. }

@@ -127,6 +127,17 @@ impl Engine<'_> {
                     });
                 }
             }
+            Op::MoveMatrix { target, source } => {
+                let words = self.words(warp, *source);
+                let at = |row: u32, column: u32| {
+                    words[(4 * row + column / 2) as usize] >> (column % 2 * 16) & 0xffff
+                };
+                let out = std::array::from_fn(|lane| {
+                    let (row, column) = (lane as u32 / 4, lane as u32 % 4 * 2);
+                    at(column, row) | at(column + 1, row) << 16
+                });
+                warp.set_words(*target, mask, &out);
+            }
             Op::StoreMatrix {
                 values,
                 transposed,

@@ -237,6 +237,25 @@ pub fn a_warpgroup_with_bytes_and_no_swizzle() {
 }
 
 #[test]
+fn a_matrix_transposed_between_lanes() {
+    // Lane n holds elements 2n and 2n + 1 of 64.
+    let text = kernel(
+        1,
+        "mov.u32 %r1, %tid.x; mul.lo.u32 %r2, %r1, 0x20002; add.u32 %r2, %r2, 0x10000;
+         movmatrix.sync.aligned.m8n8.trans.b16 %r3, %r2;
+         ld.param.u64 %d1, [p0]; mad.wide.u32 %d2, %r1, 4, %d1; st.global.u32 [%d2], %r3;",
+    );
+    let mut buffers = [vec![0; 32]];
+    execute(&text, &threads(32), &mut buffers).unwrap();
+    for (at, word) in buffers[0].iter().enumerate() {
+        let (row, column) = (at / 4, at % 4 * 2);
+        let at_place = |column: usize| column * 8 + row;
+        let wanted = at_place(column) | at_place(column + 1) << 16;
+        assert_eq!(*word as usize, wanted, "{at}");
+    }
+}
+
+#[test]
 pub fn a_transposed_operand() {
     // Both operands with contiguous rows: 64 by 16 of A as depth-major rows of 128 bytes, B as rows of 32 bytes.
     let value = |row: usize, k: usize| small((row * 16 + k + 7) as u32);
