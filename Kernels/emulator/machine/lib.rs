@@ -15,6 +15,7 @@ mod flatten;
 mod grid;
 mod lanes;
 mod launch;
+mod map_field;
 mod mbarrier;
 mod meaning;
 mod memory;

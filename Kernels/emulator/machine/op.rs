@@ -5,6 +5,7 @@ mod tcgen;
 use syntax::{Special, Type};
 
 use crate::convert::Convert;
+pub use crate::map_field::MapField;
 
 pub use tcgen::{CopyShape, Tcgen, TcgenA, TcgenKind, TcgenShape};
 
@@ -483,6 +484,19 @@ pub enum Op {
         coordinates: Box<[Word]>,
         shared: Address,
         reduce: Option<Atomic>,
+    },
+    /// tensormap.replace
+    ReplaceField {
+        field: MapField,
+        ordinal: u32,
+        space: Space,
+        address: Address,
+        value: Value,
+    },
+    /// tensormap.cp_fenceproxy
+    PublishMap {
+        to: Address,
+        from: Address,
     },
     StoreAsync {
         ty: Type,

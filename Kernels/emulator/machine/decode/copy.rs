@@ -4,6 +4,7 @@ use syntax::{Operand, Type};
 
 use super::{Form, Result};
 use crate::op::*;
+use crate::tensor_map;
 
 impl Form<'_> {
     pub(super) fn copy(&mut self) -> Result<Option<Op>> {
@@ -15,6 +16,58 @@ impl Form<'_> {
             "cp" if self.opcode.takes("async") => self.asynchronous()?,
             _ => return Ok(None),
         }))
+    }
+
+    /// What kernels do to tensor maps themselves.
+    pub(super) fn tensor_map(&mut self) -> Result<Option<(Op, Gather)>> {
+        if self.opcode.base != "tensormap" {
+            return Ok(None);
+        }
+        if self.opcode.takes("cp_fenceproxy") {
+            for word in ["global", "shared::cta", "tensormap::generic", "release"] {
+                if !self.opcode.takes(word) {
+                    return Err(format!("a tensor map published without .{word}"));
+                }
+            }
+            self.takes_scope().ok_or("no scope")?;
+            if !self.opcode.takes("sync") || !self.opcode.takes("aligned") {
+                return Err("not .sync.aligned".to_owned());
+            }
+            self.expect_operands(3..=3)?;
+            if self.immediate(2)? != tensor_map::BYTES as u64 {
+                return Err("a tensor map of another size than 128 bytes".to_owned());
+            }
+            let (to, from) = (self.address(0)?, self.address(1)?);
+            return Ok(Some((Op::PublishMap { to, from }, Gather::Warp)));
+        }
+        if !self.opcode.takes("replace") || !self.opcode.takes("tile") {
+            return Err("neither replace.tile nor cp_fenceproxy".to_owned());
+        }
+        let field = self.opcode.takes_one(&MapField::NAMES).ok_or("no field")?;
+        let space = self.space();
+        let wanted = if field.is_wide() {
+            Type::B64
+        } else {
+            Type::B32
+        };
+        if !self.opcode.takes("b1024") || self.ty()? != wanted {
+            return Err(format!("not .b1024 and {wanted:?}"));
+        }
+        let last = 1 + usize::from(field.has_ordinal());
+        self.expect_operands(last + 1..=last + 1)?;
+        let ordinal = if field.has_ordinal() {
+            self.immediate(1)? as u32
+        } else {
+            0
+        };
+        let op = Op::ReplaceField {
+            field,
+            ordinal,
+            space,
+            address: self.address(0)?,
+            value: self.value(last, wanted)?,
+        };
+        Ok(Some((op, Gather::None)))
     }
 
     fn store_async(&mut self) -> Result<Op> {

@@ -125,6 +125,9 @@ impl<'a> Form<'a> {
         if let Some(found) = self.tcgen()? {
             return Ok(found);
         }
+        if let Some(found) = self.tensor_map()? {
+            return Ok(found);
+        }
         Err("no such opcode".to_owned())
     }
 

@@ -458,6 +458,17 @@ impl Engine<'_> {
             | Op::WgmmaFence
             | Op::WgmmaCommit
             | Op::WgmmaWait(_) => self.matrix(warp, op, mask, pc)?,
+            Op::ReplaceField {
+                field,
+                ordinal,
+                space,
+                address,
+                value,
+            } => {
+                let what = (*space, *address, *value);
+                self.replace_field(warp, mask, (*field, *ordinal), what)?;
+            }
+            Op::PublishMap { to, from } => self.publish_map(warp, mask, (*to, *from))?,
             Op::Tcgen(op) => return self.tcgen(warp, op, mask, pc),
             Op::CopyAsync { .. }
             | Op::CopyCommit

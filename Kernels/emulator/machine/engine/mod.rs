@@ -4,6 +4,7 @@ mod asynchronous;
 mod atomic;
 mod execute;
 mod landing;
+mod maps;
 mod matrix;
 mod ordering;
 mod plain;

@@ -168,6 +168,59 @@ pub fn phases_do_not_end_before_others_have_looked() {
 }
 
 #[test]
+fn a_map_that_the_kernel_makes_itself() {
+    // 8 by 4 words from (2, 1) of 12 by 3, by a map that was zeros until thread 0 wrote its fields.
+    let fields = [
+        ("rank", "", "b32", "1"),
+        ("global_address", "", "b64", "%d12"),
+        ("box_dim", "0, ", "b32", "8"),
+        ("box_dim", "1, ", "b32", "4"),
+        ("global_dim", "0, ", "b32", "12"),
+        ("global_dim", "1, ", "b32", "3"),
+        ("global_stride", "0, ", "b64", "48"),
+        ("element_stride", "0, ", "b32", "1"),
+        ("element_stride", "1, ", "b32", "1"),
+        ("elemtype", "", "b32", "2"),
+        ("interleave_layout", "", "b32", "0"),
+        ("swizzle_mode", "", "b32", "0"),
+        ("fill_mode", "", "b32", "0"),
+    ];
+    let replaced: String = fields
+        .iter()
+        .map(|(field, ordinal, ty, value)| {
+            format!("@%p9 tensormap.replace.tile.{field}.shared::cta.b1024.{ty} [%r85], {ordinal}{value};\n")
+        })
+        .collect();
+    let make = format!(
+        ".shared .align 128 .b8 map[128]; mov.u32 %r85, map; mov.u32 %r86, 0; mad.lo.u32 %r87, %r1, 4, %r85;
+         ld.param.u64 %d12, [p2]; setp.lt.u32 %p8, %r1, 32; @%p8 st.shared.u32 [%r87], %r86; bar.sync 0; {replaced}
+         @!%p8 bra MADE; bar.warp.sync -1;
+         tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d1], [%r85], 128;
+         MADE: fence.proxy.tensormap::generic.acquire.gpu [%d1], 128;
+         @!%p9 bra GO; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r90], 128; mov.u32 %r80, 2; mov.u32 %r81, 1;
+         cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes
+         [%r91], [%d1, {{%r80, %r81}}], [%r90]; GO:"
+    );
+    let text = kernel(3, &format!("{BARRIER}{make}{WAIT}{STORE}"));
+    let input = |kind: &str| {
+        let mut buffers = [vec![0; 32], vec![0; 64], (0..36).collect()];
+        let text = text.replace("b1024.b32 [%r85], 2;", kind);
+        execute(&text, &threads(64), &mut buffers).map(|_| buffers[1].clone())
+    };
+    let found = input("b1024.b32 [%r85], 2;").unwrap();
+    for (at, word) in found[..32].iter().enumerate() {
+        let (column, row) = (2 + at % 8, 1 + at / 8);
+        assert_eq!(
+            *word as usize,
+            if row < 3 { row * 12 + column } else { 0 },
+            "{at}"
+        );
+    }
+    let error = input("b1024.b32 [%r85], 16;").unwrap_err().to_string();
+    assert!(error.contains("ElementType 16 in a tensor map"), "{error}");
+}
+
+#[test]
 pub fn a_box_is_cut_at_the_tensor_and_swizzled() {
     // 8 by 8 words from (36, 3) of 40 by 5: most columns and rows lie outside.
     let copy =
