@@ -3,6 +3,7 @@
 use syntax::{Function, Instruction, Location, Module, Operand, Parameter, Symbol, Type};
 
 use crate::error::{Error, Place};
+use crate::limits::MOST_LOCAL_BYTES;
 
 /// An instruction of the kernel or of something it calls.
 pub struct Step {
@@ -30,10 +31,12 @@ pub struct Flat {
     pub tables: Vec<Vec<usize>>,
     /// Offset in a thread's local memory of each local variable.
     pub locals: Vec<u32>,
-    pub local_bytes: u32,
+    pub local_bytes: u64,
 }
 
 const DEEPEST: usize = 32;
+/// Instructions, or registers: calls of calls may multiply without an end in sight.
+const LONGEST: usize = 1 << 21;
 
 struct Builder<'a> {
     module: &'a Module,
@@ -66,16 +69,28 @@ pub fn flatten(module: &Module, entry: &Function) -> Result<Flat, Error> {
         },
     };
     builder.body(entry, Vec::new(), Vec::new(), 0)?;
+    let bytes = builder.flat.local_bytes;
+    if bytes > MOST_LOCAL_BYTES {
+        return Err(builder.refused(format!(
+            "{bytes} bytes of local memory per thread; {MOST_LOCAL_BYTES} are the most"
+        )));
+    }
     Ok(builder.flat)
 }
 
 impl Builder<'_> {
+    fn refused(&self, reason: String) -> Error {
+        Error::Kernel {
+            kernel: self.kernel.to_owned(),
+            reason,
+        }
+    }
+
     fn place(&mut self, align: u64, bytes: u64) -> u32 {
         let flat = &mut self.flat;
-        flat.local_bytes = flat.local_bytes.next_multiple_of(align.max(1) as u32);
-        let offset = flat.local_bytes;
-        flat.local_bytes += bytes as u32;
-        flat.locals.push(offset);
+        flat.local_bytes = flat.local_bytes.next_multiple_of(align.max(1));
+        flat.locals.push(flat.local_bytes as u32);
+        flat.local_bytes += bytes;
         flat.locals.len() as u32 - 1
     }
 
@@ -87,10 +102,14 @@ impl Builder<'_> {
         depth: usize,
     ) -> Result<(), Error> {
         if depth > DEEPEST {
-            return Err(Error::Kernel {
-                kernel: self.kernel.to_owned(),
-                reason: format!("calls nest deeper than {DEEPEST}; recursion is not supported"),
-            });
+            return Err(self.refused(format!(
+                "calls nest deeper than {DEEPEST}; recursion is not supported"
+            )));
+        }
+        if self.flat.steps.len().max(self.flat.registers.len()) > LONGEST {
+            return Err(self.refused(format!(
+                "with its calls filled in it has more than {LONGEST} instructions or registers"
+            )));
         }
         let frame = Frame {
             register: self.flat.registers.len() as u32,

@@ -9,6 +9,7 @@ use crate::counters::{Counters, Footprint, PerBlock, Tally};
 use crate::engine::{Block, Engine, Named};
 use crate::error::Error;
 use crate::launch::{Launch, Watch};
+use crate::limits::{MOST_BLOCKS_IN_YZ, MOST_SHARED, MOST_THREADS_IN_Z};
 use crate::memory::{Allocations, Block as Bytes, Recent, View};
 use crate::op::{Op, Tcgen};
 use crate::program::{Module, Program, RESERVED_SHARED};
@@ -38,11 +39,6 @@ struct Sum {
     time: Duration,
     error: Option<(u64, Error)>,
 }
-
-/// The most shared memory that a block may have beside what the system keeps.
-pub const MOST_SHARED: u32 = 232_448;
-const MOST_THREADS_IN_Z: u32 = 64;
-const MOST_BLOCKS_IN_YZ: u32 = 65_535;
 
 fn check(program: &Program, launch: &Launch) -> Result<(), String> {
     let product = |sizes: [u32; 3]| {

@@ -15,6 +15,7 @@ mod flatten;
 mod grid;
 mod lanes;
 mod launch;
+mod limits;
 mod map_field;
 mod mbarrier;
 mod meaning;
@@ -33,8 +34,9 @@ mod warp;
 
 pub use counters::{class, Counters, Footprint, PerBlock, Spread};
 pub use error::{Error, Place};
-pub use grid::{run, Report, MOST_SHARED};
+pub use grid::{run, Report};
 pub use launch::{Launch, Schedule, TensorLoads, Watch, SCHEDULES};
+pub use limits::MOST_SHARED;
 pub use meaning::{Meaning, Narrow};
 pub use memory::{Allocations, Block};
 pub use op::{Address, Bit, CopyShape, Tcgen, TcgenA, TcgenKind, TcgenShape, Value, Wide, Word};

@@ -9,6 +9,7 @@ use crate::decode::{self, Context, Slot};
 use crate::dependence;
 use crate::error::{Error, Place};
 use crate::flatten::{self, Flat};
+use crate::limits::{MOST_PARAMETER_BYTES, MOST_SHARED};
 use crate::memory::Block;
 use crate::op::Decoded;
 
@@ -142,13 +143,17 @@ impl Module {
         };
         let flat = flatten::flatten(&self.syntax, entry)?;
         let (slots, counts) = slots(&flat.registers);
-        let (shared, static_end, dynamic_start) = self.shared_layout(&flat);
+        let refused = |reason| Error::Kernel {
+            kernel: name.to_owned(),
+            reason,
+        };
+        let (shared, static_end, dynamic_start) = self.shared_layout(&flat).map_err(refused)?;
         let globals: Vec<u64> = self
             .globals
             .iter()
             .map(|block| block.as_ref().map_or(0, Block::address))
             .collect();
-        let (parameters, parameter_bytes) = parameter_layout(entry);
+        let (parameters, parameter_bytes) = parameter_layout(entry).map_err(refused)?;
         let offsets: Vec<u32> = parameters.iter().map(|(offset, _)| *offset).collect();
         let context = Context {
             target: &self.syntax.target,
@@ -201,7 +206,7 @@ impl Module {
             words: counts[0],
             wides: counts[1],
             bits: counts[2],
-            local_bytes: flat.local_bytes.next_multiple_of(16),
+            local_bytes: flat.local_bytes.next_multiple_of(16) as u32,
             parameters,
             parameter_bytes,
             static_end,
@@ -224,7 +229,7 @@ impl Module {
     }
 
     // Static variables that the kernel names, in their order, then the dynamic memory.
-    fn shared_layout(&self, flat: &Flat) -> (HashMap<u32, u32>, u32, u32) {
+    fn shared_layout(&self, flat: &Flat) -> Result<(HashMap<u32, u32>, u32, u32), String> {
         let mut used = BTreeSet::new();
         for step in &flat.steps {
             for operand in &step.instruction.operands {
@@ -244,6 +249,12 @@ impl Module {
             end = end.next_multiple_of(variable.align);
             layout.insert(*number, end as u32);
             end += variable.bytes;
+            let bytes = end - u64::from(RESERVED_SHARED);
+            if bytes > u64::from(MOST_SHARED) {
+                return Err(format!(
+                    "{bytes} bytes of shared memory that it declares; {MOST_SHARED} are the most"
+                ));
+            }
         }
         let dynamic = end.next_multiple_of(dynamic_align);
         for number in &used {
@@ -251,7 +262,7 @@ impl Module {
                 layout.insert(*number, dynamic as u32);
             }
         }
-        (layout, end as u32, dynamic as u32)
+        Ok((layout, end as u32, dynamic as u32))
     }
 }
 
@@ -288,18 +299,26 @@ fn slots(registers: &[Type]) -> (Vec<Slot>, [u32; 3]) {
     (slots, counts)
 }
 
-fn parameter_layout(entry: &Function) -> (Vec<(u32, u32)>, u32) {
-    let mut end = 0u32;
+/// Offset and bytes of each parameter, and the bytes of all.
+type Layout = (Vec<(u32, u32)>, u32);
+
+fn parameter_layout(entry: &Function) -> Result<Layout, String> {
+    let mut end = 0u64;
     let layout = entry
         .parameters
         .iter()
         .map(|parameter| {
-            let offset = end.next_multiple_of(parameter.align as u32);
-            end = offset + parameter.bytes as u32;
-            (offset, parameter.bytes as u32)
+            let offset = end.next_multiple_of(parameter.align);
+            end = offset + parameter.bytes;
+            (offset as u32, parameter.bytes as u32)
         })
         .collect();
-    (layout, end)
+    if end > MOST_PARAMETER_BYTES {
+        return Err(format!(
+            "{end} bytes of parameters; {MOST_PARAMETER_BYTES} are the most"
+        ));
+    }
+    Ok((layout, end as u32))
 }
 
 fn source_of<'a>(location: Location, file: impl Fn(u32) -> Option<&'a str>) -> String {

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::limits::MOST_SHARED;
+
 /// A tensor in global memory and the boxes that are copied of it, the contiguous dimension first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
@@ -176,7 +178,7 @@ impl TensorMap {
             word(14) >> 16 & 255,
             word(14) >> 24,
         ];
-        Ok(Self {
+        let map = Self {
             address: u64::from(word(0)) | u64::from(word(1)) << 32,
             kind,
             sizes: (0..rank).map(|at| u64::from(word(8 + at)) + 1).collect(),
@@ -188,7 +190,15 @@ impl TensorMap {
             box_sizes: boxes[..rank].iter().map(|size| size + 1).collect(),
             swizzle: flags >> 13 & 3,
             fills_nan: flags >> 15 & 1 == 1,
-        })
+        };
+        let sizes = map.box_sizes.iter().map(|size| u64::from(*size));
+        let bytes = sizes.product::<u64>() * u64::from(map.element_bits()) / 8;
+        if bytes > u64::from(MOST_SHARED) {
+            return Err(format!(
+                "a tensor map with a box of {bytes} bytes; a block has {MOST_SHARED} of shared memory"
+            ));
+        }
+        Ok(map)
     }
 
     /// Writes the map, as cuTensorMapEncodeTiled would, after its checks.
@@ -357,6 +367,11 @@ mod tests {
             assert!(map.encode().unwrap_err().contains(word), "{word}");
         }
         assert!(TensorMap::decode(&[0xff; BYTES]).is_err());
+        // The driver takes a box that no block has room for; a copy cannot.
+        let mut large = map();
+        (large.box_sizes, large.swizzle) = (vec![256; 3], 0);
+        let error = TensorMap::decode(&large.encode().unwrap()).unwrap_err();
+        assert!(error.contains("a box of 33554432 bytes"), "{error}");
     }
 
     fn packed(kind: u32) -> TensorMap {

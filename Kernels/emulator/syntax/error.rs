@@ -7,6 +7,6 @@ pub struct ParseError {
     /// Counted from 1.
     pub line: u32,
     pub message: String,
-    /// The line itself, without the space around it.
+    /// The line itself, without the space around it, or how it begins.
     pub text: String,
 }

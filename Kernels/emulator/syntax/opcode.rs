@@ -13,8 +13,8 @@ use crate::Type;
 #[derive(Clone, Debug)]
 pub struct Opcode<'a> {
     pub base: &'a str,
-    modifiers: Vec<&'a str>,
-    taken: u64,
+    /// None where one was taken.
+    modifiers: Vec<Option<&'a str>>,
 }
 
 /// A modifier that nobody took.
@@ -27,8 +27,7 @@ impl<'a> Opcode<'a> {
         let mut words = text.split('.');
         Self {
             base: words.next().unwrap_or_default(),
-            modifiers: words.collect(),
-            taken: 0,
+            modifiers: words.map(Some).collect(),
         }
     }
 
@@ -36,15 +35,14 @@ impl<'a> Opcode<'a> {
         self.modifiers
             .iter()
             .enumerate()
-            .filter(|(at, _)| self.taken >> at & 1 == 0)
-            .map(|(at, word)| (at, *word))
+            .filter_map(|(at, word)| Some((at, (*word)?)))
     }
 
     /// Whether the modifier is there; the first such one is taken.
     pub fn takes(&mut self, name: &str) -> bool {
         let found = self.untaken().find(|(_, word)| *word == name);
         if let Some((at, _)) = found {
-            self.taken |= 1 << at;
+            self.modifiers[at] = None;
         }
         found.is_some()
     }
@@ -63,7 +61,7 @@ impl<'a> Opcode<'a> {
             .untaken()
             .find_map(|(at, word)| Some((at, Type::named(word)?)));
         found.map(|(at, ty)| {
-            self.taken |= 1 << at;
+            self.modifiers[at] = None;
             ty
         })
     }
@@ -74,7 +72,7 @@ impl<'a> Opcode<'a> {
             .untaken()
             .find_map(|(at, word)| Some((at, word.strip_prefix(prefix)?)));
         found.map(|(at, rest)| {
-            self.taken |= 1 << at;
+            self.modifiers[at] = None;
             rest
         })
     }

@@ -106,15 +106,19 @@ pub fn tokens(source: &str) -> Result<Vec<Token<'_>>, ParseError> {
 }
 
 pub fn error(source: &str, line: u32, message: impl Into<String>) -> ParseError {
-    let text = source
-        .lines()
-        .nth(line as usize - 1)
-        .unwrap_or_default()
-        .trim()
-        .to_owned();
+    let text = source.lines().nth(line as usize - 1).unwrap_or_default();
     ParseError {
         line,
-        message: message.into(),
-        text,
+        message: beginning(&message.into()),
+        text: beginning(text.trim()),
+    }
+}
+
+/// As much of a text as anybody reads.
+fn beginning(text: &str) -> String {
+    const LONGEST: usize = 120;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
     }
 }

@@ -171,7 +171,7 @@ impl Form<'_> {
         let (to, from) = (self.operand(0)?, self.operand(1)?);
         match (to, from) {
             (Operand::Vector(parts), _) => {
-                let bits = ty.bits() / parts.len().max(1) as u32;
+                let bits = self.part_bits(ty, parts)?;
                 let parts = parts
                     .iter()
                     .map(|part| self.target_of(part))
@@ -183,11 +183,10 @@ impl Form<'_> {
                 })
             }
             (_, Operand::Vector(parts)) => {
-                let bits = ty.bits() / parts.len().max(1) as u32;
-                let part = if bits == 64 { Type::B64 } else { Type::B32 };
+                let bits = self.part_bits(ty, parts)?;
                 let parts = parts
                     .iter()
-                    .map(|operand| self.value_of(operand, part))
+                    .map(|operand| self.value_of(operand, Type::B32))
                     .collect::<Result<_>>()?;
                 Ok(Op::Pack {
                     target: self.target(0)?,
@@ -205,6 +204,15 @@ impl Form<'_> {
                 _ => Err("operands of different sizes".to_owned()),
             },
         }
+    }
+
+    // Of each part of a value that is taken apart or put together.
+    fn part_bits(&self, ty: Type, parts: &[Operand]) -> Result<u32> {
+        let count = parts.len() as u32;
+        if ty.bits() > 64 || !matches!(count, 2 | 4) || ty.bits() < 8 * count {
+            return Err(format!("{count} parts of {ty:?}"));
+        }
+        Ok(ty.bits() / count)
     }
 
     fn vector_length(&mut self) -> usize {

@@ -93,3 +93,95 @@ fn damage_is_never_a_panic() {
         "{refused} of {ROUNDS}"
     );
 }
+
+#[test]
+fn sizes_without_sense_are_refused_in_a_sentence() {
+    let modifiers = ".x".repeat(70);
+    let signs = "-".repeat(100_000);
+    let brackets = "[".repeat(100_000);
+    let blocks = "{".repeat(100_000);
+    let parameters = ".param .b8 q[1048576], ".repeat(5000);
+    let cases = [
+        (format!("add{modifiers}.u32 %r1, %r1, 1;"), "modifier .x"),
+        (
+            format!("add.u32 %r1, %r1, {signs}1;"),
+            "operands nest deeper",
+        ),
+        (
+            format!("ld.global.u32 %r1, {brackets}%d1;"),
+            "operands nest deeper",
+        ),
+        (blocks, "blocks nest deeper"),
+        ("mov.b128 {%d1, %d2}, %d3;".to_owned(), "2 parts of B128"),
+        ("mov.b32 {%h1, %h2, %h3}, %r1;".to_owned(), "3 parts of B32"),
+        (
+            format!("mov.b32 {{%h1{}}}, %r1;", ", %h1".repeat(40)),
+            "41 parts of B32",
+        ),
+        (
+            ".local .align 4294967296 .b8 l[4]; mov.u64 %d1, l;".to_owned(),
+            "an alignment of 4294967296",
+        ),
+        (
+            ".local .b8 l[4294967296]; mov.u64 %d1, l;".to_owned(),
+            "4294967296 bytes of local memory",
+        ),
+        (
+            ".shared .b8 s[4294967296]; mov.u64 %d1, s;".to_owned(),
+            "4294967296 bytes of shared memory",
+        ),
+        (
+            ".shared .align 9223372036854775808 .b8 s[4]; mov.u64 %d1, s;".to_owned(),
+            "an alignment",
+        ),
+        (
+            ".reg .b32 %a<1048575>; .reg .b32 %b<1048575>;".to_owned(),
+            "registers; 1048576 are supported",
+        ),
+    ];
+    let refused = |text: &str| {
+        let error = execute(text, &threads(32), &mut []).expect_err("it makes no sense");
+        error.to_string()
+    };
+    for (body, words) in &cases {
+        let message = refused(&kernel(0, body));
+        assert!(message.contains(words), "{words}: {message:.300}");
+    }
+    let heads = [
+        (
+            ".param .align 4294967296 .b8 q[4]".to_owned(),
+            "an alignment",
+        ),
+        (
+            ".param .b8 q[4096], ".repeat(9).replace("q", "q0"),
+            "declared twice",
+        ),
+        (
+            (0..9).map(|n| format!(".param .b8 q{n}[4096], ")).collect(),
+            "36864 bytes of parameters",
+        ),
+        (parameters, "declared twice"),
+    ];
+    for (head, words) in heads {
+        let message = refused(&kernel(0, "").replace("k()", &format!("k({head})")));
+        assert!(message.contains(words), "{words}: {message:.300}");
+    }
+    // Each function calls the next one twice.
+    let functions: String = (0..31)
+        .rev()
+        .map(|n| match n {
+            30 => ".func f30() { ret; }\n".to_owned(),
+            _ => format!(
+                ".func f{n}() {{ call f{}; call f{}; ret; }}\n",
+                n + 1,
+                n + 1
+            ),
+        })
+        .collect();
+    let text = kernel(0, "call f0;").replace(".visible", &format!("{functions}.visible"));
+    assert!(refused(&text).contains("with its calls filled in"));
+    let text = kernel(0, "call f;").replace(".visible", ".func f() { call f; ret; }\n.visible");
+    assert!(refused(&text).contains("recursion is not supported"));
+    let text = kernel(0, "").replace(".visible", ".global .b8 g[1099511627775];\n.visible");
+    assert!(refused(&text).contains("variables of 1099511627775 bytes in all"));
+}

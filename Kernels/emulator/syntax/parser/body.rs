@@ -155,15 +155,22 @@ impl<'a> Parser<'a> {
     }
 
     fn block(&mut self, body: &mut Body<'a>) -> Result<()> {
+        const DEEPEST: u32 = 256;
         self.expect(b'{')?;
         body.function.body_start = self.span(self.at - 1).end;
+        let mut depth = 0;
         loop {
             if self.takes(b'}') {
                 if !body.scopes.close() {
                     return Ok(());
                 }
+                depth -= 1;
             } else if self.takes(b'{') {
                 body.scopes.open();
+                depth += 1;
+                if depth > DEEPEST {
+                    return self.error(format!("blocks nest deeper than {DEEPEST}"));
+                }
             } else if !self.takes(b';') {
                 self.statement(body)?;
             }
@@ -236,7 +243,7 @@ impl<'a> Parser<'a> {
     }
 
     fn registers(&mut self, body: &mut Body<'a>) -> Result<()> {
-        const MOST: u32 = 1 << 20;
+        const MOST: u64 = 1 << 20;
         let word = self.word()?;
         let Some(ty) = word.strip_prefix('.').and_then(Type::named) else {
             return self.error(format!("{word:?} is not a type of registers"));
@@ -247,8 +254,9 @@ impl<'a> Parser<'a> {
             if self.takes(b'<') {
                 let count: u32 = self.small()?;
                 self.expect(b'>')?;
-                if count > MOST {
-                    return self.error(format!("{count} registers; {MOST} are supported"));
+                let all = u64::from(first) + u64::from(count);
+                if all > MOST {
+                    return self.error(format!("{all} registers; {MOST} are supported"));
                 }
                 for number in 0..count {
                     body.function.registers.push(Register {

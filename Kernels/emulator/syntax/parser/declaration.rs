@@ -3,6 +3,9 @@
 use super::{Parser, Result};
 use crate::{Linkage, Parameter, Space, Type, Variable};
 
+/// Of all variables of a module.
+const MOST_BYTES: u64 = 1 << 30;
+
 impl<'a> Parser<'a> {
     pub(super) fn module_variable(&mut self, space: Space, linkage: &mut Linkage) -> Result<()> {
         let (name, mut variable) = self.variable(space)?;
@@ -16,6 +19,12 @@ impl<'a> Parser<'a> {
             return self.error_at(variable.line, format!("{name:?} is declared twice"));
         }
         self.module.variables.push(variable);
+        let bytes: u64 = self.module.variables.iter().map(|each| each.bytes).sum();
+        if bytes > MOST_BYTES {
+            return self.error(format!(
+                "variables of {bytes} bytes in all; {MOST_BYTES} are supported"
+            ));
+        }
         Ok(())
     }
 
@@ -66,12 +75,7 @@ impl<'a> Parser<'a> {
         };
         self.expect(b';')?;
         let align = align.unwrap_or(element * lanes).max(1);
-        if !align.is_power_of_two() {
-            return self.error_at(
-                line,
-                format!("an alignment of {align} is not a power of two"),
-            );
-        }
+        self.check_alignment(line, align)?;
         let variable = Variable {
             name: name.to_owned(),
             space,
@@ -83,6 +87,17 @@ impl<'a> Parser<'a> {
             line,
         };
         Ok((name, variable))
+    }
+
+    fn check_alignment(&self, line: u32, align: u64) -> Result<()> {
+        const MOST: u64 = 1 << 20;
+        if align.is_power_of_two() && align <= MOST {
+            return Ok(());
+        }
+        self.error_at(
+            line,
+            format!("an alignment of {align} is not a power of two up to {MOST}"),
+        )
     }
 
     fn initializer(&mut self, ty: Type, bytes: u64) -> Result<Vec<u8>> {
@@ -170,12 +185,7 @@ impl<'a> Parser<'a> {
                 return self.error_at(line, format!("{name:?} is too large"));
             };
             let align = align.unwrap_or(element);
-            if !align.is_power_of_two() {
-                return self.error_at(
-                    line,
-                    format!("an alignment of {align} is not a power of two"),
-                );
-            }
+            self.check_alignment(line, align)?;
             found.push(Parameter {
                 name: name.to_owned(),
                 align,

@@ -27,6 +27,7 @@ pub fn parse(source: &str) -> Result<Module> {
         globals: HashMap::new(),
         functions: HashSet::new(),
         opcodes: HashMap::new(),
+        nesting: 0,
     };
     parser.unit()?;
     Ok(parser.module)
@@ -42,6 +43,8 @@ struct Parser<'a> {
     globals: HashMap<&'a str, u32>,
     functions: HashSet<&'a str>,
     opcodes: HashMap<&'a str, Arc<str>>,
+    /// Operands that are open around the one that is read.
+    nesting: u32,
 }
 
 impl<'a> Parser<'a> {
@@ -158,7 +161,7 @@ impl<'a> Parser<'a> {
                     }
                 }
                 ".target" => {
-                    self.module.target = self.word()?.to_owned();
+                    self.module.target = self.target()?.to_owned();
                     self.module.target_span = self.span(self.at - 1);
                     while self.takes(b',') {
                         self.word()?;
@@ -191,7 +194,28 @@ impl<'a> Parser<'a> {
         if self.module.target.is_empty() {
             return self.error_at(1, "no .target names the architecture");
         }
+        if self.module.version == (0, 0) {
+            return self.error_at(1, "no .version says which PTX it is");
+        }
         Ok(())
+    }
+
+    /// An architecture, such as sm_90a.
+    fn target(&mut self) -> Result<&'a str> {
+        const NUMBERS: [&str; 21] = [
+            "50", "52", "53", "60", "61", "62", "70", "72", "75", "80", "86", "87", "88", "89",
+            "90", "100", "101", "103", "110", "120", "121",
+        ];
+        let word = self.word()?;
+        let number = word.strip_prefix("sm_").unwrap_or_default();
+        let number = number.strip_suffix(['a', 'f']).unwrap_or(number);
+        if NUMBERS.contains(&number) {
+            return Ok(word);
+        }
+        self.error_at(
+            self.tokens[self.at - 1].line,
+            format!("{word:?} is not an architecture"),
+        )
     }
 
     fn file(&mut self) -> Result<()> {

@@ -18,6 +18,17 @@ impl<'a> Parser<'a> {
     }
 
     fn simple(&mut self, body: &mut Body<'a>) -> Result<Operand> {
+        const DEEPEST: u32 = 16;
+        self.nesting += 1;
+        if self.nesting > DEEPEST {
+            return self.error(format!("operands nest deeper than {DEEPEST}"));
+        }
+        let found = self.nested(body);
+        self.nesting -= 1;
+        found
+    }
+
+    fn nested(&mut self, body: &mut Body<'a>) -> Result<Operand> {
         if self.takes(b'{') {
             return self.list(body, b'}');
         }

@@ -165,6 +165,18 @@ fn every_refusal_names_the_line_and_the_reason() {
         assert!(error.message.contains(reason), "{body}: {error}");
     }
     assert!(parse("").unwrap_err().message.contains(".target"));
+    let bare = head.replace(".version 9.0", "");
+    assert!(parse(&bare).unwrap_err().message.contains(".version"));
+    // A sentence shows the line as far as anybody reads it.
+    let long = parse(&format!("{head}{}", "wrong".repeat(1000))).unwrap_err();
+    let length = long.to_string().len();
+    assert!(length < 300 && long.text.ends_with("..."), "{long}");
+    let unknown = head.replace("sm_90a", "sm_9000");
+    let error = parse(&unknown).unwrap_err();
+    assert_eq!(
+        (error.line, error.message.as_str()),
+        (2, "\"sm_9000\" is not an architecture")
+    );
 }
 
 proptest! {
