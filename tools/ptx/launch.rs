@@ -1,12 +1,14 @@
 //! A launch as JSON: what it runs, with what, and what should come out.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use machine::{Allocations, Block, Launch, Module, Program, Report, Schedule, TensorLoads, Watch};
-use serde::Deserialize;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::argument::Argument;
 use crate::dtype::Dtype;
@@ -25,7 +27,7 @@ pub struct Description {
     pub cluster: [u32; 3],
     #[serde(default)]
     pub dynamic_shared_bytes: u32,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "distinct")]
     buffers: BTreeMap<String, Buffer>,
     #[serde(default)]
     arguments: Vec<Argument>,
@@ -33,6 +35,30 @@ pub struct Description {
 
 fn one() -> [u32; 3] {
     [1; 3]
+}
+
+/// Buffers by name, each of which stands there once.
+fn distinct<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Buffer>, D::Error> {
+    struct Buffers;
+    impl<'de> Visitor<'de> for Buffers {
+        type Value = BTreeMap<String, Buffer>;
+
+        fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            out.write_str("buffers by their names")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut found = BTreeMap::new();
+            while let Some((name, buffer)) = map.next_entry::<String, Buffer>()? {
+                if found.contains_key(&name) {
+                    return Err(A::Error::custom(format!("duplicate buffer `{name}`")));
+                }
+                found.insert(name, buffer);
+            }
+            Ok(found)
+        }
+    }
+    from.deserialize_map(Buffers)
 }
 
 #[derive(Deserialize)]
@@ -86,16 +112,12 @@ pub struct Outcome {
 }
 
 impl Buffer {
+    fn size(&self) -> usize {
+        self.elements.saturating_mul(self.dtype.bytes())
+    }
+
     fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
-        const MOST: usize = 1 << 34;
-        let size = self.elements.saturating_mul(self.dtype.bytes());
-        if size > MOST {
-            return Err(format!(
-                "buffer {name}: {} elements; {} are the most",
-                self.elements,
-                MOST / self.dtype.bytes()
-            ));
-        }
+        let size = self.size();
         if let Some(file) = &self.file {
             let bytes = files::bytes(file, size as u64)
                 .map_err(|error| format!("buffer {name}: {error}"))?;
@@ -121,15 +143,13 @@ impl Buffer {
             .chain([&self.fill])
             .find(|value| !self.dtype.holds(**value))
         {
-            return Err(format!("buffer {name}: {value} is no value of its type"));
+            return Err(format!("buffer {name}: {value:?} is no value of its type"));
         }
-        let rest = std::iter::repeat_n(&self.fill, self.elements - self.values.len());
-        Ok(self
-            .values
-            .iter()
-            .chain(rest)
-            .flat_map(|value| self.dtype.encode(*value))
-            .collect())
+        let values = self.values.iter();
+        let mut bytes: Vec<u8> = values.flat_map(|value| self.dtype.encode(*value)).collect();
+        let rest = self.elements - self.values.len();
+        bytes.extend(self.dtype.encode(self.fill).repeat(rest));
+        Ok(bytes)
     }
 }
 
@@ -141,6 +161,14 @@ impl Description {
 
     /// What buffers hold before the launch.
     pub fn contents(&self) -> Result<Vec<(&str, Vec<u8>)>, String> {
+        const MOST_BYTES: usize = 1 << 32;
+        let sizes = self.buffers.values().map(Buffer::size);
+        let bytes = sizes.fold(0, usize::saturating_add);
+        if bytes > MOST_BYTES {
+            return Err(format!(
+                "buffers of {bytes} bytes in all; {MOST_BYTES} are the most"
+            ));
+        }
         let buffers = self.buffers.iter();
         buffers
             .map(|(name, buffer)| Ok((name.as_str(), buffer.bytes(name)?)))
@@ -377,17 +405,24 @@ mod tests {
             ),
             (("\"block\"", "\"blocks\""), "unknown field"),
             (
+                (
+                    "\"buffers\": {",
+                    "\"buffers\": {\"x\": {\"dtype\": \"u8\", \"elements\": 1}, ",
+                ),
+                "duplicate buffer `x`",
+            ),
+            (
                 ("\"f32\": 2.5", "\"u8\": 300"),
                 "integer `300`, expected u8",
             ),
             (("\"f32\": 2.5", "\"half\": 2.5"), "unknown variant `half`"),
             (
                 ("\"elements\": 4", "\"elements\": 18446744073709551615"),
-                "elements; 4294967296 are the most",
+                "bytes in all; 4294967296 are the most",
             ),
             (
                 ("\"dtype\": \"f32\"", "\"dtype\": \"u8\", \"fill\": 256"),
-                "256 is no value of its type",
+                "256.0 is no value of its type",
             ),
             (
                 (

@@ -59,6 +59,9 @@ enum Task {
         /// Registers of tcgen05.ld hold their values at the first use, not after tcgen05.wait::ld alone.
         #[arg(long)]
         first_use: bool,
+        /// Instructions of all threads of a cluster before it is given up.
+        #[arg(long, default_value_t = LIMIT)]
+        limit: u64,
         /// Where to write what ran, as JSON.
         #[arg(long)]
         counters: Option<PathBuf>,
@@ -163,6 +166,9 @@ enum Task {
     },
 }
 
+/// More than a kernel needs whose end one waits for, and seconds of one that never ends.
+const LIMIT: u64 = 1 << 30;
+
 #[derive(Clone, Copy, ValueEnum)]
 enum Kind {
     AtOnce,
@@ -237,6 +243,7 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
             workers,
             races,
             first_use,
+            limit,
             counters,
         } => {
             let module = load(&file)?;
@@ -248,7 +255,7 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
                     tensor_loads: tensor_loads(first_use),
                     workers,
                     races: if races { Watch::All } else { Watch::Off },
-                    ..How::default()
+                    limit,
                 };
                 let outcome = launch.run(&module, how)?;
                 println!(
