@@ -82,6 +82,8 @@ pub enum Fault {
     FinishesLate,
     /// Works only if the cache has been flushed. Buffers as small as the suite's always are.
     SensesFlush,
+    /// Leaves out part of the work unless it was not called for longer than usual, as while others are checked.
+    SensesPauses,
     /// Works only if its output is gone, as it is before every sample that is not a block.
     IdleIfDone,
     /// Asks the cache to keep its inputs: not a fault, but its cold cache must be cold.

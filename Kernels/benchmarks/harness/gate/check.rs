@@ -80,15 +80,15 @@ fn poisoned_integers(
 pub(crate) fn check_sample(
     set: &BufferSet,
     answers: &Answers,
-    units: Range<usize>,
+    units: &[usize],
     budgets: &[Budget],
 ) -> Result<Vec<Errors>, Failure> {
     let (mut all, mut fault) = (Vec::new(), None);
     let small = answers.small || units.len() < answers.units.len();
-    let units = &answers.units[units];
+    let units: Vec<&Unit> = units.iter().map(|place| &answers.units[*place]).collect();
     for (tensor, spec) in set.specs().iter().enumerate() {
         if spec.role.is_written() {
-            let sample = Sample::read(set, units, tensor)?;
+            let sample = Sample::read(set, &units, tensor)?;
             let errors = Errors::of(&sample.deviations, budgets[tensor].magnitude);
             // Nobody reports the errors of a small sample.
             let errors = match small {
@@ -142,13 +142,13 @@ const ELEMENTS_PER_THREAD: usize = 16 << 10;
 /// The sampled elements of one tensor, unit by unit.
 struct Sample<'a> {
     tensor: usize,
-    units: &'a [Unit],
+    units: &'a [&'a Unit],
     copies: Vec<Vec<Vec<u8>>>,
     deviations: Vec<Deviations>,
 }
 
 impl<'a> Sample<'a> {
-    fn read(set: &BufferSet, units: &'a [Unit], tensor: usize) -> Result<Self, Failure> {
+    fn read(set: &BufferSet, units: &'a [&'a Unit], tensor: usize) -> Result<Self, Failure> {
         let (dtype, whole) = (set.specs()[tensor].dtype, set.buffers()[tensor]);
         let place = |slice: &Slice| Buffer {
             address: whole.address + slice.start * dtype.size_bytes(),

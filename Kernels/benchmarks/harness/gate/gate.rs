@@ -239,7 +239,7 @@ impl<'p> Gate<'p> {
     /// Checks the outputs of a run in a set, and returns the errors of each output tensor.
     pub fn check(&self, set: &BufferSet) -> Result<Vec<Errors>, Failure> {
         let answers = self.answers(set.seed())?;
-        self.check_units(set, &answers, 0..answers.units.len())
+        self.check_units(set, &answers, &all_units(&answers))
     }
 
     /// The same during a race, for those who have passed before: only some units are compared with the oracle,
@@ -248,21 +248,21 @@ impl<'p> Gate<'p> {
         let answers = self.answers(set.seed())?;
         let draw = self.draws.replace(self.draws.get() + 1);
         let units = some_units(answers.units.len(), self.entropy, draw);
-        self.check_units(set, &answers, units).map(drop)
+        self.check_units(set, &answers, &units).map(drop)
     }
 
     fn check_units(
         &self,
         set: &BufferSet,
         answers: &Answers,
-        units: Range<usize>,
+        units: &[usize],
     ) -> Result<Vec<Errors>, Failure> {
         match &answers.kind {
             Some(kind) => self
                 .check_outputs(set, answers, units, &kind.budgets)
                 .map_err(|failure| failure.on(kind.family.name)),
             None => {
-                let checked = self.check_outputs(set, answers, units.clone(), &self.budgets());
+                let checked = self.check_outputs(set, answers, units, &self.budgets());
                 match checked {
                     Err(Failure::Inaccurate { .. }) if self.learn_more()? => {
                         self.check_outputs(set, answers, units, &self.budgets())
@@ -303,7 +303,7 @@ impl<'p> Gate<'p> {
         &self,
         set: &BufferSet,
         answers: &Answers,
-        units: Range<usize>,
+        units: &[usize],
         budgets: &[Budget],
     ) -> Result<Vec<Errors>, Failure> {
         set.check_untouched()?;
@@ -371,8 +371,8 @@ impl<'p> Gate<'p> {
         let later = self.later.borrow();
         let mut others = later.values().chain([&self.first, &self.second]);
         others.any(|other| {
-            let all = 0..other.units.len();
-            other.seed != set.seed() && check_sample(set, other, all, &self.budgets()).is_ok()
+            let all = all_units(other);
+            other.seed != set.seed() && check_sample(set, other, &all, &self.budgets()).is_ok()
         })
     }
 
@@ -447,11 +447,25 @@ fn later(problem: &dyn Problem, seed: u64, entropy: u64) -> Result<Answers, Fail
     })
 }
 
-/// Neighbours among the sampled units, which are ascending and drawn themselves.
-fn some_units(units: usize, entropy: u64, draw: u64) -> Range<usize> {
-    let starts = units.saturating_sub(UNITS_AGAIN) as u32 + 1;
-    let start = index_below(bits(entropy, AGAIN_STREAM, draw), starts) as usize;
-    start..units.min(start + UNITS_AGAIN)
+/// The places of all sampled units.
+fn all_units(answers: &Answers) -> Vec<usize> {
+    (0..answers.units.len()).collect()
+}
+
+/// The places of some sampled units, which are ascending and drawn themselves: one of each of as many equal parts, so
+/// that no part of an output is left out for long.
+fn some_units(units: usize, entropy: u64, draw: u64) -> Vec<usize> {
+    let parts = UNITS_AGAIN.min(units);
+    let one_of = |part: usize| {
+        let (start, end) = (part * units / parts, (part + 1) * units / parts);
+        let bits = bits(
+            entropy,
+            AGAIN_STREAM,
+            draw * UNITS_AGAIN as u64 + part as u64,
+        );
+        start + index_below(bits, (end - start) as u32) as usize
+    };
+    (0..parts).map(one_of).collect()
 }
 
 /// At most `most` of the families, with their places.
@@ -502,12 +516,14 @@ mod tests {
 
     #[test]
     fn every_unit_is_compared_in_some_round() {
-        assert_eq!(some_units(0, 1, 0), 0..0);
-        assert_eq!(some_units(5, 1, 0), 0..5);
+        assert!(some_units(0, 1, 0).is_empty());
+        assert_eq!(some_units(5, 1, 0), [0, 1, 2, 3, 4]);
         let mut seen = std::collections::BTreeSet::new();
         for draw in 0..400 {
             let units = some_units(64, 7, draw);
             assert_eq!(units.len(), UNITS_AGAIN);
+            // No quarter of an output is missed.
+            assert!((0..4).all(|part| units.iter().any(|unit| unit / 16 == part)));
             seen.extend(units);
         }
         assert_eq!(seen, (0..64).collect());

@@ -1,5 +1,6 @@
 //! How a workload is timed.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use gate::Poison;
@@ -65,7 +66,7 @@ pub struct Plan {
     pub entropy: u64,
 }
 
-/// What is done in a round besides timing.
+/// What is done in a lane's turn besides timing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Round {
     /// Only timed.
@@ -76,10 +77,16 @@ pub(crate) enum Round {
     Fresh(u64),
 }
 
-/// The first two stretches of rounds, of which each has a round with fresh inputs and, if the dice do not
-/// fall on the same one, another that is checked. Later ones are twice as long as the one before: whoever
-/// is to gain from wrong answers gives them in most rounds, and meets more checks the longer the race is.
+/// The first two stretches of rounds. Later ones are twice as long as the one before: whoever is to gain from wrong
+/// answers gives them in most rounds, and meets more checks the longer the race is.
 const STRETCH: usize = 6;
+
+/// Rounds of which one has fresh inputs, and in which every lane is checked at least once.
+struct Stretch {
+    index: u64,
+    rounds: Range<usize>,
+}
+
 /// Random streams of the plan, separate from those of tensors.
 const FRESH_STREAM: u32 = u32::MAX - 1;
 const CHECK_STREAM: u32 = u32::MAX - 2;
@@ -137,34 +144,48 @@ impl Plan {
         rule
     }
 
-    /// What happens in a round. One of the first rounds always has fresh inputs.
-    pub(crate) fn round(&self, round: usize) -> Round {
-        let first = STRETCH.min(self.rule.rounds_fixed.unwrap_or(STRETCH).max(1));
-        let (mut start, mut length, mut stretch) = (0, first, 0);
-        while round >= start + length {
-            start += length;
-            length = start.max(first);
-            stretch += 1;
+    /// What happens in a lane's turn of a round. One of the first rounds always has fresh inputs, for everybody.
+    pub(crate) fn turn(&self, lane: usize, round: usize) -> Round {
+        match self.fresh(round) {
+            Some(seed) => Round::Fresh(seed),
+            None if self.checks(lane, round) => Round::Checked,
+            None => Round::Plain,
         }
-        let drawn = |stream| {
-            let bits = bits(self.entropy, stream, stretch);
-            start + index_below(bits, length as u32) as usize
+    }
+
+    /// The seed of a round with fresh inputs.
+    fn fresh(&self, round: usize) -> Option<u64> {
+        let stretch = self.stretch(round);
+        let bits = bits(self.entropy, FRESH_STREAM, stretch.index);
+        let drawn = stretch.rounds.start + index_below(bits, stretch.rounds.len() as u32) as usize;
+        (round == drawn).then(|| self.fresh_seed(stretch.index))
+    }
+
+    /// Whether a lane is checked. It could tell when others are, or when it was itself, by how long it was not called:
+    /// neither says anything about now. Only who has not been checked in a stretch at all is, in its last round.
+    fn checks(&self, lane: usize, round: usize) -> bool {
+        let Stretch { rounds, .. } = self.stretch(round);
+        let lane = stream_key(self.entropy, lane as u32);
+        let drawn = |round| {
+            let bits = bits(lane, CHECK_STREAM, round as u64);
+            index_below(bits, rounds.len() as u32) == 0
         };
-        if round == drawn(FRESH_STREAM) {
-            Round::Fresh(self.fresh_seed(stretch))
-        } else if round == drawn(CHECK_STREAM) {
-            Round::Checked
-        } else {
-            Round::Plain
+        drawn(round) || round + 1 == rounds.end && !rounds.clone().any(drawn)
+    }
+
+    fn stretch(&self, round: usize) -> Stretch {
+        let first = STRETCH.min(self.rule.rounds_fixed.unwrap_or(STRETCH).max(1));
+        let (mut rounds, mut index) = (0..first, 0);
+        while round >= rounds.end {
+            rounds = rounds.end..2 * rounds.end;
+            index += 1;
         }
+        Stretch { index, rounds }
     }
 
     /// The fresh inputs of the first `rounds` rounds.
     pub(crate) fn fresh_seeds(&self, rounds: usize) -> impl Iterator<Item = u64> + '_ {
-        (0..rounds).filter_map(|round| match self.round(round) {
-            Round::Fresh(seed) => Some(seed),
-            _ => None,
-        })
+        (0..rounds).filter_map(|round| self.fresh(round))
     }
 
     /// A seed that nothing else uses.
@@ -192,7 +213,7 @@ mod tests {
         for entropy in 0..200 {
             let mut plan = Plan::new(42);
             plan.entropy = entropy;
-            let rounds: Vec<Round> = (0..640).map(|round| plan.round(round)).collect();
+            let rounds: Vec<Round> = (0..640).map(|round| plan.turn(0, round)).collect();
             let fresh = |rounds: &[Round]| {
                 let fresh = rounds
                     .iter()
@@ -207,14 +228,48 @@ mod tests {
             checks.push(checked.count());
             patterns.insert(format!("{:?}", &rounds[..10]));
             plan.rule.rounds_fixed = Some(1);
-            assert!(matches!(plan.round(0), Round::Fresh(_)));
+            assert!(matches!(plan.turn(0, 0), Round::Fresh(_)));
         }
         assert!(patterns.len() > 150, "{}", patterns.len());
         // Of eight stretches, the last of which is cut off.
         assert!(
-            checks.iter().all(|count| (3..=8).contains(count)),
+            checks.iter().all(|count| (3..=24).contains(count)),
             "{checks:?}"
         );
+        let mean = checks.iter().sum::<usize>() as f64 / checks.len() as f64;
+        assert!((7.0..12.0).contains(&mean), "{mean}");
+    }
+
+    /// How long it was not called tells a lane whose outputs were looked at meanwhile, and nothing else.
+    #[test]
+    fn checks_of_others_and_earlier_ones_say_nothing_about_the_next() {
+        const STRETCH: Range<usize> = 96..192;
+        let mut plan = Plan::new(42);
+        let (mut checks, mut after_a_check, mut beside_a_check) = (0, 0, 0);
+        for entropy in 0..4000 {
+            plan.entropy = entropy;
+            let of = |lane| STRETCH.map(move |round| (lane, round));
+            let checked = |(lane, round)| plan.checks(lane, round);
+            assert!(of(0).any(checked), "somebody is not checked at all");
+            // The last round is another matter for who has not been checked.
+            let rounds = STRETCH.start..STRETCH.end - 1;
+            let mut known = false;
+            for round in rounds {
+                let (own, other) = (plan.checks(0, round), plan.checks(1, round));
+                checks += usize::from(own);
+                after_a_check += usize::from(known && own);
+                beside_a_check += usize::from(other && own);
+                known |= own;
+            }
+        }
+        let rounds = (4000 * (STRETCH.len() - 1)) as f64;
+        let share = checks as f64 / rounds;
+        assert!((0.009..0.012).contains(&share), "{share}");
+        // Of the checks of a stretch all but the first.
+        let after = after_a_check as f64 / checks as f64;
+        assert!((0.3..0.45).contains(&after), "{after}");
+        let beside = beside_a_check as f64 / checks as f64;
+        assert!((0.005..0.02).contains(&beside), "{beside}");
     }
 
     #[test]

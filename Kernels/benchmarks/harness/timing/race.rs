@@ -107,17 +107,18 @@ pub fn race(
     let mut samples: Vec<Vec<TimedSample>> = vec![Vec::new(); lanes.len()];
     let sets = course.sets().len();
     let mut checked = vec![vec![false; sets]; lanes.len()];
-    let (mut turns, mut checked_rounds) = (0, 0);
+    let mut checked_rounds = vec![0; lanes.len()];
+    let mut turns = 0;
     let start = Instant::now();
     let stop = loop {
-        let kind = match gate {
-            Some(_) => plan.round(rounds.len()),
-            None => Round::Plain,
-        };
         // So that the judge of these times knows the machine as it was now.
         course.device().look_at_load();
         let mut times = vec![None; lanes.len()];
         for lane in schedule.order(rounds.len()) {
+            let kind = match gate {
+                Some(_) => plan.turn(lane, rounds.len()),
+                None => Round::Plain,
+            };
             let turn = Turn {
                 set: turns % sets,
                 poison: plan.poison(turns),
@@ -130,6 +131,7 @@ pub fn race(
             turns += 1;
             let sample = sample(course, lanes, lane, &turn, plan, announce)?;
             checked[lane][turn.set] |= turn.gate.is_some();
+            checked_rounds[lane] += usize::from(turn.gate.is_some());
             times[lane] = Some(sample.elapsed_us);
             samples[lane].push(TimedSample {
                 fresh: turn.seed.is_some(),
@@ -137,7 +139,6 @@ pub fn race(
             });
         }
         rounds.push(&times);
-        checked_rounds += usize::from(kind != Round::Plain);
         if let Decision::Stop(reason) = stopping.after_round(&rounds, pairs, start.elapsed()) {
             break reason;
         }
@@ -146,14 +147,15 @@ pub fn race(
         check_after(course, lanes, &single, gate, &checked, announce)?;
     }
     let reference = drop_slow_clocks(&mut samples, plan);
-    let timing = |samples| Timing {
+    let timing = |(samples, checked_rounds)| Timing {
         samples,
         reference_clock_mhz: reference,
         checked_rounds,
         stop,
         traced: None,
     };
-    let mut timings: Vec<Timing> = samples.into_iter().map(timing).collect();
+    let each = samples.into_iter().zip(checked_rounds);
+    let mut timings: Vec<Timing> = each.map(timing).collect();
     trace(course, lanes, &mut timings, &single, announce)?;
     Ok(timings)
 }

@@ -177,6 +177,37 @@ fn a_lane_that_works_only_after_a_flush_is_found() {
     assert_eq!(lost.lane, Some(1), "{}", lost.failure);
 }
 
+/// How long it was not called says when others are checked, but not whether it is itself.
+#[test]
+fn a_lane_that_senses_pauses_is_found() {
+    let device = device::open(DeviceKind::Cpu).unwrap();
+    let problem = Scaled::new(64, 96);
+    let mut plan = plan();
+    plan.rule.rounds_fixed = Some(200);
+    let rotation = Rotation {
+        sets: 2,
+        flush: true,
+    };
+    let course = Course::new(&*device, problem.tensors(), rotation, plan.seed).unwrap();
+    let mut found = |entropy| {
+        plan.entropy = entropy;
+        let gate = Gate::new(&problem, GateOptions::new(plan.seed)).unwrap();
+        let lane = |fault| {
+            let contender = FaultyContender::new("lane", Kind::Own, fault);
+            let mut lane = Lane::new(&contender, &problem, &course, plan.launch).unwrap();
+            gate.examine(course.first(), &mut lane.first()).unwrap();
+            lane
+        };
+        let mut lanes = [Fault::None; 6].map(lane);
+        lanes[5] = lane(Fault::SensesPauses);
+        let raced = race(&course, &mut lanes, &[], &plan, Some(&gate), &mut |_, _| ());
+        raced.is_err_and(|lost| lost.lane == Some(5))
+    };
+    // Now and then it is never checked while it slacks.
+    let count = (0..5).filter(|entropy| found(*entropy)).count();
+    assert!(count >= 3, "found in {count} of 5 races");
+}
+
 #[test]
 fn a_lane_that_idles_through_a_block_is_invalid() {
     let device = device::open(DeviceKind::Cpu).unwrap();
