@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use contender::{Bound, Family, Piece, Problem};
 use device::Device;
-use numeric::{bits, index_below, stream_key};
+use numeric::{bits, index_below, one_way};
 use rayon::prelude::*;
 use tensor::{Fill, TensorSpec};
 
@@ -42,6 +42,9 @@ const UNITS_FEW: usize = 4;
 
 /// Random stream for the seeds of inputs of other kinds.
 const FAMILY_STREAM: u32 = u32::MAX - 16;
+
+/// Random stream for the garbage that outputs hold.
+const GARBAGE_STREAM: u32 = u32::MAX - 19;
 
 /// Random stream for the choice of units in a race.
 const AGAIN_STREAM: u32 = u32::MAX - 18;
@@ -103,9 +106,9 @@ impl<'p> Gate<'p> {
         let (units, units_second) = (options.units, options.units_second.min(most.div_ceil(4)));
         let (seed, entropy) = (options.seed, options.entropy);
         let of_kind = |(kind, family)| {
-            let seed = stream_key(entropy, FAMILY_STREAM + kind as u32);
+            let seed = one_way(entropy, FAMILY_STREAM, kind as u64);
             let few = few_units(problem).min(units);
-            Answers::of_family(problem, family, seed, few, seed)
+            Answers::of_family(problem, family, seed, few, entropy ^ seed)
         };
         let (own, kinds) = rayon::join(
             || {
@@ -200,7 +203,7 @@ impl<'p> Gate<'p> {
         let (answers, poison) = match round.checked_sub(1) {
             None => (&self.second, Poison::NotANumber),
             Some(kind) if kind < self.kinds.len() => (&self.kinds[kind], Poison::NotANumber),
-            Some(_) => (&self.first, Poison::Garbage(self.entropy)),
+            Some(_) => (&self.first, self.garbage()),
         };
         self.left_as_found(set, self.run(set, bound, answers, poison))
     }
@@ -213,7 +216,11 @@ impl<'p> Gate<'p> {
         bound: &mut dyn Bound,
     ) -> Result<Vec<Errors>, Failure> {
         self.run(set, bound, &self.second, Poison::NotANumber)?;
-        self.run(set, bound, &self.first, Poison::Garbage(self.entropy))
+        self.run(set, bound, &self.first, self.garbage())
+    }
+
+    fn garbage(&self) -> Poison {
+        Poison::Garbage(one_way(self.entropy, GARBAGE_STREAM, 0))
     }
 
     /// One checked run on fresh inputs.

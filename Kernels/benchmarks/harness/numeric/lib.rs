@@ -8,4 +8,4 @@ mod format;
 mod random;
 
 pub use dtype::{DType, UnknownDType};
-pub use random::{bits, index_below, stream_bits, stream_key, uniform};
+pub use random::{bits, index_below, one_way, stream_bits, stream_key, uniform};

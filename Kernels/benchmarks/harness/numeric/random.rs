@@ -1,6 +1,8 @@
 //! Counter-based random numbers: a pure function of (seed, tensor, index), so that any element can
 //! be recomputed anywhere. `harness/device/cuda/values.cuh` has the same arithmetic for CUDA.
 
+use sha2::{Digest, Sha256};
+
 /// The 64-bit golden ratio, splitmix64's increment.
 const INCREMENT: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -27,6 +29,18 @@ pub fn bits(seed: u64, tensor: u32, index: u64) -> u32 {
 #[inline]
 pub fn stream_bits(key: u64, index: u64) -> u32 {
     (mix(key.wrapping_add(index.wrapping_mul(INCREMENT))) >> 32) as u32
+}
+
+/// Bits that may be shown: unlike those of a stream, from which its seed can be computed, they tell neither `secret`
+/// nor each other.
+pub fn one_way(secret: u64, stream: u32, index: u64) -> u64 {
+    let digest = Sha256::new()
+        .chain_update(secret.to_le_bytes())
+        .chain_update(stream.to_le_bytes())
+        .chain_update(index.to_le_bytes())
+        .finalize();
+    let first = digest.iter().take(8);
+    first.fold(0, |bits, byte| bits << 8 | u64::from(*byte))
 }
 
 /// Maps bits to [low, high] in f32: 24 bits, one multiplication, one addition, no contraction.
@@ -62,6 +76,31 @@ mod tests {
         assert_ne!(base, bits(2, 2, 3));
         assert_ne!(base, bits(1, 3, 3));
         assert_ne!(base, bits(1, 2, 4));
+    }
+
+    /// What a stream shows, its seed follows from: here from one whole state, in general from a few values.
+    #[test]
+    fn a_stream_tells_its_seed_and_what_is_shown_does_not() {
+        fn unshift(shifted: u64, by: u32) -> u64 {
+            (0..64 / by).fold(shifted, |z, _| shifted ^ (z >> by))
+        }
+        let inverse = |factor: u64| {
+            (0..6).fold(factor, |guess: u64, _| {
+                guess.wrapping_mul(2u64.wrapping_sub(factor.wrapping_mul(guess)))
+            })
+        };
+        let unmix = |z: u64| {
+            let z = unshift(z, 31).wrapping_mul(inverse(0x94D0_49BB_1331_11EB));
+            let z = unshift(z, 27).wrapping_mul(inverse(0xBF58_476D_1CE4_E5B9));
+            unshift(z, 30)
+        };
+        let secret = 0x0012_3456_789A_BCDE;
+        let told = |key: u64| unmix(unmix(key).wrapping_sub(5)).wrapping_sub(INCREMENT);
+        assert_eq!(told(stream_key(secret, 5)), secret);
+        assert_ne!(told(one_way(secret, 5, 0)), secret);
+        let shown = [one_way(1, 2, 3), one_way(2, 2, 3), one_way(1, 3, 3)];
+        assert!(!shown.contains(&one_way(1, 2, 4)));
+        assert_eq!(one_way(1, 2, 3), shown[0]);
     }
 
     #[test]

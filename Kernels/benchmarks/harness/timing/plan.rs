@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use gate::Poison;
-use numeric::{bits, index_below, stream_key};
+use numeric::{bits, index_below, one_way, stream_key};
 use serde::{Deserialize, Serialize};
 use stats::{latin_square_period, ClockFilter, StoppingRule};
 
@@ -188,16 +188,16 @@ impl Plan {
         (0..rounds).filter_map(|round| self.fresh(round))
     }
 
-    /// A seed that nothing else uses.
+    /// A seed that nothing else uses. Contenders see what follows from it, and could compute it from that.
     pub(crate) fn fresh_seed(&self, index: u64) -> u64 {
-        stream_key(self.entropy.wrapping_add(index), SEED_STREAM)
+        one_way(self.entropy, SEED_STREAM, index)
     }
 
     /// What outputs hold before a sample: NaN or finite garbage, as the coin falls.
     pub(crate) fn poison(&self, turn: usize) -> Poison {
-        match bits(self.entropy, POISON_STREAM, turn as u64) {
+        match one_way(self.entropy, POISON_STREAM, turn as u64) {
             bits if bits % 2 == 0 => Poison::NotANumber,
-            bits => Poison::Garbage(u64::from(bits)),
+            bits => Poison::Garbage(bits),
         }
     }
 }
