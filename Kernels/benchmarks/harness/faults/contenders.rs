@@ -14,7 +14,7 @@ use crate::fault::GATE_CALLS;
 use crate::sly::Notes;
 use crate::{outside, sly, Fault, Scaled};
 
-const ALL: [(&str, Kind, Fault); 46] = [
+const ALL: [(&str, Kind, Fault); 47] = [
     ("honest", Kind::Own, Fault::None),
     ("baseline", Kind::Baseline, Fault::None),
     ("reference", Kind::Reference, Fault::None),
@@ -63,6 +63,7 @@ const ALL: [(&str, Kind, Fault); 46] = [
     ("memoises_at_times", Kind::Own, Fault::MemoisesAtTimes),
     ("copies_others", Kind::Own, Fault::CopiesOthers),
     ("finishes_late", Kind::Own, Fault::FinishesLate),
+    ("slacks_elsewhere", Kind::Own, Fault::SlacksElsewhere),
     ("pins_inputs", Kind::Own, Fault::PinsInputs),
     ("pins_nothing", Kind::Own, Fault::PinsNothing),
 ];

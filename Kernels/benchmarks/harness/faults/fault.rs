@@ -84,6 +84,8 @@ pub enum Fault {
     SensesFlush,
     /// Leaves out part of the work unless it was not called for longer than usual, as while others are checked.
     SensesPauses,
+    /// Leaves out a row, but not in the set of buffers that the gate has seen.
+    SlacksElsewhere,
     /// Works only if its output is gone, as it is before every sample that is not a block.
     IdleIfDone,
     /// Asks the cache to keep its inputs: not a fault, but its cold cache must be cold.

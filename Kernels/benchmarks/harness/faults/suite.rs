@@ -54,26 +54,32 @@ const EXPECTED: [(&str, &str, &[&str]); 34] = [
 ];
 
 /// What only a CUDA device can show, and what differs between the two.
-const EXPECTED_ON_CPU: [(&str, &str, &[&str]); 11] = [
+const EXPECTED_ON_CPU: [(&str, &str, &[&str]); 12] = [
     ("early_when_timed", "invalid", &["outside of its calls"]),
     ("memoises_until_judged", "invalid", &["remembers answers"]),
     ("idle_when_judged", "wrong", &["unwritten"]),
     ("memoises_at_times", "invalid", &["remembers answers"]),
     ("copies_others", "invalid", &["remembers answers"]),
     ("finishes_late", "wrong", &["stream order", "unwritten"]),
+    (
+        "slacks_elsewhere",
+        "wrong",
+        &["the oracle says", "the reference says"],
+    ),
     ("early_launch", "invalid", &["outside of its calls"]),
     ("side_stream", "unsupported", &["CUDA only"]),
     ("host_work", "unsupported", &["CUDA only"]),
     ("pins_inputs", "unsupported", &["CUDA only"]),
     ("pins_nothing", "unsupported", &["CUDA only"]),
 ];
-const EXPECTED_ON_CUDA: [(&str, &str, &[&str]); 11] = [
+const EXPECTED_ON_CUDA: [(&str, &str, &[&str]); 12] = [
     ("early_when_timed", "unsupported", &["CPU only"]),
     ("memoises_until_judged", "unsupported", &["CPU only"]),
     ("idle_when_judged", "unsupported", &["CPU only"]),
     ("memoises_at_times", "unsupported", &["CPU only"]),
     ("copies_others", "unsupported", &["CPU only"]),
     ("finishes_late", "unsupported", &["CPU only"]),
+    ("slacks_elsewhere", "unsupported", &["CPU only"]),
     ("early_launch", "invalid", &["on another stream"]),
     ("side_stream", "invalid", &["on another stream"]),
     ("host_work", "invalid", &["host work"]),

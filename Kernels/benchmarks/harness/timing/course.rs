@@ -36,7 +36,7 @@ impl Rotation {
             .map(TensorSpec::bytes)
             .sum();
         let needed = (2 * info.l2_bytes as usize).div_ceil(inputs.max(1));
-        // At least two sets, so that checked rounds see two different inputs.
+        // At least two sets, so that nobody is right at one address alone.
         let few = fitting.clamp(1, 2);
         if cache == CacheState::Hot {
             Self {
@@ -81,15 +81,16 @@ pub(crate) struct Turn<'a> {
 }
 
 impl<'a> Course<'a> {
-    /// Set 0 holds the inputs of `seed`, set 1 those of the next seed, and so on.
+    /// All sets hold the inputs of `seed`: to these the gate knows most answers, so that no set is one on which it sees
+    /// less.
     pub fn new(
         device: &'a dyn Device,
         specs: &'a [TensorSpec],
         rotation: Rotation,
         seed: u64,
     ) -> Result<Self, DeviceError> {
-        let sets = (0..rotation.sets as u64)
-            .map(|set| BufferSet::new(device, specs, seed.wrapping_add(set)))
+        let sets = (0..rotation.sets)
+            .map(|_| BufferSet::new(device, specs, seed))
             .collect::<Result<_, _>>()?;
         let in_place = specs.iter().any(|spec| spec.role == Role::InOut);
         Ok(Self {
@@ -113,13 +114,10 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Has the gate compute what a race under `plan` is going to ask: the answers on every set, and
-    /// on the fresh inputs of the rounds that every race has.
+    /// Has the gate compute what a race under `plan` is going to ask: the answers to the fresh inputs of the rounds
+    /// that every race has.
     pub fn foresee(&self, gate: &Gate, plan: &Plan) {
-        /// The gate has answers of its own on these.
-        const SETS_KNOWN: usize = 2;
-        let sets = (SETS_KNOWN..self.sets.len()).map(|set| self.seed(set));
-        gate.foresee(sets.chain(plan.fresh_seeds(ROUNDS_FORESEEN)).collect());
+        gate.foresee(plan.fresh_seeds(ROUNDS_FORESEEN).collect());
     }
 
     /// The same buffers once more, for a contender that shares none.
@@ -127,9 +125,9 @@ impl<'a> Course<'a> {
         Self::new(self.device, self.sets[0].specs(), self.rotation, self.seed)
     }
 
-    /// The seed of a set's own inputs.
-    pub(crate) fn seed(&self, set: usize) -> u64 {
-        self.seed.wrapping_add(set as u64)
+    /// The seed of the inputs that all sets hold, but in turns with others.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
     }
 
     pub fn device(&self) -> &'a dyn Device {
@@ -166,7 +164,7 @@ impl<'a> Course<'a> {
         if let Some(own) = lane.own_course().filter(|own| !std::ptr::eq(&**own, self)) {
             return own.sample(lane, turn, plan, announce);
         }
-        let (set, own_seed) = (&self.sets[turn.set], self.seed(turn.set));
+        let (set, own_seed) = (&self.sets[turn.set], self.seed);
         let rotates = plan.cache == CacheState::Cold && !self.flush && plan.steady.is_none();
         if plan.cache == CacheState::Hot {
             if set.seed() != own_seed {

@@ -232,7 +232,7 @@ fn sample(
 fn damages(course: &Course, lane: &mut Lane, set: usize) -> bool {
     let mut run = || -> Result<(), Failure> {
         let (at, device) = (&course.sets()[set], course.device());
-        at.load(course.seed(set))?;
+        at.load(course.seed())?;
         lane.enqueue(set, device.stream())?;
         device.synchronize()?;
         at.check_untouched()

@@ -217,7 +217,7 @@ impl Trial<'_> {
             let place = 2 * (attempt * PAIRS as u64 + pair as u64);
             let [primed, unseen] = [0, 1].map(|index| plan.fresh_seed(u64::MAX - place - index));
             let set = pair % course.sets().len();
-            let seen = course.seed(set);
+            let seen = course.seed();
             // Each kind goes first equally often.
             let mut seeds = [(primed, unseen), (seen, seen)];
             seeds.rotate_left(pair % 2);
