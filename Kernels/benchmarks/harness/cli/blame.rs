@@ -113,7 +113,8 @@ fn fails<'a>(outcomes: &'a Outcomes, name: &str) -> Option<&'a str> {
     outcomes.get(name)?.failure()
 }
 
-fn accused(victim: &str, reason: &str) -> Outcome {
+/// The outcome of who has harmed another.
+pub fn accused(victim: &str, reason: &str) -> Outcome {
     Outcome::Error(format!(
         "with it in the race {victim} failed, and without it did not: {reason}"
     ))

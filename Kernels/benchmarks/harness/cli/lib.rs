@@ -16,6 +16,7 @@ mod again;
 mod bench;
 mod blame;
 mod control;
+mod ends;
 mod erased;
 mod export;
 mod jobs;

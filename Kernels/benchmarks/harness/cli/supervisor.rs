@@ -12,6 +12,7 @@ use std::time::Duration;
 use children::Leash;
 
 use crate::blame::{self, Outcomes};
+use crate::ends::{self, End};
 use crate::outcome::Outcome;
 use crate::protocol::{self, Event, Machine, Step, Task};
 
@@ -202,43 +203,22 @@ impl Supervisor {
         task: &Task,
         on_step: &mut dyn FnMut(&Step),
     ) -> Result<Outcomes, SupervisorError> {
-        let mut outcomes = Outcomes::new();
-        self.part_from_others(&task.contenders);
-        loop {
-            let pending: Vec<String> = task
-                .contenders
-                .iter()
-                .filter(|name| !outcomes.contains_key(*name))
-                .cloned()
-                .collect();
-            if pending.is_empty() {
-                return Ok(outcomes);
-            }
+        ends::measure(&task.contenders, &mut |contenders| {
+            self.part_from_others(contenders);
             if self.worker.is_none() {
                 self.restart()?;
             }
-            let known = outcomes.len();
             let task = Task {
-                contenders: pending.clone(),
+                contenders: contenders.to_vec(),
                 ..task.clone()
             };
-            let ended = self.attempt(&task, &mut outcomes, on_step)?;
-            if let Some((step, outcome)) = ended {
+            let mut outcomes = Outcomes::new();
+            let end = self.attempt(&task, &mut outcomes, on_step)?;
+            if end.is_some() {
                 self.stop();
-                match step.contender {
-                    Some(name) if pending.contains(&name) && !outcomes.contains_key(&name) => {
-                        outcomes.insert(name, outcome);
-                    }
-                    // It reported its outcome before it took the worker down: retry the rest.
-                    _ if outcomes.len() > known => {}
-                    _ => {
-                        for name in pending {
-                            outcomes.entry(name).or_insert_with(|| outcome.clone());
-                        }
-                    }
-                }
             }
-        }
+            Ok((outcomes, end))
+        })
     }
 
     /// Ends a worker in which strangers have been that are not in the next race.
@@ -250,14 +230,14 @@ impl Supervisor {
         }
     }
 
-    /// Gives a task to the worker. If the worker exits or goes silent before finishing, returns the
-    /// last step and what to make of it.
+    /// Gives a task to the worker. If the worker exits or goes silent before finishing, returns whose turn it was and
+    /// what to make of it.
     fn attempt(
         &mut self,
         task: &Task,
         outcomes: &mut Outcomes,
         on_step: &mut dyn FnMut(&Step),
-    ) -> Result<Option<(Step, Outcome)>, SupervisorError> {
+    ) -> Result<Option<End>, SupervisorError> {
         let mut step = Step {
             contender: None,
             what: "taking the task".into(),
@@ -271,7 +251,7 @@ impl Supervisor {
             // If the worker is gone, the listener notices.
             let _ = protocol::send(&mut worker.socket, task);
         }
-        loop {
+        let outcome = loop {
             let limit = if step.contender.is_some() {
                 self.timeout
             } else {
@@ -288,19 +268,21 @@ impl Supervisor {
                 Heard::Event(Event::Done) => return Ok(None),
                 Heard::Event(event) => {
                     let reason = format!("the worker said {event:?} while {}", step.what);
-                    return Ok(Some((step, Outcome::Error(reason))));
+                    break Outcome::Error(reason);
                 }
                 Heard::Silence => {
                     let reason =
                         format!("hung: silent for {} s while {}", limit.as_secs(), step.what);
-                    return Ok(Some((step, Outcome::Timeout(reason))));
+                    break Outcome::Timeout(reason);
                 }
                 Heard::End(how) => {
                     let reason = format!("the process {how} while {}", step.what);
-                    return Ok(Some((step, Outcome::Error(reason))));
+                    break Outcome::Error(reason);
                 }
             }
-        }
+        };
+        let contender = step.contender;
+        Ok(Some(End { contender, outcome }))
     }
 
     /// Waits for the next message from the current worker.

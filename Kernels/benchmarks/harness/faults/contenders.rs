@@ -3,6 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
 
 use contender::{
     Bound, Buffer, Contender, ContenderError, DeviceInfo, DeviceKind, Facts, Identity, Kind,
@@ -14,7 +16,7 @@ use crate::fault::GATE_CALLS;
 use crate::sly::Notes;
 use crate::{outside, sly, Fault, Scaled};
 
-const ALL: [(&str, Kind, Fault); 47] = [
+const ALL: [(&str, Kind, Fault); 48] = [
     ("honest", Kind::Own, Fault::None),
     ("baseline", Kind::Baseline, Fault::None),
     ("reference", Kind::Reference, Fault::None),
@@ -27,6 +29,7 @@ const ALL: [(&str, Kind, Fault); 47] = [
     ("other_stream", Kind::Own, Fault::OtherStream),
     ("idle_when_timed", Kind::Own, Fault::IdleWhenTimed),
     ("abort_when_timed", Kind::Own, Fault::AbortWhenTimed),
+    ("abort_later", Kind::Own, Fault::AbortLater),
     ("illegal_address", Kind::Own, Fault::IllegalAddress),
     ("infinite_loop", Kind::Own, Fault::InfiniteLoop),
     ("exit", Kind::Own, Fault::Exit),
@@ -67,6 +70,9 @@ const ALL: [(&str, Kind, Fault); 47] = [
     ("pins_inputs", Kind::Own, Fault::PinsInputs),
     ("pins_nothing", Kind::Own, Fault::PinsNothing),
 ];
+
+/// Longer than it is warmed up, and shorter than a race.
+const ABORT_AFTER: Duration = Duration::from_millis(60);
 
 /// All contenders, honest ones first.
 pub fn contenders() -> Vec<Box<dyn Contender<Scaled>>> {
@@ -200,6 +206,15 @@ impl Bound for FaultyBound {
             Fault::Exit => std::process::exit(0),
             Fault::Abort => std::process::abort(),
             Fault::AbortWhenTimed if timed => std::process::abort(),
+            Fault::AbortLater => {
+                if self.calls.get() == GATE_CALLS + 1 {
+                    thread::spawn(|| {
+                        thread::sleep(ABORT_AFTER);
+                        std::process::abort();
+                    });
+                }
+                self.backend.compute(Fault::None, stream)
+            }
             Fault::IdleWhenTimed if timed => Ok(()),
             Fault::CachedOutput if !first => self.backend.replay(stream),
             Fault::CachedOutput => {

@@ -21,6 +21,8 @@ pub enum Fault {
     IdleWhenTimed,
     /// Right in the gate, ends the process when timed.
     AbortWhenTimed,
+    /// Right, but a thread that it starts when it is timed ends the process later, mostly in the turn of another.
+    AbortLater,
     IllegalAddress,
     InfiniteLoop,
     Exit,

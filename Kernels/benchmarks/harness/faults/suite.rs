@@ -92,43 +92,20 @@ const EXPECTED_ON_CUDA: [(&str, &str, &[&str]); 12] = [
 /// # Panics
 /// If a fault is not caught by its name, or an honest row is harmed.
 pub fn check(program: &Path, device: &str, result: &Path) {
+    let here = match device {
+        "cpu" => EXPECTED_ON_CPU,
+        _ => EXPECTED_ON_CUDA,
+    };
+    let expected = || EXPECTED.into_iter().chain(here);
+    let names: Vec<&str> = expected().map(|(name, ..)| name).collect();
     let start = Instant::now();
-    let output = Command::new(program)
-        .args([
-            "--device",
-            device,
-            "--configs",
-            "64x96",
-            "--dtype",
-            "f32",
-            "--timeout-s",
-            "5",
-        ])
-        .arg("--json")
-        .arg(result)
-        .output()
-        .expect("fault_bench starts");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(
-        output.status.code(),
-        Some(1),
-        "failures were expected:\n{stderr}"
-    );
+    let rows = raced(program, device, &names, result, Some(1));
     assert!(
         start.elapsed() < Duration::from_secs(120),
         "took {:?}",
         start.elapsed()
     );
-    let text = std::fs::read_to_string(result).expect("a result file");
-    let file: Value = serde_json::from_str(&text).expect("a valid result file");
-    assert_eq!(file["meta"]["complete"], true);
-    let rows = file["rows"].as_array().expect("rows");
-    let here = match device {
-        "cpu" => EXPECTED_ON_CPU,
-        _ => EXPECTED_ON_CUDA,
-    };
-    assert_eq!(rows.len(), EXPECTED.len() + here.len());
-    for (name, status, reasons) in EXPECTED.into_iter().chain(here) {
+    for (name, status, reasons) in expected() {
         let row = rows.iter().find(|row| row["contender"]["name"] == name);
         let row = row.unwrap_or_else(|| panic!("no row for {name}"));
         assert_eq!(row["status"], status, "{name}: {}", row["reason"]);
@@ -147,6 +124,49 @@ pub fn check(program: &Path, device: &str, result: &Path) {
         .expect("honest");
     assert_eq!(honest["verified"], true);
     assert_eq!(honest["speedup"]["baseline"], "baseline");
+}
+
+/// Races some contenders on a small problem: their rows.
+fn raced(
+    program: &Path,
+    device: &str,
+    contenders: &[&str],
+    result: &Path,
+    code: Option<i32>,
+) -> Vec<Value> {
+    let output = Command::new(program)
+        .args(["--device", device, "--configs", "64x96", "--dtype", "f32"])
+        .args(["--timeout-s", "5", "--contenders", &contenders.join(",")])
+        .arg("--json")
+        .arg(result)
+        .output()
+        .expect("fault_bench starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), code, "{stderr}");
+    let text = std::fs::read_to_string(result).expect("a result file");
+    let file: Value = serde_json::from_str(&text).expect("a valid result file");
+    assert_eq!(file["meta"]["complete"], true);
+    let rows = file["rows"].as_array().expect("rows").clone();
+    assert_eq!(rows.len(), contenders.len());
+    rows
+}
+
+/// Races a contender that ends the process in the turn of another.
+///
+/// # Panics
+/// If anybody answers for it but itself.
+pub fn check_late_end(program: &Path, device: &str, result: &Path) {
+    let contenders = ["honest", "baseline", "slow", "abort_later"];
+    for row in raced(program, device, &contenders, result, Some(1)) {
+        let name = row["contender"]["name"].as_str().unwrap_or("");
+        let (status, reason) = match name {
+            "abort_later" => ("error", "signal: 6"),
+            _ => ("ok", ""),
+        };
+        let found = row["reason"].as_str().unwrap_or("");
+        assert_eq!(row["status"], status, "{name}: {found}");
+        assert!(found.contains(reason), "{name}: '{found}' lacks '{reason}'");
+    }
 }
 
 /// Times a contender alone in a problem that fits in the cache many times.

@@ -33,6 +33,12 @@ fn every_fault_is_caught_named_and_harmless_to_others() {
 }
 
 #[test]
+fn who_ends_the_process_in_the_turn_of_another_answers_for_it() {
+    let folder = TempDir::new().unwrap();
+    faults::suite::check_late_end(&program(), "cpu", &folder.path().join("late.json"));
+}
+
+#[test]
 fn an_honest_run_ends_with_0_and_writes_all_forms() {
     let folder = TempDir::new().unwrap();
     let start = Instant::now();

@@ -24,6 +24,13 @@ fn every_fault_is_caught_on_cuda() {
 }
 
 #[test]
+fn who_ends_the_process_in_the_turn_of_another_answers_for_it_on_cuda() {
+    with_gpu("late.json", |program, result| {
+        faults::suite::check_late_end(program, "cuda", result);
+    });
+}
+
+#[test]
 fn a_cold_cache_is_cold_for_pinned_inputs() {
     with_gpu("cache.json", faults::suite::check_cold_cache);
 }
