@@ -53,6 +53,7 @@ pub fn serve(selection: &Selection, options: &Options) -> Result<ExitCode, Usage
 
 fn open(selection: &Selection) -> Result<(Box<dyn Device>, Machine), device::DeviceError> {
     let device = selection.open_device()?;
+    device.has_process_alone();
     let machine = Machine {
         info: device.info().clone(),
         state: device.state(),

@@ -1,7 +1,7 @@
 //! The CPU as a device: host memory, the same protocol, the monotonic clock.
 
 use std::alloc::{alloc, dealloc, Layout};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use tensor::TensorSpec;
 use crate::cpu_cache::Flush;
 use crate::cpu_compare::{self, CHUNK_BYTES};
 use crate::cpu_load::Load;
+use crate::cpu_rest::wait_for_rest;
 use crate::memory::ALIGNMENT_BYTES;
 use crate::{
     checksum, cpu_info, shared, Cache, Comparison, Device, DeviceError, DeviceState, Enqueue,
@@ -22,6 +23,10 @@ use crate::{
 
 /// How long to watch for a thread that outlives its `enqueue`.
 const LATE_WRITE_WAIT: Duration = Duration::from_millis(20);
+
+/// How long threads may go on after a call before others are timed all the same. Who never rests is found elsewhere,
+/// and is not waited for in vain again and again.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Live allocations: address to size.
 type Live = Rc<RefCell<BTreeMap<usize, usize>>>;
@@ -34,6 +39,8 @@ pub struct CpuDevice {
     load: Load,
     /// Whether other processes can map what it allocates.
     shares: bool,
+    /// How long a sample waits for threads of contenders; not at all where others have threads in this process too.
+    patience: Cell<Option<Duration>>,
 }
 
 impl CpuDevice {
@@ -47,6 +54,7 @@ impl CpuDevice {
             flush,
             load: Load::new(),
             shares: false,
+            patience: Cell::new(None),
         }
     }
 
@@ -279,6 +287,20 @@ impl Device for CpuDevice {
         std::thread::sleep(window);
         let used = cpu_info::process_time()?.saturating_sub(before);
         Some(used.as_secs_f64() / window.as_secs_f64())
+    }
+
+    fn has_process_alone(&self) {
+        self.patience.set(Some(PATIENCE));
+    }
+
+    fn wait_for_rest(&self) {
+        if let Some(patience) = self.patience.get() {
+            let rests = wait_for_rest(patience);
+            self.patience.set(Some(match rests {
+                true => PATIENCE,
+                false => patience / 2,
+            }));
+        }
     }
 
     fn look_at_load(&self) {

@@ -11,6 +11,7 @@ mod cpu_cache;
 mod cpu_compare;
 mod cpu_info;
 mod cpu_load;
+mod cpu_rest;
 #[cfg(feature = "cuda")]
 mod cuda_device;
 #[cfg(feature = "cuda")]
@@ -189,6 +190,13 @@ pub trait Device {
     fn background_share(&self, _window: Duration) -> Option<f64> {
         None
     }
+
+    /// From now on whatever else works in this process is a contender's.
+    fn has_process_alone(&self) {}
+
+    /// Waits until no other thread of the process works, within reason. Not where it does not matter, or where others
+    /// have threads here too.
+    fn wait_for_rest(&self) {}
 
     /// Learns how fast the machine is right now, for `slowed_by_others`; a fraction of a millisecond.
     fn look_at_load(&self) {}

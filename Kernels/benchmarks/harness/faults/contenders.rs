@@ -16,7 +16,7 @@ use crate::fault::GATE_CALLS;
 use crate::sly::Notes;
 use crate::{outside, sly, Fault, Scaled};
 
-const ALL: [(&str, Kind, Fault); 48] = [
+const ALL: [(&str, Kind, Fault); 50] = [
     ("honest", Kind::Own, Fault::None),
     ("baseline", Kind::Baseline, Fault::None),
     ("reference", Kind::Reference, Fault::None),
@@ -67,6 +67,8 @@ const ALL: [(&str, Kind, Fault); 48] = [
     ("copies_others", Kind::Own, Fault::CopiesOthers),
     ("finishes_late", Kind::Own, Fault::FinishesLate),
     ("slacks_elsewhere", Kind::Own, Fault::SlacksElsewhere),
+    ("spins_on", Kind::Own, Fault::SpinsOn),
+    ("needs_rest", Kind::Own, Fault::NeedsRest),
     ("pins_inputs", Kind::Own, Fault::PinsInputs),
     ("pins_nothing", Kind::Own, Fault::PinsNothing),
 ];

@@ -88,6 +88,10 @@ pub enum Fault {
     SensesPauses,
     /// Leaves out a row, but not in the set of buffers that the gate has seen.
     SlacksElsewhere,
+    /// Lets a thread per core wait actively for a while after its calls: not a fault, but it must not cost others.
+    SpinsOn,
+    /// Fails if that lasts into many of its own calls.
+    NeedsRest,
     /// Works only if its output is gone, as it is before every sample that is not a block.
     IdleIfDone,
     /// Asks the cache to keep its inputs: not a fault, but its cold cache must be cold.

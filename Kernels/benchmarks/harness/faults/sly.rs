@@ -27,6 +27,26 @@ pub(crate) struct Notes {
     ended: Option<Instant>,
     pauses: VecDeque<Duration>,
     sets: Vec<Work>,
+    /// The last calls, during all of which others worked.
+    disturbed: usize,
+}
+
+/// Threads that wait actively.
+static SPINNING: AtomicUsize = AtomicUsize::new(0);
+
+/// Has a thread per core do nothing, for longer than others take.
+fn spin_on() {
+    const LENGTH: Duration = Duration::from_millis(3);
+    for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+        SPINNING.fetch_add(1, Ordering::Release);
+        thread::spawn(|| {
+            let start = Instant::now();
+            while start.elapsed() < LENGTH {
+                std::hint::spin_loop();
+            }
+            SPINNING.fetch_sub(1, Ordering::Release);
+        });
+    }
 }
 
 /// Reading a line from memory takes longer, from a cache less.
@@ -49,6 +69,8 @@ pub(crate) fn is_sly(fault: Fault) -> bool {
             | Fault::SensesFlush
             | Fault::SensesPauses
             | Fault::SlacksElsewhere
+            | Fault::SpinsOn
+            | Fault::NeedsRest
             | Fault::IdleIfDone
     )
 }
@@ -106,13 +128,27 @@ impl Sly {
             late.answer();
             return Ok(());
         }
-        if self.fault == Fault::SlacksElsewhere {
-            work.compute_rows(0..work.rows);
-            if !self.is_first {
-                let row = work.rows / 3 * work.columns;
-                work.output()[row..row + work.columns].fill(0.0);
+        match self.fault {
+            Fault::SlacksElsewhere => {
+                work.compute_rows(0..work.rows);
+                if !self.is_first {
+                    let row = work.rows / 3 * work.columns;
+                    work.output()[row..row + work.columns].fill(0.0);
+                }
+                return Ok(());
             }
-            return Ok(());
+            Fault::SpinsOn => {
+                work.compute_rows(0..work.rows);
+                if timed {
+                    spin_on();
+                }
+                return Ok(());
+            }
+            Fault::NeedsRest => {
+                work.compute_rows(0..work.rows);
+                return notes.complain();
+            }
+            _ => {}
         }
         if self.fault == Fault::SensesFlush && timed && notes.finds_warm_lines(work) {
             return Ok(());
@@ -170,6 +206,19 @@ impl Notes {
         let mut ascending = Vec::from_iter(self.pauses.iter().copied());
         ascending.sort_unstable();
         self.pauses[0] > 2 * ascending[ascending.len() / 4]
+    }
+
+    /// Fails once others have worked during many calls in a row.
+    fn complain(&mut self) -> Result<(), ContenderError> {
+        const MOST: usize = 24;
+        self.disturbed = match SPINNING.load(Ordering::Acquire) {
+            0 => 0,
+            _ => self.disturbed + 1,
+        };
+        match self.disturbed > MOST {
+            true => Err(ContenderError::new("others work while it does")),
+            false => Ok(()),
+        }
     }
 
     /// What somebody has left in another set, to the same inputs.

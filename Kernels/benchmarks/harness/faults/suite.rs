@@ -169,6 +169,17 @@ pub fn check_late_end(program: &Path, device: &str, result: &Path) {
     }
 }
 
+/// Races a contender whose threads wait actively after its calls, on the CPU.
+///
+/// # Panics
+/// If another is timed meanwhile.
+pub fn check_rest(program: &Path, result: &Path) {
+    let contenders = ["honest", "baseline", "spins_on", "needs_rest"];
+    for row in raced(program, "cpu", &contenders, result, Some(0)) {
+        assert_eq!(row["status"], "ok", "{row}");
+    }
+}
+
 /// Times a contender alone in a problem that fits in the cache many times.
 fn alone(program: &Path, contender: &str, cache: &str, result: &Path) -> f64 {
     let output = Command::new(program)

@@ -214,6 +214,8 @@ impl<'a> Course<'a> {
         if watch.is_some_and(|watch| watch.has_changed()) {
             return Err(Failure::OutOfOrder);
         }
+        // The next sample is another's.
+        self.device.wait_for_rest();
         // Nor does anybody find an answer to fresh inputs in a set that he can read.
         if rotates || turn.seed.is_some() {
             set.poison(turn.poison)?;

@@ -39,6 +39,12 @@ fn who_ends_the_process_in_the_turn_of_another_answers_for_it() {
 }
 
 #[test]
+fn nobody_is_timed_while_threads_of_another_wait_actively() {
+    let folder = TempDir::new().unwrap();
+    faults::suite::check_rest(&program(), &folder.path().join("rest.json"));
+}
+
+#[test]
 fn an_honest_run_ends_with_0_and_writes_all_forms() {
     let folder = TempDir::new().unwrap();
     let start = Instant::now();
