@@ -385,7 +385,8 @@ impl Workshop<'_> {
         voice: &mut Voice,
     ) -> Result<(), DeviceLost> {
         while lanes.pop().is_some() {
-            if gate::check_rests(self.device).is_ok() {
+            let mut looks = (0..LOOKS_FOR_REST).map(|_| gate::check_rests(self.device));
+            if looks.all(|look| look.is_ok()) {
                 let culprit = &entrants[lanes.len()];
                 return self.fail(&culprit.identity.name, failure, voice);
             }
