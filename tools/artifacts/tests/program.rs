@@ -232,10 +232,8 @@ fn products_may_have_any_size() {
         let args = [&["build", "deep-gemm", "--arch", "sm_100a"], &sizes[..]].concat();
         run(&program(), &fixture, &args)
     };
-    let refused = build("0");
-    assert_eq!(refused.status.code(), Some(1));
-    let error = String::from_utf8_lossy(&refused.stderr);
-    assert!(error.contains("in the lock"), "{error}");
+    // A command that makes sense; this lock has none of what it needs.
+    assert_eq!(build("0").status.code(), Some(1));
     for size in ["-1", "1048577", "00x"] {
         assert_eq!(build(size).status.code(), Some(2), "{size}");
     }
