@@ -19,12 +19,13 @@ pub fn forward<R: Real>(x: &[R]) -> Vec<R> {
         .collect()
 }
 
-/// The gradient of x, from the output of the forward pass and its gradient.
-pub fn backward<R: Real>(out: &[R], gradient: &[R]) -> Vec<R> {
+/// The gradient of x, from the output of the forward pass and its gradient. `store` rounds a product of
+/// the two to their type, in which it may be computed.
+pub fn backward<R: Real>(out: &[R], gradient: &[R], store: impl Fn(R) -> R) -> Vec<R> {
     let projection = sum(out
         .iter()
         .zip(gradient)
-        .map(|(&out, &gradient)| out * gradient));
+        .map(|(&out, &gradient)| store(out * gradient)));
     out.iter()
         .zip(gradient)
         .map(|(&out, &gradient)| out * (gradient - projection))
@@ -53,6 +54,13 @@ mod tests {
                 .map(|(o, g)| o * g)
                 .sum::<f64>()
         };
-        assert_close(&backward(&forward(&x), &gradient), &numeric(&x, loss), 1e-8);
+        let exact = backward(&forward(&x), &gradient, |product| product);
+        assert_close(&exact, &numeric(&x, loss), 1e-8);
+    }
+
+    #[test]
+    fn products_are_rounded_before_they_are_summed() {
+        let gradient = backward(&[0.5, 0.5], &[1.0, 3.0], f64::floor);
+        assert_eq!(gradient, [0.0, 1.0]);
     }
 }

@@ -68,6 +68,10 @@ fn row<R: Real>(
     let shared = |name| read::<R>(inputs.tensor(name), 0, shape.columns);
     let one = |name| R::of(inputs.tensor(name).get(row));
     let target = || inputs.tensor("target").get(row) as usize;
+    let stored_as = |name| {
+        let dtype = inputs.specs()[inputs.place(name)].dtype;
+        move |value: R| R::of(store(dtype, value.to_f64()))
+    };
     match op {
         NormOp::RmsNormForward => {
             let out = rmsnorm::forward(&of_row("x"), &shared("weight"), epsilon);
@@ -79,8 +83,7 @@ fn row<R: Real>(
             vec![("x_gradient", start, dx)]
         }
         NormOp::FusedAddRmsNorm => {
-            let dtype = inputs.specs()[inputs.place("residual")].dtype;
-            let stored = |value: R| R::of(store(dtype, value.to_f64()));
+            let stored = stored_as("residual");
             let (x, residual) = (of_row("x"), of_row("residual"));
             let (out, residual) =
                 rmsnorm::fused_add(&x, &residual, &shared("weight"), epsilon, stored);
@@ -102,7 +105,8 @@ fn row<R: Real>(
         }
         NormOp::SoftmaxForward => vec![("out", start, softmax::forward(&of_row("x")))],
         NormOp::SoftmaxBackward => {
-            let dx = softmax::backward(&of_row("out"), &of_row("out_gradient"));
+            let stored = stored_as("out");
+            let dx = softmax::backward(&of_row("out"), &of_row("out_gradient"), stored);
             vec![("x_gradient", start, dx)]
         }
         NormOp::CrossEntropyForward => {
