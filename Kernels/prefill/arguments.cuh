@@ -31,6 +31,7 @@ struct PrefillArguments {
     int total_q;
     int total_kv;
     int heads_per_tile;
+    int heads_at_once;
 };
 
 inline PrefillArguments arguments_of(const Prefill& params) {
@@ -51,6 +52,7 @@ inline PrefillArguments arguments_of(const Prefill& params) {
     arguments.total_q = params.total_q;
     arguments.total_kv = params.total_kv;
     arguments.heads_per_tile = params.heads_per_tile;
+    arguments.heads_at_once = params.heads_at_once;
     return arguments;
 }
 

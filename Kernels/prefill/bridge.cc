@@ -47,15 +47,24 @@ Config config_of(const Batch& batch, Variant variant) {
     return choose(shape, variant == Variant::Tuned ? machine : machine.portable());
 }
 
-// Sets how many heads share a tile.
+// Sets how many heads share a tile, and how many are worked on at once.
 Work cut_work(const Sequences& sequences, const Config& config, Prefill& params) {
     const int group = params.heads / params.kv_heads;
     const bool packs = config.arch == Arch::kHopper;
     params.heads_per_tile = packs ? heads_per_tile(sequences, config.tile, group) : 1;
+    params.heads_at_once = params.heads;
     std::vector<Tile> tiles = cut_tiles(sequences, config.tile.rows / params.heads_per_tile);
+    device::require(!tiles.empty(), "no sequence has a query");
     if (config.arch == Arch::kPortable) return {std::move(tiles), {}, 0};
-    return split_keys(std::move(tiles), params.heads / params.heads_per_tile, config.tile.keys,
-                      device::multiprocessors());
+    const int multiprocessors = device::multiprocessors();
+    Work work = split_keys(std::move(tiles), params.heads / params.heads_per_tile, config.tile.keys,
+                           multiprocessors);
+    const int times = group / params.heads_per_tile;
+    const std::int64_t pair_bytes =
+        (params.head_dim + params.value_dim) * bits_of(params.dtype) / 8;
+    const Cached cached = {params.kv_heads, params.total_kv * pair_bytes, config.tile.rows * times};
+    params.heads_at_once = kv_heads_at_once(work, cached, times, multiprocessors) * group;
+    return work;
 }
 
 int most_rows(const std::vector<Merge>& merges) {
@@ -94,7 +103,6 @@ std::unique_ptr<device::Plan> plan(const Batch& batch, Variant variant,
     const Sequences sequences = {
         {starts_q.begin(), starts_q.end()}, {starts_kv.begin(), starts_kv.end()}, batch.causal};
     const Work work = cut_work(sequences, config, params);
-    device::require(!work.tiles.empty(), "no sequence has a query");
     const std::size_t part_rows = static_cast<std::size_t>(work.part_rows) * params.heads;
     const Workspace workspace = planner.stage(
         [&](device::Carver& carver) {
@@ -122,7 +130,8 @@ std::unique_ptr<device::Plan> plan(const Batch& batch, Variant variant,
                               .add("config", describe(config))
                               .add("tiles", work.tiles.size())
                               .add("merges", work.merges.size())
-                              .add("heads_per_tile", params.heads_per_tile));
+                              .add("heads_per_tile", params.heads_per_tile)
+                              .add("heads_at_once", params.heads_at_once));
 }
 
 }  // namespace prefill::bridge

@@ -188,6 +188,48 @@ void keys_are_split_whole_on_every_machine() {
     }
 }
 
+// Every tile of every list once, the longest of some lists before those of the next.
+void lists_are_worked_on_in_turns() {
+    for (const int tiles : {1, 3, 8}) {
+        for (const int lists : {1, 2, 7, 8}) {
+            for (int at_once = 1; at_once <= lists; ++at_once) {
+                std::vector<int> counts(tiles * lists);
+                prefill::Place last = {-1, 0};
+                for (int index = 0; index < tiles * lists; ++index) {
+                    const prefill::Place place = prefill::place_of(index, tiles, lists, at_once);
+                    ++counts.at(place.tile * lists + place.list);
+                    const int turn = place.list / at_once, before = last.list / at_once;
+                    expect(turn > before || (turn == before && place.tile >= last.tile),
+                           "lists in turns, and their tiles in order");
+                    last = place;
+                }
+                for (const int count : counts) expect(count == 1, "every tile once");
+                expect(prefill::place_of(tiles * lists, tiles, lists, at_once).tile < 0, "the end");
+            }
+        }
+    }
+}
+
+// Heads of 192 and 128, bf16.
+void heads_take_turns_where_memory_would_not_keep_up() {
+    const auto at_once = [](const Sequences& sequences, int kv_heads, int group, int rows) {
+        const Work work = split_keys(cut_tiles(sequences, rows), kv_heads * group, 128, 132);
+        const std::int64_t head_bytes = sequences.starts_kv.back() * std::int64_t{640};
+        return prefill::kv_heads_at_once(work, {kv_heads, head_bytes, rows * group}, group, 132);
+    };
+    const Sequences prompt = {{0, 4096}, {0, 4096}, true};
+    expect(at_once(prompt, 128, 1, 128) == 8, "sixteen times eight heads: 20 MiB");
+    expect(at_once(prompt, 128, 1, 192) == 8, "a tall tile");
+    expect(at_once(prompt, 130, 1, 128) == 8, "rounds as even as may be");
+    expect(at_once(prompt, 8, 1, 128) == 8, "all fit");
+    expect(at_once(prompt, 32, 4, 128) == 32, "heads of a group read the same keys");
+    expect(at_once({{0, 512}, {0, 512}, true}, 128, 1, 128) == 64, "half of them");
+    expect(at_once({{0, 1328}, {0, 12130}, true}, 16, 1, 128) == 16,
+           "an SM would wait for the last heads' longest tile");
+    // More than fits: one at a time.
+    expect(at_once({{0, 65536}, {0, 65536}, true}, 16, 1, 128) == 1, "a long prompt");
+}
+
 void refuses_batches_without_an_answer() {
     expect_refused([] { cut_tiles({{0, 5}, {0, 4}, true}, 128); }, "5 queries and 4 keys");
     expect(cut_tiles({{0, 5}, {0, 4}, false}, 128).size() == 1, "more queries without a mask");
@@ -201,7 +243,7 @@ void refuses_batches_without_an_answer() {
 void shapes_get_a_kernel_or_a_reason() {
     for (const int head_dim : {64, 128}) {
         const prefill::Config hopper = choose({4096, 1, 32, 8, head_dim, head_dim, 4096}, kHopper);
-        const char* hopper_tile = head_dim == 64 ? "hopper 192x128" : "hopper 192x80";
+        const char* hopper_tile = head_dim == 64 ? "hopper 256x64" : "hopper 192x80";
         expect(describe(hopper) == hopper_tile, describe(hopper));
         const prefill::Config blackwell =
             choose({4096, 1, 32, 8, head_dim, head_dim, 4096}, kBlackwell);
@@ -222,13 +264,12 @@ void hoppers_tile_follows_from_the_work() {
     const auto tile = [](std::int64_t queries, int head_dim, int keys) {
         return describe(choose({queries, 1, 32, 8, head_dim, head_dim, keys}, kHopper));
     };
-    // 132 SMs with 192 rows each are 792 queries of 32 heads.
-    expect(tile(791, 128, 4096) == "hopper 128x128", "too few for 192 rows");
-    expect(tile(792, 128, 4096) == "hopper 192x80", "a tile for every SM");
-    expect(tile(1055, 64, 2048) == "hopper 128x128", "too few for 256 rows");
-    expect(tile(1056, 64, 2048) == "hopper 256x64", "a tile for every SM");
-    expect(tile(3071, 64, 3071) == "hopper 256x64", "few keys");
-    expect(tile(3072, 64, 3072) == "hopper 192x128", "many keys");
+    expect(tile(132, 128, 4096) == "hopper 128x128", "too few for 192 rows");
+    expect(tile(4096, 128, 4096) == "hopper 192x80", "tiles for every SM");
+    expect(tile(132, 64, 2048) == "hopper 128x128", "too few for more rows");
+    expect(tile(1024, 64, 1024) == "hopper 192x128", "more tiles of fewer rows");
+    expect(tile(4096, 64, 4096) == "hopper 256x64", "under the mask less of a last step is empty");
+    expect(tile(8192, 64, 8192) == "hopper 192x128", "many keys");
 }
 
 // The longest tile ends last if there are few.
@@ -261,9 +302,7 @@ void larger_heads() {
         return describe(choose({queries, 1, 32, 8, head_dim, value_dim, 4096}, machine));
     };
     for (const std::int64_t queries : {1, 65536}) {
-        const bool fill = queries > 1;
-        expect(tile(queries, 192, 128, kHopper) == (fill ? "hopper 192x80" : "hopper 128x128"),
-               "192 and 128: a tall tile if there are enough for all SMs");
+        expect(tile(queries, 192, 128, kHopper) == "hopper 128x128", "192 and 128");
         expect(tile(queries, 256, 256, kHopper) == "hopper 128x80", "256");
         expect(tile(queries, 192, 128, kBlackwell) == "blackwell 256x128", "192 and 128");
         expect(tile(queries, 256, 256, kBlackwell) == "blackwell 128x128", "256");
@@ -292,6 +331,8 @@ int main() {
     keys_are_split_where_that_ends_sooner();
     random_batches_are_split_whole();
     keys_are_split_whole_on_every_machine();
+    lists_are_worked_on_in_turns();
+    heads_take_turns_where_memory_would_not_keep_up();
     refuses_batches_without_an_answer();
     shapes_get_a_kernel_or_a_reason();
     hoppers_tile_follows_from_the_work();

@@ -48,6 +48,8 @@ struct Prefill {
     // Query heads of one KV head that share a tile: 1, or all of a group. Only Hopper's kernel has
     // tiles of more than one.
     int heads_per_tile;
+    // Query heads that are worked on before the next, whole groups. Portable kernels take all.
+    int heads_at_once;
     int total_q;
     int total_kv;
     int heads;

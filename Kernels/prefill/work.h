@@ -61,9 +61,40 @@ std::vector<Tile> cut_tiles(const Sequences& sequences, int tile_rows);
 // behind the causal mask.
 int heads_per_tile(const Sequences& sequences, const TileShape& tile, int group);
 
+// A tile, and a list: those that have all tiles, one for every head or group of heads that share a
+// tile.
+struct Place {
+    int tile;  // negative past the last
+    int list;
+};
+
+// The order of work: all tiles of some lists, longest first, then those of the next.
+constexpr Place place_of(int index, int tiles, int lists, int lists_at_once) {
+    if (index >= tiles * lists) return {-1, 0};
+    const int first = index / (tiles * lists_at_once) * lists_at_once;
+    const int together = lists - first < lists_at_once ? lists - first : lists_at_once;
+    const int rest = index - tiles * first;
+    const int tile = rest / together;
+    return {tile, first + rest - tile * together};
+}
+
 // Divides the keys of the longest tiles among several where that ends sooner, merging included: a
 // few queries over a long cache would leave most SMs without work. Every tile is worked on `times`
 // times, once for every head or group of heads, with `keys` per step.
 Work split_keys(std::vector<Tile> tiles, int times, int keys, int multiprocessors);
+
+// Keys and values of the heads that work is for.
+struct Cached {
+    int kv_heads;
+    // Of one of them, in all sequences.
+    std::int64_t head_bytes;
+    // Queries that read them at about the same time: a tile's, of every head that has tiles apart.
+    int rows_per_read;
+};
+
+// How many KV heads to work on before the next: as many as L2 has room for if memory could not keep
+// up with tiles that all read other keys and values, otherwise all. Every tile is worked on `times`
+// times for a KV head.
+int kv_heads_at_once(const Work& work, const Cached& cached, int times, int multiprocessors);
 
 }  // namespace prefill

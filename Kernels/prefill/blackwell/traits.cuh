@@ -106,8 +106,9 @@ struct Piece {
 };
 
 __device__ __forceinline__ Piece piece_at(const PrefillArguments& arguments, int index) {
-    const int tile = index / arguments.heads;
-    return {arguments.tiles[tile], index - tile * arguments.heads};
+    const Place place =
+        place_of(index, arguments.tile_count, arguments.heads, arguments.heads_at_once);
+    return {arguments.tiles[place.tile], place.list};
 }
 
 // A turn's buffer and the parity of its phase.

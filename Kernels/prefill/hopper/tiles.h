@@ -5,15 +5,22 @@
 // values less often; fewer rows make more blocks.
 #pragma once
 
+#include <iterator>
+
 #include "Kernels/prefill/config.h"
 
 namespace prefill::hopper {
 
-// With few queries, in general, and with many keys; of larger heads, with few and in general, or
-// for both. As many keys as registers and two stages of shared memory allow, in multiples of 16.
+// As many keys as registers and two stages of shared memory allow, in multiples of 16.
 inline constexpr TileShape kTiles[] = {
-    {64, 128, 128}, {64, 256, 64},        {64, 192, 128},      {128, 128, 128},
+    {64, 128, 128}, {64, 192, 128},       {64, 256, 64},       {128, 128, 128},
     {128, 192, 80}, {192, 128, 128, 128}, {192, 192, 80, 128}, {256, 128, 80},
 };
+
+// What each takes for a key, in cycles of an SM, if L2 has the key and its value; and what all take
+// besides. Fitted to times of random batches on an H200.
+inline constexpr double kCyclesPerKey[] = {13, 15.3, 21, 18.65, 26, 23.5, 36, 30};
+inline constexpr double kCyclesPerTile = 4100;
+static_assert(std::size(kCyclesPerKey) == std::size(kTiles));
 
 }  // namespace prefill::hopper

@@ -25,10 +25,11 @@ struct Piece {
 };
 
 __device__ __forceinline__ Piece piece_at(const PrefillArguments& arguments, int index) {
-    const int heads = arguments.heads / arguments.heads_per_tile;
-    const int tile = index / heads;
-    if (tile >= arguments.tile_count) return {{}, -1};
-    return {arguments.tiles[tile], (index - tile * heads) * arguments.heads_per_tile};
+    const int heads_per_tile = arguments.heads_per_tile;
+    const Place place = place_of(index, arguments.tile_count, arguments.heads / heads_per_tile,
+                                 arguments.heads_at_once / heads_per_tile);
+    if (place.tile < 0) return {{}, -1};
+    return {arguments.tiles[place.tile], place.list * heads_per_tile};
 }
 
 // Only the first lane reads it, because only that lane releases the slot.

@@ -13,10 +13,11 @@ use workloads::{PrefillOp, PrefillProblem, PrefillShape, PrefillSuite};
 
 const HEADS: usize = 2;
 
-/// Attention over two sequences, with heads that share one KV head.
+/// Attention over two sequences.
 #[derive(Clone, Copy)]
 struct Case {
     heads: usize,
+    kv_heads: usize,
     /// Where the sequences' queries start, plus the end.
     starts: [usize; 3],
     /// Keys of each sequence before those of its queries.
@@ -31,11 +32,16 @@ struct Case {
     rising: bool,
     /// Sequences whose keys are split, on the usual device.
     merges: Option<usize>,
+    /// Heads that are worked on before the next, if not all.
+    at_once: usize,
+    /// The tile, if it is not any.
+    config: &'static str,
 }
 
 /// Tiles end raggedly.
 const RAGGED: Case = Case {
     heads: HEADS,
+    kv_heads: 1,
     starts: [0, 70, 200],
     cached: 0,
     chosen_for: 0,
@@ -45,6 +51,8 @@ const RAGGED: Case = Case {
     causal: true,
     rising: false,
     merges: Some(0),
+    at_once: 0,
+    config: "",
 };
 
 /// Two tiles of queries with different numbers of steps, and blocks that take two items.
@@ -73,6 +81,7 @@ impl Case {
     fn attention(self) -> impl Fn() {
         let Case {
             heads,
+            kv_heads,
             head_dim,
             value_dim,
             ..
@@ -82,11 +91,11 @@ impl Case {
         let longest = starts_kv[2] - starts_kv[1];
         let (q, mut k, v) = (
             inputs(1, total_q * heads * head_dim),
-            inputs(2, total_kv * head_dim),
-            inputs(3, total_kv * value_dim),
+            inputs(2, total_kv * kv_heads * head_dim),
+            inputs(3, total_kv * kv_heads * value_dim),
         );
         if self.rising {
-            for (key, row) in k.chunks_exact_mut(head_dim).enumerate() {
+            for (key, row) in k.chunks_exact_mut(kv_heads * head_dim).enumerate() {
                 let times = f64::from(1 << (key / 128 * 3));
                 row.iter_mut().for_each(|value| *value *= times);
             }
@@ -101,9 +110,11 @@ impl Case {
             let (first, end) = (starts_kv[sequence], starts_kv[sequence + 1]);
             let own = first + self.cached + row - self.starts[sequence];
             let end = if self.causal { own + 1 } else { end };
+            let kv_head = head * kv_heads / heads;
             let narrow = |values: &[f64], dim: usize| -> Vec<f32> {
-                let seen = &values[first * dim..end * dim];
-                seen.iter().map(|value| *value as f32).collect()
+                let rows = values.chunks_exact(dim).skip(kv_head).step_by(kv_heads);
+                let seen = rows.skip(first).take(end - first).flatten();
+                seen.map(|value| *value as f32).collect()
             };
             let place = row * heads + head;
             let attended = reference::attention::row(
@@ -140,7 +151,7 @@ impl Case {
                 sequences: 1,
                 longest_kv: longest.max(self.chosen_for),
                 heads,
-                kv_heads: 1,
+                kv_heads,
                 head_dim,
                 value_dim,
                 causal: self.causal,
@@ -154,6 +165,13 @@ impl Case {
                 let merges = format!("\"merges\": {merges},");
                 assert!(facts.contains(&merges), "{facts}");
             }
+            assert!(facts.contains(self.config), "{facts}");
+            let at_once = match self.at_once {
+                0 => heads,
+                at_once => at_once,
+            };
+            let at_once = format!("\"heads_at_once\": {at_once}");
+            assert!(facts.contains(&at_once), "{facts}");
             run(plan).unwrap();
             assert_close("out", &download(&out), &wanted, 0.01, 4e-3);
             let found: Vec<f64> = lse
@@ -208,25 +226,44 @@ fn best() {
 #[test]
 fn hopper() {
     if is_hopper() {
-        let small = LONGER.of_dims(64, 64);
-        for heads in [2, 5] {
-            let long = Case {
+        for (head_dim, heads, chosen_for, config) in [
+            (64, 1, 0, "hopper 128x128"),
+            (64, 2, 4096, "hopper 192x128"),
+            (64, 5, 4096, "hopper 192x128"),
+            (64, 5, 0, "hopper 256x64"),
+            (128, 1, 0, "hopper 128x128"),
+            (128, 3, 0, "hopper 192x80"),
+        ] {
+            let case = Case {
                 heads,
-                chosen_for: 4096,
-                ..small
+                chosen_for,
+                config,
+                ..LONGER
             };
-            long.under_every_schedule();
+            case.of_dims(head_dim, head_dim).under_every_schedule();
         }
-        for case in [Case { heads: 5, ..small }, Case { heads: 1, ..small }] {
-            case.under_every_schedule();
-        }
-        Case { heads: 3, ..LONGER }.under_every_schedule();
         let full = Case {
             heads: 4,
             causal: false,
             ..LONGER
         };
         full.under_every_schedule();
+    }
+}
+
+/// More keys and values than L2 has room for: some heads, then a few less.
+#[test]
+fn heads_in_turns() {
+    if is_hopper() || is_blackwell() {
+        let case = Case {
+            heads: 131,
+            kv_heads: 131,
+            starts: [0, 1, 3],
+            cached: 100,
+            at_once: 66,
+            ..RAGGED
+        };
+        case.of_dims(256, 256).under_every_schedule();
     }
 }
 
@@ -250,6 +287,16 @@ fn larger_heads() {
         };
         for case in [Case { heads: 3, ..LONGER }, full, alone, RISING, CACHED] {
             case.of_dims(head_dim, value_dim).under_every_schedule();
+        }
+        if is_hopper() && head_dim == 192 {
+            for (heads, config) in [(1, "hopper 128x128"), (3, "hopper 192x80")] {
+                let case = Case {
+                    heads,
+                    config,
+                    ..LONGER
+                };
+                case.of_dims(head_dim, value_dim).under_every_schedule();
+            }
         }
     }
 }
