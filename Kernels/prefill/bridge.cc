@@ -63,7 +63,8 @@ Work cut_work(const Sequences& sequences, const Config& config, Prefill& params)
     const std::int64_t pair_bytes =
         (params.head_dim + params.value_dim) * bits_of(params.dtype) / 8;
     const Cached cached = {params.kv_heads, params.total_kv * pair_bytes, config.tile.rows * times};
-    params.heads_at_once = kv_heads_at_once(work, cached, times, multiprocessors) * group;
+    params.heads_at_once =
+        kv_heads_at_once(work, cached, times, {multiprocessors, config.arch}) * group;
     return work;
 }
 

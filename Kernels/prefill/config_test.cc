@@ -212,10 +212,13 @@ void lists_are_worked_on_in_turns() {
 
 // Heads of 192 and 128, bf16.
 void heads_take_turns_where_memory_would_not_keep_up() {
-    const auto at_once = [](const Sequences& sequences, int kv_heads, int group, int rows) {
-        const Work work = split_keys(cut_tiles(sequences, rows), kv_heads * group, 128, 132);
+    const auto at_once = [](const Sequences& sequences, int kv_heads, int group, int rows,
+                            const prefill::Machine& machine = kHopper) {
+        const Work work =
+            split_keys(cut_tiles(sequences, rows), kv_heads * group, 128, machine.multiprocessors);
         const std::int64_t head_bytes = sequences.starts_kv.back() * std::int64_t{640};
-        return prefill::kv_heads_at_once(work, {kv_heads, head_bytes, rows * group}, group, 132);
+        return prefill::kv_heads_at_once(work, {kv_heads, head_bytes, rows * group}, group,
+                                         machine);
     };
     const Sequences prompt = {{0, 4096}, {0, 4096}, true};
     expect(at_once(prompt, 128, 1, 128) == 8, "sixteen times eight heads: 20 MiB");
@@ -226,6 +229,8 @@ void heads_take_turns_where_memory_would_not_keep_up() {
     expect(at_once({{0, 512}, {0, 512}, true}, 128, 1, 128) == 64, "half of them");
     expect(at_once({{0, 1328}, {0, 12130}, true}, 16, 1, 128) == 16,
            "an SM would wait for the last heads' longest tile");
+    expect(at_once(prompt, 128, 1, 256) == 128, "two tiles of queries read the same keys");
+    expect(at_once(prompt, 128, 1, 256, kBlackwell) == 16, "not enough of them");
     // More than fits: one at a time.
     expect(at_once({{0, 65536}, {0, 65536}, true}, 16, 1, 128) == 1, "a long prompt");
 }

@@ -277,21 +277,24 @@ Work split_keys(std::vector<Tile> tiles, int times, int keys, int multiprocessor
     return work;
 }
 
-// Measured on an H200 with random batches. Each half of its L2 keeps copies of what the other has
-// read, so that there is room for less than half of what fits.
-int kv_heads_at_once(const Work& work, const Cached& cached, int times, int multiprocessors) {
-    constexpr std::int64_t kRoomBytes = 20 << 20;
-    constexpr int kRowsPerRead = 256;
+int kv_heads_at_once(const Work& work, const Cached& cached, int times, const Machine& machine) {
+    // An SM of Blackwell does twice the products in a cycle, for which it needs twice the keys of a
+    // tile, while its memory is less than twice as fast. Each half of L2 keeps copies of what the
+    // other has read, so there is room for less than half of its 50 to 60 MiB, or 126. Hopper's
+    // numbers were measured on an H200 with random batches, Blackwell's are counted.
+    const bool hopper = machine.arch == Arch::kHopper;
+    const std::int64_t room_bytes = hopper ? 20 << 20 : 40 << 20;
+    const int rows_per_read = hopper ? 256 : 512;
     const int all = cached.kv_heads;
-    if (cached.rows_per_read >= kRowsPerRead || !work.merges.empty()) return all;
-    const auto fit = std::clamp<std::int64_t>(kRoomBytes / cached.head_bytes, 1, all);
+    if (cached.rows_per_read >= rows_per_read || !work.merges.empty()) return all;
+    const auto fit = std::clamp<std::int64_t>(room_bytes / cached.head_bytes, 1, all);
     const int rounds = static_cast<int>(device::divide_up(all, fit));
     const int at_once = device::divide_up(all, rounds);
     // In keys: what an SM has of a head, and how long most SMs wait for the last heads' longest
     // tile.
     std::int64_t keys = 0;
     for (const Tile& tile : work.tiles) keys += tile.seen();
-    const std::int64_t share = keys * times / multiprocessors;
+    const std::int64_t share = keys * times / machine.multiprocessors;
     const std::int64_t idle = work.tiles.front().seen() - at_once * share;
     return 12 * idle <= all * share ? at_once : all;
 }

@@ -95,6 +95,6 @@ struct Cached {
 // How many KV heads to work on before the next: as many as L2 has room for if memory could not keep
 // up with tiles that all read other keys and values, otherwise all. Every tile is worked on `times`
 // times for a KV head.
-int kv_heads_at_once(const Work& work, const Cached& cached, int times, int multiprocessors);
+int kv_heads_at_once(const Work& work, const Cached& cached, int times, const Machine& machine);
 
 }  // namespace prefill

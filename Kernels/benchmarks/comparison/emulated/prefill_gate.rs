@@ -22,8 +22,6 @@ struct Case {
     starts: [usize; 3],
     /// Keys of each sequence before those of its queries.
     cached: usize,
-    /// The kernel is the one for sequences with at least so many keys.
-    chosen_for: usize,
     variant: Variant,
     head_dim: usize,
     value_dim: usize,
@@ -44,7 +42,6 @@ const RAGGED: Case = Case {
     kv_heads: 1,
     starts: [0, 70, 200],
     cached: 0,
-    chosen_for: 0,
     variant: Variant::Tuned,
     head_dim: 128,
     value_dim: 128,
@@ -149,7 +146,7 @@ impl Case {
                 total_kv,
                 // Chosen as for one: tall tiles.
                 sequences: 1,
-                longest_kv: longest.max(self.chosen_for),
+                longest_kv: longest,
                 heads,
                 kv_heads,
                 head_dim,
@@ -226,17 +223,17 @@ fn best() {
 #[test]
 fn hopper() {
     if is_hopper() {
-        for (head_dim, heads, chosen_for, config) in [
-            (64, 1, 0, "hopper 128x128"),
-            (64, 2, 4096, "hopper 192x128"),
-            (64, 5, 4096, "hopper 192x128"),
-            (64, 5, 0, "hopper 256x64"),
-            (128, 1, 0, "hopper 128x128"),
-            (128, 3, 0, "hopper 192x80"),
+        for (head_dim, heads, causal, config) in [
+            (64, 1, true, "hopper 128x128"),
+            (64, 2, true, "hopper 192x128"),
+            (64, 5, true, "hopper 192x128"),
+            (64, 5, false, "hopper 256x64"),
+            (128, 1, true, "hopper 128x128"),
+            (128, 3, true, "hopper 192x80"),
         ] {
             let case = Case {
                 heads,
-                chosen_for,
+                causal,
                 config,
                 ..LONGER
             };
@@ -251,20 +248,23 @@ fn hopper() {
     }
 }
 
-/// More keys and values than L2 has room for: some heads, then a few less.
+/// More keys and values than L2 has room for: some heads, then one less.
 #[test]
 fn heads_in_turns() {
-    if is_hopper() || is_blackwell() {
-        let case = Case {
-            heads: 131,
-            kv_heads: 131,
-            starts: [0, 1, 3],
-            cached: 100,
-            at_once: 66,
-            ..RAGGED
-        };
-        case.of_dims(256, 256).under_every_schedule();
-    }
+    let heads = match (is_hopper(), is_blackwell()) {
+        (true, _) => 131,
+        (_, true) => 263,
+        _ => return,
+    };
+    let case = Case {
+        heads,
+        kv_heads: heads,
+        starts: [0, 1, 3],
+        cached: 100,
+        at_once: heads.div_ceil(2),
+        ..RAGGED
+    };
+    case.of_dims(256, 256).attention()();
 }
 
 /// Queries and keys of 192 with values of 128, and heads of 256: ragged tiles, several of them with
@@ -280,23 +280,23 @@ fn larger_heads() {
             causal: false,
             ..RAGGED
         };
+        let [tall, low] = match is_hopper() && head_dim == 192 {
+            true => ["hopper 192x80", "hopper 128x128"],
+            false => [""; 2],
+        };
+        let several = Case {
+            heads: 3,
+            config: tall,
+            ..LONGER
+        };
         let alone = Case {
             heads: 1,
             starts: [0, 0, 100],
+            config: low,
             ..RAGGED
         };
-        for case in [Case { heads: 3, ..LONGER }, full, alone, RISING, CACHED] {
+        for case in [several, full, alone, RISING, CACHED] {
             case.of_dims(head_dim, value_dim).under_every_schedule();
-        }
-        if is_hopper() && head_dim == 192 {
-            for (heads, config) in [(1, "hopper 128x128"), (3, "hopper 192x80")] {
-                let case = Case {
-                    heads,
-                    config,
-                    ..LONGER
-                };
-                case.of_dims(head_dim, value_dim).under_every_schedule();
-            }
         }
     }
 }
