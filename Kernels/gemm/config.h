@@ -53,7 +53,7 @@ struct Shape {
 struct Config {
     Arch arch;
     std::size_t tile;  // index into the architecture's kTiles
-    int tile_rows;
+    int tile_rows;     // of a pair of blocks, if two share a tile
     int tile_columns;
     int stages;
     int split;   // split-K: blocks that share the k of one tile

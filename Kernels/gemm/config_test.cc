@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "Kernels/device/testing.h"
+#include "Kernels/gemm/hopper/tiles.h"
 
 namespace {
 
@@ -91,6 +92,19 @@ void hopper_tiles_fit_the_work() {
     dense(130, 20736, 1152, "144x192/1", "64x128/1");
     // Too short a k to be worth splitting.
     dense(512, 512, 512, "32x32/1", "64x32/1");
+}
+
+// Rows of k that begin within the pieces of 32 bytes that L2 hands out.
+void lines_astray_are_loaded_by_pairs() {
+    const auto cluster = [](int rows, int n, int k) {
+        const Shape shape = {rows, n, k, 1, Dtype::Bf16, Layout::kDense, 0};
+        return gemm::hopper::kTiles[choose(shape, kHopper).tile].cluster;
+    };
+    using gemm::hopper::Cluster;
+    expect(cluster(8192, 8192, 8200) == Cluster::kStacked, "large tiles load b together");
+    expect(cluster(8192, 8192, 8192) == Cluster::kNone, "whole lines are worth no pair");
+    expect(cluster(8192, 8192, 8208) == Cluster::kNone, "nor whole pieces");
+    expect(cluster(100, 4096, 7176) != Cluster::kStacked, "nothing is below 100 rows");
 }
 
 void hopper_tiles_fit_groups() {
@@ -178,7 +192,9 @@ void expect_covered(const Shape& shape, const gemm::Machine& machine) {
     const std::string name = describe(config) + " on " + std::to_string(machine.multiprocessors) +
                              " SMs for " + std::to_string(shape.rows) + "x" +
                              std::to_string(shape.n) + "x" + std::to_string(shape.k);
-    const int together = is_blackwell ? config.tile_rows / 128 : config.split;
+    const bool hopper_pair =
+        config.arch == Arch::kHopper && gemm::hopper::kTiles[config.tile].pairs();
+    const int together = is_blackwell ? config.tile_rows / 128 : hopper_pair ? 2 : config.split;
     expect(config.blocks >= 1 && config.blocks % together == 0, name + ": whole clusters");
     // A cluster that shares k has one tile, and may wait for its turn as a whole.
     const int most = is_blackwell ? 1 : 3;
@@ -205,6 +221,8 @@ void every_machine_covers_all_tiles() {
                         for (const int k : {128, 7168}) {
                             expect_covered({rows, n, k, 1, type, Layout::kDense, 0}, machine);
                         }
+                        if (type != Dtype::Bf16) continue;
+                        expect_covered({rows, n, 7176, 1, type, Layout::kDense, 0}, machine);
                     }
                 }
                 for (const Layout layout : {Layout::kContiguous, Layout::kMasked}) {
@@ -279,6 +297,7 @@ int main() {
     every_shape_has_a_grid();
     few_rows_get_small_tiles();
     hopper_tiles_fit_the_work();
+    lines_astray_are_loaded_by_pairs();
     hopper_tiles_fit_groups();
     every_group_layout_has_a_tile();
     split_grids_cover_all_tiles();

@@ -51,6 +51,11 @@ __device__ __forceinline__ void mbarrier_arrive_at(std::uint32_t barrier) {
                  : "memory");
 }
 
+// The same after reads alone: orders no memory of other blocks, which would cost a fence.
+__device__ __forceinline__ void mbarrier_arrive_read_at(std::uint32_t barrier) {
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 // Writes 8 bytes to a peer's shared memory and signals them to an mbarrier there.
 __device__ __forceinline__ void send_to_peer(std::uint32_t address, float2 pair,
                                              std::uint32_t barrier) {

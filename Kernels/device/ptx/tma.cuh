@@ -59,6 +59,18 @@ __device__ __forceinline__ void load_box(void* shared, const CUtensorMap& map,
         : "memory");
 }
 
+// A box that arrives at the same place in every block of the cluster that `blocks` has a bit for,
+// and counts toward the barrier at the same place there.
+__device__ __forceinline__ void load_box_to(std::uint16_t blocks, void* shared,
+                                            const CUtensorMap& map, std::uint64_t* barrier, int x,
+                                            int y, int z) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared_address(shared)),
+        "l"(&map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "h"(blocks)
+        : "memory");
+}
+
 // Writes a box of a two-dimensional tensor; parts outside it are dropped. Threads' writes to
 // `shared` must have been fenced (fence_async_proxy).
 __device__ __forceinline__ void store_box(const CUtensorMap& map, const void* shared, int x,

@@ -17,8 +17,9 @@ using device::divide_up;
 // Dense products of 16-bit operands have a model of their own, below.
 bool dense_halves(const Shape& shape) { return shape.layout == Layout::kDense && !shape.scaled(); }
 
-bool exists(const TileShape& tile, const Shape& shape) {
+bool exists(const TileShape& tile, const Shape& shape, const Machine& machine) {
     if (!is_used(tile, shape.scaled(), shape.layout)) return false;
+    if (tile.pairs() && machine.multiprocessors < 2) return false;
     return shape.layout == Layout::kDense || shape.row_tiles_at_most(tile.rows) <= kMaxRowTiles;
 }
 
@@ -40,6 +41,10 @@ constexpr int kMaxSplit = 8;
 
 std::int64_t likely_tiles(const Shape& shape, const TileShape& tile) {
     if (tile.transposed) return divide_up(shape.n, tile.rows) * divide_up(shape.rows, tile.columns);
+    if (tile.pairs()) {
+        return 2 * divide_up(shape.rows, tile.down() * tile.rows) *
+               divide_up(shape.n, tile.across() * tile.columns);
+    }
     const std::int64_t groups = shape.layout == Layout::kDense ? 1 : shape.groups;
     const std::int64_t rows = shape.likely_rows();
     const std::int64_t wide = divide_up(shape.n, tile.columns);
@@ -62,6 +67,7 @@ constexpr int kClusters[kMaxSplit] = {132, 64, 38, 29, 21, 16, 14, 14};
 
 bool can_split(const Shape& shape, const Machine& machine, const TileShape& tile, int split) {
     if (split == 1) return true;
+    if (tile.pairs()) return false;
     if (dense_halves(shape)) {
         constexpr int kLeastSteps = 6;
         const std::int64_t most =
@@ -87,6 +93,10 @@ bool alternates(const Shape& shape, const TileShape& tile) {
     return !shape.scaled() && tile.rows == 128 && tile.columns <= 192;
 }
 
+// Whether rows of k start within the 32 bytes that L2 hands out: the 128 bytes of a stage then take
+// five such pieces.
+bool are_lines_astray(const Shape& shape) { return shape.k_bytes() % 32 != 0; }
+
 // Cycles to completion of a dense product of 16-bit operands. The numbers were fitted to times of
 // 235 random shapes and the suites' on an H200.
 double dense_cost_of(const Shape& shape, const Machine& machine, const TileShape& tile, int split) {
@@ -104,6 +114,12 @@ double dense_cost_of(const Shape& shape, const Machine& machine, const TileShape
     constexpr double kCachePerCycle = 76;
     // What work, memory and L2 take overlaps, but none hides the others.
     constexpr double kOverlap = 1.93;
+    // Where lines are astray, L2 gives more, and later.
+    constexpr double kAstrayRow = 2.2;
+    constexpr double kAstrayStage = 2.8;
+    constexpr double kPairStart = 1000;
+    // Where they are not, pairs gain little, and wait for each other.
+    constexpr double kPairing = 1.1;
     // Split-K of tall tiles costs more than all that: of two consumers one has no tile.
     constexpr double kSplitting = 1.08;
     const std::int64_t tiles = likely_tiles(shape, tile);
@@ -115,22 +131,28 @@ double dense_cost_of(const Shape& shape, const Machine& machine, const TileShape
     const int columns = std::min(tile.columns, tile.transposed ? shape.rows : shape.n);
     const bool cooperates = tile.rows == 128 && !alternates(shape, tile);
     const double products = elements / kProductsPerCycle * (cooperates ? kTogether : 1);
-    const double step = std::max({products, (tile.rows + columns) * kCyclesPerRow,
+    // A pair loads half of an operand.
+    const double part_of_rows = 1.0 / tile.across(), part_of_columns = 1.0 / tile.down();
+    const double loaded = part_of_rows * tile.rows + part_of_columns * columns;
+    const bool astray = are_lines_astray(shape);
+    const double step = std::max({products, loaded * kCyclesPerRow * (astray ? kAstrayRow : 1),
                                   kLatency / static_cast<double>(tile.stages * together)});
     const double ends = kEnds + kEndOfElement * elements;
     const double all_ends = alternates(shape, tile)
                                 ? ends + static_cast<double>(each - 1) * kHandingOver
                                 : static_cast<double>(divide_up(each, tile.blocks)) * ends;
-    const double work = kStart + static_cast<double>(each) * all_steps / split * step + all_ends;
+    const double start = kStart + (tile.pairs() ? kPairStart : 0);
+    const double work = start + static_cast<double>(each) * all_steps / split * step + all_ends;
     const double m = shape.rows, n = shape.n, k = shape.k;
     const double memory = 2 * (m * k + n * k + m * n) / (kMemoryPerCycle * machine.multiprocessors);
-    const double cache = static_cast<double>(tiles) * all_steps * 128 * (tile.rows + tile.columns) /
-                         (kCachePerCycle * machine.multiprocessors);
+    const double stage = 128 * (part_of_rows * tile.rows + part_of_columns * tile.columns);
+    const double cache = static_cast<double>(tiles) * all_steps * stage *
+                         (astray ? kAstrayStage : 1) / (kCachePerCycle * machine.multiprocessors);
     const double sum =
         std::pow(work, kOverlap) + std::pow(memory, kOverlap) + std::pow(cache, kOverlap);
     const double collecting = kCollecting * split + kCollectingElement * elements;
     const double whole = std::pow(sum, 1 / kOverlap);
-    if (split == 1) return whole;
+    if (split == 1) return whole * (tile.pairs() && !astray ? kPairing : 1);
     return (whole + collecting) * (tile.transposed ? 1 : kSplitting);
 }
 
@@ -189,15 +211,17 @@ double cost_of(const Shape& shape, const Machine& machine, const TileShape& tile
 
 Config config_of(const Shape& shape, const Machine& machine, const TileShape& tile, int split) {
     const std::int64_t tiles =
-        tile.transposed ? likely_tiles(shape, tile)
-                        : shape.row_tiles_at_most(tile.rows) * divide_up(shape.n, tile.columns);
-    const std::int64_t most = std::int64_t{tile.blocks} * machine.multiprocessors;
+        tile.transposed || tile.pairs()
+            ? likely_tiles(shape, tile)
+            : shape.row_tiles_at_most(tile.rows) * divide_up(shape.n, tile.columns);
+    std::int64_t most = std::int64_t{tile.blocks} * machine.multiprocessors;
+    if (tile.pairs()) most -= most % 2;
     // A split-K cluster has one tile.
     const std::int64_t blocks = split > 1 ? tiles * split : std::min(tiles, most);
     return {Arch::kHopper,
             static_cast<std::size_t>(&tile - kTiles),
-            tile.transposed ? tile.columns : tile.rows,
-            tile.transposed ? tile.rows : tile.columns,
+            tile.transposed ? tile.columns : tile.rows * tile.down(),
+            tile.transposed ? tile.rows : tile.columns * tile.across(),
             tile.stages,
             split,
             static_cast<int>(blocks)};
@@ -208,7 +232,7 @@ Config config_of(const Shape& shape, const Machine& machine, const TileShape& ti
 std::vector<Config> candidates(const Shape& shape, const Machine& machine, std::size_t most) {
     // The list of tiles may be too short for the tiles that fit best; one always exists.
     const auto suit_and_exist = [&](const TileShape& tile) {
-        return exists(tile, shape) && suits(tile, shape);
+        return exists(tile, shape, machine) && suits(tile, shape);
     };
     const bool choosy = std::any_of(std::begin(kTiles), std::end(kTiles), suit_and_exist);
     struct Ranked {
@@ -218,7 +242,7 @@ std::vector<Config> candidates(const Shape& shape, const Machine& machine, std::
     };
     std::vector<Ranked> ranked;
     for (const TileShape& tile : kTiles) {
-        if (!exists(tile, shape) || (choosy && !suits(tile, shape))) continue;
+        if (!exists(tile, shape, machine) || (choosy && !suits(tile, shape))) continue;
         for (int parts = 1; parts <= kMaxSplit; ++parts) {
             if (!can_split(shape, machine, tile, parts)) continue;
             const double cost = dense_halves(shape) ? dense_cost_of(shape, machine, tile, parts)

@@ -13,6 +13,9 @@
 // Few rows are better as columns: the instructions have 64 rows, but any multiple of eight columns.
 // Then the host swaps a and b, and the kernel stores the tiles of that product transposed.
 //
+// Two blocks of a cluster may load one operand together: each a half of it, to both. Then empty[s]
+// counts the readers of both blocks, and the ring's stages pass in step.
+//
 // FP8: tensor cores keep about 14 bits of a sum, so after every 128 of k (one stage, one block of
 // scales) the sums are scaled and promoted to totals in fp32.
 #pragma once
@@ -34,6 +37,19 @@ __device__ Part steps_of(const Gemm& p, const Operands& operands) {
     const int steps = (p.shape.k + Traits::kDepth - 1) / Traits::kDepth;
     const auto split = split_of<Traits>(operands);
     return split.part_of(steps, split.rank());
+}
+
+// Loads an operand's rows of a stage, or a half of them to both blocks of a pair.
+template <bool kShared, int kBox>
+__device__ __forceinline__ void load_rows(std::uint8_t* stage, const CUtensorMap& map,
+                                          std::uint64_t* full, int k, int row, int group) {
+    if constexpr (kShared) {
+        constexpr std::uint16_t kBoth = 0b11;
+        const int first = Pair().rank() * kBox;
+        ptx::load_box_to(kBoth, stage + first * 128, map, full, k, row + first, group);
+    } else {
+        ptx::load_box(stage, map, full, k, row, group);
+    }
 }
 
 template <class Traits>
@@ -67,11 +83,18 @@ __device__ void produce(const Gemm& p, const Operands& operands,
                 ptx::bulk_load(shared.a_scales[ring.stage], a_scales, scale_bytes, &full);
                 a_scales += line;
             }
-            ptx::load_box(shared.a[ring.stage], operands.a, &full, step * Traits::kDepth, row,
-                          kMasked ? tile.group : 0);
-            ptx::load_box(shared.b[ring.stage], operands.b, &full, step * Traits::kDepth,
-                          tile.column, tile.group);
+            const int k = step * Traits::kDepth;
+            load_rows<Traits::kCluster == Cluster::kBeside, Traits::kBoxA>(
+                shared.a[ring.stage], operands.a, &full, k, row, kMasked ? tile.group : 0);
+            load_rows<Traits::kCluster == Cluster::kStacked, Traits::kBoxB>(
+                shared.b[ring.stage], operands.b, &full, k, tile.column, tile.group);
             ring.advance();
+        }
+    }
+    if constexpr (Traits::kPairs) {
+        // The other block's last arrivals must still find this one.
+        for (int stage = 0; stage < Traits::kStages; ++stage, ring.advance()) {
+            ptx::mbarrier_wait(&shared.empty[ring.stage], ring.parity ^ 1);
         }
     }
 }
@@ -203,7 +226,12 @@ __global__ void __launch_bounds__(Traits::kThreads, Traits::kBlocks)
         ptx::mbarrier_init(&shared.collected, 1);
         ptx::fence_mbarrier_init();
     }
-    __syncthreads();  // barriers and the list are visible to all
+    if constexpr (Traits::kPairs) {
+        ptx::cluster_arrive();
+        ptx::cluster_wait();  // and to the other block
+    } else {
+        __syncthreads();  // barriers and the list are visible to all
+    }
     // Moves registers that the producer does not need to the consumers.
     if (threadIdx.x < 128) {
         ptx::decrease_registers<40>();

@@ -25,9 +25,10 @@ void launch_tile(const Gemm& given, const Config& config, cudaStream_t stream) {
     const Gemm params = Traits::kTransposed ? transposed(given) : given;
     const Shape& shape = params.shape;
     const int a_groups = shape.layout == Layout::kMasked ? shape.groups : 1;
-    Operands operands = {Walk(shape, Traits::kRows, Traits::kColumns), Split(config.split)};
-    operands.a = operand_map<T>(params.a, shape.k, shape.rows, a_groups, Traits::kRows);
-    operands.b = operand_map<T>(params.b, shape.k, shape.n, shape.groups, Traits::kColumns);
+    const Walk walk(shape, Traits::kRows * Traits::kDown, Traits::kColumns * Traits::kAcross);
+    Operands operands = {walk, Split(config.split)};
+    operands.a = operand_map<T>(params.a, shape.k, shape.rows, a_groups, Traits::kBoxA);
+    operands.b = operand_map<T>(params.b, shape.k, shape.n, shape.groups, Traits::kBoxB);
     operands.stores_boxes = shape.layout != Layout::kMasked && config.split == 1;
     if (Traits::kTransposed) {
         operands.out = out_map<T>(params.out, shape.rows, shape.n, 64, 8);
@@ -35,7 +36,7 @@ void launch_tile(const Gemm& given, const Config& config, cudaStream_t stream) {
         operands.out = out_map<T>(params.out, shape.n, shape.rows, Traits::kChunk, 16);
     }
     device::Launch launch;
-    launch.cluster_blocks = config.split;
+    launch.cluster_blocks = Traits::kPairs ? 2 : config.split;
     launch.grid = dim3(static_cast<unsigned>(config.blocks));
     launch.block = dim3(Traits::kThreads);
     launch.shared_bytes = Traits::kSharedBytes;
@@ -47,13 +48,14 @@ void launch(const Gemm& params, const Config& config, cudaStream_t stream) {
     const auto launch_kind = [&](auto tile, auto kind) {
         constexpr TileShape kTile = kTiles[tile];
         constexpr Kind kKind = kKinds[kind];
-        if constexpr (is_used(kTile, kScaled<T>, kKind.layout)) {
+        if constexpr (is_used(kTile, kScaled<T>, kKind.layout) &&
+                      !(kTile.pairs() && kKind.splits)) {
             const Layout layout = params.shape.layout;
             const bool splits = layout == Layout::kDense ? config.split > 1 : kKind.splits;
             if (layout != kKind.layout || splits != kKind.splits) return false;
-            launch_tile<Traits<T, kKind.layout, kKind.splits, kTile.rows, kTile.columns,
-                               kTile.stages, kTile.blocks, kTile.transposed>>(params, config,
-                                                                              stream);
+            constexpr Cluster kCluster = kKind.splits ? Cluster::kSplit : kTile.cluster;
+            launch_tile<Traits<T, kKind.layout, kCluster, kTile.rows, kTile.columns, kTile.stages,
+                               kTile.blocks, kTile.transposed>>(params, config, stream);
             return true;
         }
         return false;

@@ -51,6 +51,14 @@ struct NoSplit {
     __device__ __forceinline__ Part part_of(int count, int) const { return {0, count}; }
 };
 
+// Two blocks of a cluster take neighbouring tiles.
+struct Pair {
+    __device__ __forceinline__ int cluster() const { return blockIdx.x / 2; }
+    __device__ __forceinline__ int rank() const { return blockIdx.x % 2; }
+    __device__ __forceinline__ int clusters() const { return gridDim.x / 2; }
+    __device__ __forceinline__ Part part_of(int count, int) const { return {0, count}; }
+};
+
 // Called by kThreads threads in the same position in every block of the cluster, once these no
 // longer need the shared memory behind `room`. Four sums belong to eight columns of 64 rows; those
 // in `mine`, counted in eights over all halves, become totals. `collected` counts one arrival.

@@ -7,6 +7,14 @@ namespace gemm::hopper {
 
 enum class Use { kNever, kDense, kGroups, kAlways };
 
+// What the blocks of a cluster do together.
+enum class Cluster {
+    kNone,     // they are alone
+    kSplit,    // each has a part of one tile's k
+    kStacked,  // two have tiles one below the other, and load b together
+    kBeside,   // two have tiles side by side, and load a together
+};
+
 struct TileShape {
     int rows;
     int columns;
@@ -16,11 +24,22 @@ struct TileShape {
     Use scaled;  // FP8 operands
     // The rows are columns of the result, and the columns its rows.
     bool transposed = false;
+    Cluster cluster = Cluster::kNone;  // unless it splits
+
+    constexpr bool pairs() const { return cluster != Cluster::kNone; }
+    // Tiles that its blocks have together, one below the other and side by side.
+    constexpr int down() const { return cluster == Cluster::kStacked ? 2 : 1; }
+    constexpr int across() const { return cluster == Cluster::kBeside ? 2 : 1; }
 };
 
 // A tile for few rows of 16-bit operands: `across` columns of the result by `down` rows.
 constexpr TileShape transposed(int across, int down, int stages, int blocks) {
     return {across, down, stages, blocks, Use::kDense, Use::kNever, true};
+}
+
+// For operands whose lines cost L2 more than their bytes.
+constexpr TileShape paired(Cluster cluster, int columns, int stages) {
+    return {128, columns, stages, 1, Use::kDense, Use::kNever, false, cluster};
 }
 
 inline constexpr TileShape kTiles[] = {
@@ -64,6 +83,9 @@ inline constexpr TileShape kTiles[] = {
     transposed(64, 32, 7, 2),
     transposed(64, 16, 18, 1),
     transposed(64, 16, 9, 2),
+    paired(Cluster::kStacked, 256, 3),
+    paired(Cluster::kStacked, 192, 4),
+    paired(Cluster::kBeside, 96, 6),
 };
 
 constexpr bool is_used(const TileShape& tile, bool scaled, Layout layout) {

@@ -10,6 +10,7 @@
 #include "Kernels/device/ptx/wgmma.cuh"
 #include "Kernels/gemm/element.cuh"
 #include "Kernels/gemm/hopper/split.cuh"
+#include "Kernels/gemm/hopper/tiles.h"
 #include "Kernels/gemm/ring.cuh"
 #include "Kernels/gemm/scheduler.cuh"
 
@@ -24,7 +25,7 @@ struct Operands {
     bool stores_boxes;  // by TMA through `out`, if the tile has room for it
 };
 
-template <class T, Layout kLayoutValue, bool kSplitsValue, int kRowsValue, int kColumnsValue,
+template <class T, Layout kLayoutValue, Cluster kClusterValue, int kRowsValue, int kColumnsValue,
           int kStagesValue, int kBlocksValue, bool kTransposedValue>
 struct Traits {
     using Element = T;
@@ -32,7 +33,11 @@ struct Traits {
     // Where L2 is cold, instructions come from memory too: a short product waits for code that it
     // skips. So kernels are built for one layout, and dense ones with split-K or without.
     static constexpr Layout kLayout = kLayoutValue;
-    static constexpr bool kSplits = kSplitsValue;
+    static constexpr Cluster kCluster = kClusterValue;
+    static constexpr bool kSplits = kCluster == Cluster::kSplit;
+    static constexpr bool kPairs = kCluster == Cluster::kStacked || kCluster == Cluster::kBeside;
+    static constexpr int kDown = kCluster == Cluster::kStacked ? 2 : 1;  // tiles of a pair
+    static constexpr int kAcross = kCluster == Cluster::kBeside ? 2 : 1;
     static constexpr int kRows = kRowsValue;
     static constexpr int kColumns = kColumnsValue;
     static constexpr int kStages = kStagesValue;
@@ -51,7 +56,12 @@ struct Traits {
     static constexpr bool kStagesColumnScales = kScaled<T> && kConsumers == 2 && kColumns >= 128;
     // Arrivals that release a stage (`release`): one per warp that reads it, or per lane.
     static constexpr bool kLanesRelease = kScaled<T> && !kStagesColumnScales;
-    static constexpr int kReaders = (kAlternates ? 4 : kConsumers * 4) * (kLanesRelease ? 32 : 1);
+    static constexpr int kReaders =
+        (kAlternates ? 4 : kConsumers * 4) * (kLanesRelease ? 32 : 1) * (kPairs ? 2 : 1);
+    static_assert(!kPairs || (!kScaled<T> && kLayout == Layout::kDense), "scales would go astray");
+    // Rows of the boxes that operands are loaded in.
+    static constexpr int kBoxA = kRowsValue / kAcross;
+    static constexpr int kBoxB = kColumnsValue / kDown;
     static constexpr int kStageBytes = 128;  // of k, per row
     static constexpr int kDepth = kStageBytes / sizeof(T);
     // Columns that a warp turns into whole lines at a time.
@@ -118,6 +128,8 @@ template <class Traits>
 __device__ __forceinline__ auto split_of(const Operands& operands) {
     if constexpr (Traits::kSplits) {
         return operands.split;
+    } else if constexpr (Traits::kPairs) {
+        return Pair{};
     } else {
         return NoSplit{};
     }
@@ -127,8 +139,17 @@ __device__ __forceinline__ auto split_of(const Operands& operands) {
 template <class Traits>
 __device__ __forceinline__ Tile find_tile(const Gemm& p, const Operands& operands,
                                           typename Traits::SharedStorage& shared, int number) {
-    return tile_at<Traits::kRows, Traits::kColumns>(p, Traits::kLayout, shared.list, operands.walk,
-                                                    number);
+    constexpr int kRows = Traits::kRows * Traits::kDown;
+    constexpr int kColumns = Traits::kColumns * Traits::kAcross;
+    Tile tile = tile_at<kRows, kColumns>(p, Traits::kLayout, shared.list, operands.walk, number);
+    // Of two tiles of a pair, the second may lie past the last row or column.
+    const int rank = split_of<Traits>(operands).rank();
+    if constexpr (Traits::kCluster == Cluster::kStacked) {
+        tile.row += rank * Traits::kRows;
+        tile.in_group += rank * Traits::kRows;
+    }
+    if constexpr (Traits::kCluster == Cluster::kBeside) tile.column += rank * Traits::kColumns;
+    return tile;
 }
 
 // For 64 rows.
@@ -169,12 +190,18 @@ __device__ __forceinline__ void multiply_stage(Descriptors first, int stage, int
     }
 }
 
-// A warp signals that it has read a stage. With FP8 each lane has read scales: in large tiles,
-// where products and copies leave shared memory little time, one lane arrives for all of them.
+// A warp signals that it has read a stage, to both blocks of a pair. With FP8 each lane has read
+// scales: in large tiles, where products and copies leave shared memory little time, one lane
+// arrives for all of them.
 template <class Traits>
 __device__ __forceinline__ void release(std::uint64_t& empty) {
     if constexpr (Traits::kStagesColumnScales) __syncwarp();
-    if (Traits::kLanesRelease || threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&empty);
+    const int lane = threadIdx.x % 32;
+    if constexpr (Traits::kPairs) {
+        if (lane < 2) ptx::mbarrier_arrive_read_at(ptx::peer_address(&empty, lane));
+    } else {
+        if (Traits::kLanesRelease || lane == 0) ptx::mbarrier_arrive(&empty);
+    }
 }
 
 }  // namespace gemm::hopper

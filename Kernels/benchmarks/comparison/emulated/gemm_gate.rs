@@ -198,6 +198,24 @@ fn every_small_tile_on_hopper() {
     on_hopper(Dtype::Bf16, 17, 136, 1024);
 }
 
+/// Two blocks load an operand together where lines of k are astray: tiles one below the other, and side by side. The
+/// last pair's second tile has no rows, or no columns.
+#[test]
+fn pairs_on_hopper() {
+    if !is_hopper() {
+        return;
+    }
+    for (tile, rows, n, k) in [
+        ("256x256,", 770, 232, 200),
+        ("256x192,", 1030, 184, 72),
+        ("128x192, 6", 70, 264, 392),
+    ] {
+        let choice = choice(Dtype::Bf16, rows, n, k);
+        assert!(choice.contains(tile), "{choice}");
+        under_every_schedule(product(rows, n, k, Variant::Tuned));
+    }
+}
+
 fn choice(dtype: Dtype, rows: usize, n: usize, k: usize) -> String {
     gemm::choice(&shape(dtype, rows, n, k), Variant::Tuned).unwrap()
 }
@@ -312,6 +330,14 @@ fn mutants_of_hopper() {
             let survivors = survivors(warp_barriers);
             assert_mutants(name, (2, 12), Watch::All, &survivors, case);
         }
+    }
+}
+
+#[test]
+fn mutants_of_pairs() {
+    if is_hopper() {
+        let case = product(1030, 184, 72, Variant::Tuned);
+        assert_mutants("hopper pairs", (2, 12), Watch::All, &[], case);
     }
 }
 
