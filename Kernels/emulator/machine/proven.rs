@@ -52,6 +52,10 @@ pub(crate) const PROVEN: &[(&str, &str)] = &[
     ("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group", "proofs_of_groups::boxes"),
     ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", "proofs_of_groups::boxes"),
     ("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes", "proofs_of_groups::boxes"),
+    (
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster",
+        "proofs_of_groups::boxes_for_several_blocks",
+    ),
     ("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2", "tensor_pairs"),
     ("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes", "proofs_of_groups::boxes"),
     ("cp.async.bulk.wait_group", "asynchronous"),
@@ -173,6 +177,7 @@ pub(crate) const PROVEN: &[(&str, &str)] = &[
     ("max.u32", "proofs::arithmetic"),
     ("mbarrier.arrive.expect_tx.shared::cta.b64", "proofs_of_groups::blocks"),
     ("mbarrier.arrive.release.cluster.shared::cluster.b64", "tensor_pairs"),
+    ("mbarrier.arrive.shared::cluster.b64", "proofs_of_groups::boxes_for_several_blocks"),
     ("mbarrier.arrive.shared::cta.b64", "proofs_of_groups::boxes"),
     ("mbarrier.init.shared::cta.b64", "proofs_of_groups::blocks"),
     ("mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64", "tensor_pairs"),

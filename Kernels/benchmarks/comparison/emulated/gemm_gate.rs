@@ -294,31 +294,36 @@ fn mutants_of_portable() {
     assert_mutants("portable", (2, 6), Watch::All, &[], case);
 }
 
+fn hopper_survivors() -> [Survivor; 3] {
+    [
+        Survivor {
+            kind: Kind::DropBulkWait,
+            count: 1,
+            why: "the last copies of a block, which the interpreter lets finish",
+        },
+        Survivor {
+            kind: Kind::DropBarrier,
+            count: 1,
+            why: "the last turn, after which nobody takes one",
+        },
+        Survivor {
+            kind: Kind::ArriveCount,
+            count: 1,
+            why: "the barrier of shared k, which these shapes do not use",
+        },
+    ]
+}
+
 #[test]
 fn mutants_of_hopper() {
     let survivors = |warp_barriers| {
-        [
-            Survivor {
-                kind: Kind::DropBulkWait,
-                count: 1,
-                why: "the last copies of a block, which the interpreter lets finish",
-            },
-            Survivor {
-                kind: Kind::DropBarrier,
-                count: 1,
-                why: "the last turn, after which nobody takes one",
-            },
-            Survivor {
-                kind: Kind::ArriveCount,
-                count: 1,
-                why: "the barrier of shared k, which these shapes do not use",
-            },
-            Survivor {
-                kind: Kind::DropWarpBarrier,
-                count: warp_barriers,
-                why: "the products that follow meet all lanes of a warp, too",
-            },
-        ]
+        let [copies, turn, shared_k] = hopper_survivors();
+        let warp_barriers = Survivor {
+            kind: Kind::DropWarpBarrier,
+            count: warp_barriers,
+            why: "the products that follow meet all lanes of a warp, too",
+        };
+        [copies, turn, shared_k, warp_barriers]
     };
     if is_hopper() {
         // The mutants that are drawn of the second have none.
@@ -336,8 +341,15 @@ fn mutants_of_hopper() {
 #[test]
 fn mutants_of_pairs() {
     if is_hopper() {
+        let [copies, turn, shared_k] = hopper_survivors();
+        let arrival = Survivor {
+            kind: Kind::RelaxClusterArrive,
+            count: 1,
+            why: "a fence of their own has ordered the barriers, and nothing else is told",
+        };
+        let survivors = [copies, turn, shared_k, arrival];
         let case = product(1030, 184, 72, Variant::Tuned);
-        assert_mutants("hopper pairs", (2, 12), Watch::All, &[], case);
+        assert_mutants("hopper pairs", (2, 12), Watch::All, &survivors, case);
     }
 }
 

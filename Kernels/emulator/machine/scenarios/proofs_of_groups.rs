@@ -216,6 +216,56 @@ pub fn boxes() {
     assert_eq!(out, [9; 64]);
 }
 
+/// Each of two blocks loads half of a box to both, and tells both when it has read all of it.
+pub fn boxes_for_several_blocks() {
+    let text = kernel(
+        3,
+        ".shared .align 128 .b8 room[256]; .shared .align 8 .b64 full; .shared .align 8 .b64 empty;
+         mov.u32 %r90, room; mov.u32 %r91, full; mov.u32 %r92, empty; mov.u32 %r1, %tid.x;
+         mov.u32 %r2, %cluster_ctarank; ld.param.u64 %d20, [p0]; ld.param.u64 %d21, [p1];
+         setp.eq.u32 %p1, %r1, 0; mov.u32 %r4, 1; mov.u32 %r5, 64;
+         @%p1 mbarrier.init.shared::cta.b64 [%r91], %r4; @%p1 mbarrier.init.shared::cta.b64 [%r92], %r5;
+         fence.mbarrier_init.release.cluster; barrier.cluster.arrive.release.aligned;
+         barrier.cluster.wait.acquire.aligned; @!%p1 bra READY;
+         mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r91], 128; mad.lo.s32 %r6, %r2, 128, %r90; add.s32 %r7, %r2, 1;
+         mov.u16 %h1, 3; mov.u32 %r8, 4; mov.u32 %r9, 1;
+         cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster
+         [%r6], [%d20, {%r8, %r7, %r9}], [%r91], %h1; READY:
+         W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r91], 0; @!%p2 bra W;
+         shr.u32 %r14, %r1, 4; and.b32 %r15, %r1, 15; mad.lo.s32 %r10, %r14, 128, %r90; mad.lo.s32 %r10, %r15, 4, %r10;
+         ld.shared.u32 %r11, [%r10];
+         mapa.shared::cluster.u32 %r12, %r92, 0; mbarrier.arrive.shared::cluster.b64 _, [%r12];
+         mapa.shared::cluster.u32 %r12, %r92, 1; mbarrier.arrive.shared::cluster.b64 _, [%r12];
+         E: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r92], 0; @!%p3 bra E;
+         mad.lo.s32 %r13, %r2, 32, %r1; mad.wide.u32 %d22, %r13, 4, %d21; st.global.u32 [%d22], %r11;",
+    );
+    let launch = Launch {
+        grid: [2, 1, 1],
+        cluster: [2, 1, 1],
+        ..threads(32)
+    };
+    let mut buffers = [vec![0; 32], vec![0; 64], (0..256).collect()];
+    execute_prepared(&text, &launch, &mut buffers, |addresses, buffers| {
+        let map = TensorMap {
+            address: addresses[2],
+            kind: 2,
+            sizes: vec![16, 4, 4],
+            strides: vec![64, 256],
+            box_sizes: vec![8, 1, 2],
+            swizzle: 0,
+            fills_nan: false,
+        };
+        buffers[0].copy_from_slice(&words_of(&map.encode().unwrap()));
+    })
+    .unwrap();
+    for (at, word) in buffers[1].iter().enumerate() {
+        // From (4, 1, 1) on: halves are rows, and each has two planes.
+        let (column, plane, row) = (at % 8, at / 8 % 2, at / 16 % 2);
+        let element = 4 + column + 16 * (1 + row) + 64 * (1 + plane);
+        assert_eq!(*word, element as u32, "{at}");
+    }
+}
+
 fn small(at: usize) -> f32 {
     ((at as u32).wrapping_mul(2_654_435_761) >> 29) as f32 - 3.0
 }
@@ -409,6 +459,7 @@ fn every_form_is_exact() {
     warps();
     blocks();
     boxes();
+    boxes_for_several_blocks();
     fragments();
     warpgroups();
 }

@@ -21,7 +21,7 @@ pub fn note(report: &Report) {
 
 #[test]
 fn the_table_of_proofs_is_up_to_date() {
-    let proofs: [(&str, fn()); 24] = [
+    let proofs: [(&str, fn()); 25] = [
         ("proofs::arithmetic", proofs::arithmetic),
         ("proofs::comparisons", proofs::comparisons),
         ("proofs_of_memory::loads", proofs_of_memory::loads),
@@ -29,6 +29,10 @@ fn the_table_of_proofs_is_up_to_date() {
         ("proofs_of_groups::warps", proofs_of_groups::warps),
         ("proofs_of_groups::blocks", proofs_of_groups::blocks),
         ("proofs_of_groups::boxes", proofs_of_groups::boxes),
+        (
+            "proofs_of_groups::boxes_for_several_blocks",
+            proofs_of_groups::boxes_for_several_blocks,
+        ),
         ("proofs_of_groups::fragments", proofs_of_groups::fragments),
         ("proofs_of_groups::warpgroups", proofs_of_groups::warpgroups),
         ("products", products::a_product_of_a_warp_from_ldmatrix),
