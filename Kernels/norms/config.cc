@@ -267,6 +267,11 @@ void hold(Config& config, const Matrix& shape) {
     cut_share(config, share, std::min<std::int64_t>(threads, max_threads(config.vectors)));
 }
 
+// Whether whole warps with two packets per thread have fewer lanes without any than with four.
+bool leave_fewer_idle(std::int64_t packets) {
+    return divide_up(packets, 2 * kWarp) < 2 * divide_up(packets, 4 * kWarp);
+}
+
 // Packets per thread that are best for rows of several warps on an H200 in bf16 (README.md).
 int best_vectors(const Matrix& shape, std::int64_t packets, const Machine& machine, RowUse use) {
     constexpr int kUsual = 4;
@@ -290,10 +295,9 @@ int best_vectors(const Matrix& shape, std::int64_t packets, const Machine& machi
         case RowUse::kExponentials:
             return long_rows || are_few(shape.rows, packets, kUsual, machine) ? 2 : kUsual;
         case RowUse::kInPlace:
-            return are_few(shape.rows, packets, kUsual, machine, kFewInPlaceWarps) ||
-                           (packets > kFullBlocks && packets <= kHalfBlock)
-                       ? 2
-                       : kUsual;
+            if (are_few(shape.rows, packets, kUsual, machine, kFewInPlaceWarps)) return 2;
+            if (packets > kHalfBlock) return kUsual;
+            return packets > kFullBlocks || leave_fewer_idle(packets) ? 2 : kUsual;
         case RowUse::kTwoRows:
             return packets <= kHalfBlock ? 2 : kUsual;
         case RowUse::kRowAlone:
@@ -324,8 +328,14 @@ void cut_for_sums(Config& config, const Matrix& shape, const Machine& machine, R
     }
 }
 
-// Few rows that are not aligned, in words: in one block if they fit, because blocks take long to
-// meet.
+// Packets of a row up to which words are faster than shifted packets, however many rows: beyond,
+// blocks are too large to overlap. Elements of columns beside the row's need shifts, too.
+constexpr std::int64_t short_words(RowUse use) {
+    return use == RowUse::kCentredRow || use == RowUse::kInPlace ? 640 : 512;
+}
+
+// Few or short rows that are not aligned, in words: in one block if they fit, because blocks take
+// long to meet.
 bool cut_into_words(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
     const std::int64_t packets = own_packets(shape);
     constexpr int kFewest = 2;
@@ -333,8 +343,9 @@ bool cut_into_words(Config& config, const Matrix& shape, const Machine& machine,
         std::int64_t{kMaxUnalignedThreads} * most_cluster_blocks(shape, machine);
     const int vectors = packets <= kFewest * widest ? kFewest : most_words(use);
     const std::int64_t most = std::int64_t{vectors} * kMaxUnalignedThreads;
+    const bool is_short = packets > kWarp * vectors && packets <= short_words(use);
     config.words = may_take_words(use) && is_words(shape) && packets <= vectors * widest &&
-                   are_few(shape.rows, packets, vectors, machine);
+                   (is_short || are_few(shape.rows, packets, vectors, machine));
     if (!config.words) return false;
     if (packets <= kWarp * vectors) {
         cut_many_rows(config, packets, vectors_for(shape.rows, packets, machine, vectors));

@@ -135,7 +135,7 @@ constexpr int portable_blocks_per_row(RowUse use) {
 // Packets per thread of blocks that stream a row.
 constexpr int streamed_vectors(bool aligned) { return aligned ? 4 : 2; }
 
-// Ops with a kernel for few rows of whole words.
+// Ops with a kernel for few or short rows of whole words.
 constexpr bool may_take_words(RowUse use) {
     return use == RowUse::kOneRow || use == RowUse::kCentredRow || use == RowUse::kInPlace ||
            use == RowUse::kReadOnce || use == RowUse::kExponentials;

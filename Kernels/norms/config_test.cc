@@ -154,6 +154,11 @@ void unaligned_rows_are_streamed_if_they_are_many() {
     expect_described({3, 11667, Dtype::F32}, RowUse::kInPlace, "w2 t192 r1 c8 k1 s0 b24");
     expect_described({27, 1134, Dtype::Bf16}, RowUse::kInPlace, "w2 t96 r1 c1 k1 s0 b27");
     expect_described({400, 130, Dtype::Bf16}, RowUse::kOneRow, "w2 t32 r4 c1 k1 s0 b100");
+    // Many rows too, if they are short, but not of a warp.
+    expect_described({49893, 1028, Dtype::Bf16}, RowUse::kOneRow, "w2 t96 r1 c1 k1 s0 b49893");
+    expect_described({6692, 4556, Dtype::Bf16}, RowUse::kCentredRow, "w2 t288 r1 c1 k1 s0 b6692");
+    expect(!choose({6692, 4556, Dtype::Bf16}, kMachine, RowUse::kOneRow).words, "too long");
+    expect(!choose({65536, 258, Dtype::Bf16}, kMachine, RowUse::kOneRow).words, "within a warp");
     expect_described({18663, 8766, Dtype::Bf16}, RowUse::kOneRow, "us2 t192 r1 c1 k3 s0 b18663");
     expect_described({4096, 50257, Dtype::Bf16}, RowUse::kReadOnce, "us2 t256 r1 c1 k13 s0 b4096");
 }
@@ -208,6 +213,7 @@ void many_rows_get_many_loads() {
     expect_cut({65536, 6144, Dtype::Bf16}, RowUse::kExponentials, 4, 192);
     expect_cut({65536, 8192, Dtype::Bf16}, RowUse::kExponentials, 2, 512);
     expect_cut({65536, 4096, Dtype::Bf16}, RowUse::kInPlace, 4, 128);
+    expect_cut({39434, 1184, Dtype::Bf16}, RowUse::kInPlace, 2, 96);
     expect_cut({65536, 7168, Dtype::Bf16}, RowUse::kInPlace, 4, 224);
     expect_cut({4096, 6144, Dtype::Bf16}, RowUse::kInPlace, 2, 384);
     expect_cut({65536, 8192, Dtype::Bf16}, RowUse::kInPlace, 2, 512);

@@ -1,6 +1,6 @@
-// A thread's share of a row of whole 32-bit words, for few rows at any address: a packet is four
-// words, each beside those of the thread's neighbours. None straddles an end of the row, so no load
-// waits for another.
+// A thread's share of a row of whole 32-bit words, for few or short rows at any address: a packet
+// is four words, each beside those of the thread's neighbours. None straddles an end of the row, so
+// no load waits for another.
 #pragma once
 
 #include <cstdint>
