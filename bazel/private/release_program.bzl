@@ -2,6 +2,7 @@
 
 load("@rules_rust//rust:defs.bzl", "rust_binary", "rust_clippy", "rust_test")
 load(":arch.bzl", "ARCH_ENV", "NEEDS_CUDA", "per_arch")
+load(":test_flags.bzl", "UNOPTIMISED")
 load(":visibility.bzl", "layer_visibility")
 
 # Texts of what is linked into programs: crates, and with CUDA what kernels are made of.
@@ -50,6 +51,7 @@ def release_program(name, srcs, programs, deps, test_deps = None, cuda_only = Fa
         srcs = srcs,
         crate_root = "main.rs",
         rustc_env = ARCH_ENV | {"HEAD_TO_HEAD_PROGRAMS": ""},
+        rustc_flags = UNOPTIMISED,
         deps = deps + test_deps,
     )
     rust_clippy(

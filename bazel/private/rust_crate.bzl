@@ -3,6 +3,7 @@
 load("@rules_rust//rust:defs.bzl", "rust_clippy", "rust_library", "rust_test")
 load(":arch.bzl", "per_arch", "per_device")
 load(":shared_crate.bzl", "shared_crate")
+load(":test_flags.bzl", "UNOPTIMISED")
 load(":visibility.bzl", "layer_visibility")
 
 def rust_crate(
@@ -19,6 +20,7 @@ def rust_crate(
         test_data = [],
         test_env = {},
         unit_tests = True,
+        optimise_tests = False,
         shared = False,
         visibility = None):
     """Declares `name` from the folder's .rs files, its tests, and `<name>_clippy`, which must build.
@@ -39,6 +41,7 @@ def rust_crate(
       test_data: files its tests read.
       test_env: variables its tests see.
       unit_tests: whether there are tests inside the crate.
+      optimise_tests: for tests that compute for longer than optimising them takes.
       shared: whether builds for the PTX interpreter take it from the others. It and all that it uses must not depend
         on what kernels are built for.
       visibility: leave out for the layer's own.
@@ -48,6 +51,7 @@ def rust_crate(
     if gpu_deps:
         deps = deps + per_device(gpu_deps, emulated_deps)
         features = features + per_device(["cuda"], ["emulated"] if emulated_deps else [])
+    test_flags = [] if optimise_tests else UNOPTIMISED
     library = name
     visibility = visibility or layer_visibility()
     if shared:
@@ -76,6 +80,7 @@ def rust_crate(
             crate = library,
             data = test_data,
             env = test_env,
+            rustc_flags = test_flags,
             deps = test_deps,
         )
     for source in native.glob(["tests/*.rs"], allow_empty = True):
@@ -87,6 +92,7 @@ def rust_crate(
             crate_features = features,
             data = test_data,
             env = test_env,
+            rustc_flags = test_flags,
             deps = [":" + name] + deps + test_deps,
         )
     rust_clippy(

@@ -1,6 +1,7 @@
 """rust_program: a binary and the unit tests in its sources."""
 
 load("@rules_rust//rust:defs.bzl", "rust_binary", "rust_clippy", "rust_test")
+load(":test_flags.bzl", "UNOPTIMISED")
 load(":visibility.bzl", "layer_visibility")
 
 def rust_program(name, srcs, crate_root = None, deps = [], test_deps = [], data = [], env = {}, visibility = None):
@@ -29,6 +30,7 @@ def rust_program(name, srcs, crate_root = None, deps = [], test_deps = [], data 
         name = name + "_test",
         crate = ":" + name,
         data = data,
+        rustc_flags = UNOPTIMISED,
         deps = test_deps,
     )
     rust_clippy(
