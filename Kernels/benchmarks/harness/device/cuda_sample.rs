@@ -30,6 +30,9 @@ fn escape_wait(length: Duration) -> Duration {
     (3 * length + Duration::from_millis(2)).min(Duration::from_millis(20))
 }
 
+/// How long the stream is held meanwhile at most, where kernels are emulated.
+const EMULATED_HOLD_LIMIT: Duration = Duration::from_secs(60);
+
 /// Work that the tracer also times: whatever events show beyond it is their own overhead.
 const CALIBRATION_NS: u64 = 20_000;
 const CALIBRATION_SAMPLES: usize = 11;
@@ -209,17 +212,29 @@ impl CudaDevice {
         enqueue: &mut Enqueue,
     ) -> Result<bool, SampleError> {
         self.synchronize()?;
-        let hold = Hold::new(self, SampleMode::HOLD_LIMIT)?;
+        // Emulated kernels of other programs keep a shared GPU busy for seconds.
+        let limit = match self.info.emulated {
+            true => EMULATED_HOLD_LIMIT,
+            false => SampleMode::HOLD_LIMIT,
+        };
+        let hold = Hold::new(self, limit)?;
         let outcome = enqueue(self.stream())
             .map_err(SampleError::from)
             .and_then(|()| {
+                if hold.timed_out() {
+                    return Err(SampleError::Unsupported(
+                        "the work waits for its own stream, so its stream order cannot be checked"
+                            .into(),
+                    ));
+                }
                 std::thread::sleep(escape_wait(length));
                 // On the side stream, while the other one is held: nobody else uses scratch.
                 let firsts = self.scan_first_bytes_not(watched, value, &self.side)?;
                 let written = firsts.iter().any(Option::is_some);
                 if hold.timed_out() {
                     return Err(SampleError::Unsupported(
-                        "the work waits for its own stream, so its stream order cannot be checked"
+                        "the GPU was too busy to check the stream order: let no other program use \
+                         it, and repeat"
                             .into(),
                     ));
                 }
