@@ -200,10 +200,18 @@ class RowTeam {
         if constexpr (std::is_same_v<Value, LogSum>) {
             return combine(part_of<Value>(partials, lane, warps_), 32);
         }
-        if (!wanted) return value;
+        return wanted ? total_of<Value>(partials, warps_) : value;
+    }
+
+    // Partials that every thread reads and adds up by itself, which is faster than exchanging them.
+    // Not those with exponentials: one per lane takes less time than one per warp in every lane.
+    static constexpr int kAtOnce = 8;
+
+    template <class Value>
+    static __device__ Value total_of(const float2* partials, int count) {
         Value total = Value::neutral();
 #pragma unroll 1
-        for (int left = warps_; left > 0; left -= kAtOnce, partials += kAtOnce) {
+        for (int left = count; left > 0; left -= kAtOnce, partials += kAtOnce) {
             Value parts[kAtOnce];
 #pragma unroll
             for (int i = 0; i < kAtOnce; ++i) parts[i] = part_of<Value>(partials, i, left);
@@ -211,11 +219,6 @@ class RowTeam {
         }
         return total;
     }
-
-    // Warp partials that every thread reads and adds up by itself, which is faster than exchanging
-    // them. Not those with exponentials: one per lane takes less time than one per warp in every
-    // lane.
-    static constexpr int kAtOnce = 8;
 
     template <class Value>
     static __device__ Value part_of(const float2* partials, int index, int count) {
@@ -251,7 +254,7 @@ class RowTeam {
         if (threadIdx.x == 0) ptx::mbarrier_expect_bytes(collected, count * sizeof(float2));
         const bool sends = warp < senders && lane < blocks_;
         const bool tells = repeats_ && reductions_ > 0 && sends;
-        if (tells) ptx::mbarrier_arrive_at(ptx::peer_address(&storage_.read, lane));
+        if (tells) ptx::mbarrier_arrive_read_at(ptx::peer_address(&storage_.read, lane));
         if (sends) {
             float2 partial = {};
             memcpy(&partial, &value, sizeof(value));
@@ -261,6 +264,9 @@ class RowTeam {
         }
         ptx::mbarrier_wait(collected, reductions_ / 2 % 2);
         if (tells) ptx::mbarrier_wait(&storage_.read, (reductions_ - 1) % 2);
+        if constexpr (!std::is_same_v<Value, LogSum>) {
+            if (senders == 1) return total_of<Value>(partials, count);
+        }
         value = part_of<Value>(partials, lane, count);
         if (count > 32) value = value + part_of<Value>(partials, lane + 32, count);
         return combine(value, 32);

@@ -9,7 +9,6 @@
 namespace norms {
 namespace {
 
-constexpr int kWordBytes = 4;
 // Warps per SM that cover memory latency with their loads, and that fit.
 constexpr int kBusyWarps = 32;
 constexpr int kFewWarps = 64;
@@ -42,6 +41,8 @@ constexpr std::int64_t kCachedBytes = std::int64_t{32} << 20;
 // would not stay in L2 until they are read again.
 constexpr int kShortStreamBytes = 40 * 1024;
 constexpr int kShortStreamThreads = 256;
+// Threads of a block of a cluster that keeps two rows, neither of which it writes.
+constexpr int kKeepingThreads = 256;
 // Rows per SM up to which a block per row is faster than a warp per row, whatever its length. Twice
 // as many if it also reads a second row or writes.
 constexpr int kApartRows = 8;
@@ -53,6 +54,8 @@ constexpr int kHalfBlock = 1024;
 constexpr int kMostWithinWarp = 4;
 // Lanes whose packets fill one 128-byte line.
 constexpr int kLineLanes = 8;
+// Threads of unaligned blocks that an SM holds at least.
+constexpr int kUnalignedThreads = 1024;
 // Vectors per thread of a block that is alone with its row.
 constexpr int kMostAlone = 4;
 // Vectors per thread whose sums over rows also fit in registers.
@@ -76,8 +79,13 @@ bool is_aligned(const Matrix& shape) {
     return std::int64_t{shape.columns} * bytes_of(shape.dtype) % kPacketBytes == 0;
 }
 
-bool is_words(const Matrix& shape) {
-    return std::int64_t{shape.columns} * bytes_of(shape.dtype) % kWordBytes == 0;
+bool is_words(const Matrix& shape, int word_bytes) {
+    return std::int64_t{shape.columns} * bytes_of(shape.dtype) % word_bytes == 0;
+}
+
+// Whole warps whose threads have `vectors` packets each.
+std::int64_t threads_for(std::int64_t packets, int vectors) {
+    return divide_up(divide_up(packets, vectors), kWarp) * kWarp;
 }
 
 // Packets that a row touches; cut at memory boundaries, it may touch one more than it fills.
@@ -190,6 +198,14 @@ int blocks_for_cache(const Config& config, const Matrix& shape, const Machine& m
     return blocks;
 }
 
+// Blocks of a cluster whose registers keep a row that would be expensive to read twice.
+int blocks_to_keep(std::int64_t packets, RowUse use) {
+    if (use != RowUse::kTwoRows && use != RowUse::kInPlace) return 1;
+    const int threads = use == RowUse::kTwoRows ? kKeepingThreads : kMaxUnalignedThreads;
+    const int blocks = power_of_two_from(divide_up(packets, streamed_vectors(true) * threads));
+    return blocks <= kPortableClusterBlocks ? blocks : 1;
+}
+
 // The most threads of a block with which all blocks run at once, if a few of them would be left for
 // a second wave.
 int threads_for_one_wave(const Config& config, const Matrix& shape, const Machine& machine,
@@ -216,8 +232,9 @@ void stream(Config& config, const Matrix& shape, const Machine& machine, RowUse 
     config.streamed = true;
     config.vectors = streamed_vectors(config.aligned);
     if (meets(use)) {
-        config.cluster_blocks = std::max(even_blocks(config, shape, machine, packets),
-                                         blocks_for_cache(config, shape, machine, use, threads));
+        config.cluster_blocks = std::max({even_blocks(config, shape, machine, packets),
+                                          blocks_for_cache(config, shape, machine, use, threads),
+                                          config.aligned ? blocks_to_keep(packets, use) : 1});
     } else {
         config.cluster_blocks =
             std::min(portable_blocks_per_row(use),
@@ -328,25 +345,42 @@ void cut_for_sums(Config& config, const Matrix& shape, const Machine& machine, R
     }
 }
 
-// Packets of a row up to which words are faster than shifted packets, however many rows: beyond,
-// blocks are too large to overlap. Elements of columns beside the row's need shifts, too.
-constexpr std::int64_t short_words(RowUse use) {
-    return use == RowUse::kCentredRow || use == RowUse::kInPlace ? 640 : 512;
+// Packets of a row up to which words of 4 bytes are faster than shifted packets, however many rows,
+// where columns beside the row's need shifts, too: beyond, blocks of so many threads are too large
+// to overlap.
+constexpr std::int64_t kShortWords = 640;
+
+// Whether a block of so many threads in words is faster than a stream of shifted packets, however
+// many rows.
+bool words_fit(std::int64_t packets, int vectors, int word_bytes, RowUse use) {
+    const std::int64_t threads = threads_for(packets, vectors);
+    if (threads > kMaxUnalignedThreads) return false;
+    if (most_words(use) > 2) return true;
+    if (word_bytes == 4) return packets <= kShortWords;
+    // A bias, too, is worth shifting if the blocks leave too much of an SM empty.
+    return use != RowUse::kCentredRow ||
+           kUnalignedThreads / threads * threads >= kUnalignedThreads * 3 / 4;
 }
 
-// Few or short rows that are not aligned, in words: in one block if they fit, because blocks take
-// long to meet.
+// Rows that are not aligned, in words: in one block if they fit, because blocks take long to meet.
 bool cut_into_words(Config& config, const Matrix& shape, const Machine& machine, RowUse use) {
+    if (!may_take_words(use) || !is_words(shape, 4)) return false;
     const std::int64_t packets = own_packets(shape);
-    constexpr int kFewest = 2;
     const std::int64_t widest =
         std::int64_t{kMaxUnalignedThreads} * most_cluster_blocks(shape, machine);
-    const int vectors = packets <= kFewest * widest ? kFewest : most_words(use);
+    // With two packets per thread where all rows then run at once.
+    constexpr int kFewest = 2;
+    const std::int64_t at_once = kUnalignedThreads / threads_for(packets, kFewest);
+    const bool few = shape.rows <= machine.multiprocessors * std::max<std::int64_t>(1, at_once);
+    const int vectors = few && packets <= kFewest * widest ? kFewest : most_words(use);
     const std::int64_t most = std::int64_t{vectors} * kMaxUnalignedThreads;
-    const bool is_short = packets > kWarp * vectors && packets <= short_words(use);
-    config.words = may_take_words(use) && is_words(shape) && packets <= vectors * widest &&
-                   (is_short || are_few(shape.rows, packets, vectors, machine));
-    if (!config.words) return false;
+    if (packets > vectors * widest) return false;
+    const int word_bytes = is_words(shape, 8) ? 8 : 4;
+    if (!words_fit(packets, vectors, word_bytes, use) &&
+        !are_few(shape.rows, packets, vectors, machine)) {
+        return false;
+    }
+    config.word_bytes = word_bytes;
     if (packets <= kWarp * vectors) {
         cut_many_rows(config, packets, vectors_for(shape.rows, packets, machine, vectors));
         return true;
@@ -422,7 +456,7 @@ Config cut_few_rows(const Matrix& shape) {
 // The next larger vector count that has a kernel.
 int existing_vectors(const Config& config, RowUse use) {
     if (use == RowUse::kFewRows) return config.vectors;
-    if (config.words) return config.vectors <= 2 ? 2 : 4;
+    if (config.word_bytes > 0) return config.vectors <= 2 ? 2 : 4;
     if (!config.aligned) return config.vectors <= 2 ? 2 : kMostVectors;
     if (config.alone || accumulates(use)) return config.vectors;
     return 4;
@@ -431,12 +465,13 @@ int existing_vectors(const Config& config, RowUse use) {
 }  // namespace
 
 // SMs come in pairs, and in up to eight groups that a cluster does not leave, so that large
-// clusters leave SMs idle.
-std::int64_t Machine::clusters_at_once(int blocks) const {
-    if (blocks > kPortableClusterBlocks) return largest_clusters;
+// clusters leave SMs idle, or parts of them.
+std::int64_t Machine::clusters_at_once(int blocks, std::int64_t resident) const {
+    if (blocks > kPortableClusterBlocks) return largest_clusters * resident;
     constexpr int kGroups = 8;
-    const std::int64_t idle = std::int64_t{kGroups} * std::max(0, blocks - 2);
-    return std::max<std::int64_t>(1, (multiprocessors - idle) / blocks);
+    const std::int64_t room = multiprocessors * resident;
+    const std::int64_t idle = std::int64_t{kGroups} * std::max(0, blocks - (resident > 1 ? 1 : 2));
+    return std::max<std::int64_t>(1, (room - idle) / blocks);
 }
 
 void check(const Matrix& shape) {
@@ -541,20 +576,24 @@ void validate(const Config& config, const Matrix& shape, RowUse use) {
     require(config.blocks >= 1 && config.blocks <= kMaxBlocks &&
                 config.blocks % config.cluster_blocks == 0,
             "blocks is " + std::to_string(config.blocks));
-    require(std::int64_t{vectors} * threads * config.cluster_blocks * config.chunks >=
-                (config.stages > 0 || config.words ? own_packets(shape) : packets_of(shape)),
-            "threads do not cover the row");
-    require(!config.words || (may_take_words(use) && !config.aligned && is_words(shape) &&
-                              vectors >= 2 && vectors <= most_words(use) && config.chunks == 1),
+    require(
+        std::int64_t{vectors} * threads * config.cluster_blocks * config.chunks >=
+            (config.stages > 0 || config.word_bytes > 0 ? own_packets(shape) : packets_of(shape)),
+        "threads do not cover the row");
+    const int word = config.word_bytes;
+    require(word == 0 || word == 4 || word == 8, "words of " + std::to_string(word) + " bytes");
+    require(word == 0 || (may_take_words(use) && !config.aligned && is_words(shape, word) &&
+                          vectors >= 2 && vectors <= most_words(use) && config.chunks == 1),
             "words, but rows are not whole words in a single chunk");
 }
 
 std::string describe(const Config& config) {
-    return (config.lean      ? "l"
-            : config.alone   ? "a"
-            : config.aligned ? "v"
-            : config.words   ? "w"
-                             : "u") +
+    return (config.lean              ? "l"
+            : config.alone           ? "a"
+            : config.aligned         ? "v"
+            : config.word_bytes == 8 ? "d"
+            : config.word_bytes == 4 ? "w"
+                                     : "u") +
            std::string(config.held       ? "h"
                        : config.streamed ? "s"
                                          : "") +

@@ -48,8 +48,8 @@ struct Machine {
     // are not that large.
     int largest_clusters = 0;
 
-    // Clusters with an SM for each block that surely run at once.
-    std::int64_t clusters_at_once(int blocks) const;
+    // Clusters that surely run at once if an SM holds so many of their blocks.
+    std::int64_t clusters_at_once(int blocks, std::int64_t resident = 1) const;
 };
 
 // What an op's kernel does with a row, as far as the cut depends on it.
@@ -87,8 +87,8 @@ struct Config {
     // Rows start at 16-byte boundaries and are whole packets; a kernel that does not rely on it
     // serves any row.
     bool aligned = true;
-    // Rows that are not are loaded in words.
-    bool words = false;
+    // Rows that are not are loaded in words of so many bytes, if not 0: 4 or 8.
+    int word_bytes = 0;
     // Every block has exactly one whole row: the leanest kernel.
     bool alone = false;
     // Fewer registers for higher occupancy, if the op has such a kernel.
@@ -135,14 +135,14 @@ constexpr int portable_blocks_per_row(RowUse use) {
 // Packets per thread of blocks that stream a row.
 constexpr int streamed_vectors(bool aligned) { return aligned ? 4 : 2; }
 
-// Ops with a kernel for few or short rows of whole words.
+// Ops with kernels for rows of whole words.
 constexpr bool may_take_words(RowUse use) {
     return use == RowUse::kOneRow || use == RowUse::kCentredRow || use == RowUse::kInPlace ||
            use == RowUse::kReadOnce || use == RowUse::kExponentials;
 }
-// Packets per thread in words, at most: with no vector of columns beside the row, twice as many.
+// Packets per thread in words, at most: with a bias or a second row beside the row, half as many.
 constexpr int most_words(RowUse use) {
-    return use == RowUse::kReadOnce || use == RowUse::kExponentials ? 4 : 2;
+    return use == RowUse::kCentredRow || use == RowUse::kInPlace ? 2 : 4;
 }
 
 // Ops whose clusters can hold a long row.

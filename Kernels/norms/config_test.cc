@@ -77,6 +77,9 @@ void long_rows_take_chunks() {
     // Blocks that never meet need no chunks.
     expect_described({4096, 262144, Dtype::Bf16}, RowUse::kRowAlone,
                      "vs4 t512 r1 c16 k1 s0 b65536");
+    // Two rows stay in the registers of a cluster.
+    expect_described({4096, 17936, Dtype::Bf16}, RowUse::kTwoRows, "v4 t160 r1 c4 k1 s0 b16384");
+    expect_described({4096, 17936, Dtype::Bf16}, RowUse::kInPlace, "v4 t288 r1 c2 k1 s0 b8192");
     // Norms park what fits a block.
     expect_described({4096, 32768, Dtype::Bf16}, RowUse::kOneRow, "a8 t512 r1 c1 k1 s0 b4096");
     expect_described({4096, 32776, Dtype::Bf16}, RowUse::kOneRow, "vs4 t352 r1 c1 k3 s0 b4096");
@@ -150,16 +153,23 @@ void unaligned_rows_are_streamed_if_they_are_many() {
     expect_described({100, 4098, Dtype::Bf16}, RowUse::kOneRow, "w2 t288 r1 c1 k1 s0 b100");
     expect_described({100, 4099, Dtype::Bf16}, RowUse::kOneRow, "u2 t288 r1 c1 k1 s0 b100");
     expect_described({100, 4098, Dtype::Bf16}, RowUse::kExponentials, "w2 t288 r1 c1 k1 s0 b100");
-    expect_described({99, 11668, Dtype::Bf16}, RowUse::kCentredRow, "w2 t384 r1 c2 k1 s0 b198");
+    expect_described({99, 11668, Dtype::Bf16}, RowUse::kCentredRow, "d2 t384 r1 c2 k1 s0 b198");
     expect_described({3, 11667, Dtype::F32}, RowUse::kInPlace, "w2 t192 r1 c8 k1 s0 b24");
     expect_described({27, 1134, Dtype::Bf16}, RowUse::kInPlace, "w2 t96 r1 c1 k1 s0 b27");
     expect_described({400, 130, Dtype::Bf16}, RowUse::kOneRow, "w2 t32 r4 c1 k1 s0 b100");
-    // Many rows too, if they are short, but not of a warp.
-    expect_described({49893, 1028, Dtype::Bf16}, RowUse::kOneRow, "w2 t96 r1 c1 k1 s0 b49893");
-    expect_described({6692, 4556, Dtype::Bf16}, RowUse::kCentredRow, "w2 t288 r1 c1 k1 s0 b6692");
-    expect(!choose({6692, 4556, Dtype::Bf16}, kMachine, RowUse::kOneRow).words, "too long");
-    expect(!choose({65536, 258, Dtype::Bf16}, kMachine, RowUse::kOneRow).words, "within a warp");
-    expect_described({18663, 8766, Dtype::Bf16}, RowUse::kOneRow, "us2 t192 r1 c1 k3 s0 b18663");
+    // Many rows too, if a block holds them.
+    expect_described({49893, 1028, Dtype::Bf16}, RowUse::kOneRow, "d4 t64 r1 c1 k1 s0 b49893");
+    expect_described({6692, 4556, Dtype::Bf16}, RowUse::kCentredRow, "d2 t288 r1 c1 k1 s0 b6692");
+    expect_described({6692, 4556, Dtype::Bf16}, RowUse::kOneRow, "d4 t160 r1 c1 k1 s0 b6692");
+    expect_described({65536, 258, Dtype::Bf16}, RowUse::kOneRow, "w4 t16 r8 c1 k1 s0 b8192");
+    expect_described({65536, 132, Dtype::Bf16}, RowUse::kCentredRow, "d2 t16 r8 c1 k1 s0 b8192");
+    expect_described({9000, 8196, Dtype::Bf16}, RowUse::kCentredRow, "us2 t192 r1 c1 k3 s0 b9000");
+    // With a bias beside the row, not if the blocks leave much of an SM empty.
+    expect_described({9000, 5122, Dtype::Bf16}, RowUse::kOneRow, "w4 t192 r1 c1 k1 s0 b9000");
+    expect_described({9000, 5122, Dtype::Bf16}, RowUse::kCentredRow, "us2 t192 r1 c1 k2 s0 b9000");
+    expect_described({9000, 5124, Dtype::Bf16}, RowUse::kCentredRow, "us2 t192 r1 c1 k2 s0 b9000");
+    expect_described({9000, 6148, Dtype::Bf16}, RowUse::kCentredRow, "d2 t416 r1 c1 k1 s0 b9000");
+    expect_described({18663, 8766, Dtype::Bf16}, RowUse::kOneRow, "w4 t288 r1 c1 k1 s0 b18663");
     expect_described({4096, 50257, Dtype::Bf16}, RowUse::kReadOnce, "us2 t256 r1 c1 k13 s0 b4096");
 }
 
@@ -268,8 +278,18 @@ void many_rows_are_staged_for_sums() {
     expect(narrow.blocks == 132 * 2, describe(narrow));
     // A share of each row per block, where a block cannot hold rows; clusters that all run at once.
     const Config shared = choose({4096, 32768, Dtype::Bf16}, kMachine, RowUse::kAccumulate);
-    expect(shared.stages == 2 && shared.cluster_blocks == 2 && shared.blocks == 132,
+    expect(shared.stages == 3 && shared.cluster_blocks == 4 && shared.blocks == 4 * 29,
            describe(shared));
+    const Config halves = choose({4096, 15008, Dtype::Bf16}, kMachine, RowUse::kAccumulate);
+    expect(halves.stages == 3 && halves.cluster_blocks == 2 && halves.blocks == 132,
+           describe(halves));
+    // Where sums of the bias would lie in shared memory, two packets per thread: as much at work as
+    // possible, with several blocks per SM.
+    const Config eighths = choose({4096, 20480, Dtype::Bf16}, kMachine, RowUse::kAccumulateBoth);
+    expect(eighths.vectors == 2 && eighths.cluster_blocks == 8 && eighths.blocks == 8 * 42,
+           describe(eighths));
+    const Config full = choose({4096, 32768, Dtype::Bf16}, kMachine, RowUse::kAccumulateBoth);
+    expect(full.vectors == 2 && full.cluster_blocks == 4 && full.blocks == 4 * 29, describe(full));
     const Config quarters = choose({4096, 65536, Dtype::Bf16}, kMachine, RowUse::kAccumulate);
     expect(quarters.stages == 2 && quarters.cluster_blocks == 4 && quarters.blocks == 4 * 29,
            describe(quarters));

@@ -50,7 +50,8 @@ __device__ int kept_columns(const Geometry& geometry) {
 // Who owns a row, and how it gets into registers.
 enum class Rows {
     kAny,          // any team, from memory, at any address
-    kWords,        // the same in words
+    kWords,        // the same in words of 4 bytes
+    kLongWords,    // the same of 8 bytes
     kAligned,      // any team, from memory, in whole packets
     kAlone,        // a block that has no other row, from memory, in whole packets
     kParked,       // the same, but it stays in shared memory and is read from there twice
@@ -69,7 +70,7 @@ struct Variant {
     using T = Element;
     static constexpr int kVectors = kVectorCount;
     static constexpr bool kLean = kIsLean;
-    static constexpr bool kWords = kRows == Rows::kWords;
+    static constexpr bool kWords = kRows == Rows::kWords || kRows == Rows::kLongWords;
     static constexpr bool kAligned =
         kRows != Rows::kAny && !kWords && kRows != Rows::kStreamedAny && kRows != Rows::kStagedAny;
     static constexpr bool kParked = kRows == Rows::kParked;
@@ -87,8 +88,9 @@ struct Variant {
     using Team = std::conditional_t<
         kShared, ShareTeam,
         std::conditional_t<kAlone || kRows == Rows::kStaged, BlockTeam, device::RowTeam>>;
+    using Word = std::conditional_t<kRows == Rows::kLongWords, uint2, uint32_t>;
     using Slice =
-        std::conditional_t<kWords, WordSlice<T, kVectors>,
+        std::conditional_t<kWords, WordSlice<T, kVectors, Word>,
                            std::conditional_t<kRows == Rows::kStagedAny, ShiftedSlice<T, kVectors>,
                                               device::RowSlice<T, kVectors, kAligned, kWide>>>;
     static constexpr int kPer = Slice::kPer;
@@ -335,6 +337,15 @@ auto dispatch_alone(const Config& config, Function&& function) {
     device::refuse("no kernel for " + describe(config));
 }
 
+// The same, of rows in words.
+template <RowUse kUse, class T, Rows kRows, class Function>
+auto dispatch_words(int vectors, Function&& function) {
+    if constexpr (most_words(kUse) == 4) {
+        if (vectors == 4) return function(Variant<T, 4, kRows>{});
+    }
+    return function(Variant<T, 2, kRows>{});
+}
+
 // The same of all; `wide`: rows are packets of 32 bytes and this machine moves them.
 template <RowUse kUse, class T, class Function>
 auto dispatch_vectors(const Config& config, bool wide, Function&& function) {
@@ -367,10 +378,10 @@ auto dispatch_vectors(const Config& config, bool wide, Function&& function) {
             return function(Variant<T, 8, Rows::kAny>{});
         }
         if constexpr (may_take_words(kUse)) {
-            if constexpr (most_words(kUse) == 4) {
-                if (config.words && vectors == 4) return function(Variant<T, 4, Rows::kWords>{});
-            }
-            if (config.words) return function(Variant<T, 2, Rows::kWords>{});
+            if (config.word_bytes == 8)
+                return dispatch_words<kUse, T, Rows::kLongWords>(vectors, function);
+            if (config.word_bytes == 4)
+                return dispatch_words<kUse, T, Rows::kWords>(vectors, function);
         }
         if (vectors == 2) return function(Variant<T, 2, Rows::kAny>{});
     } else if constexpr (accumulates(kUse)) {

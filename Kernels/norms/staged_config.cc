@@ -25,6 +25,11 @@ constexpr int kRowsPerBlock = 3;
 constexpr int kManyRowsPerBlock = 12;
 // Threads per SM in kernels with sums over rows, which use up to 128 registers.
 constexpr int kAccumulateThreads = 512;
+// Of which those with four packets per thread need no more than these; beyond, they take longer.
+constexpr int kWideThreads = 256;
+// Threads of a block that works on one row while the next one arrives; of more, clusters are
+// faster.
+constexpr int kMostWaitingThreads = 448;
 // Rows of partial sums that are still quick to add.
 constexpr int kMostPartialRows = 2048;
 
@@ -59,10 +64,14 @@ std::optional<Config> staged_with(int vectors, int cluster_blocks, const Config&
     const std::int64_t enough =
         config.aligned ? divide_up(kStepBytes, staged_bytes(own)) : kMostStagedBlocks;
     resident = std::min(resident, std::max(rows_per_sm / kManyRowsPerBlock, enough));
-    if (cluster_blocks > 1) resident = 1;
+    if (vectors == 4) {
+        resident =
+            std::min<std::int64_t>(resident, divide_up(kWideThreads, staged.threads_per_row));
+    }
+    if (cluster_blocks > 1 && vectors == 4) resident = 1;
     resident = std::min(std::max<std::int64_t>(resident, 1), rows_per_sm / kRowsPerBlock);
-    staged.blocks = clusters * cluster_blocks * resident;
     if (resident < 1) return std::nullopt;
+    staged.blocks = machine.clusters_at_once(cluster_blocks, resident) * cluster_blocks;
     if (resident == 1) {
         const std::int64_t wanted = std::min<std::int64_t>(
             1 + divide_up(kAheadBytes, staged_bytes(own)), rows_per_sm / kRowsPerBlock);
@@ -71,6 +80,41 @@ std::optional<Config> staged_with(int vectors, int cluster_blocks, const Config&
             static_cast<int>(std::clamp<std::int64_t>(wanted, 2, std::min(fit, kMostStages)));
     }
     return staged;
+}
+
+// Whether a block has rows under way beside the one that it works on, or fewer threads than the
+// most to wait for each other.
+bool keeps_going(const Config& staged) {
+    return staged.stages > 2 || staged.threads_per_row <= kMostWaitingThreads;
+}
+
+// Whether it leaves no more than a quarter of the SMs idle.
+bool fills(const Config& staged, const Machine& machine) {
+    return 4 * staged.blocks >= 3 * std::int64_t{machine.multiprocessors};
+}
+
+// By clusters whose blocks have a share of each row.
+std::optional<Config> staged_by_clusters(const Config& config, const Matrix& shape,
+                                         const Machine& machine, RowUse use) {
+    std::optional<Config> best;
+    if (shares_sums(4, use)) {
+        // Sums in shared memory take longer than any cut with two packets per thread: the one that
+        // has most of all rows at work.
+        const auto at_work = [&](const Config& staged) {
+            return staged.blocks * own_packets(share_of(shape, staged.cluster_blocks));
+        };
+        for (int blocks = 2; blocks <= kPortableClusterBlocks; blocks *= 2) {
+            const auto two = staged_with(2, blocks, config, shape, machine, use);
+            if (!two || !fills(*two, machine)) continue;
+            if (!best || at_work(*two) > at_work(*best)) best = two;
+        }
+        if (best) return best;
+    }
+    for (int blocks = 2; blocks <= kPortableClusterBlocks; blocks *= 2) {
+        const auto four = staged_with(4, blocks, config, shape, machine, use);
+        if (four && (!best || (!keeps_going(*best) && fills(*four, machine)))) best = four;
+    }
+    return best;
 }
 
 }  // namespace
@@ -99,26 +143,20 @@ void stage(Config& config, const Matrix& shape, const Machine& machine, RowUse u
     const std::optional<Config> two = with(2, 1);
     const std::optional<Config> four = with(4, 1);
     // Half the threads per row: for rows that two packets per thread do not cover, and for many
-    // rows of which an SM then has two at once instead of one.
-    const auto rows_at_once = [&](const Config& staged) {
-        return staged.blocks / machine.multiprocessors;
-    };
-    const bool more = two && four && shares_sums(4, use) && rows_at_once(*two) == 1 &&
-                      rows_at_once(*four) > 1 && shape.rows >= kManyRowsPerBlock * four->blocks;
+    // rows of which an SM then has more at once.
+    const bool more = two && four && shares_sums(4, use) && four->blocks > two->blocks &&
+                      shape.rows >= kManyRowsPerBlock * four->blocks;
     if (four && (!two || more)) {
         config = *four;
     } else if (two) {
         config = *two;
     }
+    const std::optional<Config>& alone = two && !more ? two : four;
     const bool many_rows = shape.rows >= std::int64_t{machine.multiprocessors} * kRowsPerBlock;
-    if (two || four || !config.aligned || (config.cluster_blocks == 1 && !many_rows)) return;
-    for (int blocks = 2; blocks <= kPortableClusterBlocks; blocks *= 2) {
-        for (const int vectors : {2, 4}) {
-            if (const std::optional<Config> shared = with(vectors, blocks)) {
-                config = *shared;
-                return;
-            }
-        }
+    if ((alone && keeps_going(*alone)) || !config.aligned) return;
+    if (!alone && config.cluster_blocks == 1 && !many_rows) return;
+    if (const std::optional<Config> shared = staged_by_clusters(config, shape, machine, use)) {
+        config = *shared;
     }
 }
 

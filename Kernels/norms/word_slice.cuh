@@ -1,16 +1,17 @@
-// A thread's share of a row of whole 32-bit words, for few or short rows at any address: a packet
-// is four words, each beside those of the thread's neighbours. None straddles an end of the row, so
-// no load waits for another.
+// A thread's share of a row of whole words, of 4 or 8 bytes, for few or short rows at any address:
+// a packet is four or two words, each beside those of the thread's neighbours. None straddles an
+// end of the row, so no load waits for another.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "Kernels/device/convert.cuh"
 
 namespace norms {
 
 // As device::RowSlice, in a single chunk.
-template <class T, int kVectors>
+template <class T, int kVectors, class Word>
 class WordSlice {
   public:
     static constexpr int kPer = device::kPerPacket<T>;
@@ -50,10 +51,11 @@ class WordSlice {
         store_packet(row, chunk, vector, device::pack<T>(values));
     }
     __device__ void store_packet(T* row, int, int vector, const uint4& packet) const {
-        const uint32_t words[4] = {packet.x, packet.y, packet.z, packet.w};
-        auto* to = reinterpret_cast<uint32_t*>(row);
+        Word words[kWords];
+        std::memcpy(words, &packet, sizeof(packet));
+        auto* to = reinterpret_cast<Word*>(row);
 #pragma unroll
-        for (int word = 0; word < 4; ++word) {
+        for (int word = 0; word < kWords; ++word) {
             if (at(vector, word) < words_) to[at(vector, word)] = words[word];
         }
     }
@@ -73,19 +75,25 @@ class WordSlice {
     }
 
   private:
-    static constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
+    static constexpr int kPerWord = static_cast<int>(sizeof(Word) / sizeof(T));
+    static constexpr int kWords = kPer / kPerWord;
 
-    __device__ int at(int vector, int word) const { return first_ + (vector * 4 + word) * step_; }
+    __device__ int at(int vector, int word) const {
+        return first_ + (vector * kWords + word) * step_;
+    }
 
     __device__ uint4 words_of(const T* elements, int vector, const uint4& nothing,
                               bool wanted = true) const {
-        const auto* from = reinterpret_cast<const uint32_t*>(elements);
-        uint32_t words[4] = {nothing.x, nothing.y, nothing.z, nothing.w};
+        const auto* from = reinterpret_cast<const Word*>(elements);
+        Word words[kWords];
+        std::memcpy(words, &nothing, sizeof(nothing));
 #pragma unroll
-        for (int word = 0; word < 4; ++word) {
+        for (int word = 0; word < kWords; ++word) {
             if (wanted && at(vector, word) < words_) words[word] = from[at(vector, word)];
         }
-        return {words[0], words[1], words[2], words[3]};
+        uint4 packet;
+        std::memcpy(&packet, words, sizeof(packet));
+        return packet;
     }
 
     const int words_;

@@ -132,6 +132,7 @@ pub(crate) const PROVEN: &[(&str, &str)] = &[
     ("ld.global.u32", "proofs::arithmetic"),
     ("ld.global.u64", "proofs::arithmetic"),
     ("ld.global.u8", "proofs_of_memory::loads"),
+    ("ld.global.v2.f32", "proofs_of_memory::loads"),
     ("ld.global.v2.u32", "proofs_of_memory::loads"),
     ("ld.global.v4.f32", "proofs_of_memory::loads"),
     ("ld.global.v4.u16", "proofs_of_memory::loads"),

@@ -68,10 +68,20 @@ fn rmsnorm_forward() {
     // One block a row, in packets of 32 bytes where the machine has them and without, and one that parks its row;
     // clusters, of one chunk a block and of several; all of these with a ragged end.
     let aligned = [(5, 4096), (5, 4104), (5, 16_392), (2, 65536), (1, 140_000)];
-    // The latter in words too: several rows a block, one, and one a cluster.
     let ragged = [(3, 1000), (2, 5001), (2, 9001), (1, 70_001)];
-    let ragged = ragged.into_iter().chain([(20, 130), (3, 1002), (2, 9002)]);
-    for (rows, columns) in aligned.into_iter().chain(ragged) {
+    // The latter in words of four and eight bytes: several rows a block, one, one a cluster, and more than run at
+    // once.
+    let words = [
+        (20, 130),
+        (3, 1002),
+        (2, 9002),
+        (20, 132),
+        (3, 1004),
+        (2, 9004),
+        (90, 258),
+        (40, 1028),
+    ];
+    for (rows, columns) in aligned.into_iter().chain(ragged).chain(words) {
         under_every_schedule(rmsnorm_of(rows, columns));
     }
 }
@@ -250,6 +260,8 @@ fn backward_of_wide_rows() {
         under_every_schedule(backward(centred, 5, 16_392, false));
         under_every_schedule(backward(centred, 9, 16_392, false));
         under(Schedule::AtOnce, backward(centred, 4, 32_776, false));
+        // Several clusters on an SM.
+        under(Schedule::AtOnce, backward(centred, 26, 17_936, false));
     }
 }
 
@@ -309,7 +321,7 @@ fn a_tensor_that_is_too_small_is_found_out() {
 #[test]
 fn every_kind_of_inputs() {
     for op in NormOp::all() {
-        for (rows, columns) in [(7, 1000), (3, 8192), (2, 9001), (3, 9002)] {
+        for (rows, columns) in [(7, 1000), (3, 8192), (2, 9001), (3, 9002), (7, 1004)] {
             right_on_every_kind(op, rows, columns);
         }
     }
@@ -322,6 +334,9 @@ fn every_kind_of_long_rows() {
     right_on_every_kind(NormOp::CrossEntropyForwardBackward, 3, 80_000);
     right_on_every_kind(NormOp::CrossEntropyBackward, 2, 40_008);
     right_on_every_kind(NormOp::LayerNormForward, 5, 16_392);
+    // Two rows, in the registers of a cluster.
+    right_on_every_kind(NormOp::SoftmaxBackward, 5, 17_936);
+    right_on_every_kind(NormOp::FusedAddRmsNorm, 5, 17_936);
 }
 
 fn right_on_every_kind(op: NormOp, rows: usize, columns: usize) {

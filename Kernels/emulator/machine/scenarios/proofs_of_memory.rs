@@ -59,6 +59,7 @@ pub fn loads() {
         "ld.global.u32",
         "ld.global.u64",
         "ld.global.u8",
+        "ld.global.v2.f32",
         "ld.global.v2.u32",
         "ld.global.v4.u16",
         "ld.global.v4.u32",
