@@ -28,6 +28,9 @@ struct Recorded {
     types: BTreeMap<u64, &'static str>,
 }
 
+/// What memory may hold, in the words of `ptx run`.
+const TYPES: [&str; 5] = ["u8", "i32", "f32", "f16", "bf16"];
+
 static RECORDED: OnceLock<Mutex<Recorded>> = OnceLock::new();
 
 fn recorded() -> std::sync::MutexGuard<'static, Recorded> {
@@ -47,8 +50,16 @@ fn folder() -> Option<&'static Path> {
 /// Says what the memory at an address holds: f32, f16, bf16, i32 or u8. A recording repeats it, so that whoever
 /// compares knows what is near.
 pub fn describe(address: usize, dtype: &'static str) {
+    assert!(TYPES.contains(&dtype), "{dtype} is none of {TYPES:?}");
     if folder().is_some() {
         recorded().types.insert(address as u64, dtype);
+    }
+}
+
+/// Memory was freed: what comes to lie there may hold anything else.
+pub fn forget(address: u64) {
+    if folder().is_some() {
+        recorded().types.remove(&address);
     }
 }
 

@@ -407,6 +407,7 @@ fn keep(block: Block) -> u64 {
 /// False where nothing was allocated there.
 pub fn free(address: u64) -> bool {
     settle();
+    recording::forget(address);
     allocations().withdraw(address);
     registry().blocks.remove(&address).is_some()
 }

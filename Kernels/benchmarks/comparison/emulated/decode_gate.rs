@@ -167,7 +167,7 @@ impl Case {
         }
         move || {
             let fp8_cache = self.kv_type == KvType::Fp8;
-            let dtype = if fp8_cache { "fp8_e4m3" } else { "bf16" };
+            let dtype = if fp8_cache { "u8" } else { "bf16" };
             let cache = |bytes: &[u8]| of_type(dtype, Memory::from_bytes(bytes));
             let (q, out) = (upload(&q), room(wanted.len()));
             let (k, v) = (cache(&k_bytes), cache(&v_bytes));

@@ -55,7 +55,7 @@ fn case_over(kv_type: KvType, heads: usize, variant: Variant, lengths: &[usize])
     move || {
         let (q, out) = (upload(&q), room(wanted.len()));
         let cache = match &codes {
-            Some(codes) => of_type("fp8_e4m3", Memory::from_bytes(codes)),
+            Some(codes) => of_type("u8", Memory::from_bytes(codes)),
             None => upload(&cache),
         };
         let table = [&pages.indptr, &pages.indices, &pages.lengths].map(|list| upload_i32(list));
