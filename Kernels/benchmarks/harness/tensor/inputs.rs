@@ -1,5 +1,7 @@
 //! Input values, recomputed on demand.
 
+use std::sync::Arc;
+
 use numeric::{index_below, stream_bits, stream_key, uniform, DType};
 
 use crate::{place, Fill, TensorSpec};
@@ -88,10 +90,37 @@ impl Input<'_> {
         self.inputs.range_into(self.place, start, out);
     }
 
-    /// Whether both are one tensor of the same inputs.
-    pub fn is(&self, other: Input) -> bool {
-        std::ptr::eq(self.inputs.specs, other.inputs.specs)
-            && (self.inputs.seed, self.place) == (other.inputs.seed, other.place)
+    /// Everything that its elements follow from.
+    pub fn contents(&self) -> Contents {
+        let spec = &self.inputs.specs[self.place];
+        Contents {
+            seed: self.inputs.seed,
+            place: self.place,
+            dtype: spec.dtype,
+            fill: spec.fill.clone(),
+        }
+    }
+}
+
+/// What determines the elements of an input. Inputs of equal contents have equal elements, even those of different
+/// problems; the reverse does not hold.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    seed: u64,
+    place: usize,
+    dtype: DType,
+    fill: Fill,
+}
+
+impl PartialEq for Contents {
+    fn eq(&self, other: &Self) -> bool {
+        let same_fill = match (&self.fill, &other.fill) {
+            // They may be as long as the tensor, and a range of NaN is unequal to itself.
+            (Fill::Shaped(ours), Fill::Shaped(theirs)) => Arc::ptr_eq(ours, theirs),
+            (Fill::Bytes(ours), Fill::Bytes(theirs)) => Arc::ptr_eq(ours, theirs),
+            (ours, theirs) => ours == theirs,
+        };
+        same_fill && (self.seed, self.place, self.dtype) == (other.seed, other.place, other.dtype)
     }
 }
 
@@ -331,6 +360,32 @@ mod tests {
     #[should_panic(expected = "no tensor 'z' among x, labels, offsets, y, rows")]
     fn an_unknown_name_is_refused() {
         Inputs::new(&specs(), 1).tensor("z");
+    }
+
+    #[test]
+    fn contents_tell_inputs_apart() {
+        let specs = specs();
+        let of = |specs: &[TensorSpec], seed, place: usize| {
+            Inputs::new(specs, seed)
+                .tensor(specs[place].name)
+                .contents()
+        };
+        for (place, spec) in specs.iter().enumerate() {
+            // Specs are cloned on the way to an oracle; what fills them is shared.
+            assert_eq!(
+                of(&specs, 9, place),
+                of(&specs.clone(), 9, place),
+                "{}",
+                spec.name
+            );
+            assert_ne!(of(&specs, 9, place), of(&specs, 8, place));
+        }
+        assert_ne!(of(&specs, 9, 0), of(&specs, 9, 4));
+        let mut others = specs.clone();
+        for spec in &mut others {
+            spec.fill = Shaped::flat(-2.0, 2.0).into();
+        }
+        assert_ne!(of(&specs, 9, 0), of(&others, 9, 0), "other values");
     }
 
     #[test]

@@ -7,6 +7,6 @@ mod inputs;
 mod shaped;
 mod spec;
 
-pub use inputs::{fill_into, Input, Inputs};
+pub use inputs::{fill_into, Contents, Input, Inputs};
 pub use shaped::{Shaped, Slots, DEAD};
 pub use spec::{place, Fill, Role, TensorSpec};

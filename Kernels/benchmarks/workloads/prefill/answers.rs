@@ -3,9 +3,8 @@
 use std::cell::RefCell;
 
 use contender::Slice;
-use numeric::DType;
 use reference::{attention, Real};
-use tensor::Inputs;
+use tensor::{Contents, Inputs};
 
 use super::shape::{cumulative, PrefillShape};
 use crate::arithmetic::{read, slice, Store};
@@ -25,8 +24,7 @@ pub fn unit<R: Real>(
     let query: Vec<R> = read(inputs.tensor("q"), place * shape.head_dim, shape.head_dim);
     let dtype = inputs.specs()[inputs.place("out")].dtype;
     let source = Source {
-        seed: inputs.seed(),
-        dtype,
+        contents: ["k", "v"].map(|name| inputs.tensor(name).contents()),
         first_row: shape.kv_lens[..sequence].iter().sum(),
         head: head / (shape.heads / shape.kv_heads),
         heads: shape.kv_heads,
@@ -55,11 +53,11 @@ pub fn unit<R: Real>(
     slices
 }
 
-/// Which keys and values: everything that determines their contents.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Which keys and values.
+#[derive(Clone, Debug, PartialEq)]
 struct Source {
-    seed: u64,
-    dtype: DType,
+    /// Of keys and values, which other kinds of inputs and other problems fill differently.
+    contents: [Contents; 2],
     first_row: usize,
     head: usize,
     heads: usize,
@@ -95,7 +93,13 @@ fn with_keys_and_values<T>(
             keys: Vec::new(),
             values: Vec::new(),
         });
-        let [of_key, of_value] = source.widths;
+        let Source {
+            first_row,
+            head,
+            heads,
+            widths: [of_key, of_value],
+            ..
+        } = slab.source;
         for (name, width, elements) in [
             ("k", of_key, &mut slab.keys),
             ("v", of_value, &mut slab.values),
@@ -103,7 +107,7 @@ fn with_keys_and_values<T>(
             let tensor = inputs.tensor(name);
             let mut row = vec![0.0; width];
             for index in elements.len() / width..rows {
-                let place = (source.first_row + index) * source.heads + source.head;
+                let place = (first_row + index) * heads + head;
                 tensor.range_into(place * width, &mut row);
                 elements.extend(row.iter().map(|&value| value as f32));
             }

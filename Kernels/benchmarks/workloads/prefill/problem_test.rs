@@ -86,6 +86,31 @@ fn units_cover_every_output_element_once() {
     }
 }
 
+#[test]
+fn answers_do_not_depend_on_the_problem_before() {
+    // The same seed and places of keys, but every kind of inputs has its ranges by the lengths.
+    let short = problem(PrefillOp::Prefill, &[3, 5], &[9, 5], true);
+    let long = problem(PrefillOp::Prefill, &[5, 3], &[20, 3], true);
+    let answers = |problem: &PrefillProblem, kind: usize| {
+        let family = &problem.families()[kind];
+        problem.oracle(&Inputs::new(&family.tensors, 7), 2)
+    };
+    for kind in 0..short.families().len() {
+        let alone = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| answers(&long, kind));
+            thread.join().unwrap()
+        });
+        for before in 0..short.families().len() {
+            answers(&short, before);
+            let after = answers(&long, kind);
+            assert_eq!(
+                after[0].values, alone[0].values,
+                "kind {kind} after {before}"
+            );
+        }
+    }
+}
+
 /// The answer of a unit from the definition, elements fetched one by one.
 fn by_definition(problem: &PrefillProblem, inputs: &Inputs, row: usize, head: usize) -> Vec<f64> {
     let shape = &problem.shape;
