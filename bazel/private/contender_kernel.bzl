@@ -6,7 +6,9 @@ load(":cuda_kernels.bzl", "cuda_kernels")
 load(":visibility.bzl", "layer_visibility")
 
 def contender_kernel(name, src = None, description = None, exported = None):
-    """Declares `name`: the description, and beside it the PTX of one file, where kernels are PTX.
+    """Declares `name`: the description and the PTX of one file for each SM that is built, where kernels are PTX.
+
+    The SM is in the name of the folder that a file for it alone is in.
 
     Args:
       name: the files together.
@@ -14,13 +16,15 @@ def contender_kernel(name, src = None, description = None, exported = None):
       description: the kernel.json.
       exported: instead of both, a recipe of tools/artifacts that another compiler makes them by.
     """
+
+    # Recipes are run for the SMs that CI builds for.
+    sms = ARCH_VALUES["both"]
     if exported:
         native.filegroup(
             name = name,
-            # Recipes are run for the SMs that CI builds for.
             srcs = on_ptx(**{
                 sm: ["@{}_{}//:files".format(exported, sm.replace("sm", "compute"))]
-                for sm in ARCH_VALUES["both"]
+                for sm in sms
             }),
             target_compatible_with = NEEDS_EMULATION,
             visibility = layer_visibility(),
@@ -30,26 +34,27 @@ def contender_kernel(name, src = None, description = None, exported = None):
         name = name + "_kernels",
         srcs = [src],
     )
-    ptx = src.removesuffix(".cu") + ".ptx"
-    native.genrule(
-        name = name + "_ptx",
-        srcs = [":" + name + "_kernels"],
-        outs = [ptx],
-        cmd = """
-            set -eu
-            library=$$(realpath $$(printf '%s\\n' $(locations :{0}_kernels) | grep '[.]a$$' | head -n 1))
-            tool=$$(realpath $(execpath @cuda_toolkit//:cuobjdump))
-            out=$$(realpath $(@D))/{1}
-            folder=$$(mktemp -d)
-            (cd $$folder && $$tool -xptx all $$library >/dev/null && cat ./*.ptx) > $$out
-            rm -r $$folder
-        """.format(name, ptx),
-        target_compatible_with = NEEDS_EMULATION,
-        tools = ["@cuda_toolkit//:cuobjdump"],
-    )
+    for sm in sms:
+        native.genrule(
+            name = "{}_{}".format(name, sm),
+            srcs = [":" + name + "_kernels"],
+            outs = ["{}/{}.ptx".format(sm, src.removesuffix(".cu"))],
+            cmd = """
+                set -eu
+                library=$$(realpath $$(printf '%s\n' $(locations :{0}_kernels) | grep '[.]a$$' | head -n 1))
+                tool=$$(realpath $(execpath @cuda_toolkit//:cuobjdump))
+                out=$$(realpath $(@D))/$$(basename $@)
+                folder=$$(mktemp -d)
+                (cd $$folder && $$tool -xptx all $$library >/dev/null && cat ./*.{1}.ptx) > $$out
+                rm -r $$folder
+            """.format(name, sm),
+            tags = ["manual"],
+            target_compatible_with = NEEDS_EMULATION,
+            tools = ["@cuda_toolkit//:cuobjdump"],
+        )
     native.filegroup(
         name = name,
-        srcs = [description, ":" + ptx],
+        srcs = [description] + on_ptx(**{sm: [":{}_{}".format(name, sm)] for sm in sms}),
         target_compatible_with = NEEDS_EMULATION,
         visibility = layer_visibility(),
     )

@@ -7,11 +7,14 @@ load(":emulation.bzl", "emulation")
 # Those whose PTX the interpreter knows.
 EMULATED_SMS = ARCH_VALUES["both"]
 
+# The arch flag's value for all of them.
+EMULATED_ARCH = "both"
+
 _ATTRS = {
-    "sm": attr.string(
-        doc = "The SM that kernels are compiled for.",
-        mandatory = True,
-        values = EMULATED_SMS,
+    "arch": attr.string(
+        default = EMULATED_ARCH,
+        doc = "What kernels are compiled for: a value of the arch flag.",
+        values = [EMULATED_ARCH] + EMULATED_SMS,
     ),
     "_allowlist_function_transition": attr.label(
         default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
@@ -32,15 +35,26 @@ def _emulated_run_test_impl(ctx):
         target_file = program[DefaultInfo].files_to_run.executable,
         is_executable = True,
     )
+    environment = program[RunEnvironmentInfo]
     return [
         DefaultInfo(executable = executable, runfiles = program[DefaultInfo].default_runfiles),
-        program[RunEnvironmentInfo],
+        RunEnvironmentInfo(
+            environment = environment.environment | {"EMULATED_SM": ctx.attr.sm},
+            inherited_environment = environment.inherited_environment,
+        ),
     ]
 
 emulated_run_test = rule(
     implementation = _emulated_run_test_impl,
-    attrs = _ATTRS | {"program": attr.label(cfg = emulation, mandatory = True)},
-    doc = "Runs a test that is built for the interpreter.",
+    attrs = _ATTRS | {
+        "program": attr.label(cfg = emulation, mandatory = True),
+        "sm": attr.string(
+            doc = "The SM whose kernels run.",
+            mandatory = True,
+            values = EMULATED_SMS,
+        ),
+    },
+    doc = "Runs a test that is built for the interpreter, on one SM.",
     test = True,
 )
 

@@ -2,7 +2,7 @@
 
 load("@rules_rust//rust:defs.bzl", "rust_binary")
 load(":arch.bzl", "ARCH_ENV", "NEEDS_EMULATION")
-load(":emulated.bzl", "EMULATED_SMS", "UNLESS_NO_CUDA", "emulated_clippy")
+load(":emulated.bzl", "UNLESS_NO_CUDA", "emulated_clippy")
 
 def emulated_bench(name, srcs, deps):
     """Declares the program, where kernels are PTX, and `<name>_clippy`, which must build.
@@ -24,7 +24,6 @@ def emulated_bench(name, srcs, deps):
     emulated_clippy(
         name = name + "_clippy",
         testonly = True,
-        sm = EMULATED_SMS[0],
         target_compatible_with = UNLESS_NO_CUDA,
         targets = [name],
     )

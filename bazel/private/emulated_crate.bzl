@@ -2,13 +2,11 @@
 
 load("@rules_rust//rust:defs.bzl", "rust_library")
 load(":arch.bzl", "ARCH_ENV", "NEEDS_EMULATION")
-load(":emulated.bzl", "EMULATED_SMS", "UNLESS_NO_CUDA", "emulated_clippy")
+load(":emulated.bzl", "UNLESS_NO_CUDA", "emulated_clippy")
 load(":visibility.bzl", "layer_visibility")
 
 def emulated_crate(name, deps):
     """Declares `name` from the folder's .rs files, where kernels are PTX, and `<name>_clippy`, which must build.
-
-    env!("HEAD_TO_HEAD_ARCH") names their SM.
 
     Args:
       name: the crate, named like its folder.
@@ -25,7 +23,6 @@ def emulated_crate(name, deps):
     emulated_clippy(
         name = name + "_clippy",
         testonly = True,
-        sm = EMULATED_SMS[0],
         target_compatible_with = UNLESS_NO_CUDA,
         targets = [name],
     )

@@ -3,12 +3,12 @@
 load("@rules_rust//rust:defs.bzl", "rust_test")
 load(":arch.bzl", "NEEDS_EMULATION", "NEEDS_SHELF")
 load(":archs.bzl", "SMS")
-load(":emulated.bzl", "EMULATED_SMS", "UNLESS_NO_CUDA", "emulated_clippy", "emulated_run_test")
+load(":emulated.bzl", "EMULATED_ARCH", "EMULATED_SMS", "UNLESS_NO_CUDA", "emulated_clippy", "emulated_run_test")
 
 def emulated_test(name, srcs, deps = [], data = [], env = {}, size = "medium", shelf = None, tags = []):
     """Declares a test per SM, `<name>_<SM>`, in every configuration but --config=cpu, and `<name>_clippy`.
 
-    Each is `name`, which can be run by itself with --config=emulated and emulated100a.
+    Each is `name`, which can be run by itself with --config=emulated and emulated100a. It is built once for all SMs.
 
     Args:
       name: the test.
@@ -18,7 +18,7 @@ def emulated_test(name, srcs, deps = [], data = [], env = {}, size = "medium", s
       env: variables it sees.
       size: Bazel's size, which sets its time limit.
       shelf: hopper or blackwell where its kernels are for that alone.
-      tags: ["manual"] where its kernels take minutes to compile.
+      tags: ["manual"] where its kernels take minutes to compile; it is then built for each SM by itself.
     """
     rust_test(
         name = name,
@@ -35,10 +35,12 @@ def emulated_test(name, srcs, deps = [], data = [], env = {}, size = "medium", s
         ],
     )
     sms = [sm for sm in EMULATED_SMS if shelf in (None, SMS[sm].shelf)]
+    arch_of = {sm: sm if "manual" in tags else EMULATED_ARCH for sm in sms}
     for sm in sms:
         emulated_run_test(
             name = "{}_{}".format(name, sm.replace("_", "")),
             size = size,
+            arch = arch_of[sm],
             program = name,
             sm = sm,
             tags = ["emulated"] + tags,
@@ -47,7 +49,7 @@ def emulated_test(name, srcs, deps = [], data = [], env = {}, size = "medium", s
     emulated_clippy(
         name = name + "_clippy",
         testonly = True,
-        sm = sms[0],
+        arch = arch_of[sms[0]],
         tags = tags,
         target_compatible_with = UNLESS_NO_CUDA,
         targets = [name],

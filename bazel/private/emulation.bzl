@@ -12,14 +12,14 @@ _BEFORE = str(Label("//bazel/cuda:before_emulation"))
 def _emulation_impl(settings, attr):
     before = {name: settings[name] for name in [_ARCH, _EMULATED, _REWRITTEN]} | {_RUNTIME: str(settings[_RUNTIME])}
     return {
-        _ARCH: attr.sm,
+        _ARCH: attr.arch,
         _BEFORE: json.encode(before),
         _EMULATED: True,
         _REWRITTEN: False,
         _RUNTIME: "//Kernels/emulator/runtime:link",
     }
 
-# To what --config=emulated sets, for the attribute `sm`.
+# To what --config=emulated sets, for the attribute `arch`.
 emulation = transition(
     implementation = _emulation_impl,
     inputs = _CHANGED,

@@ -12,6 +12,7 @@ mod recording;
 mod registry;
 mod settings;
 mod tensor;
+mod unit;
 
 pub use function::Function;
 pub use machine::{Schedule, TensorLoads, MOST_SHARED, SCHEDULES};

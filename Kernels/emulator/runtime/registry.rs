@@ -8,6 +8,7 @@ use machine::{Allocations, Block, Launch, Module, Program, Report, Touched};
 
 use crate::recording;
 use crate::settings::{self, Fault};
+use crate::unit::{emulated_sm, target, Unit};
 
 /// A kernel by the address of its host function.
 #[derive(Clone)]
@@ -31,8 +32,7 @@ impl Kernel {
 
 #[derive(Default)]
 struct Registry {
-    /// The texts of each translation unit, or why there are none.
-    units: Vec<Result<Vec<String>, String>>,
+    units: Vec<Unit>,
     modules: HashMap<usize, Arc<Module>>,
     /// The module with a fault that was launched last.
     faulty: Option<(usize, Fault, Arc<Module>)>,
@@ -62,16 +62,19 @@ const USUAL_SHARED: u32 = 48 << 10;
 
 pub fn add_unit(texts: Result<Vec<String>, String>) -> usize {
     let mut registry = registry();
-    registry.units.push(texts);
+    registry.units.push(Unit::new(texts, emulated_sm()));
     registry.units.len() - 1
 }
 
 /// The unit of a text that comes at run time; one for equal texts.
 pub fn unit_of(text: &str) -> usize {
-    let known = registry().units.iter().position(
-        |unit| matches!(unit, Ok(texts) if texts.first().is_some_and(|first| first == text)),
-    );
-    known.unwrap_or_else(|| add_unit(Ok(vec![text.to_owned()])))
+    let mut registry = registry();
+    let unit = Unit::Text(text.to_owned());
+    let known = registry.units.iter().position(|known| *known == unit);
+    known.unwrap_or_else(|| {
+        registry.units.push(unit);
+        registry.units.len() - 1
+    })
 }
 
 pub fn add_kernel(unit: usize, host: usize, name: &str) {
@@ -126,14 +129,6 @@ fn load(text: &str) -> Result<Arc<Module>, String> {
         .map_err(|error| error.to_string())
 }
 
-// Of several architectures the first.
-fn text(registry: &Registry, unit: usize) -> Result<&str, String> {
-    match &registry.units[unit] {
-        Ok(texts) => Ok(&texts[0]),
-        Err(reason) => Err(reason.clone()),
-    }
-}
-
 /// The kernel at an address.
 pub fn program_of(host: usize) -> Option<Arc<Program>> {
     let kernel = registry().kernels.get(&host).cloned()?;
@@ -159,7 +154,7 @@ fn module(unit: usize) -> Result<Arc<Module>, String> {
     if let Some(module) = registry.modules.get(&unit) {
         return Ok(module.clone());
     }
-    let module = load(text(&registry, unit)?)?;
+    let module = load(registry.units[unit].text()?)?;
     registry.modules.insert(unit, module.clone());
     Ok(module)
 }
@@ -173,7 +168,7 @@ fn faulty_module(unit: usize, fault: &Fault) -> Result<Arc<Module>, String> {
     {
         return Ok(module.clone());
     }
-    let text = text(&registry, unit)?;
+    let text = registry.units[unit].text()?;
     let text = match fault {
         Fault::Everywhere(from, to) if text.contains(from) => text.replace(from, to),
         Fault::Everywhere(from, _) => {
@@ -224,25 +219,17 @@ pub fn text_of(kernel: &str) -> Option<String> {
         .kernels
         .values()
         .find(|found| found.name == kernel)?;
-    text(&registry, found.unit).ok().map(str::to_owned)
+    registry.units[found.unit].text().ok().map(str::to_owned)
 }
 
-/// The architecture of the first translation unit that has PTX: 90 or 100.
+/// The SM that is emulated, 90 or 100: the chosen one, or else that of the first translation unit that has PTX.
 pub fn compute_capability() -> Option<u32> {
-    let text = registry()
-        .units
-        .iter()
-        .find_map(|unit| unit.as_ref().ok().and_then(|texts| texts.first()).cloned())?;
-    let target = text
-        .lines()
-        .find_map(|line| line.trim().strip_prefix(".target"))?
-        .trim();
-    let digits: String = target
-        .strip_prefix("sm_")?
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .collect();
-    digits.parse().ok()
+    let first = || {
+        let registry = registry();
+        let mut texts = registry.units.iter().filter_map(|unit| unit.text().ok());
+        target(texts.next()?)
+    };
+    emulated_sm().or_else(first)
 }
 
 /// Where a variable of device code lies, by the address of its shadow on the host.
@@ -345,8 +332,11 @@ pub unsafe fn launch(
     let recording = match &settings.fault {
         Some(_) => None,
         None => {
-            let text =
-                || text(&registry(), kernel.unit).map_or_else(|_| String::new(), str::to_owned);
+            let text = || {
+                let registry = registry();
+                let text = registry.units[kernel.unit].text();
+                text.map_or_else(|_| String::new(), str::to_owned)
+            };
             recording::begin(text, &program, &launch, allocations())
         }
     };
@@ -361,15 +351,16 @@ pub unsafe fn launch(
     Ok(())
 }
 
-/// The instruction forms of every kernel that is linked in, and how often each stands there.
+/// The instruction forms of every kernel that is linked in for the emulated SM, and how often each stands there.
 ///
 /// # Errors
 ///
 /// Where an object carries no PTX, or the parser refuses it.
 pub fn forms() -> Result<BTreeMap<String, u64>, String> {
-    let units = registry().units.len();
+    let is_elsewhere = |unit: &Unit| matches!(unit, Unit::Elsewhere(_));
+    let elsewhere: Vec<bool> = registry().units.iter().map(is_elsewhere).collect();
     let mut forms = BTreeMap::new();
-    for unit in 0..units {
+    for unit in (0..elsewhere.len()).filter(|&unit| !elsewhere[unit]) {
         let module = module(unit)?;
         for function in &module.syntax().functions {
             for instruction in &function.instructions {

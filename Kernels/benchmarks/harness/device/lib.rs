@@ -46,7 +46,7 @@ pub use cuda_device::CudaDevice;
 pub use error::{DeviceError, SampleError};
 pub use memory::{Comparison, Memory, NonFinite, Tiles, Tolerance};
 #[cfg(feature = "emulated")]
-pub use ptx::PtxDevice;
+pub use ptx::{emulated_capability, PtxDevice};
 pub use sample::{Cache, Queue, Sample, SampleMode};
 pub use shared::{file_without_name, shared_at, SharedMapping};
 pub use state::DeviceState;

@@ -30,13 +30,9 @@ impl PtxDevice {
     }
 
     /// The same for a program whose kernels may all be brought by its user: it is then of the virtual architecture that
-    /// it was built for, such as `compute_90a`.
+    /// it was built for, such as `compute_90a`, the first of `compute_90a+compute_100a`.
     pub fn open_for(arch: &str) -> Result<Self, DeviceError> {
-        let built = || {
-            let digits = arch.strip_prefix("compute_")?.trim_end_matches('a');
-            digits.parse().ok()
-        };
-        let capability = runtime::compute_capability().or_else(built);
+        let capability = emulated_capability(arch);
         Ok(Self::of(capability.ok_or(DeviceError::NotEmulated)?))
     }
 
@@ -87,6 +83,16 @@ impl PtxDevice {
             ..Settings::under(self.only.get().unwrap_or(next))
         });
     }
+}
+
+/// The compute capability that a program emulates, 90 or 100, if it was built for a virtual architecture.
+pub fn emulated_capability(arch: &str) -> Option<u32> {
+    let built = || {
+        let first = arch.split('+').next()?;
+        let digits = first.strip_prefix("compute_")?.trim_end_matches('a');
+        digits.parse().ok()
+    };
+    runtime::compute_capability().or_else(built)
 }
 
 fn no_clock<T>() -> Result<T, SampleError> {
@@ -244,7 +250,12 @@ mod tests {
         assert!(matches!(PtxDevice::open(), Err(DeviceError::NotEmulated)));
         let none = PtxDevice::open_for("none");
         assert!(matches!(none, Err(DeviceError::NotEmulated)));
-        let built = PtxDevice::open_for("compute_100a").unwrap();
-        assert_eq!(built.info().compute_capability, Some((10, 0)));
+        for (arch, capability) in [
+            ("compute_100a", (10, 0)),
+            ("compute_90a+compute_100a", (9, 0)),
+        ] {
+            let built = PtxDevice::open_for(arch).unwrap();
+            assert_eq!(built.info().compute_capability, Some(capability));
+        }
     }
 }

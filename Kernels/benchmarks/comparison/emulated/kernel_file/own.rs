@@ -1,33 +1,23 @@
 //! A kernel without host code on an operation that the user brings, with its oracle in a process of its own.
 
+mod variables;
+
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{json, Value};
 use tempfile::TempDir;
-
-fn file(path: &str) -> PathBuf {
-    fs::canonicalize(path).expect("the BUILD file names it")
-}
-
-fn variable(name: &str) -> String {
-    std::env::var(name).expect("the BUILD file sets it")
-}
+use variables::{file, read, variable};
 
 /// Races the example, changed, and returns its exit code and its row.
 fn race(change: impl FnOnce(&mut Value)) -> (Option<i32>, Value, String) {
     let folder = TempDir::new().expect("a folder");
-    let kernel = variable("KERNEL");
-    let read = |ending: &str| {
-        let path = kernel.split(' ').find(|path| path.ends_with(ending));
-        fs::read_to_string(file(path.expect("one of each"))).expect("it is text")
-    };
-    let mut description: Value = serde_json::from_str(&read(".json")).expect("it is JSON");
+    let mut description: Value =
+        serde_json::from_str(&read("KERNEL", ".json")).expect("it is JSON");
     change(&mut description);
     let write = |name: &str, text: String| fs::write(folder.path().join(name), text);
     write("kernel.json", description.to_string()).expect("written");
-    write("l2norm.ptx", read(".ptx")).expect("written");
+    write("l2norm.ptx", read("KERNEL", ".ptx")).expect("written");
     let output = Command::new(file(&variable("BENCH_OWN")))
         .current_dir(folder.path())
         .env_remove("BUILD_WORKING_DIRECTORY")

@@ -1,16 +1,14 @@
 //! A kernel without host code in whole runs of a bench: right, wrong in each way that a description can be, and
 //! never at the cost of another row.
 
+mod variables;
+
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::{json, Value};
 use tempfile::TempDir;
-
-fn file(path: &str) -> PathBuf {
-    fs::canonicalize(path).expect("the BUILD file names it")
-}
+use variables::{file, read, variable};
 
 /// A folder with the example in it, changed.
 fn example(change: impl FnOnce(&mut Value, &mut String)) -> TempDir {
@@ -18,15 +16,10 @@ fn example(change: impl FnOnce(&mut Value, &mut String)) -> TempDir {
 }
 
 /// The same of the example that a variable names.
-fn changed(variable: &str, change: impl FnOnce(&mut Value, &mut String)) -> TempDir {
+fn changed(example: &str, change: impl FnOnce(&mut Value, &mut String)) -> TempDir {
     let folder = TempDir::new().expect("a folder");
-    let paths = std::env::var(variable).expect("the BUILD file names it");
-    let read = |ending: &str| {
-        let path = paths.split(' ').find(|path| path.ends_with(ending));
-        fs::read_to_string(file(path.expect("one of each"))).expect("it is text")
-    };
-    let mut description: Value = serde_json::from_str(&read(".json")).expect("it is JSON");
-    let mut ptx = read(".ptx");
+    let mut description: Value = serde_json::from_str(&read(example, ".json")).expect("it is JSON");
+    let mut ptx = read(example, ".ptx");
     change(&mut description, &mut ptx);
     fs::write(folder.path().join("kernel.json"), description.to_string()).expect("written");
     fs::write(folder.path().join("rmsnorm.ptx"), ptx).expect("written");
@@ -34,16 +27,14 @@ fn changed(variable: &str, change: impl FnOnce(&mut Value, &mut String)) -> Temp
 }
 
 fn race(folder: &TempDir, more: &[&str]) -> (Output, Value) {
-    let output = Command::new(file(
-        &std::env::var("BENCH").expect("the BUILD file names it"),
-    ))
-    .current_dir(folder.path())
-    .env_remove("BUILD_WORKING_DIRECTORY")
-    .args(["--device", "ptx", "--contender", "mine=./kernel.json"])
-    .args(["--json", "run.json"])
-    .args(more)
-    .output()
-    .expect("it starts");
+    let output = Command::new(file(&variable("BENCH")))
+        .current_dir(folder.path())
+        .env_remove("BUILD_WORKING_DIRECTORY")
+        .args(["--device", "ptx", "--contender", "mine=./kernel.json"])
+        .args(["--json", "run.json"])
+        .args(more)
+        .output()
+        .expect("it starts");
     let text = fs::read_to_string(folder.path().join("run.json")).unwrap_or_default();
     let result: Value = serde_json::from_str(&text).unwrap_or_default();
     (output, result)

@@ -190,10 +190,9 @@ pub fn run<E: Display>(plan: Result<UniquePtr<Plan>, E>) -> Result<(), String> {
     unsafe { plan.enqueue(0) }.map_err(|error| error.to_string())
 }
 
-/// The SM that kernels are built for; some are loaded only at run time.
+/// The SM that runs kernels.
 fn compute_capability() -> Option<u32> {
-    let digits = env!("HEAD_TO_HEAD_ARCH").strip_prefix("compute_")?;
-    digits.trim_end_matches('a').parse().ok()
+    device::emulated_capability(env!("HEAD_TO_HEAD_ARCH"))
 }
 
 /// Whether kernels for Hopper alone are built.
