@@ -131,6 +131,12 @@ BUILT_DEFINES = on_shelf(**{shelf: ["H2H_BUILT_" + shelf.upper()] for shelf in S
     "//conditions:default": [],
 })
 
+# What instantiations of others' templates read: whether they are to be left out.
+LEFT_OUT_DEFINES = select({
+    "//bazel/cuda:is_one_instance": ["H2H_LEFT_OUT"],
+    "//conditions:default": [],
+})
+
 # What Kernels/device/machine.cu reads: the SMs that are built.
 BUILT_SM_DEFINES = on_shelf(**{sm: ["H2H_BUILT_" + sm.upper()] for sm in SMS})
 

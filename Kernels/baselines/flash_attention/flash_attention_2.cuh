@@ -3,9 +3,10 @@
 // each is a template argument of the kernel, and together they take minutes to compile.
 #pragma once
 
-#include <flash_fwd_launch_template.h>
-
 #include "Kernels/baselines/flash_attention/flash_attention_2.h"
+
+#ifndef H2H_LEFT_OUT
+#include <flash_fwd_launch_template.h>
 
 namespace flash_attention {
 
@@ -87,3 +88,6 @@ bool is_even(const FlashAttention2& from) {
 }
 
 }  // namespace flash_attention
+#else
+#include "Kernels/baselines/flash_attention/flash_attention_2_left_out.cuh"
+#endif

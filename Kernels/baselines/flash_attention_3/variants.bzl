@@ -41,6 +41,8 @@ def flash_attention_3_variants(name, variants, copts, deps):
                 dims + ".cu",
             ],
             copts = copts + (_ODD_WIDTHS if head_dim == 256 else []),
+            # The first dimensions are in every build.
+            one_of_many = len(tables) > 1,
             shelf = "hopper",
             deps = deps,
         )

@@ -1,13 +1,24 @@
 // FlashInfer's decode kernel on CUDA cores, for one type and head size; one query per sequence.
 #pragma once
 
+#include "Kernels/baselines/flashinfer/decode.h"
+
+#ifdef H2H_LEFT_OUT
+#include "Kernels/baselines/flashinfer/left_out.cuh"
+
+namespace fi {
+
+template <class T, std::uint32_t kHeadDim>
+using DecodeOnCudaCores = LeftOut;
+
+}  // namespace fi
+#else
 #include <flashinfer/attention/decode.cuh>
 #include <flashinfer/attention/default_decode_params.cuh>
 #include <flashinfer/attention/scheduler.cuh>
 #include <flashinfer/attention/variants.cuh>
 #include <stdexcept>
 
-#include "Kernels/baselines/flashinfer/decode.h"
 #include "Kernels/device/launch.h"
 
 namespace fi {
@@ -104,3 +115,4 @@ void DecodeOnCudaCores<T, kHeadDim>::enqueue(cudaStream_t stream) {
 }
 
 }  // namespace fi
+#endif

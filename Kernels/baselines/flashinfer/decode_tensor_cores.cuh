@@ -2,10 +2,21 @@
 // kernel over pages, which packs the query heads that share a KV head into one tile.
 #pragma once
 
+#include "Kernels/baselines/flashinfer/decode.h"
+
+#ifdef H2H_LEFT_OUT
+#include "Kernels/baselines/flashinfer/left_out.cuh"
+
+namespace fi {
+
+template <class T, std::uint32_t kHeadDim, class Cache = T>
+using DecodeOnTensorCores = LeftOut;
+
+}  // namespace fi
+#else
 #include <stdexcept>
 #include <type_traits>
 
-#include "Kernels/baselines/flashinfer/decode.h"
 #include "Kernels/baselines/flashinfer/fa2_plan.cuh"
 #include "Kernels/device/launch.h"
 
@@ -126,3 +137,4 @@ void DecodeOnTensorCores<T, kHeadDim, Cache>::enqueue(cudaStream_t stream) {
 }
 
 }  // namespace fi
+#endif

@@ -1,8 +1,19 @@
 // FlashInfer's FA2 template on ragged tensors, for one type and one size of heads.
 #pragma once
 
-#include "Kernels/baselines/flashinfer/fa2_plan.cuh"
 #include "Kernels/baselines/flashinfer/prefill.h"
+
+#ifdef H2H_LEFT_OUT
+#include "Kernels/baselines/flashinfer/left_out.cuh"
+
+namespace fi {
+
+template <class T, std::uint32_t... kSizes>
+using PrefillFa2 = LeftOut;
+
+}  // namespace fi
+#else
+#include "Kernels/baselines/flashinfer/fa2_plan.cuh"
 #include "Kernels/device/launch.h"
 
 namespace fi {
@@ -75,3 +86,4 @@ void PrefillFa2<T, kHeadDim, kValueDim>::enqueue(cudaStream_t stream) {
 }
 
 }  // namespace fi
+#endif

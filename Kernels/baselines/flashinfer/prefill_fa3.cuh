@@ -4,13 +4,24 @@
 // Its parameter structs have the same names as FA2's: never include both in one translation unit.
 #pragma once
 
+#include "Kernels/baselines/flashinfer/prefill.h"
+
+#ifdef H2H_LEFT_OUT
+#include "Kernels/baselines/flashinfer/left_out.cuh"
+
+namespace fi {
+
+template <class T, std::uint32_t... kSizes>
+using PrefillFa3 = LeftOut;
+
+}  // namespace fi
+#else
 #include <flashinfer/attention/hopper/default_params.cuh>
 #include <flashinfer/attention/hopper/prefill_sm90.cuh>
 #include <flashinfer/attention/hopper/variants.cuh>
 #include <flashinfer/attention/scheduler.cuh>
 #include <stdexcept>
 
-#include "Kernels/baselines/flashinfer/prefill.h"
 #include "Kernels/device/launch.h"
 
 namespace fi {
@@ -115,3 +126,4 @@ void PrefillFa3<T, kHeadDim, kValueDim>::enqueue(cudaStream_t stream) {
 }
 
 }  // namespace fi
+#endif

@@ -3,6 +3,18 @@
 
 #include "Kernels/baselines/flashinfer/xqa/kernel.h"
 
+#ifdef H2H_LEFT_OUT
+#include "Kernels/device/left_out.h"
+
+namespace fi::XQA_NAME {
+
+void launch(const XqaCall&, cudaStream_t) { device::left_out(); }
+
+extern const XqaKernel kernel = {device::left_out, launch, 1};
+
+}  // namespace fi::XQA_NAME
+#else
+
 // The library's launchers have external linkage, and variants share a program.
 #define XQA_JOIN(name, suffix) name##_##suffix
 #define XQA_UNIQUE(name, suffix) XQA_JOIN(name, suffix)
@@ -35,3 +47,4 @@ void launch(const XqaCall& call, cudaStream_t stream) {
 extern const XqaKernel kernel = {prepare, launch, ctaTile.x};
 
 }  // namespace fi::XQA_NAME
+#endif

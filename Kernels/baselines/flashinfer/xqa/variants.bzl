@@ -12,10 +12,12 @@ def xqa_variants(name, variants):
         bf16 or fp8, new tokens one or many.
     """
     table = []
+    seen = {}
     for cache, head_dim, group, page_size, new_tokens in variants:
         variant = "xqa_{}_d{}_g{}_p{}_{}".format(cache, head_dim, group, page_size, new_tokens)
         fp8, many = cache == "fp8", new_tokens == "many"
         sizes = [fp8, head_dim, group, page_size, many]
+        kind = (cache, new_tokens)
         table.append((variant, ", ".join([str(size).lower() for size in sizes])))
         cuda_kernels(
             name = variant,
@@ -41,9 +43,15 @@ def xqa_variants(name, variants):
                 "USE_CUSTOM_BARRIER=1",
                 "USE_INPUT_KV=0",
             ],
+            # The first of each kind is in every build.
+            one_of_many = kind in seen,
             shelf = "hopper",
-            deps = ["@flashinfer//:xqa"],
+            deps = [
+                "//Kernels/device:left_out",
+                "@flashinfer//:xqa",
+            ],
         )
+        seen[kind] = True
     write_file(
         name = name + "_table",
         out = "xqa/variants.inc",
