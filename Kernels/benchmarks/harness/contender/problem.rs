@@ -19,7 +19,7 @@ pub struct Suite {
 
 /// Draws the suites of unseen shapes unless the user gives another seed. Each published run has a seed
 /// of its own, so no constant can be fitted to its shapes.
-pub const SHAPES_SEED: u64 = 20_261_127;
+pub const SHAPES_SEED: u64 = 20_261_128;
 
 /// One shape of a suite, as data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
