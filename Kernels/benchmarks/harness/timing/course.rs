@@ -138,6 +138,11 @@ impl<'a> Course<'a> {
         &self.sets
     }
 
+    /// Makes all sets whole again: guard bands, own inputs, outputs without an answer.
+    pub fn reset(&self) -> Result<(), DeviceError> {
+        self.sets.iter().try_for_each(|set| set.load(self.seed))
+    }
+
     /// Whether a run changes its own inputs.
     pub(crate) fn in_place(&self) -> bool {
         self.in_place

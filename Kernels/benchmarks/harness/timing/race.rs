@@ -100,6 +100,8 @@ pub fn race(
     announce: &mut dyn FnMut(usize, Step),
 ) -> Result<Vec<Timing>, LaneFailure> {
     let single = plan.single();
+    // Whoever is not here any more may have damaged sets that the gate has not looked at.
+    course.reset().map_err(Failure::from)?;
     let slowest_us = warm_up(course, lanes, &single, announce)?;
     let mut stopping = Stopping::new(plan.rule_for(lanes.len(), slowest_us));
     let schedule = Schedule::new(lanes.len(), plan.order);
@@ -219,8 +221,7 @@ fn sample(
     sampled.map_err(|failure| {
         // What is nobody else's was damaged by nobody else.
         let shared = lanes[lane].own_course().is_none();
-        let innocent =
-            shared && failure.is_damage() && !damages(course, &mut lanes[lane], turn.set);
+        let innocent = shared && failure.is_damage() && !damages(course, &mut lanes[lane], turn);
         LaneFailure {
             lane: (!innocent).then_some(lane),
             failure,
@@ -228,12 +229,12 @@ fn sample(
     })
 }
 
-/// Whether a lane writes where it must not, on a set that is whole before.
-fn damages(course: &Course, lane: &mut Lane, set: usize) -> bool {
+/// Whether a lane writes where it must not, on the inputs of a turn and a set that is whole before.
+fn damages(course: &Course, lane: &mut Lane, turn: &Turn) -> bool {
     let mut run = || -> Result<(), Failure> {
-        let (at, device) = (&course.sets()[set], course.device());
-        at.load(course.seed())?;
-        lane.enqueue(set, device.stream())?;
+        let (at, device) = (&course.sets()[turn.set], course.device());
+        at.load(turn.seed.unwrap_or(course.seed()))?;
+        lane.enqueue(turn.set, device.stream())?;
         device.synchronize()?;
         at.check_untouched()
     };

@@ -86,6 +86,29 @@ fn every_lane_has_a_sample_in_every_round_and_some_rounds_are_checked() {
 }
 
 #[test]
+fn nobody_is_blamed_for_damage_done_before_the_race() {
+    let device = device::open(DeviceKind::Cpu).unwrap();
+    let (problem, plan) = (Scaled::new(64, 64), plan());
+    let gate = Gate::new(&problem, GateOptions::new(plan.seed)).unwrap();
+    let course = Course::new(&*device, problem.tensors(), ROTATE, plan.seed).unwrap();
+    // An input, and the guard band behind it, of a set that the gate does not look at.
+    let input = course.sets()[1].buffers()[0];
+    let end = input.address + input.bytes;
+    device.write(end - 4, &[7; 8]).unwrap();
+    let honest = FaultyContender::new("honest", Kind::Own, Fault::None);
+    let lane = Lane::new(&honest, &problem, &course, plan.launch).unwrap();
+    let raced = race(
+        &course,
+        &mut [lane],
+        &[],
+        &plan,
+        Some(&gate),
+        &mut |_, _| {},
+    );
+    assert!(raced.is_ok(), "{}", raced.unwrap_err());
+}
+
+#[test]
 fn rounds_can_be_fixed_and_the_cache_hot_or_flushed() {
     let mut fixed = plan();
     fixed.rule.rounds_fixed = Some(4);
