@@ -112,7 +112,9 @@ impl Workshop<'_> {
         }
         entrants.extend(self.examine(gate.as_ref(), &course, waiting, voice)?);
         match &gate {
-            Some(gate) if self.device.info().emulated => self.count_all(entrants, gate, voice),
+            Some(gate) if self.device.info().emulated => {
+                self.count_all(&course, entrants, gate, voice)
+            }
             gate => {
                 if let (Some(gate), false) = (gate.as_ref(), entrants.is_empty()) {
                     voice.step(None, "computing the oracle's answers");
@@ -123,15 +125,31 @@ impl Workshop<'_> {
         }
     }
 
-    /// On a device without a clock: has each run once more and reports what it did.
+    /// On a device without a clock: has each run in all ways that its rounds have not had, then once more, and reports
+    /// what it did.
     fn count_all(
         &self,
+        course: &Course,
         entrants: Vec<(Lane, Entrant)>,
         gate: &Gate,
         voice: &mut Voice,
     ) -> Result<(), DeviceLost> {
         for (mut lane, Entrant { identity, errors }) in entrants {
+            voice.step(Some(&identity.name), "passing the gate");
+            let own = lane.own_course();
+            let set = own.as_deref().unwrap_or(course).first();
+            let mut others = gate.rounds()..self.device.ways();
+            let failed = others.find_map(|way| {
+                self.device.execute_in(way);
+                let examined = gate.examine_round(gate.rounds() - 1, set, &mut lane.first());
+                examined.err()
+            });
+            if let Some(failure) = failed {
+                self.fail(&identity.name, &failure, voice)?;
+                continue;
+            }
             voice.step(Some(&identity.name), "being counted");
+            self.device.execute_in(0);
             self.device.take_counters();
             if let Err(error) = lane.enqueue(0, self.device.stream()) {
                 self.fail(&identity.name, &error.into(), voice)?;
@@ -291,7 +309,13 @@ impl Workshop<'_> {
         voice.step(Some(name), "binding");
         let mut lane = match contender.has_own_buffers(self.device.info()) {
             true => Lane::on_own_course(contender, problem, course.another()?, self.plan.launch)?,
-            false => Lane::new(contender, problem, course, self.plan.launch)?,
+            false => {
+                Lane::new(contender, problem, course, self.plan.launch).map_err(|failure| {
+                    // It may have run already, to be captured. A lost device is found elsewhere.
+                    let _ = course.reset();
+                    failure
+                })?
+            }
         };
         if let Some(gate) = order {
             voice.step(Some(name), "passing the gate");
@@ -320,7 +344,10 @@ impl Workshop<'_> {
                 let own = lane.own_course();
                 let set = own.as_deref().unwrap_or(course).first();
                 let examined = match gate.filter(|_| round < rounds) {
-                    Some(gate) => gate.examine_round(round, set, &mut lane.first()),
+                    Some(gate) => {
+                        self.device.execute_in(round);
+                        gate.examine_round(round, set, &mut lane.first())
+                    }
                     None => gate::check_rests(self.device).map(|()| entrant.errors),
                 };
                 let identity = entrant.identity;

@@ -227,6 +227,15 @@ pub trait Device {
         None
     }
 
+    /// In how many ways the device may execute the same work, which must be right in all of them: schedules of an
+    /// interpreter. Hardware has its own.
+    fn ways(&self) -> usize {
+        1
+    }
+
+    /// From now on work is executed in this one, counted round.
+    fn execute_in(&self, _way: usize) {}
+
     /// What the work did since the last call, on a device that counts and has no clock; none elsewhere.
     fn take_counters(&self) -> Option<Facts> {
         None

@@ -34,7 +34,7 @@ fn rows_are_emulated() {
         row.time.is_none() && row.also_right_on.len() >= 2,
         "{row:?}"
     );
-    assert_eq!(row.facts["schedules"].as_array().unwrap().len(), 4);
+    assert_eq!(row.facts["schedules"].as_array().unwrap().len(), 8);
     let launch = &row.facts["kernels"][0]["counters"];
     assert!(launch["thread_instructions"].as_u64() > Some(0), "{launch}");
     assert!(launch["per_block"]["blocks"].as_u64() > Some(0), "{launch}");
