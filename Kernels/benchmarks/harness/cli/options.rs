@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, ValueEn
 use clap_complete::Shell;
 use contender::{DeviceKind, SHAPES_SEED};
 use guest::Source;
-use numeric::{stream_key, DType};
+use numeric::{one_way, DType};
 use record::WorkloadFile;
 use timing::{CacheState, Energy, Launch, Plan, Timer};
 
@@ -224,6 +224,9 @@ pub struct InsteadOptions {
     pub completions: Option<Shell>,
 }
 
+/// Random stream for the order of sequences, pages and the like.
+const METADATA_STREAM: u32 = u32::MAX - 21;
+
 /// One shape given with `--configs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config(pub Vec<usize>);
@@ -427,10 +430,8 @@ impl Options {
     /// run would draw anew, so it belongs to the spread between processes.
     fn metadata_seed(&self) -> u64 {
         let seed = self.how.entropy.unwrap_or(self.how.seed);
-        match self.process {
-            0 => seed,
-            process => stream_key(seed, process),
-        }
+        // Contenders see what is drawn from it, and must not learn what else the entropy decides.
+        one_way(seed, METADATA_STREAM, u64::from(self.process))
     }
 
     pub fn timer(&self, device: DeviceKind) -> Result<TimerChoice, UsageError> {

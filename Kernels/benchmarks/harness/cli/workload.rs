@@ -310,11 +310,9 @@ impl Workshop<'_> {
         let mut lane = match contender.has_own_buffers(self.device.info()) {
             true => Lane::on_own_course(contender, problem, course.another()?, self.plan.launch)?,
             false => {
-                Lane::new(contender, problem, course, self.plan.launch).map_err(|failure| {
-                    // It may have run already, to be captured. A lost device is found elsewhere.
-                    let _ = course.reset();
-                    failure
-                })?
+                let lane = Lane::new(contender, problem, course, self.plan.launch);
+                // It may have run already, to be captured. A lost device is found elsewhere.
+                lane.inspect_err(|_| drop(course.reset()))?
             }
         };
         if let Some(gate) = order {

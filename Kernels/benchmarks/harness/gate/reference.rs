@@ -45,7 +45,7 @@ pub(crate) struct Reference {
 }
 
 /// Random stream for the choice of slices.
-const SLICE_STREAM: u32 = u32::MAX - 1;
+const SLICE_STREAM: u32 = u32::MAX - 20;
 
 /// Operations that pieces may take together: about as long as the slowest reference for a whole.
 const PIECES_FLOPS: f64 = 1e12;
