@@ -46,6 +46,9 @@ pub fn left(
         workspace::tell!("nothing to resume: {} does not exist", path.display());
         return Ok(jobs(&all, processes, |_| 0));
     };
+    for contender in &selection.contenders {
+        earlier.check_same(path, contender.identity())?;
+    }
     let keys = |problem: usize| {
         let contenders = selection.contenders_of(problem);
         contenders.map(move |each| resume::key(&*problems[problem], &each.identity().name))

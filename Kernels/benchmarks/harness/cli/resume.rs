@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use contender::Identity;
 use record::{Meta, Protocol, ResultFile, Row, RowKey};
 
 use crate::erased::AnyProblem;
@@ -32,6 +33,25 @@ impl Earlier {
         let rows = file.rows.iter();
         let processes = rows.map(|row| (RowKey::of(row), row.processes())).collect();
         Ok(Some(Earlier { file, processes }))
+    }
+
+    /// Fails where a contender is not the code that was measured before.
+    pub fn check_same(&self, path: &Path, now: &Identity) -> Result<(), UsageError> {
+        let (name, sha256) = (&now.name, &now.artifact_sha256);
+        let mut rows = self.file.rows.iter().map(|row| &row.contender);
+        let other = rows.find(|row| row.name == *name && row.artifact_sha256 != *sha256);
+        let shown = |sha256: &Option<String>| match sha256 {
+            Some(sha256) => format!("sha256 {sha256}"),
+            None => "linked in".to_owned(),
+        };
+        other.map_or(Ok(()), |earlier| {
+            Err(UsageError(format!(
+                "--resume {}: {name} was {} and is {}, so the rows would not be comparable; start a new run",
+                path.display(),
+                shown(&earlier.artifact_sha256),
+                shown(sha256)
+            )))
+        })
     }
 
     /// How many processes have measured all of these rows.

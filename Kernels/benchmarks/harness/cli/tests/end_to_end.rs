@@ -475,6 +475,18 @@ fn a_part_of_a_run_is_completed_without_repeating_rows() {
         samples(&record::read_json(&path).unwrap()),
         samples(&resumed)
     );
+
+    let mut other = resumed.clone();
+    other.rows[0].contender.artifact_sha256 = Some("ab".to_owned());
+    record::write_json(&path, &other).unwrap();
+    let output = bench(&whole);
+    assert_eq!(output.status.code(), Some(2));
+    let words = "was sha256 ab and is linked in";
+    assert!(
+        text(&output.stderr).contains(words),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]
