@@ -14,6 +14,10 @@ use crate::{Peak, RooflineError};
 pub struct Conditions {
     /// Uuid, or the name of a CPU.
     pub device: String,
+    /// Of a GPU, or the cores that this process may use.
+    pub multiprocessors: u32,
+    /// Last-level cache.
+    pub l2_bytes: u64,
     /// Driver version.
     pub driver: Option<String>,
     /// Maximum core clock.
@@ -31,6 +35,8 @@ impl Conditions {
     pub fn new(info: &DeviceInfo, state: &DeviceState) -> Self {
         Self {
             device: device_name(info).to_string(),
+            multiprocessors: info.multiprocessors,
+            l2_bytes: info.l2_bytes,
             driver: state.driver.clone(),
             clock_max_mhz: state.clock_max_mhz,
             clock_application_mhz: state.clock_application_mhz,
@@ -171,6 +177,11 @@ mod tests {
             ..conditions
         };
         assert!(from_json(&text, &newer).is_empty());
+        let larger = DeviceInfo {
+            multiprocessors: device.info().multiprocessors + 14,
+            ..device.info().clone()
+        };
+        assert!(from_json(&text, &Conditions::new(&larger, &state)).is_empty());
         assert!(from_json("[{\"name\": ", &newer).is_empty());
     }
 
