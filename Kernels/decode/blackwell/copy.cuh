@@ -5,6 +5,7 @@
 
 #include "Kernels/decode/blackwell/storage.cuh"
 #include "Kernels/decode/merge.cuh"
+#include "Kernels/device/bounded_rows.cuh"
 #include "Kernels/device/fp8.cuh"
 #include "Kernels/device/ptx/memory.cuh"
 #include "Kernels/device/ptx/tma.cuh"
@@ -95,7 +96,7 @@ class Copier {
                 shared_.ring[stage] + chunk * Tr::kChunkBytes + lane_ * box_tokens_ * Tr::kSpan,
                 map, &shared_.full[stage],
                 part * Tr::kPartDim + chunk * (Tr::kPartDim / Tr::kChunks), box.head,
-                cache_.rows - box.valid, box.row + box.valid);
+                device::kFarRow - box.valid, box.row + box.valid, device::kFarRow);
         }
     }
 

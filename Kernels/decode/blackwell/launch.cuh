@@ -7,15 +7,15 @@
 #include "Kernels/decode/blackwell/kernel.cuh"
 #include "Kernels/decode/blackwell/tiles.h"
 #include "Kernels/device/any_index.h"
+#include "Kernels/device/bounded_rows.cuh"
 #include "Kernels/device/launch.h"
 #include "Kernels/device/require.h"
 #include "Kernels/device/tensor_map.h"
 
 namespace decode::blackwell {
 
-// The pool as tokens of `heads` heads with the token dimension twice: coordinate (x, head, i, j) is
-// element x of head in row i + j - rows, and zero unless i is below `rows`. So a copy may end at
-// any token, and what follows arrives as zeros.
+// The pool as tokens of `heads` heads, (x, head, rows): a copy may end at any token, and what
+// follows arrives as zeros.
 template <class Tr>
 CUtensorMap pool_map(const void* address, int rows, int heads, int box_tokens) {
     constexpr CUtensorMapDataType kType = Tr::kFp8 ? CU_TENSOR_MAP_DATA_TYPE_UINT8
@@ -23,14 +23,13 @@ CUtensorMap pool_map(const void* address, int rows, int heads, int box_tokens) {
                                               ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                               : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     const cuuint64_t row_bytes = static_cast<cuuint64_t>(Tr::kRowBytes) * heads;
-    const auto shifted = reinterpret_cast<std::uintptr_t>(address) - row_bytes * rows;
-    return device::tensor_map<4>(
+    const auto [sizes, strides] = device::bounded_rows(rows, row_bytes);
+    return device::tensor_map<5>(
         {kType,
-         reinterpret_cast<const void*>(shifted),
-         {Tr::kDim, static_cast<cuuint64_t>(heads), static_cast<cuuint64_t>(rows),
-          static_cast<cuuint64_t>(rows) + 1},
-         {Tr::kRowBytes, row_bytes, row_bytes},
-         {Tr::kPartDim / Tr::kChunks, 1, static_cast<cuuint32_t>(box_tokens), 1},
+         address,
+         {Tr::kDim, static_cast<cuuint64_t>(heads), sizes[0], sizes[1], sizes[2]},
+         {Tr::kRowBytes, strides[0], strides[1], strides[2]},
+         {Tr::kPartDim / Tr::kChunks, 1, static_cast<cuuint32_t>(box_tokens), 1, 1},
          Tr::kSpan == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B});
 }
 
@@ -49,11 +48,7 @@ void launch_tile(const Arguments& arguments, const Shape& sizes, bool head_major
         return pool_map<Tr>(pages, static_cast<int>(rows), heads,
                             std::min(sizes.page_size, kTokens));
     };
-    const Cache cache = {map(arguments.k_pages),
-                         map(arguments.v_pages),
-                         static_cast<int>(rows),
-                         sizes.kv_heads,
-                         head_major,
+    const Cache cache = {map(arguments.k_pages), map(arguments.v_pages), sizes.kv_heads, head_major,
                          plan.cluster_blocks};
     device::Launch shape;
     shape.grid = dim3(static_cast<unsigned>(plan.blocks));

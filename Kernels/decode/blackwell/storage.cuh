@@ -108,7 +108,6 @@ constexpr int kSharedBytes = sizeof(Storage<Tr>) + 1024;
 struct Cache {
     CUtensorMap k;
     CUtensorMap v;
-    int rows;
     int kv_heads;
     bool head_major;
     // Blocks that merge the parts of an item among themselves; 1 if parts go to the workspace.

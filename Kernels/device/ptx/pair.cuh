@@ -26,6 +26,15 @@ __device__ __forceinline__ void load_box_of_pair(void* shared, const CUtensorMap
         "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z) : "memory");
 }
 
+__device__ __forceinline__ void load_box_of_pair(void* shared, const CUtensorMap& map,
+                                                 std::uint32_t barrier, int x, int y, int z,
+                                                 int w) {
+    H2H_PAIR_ASM(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        ".cta_group::2 [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared_address(shared)),
+        "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
+}
+
 // True once the phase of that parity is complete, also by arrivals from other blocks.
 __device__ __forceinline__ bool mbarrier_try_wait_cluster(std::uint64_t* barrier,
                                                           std::uint32_t parity) {

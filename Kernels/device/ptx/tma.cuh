@@ -59,6 +59,16 @@ __device__ __forceinline__ void load_box(void* shared, const CUtensorMap& map,
         : "memory");
 }
 
+__device__ __forceinline__ void load_box(void* shared, const CUtensorMap& map,
+                                         std::uint64_t* barrier, int x, int y, int z, int w,
+                                         int v) {
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(shared_address(shared)),
+        "l"(&map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
+        : "memory");
+}
+
 // A box that arrives at the same place in every block of the cluster that `blocks` has a bit for,
 // and counts toward the barrier at the same place there.
 __device__ __forceinline__ void load_box_to(std::uint16_t blocks, void* shared,

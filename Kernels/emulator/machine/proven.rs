@@ -58,6 +58,8 @@ pub(crate) const PROVEN: &[(&str, &str)] = &[
     ),
     ("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2", "tensor_pairs"),
     ("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes", "proofs_of_groups::boxes"),
+    ("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2", "tensor_pairs"),
+    ("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes", "proofs_of_groups::boxes"),
     ("cp.async.bulk.wait_group", "asynchronous"),
     ("cp.async.bulk.wait_group.read", "proofs_of_groups::boxes"),
     ("cp.async.cg.shared.global", "proofs_of_groups::boxes"),

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "Kernels/device/bounded_rows.cuh"
 #include "Kernels/device/ptx/cluster.cuh"
 #include "Kernels/device/ptx/mbarrier.cuh"
 #include "Kernels/mla/blackwell/storage.cuh"
@@ -41,9 +42,10 @@ class Copier {
 
   private:
     // Rows `row` to `row + rows of a box` from one chunk on; rows from `valid` on arrive as zeros.
-    __device__ void copy_box(std::uint8_t* to, const CUtensorMap& map, int map_rows,
-                             std::uint32_t barrier, int chunk, int row, int valid) {
-        ptx::load_box_of_pair(to, map, barrier, chunk * 64, map_rows - valid, row + valid);
+    __device__ void copy_box(std::uint8_t* to, const CUtensorMap& map, std::uint32_t barrier,
+                             int chunk, int row, int valid) {
+        ptx::load_box_of_pair(to, map, barrier, chunk * 64, device::kFarRow - valid, row + valid,
+                              device::kFarRow);
     }
 
     // The even block's barriers count the bytes of both.
@@ -58,9 +60,8 @@ class Copier {
         const int valid = max(min(kBlockRows, a_.rows - first), 0);
         expect(&shared_.queries_full, kChunks * kChunkBytes);
         for (int chunk = 0; chunk < kChunks; ++chunk) {
-            copy_box(shared_.queries[chunk], maps_.q, maps_.q_rows,
-                     ptx::peer_address(&shared_.queries_full, 0), chunk,
-                     segment.sequence * a_.rows + min(first, a_.rows), valid);
+            copy_box(shared_.queries[chunk], maps_.q, ptx::peer_address(&shared_.queries_full, 0),
+                     chunk, segment.sequence * a_.rows + min(first, a_.rows), valid);
         }
     }
 
@@ -139,8 +140,8 @@ class Copier {
             const int second = boxes == 1 ? rows[1] : rows[2 + part];
             const int row = half == 0 ? rows[part] : second;
             const int token = half * kBlockTokens + part * box_tokens_;
-            copy_box(to + part * box_tokens_ * 128, maps_.cache, maps_.cache_rows, barrier, chunk,
-                     row, max(min(left - token, box_tokens_), 0));
+            copy_box(to + part * box_tokens_ * 128, maps_.cache, barrier, chunk, row,
+                     max(min(left - token, box_tokens_), 0));
         }
     }
 

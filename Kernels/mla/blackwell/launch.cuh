@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "Kernels/device/bounded_rows.cuh"
 #include "Kernels/device/launch.h"
 #include "Kernels/device/require.h"
 #include "Kernels/device/tensor_map.h"
@@ -13,9 +14,8 @@
 
 namespace mla::blackwell {
 
-// A matrix of rows of 576 with the row dimension twice: coordinate (x, i, j) is element x of row
-// i + j - rows, and zero unless i is below `rows`. So a copy may end at any row, and what follows
-// arrives as zeros: a page's unused tokens may hold NaN, which a weight of zero would not cancel.
+// A matrix of rows of 576. A copy may end at any row, and what follows arrives as zeros: a page's
+// unused tokens may hold NaN, which a weight of zero would not cancel.
 // Boxes have 128 bytes of a row; codes of FP8 are read by threads, and have no swizzle.
 template <class T, int kBytes>
 CUtensorMap row_map(const void* address, int rows, int box_rows) {
@@ -24,13 +24,13 @@ CUtensorMap row_map(const void* address, int rows, int box_rows) {
                                               ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                               : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     constexpr cuuint64_t kRowBytes = kWidth * kBytes;
-    const auto shifted = reinterpret_cast<std::uintptr_t>(address) - kRowBytes * rows;
-    return device::tensor_map<3>(
+    const auto [sizes, strides] = device::bounded_rows(rows, kRowBytes);
+    return device::tensor_map<4>(
         {kType,
-         reinterpret_cast<const void*>(shifted),
-         {kWidth, static_cast<cuuint64_t>(rows), static_cast<cuuint64_t>(rows) + 1},
-         {kRowBytes, kRowBytes},
-         {128 / kBytes, static_cast<cuuint32_t>(box_rows), 1},
+         address,
+         {kWidth, sizes[0], sizes[1], sizes[2]},
+         {strides[0], strides[1], strides[2]},
+         {128 / kBytes, static_cast<cuuint32_t>(box_rows), 1, 1},
          kBytes == 1 ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B});
 }
 
@@ -49,8 +49,6 @@ void launch(const Arguments& arguments, const Plan& plan, const Shape& sizes, cu
         row_map<T, 2>(arguments.q, q_rows, kBlockRows),
         row_map<T, kCacheBytes>(arguments.cache, cache_rows,
                                 std::min(sizes.page_size, kBlockTokens)),
-        q_rows,
-        cache_rows,
     };
     device::Launch shape;
     shape.cluster_blocks = kBlocks;

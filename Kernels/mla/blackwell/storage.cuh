@@ -88,12 +88,10 @@ constexpr int kSharedBytes = sizeof(Storage<kCacheBytes>) + 1024;
 static_assert(kSharedBytes<1> <= 227 * 1024, "too much shared memory");
 static_assert(kSharedBytes<2> <= 227 * 1024, "too much shared memory");
 
-// Both are matrices of rows of 576 with the row dimension twice (launch.cuh).
+// Both are matrices of rows of 576 (launch.cuh).
 struct Maps {
     CUtensorMap q;
     CUtensorMap cache;
-    int q_rows;
-    int cache_rows;
 };
 
 // What a pair works on.

@@ -56,9 +56,9 @@ __device__ void copy(typename Traits::Storage& storage, const Maps& maps,
         ptx::mbarrier_expect_bytes(&storage.queries_full,
                                    tiles * Traits::kBoxes * Traits::kBoxBytes);
         for (int part = 0; part < tiles; ++part) {
-            copy_boxes<Traits::kBoxes>(storage.queries[part], Traits::kBoxBytes, maps.q,
-                                       &storage.queries_full, piece.head, arguments.total_q,
-                                       tile.first_row, tile.rows, part * Traits::kRows);
+            copy_bounded<Traits::kBoxes>(storage.queries[part], Traits::kBoxBytes, maps.q,
+                                         &storage.queries_full, piece.head, tile.first_row,
+                                         tile.rows, part * Traits::kRows);
         }
         const int seen = piece.most_seen();
         const int steps = piece.most_steps();
@@ -69,10 +69,9 @@ __device__ void copy(typename Traits::Storage& storage, const Maps& maps,
                     slot_of<Traits::kStages>((first + step) * Traits::kKeyParts + part);
                 ptx::mbarrier_wait(&storage.keys_empty[stage], parity ^ 1);
                 ptx::mbarrier_expect_bytes(&storage.keys_full[stage], Traits::kKeyStageBytes);
-                copy_boxes<Traits::kKeyBoxes>(storage.keys[stage], Traits::kBoxBytes, maps.k,
-                                              &storage.keys_full[stage], kv_head,
-                                              arguments.total_kv, tile.first_key, seen,
-                                              step * Traits::kKeys, part * Traits::kKeyBoxes);
+                copy_bounded<Traits::kKeyBoxes>(
+                    storage.keys[stage], Traits::kBoxBytes, maps.k, &storage.keys_full[stage],
+                    kv_head, tile.first_key, seen, step * Traits::kKeys, part * Traits::kKeyBoxes);
             }
         };
         const auto copy_values = [&](int step) {
@@ -82,10 +81,10 @@ __device__ void copy(typename Traits::Storage& storage, const Maps& maps,
                     slot_of<Traits::kStages>((first + step) * Traits::kValueParts + part);
                 ptx::mbarrier_wait(&storage.values_empty[stage], parity ^ 1);
                 ptx::mbarrier_expect_bytes(&storage.values_full[stage], Traits::kValueStageBytes);
-                copy_boxes<Traits::kValueBoxes>(storage.values[stage], Traits::kValueBoxBytes,
-                                                maps.v, &storage.values_full[stage], kv_head,
-                                                arguments.total_kv, tile.first_key, seen,
-                                                step * Traits::kKeys + part * Traits::kValueRows);
+                copy_bounded<Traits::kValueBoxes>(storage.values[stage], Traits::kValueBoxBytes,
+                                                  maps.v, &storage.values_full[stage], kv_head,
+                                                  tile.first_key, seen,
+                                                  step * Traits::kKeys + part * Traits::kValueRows);
             }
         };
         for (int step = 0; step < steps + Traits::kLead; ++step) {

@@ -15,10 +15,10 @@ template <class Traits>
 void launch_tile(const Prefill& params, cudaStream_t stream) {
     using T = typename Traits::T;
     const Maps maps = {
-        packed_map<T>(params.q, params.total_q, params.heads, Traits::kHeadDim, Traits::kRows),
-        packed_map<T>(params.k, params.total_kv, params.kv_heads, Traits::kHeadDim, Traits::kKeys),
-        packed_map<T>(params.v, params.total_kv, params.kv_heads, Traits::kValueDim,
-                      Traits::kValueRows),
+        bounded_map<T>(params.q, params.total_q, params.heads, Traits::kHeadDim, Traits::kRows),
+        bounded_map<T>(params.k, params.total_kv, params.kv_heads, Traits::kHeadDim, Traits::kKeys),
+        bounded_map<T>(params.v, params.total_kv, params.kv_heads, Traits::kValueDim,
+                       Traits::kValueRows),
     };
     device::Launch shape;
     const int pieces = params.tile_count * params.heads;

@@ -260,9 +260,11 @@ impl Engine<'_> {
     ) -> Result<(), String> {
         let outside = if map.fills_nan { 0xff } else { 0 };
         let mut packed = vec![0u8; map.packed_row_bytes() as usize];
+        let mut is_outside = true;
         for number in 0..map.rows() {
             packed.fill(outside);
             if let Some((address, skip, bytes)) = map.span(at, number) {
+                is_outside = false;
                 let inside = &mut packed[skip..skip + bytes];
                 self.memory.read(&mut self.recent, address, inside)?;
             }
@@ -275,6 +277,14 @@ impl Engine<'_> {
                         .copy_from_slice(part);
                 }
             }
+        }
+        if is_outside {
+            let read = self.memory.read(&mut self.recent, map.address, &mut [0]);
+            read.map_err(|error| {
+                format!(
+                    "a box wholly outside of its tensor, of which an H200 reads where the tensor map begins: {error}"
+                )
+            })?;
         }
         Ok(())
     }

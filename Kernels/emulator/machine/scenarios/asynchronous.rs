@@ -220,6 +220,38 @@ fn a_map_that_the_kernel_makes_itself() {
     assert!(error.contains("ElementType 16 in a tensor map"), "{error}");
 }
 
+/// What an H200 does: of a box that has no element of the tensor it reads where the map begins.
+#[test]
+pub fn a_box_wholly_outside_needs_memory_where_its_map_begins() {
+    let copy =
+        "@!%p9 bra GO; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r90], 256; mov.u32 %r80, 40;
+        mov.u32 %r81, 3; cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes
+        [%r91], [%d1, {%r80, %r81}], [%r90]; GO:";
+    let text = kernel(3, &format!("{BARRIER}{copy}{WAIT}{STORE}"));
+    let begins = |shift: u64| {
+        let mut buffers = [vec![0; 32], vec![7; 64], vec![5; 200]];
+        let result = execute_prepared(&text, &threads(64), &mut buffers, |addresses, buffers| {
+            let map = TensorMap {
+                address: addresses[2].wrapping_sub(shift),
+                kind: 2,
+                sizes: vec![40, 5],
+                strides: vec![160],
+                box_sizes: vec![8, 8],
+                swizzle: 0,
+                fills_nan: false,
+            };
+            let bytes = map.encode().unwrap();
+            for (word, part) in buffers[0].iter_mut().zip(bytes.chunks_exact(4)) {
+                *word = u32::from_le_bytes([part[0], part[1], part[2], part[3]]);
+            }
+        });
+        result.map(|_| buffers[1].clone())
+    };
+    assert_eq!(begins(0).unwrap(), [0; 64]);
+    let error = begins(1 << 40).unwrap_err().to_string();
+    assert!(error.contains("wholly outside of its tensor"), "{error}");
+}
+
 #[test]
 pub fn a_box_is_cut_at_the_tensor_and_swizzled() {
     // 8 by 8 words from (36, 3) of 40 by 5: most columns and rows lie outside.

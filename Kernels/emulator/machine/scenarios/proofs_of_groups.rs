@@ -112,9 +112,9 @@ pub fn blocks() {
 }
 
 pub fn boxes() {
-    for rank in 2..=4usize {
-        // Boxes of 8 by 2 by 2 by 2 of tensors of 16 by 4 by 4 by 4, from (4, 1, 1, 1) on.
-        let corner = ["4, 1", "4, 1, 1", "4, 1, 1, 1"][rank - 2];
+    for rank in 2..=5usize {
+        // Boxes of 8 by 2 by 2 by 2 by 2 of tensors of 16 by 4 by 4 by 4 by 4, from (4, 1, 1, 1, 1) on.
+        let corner = &"4, 1, 1, 1, 1"[..3 * rank - 2];
         let load = format!(
             "cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes"
         );
@@ -125,7 +125,7 @@ pub fn boxes() {
         let text = kernel(
             3,
             &format!(
-                ".shared .align 128 .b8 room[256]; .shared .align 8 .b64 bar; mov.u32 %r90, room; mov.u32 %r91, bar;
+                ".shared .align 128 .b8 room[512]; .shared .align 8 .b64 bar; mov.u32 %r90, room; mov.u32 %r91, bar;
                  mov.u32 %r1, %tid.x; ld.param.u64 %d20, [p0]; ld.param.u64 %d21, [p1]; setp.eq.u32 %p1, %r1, 0;
                  mov.u32 %r4, 1; @!%p1 bra READY; mbarrier.init.shared::cta.b64 [%r91], %r4;
                  fence.proxy.async.shared::cta; prefetch.tensormap [%d20];
@@ -145,9 +145,9 @@ pub fn boxes() {
             let map = TensorMap {
                 address: addresses[2],
                 kind: 2,
-                sizes: [16, 4, 4, 4][..rank].to_vec(),
-                strides: [64, 256, 1024][..rank - 1].to_vec(),
-                box_sizes: [8, 2, 2, 2][..rank].to_vec(),
+                sizes: [16, 4, 4, 4, 4][..rank].to_vec(),
+                strides: [64, 256, 1024, 4096][..rank - 1].to_vec(),
+                box_sizes: [8, 2, 2, 2, 2][..rank].to_vec(),
                 swizzle: 0,
                 fills_nan: false,
             };

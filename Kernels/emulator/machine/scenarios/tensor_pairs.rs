@@ -51,6 +51,7 @@ fn text(form: &Form, columns: u32) -> String {
         .collect();
     let descriptor = |start: u64, leading: u64| start >> 4 | leading >> 4 << 16 | 8 << 32 | 1 << 46;
     let load = "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2";
+    let load_4d = load.replace("3d", "4d");
     let bits = form.bits | (columns >> 3) << 17 | (256 >> 4) << 24;
     let (copies, scales) = match form.block {
         Some(_) => (
@@ -84,7 +85,7 @@ fn text(form: &Form, columns: u32) -> String {
              and.pred %p4, %p1, %p3; @%p4 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r91], {expected};
              mov.u32 %r11, 0; mapa.shared::cluster.u32 %r12, %r91, %r11; mul.lo.s32 %r13, %r2, 128;
              mul.lo.s32 %r14, %r2, {each}; add.s32 %r15, %r90, 4096;
-             {load} [%r90], [%d1, {{%r11, %r13, %r11}}], [%r12]; {load} [%r15], [%d2, {{%r11, %r14, %r11}}], [%r12];
+             {load} [%r90], [%d1, {{%r11, %r13, %r11}}], [%r12]; {load_4d} [%r15], [%d2, {{%r11, %r14, %r11, %r11}}], [%r12];
              @!%p4 bra WAIT;
              FULL: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r91], 0; @!%p5 bra FULL;
              cvt.u64.u32 %d5, %r90; shr.u64 %d5, %d5, 4; mov.b64 %d6, {}; add.s64 %d6, %d6, %d5;
@@ -238,9 +239,9 @@ fn product_of_two_blocks(form: &Form, columns: usize) {
                     let map = TensorMap {
                         address: addresses[2 + at],
                         kind: 10,
-                        sizes: vec![8, rows, 2],
-                        strides: vec![32, 16],
-                        box_sizes: vec![8, rows as u32 / 2, 2],
+                        sizes: [8, rows, 2, 1][..3 + at].to_vec(),
+                        strides: [32, 16, 16][..2 + at].to_vec(),
+                        box_sizes: [8, rows as u32 / 2, 2, 1][..3 + at].to_vec(),
                         swizzle: 0,
                         fills_nan: false,
                     };
