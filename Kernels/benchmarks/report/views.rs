@@ -24,7 +24,7 @@ impl Place {
         let steady = protocol.steady_ms.map_or("", |_| ", steady state");
         Place {
             device: meta.device.name.clone(),
-            build: format!("{git} {} {lock}", meta.build.arch),
+            build: format!("{git} {} {lock}", code_of(meta)),
             protocol: format!(
                 "{:?} cache, {:?} launch, {:?} timer{steady}{verified}",
                 protocol.cache, protocol.launch, protocol.timer
@@ -32,6 +32,13 @@ impl Place {
             .to_lowercase(),
         }
     }
+}
+
+/// The SM whose code ran: of a build for several the device's own.
+fn code_of(meta: &Meta) -> &str {
+    let own = &meta.device.arch;
+    let mut built = meta.build.arch.split('+');
+    built.find(|sm| sm == own).unwrap_or(&meta.build.arch)
 }
 
 /// The rows of one place as a result file.
