@@ -85,7 +85,8 @@ fn text(form: &Form, columns: u32) -> String {
              and.pred %p4, %p1, %p3; @%p4 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r91], {expected};
              mov.u32 %r11, 0; mapa.shared::cluster.u32 %r12, %r91, %r11; mul.lo.s32 %r13, %r2, 128;
              mul.lo.s32 %r14, %r2, {each}; add.s32 %r15, %r90, 4096;
-             {load} [%r90], [%d1, {{%r11, %r13, %r11}}], [%r12]; {load_4d} [%r15], [%d2, {{%r11, %r14, %r11, %r11}}], [%r12];
+             {load} [%r90], [%d1, {{%r11, %r13, %r11}}], [%r12];
+             {load_4d} [%r15], [%d2, {{%r11, %r14, %r11, %r11}}], [%r12];
              @!%p4 bra WAIT;
              FULL: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r91], 0; @!%p5 bra FULL;
              cvt.u64.u32 %d5, %r90; shr.u64 %d5, %d5, 4; mov.b64 %d6, {}; add.s64 %d6, %d6, %d5;

@@ -61,7 +61,8 @@ fn work_outside_of_calls_is_caught() {
         ("memoises", "invalid", "remembers answers"),
         ("writes_late", "wrong|error", ""),
         ("works_on_waking", "wrong", "the oracle says"),
-        ("crowds_out_owner", "wrong|error|invalid", ""),
+        // On a busy machine its threads keep its own answer from its core, too, until it counts as hung.
+        ("crowds_out_owner", "wrong|error|invalid|timeout", ""),
         // Its thread runs only while it is called, and takes nobody else's time; on a busy machine it
         // runs for a while before the call.
         ("never_rests", "ok|error", ""),
